@@ -1,0 +1,1 @@
+"""Search for the best target: greedy, beam, sampling, on any step function and state."""

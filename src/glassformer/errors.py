@@ -1,0 +1,34 @@
+"""What a person is told when something that they gave cannot be used.
+
+One line each: which file, line or option, the value, what was expected, what to do. The command
+line prints it without a traceback and exits with 1 (:class:`InputError`) or 2
+(:class:`UsageError`).
+"""
+
+import difflib
+from collections.abc import Iterable
+
+__all__ = ["InputError", "UsageError", "missing_extra", "nearest"]
+
+
+class InputError(ValueError):
+    """The work cannot be done with this input; the message says why and what to do."""
+
+
+class UsageError(InputError):
+    """The call itself was wrong: an unknown option, a value out of its range."""
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """A hint that names the known word closest to ``name``; empty where none is close.
+
+    >>> nearest("dropuot", ["dropout", "d_model"])
+    " (did you mean 'dropout'?)"
+    """
+    close = difflib.get_close_matches(name, list(known), n=1, cutoff=0.5)
+    return f" (did you mean '{close[0]}'?)" if close else ""
+
+
+def missing_extra(package: str, extra: str) -> InputError:
+    """The error for an optional package that is not installed."""
+    return InputError(f"this needs {package}: pip install 'glassformer[{extra}]'")

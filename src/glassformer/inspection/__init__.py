@@ -1,0 +1,1 @@
+"""Looking inside: capture what a model computes, and draw it."""
