@@ -1,0 +1,154 @@
+"""Every option's one home: its name, type, default, range and one line of doc.
+
+``ModelConfig`` is what a model is; ``presets`` names four sizes of it. ``TrainConfig`` is what a
+person may say to ``glassformer train``; what it leaves open (None) is chosen from the data.
+"""
+
+from pathlib import Path
+from typing import Any, Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+__all__ = ["ModelConfig", "TrainConfig", "presets"]
+
+
+class _Options(BaseModel):
+    # protected_namespaces: no field here begins with pydantic's own "model_" methods' names.
+    model_config = ConfigDict(
+        frozen=True, extra="forbid", use_attribute_docstrings=True, allow_inf_nan=False
+    )
+
+
+class ModelConfig(_Options):
+    """What a Transformer is made of. The defaults are the paper's base model (table 3).
+
+    >>> ModelConfig(source_vocab_size=100, target_vocab_size=100, d_model=64, num_heads=4).d_ff
+    2048
+    """
+
+    source_vocab_size: int = Field(ge=1)
+    """Number of source tokens."""
+    target_vocab_size: int = Field(ge=1)
+    """Number of target tokens."""
+    d_model: int = Field(512, ge=2)
+    """Width of the stream between the blocks; even."""
+    num_heads: int = Field(8, ge=1)
+    """Heads of each attention; a divisor of d_model."""
+    d_ff: int = Field(2048, ge=1)
+    """Inner width of the feed-forward networks."""
+    num_encoder_layers: int = Field(6, ge=1)
+    """Blocks of the encoder."""
+    num_decoder_layers: int = Field(6, ge=1)
+    """Blocks of the decoder."""
+    dropout: float = Field(0.1, ge=0, lt=1)
+    """Share dropped after each sublayer and after the embeddings (section 5.4)."""
+    attention_dropout: float = Field(0.0, ge=0, lt=1)
+    """Share of attention weights dropped; the paper drops none, tensor2tensor does."""
+    activation_dropout: float = Field(0.0, ge=0, lt=1)
+    """Share dropped inside the feed-forward networks; the paper drops none."""
+    activation: Literal["relu", "gelu", "swish"] = "relu"
+    """Of the feed-forward networks; the paper's is relu."""
+    norm: Literal["post", "pre"] = "post"
+    """LayerNorm after each residual sum (the paper) or before each sublayer."""
+    norm_epsilon: float = Field(1e-5, gt=0)
+    """Added to the variance in LayerNorm; tensor2tensor has 1e-6, torch 1e-5."""
+    tying: Literal["none", "target", "three-way"] = "three-way"
+    """Output matrix = target embedding, and three-way = source embedding too (section 3.4)."""
+    output_bias: bool = False
+    """A bias on the logits; Marian has one."""
+    scale_embeddings: bool = True
+    """Multiply embeddings by sqrt(d_model) (section 3.4); BART does not."""
+    embedding_norm: bool = False
+    """A LayerNorm after embedding and position, as in BART."""
+    positions: Literal["sinusoidal", "learned"] = "sinusoidal"
+    """Fixed sines and cosines (section 3.5), or a learned table."""
+    position_layout: Literal["interleaved", "halves"] = "interleaved"
+    """Sines and cosines in turn (the paper), or all sines first (tensor2tensor, Marian)."""
+    position_frequencies: Literal["paper", "tensor2tensor"] = "paper"
+    """10000^(-2i/d_model), or tensor2tensor's 10000^(-i/(d_model/2-1))."""
+    position_offset: int = Field(0, ge=0)
+    """Position of the first token; 2 in BART's and fairseq's learned tables."""
+    max_length: int = Field(1024, ge=1)
+    """Positions that exist: the longest sequence, in tokens."""
+    pad_id: int = Field(0, ge=0)
+    """Fills up shorter sentences of a batch; never attended to."""
+    unk_id: int = Field(1, ge=0)
+    """Stands for what the vocabulary lacks."""
+    bos_id: int = Field(2, ge=0)
+    """The start symbol, which the decoder reads first."""
+    eos_id: int = Field(3, ge=0)
+    """The end symbol, after each source and target."""
+
+    @model_validator(mode="after")
+    def _fits_together(self) -> Self:
+        if self.d_model % 2:
+            raise ValueError(
+                f"d_model must be even, for positions are pairs of sine and cosine,"
+                f" got {self.d_model}"
+            )
+        if self.d_model % self.num_heads:
+            raise ValueError(
+                f"d_model {self.d_model} is not divisible by num_heads {self.num_heads}"
+                f" (remainder {self.d_model % self.num_heads})"
+            )
+        if self.tying == "three-way" and self.source_vocab_size != self.target_vocab_size:
+            raise ValueError(
+                "three-way tying needs one vocabulary for both sides, got"
+                f" {self.source_vocab_size} source and {self.target_vocab_size} target tokens;"
+                " use tying 'target' or 'none'"
+            )
+        smallest = min(self.source_vocab_size, self.target_vocab_size)
+        for name in ("pad_id", "unk_id", "bos_id", "eos_id"):
+            if getattr(self, name) >= smallest:
+                raise ValueError(
+                    f"{name} {getattr(self, name)} is outside the vocabulary of {smallest}"
+                )
+        return self
+
+
+presets: dict[str, dict[str, Any]] = {
+    # Tens of thousands of pairs: small and strongly regularised (Wu et al. 2021, table 1).
+    "tiny": {
+        "d_model": 128,
+        "num_heads": 4,
+        "d_ff": 256,
+        "num_encoder_layers": 4,
+        "num_decoder_layers": 4,
+        "dropout": 0.3,
+    },
+    # Hundreds of thousands of pairs.
+    "small": {
+        "d_model": 256,
+        "num_heads": 4,
+        "d_ff": 1024,
+        "num_encoder_layers": 3,
+        "num_decoder_layers": 3,
+        "dropout": 0.1,
+    },
+    # The paper's. With a shared vocabulary of 37,000: 63,082,496 parameters. Counted is each
+    # weight once (embeddings and output matrix are one) with all biases; table 3 prints 65e6.
+    "base": {
+        "d_model": 512,
+        "num_heads": 8,
+        "d_ff": 2048,
+        "num_encoder_layers": 6,
+        "num_decoder_layers": 6,
+        "dropout": 0.1,
+    },
+    # The paper's; counted in the same way 214,245,376 parameters, where table 3 prints 213e6.
+    "big": {
+        "d_model": 1024,
+        "num_heads": 16,
+        "d_ff": 4096,
+        "num_encoder_layers": 6,
+        "num_decoder_layers": 6,
+        "dropout": 0.3,
+    },
+}
+
+
+class TrainConfig(_Options):
+    """What a person may say to ``glassformer train``."""
+
+    run: Path
+    """Directory of this training; it will hold the checkpoints and the bundle."""

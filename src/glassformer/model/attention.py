@@ -1,0 +1,156 @@
+"""Attention (section 3.2): a query reads values, each weighted by how well its key fits.
+
+The idea is written twice: :func:`scaled_dot_product_attention` says it plainly and returns the
+weights; :func:`fused_attention` is the same sum in one kernel. A test holds them equal.
+"""
+
+import math
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from glassformer.model.masks import check_mask
+
+__all__ = ["MultiHeadAttention", "fused_attention", "scaled_dot_product_attention"]
+
+
+def scaled_dot_product_attention(
+    query: Float[Tensor, "... q_len d_key"],
+    key: Float[Tensor, "... k_len d_key"],
+    value: Float[Tensor, "... k_len d_value"],
+    mask: Tensor | None = None,
+) -> tuple[Float[Tensor, "... q_len d_value"], Float[Tensor, "... q_len k_len"]]:
+    r"""Equation 1: :math:`\mathrm{softmax}(QK^T/\sqrt{d_k})\,V`, and the weights.
+
+    ``mask`` is boolean, True = may attend, and broadcasts to ``(..., q_len, k_len)``. A query
+    that may attend to nothing has weights of zero and reads zeros. The division by
+    :math:`\sqrt{d_k}` keeps the variance of a score at 1 whatever :math:`d_k` is, so that the
+    softmax does not saturate (section 3.2.1).
+
+    >>> keys = torch.eye(2)
+    >>> output, weights = scaled_dot_product_attention(100 * keys, keys, torch.tensor([[1.], [2.]]))
+    >>> output.tolist()
+    [[1.0], [2.0]]
+    """
+    scores = query @ key.transpose(-2, -1) / math.sqrt(query.size(-1))
+    if mask is None:
+        weights = scores.softmax(dim=-1)
+    else:
+        check_mask(mask, scores.shape)
+        # The lowest finite number, not -inf: a row that is masked throughout would be NaN.
+        scores = scores.masked_fill(~mask, torch.finfo(scores.dtype).min)
+        weights = scores.softmax(dim=-1).masked_fill(~mask, 0.0)
+    return weights @ value, weights
+
+
+def fused_attention(
+    query: Float[Tensor, "... q_len d_key"],
+    key: Float[Tensor, "... k_len d_key"],
+    value: Float[Tensor, "... k_len d_value"],
+    mask: Tensor | None = None,
+    *,
+    dropout: float = 0.0,
+) -> Float[Tensor, "... q_len d_value"]:
+    """The same output as :func:`scaled_dot_product_attention`, in one kernel.
+
+    ``dropout`` zeroes weights, and scales those that remain.
+
+    >>> fused_attention(torch.zeros(1, 4), torch.zeros(3, 4), torch.ones(3, 2)).tolist()
+    [[1.0, 1.0]]
+    """
+    if mask is not None:
+        check_mask(mask, (*query.shape[:-1], key.size(-2)))
+    return F.scaled_dot_product_attention(query, key, value, attn_mask=mask, dropout_p=dropout)
+
+
+class MultiHeadAttention(nn.Module):
+    r"""Section 3.2.2: several attentions side by side, each in its own subspace.
+
+    :math:`\mathrm{Concat}(\mathrm{head}_1, …, \mathrm{head}_h)W^O`, with
+    :math:`\mathrm{head}_i = \mathrm{Attention}(QW_i^Q, KW_i^K, VW_i^V)`. The :math:`h`
+    projections of one role are one matrix here, split into heads afterwards: the same sum.
+
+    Departure from the paper: the projections have biases, as in the authors' code and every
+    toolkit since.
+
+    ``dropout`` applies to the weights while training; the paper has none there.
+
+    >>> attention = MultiHeadAttention(d_model=8, num_heads=2)
+    >>> x = torch.randn(3, 5, 8)
+    >>> attention(x, x, x).shape
+    torch.Size([3, 5, 8])
+    >>> attention.with_weights(x, x, x)[1].shape
+    torch.Size([3, 2, 5, 5])
+    """
+
+    def __init__(self, d_model: int, num_heads: int, *, dropout: float = 0.0) -> None:
+        super().__init__()
+        if num_heads < 1 or d_model % num_heads:
+            raise ValueError(
+                f"d_model {d_model} is not divisible by num_heads {num_heads}"
+                + (f" (remainder {d_model % num_heads})" if num_heads > 0 else "")
+            )
+        self.num_heads = num_heads
+        self.dropout = dropout
+        self.query = nn.Linear(d_model, d_model)
+        self.key = nn.Linear(d_model, d_model)
+        self.value = nn.Linear(d_model, d_model)
+        self.output = nn.Linear(d_model, d_model)
+
+    def forward(
+        self,
+        query: Float[Tensor, "batch q_len d_model"],
+        key: Float[Tensor, "batch k_len d_model"],
+        value: Float[Tensor, "batch k_len d_model"],
+        mask: Tensor | None = None,
+    ) -> Float[Tensor, "batch q_len d_model"]:
+        """The output, by the fused kernel."""
+        return self.attend(query, *self.project_memory(key, value), mask)
+
+    def with_weights(
+        self,
+        query: Float[Tensor, "batch q_len d_model"],
+        key: Float[Tensor, "batch k_len d_model"],
+        value: Float[Tensor, "batch k_len d_model"],
+        mask: Tensor | None = None,
+    ) -> tuple[Float[Tensor, "batch q_len d_model"], Float[Tensor, "batch heads q_len k_len"]]:
+        """The output and the weights of each head, by the explicit formula, without dropout."""
+        keys, values = self.project_memory(key, value)
+        heads, weights = scaled_dot_product_attention(
+            self.split(self.query(query)), keys, values, mask
+        )
+        return self.output(self.merge(heads)), weights
+
+    def project_memory(
+        self, key: Float[Tensor, "batch k_len d_model"], value: Float[Tensor, "batch k_len d_model"]
+    ) -> tuple[
+        Float[Tensor, "batch heads k_len d_head"], Float[Tensor, "batch heads k_len d_head"]
+    ]:
+        """Keys and values as the heads read them: what a decoder keeps from step to step."""
+        return self.split(self.key(key)), self.split(self.value(value))
+
+    def attend(
+        self,
+        query: Float[Tensor, "batch q_len d_model"],
+        keys: Float[Tensor, "batch heads k_len d_head"],
+        values: Float[Tensor, "batch heads k_len d_head"],
+        mask: Tensor | None = None,
+    ) -> Float[Tensor, "batch q_len d_model"]:
+        """The output for keys and values that are projected already."""
+        dropout = self.dropout if self.training else 0.0
+        heads = fused_attention(self.split(self.query(query)), keys, values, mask, dropout=dropout)
+        return self.output(self.merge(heads))
+
+    def split(
+        self, joint: Float[Tensor, "batch len d_model"]
+    ) -> Float[Tensor, "batch heads len d_head"]:
+        """Cut the last axis into heads."""
+        return joint.unflatten(-1, (self.num_heads, -1)).transpose(1, 2)
+
+    def merge(
+        self, heads: Float[Tensor, "batch heads len d_head"]
+    ) -> Float[Tensor, "batch len d_model"]:
+        """Concatenate the heads again."""
+        return heads.transpose(1, 2).flatten(-2)

@@ -1,0 +1,49 @@
+"""Dropout (section 5.4), made cheap on a CPU.
+
+``torch.nn.Dropout`` draws one Bernoulli number an element, which on a CPU takes longer than the
+matrix product beside it. One random *byte* an element is enough: an element falls where its byte
+is below ``256 p``, so ``p`` is rounded to a multiple of 1/256, and the others are scaled by the
+inverse of what that keeps, exactly. The bytes come from torch's generator: seeded, they repeat.
+"""
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+__all__ = ["Dropout", "dropout_mask"]
+
+
+def dropout_mask(like: Tensor, p: float) -> Tensor:
+    """A tensor of zeros and ``1 / kept share``, of the shape and type of ``like``.
+
+    >>> sorted(set(dropout_mask(torch.ones(4000), 0.5).tolist()))
+    [0.0, 2.0]
+    """
+    dropped = round(256 * p)
+    words = torch.empty((like.numel() + 7) // 8, dtype=torch.int64).random_(-(2**63), None)
+    octets = words.view(torch.uint8)[: like.numel()].view(like.shape)
+    return octets.to(like.dtype).ge_(dropped).mul_(256 / (256 - dropped))
+
+
+class Dropout(nn.Module):
+    """Zeroes a share ``p`` of the elements while training; the identity otherwise.
+
+    >>> Dropout(0.5).eval()(torch.ones(2)).tolist()
+    [1.0, 1.0]
+    """
+
+    def __init__(self, p: float) -> None:
+        super().__init__()
+        if not 0.0 <= p < 1.0:
+            raise ValueError(f"dropout must be at least 0 and below 1, got {p}")
+        self.p = p
+
+    def forward(self, x: Tensor) -> Tensor:
+        if not self.training or self.p == 0.0:
+            return x
+        if x.device.type != "cpu" or x.dtype not in (torch.float32, torch.float64):
+            return F.dropout(x, self.p)
+        return x * dropout_mask(x, self.p)
+
+    def extra_repr(self) -> str:
+        return f"p={self.p}"

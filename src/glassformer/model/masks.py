@@ -1,0 +1,69 @@
+"""Masks: who may attend to whom (sections 3.1 and 3.2.3). No mask is made in another file.
+
+A mask is boolean, **True = may attend**, and broadcasts to ``(batch, heads, q_len, k_len)``.
+"""
+
+from collections.abc import Sequence
+
+import torch
+from jaxtyping import Bool, Int
+from torch import Tensor
+
+__all__ = ["check_mask", "padding_mask", "subsequent_mask", "target_mask"]
+
+
+def padding_mask(
+    tokens: Int[Tensor, "batch len"], pad: int | Sequence[int]
+) -> Bool[Tensor, "batch 1 1 len"]:
+    """Keys that are real tokens: everything but ``pad`` (one id, or several).
+
+    >>> padding_mask(torch.tensor([[5, 6, 0]]), 0).tolist()
+    [[[[True, True, False]]]]
+    """
+    pads = [pad] if isinstance(pad, int) else list(pad)
+    real = torch.ones_like(tokens, dtype=torch.bool)
+    for pad_id in pads:
+        real &= tokens != pad_id
+    return real[:, None, None, :]
+
+
+def subsequent_mask(
+    length: int, *, device: torch.device | str | None = None
+) -> Bool[Tensor, "length length"]:
+    """Position ``i`` sees ``j <= i``: itself and what came before (section 3.2.3).
+
+    >>> subsequent_mask(3).int().tolist()
+    [[1, 0, 0], [1, 1, 0], [1, 1, 1]]
+    """
+    if length < 0:
+        raise ValueError(f"length must not be negative, got {length}")
+    return torch.ones(length, length, dtype=torch.bool, device=device).tril()
+
+
+def target_mask(
+    tokens: Int[Tensor, "batch len"], pad: int | Sequence[int]
+) -> Bool[Tensor, "batch 1 len len"]:
+    """What the decoder's self-attention may see: earlier or same position, and no padding.
+
+    >>> target_mask(torch.tensor([[2, 7, 0]]), 0).int().tolist()
+    [[[[1, 0, 0], [1, 1, 0], [1, 1, 0]]]]
+    """
+    return padding_mask(tokens, pad) & subsequent_mask(tokens.size(1), device=tokens.device)
+
+
+def check_mask(mask: Tensor, scores_shape: Sequence[int]) -> None:
+    """Refuse a mask that is not boolean, or does not broadcast to the scores' shape.
+
+    >>> check_mask(torch.ones(2, 3), (2, 3))
+    Traceback (most recent call last):
+    TypeError: a mask must be boolean (True = may attend), got torch.float32
+    """
+    if mask.dtype != torch.bool:
+        raise TypeError(f"a mask must be boolean (True = may attend), got {mask.dtype}")
+    shape, wanted = tuple(mask.shape), tuple(scores_shape)
+    aligned = zip(reversed(shape), reversed(wanted), strict=False)
+    if len(shape) > len(wanted) or any(size not in (1, want) for size, want in aligned):
+        raise ValueError(
+            f"a mask of shape {shape} does not broadcast to the scores' shape {wanted}"
+            " (…, q_len, k_len)"
+        )

@@ -1,0 +1,102 @@
+"""Positional encoding (section 3.5): without it, attention sees a bag of words."""
+
+import math
+from typing import Literal
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from glassformer.model.dropout import Dropout
+
+__all__ = ["Frequencies", "Layout", "PositionalEncoding", "sinusoidal_positions"]
+
+Layout = Literal["interleaved", "halves"]
+Frequencies = Literal["paper", "tensor2tensor"]
+
+
+def sinusoidal_positions(
+    length: int,
+    d_model: int,
+    *,
+    layout: Layout = "interleaved",
+    frequencies: Frequencies = "paper",
+    offset: int = 0,
+) -> Float[Tensor, "length d_model"]:
+    r"""Row ``p`` holds sines and cosines of :math:`(p + \mathrm{offset})\,\omega_i`.
+
+    ``frequencies="paper"`` (section 3.5): :math:`\omega_i = 10000^{-2i/d_{model}}`.
+    ``"tensor2tensor"`` (the authors' code): :math:`\omega_i = 10000^{-i/(d_{model}/2-1)}`, which
+    reaches :math:`1/10000` exactly. ``layout="interleaved"`` is the paper's: sines in the even
+    columns, cosines in the odd; ``"halves"`` puts all sines first (tensor2tensor, Marian).
+
+    >>> sinusoidal_positions(2, 4)[0].tolist()
+    [0.0, 1.0, 0.0, 1.0]
+    """
+    _check_width(d_model)
+    half = d_model // 2
+    steps = half if frequencies == "paper" else max(half - 1, 1)
+    # float64 on the way: at position 5,000 a float32 angle is off by 3e-4.
+    rates = torch.exp(-math.log(10_000.0) * torch.arange(half, dtype=torch.float64) / steps)
+    angles = torch.arange(offset, offset + length, dtype=torch.float64)[:, None] * rates
+    pair = (angles.sin(), angles.cos())
+    table = torch.stack(pair, -1).flatten(1) if layout == "interleaved" else torch.cat(pair, -1)
+    return table.float()
+
+
+class PositionalEncoding(nn.Module):
+    """Adds to each embedding the vector of its position, then applies dropout (section 5.4).
+
+    ``kind="sinusoidal"`` has no parameters; ``"learned"`` is a table of ``max_length`` rows
+    (Gehring et al. 2017; BART begins at row 2: ``offset=2``). A sequence longer than
+    ``max_length`` is an error, never a silent cut. ``start`` is the position of the first
+    token, for decoding step by step.
+
+    >>> PositionalEncoding(4)(torch.zeros(1, 2, 4))[0, 0].tolist()
+    [0.0, 1.0, 0.0, 1.0]
+    """
+
+    table: Tensor
+
+    def __init__(
+        self,
+        d_model: int,
+        *,
+        dropout: float = 0.0,
+        kind: Literal["sinusoidal", "learned"] = "sinusoidal",
+        max_length: int = 1024,
+        layout: Layout = "interleaved",
+        frequencies: Frequencies = "paper",
+        offset: int = 0,
+    ) -> None:
+        super().__init__()
+        self.max_length = max_length
+        self.dropout = Dropout(dropout)
+        if kind == "learned":
+            self.offset = offset
+            self.table = nn.Parameter(torch.randn(max_length + offset, d_model) * d_model**-0.5)
+        else:
+            self.offset = 0  # the sinusoids of row 0 begin at the offset already
+            table = sinusoidal_positions(
+                max_length, d_model, layout=layout, frequencies=frequencies, offset=offset
+            )
+            self.register_buffer("table", table, persistent=False)
+
+    def forward(
+        self, embedded: Float[Tensor, "batch len d_model"], *, start: int = 0
+    ) -> Float[Tensor, "batch len d_model"]:
+        end = start + embedded.size(1)
+        if end > self.max_length:
+            raise ValueError(
+                f"a sequence of {end} tokens is longer than the {self.max_length} positions"
+                f" by {end - self.max_length}"
+            )
+        rows = self.table[start + self.offset : end + self.offset]
+        return self.dropout(embedded + rows.to(embedded.dtype))
+
+
+def _check_width(d_model: int) -> None:
+    if d_model < 2 or d_model % 2:
+        raise ValueError(
+            f"d_model must be even, for sines and cosines come in pairs, got {d_model}"
+        )

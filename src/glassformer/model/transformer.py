@@ -1,0 +1,193 @@
+"""The Transformer (figure 1): embeddings, encoder, decoder, and the projection to words."""
+
+from typing import Any
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from glassformer.config import ModelConfig
+from glassformer.model import masks
+from glassformer.model.decoder import Decoder, DecoderBlock
+from glassformer.model.dropout import Dropout
+from glassformer.model.embeddings import ScaledEmbedding
+from glassformer.model.encoder import Encoder, EncoderBlock
+from glassformer.model.positions import PositionalEncoding
+from glassformer.model.state import DecoderState, Memory
+
+__all__ = ["Transformer", "initialise"]
+
+
+class Transformer(nn.Module):
+    """From source and target tokens to the logits of each next target token.
+
+    ``target`` is what the decoder reads: it begins with the start symbol. Masks are made from
+    ``config.pad_id`` where none is given. Decoding step by step gives the same logits:
+    ``encode``, ``start``, then ``step`` after ``step``.
+
+    >>> model = Transformer(ModelConfig(source_vocab_size=11, target_vocab_size=11, d_model=8,
+    ...     num_heads=2, d_ff=16, num_encoder_layers=1, num_decoder_layers=1)).eval()
+    >>> source, target = torch.tensor([[5, 6, 3]]), torch.tensor([[2, 7]])
+    >>> logits = model(source, target)
+    >>> logits.shape
+    torch.Size([1, 2, 11])
+    >>> first, state = model.step(target[:, 0], model.start(model.encode(source)))
+    >>> torch.allclose(first, logits[:, 0], atol=1e-5)
+    True
+    """
+
+    def __init__(self, config: ModelConfig) -> None:
+        super().__init__()
+        self.config = config
+        sizes = (config.d_model, config.num_heads, config.d_ff)
+        options = _block_options(config)
+        shared = config.tying == "three-way"
+
+        self.source_embedding = _embedding(config, config.source_vocab_size)
+        self.target_embedding = (
+            self.source_embedding if shared else _embedding(config, config.target_vocab_size)
+        )
+        self.source_positions = _positions(config)
+        self.target_positions = _positions(config)
+        self.encoder = Encoder(
+            [EncoderBlock(*sizes, **options) for _ in range(config.num_encoder_layers)],
+            final_norm=_final_norm(config),
+        )
+        self.decoder = Decoder(
+            [DecoderBlock(*sizes, **options) for _ in range(config.num_decoder_layers)],
+            final_norm=_final_norm(config),
+        )
+        self.output = (
+            nn.Linear(config.d_model, config.target_vocab_size, bias=False)
+            if config.tying == "none"
+            else None
+        )
+        self.output_bias = (
+            nn.Parameter(torch.zeros(config.target_vocab_size)) if config.output_bias else None
+        )
+        initialise(self)
+
+    def forward(
+        self,
+        source: Int[Tensor, "batch src_len"],
+        target: Int[Tensor, "batch tgt_len"],
+        *,
+        source_mask: Tensor | None = None,
+        target_mask: Tensor | None = None,
+    ) -> Float[Tensor, "batch tgt_len vocab"]:
+        if source.size(0) != target.size(0):
+            raise ValueError(
+                f"source has {source.size(0)} sentences and target {target.size(0)}:"
+                " they must be pairs"
+            )
+        memory = self.encode(source, source_mask=source_mask)
+        return self.project(self.decode(target, memory, target_mask=target_mask))
+
+    def encode(
+        self, source: Int[Tensor, "batch src_len"], *, source_mask: Tensor | None = None
+    ) -> Memory:
+        """The encoder's states, and the mask of those that may be attended to."""
+        if source_mask is None:
+            source_mask = masks.padding_mask(source, self.config.pad_id)
+        embedded = self.source_positions(self.source_embedding(source))
+        return Memory(self.encoder(embedded, source_mask), source_mask)
+
+    def decode(
+        self,
+        target: Int[Tensor, "batch tgt_len"],
+        memory: Memory,
+        *,
+        target_mask: Tensor | None = None,
+    ) -> Float[Tensor, "batch tgt_len d_model"]:
+        """The decoder's states for a whole target at once, as in training."""
+        if target_mask is None:
+            target_mask = masks.target_mask(target, self.config.pad_id)
+        embedded = self.target_positions(self.target_embedding(target))
+        return self.decoder(embedded, memory.states, target_mask, memory.mask)
+
+    def project(self, states: Float[Tensor, "*batch d_model"]) -> Float[Tensor, "*batch vocab"]:
+        """Logits: how well each word of the target vocabulary fits a decoder state."""
+        return F.linear(states, self.output_weight, self.output_bias)
+
+    @property
+    def output_weight(self) -> Float[Tensor, "vocab d_model"]:
+        """The matrix of the projection; the target embedding's own where they are tied."""
+        return self.target_embedding.weight if self.output is None else self.output.weight
+
+    def start(self, memory: Memory) -> DecoderState:
+        """The state before the first token, with the memory's keys and values computed once."""
+        return DecoderState(self.decoder.start(memory.states), memory.mask)
+
+    def step(
+        self, tokens: Int[Tensor, " rows"], state: DecoderState
+    ) -> tuple[Float[Tensor, "rows vocab"], DecoderState]:
+        """Read one token a row; return the next token's logits and the state after it."""
+        embedded = self.target_positions(self.target_embedding(tokens[:, None]), start=state.length)
+        x, blocks = self.decoder.step(embedded, state.blocks, state.memory_mask)
+        return self.project(x[:, 0]), DecoderState(blocks, state.memory_mask)
+
+
+def initialise(model: nn.Module) -> None:
+    """Xavier-uniform matrices, zero biases; embeddings keep their N(0, 1/d_model).
+
+    The paper does not say; this is what its successors use with post-norm.
+    """
+    for module in model.modules():
+        if isinstance(module, nn.Linear):
+            nn.init.xavier_uniform_(module.weight)
+            if module.bias is not None:
+                nn.init.zeros_(module.bias)
+
+
+def _block_options(config: ModelConfig) -> dict[str, Any]:
+    names = (
+        "dropout",
+        "attention_dropout",
+        "activation_dropout",
+        "activation",
+        "norm",
+        "norm_epsilon",
+    )
+    return {name: getattr(config, name) for name in names}
+
+
+def _embedding(config: ModelConfig, vocab_size: int) -> ScaledEmbedding:
+    return ScaledEmbedding(vocab_size, config.d_model, scale=config.scale_embeddings)
+
+
+def _positions(config: ModelConfig) -> nn.Module:
+    """Positions, then dropout; with BART's norm of the embeddings, if asked for, in between."""
+    normed = config.embedding_norm
+    positions = PositionalEncoding(
+        config.d_model,
+        dropout=0.0 if normed else config.dropout,
+        kind=config.positions,
+        max_length=config.max_length,
+        layout=config.position_layout,
+        frequencies=config.position_frequencies,
+        offset=config.position_offset,
+    )
+    if not normed:
+        return positions
+    norm = nn.LayerNorm(config.d_model, eps=config.norm_epsilon)
+    return NormedPositions(positions, norm, config.dropout)
+
+
+def _final_norm(config: ModelConfig) -> nn.Module | None:
+    return nn.LayerNorm(config.d_model, eps=config.norm_epsilon) if config.norm == "pre" else None
+
+
+class NormedPositions(nn.Module):
+    """Positional encoding followed by a LayerNorm, as BART's ``layernorm_embedding``."""
+
+    def __init__(self, positions: PositionalEncoding, norm: nn.LayerNorm, dropout: float) -> None:
+        super().__init__()
+        self.positions = positions
+        self.norm = norm
+        self.dropout = Dropout(dropout)
+
+    def forward(
+        self, embedded: Float[Tensor, "batch len d_model"], *, start: int = 0
+    ) -> Float[Tensor, "batch len d_model"]:
+        return self.dropout(self.norm(self.positions(embedded, start=start)))
