@@ -1,0 +1,171 @@
+"""Pairs of sentences: read from files, and the ones that training can use.
+
+A corpus is two aligned text files (line n of the one translates line n of the other), or one file
+with a pair on each line (:mod:`records` has the formats). Lines are read as :mod:`lines` says: LF
+is the only line end, plain or gzipped, a stream in bounded memory.
+
+Training drops what cannot be a sentence and its translation, by :class:`Limits`, and says so: a
+:class:`Filter` counts what it drops. The doctor uses the same filter.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+from glassformer.data.lines import read_lines
+from glassformer.data.records import Format, file_format, split_record
+from glassformer.errors import InputError, UsageError
+
+__all__ = [
+    "REASONS",
+    "Filter",
+    "Format",
+    "Limits",
+    "Pair",
+    "drop_reason",
+    "read_lines",
+    "read_pairs",
+]
+
+
+class Pair(NamedTuple):
+    """A sentence and its translation."""
+
+    source: str
+    target: str
+
+
+def read_pairs(
+    source: Path | str,
+    target: Path | str | None = None,
+    *,
+    format: str | None = None,
+    keys: tuple[str, str] = ("source", "target"),
+) -> Iterator[Pair]:
+    """The pairs of two aligned files, or of one file that holds both sides.
+
+    ``format`` is taken from the file's name where it is not given: ``.tsv``, ``.jsonl`` (also
+    ``.json``, ``.ndjson``), with or without ``.gz``. ``keys`` name the source and the target in
+    JSON lines; see :func:`records.split_record`.
+
+    Raises:
+        InputError: a file cannot be read (see :func:`read_lines`), a line holds no pair, or the
+            two files do not have the same number of lines. The last is known only at the end.
+        UsageError: the format does not fit the files.
+    """
+    kind = file_format(source, target, format=format)
+    if target is not None:
+        return _aligned(Path(source), Path(target))
+    return _from_one_file(Path(source), kind, keys)
+
+
+def _aligned(source: Path, target: Path) -> Iterator[Pair]:
+    sources, targets = read_lines(source), read_lines(target)
+    paired = 0
+    for text in sources:
+        translation = next(targets, None)
+        if translation is None:
+            extra = 1 + sum(1 for _ in sources)
+            raise InputError(_unequal(source, paired + extra, target, paired))
+        paired += 1
+        yield Pair(text, translation)
+    extra = sum(1 for _ in targets)
+    if extra:
+        raise InputError(_unequal(source, paired, target, paired + extra))
+
+
+def _unequal(source: Path, source_count: int, target: Path, target_count: int) -> str:
+    return (
+        f"{source} has {source_count:,} lines and {target} has {target_count:,}: line n of one "
+        "must translate line n of the other: 'glassformer doctor' looks for where they part"
+    )
+
+
+def _from_one_file(path: Path, kind: Format, keys: tuple[str, str]) -> Iterator[Pair]:
+    for number, line in enumerate(read_lines(path), start=1):
+        try:
+            yield Pair(*split_record(line, kind, keys=keys))
+        except InputError as error:
+            raise InputError(f"{path}, line {number}: {error}") from error
+
+
+REASONS = ("empty", "long", "ratio")
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Which pairs training leaves out. Lengths are characters, without the space around the text.
+
+    The defaults only catch what cannot be a sentence and its translation; a real corpus of
+    sentences loses nothing by them.
+    """
+
+    #: The longest side that is still taken for a sentence.
+    max_chars: int = 2000
+    #: How many times as long as the other side a side may be. Chinese is 3 to 4 times as short
+    #: as English.
+    max_ratio: float = 9.0
+    #: The ratio counts once the longer side has more characters than this: "Ja." may be
+    #: translated at length.
+    ratio_from: int = 20
+
+    def __post_init__(self) -> None:
+        lowest = {"max_chars": 1, "max_ratio": 1, "ratio_from": 0}
+        for name, least in lowest.items():
+            if not getattr(self, name) >= least:
+                raise UsageError(f"{name} {getattr(self, name)}: expected {least} or more")
+
+
+def drop_reason(pair: Pair, limits: Limits) -> str | None:
+    """Why training leaves this pair out, one of :data:`REASONS`; ``None`` where it keeps it.
+
+    >>> drop_reason(Pair("Hallo", " "), Limits())
+    'empty'
+    >>> drop_reason(Pair("Ja.", "Yes."), Limits()) is None
+    True
+    """
+    shorter, longer = sorted((len(pair.source.strip()), len(pair.target.strip())))
+    if shorter == 0:
+        return "empty"
+    if longer > limits.max_chars:
+        return "long"
+    if longer > limits.ratio_from and longer > limits.max_ratio * shorter:
+        return "ratio"
+    return None
+
+
+class Filter:
+    """Lets the pairs through that training can use, and counts the others by reason.
+
+    >>> keep = Filter(Limits(max_chars=10))
+    >>> list(keep([Pair("Hallo", "Hello"), Pair("", "Hello"), Pair("so lang " * 5, "so long")]))
+    [Pair(source='Hallo', target='Hello')]
+    >>> str(keep)
+    '1 of 3 pairs kept; 2 dropped: 1 empty, 1 long'
+    """
+
+    def __init__(self, limits: Limits | None = None) -> None:
+        self.limits = limits or Limits()
+        self.kept = 0
+        self.counts = dict.fromkeys(REASONS, 0)
+
+    def __call__(self, pairs: Iterable[Pair]) -> Iterator[Pair]:
+        return (pair for pair in pairs if self.reason(pair) is None)
+
+    def reason(self, pair: Pair) -> str | None:
+        """Counts one pair; the reason where it is dropped."""
+        reason = drop_reason(pair, self.limits)
+        if reason is None:
+            self.kept += 1
+        else:
+            self.counts[reason] += 1
+        return reason
+
+    def __str__(self) -> str:
+        dropped = sum(self.counts.values())
+        said = f"{self.kept:,} of {self.kept + dropped:,} pairs kept"
+        if dropped:
+            reasons = ", ".join(f"{n:,} {reason}" for reason, n in self.counts.items() if n)
+            said += f"; {dropped:,} dropped: {reasons}"
+        return said

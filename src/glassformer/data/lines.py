@@ -1,0 +1,110 @@
+"""Lines of text, as they stand in files.
+
+LF is the only line end, because a sentence may hold any other character: U+2028, U+0085, a bare CR
+and NUL never split a line, so that two files cannot slip against each other. One CR before the LF
+and a byte order mark at the start of the file are not text and are removed. A file may be gzipped;
+its content tells, not its name. It is read as a stream, in bounded memory.
+"""
+
+import functools
+import gzip
+import io
+import zlib
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+from glassformer.errors import InputError, nearest
+
+__all__ = ["BOM", "decode_line", "raw_lines", "read_lines"]
+
+#: A byte order mark, decoded.
+BOM = "\ufeff"
+#: No sentence is longer than this; a file without line ends must not fill the memory.
+MAX_LINE_BYTES = 16 * 1024 * 1024
+
+_UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
+
+
+def _open(path: Path, stack: ExitStack) -> io.BufferedReader:
+    """Opens a plain or gzipped file; two magic bytes tell which."""
+    plain = stack.enter_context(path.open("rb"))
+    if plain.peek(2)[:2] != b"\x1f\x8b":
+        return plain
+    packed = stack.enter_context(gzip.GzipFile(fileobj=plain))
+    return io.BufferedReader(packed)
+
+
+def raw_lines(path: Path | str) -> Iterator[bytes]:
+    """The lines of a plain or gzipped file, without their LF and otherwise untouched.
+
+    Raises:
+        InputError: the file is missing, a directory, unreadable, empty or a damaged gzip file, or
+            a line is longer than 16 MiB.
+    """
+    path = Path(path)
+    number = 0
+    try:
+        with ExitStack() as stack:
+            file = _open(path, stack)
+            # One byte more than the longest line: its LF.
+            for raw in iter(functools.partial(file.readline, MAX_LINE_BYTES + 1), b""):
+                number += 1
+                if len(raw) > MAX_LINE_BYTES and not raw.endswith(b"\n"):
+                    raise InputError(
+                        f"{path}, line {number}: longer than {MAX_LINE_BYTES >> 20} MiB, where one "
+                        "sentence is expected: end each sentence with a line feed"
+                    )
+                yield raw.removesuffix(b"\n")
+    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+        raise InputError(
+            f"{path}: damaged gzip file, broken off or changed after line {number}: copy or "
+            "download it again"
+        ) from error
+    except OSError as error:
+        raise InputError(_why_unreadable(path, error)) from error
+    if number == 0:
+        raise InputError(f"{path}: the file is empty: one sentence on each line is expected")
+
+
+def _why_unreadable(path: Path, error: OSError) -> str:
+    match error:
+        case FileNotFoundError():
+            siblings = [p.name for p in path.parent.iterdir()] if path.parent.is_dir() else []
+            return f"{path}: no such file{nearest(path.name, siblings)}"
+        case IsADirectoryError():
+            return f"{path}: a directory, where a text file is expected: name a file in it"
+        case _:
+            return f"{path}: cannot be read: {error.strerror or error}"
+
+
+def decode_line(raw: bytes, *, first: bool, errors: str = "strict") -> str:
+    """The text of a raw line: UTF-8, without its CR and, on the first line, its byte order mark.
+
+    >>> decode_line(b"\\xef\\xbb\\xbfGr\\xc3\\xbc\\xc3\\x9fe\\r", first=True)
+    'Grüße'
+    """
+    text = raw.decode("utf-8", errors).removesuffix("\r")
+    return text.removeprefix(BOM) if first else text
+
+
+def read_lines(path: Path | str) -> Iterator[str]:
+    """The lines of a UTF-8 text file, plain or gzipped, one by one.
+
+    Raises:
+        InputError: what :func:`raw_lines` raises, or bytes that are not UTF-8.
+    """
+    for number, raw in enumerate(raw_lines(path), start=1):
+        try:
+            yield decode_line(raw, first=number == 1)
+        except UnicodeDecodeError as error:
+            raise InputError(_not_utf8(path, number, error)) from error
+
+
+def _not_utf8(path: Path | str, number: int, error: UnicodeDecodeError) -> str:
+    found = " ".join(f"0x{byte:02X}" for byte in error.object[error.start : error.end])
+    looks = "UTF-16" if number == 1 and error.object.startswith(_UTF16_MARKS) else "LATIN1"
+    return (
+        f"{path}, line {number}: not UTF-8: {found} at byte offset {error.start} of the line: "
+        f"convert the file, e.g. with 'iconv -f {looks} -t UTF-8'"
+    )

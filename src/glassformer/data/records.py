@@ -1,0 +1,156 @@
+"""How one file holds both sides of a corpus: a pair on each line.
+
+==============  ===========================================================================
+``tsv``         source, a tab, target; quotes are ordinary characters
+``tsv-quoted``  the same, but a field may stand in ``"quotes"``; ``""`` is a quote in them
+``jsonl``       one JSON object, e.g. ``{"source": "Hallo", "target": "Hello"}``
+==============  ===========================================================================
+
+The fourth format, ``lines``, is two files, a sentence on each line. Errors here say what is wrong
+with a line; the reader knows which line it is and adds file and number.
+"""
+
+import json
+import re
+from pathlib import Path
+from typing import Literal, get_args
+
+from glassformer.errors import InputError, UsageError, nearest
+
+__all__ = ["Format", "file_format", "split_record"]
+
+Format = Literal["lines", "tsv", "tsv-quoted", "jsonl"]
+
+_SUFFIXES: dict[str, Format] = {
+    ".tsv": "tsv",
+    ".jsonl": "jsonl",
+    ".ndjson": "jsonl",
+    ".json": "jsonl",
+}
+#: A field in quotes, or one without; neither where a quote opens and does not close.
+_FIELD = re.compile(r'"([^"]*(?:""[^"]*)*)"|([^"\t][^\t]*|(?=\t|\Z))')
+
+
+def file_format(
+    source: Path | str, target: Path | str | None = None, *, format: str | None = None
+) -> Format:
+    """The format of a corpus: the given one, checked, or the one that its names tell.
+
+    >>> file_format("train.de", "train.en"), file_format("train.tsv.gz")
+    ('lines', 'tsv')
+    """
+    formats: tuple[Format, ...] = get_args(Format)
+    given = next((name for name in formats if name == format), None)
+    if format is not None and given is None:
+        known = ", ".join(formats)
+        raise UsageError(f"format {format!r}: expected one of {known}{nearest(format, formats)}")
+    if target is not None:
+        if given not in (None, "lines"):
+            raise UsageError(
+                f"{source}, {target}: format {format!r} is for one file with both sides: give one "
+                "file, or leave the format out"
+            )
+        return "lines"
+    if given == "lines":
+        raise UsageError(f"{source}: format 'lines' needs two files, source and target")
+    suffix = Path(str(source).removesuffix(".gz")).suffix.lower()
+    kind = given or _SUFFIXES.get(suffix)
+    if kind is None:
+        raise UsageError(
+            f"{source}: one file whose name does not tell how it holds the pairs: give the target "
+            "file too, or a format (tsv, tsv-quoted or jsonl)"
+        )
+    return kind
+
+
+def split_record(
+    line: str, format: Format, *, keys: tuple[str, str] = ("source", "target")
+) -> tuple[str, str]:
+    """The pair that one line holds; an :class:`InputError` says why it holds none.
+
+    A key of a JSON object is looked up as it stands, then as a dotted path, then inside
+    ``"translation"``, which is where Hugging Face's data sets keep the sides by language.
+
+    >>> split_record("Hallo\\tHello", "tsv")
+    ('Hallo', 'Hello')
+    >>> split_record('{"translation": {"de": "Hallo", "en": "Hello"}}', "jsonl", keys=("de", "en"))
+    ('Hallo', 'Hello')
+    """
+    if format == "jsonl":
+        return _parse_json(line, keys)
+    columns = line.split("\t") if format == "tsv" else _parse_quoted(line)
+    if len(columns) != 2:
+        raise InputError(
+            f"{_count(len(columns), 'column')}, where source, one tab, target are expected"
+        )
+    return columns[0], columns[1]
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def _parse_quoted(line: str) -> list[str]:
+    """Fields between tabs, each as it stands or in quotes.
+
+    The csv module cannot be used: it takes a bare CR for a line end.
+    """
+    columns: list[str] = []
+    place = 0
+    while True:
+        field = _FIELD.match(line, place)
+        if field is None:
+            raise InputError(
+                f"the quote that opens column {len(columns) + 1} is not closed on this line, and a "
+                "sentence cannot hold a line end: close it, or read quotes as text with format tsv"
+            )
+        quoted, plain = field.groups()
+        columns.append(plain if quoted is None else quoted.replace('""', '"'))
+        place = field.end()
+        if place == len(line):
+            return columns
+        if line[place] != "\t":
+            raise InputError(
+                f"text after the closing quote of column {len(columns)}, where a tab is expected: "
+                'write a quote inside quotes as "", or read quotes as text with format tsv'
+            )
+        place += 1
+
+
+def _parse_json(line: str, keys: tuple[str, str]) -> tuple[str, str]:
+    try:
+        record = json.loads(line)
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"not JSON ({error}), where one JSON object is expected") from error
+    if not isinstance(record, dict):
+        raise InputError(f"a JSON {_json_type(record)}, where one JSON object is expected")
+    return (_look_up(record, keys[0]), _look_up(record, keys[1]))
+
+
+def _look_up(record: dict[str, object], key: str) -> str:
+    for path in ([key], key.split("."), ["translation", key]):
+        value: object = record
+        for step in path:
+            value = value.get(step) if isinstance(value, dict) else None
+        if value is not None:
+            break
+    if value is None:
+        inner = record.get("translation")
+        known = ", ".join(repr(name) for name in (inner if isinstance(inner, dict) else record))
+        raise InputError(
+            f"no key {key!r}, only {known or 'an empty object'}: name the keys to read"
+        )
+    if not isinstance(value, str):
+        raise InputError(f"{key!r} holds a JSON {_json_type(value)}, where text is expected")
+    try:
+        value.encode()
+    except UnicodeEncodeError as error:
+        raise InputError(
+            f"{key!r} holds half of a surrogate pair, which is no character"
+        ) from error
+    return value
+
+
+def _json_type(value: object) -> str:
+    names = {dict: "object", list: "array", str: "string", bool: "boolean", type(None): "null"}
+    return names.get(type(value), "number")
