@@ -1,0 +1,313 @@
+"""Text to subword ids and back, without losing a character.
+
+One :class:`Tokenizer` wraps one SentencePiece model. A model that is trained here has byte
+fallback (a character outside the vocabulary becomes its UTF-8 bytes) and, by default, no
+normalisation, so that ``decode(encode(text)) == text`` for any text. SentencePiece alone keeps
+that promise for all characters but one: it writes a space as U+2581 (``▁``), so a ``▁`` in the text
+would come back as a space. This file therefore escapes that character, reversibly.
+
+A model of others can be brought too. Without byte fallback, a character that it does not know
+becomes the unknown symbol, and what its own normalisation changes stays changed.
+
+Subwords: Sennrich et al. 2016 (BPE); Kudo 2018 (unigram). Subword dropout: Provilkov et al. 2020
+(BPE-dropout); Kudo 2018 (sampling from the unigram model).
+"""
+
+import hashlib
+import io
+import os
+import random
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
+from pathlib import Path
+from typing import Any, Literal, Self
+
+import sentencepiece
+
+from glassformer.errors import InputError, UsageError, nearest
+
+__all__ = ["BOS", "EOS", "PAD", "SMALLEST_VOCABULARY", "UNK", "Tokenizer", "train_tokenizer"]
+
+PAD, UNK, BOS, EOS = 0, 1, 2, 3
+"""The ids of the special symbols in every model that is trained here."""
+
+SMALLEST_VOCABULARY = 300
+"""256 bytes, 4 special symbols, and a few pieces that make it a tokenizer."""
+
+_SYMBOLS = 4 + 256  # the special symbols and the bytes
+_SPACE = "\u2581"  # what SentencePiece writes for a space
+_ESCAPE = "\ufdd0"  # a noncharacter: Unicode keeps it for use inside programs like this one
+
+_TRAINING_LINES = 2_000_000  # more lines do not change the subwords, only the memory
+_LINE_CHARACTERS = 4_000  # SentencePiece drops longer lines, and overflows on words of 65,536
+_TRAINING_THREADS = 4  # a constant: the number of threads changes the sums of the unigram model
+_ENCODING_THREADS = min(8, os.cpu_count() or 1)
+
+
+class Tokenizer:
+    """One SentencePiece model: its symbols, and the way from text to ids and back.
+
+    The ids of the special symbols are the model's own. Where only the padding symbol is missing
+    (as in BPEmb's models), it gets an id of its own after the last piece, so ``vocab_size`` is one
+    larger than the model's. ``name`` is what an error calls the model.
+
+    >>> tokenizer = train_tokenizer(["the cat sat", "the dog sat"], vocab_size=400)
+    >>> tokenizer.decode(tokenizer.encode("the cow ▁ 🐄"))
+    'the cow ▁ 🐄'
+    >>> tokenizer.pieces("the cat")
+    ['▁the', '▁cat']
+    """
+
+    def __init__(self, serialized: bytes, *, name: str = "tokenizer model") -> None:
+        self.serialized = serialized
+        self._model = _parse(serialized, name)
+        self.fingerprint = hashlib.sha256(serialized).hexdigest()
+        pieces = self._model.get_piece_size()
+        pad = self._model.pad_id()
+        self.pad_id: int = pad if pad >= 0 else pieces
+        self.unk_id: int = self._model.unk_id()
+        self.bos_id: int = self._model.bos_id()
+        self.eos_id: int = self._model.eos_id()
+        self.vocab_size: int = pieces if pad >= 0 else pieces + 1
+        self._has_bytes = any(map(self._model.is_byte, range(pieces)))
+        _require_symbols(self, name)
+
+    @classmethod
+    def load(cls, path: str | Path) -> Self:
+        """Read a SentencePiece model; :class:`InputError` where it cannot serve."""
+        try:
+            serialized = Path(path).read_bytes()
+        except OSError as error:
+            raise InputError(
+                f"{path}: cannot read the tokenizer ({error.strerror}); "
+                "expected a SentencePiece model such as tokenizer.model"
+            ) from None
+        return cls(serialized, name=str(path))
+
+    def save(self, path: str | Path) -> None:
+        """Write the model; a kill on the way leaves no half-written file at ``path``."""
+        path = Path(path)
+        partial = path.with_name(path.name + ".partial")
+        partial.write_bytes(self.serialized)
+        partial.replace(path)
+
+    def encode(self, text: str) -> list[int]:
+        """The ids of ``text``, with no start or end symbol."""
+        return self.encode_batch([text])[0]
+
+    def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
+        """The ids of many texts at once, on several threads."""
+        # Without byte fallback the escape itself could be an unknown character.
+        escaped = [_escape(text) for text in texts] if self._has_bytes else list(texts)
+        try:
+            return self._model.encode(escaped, num_threads=_ENCODING_THREADS)
+        except (RuntimeError, TypeError):
+            _require_unicode(texts)
+            raise
+
+    def sample_batch(self, texts: Sequence[str], *, dropout: float, seed: int) -> list[list[int]]:
+        """Ids of a random segmentation of each text: the same for the same texts and seed.
+
+        For BPE, ``dropout`` is the probability that a merge is left out (Provilkov et al. 2020,
+        section 3). For unigram, a segmentation is drawn with probability ``P(x)^alpha / Z`` (Kudo
+        2018, section 3.3), ``alpha = 0.02 / dropout``: at 0.1 this is Kudo's 0.2, and any
+        ``dropout`` lengthens the text about as much as it does with BPE. 0 is no sampling.
+        """
+        if not 0.0 <= dropout < 1.0:
+            raise UsageError(f"subword dropout {dropout}: expected 0 <= dropout < 1")
+        if dropout == 0.0:
+            return self.encode_batch(texts)
+        sentencepiece.set_random_generator_seed(seed % 2**32)
+        alpha = 0.02 / dropout if self._is_unigram() else dropout
+        _require_unicode(texts)
+        escaped = [_escape(text) for text in texts] if self._has_bytes else list(texts)
+        try:
+            # One thread: with several, it is chance which of them draws for which text.
+            return self._model.encode(
+                escaped, num_threads=1, enable_sampling=True, nbest_size=-1, alpha=alpha
+            )
+        except RuntimeError:
+            raise UsageError(
+                "subword dropout: this tokenizer is neither BPE nor unigram; set the dropout to 0"
+            ) from None
+
+    def decode(self, ids: Iterable[int]) -> str:
+        """The text of ``ids``; start, end and padding are left out, unknown shows as ``⁇``."""
+        silent = (self.pad_id, self.bos_id, self.eos_id)
+        kept = [int(index) for index in ids if index not in silent]
+        outside = next((index for index in kept if not 0 <= index < self.vocab_size), None)
+        if outside is not None:
+            raise ValueError(f"token id {outside}: expected 0 to {self.vocab_size - 1}")
+        return _unescape(self._model.decode(kept))
+
+    def pieces(self, text: str) -> list[str]:
+        """The subwords of ``text`` as strings; ``▁`` marks the beginning of a word."""
+        return [self.id_to_piece(index) for index in self.encode(text)]
+
+    def id_to_piece(self, index: int) -> str:
+        """The piece that has this id, as the model writes it."""
+        if not 0 <= index < self.vocab_size:
+            raise ValueError(f"token id {index}: expected 0 to {self.vocab_size - 1}")
+        if index == self._model.get_piece_size():  # the padding that the model did not have
+            return "<pad>"
+        piece: str = self._model.id_to_piece(int(index))
+        return piece
+
+    def _is_unigram(self) -> bool:
+        try:
+            self._model.nbest_encode_as_ids("a", nbest_size=1)
+        except RuntimeError:  # only a unigram model has n best segmentations
+            return False
+        return True
+
+    def __repr__(self) -> str:
+        return f"Tokenizer(vocab_size={self.vocab_size}, fingerprint={self.fingerprint[:12]!r})"
+
+
+def train_tokenizer(
+    lines: Iterable[str],
+    *,
+    vocab_size: int,
+    kind: Literal["bpe", "unigram"] = "bpe",
+    character_coverage: float = 1.0,
+    normalization: Literal["identity", "nfkc"] = "identity",
+    seed: int = 0,
+) -> Tokenizer:
+    """Learn the subwords of ``lines``; the same lines and options give the same bytes.
+
+    ``lines`` is read once. Beyond two million lines, a random two million (by ``seed``) are used.
+    A corpus that is too small for ``vocab_size`` gives a smaller tokenizer (see its
+    ``vocab_size``); one with more different characters than fit leaves the rarest to the bytes,
+    as ``character_coverage`` below 1 does for any corpus.
+    """
+    _check_options(vocab_size, kind, character_coverage, normalization)
+    sample = _sample(lines, seed)
+    if not any(sample):
+        raise InputError("no text to learn subwords from: every line is empty")
+    _require_unicode(sample)
+    options: dict[str, Any] = {
+        "vocab_size": vocab_size,
+        "model_type": kind,
+        "normalization_rule_name": normalization,
+        "character_coverage": character_coverage,
+    }
+    try:
+        return _train(map(_escape, sample), options)
+    except RuntimeError as error:
+        if "required_chars" not in str(error):
+            raise
+    return _train(_without_rare_characters(sample, (vocab_size - _SYMBOLS) // 2), options)
+
+
+def _train(lines: Iterable[str], options: dict[str, Any]) -> Tokenizer:
+    written = io.BytesIO()
+    sentencepiece.SentencePieceTrainer.train(
+        sentence_iterator=_short(lines),
+        model_writer=written,
+        pad_id=PAD,
+        unk_id=UNK,
+        bos_id=BOS,
+        eos_id=EOS,
+        byte_fallback=True,
+        add_dummy_prefix=True,
+        remove_extra_whitespaces=False,
+        hard_vocab_limit=False,  # a small corpus gives fewer pieces, not an error
+        max_sentence_length=4 * _LINE_CHARACTERS + 4,  # in bytes
+        num_threads=_TRAINING_THREADS,
+        minloglevel=2,
+        **options,
+    )
+    return Tokenizer(written.getvalue())
+
+
+def _check_options(vocab_size: int, kind: str, coverage: float, normalization: str) -> None:
+    if vocab_size < SMALLEST_VOCABULARY:
+        raise UsageError(
+            f"vocab_size {vocab_size}: expected at least {SMALLEST_VOCABULARY} "
+            "(256 bytes, 4 special symbols and some pieces)"
+        )
+    if not 0.98 <= coverage <= 1.0:
+        raise UsageError(f"character_coverage {coverage}: expected 0.98 to 1")
+    kinds, normalizations = ("bpe", "unigram"), ("identity", "nfkc")
+    for option, value, known in (
+        ("kind", kind, kinds),
+        ("normalization", normalization, normalizations),
+    ):
+        if value not in known:
+            raise UsageError(
+                f"{option} {value!r}: expected {' or '.join(known)}{nearest(value, known)}"
+            )
+
+
+def _sample(lines: Iterable[str], seed: int) -> list[str]:
+    """All lines, or a uniform sample where they are too many (reservoir sampling)."""
+    remaining = iter(lines)
+    sample = list(islice(remaining, _TRAINING_LINES))
+    generator = random.Random(seed)
+    for seen, line in enumerate(remaining, start=len(sample) + 1):
+        place = int(generator.random() * seen)
+        if place < _TRAINING_LINES:
+            sample[place] = line
+    return sample
+
+
+def _short(lines: Iterable[str]) -> Iterator[str]:
+    for line in lines:
+        for start in range(0, len(line), _LINE_CHARACTERS):
+            yield line[start : start + _LINE_CHARACTERS]
+
+
+def _without_rare_characters(lines: list[str], characters: int) -> Iterator[str]:
+    """The lines with only their most frequent characters; a space stands for each other one."""
+    counts: Counter[str] = Counter()
+    for line in lines:
+        counts.update(_escape(line))
+    kept = {character for character, _ in counts.most_common(characters)}
+    for line in lines:
+        yield "".join(character if character in kept else " " for character in _escape(line))
+
+
+def _escape(text: str) -> str:
+    return text.replace(_ESCAPE, _ESCAPE + "=").replace(_SPACE, _ESCAPE + "_")
+
+
+def _unescape(text: str) -> str:
+    return text.replace(_ESCAPE + "_", _SPACE).replace(_ESCAPE + "=", _ESCAPE)
+
+
+def _require_unicode(texts: Iterable[str]) -> None:
+    for number, text in enumerate(texts, start=1):
+        try:
+            text.encode()
+        except UnicodeEncodeError as error:
+            raise InputError(
+                f"text {number}: character {error.start + 1} ({text[error.start]!r}) is half a "
+                "surrogate pair, not Unicode text; read the text as UTF-8"
+            ) from None
+
+
+def _parse(serialized: bytes, name: str) -> sentencepiece.SentencePieceProcessor:
+    model = sentencepiece.SentencePieceProcessor()
+    try:
+        # Empty bytes are a valid empty message, so they would load as a model of no pieces.
+        usable = bool(serialized) and model.load_from_serialized_proto(serialized)
+    except RuntimeError:
+        usable = False
+    if not usable or model.get_piece_size() == 0:
+        raise InputError(
+            f"{name}: not a SentencePiece model; expected the binary .model file "
+            "(not the .vocab list beside it)"
+        )
+    return model
+
+
+def _require_symbols(tokenizer: Tokenizer, name: str) -> None:
+    ids = {"start (<s>)": tokenizer.bos_id, "end (</s>)": tokenizer.eos_id}
+    ids["unknown (<unk>)"] = tokenizer.unk_id
+    missing = [symbol for symbol, index in ids.items() if index < 0]
+    if missing:
+        raise InputError(
+            f"{name}: the tokenizer lacks the symbols {', '.join(missing)}; train it with "
+            "bos_id, eos_id and unk_id set to ids >= 0, or leave it out and let one be learnt"
+        )
