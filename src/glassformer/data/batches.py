@@ -1,0 +1,153 @@
+"""Batches by length: which rows go together, and the tensors that the model reads.
+
+Sentences of one batch are padded to its longest, so sentences of like length go together, and a
+batch holds as many as a budget of tokens allows (the paper's section 5.1: "sentence pairs were
+batched together by approximate sequence length"). The plan of an epoch is a function of the
+lengths, the budget, the seed and the epoch, and of nothing else: the same on any machine and for
+any number of processes, so that the place in the data is two integers.
+"""
+
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+import torch
+from jaxtyping import Int
+from numpy.typing import NDArray
+from torch import Tensor
+
+from glassformer.data.packed import Packed
+
+__all__ = ["Batch", "make_batch", "plan_batches"]
+
+_JITTER = 0.4  # tokens by which a length may be misjudged, so that batches differ by epoch
+
+
+@dataclass(frozen=True)
+class Batch:
+    """What one step reads. ``tokens`` and ``target_tokens`` count no padding, but end symbols."""
+
+    source: Int[Tensor, "batch src_len"]
+    target: Int[Tensor, "batch tgt_len"]
+    labels: Int[Tensor, "batch tgt_len"]
+    tokens: int
+    target_tokens: int
+
+    def to(self, device: torch.device | str) -> Self:
+        """The same batch on another device."""
+        return type(self)(
+            source=self.source.to(device, non_blocking=True),
+            target=self.target.to(device, non_blocking=True),
+            labels=self.labels.to(device, non_blocking=True),
+            tokens=self.tokens,
+            target_tokens=self.target_tokens,
+        )
+
+
+def plan_batches(
+    source_lengths: NDArray[Any],
+    target_lengths: NDArray[Any],
+    *,
+    tokens: int,
+    seed: int,
+    epoch: int,
+) -> list[NDArray[np.int64]]:
+    """The rows of each batch of an epoch, in the order of training; every row is in one batch.
+
+    A batch of ``rows`` sentences takes ``rows * (longest source + longest target)`` places, end
+    symbols counted, and that is at most ``tokens``; a pair that is larger alone is a batch alone.
+    Lengths are given without the end symbols.
+
+    >>> lengths = np.array([3, 9, 3, 9])
+    >>> plan = plan_batches(lengths, lengths, tokens=40, seed=1, epoch=0)
+    >>> sorted(sorted(rows.tolist()) for rows in plan)
+    [[0, 2], [1, 3]]
+    """
+    source = np.asarray(source_lengths, dtype=np.int64) + 1
+    target = np.asarray(target_lengths, dtype=np.int64) + 1
+    if source.shape != target.shape or source.ndim != 1:
+        raise ValueError(
+            f"lengths of shape {source.shape} and {target.shape}: expected one row each, "
+            "with a length for every pair"
+        )
+    if tokens < 1:
+        raise ValueError(f"tokens {tokens}: expected at least 1")
+    generator = np.random.default_rng((seed, epoch))
+    order = _by_length(source, target, generator)
+    batches = _cut(order, source[order], target[order], tokens)
+    return [batches[place] for place in generator.permutation(len(batches))]
+
+
+def _by_length(
+    source: NDArray[np.int64], target: NDArray[np.int64], generator: np.random.Generator
+) -> NDArray[np.int64]:
+    """Rows by source length, then by target length; there and back, and a little by chance.
+
+    The target lengths rise under one source length and fall under the next, so that no batch
+    spans a jump from the longest target to the shortest. The chance gives each epoch other
+    batches of the same lengths.
+    """
+    row_count = len(source)
+    near_source = source + np.floor(generator.random(row_count) * (1.0 + _JITTER)).astype(np.int64)
+    near_target = target + generator.random(row_count) * (1.0 + _JITTER)
+    return np.lexsort((np.where(near_source % 2 == 0, near_target, -near_target), near_source))
+
+
+def _cut(
+    order: NDArray[np.int64], source: NDArray[np.int64], target: NDArray[np.int64], tokens: int
+) -> list[NDArray[np.int64]]:
+    """Cut the ordered rows into the longest batches, one after the other, that keep the budget."""
+    batches = []
+    start = 0
+    while start < len(order):
+        # More rows than this cannot fit, as no row is narrower than the first by much.
+        reach = slice(start, start + max(1, tokens // 2))
+        width = np.maximum.accumulate(source[reach]) + np.maximum.accumulate(target[reach])
+        places = width * np.arange(1, len(width) + 1)  # what the first 1, 2, 3 … rows would take
+        count = max(1, int(np.searchsorted(places, tokens, side="right")))
+        batches.append(order[start : start + count])
+        start += count
+    return batches
+
+
+def make_batch(packed: Packed, rows: NDArray[np.int64]) -> Batch:
+    """The tensors of these rows of a packed corpus.
+
+    The one place where the target is shifted. For the target sentence ``[7, 8]``:
+
+    ======= ============= =========================================
+    target  [bos, 7, 8]   what the decoder reads at steps 0, 1, 2
+    labels  [7, 8, eos]   what it should say there
+    ======= ============= =========================================
+
+    So at each position the decoder sees the tokens before the one that it has to predict.
+    """
+    rows = np.asarray(rows, dtype=np.int64)
+    symbols = packed.meta.symbols
+    source_ids, source_lengths = packed.source.gather(rows)
+    target_ids, target_lengths = packed.target.gather(rows)
+    source = _padded(source_ids, source_lengths, pad=symbols["source"]["pad"])
+    target = _padded(target_ids, target_lengths, pad=symbols["target"]["pad"], first=1)
+    labels = _padded(target_ids, target_lengths, pad=symbols["target"]["pad"])
+    every = np.arange(len(rows))
+    source[every, source_lengths] = symbols["source"]["eos"]
+    target[:, 0] = symbols["target"]["bos"]
+    labels[every, target_lengths] = symbols["target"]["eos"]
+    target_tokens = int(target_lengths.sum()) + len(rows)
+    return Batch(
+        source=torch.from_numpy(source),
+        target=torch.from_numpy(target),
+        labels=torch.from_numpy(labels),
+        tokens=int(source_lengths.sum()) + len(rows) + target_tokens,
+        target_tokens=target_tokens,
+    )
+
+
+def _padded(
+    ids: NDArray[Any], lengths: NDArray[np.int64], *, pad: int, first: int = 0
+) -> NDArray[np.int64]:
+    """The sentences as rows that begin at column ``first``, with one column more than they need."""
+    padded = np.full((len(lengths), int(lengths.max()) + 1), pad, dtype=np.int64)
+    columns = np.arange(padded.shape[1])
+    padded[(columns >= first) & (columns < first + lengths[:, None])] = ids
+    return padded
