@@ -1,0 +1,275 @@
+"""Beam search, with the paper's length penalty (section 6.1), after Wu et al. (2016).
+
+At every step each sentence keeps the `beam` most probable unfinished targets. Targets that end
+are set aside, and ranked at last by their log-probability over a length penalty:
+
+    score(Y) = log P(Y | X) / lp(Y),   lp(Y) = ((5 + |Y|) / 6) ** alpha      (Wu et al., eq. 14)
+
+`|Y|` counts the end symbol of a finished target, as its log-probability does. The paper uses a beam
+of 4, alpha 0.6 and a maximum length of the source's plus 50, "terminating early when possible".
+
+Read `BeamState` first, then `beam_search`: four moves, `_propose`, `_set_aside`,
+`_extend` and `_retire`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Generic, TypeVar
+
+import torch
+from jaxtyping import Bool, Float, Int64
+from torch import Tensor
+
+from glassformer.decoding.constraints import Constraint, Rules
+from glassformer.decoding.step import (
+    DEFAULT_IDS,
+    IMPOSSIBLE,
+    Hypothesis,
+    S,
+    StepFunction,
+    Vocabulary,
+)
+
+__all__ = ["BeamState", "beam_search", "penalty"]
+
+Length = TypeVar("Length", float, Tensor)
+
+
+@dataclass(frozen=True)
+class BeamState(Generic[S]):
+    """All that the search knows between two steps; each move gives a new one.
+
+    `live` sentences are still in the batch, each with `width` unfinished targets of one length:
+    1 before the first step, `beam` as soon as there are so many. A target that is impossible has
+    log-probability -inf and only fills its place.
+    """
+
+    # Which sentence of the input each live one is.
+    sentences: Int64[Tensor, " live"]
+    # The unfinished targets, without the start symbol, and their log-probabilities.
+    tokens: Int64[Tensor, "live width length"]
+    log_probabilities: Float[Tensor, "live width"]
+    # The decoder's state, and the row of it that each unfinished target continues from. Rows are
+    # picked once a step, just before it: beams change places and sentences leave in one go.
+    decoder: S
+    rows: Int64[Tensor, "live width"]
+    # What is set aside, for every sentence of the input; the lists grow in place.
+    finished: list[list[Hypothesis]]
+    # The score that an unfinished target must be able to exceed, or its sentence is done: -inf
+    # while any is welcome, +inf when the sentence has enough.
+    bar: Float[Tensor, " live"]
+
+
+@dataclass(frozen=True)
+class _Candidates:
+    """The most probable next targets, best first: those of `parents` with one token more."""
+
+    log_probabilities: Float[Tensor, "live choices"]
+    parents: Int64[Tensor, "live choices"]
+    tokens: Int64[Tensor, "live choices"]
+    ends: Bool[Tensor, "live choices"]
+    width: int  # how many may go on
+
+
+@dataclass(frozen=True)
+class _Plan:
+    """What the caller asked for."""
+
+    beam: int
+    alpha: float
+    n_best: int
+    rules: Rules
+
+    def __post_init__(self) -> None:
+        if self.beam < 1:
+            raise ValueError(f"beam must be at least 1, not {self.beam}")
+        if not 1 <= self.n_best <= self.beam:
+            raise ValueError(f"n_best must be from 1 to the beam of {self.beam}, not {self.n_best}")
+        if not 0 <= self.alpha < math.inf:
+            raise ValueError(f"length_penalty must be a finite number >= 0, not {self.alpha}")
+
+
+def beam_search(
+    step: StepFunction[S],
+    state: S,
+    *,
+    max_lengths: Int64[Tensor, " batch"],
+    beam: int = 5,
+    length_penalty: float = 0.6,
+    n_best: int = 1,
+    vocabulary: Vocabulary = DEFAULT_IDS,
+    constraints: Sequence[Constraint] = (),
+) -> list[list[Hypothesis]]:
+    """The best targets found for each sentence, best first, at most `n_best` of them.
+
+    `state` has one row for each sentence; the search takes it several times. A sentence is done,
+    and leaves the batch,
+
+    - when it has `beam` finished targets, or
+    - when no unfinished one can still overtake its `n_best`-th finished one, or
+    - after `max_lengths` steps. Unfinished targets are then the answer only where finished ones are
+      fewer than `n_best`, and come after them.
+
+    A beam of 1 is greedy search. Raises `ValueError` for a parameter out of its range.
+
+    >>> class Nothing:
+    ...     def select(self, rows):
+    ...         return self
+    >>> def step(tokens, state):  # 4 is likely, but then nothing is sure; 5 surely ends
+    ...     probability = torch.zeros(6, 6)
+    ...     probability[2] = torch.tensor([0, 0, 0, 0, 0.6, 0.4])
+    ...     probability[4] = torch.tensor([0, 0, 0, 0.5, 0.3, 0.2])
+    ...     probability[5] = torch.tensor([0, 0, 0, 1.0, 0, 0])
+    ...     return probability[tokens].log(), state
+    >>> length = torch.tensor([9])
+    >>> beam_search(step, Nothing(), max_lengths=length, beam=1)[0][0].tokens
+    (4,)
+    >>> beam_search(step, Nothing(), max_lengths=length, beam=2)[0][0].tokens
+    (5,)
+    """
+    plan = _Plan(beam, length_penalty, n_best, Rules(max_lengths, vocabulary, constraints))
+    alive = _begin(state, plan)
+    while len(alive.sentences):
+        alive, candidates = _propose(step, alive, plan)
+        alive = _set_aside(alive, candidates, plan)
+        alive = _extend(alive, candidates)
+        alive = _retire(alive, plan)
+    return [_ranked(found)[:n_best] or [IMPOSSIBLE] for found in alive.finished]
+
+
+def penalty(length: Length, alpha: float) -> Length:
+    """Wu et al.'s length penalty, equation 14; 1 for every length where alpha is 0.
+
+    >>> penalty(1, 0.6), round(penalty(13, 0.5), 3)
+    (1.0, 1.732)
+    """
+    ratio: Length = (5 + length) / 6
+    return ratio**alpha
+
+
+def _begin(state: S, plan: _Plan) -> BeamState[S]:
+    sentences = plan.rules.sentences()
+    batch, device = len(sentences), sentences.device
+    return BeamState(
+        sentences,
+        tokens=sentences.new_empty(batch, 1, 0),
+        log_probabilities=torch.zeros(batch, 1, device=device),
+        decoder=state,
+        rows=sentences.unsqueeze(1),
+        finished=[[] for _ in range(batch)],
+        bar=torch.full((batch,), -torch.inf, device=device),
+    )
+
+
+def _propose(
+    step: StepFunction[S], alive: BeamState[S], plan: _Plan
+) -> tuple[BeamState[S], _Candidates]:
+    """One step of the decoder, and the best continuations of each sentence.
+
+    There are 2 * beam of them: at most one in each beam is the end symbol, so that at least `beam`
+    can go on, however many end.
+    """
+    live, width, length = alive.tokens.shape
+    tokens = alive.tokens.flatten(0, 1)  # (live * width, length)
+    last = tokens[:, -1] if length else plan.rules.start(len(tokens))
+    logits, decoder = step(last, alive.decoder.select(alive.rows.flatten()))
+    following = plan.rules.log_probabilities(
+        logits, tokens, alive.sentences.repeat_interleave(width)
+    )
+    vocab = following.shape[1]
+
+    sums = alive.log_probabilities.unsqueeze(2) + following.view(live, width, vocab)
+    choices = min(2 * plan.beam, width * vocab)
+    best, places = sums.flatten(1).topk(choices, dim=1)  # (live, choices)
+    chosen = places % vocab
+    rows = torch.arange(live * width, device=tokens.device).view(live, width)
+    candidates = _Candidates(
+        best, places // vocab, chosen, chosen == plan.rules.vocabulary.eos_id, plan.beam
+    )
+    return replace(alive, decoder=decoder, rows=rows), candidates
+
+
+def _set_aside(alive: BeamState[S], candidates: _Candidates, plan: _Plan) -> BeamState[S]:
+    """Move the targets that end here to the finished ones, and set the bar anew.
+
+    An end counts only among the first `beam` candidates: one that is no better than `beam` others
+    would fill the sentence's quota with targets that the search does not believe in.
+    """
+    ends = candidates.ends & candidates.log_probabilities.isfinite()
+    where = ends[:, : plan.beam].nonzero(as_tuple=True)
+    if not len(where[0]):
+        return alive
+    owners = alive.sentences[where[0]].tolist()
+    targets = alive.tokens[where[0], candidates.parents[where]].tolist()
+    sums = candidates.log_probabilities[where].tolist()
+    for sentence, target, log_probability in zip(owners, targets, sums, strict=True):
+        # The end symbol is part of |Y|.
+        score = log_probability / penalty(len(target) + 1, plan.alpha)
+        alive.finished[sentence].append(Hypothesis(tuple(target), score, log_probability, True))
+
+    bars = [_bar(alive.finished[sentence], plan) for sentence in alive.sentences.tolist()]
+    return replace(alive, bar=candidates.log_probabilities.new_tensor(bars))
+
+
+def _bar(finished: list[Hypothesis], plan: _Plan) -> float:
+    if len(finished) >= plan.beam:
+        return math.inf
+    if len(finished) < plan.n_best:
+        return -math.inf
+    return _ranked(finished)[plan.n_best - 1].score
+
+
+def _extend(alive: BeamState[S], candidates: _Candidates) -> BeamState[S]:
+    """Go on with the best candidates that do not end."""
+    # A stable sort puts those that end last and leaves the others in their order.
+    order = candidates.ends.int().argsort(dim=1, stable=True)[:, : candidates.width]
+    parents = candidates.parents.gather(1, order)  # (live, width)
+    # A small vocabulary may have too few that go on: an ended one only fills its place.
+    sums = candidates.log_probabilities.masked_fill(candidates.ends, -torch.inf).gather(1, order)
+    before = alive.tokens.gather(1, parents.unsqueeze(2).expand(-1, -1, alive.tokens.shape[2]))
+    newest = candidates.tokens.gather(1, order).unsqueeze(2)
+    return replace(
+        alive,
+        tokens=torch.cat([before, newest], dim=2),
+        log_probabilities=sums,
+        rows=alive.rows.gather(1, parents),
+    )
+
+
+def _retire(alive: BeamState[S], plan: _Plan) -> BeamState[S]:
+    """Let the sentences leave that are at their maximum length or cannot get better.
+
+    No log-probability rises, and it is divided by no more than the penalty of the maximum length:
+    so the best unfinished target can at most reach the score that is compared here.
+    """
+    length = alive.tokens.shape[2]
+    longest = plan.rules.max_lengths[alive.sentences]
+    reachable = alive.log_probabilities.amax(dim=1) / penalty(longest, plan.alpha)
+    done = (reachable <= alive.bar) | (longest <= length)
+    if not done.any():
+        return alive
+    for i in done.nonzero().flatten().tolist():
+        found = alive.finished[int(alive.sentences[i])]
+        for target, log_probability in zip(
+            alive.tokens[i].tolist(), alive.log_probabilities[i].tolist(), strict=True
+        ):
+            if len(found) < plan.n_best and log_probability > -math.inf:
+                score = log_probability / penalty(length, plan.alpha)
+                found.append(Hypothesis(tuple(target), score, log_probability, False))
+    stays = (~done).nonzero().flatten()
+    return replace(
+        alive,
+        sentences=alive.sentences[stays],
+        tokens=alive.tokens[stays],
+        log_probabilities=alive.log_probabilities[stays],
+        rows=alive.rows[stays],
+        bar=alive.bar[stays],
+    )
+
+
+def _ranked(hypotheses: list[Hypothesis]) -> list[Hypothesis]:
+    """Finished before unfinished ones, then by score; equal ones in the order of their coming."""
+    return sorted(hypotheses, key=lambda one: (one.finished, one.score), reverse=True)

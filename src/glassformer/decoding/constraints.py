@@ -1,0 +1,173 @@
+"""What a hypothesis may hold: rules on the log-probabilities of the next token.
+
+A constraint is a function of what a row holds so far. It sets to -inf what may not come next and
+leaves the rest as it is, so that a hypothesis's log-probability stays the model's own. Several are
+applied one after the other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol, Self, runtime_checkable
+
+import torch
+from jaxtyping import Float, Int64
+from torch import Tensor
+
+from glassformer.decoding.step import DEFAULT_IDS, Vocabulary, log_softmax
+
+__all__ = ["Constraint", "Forbidden", "ForcedPrefix", "Rules"]
+
+
+@runtime_checkable
+class Constraint(Protocol):
+    """A rule for each sentence of a batch."""
+
+    def __call__(self, log_probabilities: Tensor, tokens: Tensor, sentences: Tensor, /) -> Tensor:
+        """The log-probabilities (rows, vocab), with -inf where a token may not come next.
+
+        `tokens` (rows, length) is what each row holds so far without the start symbol, `sentences`
+        (rows,) the sentence of the batch that it belongs to. The tensor may be changed in place.
+        """
+        ...
+
+    def select(self, sentences: Sequence[int], /) -> Self:
+        """The same rule for these sentences only, in this order."""
+        ...
+
+    def needed(self, sentence: int, /) -> int:
+        """How many tokens the rule asks of a sentence: room that its maximum length must have."""
+        ...
+
+
+@dataclass(frozen=True)
+class Forbidden:
+    """Ids that no sentence may hold.
+
+    >>> Forbidden([1])(torch.zeros(1, 3), torch.zeros(1, 0).long(), torch.tensor([0])).tolist()
+    [[0.0, -inf, 0.0]]
+    """
+
+    ids: Sequence[int]
+
+    def __call__(
+        self,
+        log_probabilities: Float[Tensor, "rows vocab"],
+        _tokens: Int64[Tensor, "rows length"],
+        _sentences: Int64[Tensor, " rows"],
+    ) -> Float[Tensor, "rows vocab"]:
+        """-inf in the forbidden columns."""
+        log_probabilities[:, list(self.ids)] = -torch.inf
+        return log_probabilities
+
+    def select(self, _sentences: Sequence[int]) -> Self:
+        """Itself: the rule is the same for every sentence."""
+        return self
+
+    def needed(self, _sentence: int) -> int:
+        """Nothing."""
+        return 0
+
+
+@dataclass(frozen=True)
+class ForcedPrefix:
+    """How each sentence's target must begin; an empty prefix asks nothing.
+
+    The search is free only after the prefix. The hypothesis holds the prefix, and its
+    log-probability counts it. Raises `ValueError` for a prefix with a special id.
+
+    >>> forced = ForcedPrefix([[5, 4], []])
+    >>> rows, first = torch.tensor([0, 1]), torch.zeros(2, 0).long()
+    >>> forced(torch.zeros(2, 6), first, rows).tolist()
+    [[-inf, -inf, -inf, -inf, -inf, 0.0], [0.0, 0.0, 0.0, 0.0, 0.0, 0.0]]
+    """
+
+    prefixes: Sequence[Sequence[int]]
+    vocabulary: Vocabulary = DEFAULT_IDS
+
+    def __post_init__(self) -> None:
+        special = {*self.vocabulary.never_produced, self.vocabulary.eos_id}
+        for sentence, prefix in enumerate(self.prefixes):
+            wrong = [token for token in prefix if token in special or token < 0]
+            if wrong:
+                raise ValueError(
+                    f"the prefix of sentence {sentence} holds the id {wrong[0]}, which is special "
+                    "or negative; a prefix holds ids of ordinary pieces only"
+                )
+
+    def __call__(
+        self,
+        log_probabilities: Float[Tensor, "rows vocab"],
+        tokens: Int64[Tensor, "rows length"],
+        sentences: Int64[Tensor, " rows"],
+    ) -> Float[Tensor, "rows vocab"]:
+        """-inf everywhere but at the prefix's next token, in the rows that are still in theirs."""
+        place = tokens.shape[1]
+        if all(len(prefix) <= place for prefix in self.prefixes):
+            return log_probabilities
+        following = [prefix[place] if place < len(prefix) else -1 for prefix in self.prefixes]
+        if max(following) >= log_probabilities.shape[1]:
+            raise ValueError(
+                f"a prefix holds the id {max(following)}, but the step function's vocabulary has "
+                f"{log_probabilities.shape[1]} ids"
+            )
+        forced = torch.tensor(following, device=sentences.device)[sentences].unsqueeze(1)
+        ids = torch.arange(log_probabilities.shape[1], device=sentences.device)
+        return log_probabilities.masked_fill((forced >= 0) & (ids != forced), -torch.inf)
+
+    def select(self, sentences: Sequence[int]) -> ForcedPrefix:
+        """The prefixes of these sentences."""
+        return ForcedPrefix([self.prefixes[i] for i in sentences], self.vocabulary)
+
+    def needed(self, sentence: int) -> int:
+        """The prefix's length."""
+        return len(self.prefixes[sentence])
+
+
+@dataclass(frozen=True)
+class Rules:
+    """All that may be produced: for how long, from which ids, under which constraints.
+
+    `max_lengths` (batch,) counts the steps of each sentence, so the end symbol too; every tensor of
+    a search lies on its device. Raises `ValueError` where a length is below 1.
+    """
+
+    max_lengths: Tensor
+    vocabulary: Vocabulary = DEFAULT_IDS
+    constraints: Sequence[Constraint] = ()
+
+    def __post_init__(self) -> None:
+        lengths = self.max_lengths
+        if lengths.dim() != 1 or lengths.dtype != torch.int64:
+            raise ValueError(
+                "max_lengths must be an int64 tensor of one length a sentence, not "
+                f"{lengths.dtype} of shape {tuple(lengths.shape)}"
+            )
+        if (lengths < 1).any():
+            raise ValueError(f"every maximum length must be at least 1, not {int(lengths.min())}")
+
+    def sentences(self) -> Int64[Tensor, " batch"]:
+        """The numbers of the sentences, 0 to batch - 1."""
+        return torch.arange(len(self.max_lengths), device=self.max_lengths.device)
+
+    def start(self, rows: int) -> Int64[Tensor, " rows"]:
+        """What the first step feeds: the start symbol in every row."""
+        return torch.full((rows,), self.vocabulary.bos_id, device=self.max_lengths.device)
+
+    def log_probabilities(
+        self,
+        logits: Float[Tensor, "rows vocab"],
+        tokens: Int64[Tensor, "rows length"],
+        sentences: Int64[Tensor, " rows"],
+    ) -> Float[Tensor, "rows vocab"]:
+        """The model's log-probabilities of the next token, -inf for what may not come."""
+        if logits.dim() != 2 or len(logits) != len(tokens):
+            raise ValueError(
+                f"the step function must give logits of shape (rows, vocab) with {len(tokens)} "
+                f"rows, not {tuple(logits.shape)}"
+            )
+        allowed = log_softmax(logits)
+        for constraint in (Forbidden(self.vocabulary.never_produced), *self.constraints):
+            allowed = constraint(allowed, tokens, sentences)
+        return allowed

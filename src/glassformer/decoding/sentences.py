@@ -1,0 +1,132 @@
+"""Many sentences through a model: sorted by length, padded, batched, answered in their order."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, Protocol, TypeVar
+
+import torch
+from jaxtyping import Int64
+from torch import Tensor, nn
+
+from glassformer.decoding.constraints import Constraint
+from glassformer.decoding.step import DEFAULT_IDS, Hypothesis, State, StepFunction, Vocabulary
+
+__all__ = ["Search", "SequenceModel", "decode_sentences"]
+
+M = TypeVar("M")
+S = TypeVar("S", bound=State)
+
+
+class SequenceModel(Protocol[M, S]):
+    """What can be decoded: a model that reads a source once and then writes token by token."""
+
+    def encode(self, source: Tensor, /) -> M:
+        """The memory of sources (batch, src_len), each ended by its end symbol and padded."""
+        ...
+
+    def start(self, memory: M, /) -> S:
+        """The state before the first step, one row for each sentence."""
+        ...
+
+    def step(self, tokens: Tensor, state: S, /) -> tuple[Tensor, S]:
+        """The step function of the searches."""
+        ...
+
+
+class Search(Protocol):
+    """`greedy`, `beam_search` or `sample`, or a `functools.partial` of one with its parameters."""
+
+    def __call__(
+        self,
+        step: StepFunction[Any],
+        state: Any,
+        /,
+        *,
+        max_lengths: Tensor,
+        constraints: Sequence[Constraint],
+    ) -> list[list[Hypothesis]]:
+        """The hypotheses of each sentence of a batch."""
+        ...
+
+
+def decode_sentences(
+    model: SequenceModel[M, S],
+    sources: Sequence[Sequence[int]],
+    *,
+    search: Search,
+    constraints: Sequence[Constraint] = (),
+    max_tokens: int = 8192,
+    extra_length: int = 50,
+    device: torch.device | str = "cpu",
+    vocabulary: Vocabulary = DEFAULT_IDS,
+) -> list[list[Hypothesis]]:
+    """The hypotheses of each source, in the order of the sources.
+
+    A source is a sequence of ids without start and end symbol. Its target has at most
+    `extra_length` tokens more than it, as in section 6.1 of the paper; what the constraints ask for
+    comes on top. An empty source gives one empty hypothesis and never meets the model.
+
+    - `search`: for instance `functools.partial(beam_search, beam=4, n_best=2)`.
+    - `constraints`: made for all the sources, in their order; each batch gets its part.
+    - `max_tokens`: what a batch may hold, in tokens: sentences times the longest source and the
+      longest target. A sentence that is longer by itself gets a batch of its own.
+    - `device`: where the model is.
+    - `vocabulary`: the special ids of the source side; those of the target side are the search's.
+
+    Raises `ValueError` for a module in training mode, whose dropout would spoil the answer.
+    """
+    if isinstance(model, nn.Module) and model.training:
+        raise ValueError("the model is in training mode: call model.eval() before decoding")
+    if max_tokens < 1 or extra_length < 1:
+        raise ValueError(
+            f"max_tokens and extra_length must be at least 1, not {max_tokens} and {extra_length}"
+        )
+    nothing = Hypothesis((), 0.0, 0.0, finished=True)
+    found = [[nothing] for _ in sources]
+    rooms = [
+        len(source) + extra_length + sum(rule.needed(i) for rule in constraints)
+        for i, source in enumerate(sources)
+    ]
+    with torch.inference_mode():
+        for batch in _batches(sources, rooms, max_tokens):
+            source = _padded([sources[i] for i in batch], vocabulary).to(device)
+            answers = search(
+                model.step,
+                model.start(model.encode(source)),
+                max_lengths=torch.tensor([rooms[i] for i in batch], device=source.device),
+                constraints=[rule.select(batch) for rule in constraints],
+            )
+            for i, answer in zip(batch, answers, strict=True):
+                found[i] = answer
+    return found
+
+
+def _batches(
+    sources: Sequence[Sequence[int]], rooms: Sequence[int], max_tokens: int
+) -> Iterator[list[int]]:
+    """The places of the sources that are not empty, the longest first, cut by the token budget.
+
+    Equal lengths share a batch, so little is padding. The longest come first so that a lack of
+    memory shows at once.
+    """
+    batch: list[int] = []
+    width = room = 0
+    for i in sorted(range(len(sources)), key=lambda i: -len(sources[i])):
+        if not sources[i]:
+            break  # only empty ones are left
+        width, room = max(width, len(sources[i]) + 1), max(room, rooms[i])
+        if batch and (len(batch) + 1) * (width + room) > max_tokens:
+            yield batch
+            batch, width, room = [], len(sources[i]) + 1, rooms[i]
+        batch.append(i)
+    if batch:
+        yield batch
+
+
+def _padded(
+    sources: Sequence[Sequence[int]], vocabulary: Vocabulary
+) -> Int64[Tensor, "batch src_len"]:
+    """Each source with the end symbol behind it, and padding behind that."""
+    rows = [torch.tensor([*source, vocabulary.eos_id]) for source in sources]
+    return nn.utils.rnn.pad_sequence(rows, batch_first=True, padding_value=vocabulary.pad_id)

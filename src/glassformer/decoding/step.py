@@ -1,0 +1,102 @@
+"""What the searches and a model agree on: a step function, a state, and the hypothesis found.
+
+A search knows no model. It holds a *step function*, which takes the newest token of every row and
+a state and gives the logits of the next token and the next state, and the *state*, of which it
+knows one thing: it can pick rows. The first step feeds the start symbol.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol, Self, TypeAlias, TypeVar, runtime_checkable
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+__all__ = [
+    "DEFAULT_IDS",
+    "IMPOSSIBLE",
+    "Hypothesis",
+    "State",
+    "StepFunction",
+    "Vocabulary",
+    "log_softmax",
+]
+
+
+@runtime_checkable
+class State(Protocol):
+    """What a decoder carries from step to step; each row belongs to one hypothesis."""
+
+    def select(self, rows: Tensor, /) -> Self:
+        """The state of these rows, in this order; a row may be left out or taken twice."""
+        ...
+
+
+S = TypeVar("S", bound=State)
+
+StepFunction: TypeAlias = Callable[[Tensor, S], tuple[Tensor, S]]
+"""`step(tokens (rows,), state) -> (logits (rows, vocab), state)`"""
+
+
+@dataclass(frozen=True)
+class Hypothesis:
+    """One target that a search found.
+
+    `tokens` are its ids without start and end symbol. `log_probability` is the sum of the natural
+    logarithms that the model gives them, the end symbol included. `score` is what the search ranks
+    by; beam search divides by the length penalty, the others do not. `finished` is False where the
+    search was cut at the maximum length before the end symbol.
+    """
+
+    tokens: tuple[int, ...]
+    score: float
+    log_probability: float
+    finished: bool
+
+
+IMPOSSIBLE = Hypothesis((), -math.inf, -math.inf, finished=False)
+"""What stands for a sentence where every possible target has probability zero."""
+
+
+@dataclass(frozen=True)
+class Vocabulary:
+    """The four special ids.
+
+    >>> Vocabulary(bos_id=7).never_produced
+    (0, 1, 7)
+    """
+
+    pad_id: int = 0
+    unk_id: int = 1
+    bos_id: int = 2
+    eos_id: int = 3
+
+    @property
+    def never_produced(self) -> tuple[int, ...]:
+        """The ids that mean nothing in a translation: padding, unknown, start."""
+        return tuple(sorted({self.pad_id, self.unk_id, self.bos_id} - {self.eos_id}))
+
+
+DEFAULT_IDS = Vocabulary()
+
+
+def log_softmax(logits: Float[Tensor, "rows vocab"]) -> Float[Tensor, "rows vocab"]:
+    """`log p(token)` in float32, or in float64 where the logits are; always a new tensor.
+
+    Unlike torch's, a row of -inf only stays -inf: from there on nothing is possible. Raises
+    `ValueError` for logits that are NaN or +inf.
+
+    >>> log_softmax(torch.tensor([[0.0, 0.0], [-torch.inf, -torch.inf]])).tolist()
+    [[-0.6931471824645996, -0.6931471824645996], [-inf, -inf]]
+    """
+    logits = logits.to(torch.promote_types(logits.dtype, torch.float32))
+    total = logits.logsumexp(dim=-1, keepdim=True)
+    wrong = total.isnan() | total.isposinf()
+    if wrong.any():
+        rows = wrong.flatten().nonzero().flatten().tolist()
+        raise ValueError(f"the step function gave logits that are NaN or +inf in rows {rows[:8]}")
+    return logits - total.masked_fill(total.isneginf(), 0.0)
