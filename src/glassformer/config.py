@@ -5,7 +5,7 @@ person may say to ``glassformer train``; what it leaves open (None) is chosen fr
 """
 
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
@@ -80,7 +80,7 @@ class ModelConfig(_Options):
     """The end symbol, after each source and target."""
 
     @model_validator(mode="after")
-    def _fits_together(self) -> Self:
+    def _fits_together(self) -> "ModelConfig":
         if self.d_model % 2:
             raise ValueError(
                 f"d_model must be even, for positions are pairs of sine and cosine,"

@@ -62,6 +62,8 @@ def fused_attention(
     """
     if mask is not None:
         check_mask(mask, (*query.shape[:-1], key.size(-2)))
+        if mask.dim() < 2:  # the kernel wants both axes
+            mask = mask.expand(1, key.size(-2))
     return F.scaled_dot_product_attention(query, key, value, attn_mask=mask, dropout_p=dropout)
 
 
@@ -147,7 +149,8 @@ class MultiHeadAttention(nn.Module):
         self, joint: Float[Tensor, "batch len d_model"]
     ) -> Float[Tensor, "batch heads len d_head"]:
         """Cut the last axis into heads."""
-        return joint.unflatten(-1, (self.num_heads, -1)).transpose(1, 2)
+        d_head = joint.size(-1) // self.num_heads
+        return joint.reshape(*joint.shape[:-1], self.num_heads, d_head).transpose(1, 2)
 
     def merge(
         self, heads: Float[Tensor, "batch heads len d_head"]

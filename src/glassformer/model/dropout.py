@@ -19,7 +19,7 @@ def dropout_mask(like: Tensor, p: float) -> Tensor:
     >>> sorted(set(dropout_mask(torch.ones(4000), 0.5).tolist()))
     [0.0, 2.0]
     """
-    dropped = round(256 * p)
+    dropped = min(round(256 * p), 255)  # all 256 would keep nothing to scale
     words = torch.empty((like.numel() + 7) // 8, dtype=torch.int64).random_(-(2**63), None)
     octets = words.view(torch.uint8)[: like.numel()].view(like.shape)
     return octets.to(like.dtype).ge_(dropped).mul_(256 / (256 - dropped))

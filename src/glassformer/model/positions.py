@@ -34,6 +34,8 @@ def sinusoidal_positions(
     [0.0, 1.0, 0.0, 1.0]
     """
     _check_width(d_model)
+    _check_choice("layout", layout, ("interleaved", "halves"))
+    _check_choice("frequencies", frequencies, ("paper", "tensor2tensor"))
     half = d_model // 2
     steps = half if frequencies == "paper" else max(half - 1, 1)
     # float64 on the way: at position 5,000 a float32 angle is off by 3e-4.
@@ -70,6 +72,7 @@ class PositionalEncoding(nn.Module):
         offset: int = 0,
     ) -> None:
         super().__init__()
+        _check_choice("kind", kind, ("sinusoidal", "learned"))
         self.max_length = max_length
         self.dropout = Dropout(dropout)
         if kind == "learned":
@@ -100,3 +103,8 @@ def _check_width(d_model: int) -> None:
         raise ValueError(
             f"d_model must be even, for sines and cosines come in pairs, got {d_model}"
         )
+
+
+def _check_choice(name: str, value: str, known: tuple[str, ...]) -> None:
+    if value not in known:
+        raise ValueError(f"{name} {value!r} is none of {', '.join(known)}")
