@@ -16,6 +16,7 @@ one pair in a thousand corpora.
 (True, 1, {'empty': 1, 'long': 0, 'ratio': 0})
 """
 
+import re
 from array import array
 from itertools import zip_longest
 
@@ -29,6 +30,8 @@ from glassformer.data.text_checks import FileCheck, SideCheck, Tally, lengths
 from glassformer.errors import InputError
 
 __all__ = ["CorpusFiles", "Report", "examine"]
+
+_QUOTED = re.compile('".+"')
 
 
 def examine(
@@ -91,7 +94,7 @@ class _PartCheck:
         self.filter = Filter(limits)
         self.lines = array("I")  # of the pairs
         self.surplus = array("I")  # lengths of the lines without a partner
-        codes = ("unpaired", "malformed", "identical", *self.filter.counts)
+        codes = ("unpaired", "malformed", "identical", "quoted", *self.filter.counts)
         self.found = {code: Tally() for code in codes}
 
     def read(self) -> None:
@@ -131,6 +134,8 @@ class _PartCheck:
             self.found[reason].add(line, f"{pair.source[:25]!r}, {pair.target[:25]!r}")
         elif pair.source.strip() == pair.target.strip():
             self.found["identical"].add(line, pair.source.strip())
+        if self.format == "tsv" and any(_QUOTED.fullmatch(text) for text in pair):
+            self.found["quoted"].add(line, pair.source)
 
     def _locate_slip(self) -> None:
         """Puts where the files part in place of the line after the shorter file's end."""
@@ -140,7 +145,7 @@ class _PartCheck:
         first, second = self.files
         counts = f"{first.path.name} {first.lines:,} lines, {second.path.name} {second.lines:,}"
         self.found["unpaired"] = Tally(
-            len(self.surplus), [line], f"{counts}; they part at about line {line:,}"
+            len(self.surplus), [line], f"{counts}; by their lengths they part at about line {line}"
         )
 
     def part(self) -> Part:
