@@ -1,0 +1,147 @@
+"""``glassformer doctor``: what is wrong with a corpus, and what training would do with it."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+import tyro
+
+from glassformer.data.corpus import Limits
+from glassformer.data.doctor import CorpusFiles, Report, examine
+from glassformer.data.report import Finding, Part
+from glassformer.data.text_checks import Lengths
+from glassformer.errors import UsageError
+
+__all__ = ["DoctorOptions", "run"]
+
+_PLACES = "SOURCE [TARGET]"
+_TRAIN = tyro.conf.arg(metavar=_PLACES, help_behavior_hint="(required)")
+_HELD_OUT = tyro.conf.arg(metavar=_PLACES, help_behavior_hint="(default: none)")
+_FORMAT = tyro.conf.arg(metavar="FORMAT", help_behavior_hint="(default: by the file's name)")
+_KEYS = tyro.conf.arg(metavar="SOURCE TARGET")
+
+
+@dataclass(frozen=True)
+class DoctorOptions:
+    """Examine a corpus before training: what is wrong with it, and what training would drop.
+
+    Exit status: 0 where training could go on, 1 where something must be mended first.
+    """
+
+    files: Annotated[tuple[Path, ...], tyro.conf.Positional, _TRAIN]
+    """The training text: two aligned files, a sentence a line, or one file with both sides; plain
+    or gzip."""
+
+    valid: Annotated[tuple[Path, ...], _HELD_OUT] = ()
+    """The validation text, in the same form."""
+
+    test: Annotated[tuple[Path, ...], _HELD_OUT] = ()
+    """The test text, in the same form."""
+
+    format: Annotated[str | None, _FORMAT] = None
+    """How one file holds both sides: tsv, tsv-quoted or jsonl."""
+
+    keys: Annotated[tuple[str, str], _KEYS] = ("source", "target")
+    """The two sides' keys in JSON lines, such as: de en."""
+
+    max_chars: int = Limits.max_chars
+    """Training drops pairs with a side of more characters."""
+
+    max_ratio: float = Limits.max_ratio
+    """Training drops pairs with a side more than this many times as long as the other."""
+
+    json: bool = False
+    """Print one JSON object instead of the tables."""
+
+
+def run(options: DoctorOptions) -> int:
+    """Examine, print the report, and return the exit status: 1 where training could not go on.
+
+    Raises:
+        UsageError: options are out of range or do not go together.
+        InputError: a file cannot be read at all.
+    """
+    report = examine(
+        _corpus(_PLACES, options.files, options),
+        valid=_corpus("--valid", options.valid, options) if options.valid else None,
+        test=_corpus("--test", options.test, options) if options.test else None,
+        limits=Limits(max_chars=options.max_chars, max_ratio=options.max_ratio),
+    )
+    print(json.dumps(report.as_json(), indent=2) if options.json else _as_text(report))
+    return 0 if report.ok else 1
+
+
+def _corpus(name: str, files: tuple[Path, ...], options: DoctorOptions) -> CorpusFiles:
+    if len(files) not in (1, 2):
+        raise UsageError(
+            f"{name}: {len(files)} files: expected two aligned files, or one with both sides; "
+            "name the training text before --valid and --test"
+        )
+    source, target = (*files, None)[:2]
+    return CorpusFiles(source, target, format=options.format, keys=options.keys)
+
+
+def _as_text(report: Report) -> str:
+    lines: list[str] = []
+    for name, part in report.parts.items():
+        lines += [*_part(name, part), ""]
+    for overlap in report.overlaps:
+        lines.append(
+            f"of {overlap.part}, {overlap.pairs:,} pairs, {overlap.sources:,} sources and "
+            f"{overlap.targets:,} targets stand in {overlap.within} too"
+        )
+    lines += [""] if report.overlaps else []
+    lines += [line for finding in report.findings for line in _finding(finding)]
+    lines += [] if report.findings else ["nothing was found wrong"]
+    return "\n".join([*map(_printable, lines), "", _verdict(report)])
+
+
+def _part(name: str, part: Part) -> Iterator[str]:
+    yield f"{name}: {part.pairs:,} pairs ({part.format})"
+    for path, count in zip(part.files, part.lines, strict=True):
+        yield f"  {path}: {count:,} lines"
+    heads = ("min", "median", "mean", "95 %", "99 %", "max")
+    yield f"  {'':18}" + "".join(f"{head:>9}" for head in heads)
+    for title, side in (("source", part.source), ("target", part.target)):
+        yield from _lengths(f"{title} characters", side.characters)
+        yield from _lengths(f"{title} words", side.words)
+    for title, side in (("source", part.source), ("target", part.target)):
+        shares = ", ".join(_share(name, share) for name, share in side.scripts.items())
+        yield f"  {title} scripts     {shares or 'no letters'}"
+
+
+def _lengths(title: str, table: Lengths | None) -> Iterator[str]:
+    if table is not None:
+        numbers = (f"{table.min:,}", f"{table.median:,}", f"{table.mean:,.1f}",
+                   f"{table.p95:,}", f"{table.p99:,}", f"{table.max:,}")  # fmt: skip
+        yield f"  {title:18}" + "".join(f"{number:>9}" for number in numbers)
+
+
+def _share(name: str, share: float) -> str:
+    return f"{name} {share:.1%}" if share >= 0.001 else f"{name} < 0.1%"
+
+
+def _finding(finding: Finding) -> Iterator[str]:
+    yield f"{finding.severity:8} {finding.where}: {finding.meaning}"
+    if finding.lines:
+        places = ", ".join(str(line) for line in finding.lines)
+        more = ", …" if finding.count > len(finding.lines) else ""
+        noun = "line" if finding.count == 1 else "lines"
+        example = f": {finding.example}" if finding.example else ""
+        yield f"         {finding.count:,} {noun} ({places}{more}){example}"
+
+
+def _verdict(report: Report) -> str:
+    dropped = ", ".join(f"{count:,} {reason}" for reason, count in report.dropped.items() if count)
+    kept = f"keep {report.kept:,} of {report.kept + sum(report.dropped.values()):,} training pairs"
+    does = f"{kept} and drop {dropped}" if dropped else kept
+    if report.ok:
+        return f"training would {does}"
+    return f"training cannot start: mend the errors above first; then it would {does}"
+
+
+def _printable(line: str) -> str:
+    """Shows what a terminal would obey or hide: control characters from someone's file."""
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in line)
