@@ -17,7 +17,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Generic, TypeVar
+from typing import Generic, overload
 
 import torch
 from jaxtyping import Bool, Float, Int64
@@ -34,8 +34,6 @@ from glassformer.decoding.step import (
 )
 
 __all__ = ["BeamState", "beam_search", "penalty"]
-
-Length = TypeVar("Length", float, Tensor)
 
 
 @dataclass(frozen=True)
@@ -140,13 +138,17 @@ def beam_search(
     return [_ranked(found)[:n_best] or [IMPOSSIBLE] for found in alive.finished]
 
 
-def penalty(length: Length, alpha: float) -> Length:
+@overload
+def penalty(length: int, alpha: float) -> float: ...
+@overload
+def penalty(length: Tensor, alpha: float) -> Tensor: ...
+def penalty(length: int | Tensor, alpha: float) -> float | Tensor:
     """Wu et al.'s length penalty, equation 14; 1 for every length where alpha is 0.
 
     >>> penalty(1, 0.6), round(penalty(13, 0.5), 3)
     (1.0, 1.732)
     """
-    ratio: Length = (5 + length) / 6
+    ratio: float | Tensor = (5 + length) / 6
     return ratio**alpha
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol, Self, runtime_checkable
+from typing import Protocol, runtime_checkable
 
 import torch
 from jaxtyping import Float, Int64
@@ -32,7 +32,7 @@ class Constraint(Protocol):
         """
         ...
 
-    def select(self, sentences: Sequence[int], /) -> Self:
+    def select(self, sentences: Sequence[int], /) -> Constraint:
         """The same rule for these sentences only, in this order."""
         ...
 
@@ -61,7 +61,7 @@ class Forbidden:
         log_probabilities[:, list(self.ids)] = -torch.inf
         return log_probabilities
 
-    def select(self, _sentences: Sequence[int]) -> Self:
+    def select(self, _sentences: Sequence[int]) -> Forbidden:
         """Itself: the rule is the same for every sentence."""
         return self
 

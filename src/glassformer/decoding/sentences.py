@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol, TypeVar, runtime_checkable
 
 import torch
 from jaxtyping import Int64
@@ -18,6 +18,7 @@ M = TypeVar("M")
 S = TypeVar("S", bound=State)
 
 
+@runtime_checkable
 class SequenceModel(Protocol[M, S]):
     """What can be decoded: a model that reads a source once and then writes token by token."""
 
@@ -34,6 +35,7 @@ class SequenceModel(Protocol[M, S]):
         ...
 
 
+@runtime_checkable
 class Search(Protocol):
     """`greedy`, `beam_search` or `sample`, or a `functools.partial` of one with its parameters."""
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol, Self, TypeAlias, TypeVar, runtime_checkable
+from typing import Protocol, TypeAlias, TypeVar, runtime_checkable
 
 import torch
 from jaxtyping import Float
@@ -26,12 +26,14 @@ __all__ = [
     "log_softmax",
 ]
 
+Same = TypeVar("Same")
+
 
 @runtime_checkable
 class State(Protocol):
     """What a decoder carries from step to step; each row belongs to one hypothesis."""
 
-    def select(self, rows: Tensor, /) -> Self:
+    def select(self: Same, rows: Tensor, /) -> Same:
         """The state of these rows, in this order; a row may be left out or taken twice."""
         ...
 
