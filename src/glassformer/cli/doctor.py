@@ -79,8 +79,8 @@ def _corpus(name: str, files: tuple[Path, ...], options: DoctorOptions) -> Corpu
             f"{name}: {len(files)} files: expected two aligned files, or one with both sides; "
             "name the training text before --valid and --test"
         )
-    source, target = (*files, None)[:2]
-    return CorpusFiles(source, target, format=options.format, keys=options.keys)
+    target = files[1] if len(files) == 2 else None
+    return CorpusFiles(files[0], target, format=options.format, keys=options.keys)
 
 
 def _as_text(report: Report) -> str:
