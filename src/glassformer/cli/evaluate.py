@@ -1,0 +1,176 @@
+"""``glassformer evaluate``: score translations, or a bundle's translations of a test set."""
+
+import dataclasses
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+import tyro
+
+from glassformer.data.corpus import read_lines
+from glassformer.errors import InputError, UsageError, nearest
+from glassformer.evaluation import LANGUAGES, Scores, TranslatorLike, corpus_scores, reference_loss
+from glassformer.significance import Comparison, compare
+
+__all__ = ["EvaluateOptions", "run"]
+
+
+@dataclass(frozen=True)
+class EvaluateOptions:
+    """Score translations: either those of a bundle, or those in a file.
+
+    glassformer evaluate BUNDLE SOURCE TARGET translates SOURCE and scores it against TARGET.
+    glassformer evaluate --hypotheses FILE --references FILE scores what is there.
+    With --baseline, a second file of translations, it also says whether the difference is chance.
+    """
+
+    bundle: Annotated[tyro.conf.Positional[Path | None], tyro.conf.arg(metavar="BUNDLE")] = None
+    """The directory of a trained translator."""
+
+    source: Annotated[tyro.conf.Positional[Path | None], tyro.conf.arg(metavar="SOURCE")] = None
+    """The text to translate, a sentence a line, plain or gzip."""
+
+    target: Annotated[tyro.conf.Positional[Path | None], tyro.conf.arg(metavar="TARGET")] = None
+    """The reference translations, line for line."""
+
+    hypotheses: Annotated[Path | None, tyro.conf.arg(metavar="FILE")] = None
+    """Translations to score, instead of a bundle's."""
+
+    references: Annotated[Path | None, tyro.conf.arg(metavar="FILE")] = None
+    """The reference translations that belong to --hypotheses, line for line."""
+
+    baseline: Annotated[Path | None, tyro.conf.arg(metavar="FILE")] = None
+    """Translations by another system, to compare with by paired bootstrap."""
+
+    language: Annotated[str | None, tyro.conf.arg(metavar="CODE")] = None
+    """The target language's code, such as de: the paper ruler needs it, and so does BLEU for
+    scripts without spaces. Taken from the reference file's name where that ends in one."""
+
+    beam: int = 5
+    """With a bundle: how many beginnings of a translation are followed; 1 is greedy."""
+
+    output: Annotated[Path | None, tyro.conf.arg(metavar="FILE")] = None
+    """With a bundle: a file to write the translations to."""
+
+    json: bool = False
+    """Print one JSON object instead of the table."""
+
+
+def run(options: EvaluateOptions) -> int:
+    """Do what the options say, print the scores, and return the exit status 0.
+
+    Raises:
+        UsageError: options are missing, or do not go together.
+        InputError: a file cannot be read or written, or the files do not have the same length.
+    """
+    given, reference_file = _files(options)
+    language = _language(options.language, reference_file)
+    references = list(read_lines(reference_file))
+    texts = _read_beside(given, reference_file, len(references))
+    baseline = None
+    if options.baseline:
+        baseline = _read_beside(options.baseline, reference_file, len(references))
+    hypotheses, loss = _translate(options, texts, references) if options.bundle else (texts, None)
+    scores = corpus_scores(hypotheses, references, language=language)
+    scores = dataclasses.replace(scores, loss=loss)
+    comparison = compare(baseline, hypotheses, references, language=language) if baseline else None
+    print(_as_json(scores, comparison) if options.json else _as_text(scores, comparison))
+    return 0
+
+
+def _files(options: EvaluateOptions) -> tuple[Path, Path]:
+    """The file to translate or to score, and the references; a wrong call is refused here."""
+    if options.beam < 1:
+        raise UsageError(f"--beam is {options.beam}: at least 1 (greedy) is expected")
+    of_bundle = {"BUNDLE": options.bundle, "SOURCE": options.source, "TARGET": options.target}
+    of_files = {"--hypotheses": options.hypotheses, "--references": options.references}
+    if all(of_bundle.values()) and not any(of_files.values()):
+        chosen = (options.source, options.target)
+    elif any(of_bundle.values()) or options.output:
+        chosen = (None, None)
+    else:
+        chosen = (options.hypotheses, options.references)
+    given, references = chosen
+    if given is None or references is None:
+        named = (of_bundle | of_files | {"--output": options.output}).items()
+        found = ", ".join(name for name, value in named if value) or "nothing"
+        raise UsageError(
+            f"evaluate was given {found}: expected BUNDLE SOURCE TARGET [--output FILE], "
+            "or --hypotheses FILE --references FILE"
+        )
+    return given, references
+
+
+def _language(asked: str | None, references: Path) -> str | None:
+    """The language of the option, or of a file name such as ``test.de`` or ``test.de.gz``."""
+    if asked is None:
+        ending = Path(references.name.removesuffix(".gz")).suffix.removeprefix(".")
+        return ending if ending in LANGUAGES else None
+    if asked not in LANGUAGES:
+        raise UsageError(
+            f"--language {asked!r} is not known{nearest(asked, LANGUAGES)}: leave it out to score "
+            f"without the paper ruler, or give one of {', '.join(LANGUAGES)}"
+        )
+    return asked
+
+
+def _read_beside(path: Path, references: Path, expected: int) -> list[str]:
+    lines = list(read_lines(path))
+    if len(lines) != expected:
+        raise InputError(
+            f"{path} has {len(lines)} lines and {references} has {expected}: "
+            "line n of one must belong to line n of the other"
+        )
+    return lines
+
+
+def _translate(
+    options: EvaluateOptions, sources: Sequence[str], references: Sequence[str]
+) -> tuple[list[str], float]:
+    """The bundle's translations, and the loss of the references under its model."""
+    # Late, because torch takes seconds to load, which scoring two files need not wait for.
+    from glassformer.translator import Translator
+
+    if options.output:
+        _refuse_unwritable(options.output)
+    translator: TranslatorLike = Translator.load(options.bundle)
+    hypotheses = [item.text for item in translator.translate(sources, beam=options.beam)]
+    if options.output:
+        _write_lines(options.output, hypotheses)
+    return hypotheses, reference_loss(translator, sources, references)
+
+
+def _refuse_unwritable(path: Path) -> None:
+    """Say before the long work what would make it vain after it."""
+    if path.is_dir():
+        raise InputError(
+            f"--output {path}: a directory, where a file is expected: name a file in it"
+        )
+    if not path.parent.is_dir():
+        raise InputError(f"--output {path}: no directory {path.parent}: make it first")
+
+
+def _write_lines(path: Path, lines: Sequence[str]) -> None:
+    # Under another name first: a file that was there stays whole until the new one is.
+    unfinished = path.with_name(path.name + ".unfinished")
+    try:
+        unfinished.write_text("".join(f"{line}\n" for line in lines), "utf-8", newline="\n")
+        unfinished.replace(path)
+    except OSError as error:
+        raise InputError(f"--output {path}: cannot be written: {error.strerror}") from error
+
+
+def _as_json(scores: Scores, comparison: Comparison | None) -> str:
+    compared = {"comparison": comparison.as_dict()} if comparison else {}
+    return json.dumps(scores.as_dict() | compared, indent=2, allow_nan=False)
+
+
+def _as_text(scores: Scores, comparison: Comparison | None) -> str:
+    lines = [str(scores)]
+    if scores.paper_ruler is None:
+        lines.append("no paper ruler: it needs --language, such as de")
+    if comparison:
+        lines += ["", str(comparison)]
+    return "\n".join(lines)

@@ -1,0 +1,187 @@
+"""The command ``evaluate``, with files, with a stand-in for a bundle, and with wrong calls."""
+
+import gzip
+import json
+import math
+import sys
+import types
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+import tyro
+
+from glassformer.cli.evaluate import EvaluateOptions, run
+from glassformer.errors import InputError, UsageError
+from glassformer.evaluation import corpus_scores
+
+REFERENCES = ["Ein Mann mit einem Hut.", "Ein Hund läuft über das Gras.", "Leute im Schnee."]
+HYPOTHESES = ["Ein Mann mit einem Hut.", "Ein Hund rennt über Gras.", "Leute in Schnee."]
+
+
+def write(path: Path, lines: list[str]) -> Path:
+    path.write_text("".join(f"{line}\n" for line in lines), "utf-8")
+    return path
+
+
+@pytest.fixture
+def hypotheses(tmp_path):
+    return write(tmp_path / "out.txt", HYPOTHESES)
+
+
+@pytest.fixture
+def references(tmp_path):
+    return write(tmp_path / "ref.de", REFERENCES)
+
+
+@dataclass
+class Echo:
+    """A translator whose translations are the source's letters in capitals."""
+
+    directory: Path
+    beams: list[int]
+
+    def translate(self, texts, *, beam=5):
+        self.beams.append(beam)
+        return [types.SimpleNamespace(text=text.upper()) for text in texts]
+
+    def score(self, sources, targets):
+        assert len(sources) == len(targets)
+        return [-math.log(4) * count for count in self.count_tokens(targets)]
+
+    def count_tokens(self, targets):
+        return [len(target) + 1 for target in targets]
+
+
+@pytest.fixture
+def beams(monkeypatch):
+    """Puts the stand-in where the translator is loaded from; gives the beams that it was asked."""
+    asked: list[int] = []
+    module = types.ModuleType("glassformer.translator")
+    module.Translator = types.SimpleNamespace(load=lambda directory: Echo(directory, asked))
+    monkeypatch.setitem(sys.modules, "glassformer.translator", module)
+    return asked
+
+
+def call(*arguments) -> int:
+    return run(tyro.cli(EvaluateOptions, args=[str(argument) for argument in arguments]))
+
+
+def test_files_are_scored_and_the_language_taken_from_the_name(hypotheses, references, capsys):
+    assert call("--hypotheses", hypotheses, "--references", references) == 0
+
+    assert capsys.readouterr().out == f"{corpus_scores(HYPOTHESES, REFERENCES, language='de')}\n"
+
+
+def test_the_language_is_found_before_a_gzip_ending(hypotheses, tmp_path, capsys):
+    packed = tmp_path / "ref.de.gz"
+    packed.write_bytes(gzip.compress("".join(f"{line}\n" for line in REFERENCES).encode()))
+
+    assert call("--hypotheses", hypotheses, "--references", packed) == 0
+
+    assert "tok:moses-de" in capsys.readouterr().out
+
+
+def test_without_a_language_it_is_said_that_the_paper_ruler_needs_one(hypotheses, capsys):
+    assert call("--hypotheses", hypotheses, "--references", hypotheses) == 0
+
+    assert "no paper ruler: it needs --language" in capsys.readouterr().out
+
+
+def test_json_holds_the_same_scores_and_nothing_else(hypotheses, references, capsys):
+    assert call("--hypotheses", hypotheses, "--references", references, "--json") == 0
+
+    values = json.loads(capsys.readouterr().out)
+    assert values == corpus_scores(HYPOTHESES, REFERENCES, language="de").as_dict()
+
+
+def test_a_baseline_is_compared(hypotheses, references, tmp_path, capsys):
+    baseline = write(tmp_path / "baseline.txt", ["nichts"] * 3)
+    files = "--hypotheses", hypotheses, "--references", references, "--baseline", baseline
+
+    assert call(*files) == 0
+    assert "paired bootstrap" in capsys.readouterr().out
+    assert call(*files, "--json") == 0
+    compared = json.loads(capsys.readouterr().out)["comparison"]["bleu"]
+    assert compared["baseline"] < compared["system"]
+
+
+def test_a_bundle_translates_and_is_scored(tmp_path, beams, capsys):
+    source = write(tmp_path / "source.en", ["ein mann mit einem hut.", "zwei", "drei"])
+    target = write(tmp_path / "target.de", ["EIN MANN MIT EINEM HUT.", "x", "y"])
+    output = tmp_path / "output.txt"
+
+    arguments = tmp_path, source, target, "--beam", "3", "--output", output, "--json"
+    assert call(*arguments) == 0
+
+    values = json.loads(capsys.readouterr().out)
+    assert beams == [3]
+    assert values["exact_match"] == pytest.approx(100 / 3)
+    assert values["perplexity"] == pytest.approx(4)
+    assert output.read_bytes() == b"EIN MANN MIT EINEM HUT.\nZWEI\nDREI\n"
+    assert not list(tmp_path.glob("*.unfinished"))
+
+
+def test_lengths_that_differ_are_named_with_their_files(hypotheses, references, tmp_path, beams):
+    short = write(tmp_path / "short.txt", HYPOTHESES[:2])
+
+    for arguments in (
+        ("--hypotheses", short, "--references", references),
+        ("--hypotheses", hypotheses, "--references", references, "--baseline", short),
+        (tmp_path, short, references),
+    ):
+        with pytest.raises(InputError) as caught:
+            call(*arguments)
+        assert str(caught.value).startswith(f"{short} has 2 lines and {references} has 3: ")
+        assert not isinstance(caught.value, UsageError)
+    assert beams == []
+
+
+def test_a_file_that_is_not_there_is_named(references, tmp_path):
+    with pytest.raises(InputError, match=r"absent\.txt"):
+        call("--hypotheses", tmp_path / "absent.txt", "--references", references)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "found"),
+    [
+        ([], "nothing"),
+        (["bundle", "source"], "BUNDLE, SOURCE"),
+        (["bundle", "source", "target", "--references", "r"], "BUNDLE, SOURCE, TARGET, --ref"),
+        (["--hypotheses", "h"], "--hypotheses"),
+        (["--hypotheses", "h", "--references", "r", "--output", "o"], "--hypotheses, --references"),
+    ],
+)
+def test_a_call_that_is_neither_of_the_two_is_refused(arguments, found):
+    with pytest.raises(UsageError) as caught:
+        call(*arguments)
+
+    message = str(caught.value)
+    assert message.startswith(f"evaluate was given {found}")
+    assert "BUNDLE SOURCE TARGET" in message
+    assert "--hypotheses FILE --references FILE" in message
+
+
+def test_a_beam_of_nothing_is_refused():
+    with pytest.raises(UsageError, match=r"--beam is 0: at least 1 \(greedy\)"):
+        call("bundle", "source", "target", "--beam", "0")
+
+
+def test_a_misspelt_language_names_the_nearest(hypotheses, references):
+    with pytest.raises(UsageError, match=r"--language 'dee' is not known \(did you mean 'de'\?\)"):
+        call("--hypotheses", hypotheses, "--references", references, "--language", "dee")
+
+
+def test_an_output_that_cannot_be_written_is_refused_before_the_work(references, tmp_path, beams):
+    for output, reason in ((tmp_path, "a directory"), (tmp_path / "no" / "file", "no directory")):
+        with pytest.raises(InputError, match=reason):
+            call(tmp_path, references, references, "--output", output)
+    assert beams == []
+
+
+@pytest.mark.usefixtures("beams")
+def test_an_output_that_fails_while_written_is_named(references, tmp_path):
+    (tmp_path / "out.txt.unfinished").mkdir()
+
+    with pytest.raises(InputError, match=r"--output .*out\.txt: cannot be written: "):
+        call(tmp_path, references, references, "--output", tmp_path / "out.txt")
