@@ -16,6 +16,13 @@ from glassformer.significance import Comparison, compare
 
 __all__ = ["EvaluateOptions", "run"]
 
+_NONE = "(default: none)"
+_BUNDLE = tyro.conf.arg(metavar="BUNDLE", help_behavior_hint=_NONE)
+_SOURCE = tyro.conf.arg(metavar="SOURCE", help_behavior_hint=_NONE)
+_TARGET = tyro.conf.arg(metavar="TARGET", help_behavior_hint=_NONE)
+_FILE = tyro.conf.arg(metavar="FILE", help_behavior_hint=_NONE)
+_CODE = tyro.conf.arg(metavar="CODE", help_behavior_hint="(default: by the file's name)")
+
 
 @dataclass(frozen=True)
 class EvaluateOptions:
@@ -26,32 +33,31 @@ class EvaluateOptions:
     With --baseline, a second file of translations, it also says whether the difference is chance.
     """
 
-    bundle: Annotated[tyro.conf.Positional[Path | None], tyro.conf.arg(metavar="BUNDLE")] = None
+    bundle: Annotated[Path | None, tyro.conf.Positional, _BUNDLE] = None
     """The directory of a trained translator."""
 
-    source: Annotated[tyro.conf.Positional[Path | None], tyro.conf.arg(metavar="SOURCE")] = None
+    source: Annotated[Path | None, tyro.conf.Positional, _SOURCE] = None
     """The text to translate, a sentence a line, plain or gzip."""
 
-    target: Annotated[tyro.conf.Positional[Path | None], tyro.conf.arg(metavar="TARGET")] = None
+    target: Annotated[Path | None, tyro.conf.Positional, _TARGET] = None
     """The reference translations, line for line."""
 
-    hypotheses: Annotated[Path | None, tyro.conf.arg(metavar="FILE")] = None
+    hypotheses: Annotated[Path | None, _FILE] = None
     """Translations to score, instead of a bundle's."""
 
-    references: Annotated[Path | None, tyro.conf.arg(metavar="FILE")] = None
+    references: Annotated[Path | None, _FILE] = None
     """The reference translations that belong to --hypotheses, line for line."""
 
-    baseline: Annotated[Path | None, tyro.conf.arg(metavar="FILE")] = None
+    baseline: Annotated[Path | None, _FILE] = None
     """Translations by another system, to compare with by paired bootstrap."""
 
-    language: Annotated[str | None, tyro.conf.arg(metavar="CODE")] = None
-    """The target language's code, such as de: the paper ruler needs it, and so does BLEU for
-    scripts without spaces. Taken from the reference file's name where that ends in one."""
+    language: Annotated[str | None, _CODE] = None
+    """The target language's code, such as de: how the scores cut text into words."""
 
     beam: int = 5
     """With a bundle: how many beginnings of a translation are followed; 1 is greedy."""
 
-    output: Annotated[Path | None, tyro.conf.arg(metavar="FILE")] = None
+    output: Annotated[Path | None, _FILE] = None
     """With a bundle: a file to write the translations to."""
 
     json: bool = False

@@ -1,0 +1,174 @@
+"""The rules of style that a machine can hold: sizes, public names, and what must stand nowhere."""
+
+import ast
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+MAX_FILE_LINES = 300
+MAX_FUNCTION_LINES = 60
+
+# Put together here, so that this file does not hold what it looks for.
+UNFINISHED = re.compile(r"\b(" + "|".join(["TO" + "DO", "FIX" + "ME"]) + r")\b")
+MACHINE_PATH = re.compile(r"(?<![\w.~$}])/(?:" + "|".join(["work", "tmp", "root"]) + r")/")
+# Loading any of these can run code that a stranger put into the file.
+UNSAFE_MODULES = {"pickle", "cPickle", "dill", "cloudpickle", "joblib", "shelve", "marshal"}
+UNSAFE_CALLS = {"torch.load", "torch.save", "torch.hub.load"}
+
+
+def project_files() -> list[Path]:
+    """What belongs to the project: tracked, or new and not ignored."""
+    listed = subprocess.run(
+        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
+        cwd=ROOT,
+        capture_output=True,
+        check=True,
+    ).stdout.decode()
+    return [ROOT / name for name in sorted(listed.split("\0")) if (ROOT / name).is_file()]
+
+
+def text_of(path: Path) -> str:
+    """The file's text; none for a picture or another binary file."""
+    raw = path.read_bytes()
+    return "" if b"\0" in raw else raw.decode("utf-8")
+
+
+def long_file(text: str) -> list[str]:
+    lines = len(text.splitlines())
+    return [f"{lines}: the file's lines, at most {MAX_FILE_LINES}"] * (lines > MAX_FILE_LINES)
+
+
+def long_functions(text: str) -> list[str]:
+    return [
+        f"{node.lineno}: {node.name} has {node.end_lineno - node.lineno + 1} lines, "
+        f"at most {MAX_FUNCTION_LINES}"
+        for node in ast.walk(ast.parse(text))
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+        and node.end_lineno - node.lineno + 1 > MAX_FUNCTION_LINES
+    ]
+
+
+def nothing_public(text: str) -> list[str]:
+    """A module with code that does not say which of its names are for others."""
+    body = ast.parse(text).body
+    code = [
+        node
+        for node in body
+        if not (isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant))
+    ]
+    named = [
+        target.id
+        for node in body
+        if isinstance(node, ast.Assign)
+        for target in node.targets
+        if isinstance(target, ast.Name)
+    ]
+    return ["1: no __all__"] if code and "__all__" not in named else []
+
+
+def unfinished(text: str) -> list[str]:
+    return [
+        f"{number}: {line.strip()}"
+        for number, line in enumerate(text.splitlines(), start=1)
+        if UNFINISHED.search(line)
+    ]
+
+
+def machine_paths(text: str) -> list[str]:
+    return [
+        f"{number}: {line.strip()}"
+        for number, line in enumerate(text.splitlines(), start=1)
+        if MACHINE_PATH.search(line)
+    ]
+
+
+def unsafe_loading(text: str) -> list[str]:
+    found = []
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.Import):
+            names = {alias.name.split(".")[0] for alias in node.names} & UNSAFE_MODULES
+        elif isinstance(node, ast.ImportFrom):
+            origin = node.module or ""
+            names = {origin.split(".")[0]} & UNSAFE_MODULES
+            names |= {f"{origin}.{alias.name}" for alias in node.names} & UNSAFE_CALLS
+        elif isinstance(node, ast.Attribute):
+            names = {ast.unparse(node)} & UNSAFE_CALLS
+        elif isinstance(node, ast.keyword) and node.arg == "allow_pickle":
+            refused = isinstance(node.value, ast.Constant) and node.value.value is False
+            names = set() if refused else {"allow_pickle"}
+        else:
+            continue
+        found += [f"{node.lineno}: {name} can run code from a file" for name in sorted(names)]
+    return found
+
+
+def python(path: Path) -> bool:
+    return path.suffix == ".py"
+
+
+def source(path: Path) -> bool:
+    return python(path) and path.is_relative_to(ROOT / "src")
+
+
+def module(path: Path) -> bool:
+    return source(path) and path.name != "__main__.py"
+
+
+def anything(path: Path) -> bool:
+    return path.name not in {"LICENSE", "CHANGELOG.md"}
+
+
+RULES = [
+    (long_file, python),
+    (long_functions, python),
+    (nothing_public, module),
+    (unfinished, anything),
+    (machine_paths, anything),
+    (unsafe_loading, source),
+]
+
+
+@pytest.mark.parametrize(("check", "applies"), RULES, ids=[check.__name__ for check, _ in RULES])
+def test_the_project_keeps_the_rule(check, applies):
+    found = [
+        f"{path.relative_to(ROOT)}:{offence}"
+        for path in filter(applies, project_files())
+        for offence in check(text_of(path))
+    ]
+
+    assert not found, "\n" + "\n".join(found)
+
+
+def test_the_files_are_found():
+    names = {path.relative_to(ROOT).as_posix() for path in project_files()}
+
+    assert {"pyproject.toml", "src/glassformer/errors.py", "tests/test_style.py"} <= names
+
+
+@pytest.mark.parametrize(
+    ("check", "kept", "broken", "line"),
+    [
+        (long_file, "a = 1\n" * 300, "a = 1\n" * 301, 301),
+        (
+            long_functions,
+            "def f():\n" + "    a = 1\n" * 59,
+            "b = 2\nclass C:\n  async def f():\n" + "    a = 1\n" * 60,
+            3,
+        ),
+        (nothing_public, '"""Only words."""\n', '"""Words."""\nimport os\n', 1),
+        (nothing_public, '__all__ = ["a"]\na = 1\n', "a = 1\n", 1),
+        (unfinished, "# mastodons, todos\n", "a = 1  # TO" + "DO: more\n", 1),
+        (machine_paths, "see framework/tmp/x and ~/tmp/x\n", "\nopen('/tm" + "p/x')\n", 2),
+        (unsafe_loading, "import json\nnp.load(f, allow_pickle=False)\n", "import pickle\n", 1),
+        (unsafe_loading, "safetensors.torch.load_file(f)\n", "\ndef f():\n torch.load(f)\n", 3),
+        (unsafe_loading, "from torch import nn\n", "from torch import load\n", 1),
+        (unsafe_loading, "", "from pickle import loads\n", 1),
+        (unsafe_loading, "", "np.load(f, allow_pickle=True)\n", 1),
+    ],
+)
+def test_an_offence_is_found_at_its_line(check, kept, broken, line):
+    assert check(kept) == []
+    assert [offence.split(":")[0] for offence in check(broken)] == [str(line)]
