@@ -5,8 +5,9 @@ person may say to ``glassformer train``; what it leaves open (None) is chosen fr
 """
 
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal, Self
 
+import tyro
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 __all__ = ["ModelConfig", "TrainConfig", "presets"]
@@ -147,8 +148,115 @@ presets: dict[str, dict[str, Any]] = {
 }
 
 
-class TrainConfig(_Options):
-    """What a person may say to ``glassformer train``."""
+Files = tuple[Path, ...]
 
+
+class TrainConfig(_Options):
+    """Train a translator: SOURCE TARGET are two aligned text files, or one TSV or JSON-lines file.
+
+    The same command again continues where it was. What is left open (None) is chosen from the
+    data, and the reason is printed.
+    """
+
+    pairs: Annotated[Files, tyro.conf.Positional] = Field(min_length=1, max_length=2)
+    """Training pairs: SOURCE TARGET, or one file that holds both sides."""
     run: Path
-    """Directory of this training; it will hold the checkpoints and the bundle."""
+    """Directory of this training: checkpoints, metrics, and the bundle."""
+    valid: Files = Field((), max_length=2)
+    """Validation pairs; without them, some training pairs are held out."""
+    test: Files = Field((), max_length=2)
+    """Test pairs, scored once at the end."""
+    format: Literal["lines", "tsv", "tsv-quoted", "jsonl"] | None = None
+    """How the files hold pairs; None: told by their names."""
+    keys: tuple[str, str] = ("source", "target")
+    """Names of the two sides in JSON lines."""
+    languages: tuple[str, str] | None = None
+    """Codes of the two languages, as in "en de"; None: from file names that end in codes."""
+
+    tokenizer: Files = Field((), max_length=2)
+    """SentencePiece model to use instead of training one: one for both sides, or two."""
+    subwords: Literal["bpe", "unigram"] = "bpe"
+    """Kind of subword model."""
+    joint: bool = True
+    """One vocabulary for both sides."""
+    vocab_size: int | None = Field(None, ge=1)
+    """Subwords of a vocabulary."""
+    subword_dropout: float = Field(0.0, ge=0, lt=1)
+    """Share of merges left out, anew each epoch (Provilkov et al. 2020); 0: none."""
+    max_tokens: int = Field(250, ge=1)
+    """Pairs with more subwords on a side are dropped, and counted."""
+
+    preset: Literal["tiny", "small", "base", "big"] | None = None
+    """Size of the model."""
+    d_model: int | None = Field(None, ge=2)
+    """Instead of the preset's width."""
+    num_heads: int | None = Field(None, ge=1)
+    """Instead of the preset's heads."""
+    d_ff: int | None = Field(None, ge=1)
+    """Instead of the preset's inner width."""
+    num_encoder_layers: int | None = Field(None, ge=1)
+    """Instead of the preset's encoder blocks."""
+    num_decoder_layers: int | None = Field(None, ge=1)
+    """Instead of the preset's decoder blocks."""
+    dropout: float | None = Field(None, ge=0, lt=1)
+    """Instead of the preset's dropout."""
+    activation: Literal["relu", "gelu", "swish"] = "relu"
+    """Of the feed-forward networks."""
+    norm: Literal["post", "pre"] = "post"
+    """Where LayerNorm stands."""
+    tying: Literal["none", "target", "three-way"] | None = None
+    """Which embeddings are one; None: three-way with one vocabulary, else target."""
+    positions: Literal["sinusoidal", "learned"] = "sinusoidal"
+    """Kind of positions."""
+
+    epochs: float | None = Field(None, gt=0)
+    """How often the data are read."""
+    updates: int | None = Field(None, ge=1)
+    """How many updates; instead of epochs."""
+    batch_tokens: int | None = Field(None, ge=16)
+    """Tokens of a batch, source + target with padding."""
+    accumulate: int = Field(1, ge=1)
+    """Batches whose gradients are added up for one update."""
+    warmup: int | None = Field(None, ge=1)
+    """Updates during which the learning rate rises (section 5.3)."""
+    rate_factor: float | None = Field(None, gt=0)
+    """Factor on the paper's schedule."""
+    anneal: float = Field(0.5, ge=0, le=1)
+    """Last share of the updates, over which the rate goes to zero; 0: the paper's schedule."""
+    label_smoothing: float = Field(0.1, ge=0, lt=1)
+    """Section 5.4."""
+    clip: float = Field(1.0, ge=0)
+    """Longest gradient; 0: no limit, as in the paper."""
+    precision: Literal["auto", "float32", "bf16"] = "auto"
+    """auto: bf16 where this machine multiplies faster in it, by measuring."""
+    device: str = "auto"
+    """cpu, cuda, or auto: cuda where there is one."""
+    threads: int = Field(0, ge=0)
+    """CPU threads; 0: all."""
+    seed: int = Field(1, ge=0)
+    """Of everything that is drawn: weights, dropout, order, held-out pairs."""
+
+    validations: int = Field(25, ge=1)
+    """How many times the validation pairs are translated and scored on the way."""
+    metric: Literal["bleu", "loss"] = "bleu"
+    """What makes a checkpoint the best, and ends training early."""
+    patience: int = Field(8, ge=0)
+    """Validations without a better one after which training ends; 0: never."""
+    average: Literal["last", "best", "none"] = "best"
+    """Which checkpoints the final weights are the mean of (section 6.1: the last)."""
+    average_count: int = Field(5, ge=1)
+    """How many of them."""
+    checkpoint_minutes: float = Field(5.0, gt=0)
+    """Minutes between checkpoints, beside those of the validations."""
+    beam: int = Field(5, ge=1)
+    """Beam of the final scores."""
+    tensorboard: bool = False
+    """Write TensorBoard's files too."""
+
+    @model_validator(mode="after")
+    def _one_length(self) -> Self:
+        if self.epochs is not None and self.updates is not None:
+            raise ValueError("give epochs or updates, not both")
+        if len(self.tokenizer) == 2 and self.joint:
+            raise ValueError("two tokenizers are not joint: add joint false (--no-joint)")
+        return self

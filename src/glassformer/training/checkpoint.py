@@ -1,0 +1,132 @@
+"""Checkpoints: all that a run needs to go on exactly, on disk, whole or not at all.
+
+One directory a checkpoint: ``model.safetensors``, ``optimiser.safetensors`` and ``state.json``.
+It is written under another name and renamed when it is complete, so a kill at any moment leaves
+the ones before.
+"""
+
+import json
+import os
+import shutil
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors.torch import save_file
+from torch import Tensor, nn
+
+from glassformer.bundle import load_tensors, load_weights, weights
+from glassformer.errors import InputError
+
+__all__ = [
+    "RunState",
+    "average",
+    "checkpoints",
+    "load_checkpoint",
+    "remove_all_but",
+    "save_checkpoint",
+]
+
+
+@dataclass
+class RunState:
+    """Where a run is. Everything random follows from the seed and ``update``: no more is needed."""
+
+    update: int = 0
+    epoch: int = 0
+    batch: int = 0  # batches of the epoch that were read
+    tokens: int = 0
+    seconds: float = 0.0
+    data_hash: str = ""
+    validations: list[dict[str, Any]] = field(default_factory=list)
+
+
+def save_checkpoint(
+    directory: Path, model: nn.Module, optimiser: torch.optim.Optimizer, state: RunState
+) -> Path:
+    """Write ``directory/<update>``; the files are on the disk before the name is."""
+    final = directory / f"{state.update:08d}"
+    if final.exists():  # of the same update, so the same
+        return final
+    partial = directory / f".{final.name}.partial"
+    shutil.rmtree(partial, ignore_errors=True)
+    partial.mkdir(parents=True)
+    save_file(weights(model), partial / "model.safetensors")
+    save_file(_moments(model, optimiser), partial / "optimiser.safetensors")
+    (partial / "state.json").write_text(json.dumps(asdict(state), indent=1) + "\n")
+    for file in partial.iterdir():
+        _flush(file)
+    partial.rename(final)
+    _flush(directory)
+    return final
+
+
+def load_checkpoint(
+    checkpoint: Path, model: nn.Module, optimiser: torch.optim.Optimizer
+) -> RunState:
+    """Put model and optimiser where they were; return the place in the run."""
+    load_weights(model, load_tensors(checkpoint / "model.safetensors"), checkpoint)
+    stored = load_tensors(checkpoint / "optimiser.safetensors")
+    try:
+        for name, parameter in model.named_parameters():
+            optimiser.state[parameter] = {
+                key: stored[f"{name}/{key}"].to(
+                    "cpu" if key == "step" and parameter.device.type == "cpu" else parameter.device
+                )
+                for key in ("step", "exp_avg", "exp_avg_sq")
+            }
+        return RunState(**json.loads((checkpoint / "state.json").read_text()))
+    except (KeyError, TypeError, OSError, json.JSONDecodeError) as error:
+        raise InputError(f"{checkpoint}: not a whole checkpoint ({error!r})") from error
+
+
+def checkpoints(directory: Path) -> list[Path]:
+    """The complete checkpoints, oldest first."""
+    return sorted(path for path in directory.glob("[0-9]*") if path.name.isdigit())
+
+
+def remove_all_but(directory: Path, kept: Iterable[int]) -> None:
+    """Remove the checkpoints of other updates, and what a kill left half-written."""
+    names = {f"{update:08d}" for update in kept}
+    for path in checkpoints(directory):
+        if path.name not in names:
+            # Renamed first: a kill while removing must not leave half a checkpoint behind.
+            doomed = path.with_name(f".{path.name}.removed")
+            path.rename(doomed)
+    for path in directory.glob(".*"):
+        shutil.rmtree(path, ignore_errors=True)
+
+
+def average(paths: Sequence[Path]) -> dict[str, Tensor]:
+    """The mean of the checkpoints' weights, in float64 on the way (section 6.1).
+
+    >>> average([])
+    Traceback (most recent call last):
+    ValueError: there is no checkpoint to average
+    """
+    if not paths:
+        raise ValueError("there is no checkpoint to average")
+    sums: dict[str, Tensor] = {}
+    for path in paths:
+        for name, weight in load_tensors(path / "model.safetensors").items():
+            sums[name] = sums[name] + weight.double() if name in sums else weight.double()
+    return {name: (total / len(paths)).float() for name, total in sums.items()}
+
+
+def _moments(model: nn.Module, optimiser: torch.optim.Optimizer) -> dict[str, Tensor]:
+    """The optimiser's tensors by the names of their parameters."""
+    return {
+        f"{name}/{key}": optimiser.state[parameter][key].contiguous()
+        for name, parameter in model.named_parameters()
+        for key in ("step", "exp_avg", "exp_avg_sq")
+    }
+
+
+def _flush(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,163 @@
+"""The loss: cross-entropy against labels that keep a little doubt (section 5.4).
+
+Label smoothing is written twice. :func:`label_smoothed_cross_entropy` says it plainly, on
+logits. :func:`projected_cross_entropy` computes the projection to words, the loss and its
+gradient in chunks of rows, so that the logits of a whole batch never exist at once. A test
+holds them equal, gradients included.
+"""
+
+from typing import Any, Literal
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+__all__ = ["label_smoothed_cross_entropy", "projected_cross_entropy"]
+
+# Rows of logits that are made at once: 256 rows of 8,000 words stay in a CPU's cache.
+CHUNK_ROWS = 256
+
+
+def label_smoothed_cross_entropy(
+    logits: Float[Tensor, "*batch vocab"],
+    labels: Int[Tensor, "*batch"],
+    *,
+    smoothing: float = 0.1,
+    pad_id: int = 0,
+    reduction: Literal["mean", "sum"] = "mean",
+) -> Float[Tensor, ""]:
+    r"""Section 5.4: :math:`(1-\epsilon)(-\log p_{label}) + \epsilon\,\mathrm{mean}_v(-\log p_v)`.
+
+    The mean (or sum) in nats over the labels that are not ``pad_id``; zero where all are. The
+    :math:`\epsilon` is spread over the whole vocabulary, the label included, as in Szegedy et
+    al. 2016.
+
+    >>> logits = torch.zeros(1, 2, 4)
+    >>> round(label_smoothed_cross_entropy(logits, torch.tensor([[3, 0]])).item(), 4)
+    1.3863
+    """
+    if not 0.0 <= smoothing < 1.0:
+        raise ValueError(f"smoothing must be at least 0 and below 1, got {smoothing}")
+    real = labels != pad_id
+    log_probabilities = logits[real].float().log_softmax(dim=-1)
+    of_label = -log_probabilities.gather(-1, labels[real][:, None]).sum()
+    of_all = -log_probabilities.mean(dim=-1).sum()
+    total = (1 - smoothing) * of_label + smoothing * of_all
+    return total / real.sum().clamp(min=1) if reduction == "mean" else total
+
+
+def projected_cross_entropy(
+    states: Float[Tensor, "rows d_model"],
+    weight: Float[Tensor, "vocab d_model"],
+    bias: Float[Tensor, " vocab"] | None,
+    labels: Int[Tensor, " rows"],
+    *,
+    smoothing: float = 0.1,
+) -> tuple[Float[Tensor, ""], Float[Tensor, ""]]:
+    r"""Sums over rows of the smoothed loss of ``states @ weight.T + bias``, and of the plain one.
+
+    The second (its mean's exponential is the perplexity) carries no gradient. Rows whose label
+    is padding must be left out before.
+
+    >>> states, weight = torch.ones(3, 2), torch.zeros(5, 2)
+    >>> loss, plain = projected_cross_entropy(states, weight, None, torch.tensor([1, 2, 3]))
+    >>> round(loss.item(), 4), round(plain.item(), 4)
+    (4.8283, 4.8283)
+    """
+    apply: Any = _ProjectedCrossEntropy.apply  # torch leaves it untyped
+    return apply(states, weight, bias, labels, smoothing)
+
+
+class _ProjectedCrossEntropy(torch.autograd.Function):
+    r"""The gradient of a row's loss by its logits is ``softmax - (1-ε) onehot - ε/V``.
+
+    Each chunk's logits ``z`` become ``e = exp(z - max)`` in place, once. The softmax is then
+    ``e / sum(e)``, a factor a row that is put on the small matrices beside it; the one-hot and
+    the uniform part are sums of a few vectors, never a matrix of the logits' size.
+    """
+
+    @staticmethod
+    def forward(
+        ctx: Any,
+        states: Tensor,
+        weight: Tensor,
+        bias: Tensor | None,
+        labels: Tensor,
+        smoothing: float,
+    ) -> tuple[Tensor, Tensor]:
+        device = states.device.type
+        autocast = torch.is_autocast_enabled(device)
+        dtype = torch.get_autocast_dtype(device) if autocast else states.dtype
+        with torch.autocast(device, enabled=False):
+            sums, gradients = _sums_and_gradients(
+                (states.to(dtype), weight.to(dtype), bias),
+                labels,
+                smoothing,
+                wanted=any(ctx.needs_input_grad),
+            )
+        ctx.save_for_backward(*(g.to(states.dtype) for g in gradients[:2]), gradients[2])
+        ctx.has_bias = bias is not None
+        ctx.mark_non_differentiable(sums[1])
+        return sums
+
+    @staticmethod
+    def backward(ctx: Any, *upstream: Tensor) -> tuple[Tensor | None, ...]:
+        scale = upstream[0]
+        states_gradient, weight_gradient, bias_gradient = ctx.saved_tensors
+        return (
+            states_gradient * scale,
+            weight_gradient * scale,
+            bias_gradient * scale if ctx.has_bias else None,
+            None,
+            None,
+        )
+
+
+def _sums_and_gradients(
+    inputs: tuple[Tensor, Tensor, Tensor | None], labels: Tensor, smoothing: float, *, wanted: bool
+) -> tuple[tuple[Tensor, Tensor], tuple[Tensor, Tensor, Tensor]]:
+    """Both losses, and the first one's gradients where they are wanted (zeros else)."""
+    states, weight, bias = inputs
+    vocab, rows = weight.size(0), labels.size(0)
+    certain, uniform = 1.0 - smoothing, smoothing / vocab
+    weight_sum = weight.sum(dim=0)  # so that the mean logit needs no pass over the logits
+    bias_mean = bias.mean() if bias is not None else 0.0
+    states_gradient = torch.zeros_like(states)
+    weight_gradient = torch.zeros_like(weight)
+    bias_gradient = states.new_zeros(vocab, dtype=torch.float32)
+    loss = states.new_zeros((), dtype=torch.float32)
+    plain = states.new_zeros((), dtype=torch.float32)
+    buffer = states.new_empty(min(CHUNK_ROWS, rows), vocab)
+
+    for begin in range(0, rows, CHUNK_ROWS):
+        chunk, label = states[begin : begin + CHUNK_ROWS], labels[begin : begin + CHUNK_ROWS]
+        logits = torch.mm(chunk, weight.t(), out=buffer[: label.size(0)])
+        if bias is not None:
+            logits += bias
+        of_label = logits.gather(1, label[:, None])[:, 0].float()
+        highest = logits.amax(dim=1, keepdim=True)
+        exponentials = logits.sub_(highest).exp_()
+        sums = exponentials.sum(dim=1, keepdim=True, dtype=torch.float32)
+        log_sums = (sums.log() + highest)[:, 0]
+        mean_logit = (chunk @ weight_sum).float() / vocab + bias_mean
+        plain += (log_sums - of_label).sum()
+        loss += (log_sums - certain * of_label - smoothing * mean_logit).sum()
+
+        if not wanted:
+            continue
+        inverse = sums.reciprocal().to(states.dtype)
+        gradient = torch.mm(exponentials, weight).mul_(inverse)
+        gradient.sub_(weight[label], alpha=certain).sub_(weight_sum, alpha=uniform)
+        states_gradient[begin : begin + CHUNK_ROWS] = gradient
+        weight_gradient.addmm_(exponentials.t(), chunk * inverse)
+        if bias is not None:
+            bias_gradient += (exponentials.t() @ inverse)[:, 0]
+
+    if not wanted:
+        return (loss, plain), (states_gradient, weight_gradient, bias_gradient)
+    weight_gradient.index_add_(0, labels, states, alpha=-certain)
+    weight_gradient.sub_(states.sum(dim=0), alpha=uniform)
+    if bias is not None:
+        bias_gradient.index_add_(0, labels, torch.full_like(plain, -certain).expand(rows))
+        bias_gradient -= uniform * rows
+    return (loss, plain), (states_gradient, weight_gradient, bias_gradient)

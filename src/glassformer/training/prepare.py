@@ -1,0 +1,200 @@
+"""From files to packed ids: read, filter, hold out, learn subwords, pack. Done once a run."""
+
+import hashlib
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from itertools import islice
+from pathlib import Path
+
+import numpy as np
+
+from glassformer.bundle import write_atomically
+from glassformer.config import TrainConfig
+from glassformer.data.corpus import Filter, Pair, read_pairs
+from glassformer.data.packed import Packed, pack
+from glassformer.data.tokenizer import Tokenizer, train_tokenizer
+from glassformer.errors import InputError
+from glassformer.training.recipe import choose
+
+__all__ = ["Prepared", "guess_languages", "prepare"]
+
+_VALIDATION_PAIRS = 2_000  # more would make a validation long and its score hardly surer
+_CODE = re.compile(r"\.([a-z]{2,3})(?:\.gz)?$")
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """What training reads: settled options, tokenizers, packed pairs, validation and test pairs."""
+
+    config: TrainConfig
+    tokenizers: tuple[Tokenizer, Tokenizer]
+    languages: tuple[str, str] | None
+    valid: list[Pair]
+    test: list[Pair]
+    held_out: frozenset[int]  # places of the pairs that are validated on, not trained on
+    data_hash: str
+    notes: tuple[str, ...]
+
+    def packed(self, epoch: int) -> Packed:
+        """The training pairs as ids; with subword dropout drawn anew for each epoch."""
+        config = self.config
+        sampled = config.subword_dropout > 0
+        directory = config.run / "data" / (f"epoch-{epoch}" if sampled else "train")
+        seed = config.seed * 1_000_003 + epoch if sampled else 0
+        prints = [tokenizer.fingerprint for tokenizer in self.tokenizers]
+        if (directory / "meta.json").exists():
+            packed = Packed.open(directory)
+            if list(packed.meta.tokenizers.values()) == prints:
+                return packed
+        return pack(
+            (
+                pair
+                for place, pair in enumerate(_kept_pairs(config, Filter()))
+                if place not in self.held_out
+            ),
+            *self.tokenizers,
+            directory,
+            max_tokens=config.max_tokens,
+            dropout=config.subword_dropout,
+            seed=seed,
+        )
+
+
+def prepare(config: TrainConfig) -> Prepared:
+    """Settle the options, and make what training reads under ``config.run / "data"``.
+
+    What an earlier call made is used again; where the training text has changed since, that is
+    an error, for a run goes on with the data that it began with.
+    """
+    config.run.mkdir(parents=True, exist_ok=True)
+    data_hash = _hash(config.pairs)
+    _check_same_text(config.run / "data" / "inputs.json", data_hash)
+    keep = Filter()
+    characters = sum(len(p.source) + len(p.target) for p in _kept_pairs(config, keep))
+    if keep.kept == 0:
+        files = " and ".join(map(str, config.pairs))
+        raise InputError(f"{files}: no pair is left to train on ({keep})")
+    notes = [f"data: {keep}"]
+    settled, reasons = choose(config, pairs=keep.kept, tokens=max(1, characters // 4))
+    notes += reasons
+    held_out = frozenset() if config.valid else _held_out(config, keep.kept)
+    valid, note = _validation_pairs(settled, held_out)
+    prepared = Prepared(
+        config=settled,
+        tokenizers=_tokenizers(settled),
+        languages=config.languages or guess_languages(config.pairs),
+        valid=valid,
+        test=_read(settled, settled.test) if settled.test else [],
+        held_out=held_out,
+        data_hash=data_hash,
+        notes=(*notes, note),
+    )
+    packed = prepared.packed(0)
+    limit = f"more than {config.max_tokens} subwords on a side (option max_tokens)"
+    if len(packed) == 0:
+        raise InputError(f"every pair has {limit}")
+    if long := packed.meta.dropped_long:
+        return replace(prepared, notes=(*prepared.notes, f"{long:,} pairs dropped: {limit}"))
+    return prepared
+
+
+def guess_languages(files: tuple[Path, ...]) -> tuple[str, str] | None:
+    """The language codes that two file names end in, as in ``train.en train.de.gz``.
+
+    >>> guess_languages((Path("train.en"), Path("train.de.gz")))
+    ('en', 'de')
+    """
+    found = [match.group(1) for path in files if (match := _CODE.search(path.name))]
+    known = [code for code in found if code not in ("txt", "tsv", "src", "tgt", "raw")]
+    return (known[0], known[1]) if len(known) == 2 else None
+
+
+def _read(config: TrainConfig, files: tuple[Path, ...]) -> list[Pair]:
+    pairs = list(read_pairs(*files, format=config.format, keys=config.keys))
+    if not pairs:
+        raise InputError(f"{' and '.join(map(str, files))}: there is no pair in it")
+    return pairs
+
+
+def _held_out(config: TrainConfig, count: int) -> frozenset[int]:
+    """Places among the kept pairs that are validated on: 2 %, at most 1,000, by the seed."""
+    size = min(1_000, count // 50)
+    return frozenset(np.random.default_rng(config.seed).permutation(count)[:size].tolist())
+
+
+def _validation_pairs(config: TrainConfig, held_out: frozenset[int]) -> tuple[list[Pair], str]:
+    """What is translated on the way, and a line that says where it is from."""
+    if config.valid:
+        pairs = _read(config, config.valid)
+        if len(pairs) > _VALIDATION_PAIRS:
+            note = f"validation: the first {_VALIDATION_PAIRS:,} of {len(pairs):,} pairs"
+            return pairs[:_VALIDATION_PAIRS], note
+        return pairs, f"validation: {len(pairs):,} pairs"
+    kept = _kept_pairs(config, Filter())
+    if not held_out:
+        return list(islice(kept, 100)), (
+            "validation: on training pairs, for there are too few to hold some out;"
+            " its scores say nothing about other text"
+        )
+    pairs = [pair for place, pair in enumerate(kept) if place in held_out]
+    return pairs, f"validation: {len(pairs):,} training pairs held out (no --valid was given)"
+
+
+def _kept_pairs(config: TrainConfig, keep: Filter) -> Iterator[Pair]:
+    """The pairs of the training files that ``keep`` lets through."""
+    return keep(read_pairs(*config.pairs, format=config.format, keys=config.keys))
+
+
+def _tokenizers(config: TrainConfig) -> tuple[Tokenizer, Tokenizer]:
+    if config.tokenizer:
+        loaded = [Tokenizer.load(path) for path in config.tokenizer]
+        return loaded[0], loaded[-1]
+    directory = config.run / "data"
+    names = ["both", "both"] if config.joint else ["source", "target"]
+    paths = [directory / f"{name}.model" for name in names]
+    made: dict[str, Tokenizer] = {}
+    for side, (name, path) in enumerate(zip(names, paths, strict=True)):
+        if name in made:
+            continue
+        if path.exists():
+            made[name] = Tokenizer.load(path)
+            continue
+        made[name] = train_tokenizer(
+            (
+                text
+                for pair in _kept_pairs(config, Filter())
+                for text in (pair if config.joint else (pair[side],))
+            ),
+            vocab_size=config.vocab_size or 8_000,
+            kind=config.subwords,
+            seed=config.seed,
+        )
+        directory.mkdir(exist_ok=True)
+        made[name].save(path)
+    return made[names[0]], made[names[1]]
+
+
+def _hash(files: tuple[Path, ...]) -> str:
+    """SHA-256 over the files' bytes."""
+    digest = hashlib.sha256()
+    for path in files:
+        try:
+            with path.open("rb") as file:
+                digest.update(hashlib.file_digest(file, "sha256").digest())
+        except OSError as error:
+            raise InputError(f"{path}: cannot be read ({error.strerror})") from error
+    return digest.hexdigest()
+
+
+def _check_same_text(record: Path, data_hash: str) -> None:
+    if record.exists():
+        if json.loads(record.read_text())["sha256"] != data_hash:
+            raise InputError(
+                f"{record.parent.parent}: the training text has changed since this run began;"
+                " give another --run, or remove that directory"
+            )
+        return
+    record.parent.mkdir(parents=True, exist_ok=True)
+    write_atomically(record, (json.dumps({"sha256": data_hash}) + "\n").encode())

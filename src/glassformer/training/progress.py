@@ -1,0 +1,142 @@
+"""What a person sees while it trains, and ``metrics.jsonl``, which plots and pages read."""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Protocol
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TaskID, TextColumn
+
+from glassformer.data.corpus import Pair
+from glassformer.errors import missing_extra
+from glassformer.training.validation import Validation
+
+__all__ = ["Metrics", "Reporter", "TextReporter", "duration"]
+
+
+class Reporter(Protocol):
+    """Who is told what happens in a run."""
+
+    def note(self, text: str) -> None:
+        """A line for people."""
+
+    def update(self, record: dict[str, Any], *, updates: int, seconds_left: float) -> None:
+        """The figures of an update; also written to the metrics."""
+
+    def validated(
+        self, record: dict[str, Any], validation: Validation, pairs: Sequence[Pair]
+    ) -> None:
+        """The scores of a validation, with its translations."""
+
+    def close(self) -> None:
+        """The run has ended, well or not."""
+
+
+class Metrics:
+    """``metrics.jsonl``: a JSON object a line, of the kind "update" or "validation".
+
+    A run that goes on from a checkpoint first takes away the lines written after it.
+    """
+
+    def __init__(self, path: Path, *, from_update: int, tensorboard: bool = False) -> None:
+        lines = path.read_bytes().splitlines(keepends=True) if path.exists() else []
+        kept = []
+        for line in lines:
+            try:
+                if line.endswith(b"\n") and json.loads(line)["update"] <= from_update:
+                    kept.append(line)
+            except (json.JSONDecodeError, KeyError, TypeError, UnicodeDecodeError):
+                continue  # half a line, from a kill while it was written
+        partial = path.with_name(f".{path.name}.partial")
+        partial.write_bytes(b"".join(kept))
+        partial.replace(path)
+        self._file = path.open("a", encoding="utf-8")
+        self._board = _tensorboard(path.parent / "tensorboard") if tensorboard else None
+
+    def write(self, record: dict[str, Any]) -> None:
+        self._file.write(json.dumps(record) + "\n")
+        self._file.flush()
+        if self._board is not None:
+            for name, value in record.items():
+                if isinstance(value, float):
+                    self._board.add_scalar(f"{record['kind']}/{name}", value, record["update"])
+
+    def close(self) -> None:
+        self._file.close()
+        if self._board is not None:
+            self._board.close()
+
+
+class TextReporter:
+    """A live line with rich on a terminal, plain lines elsewhere; on standard error."""
+
+    def __init__(self, *, samples: int = 2) -> None:
+        self.console = Console(stderr=True, highlight=False, soft_wrap=True)
+        self.samples = samples
+        self._bar: Progress | None = None
+        self._task: TaskID | None = None
+
+    def note(self, text: str) -> None:
+        self.console.print(text, markup=False)
+
+    def update(self, record: dict[str, Any], *, updates: int, seconds_left: float) -> None:
+        text = (
+            f"update {record['update']:,}/{updates:,}  loss {record['loss']:.3f}"
+            f"  perplexity {record['perplexity']:.2f}"
+            f"  {record['tokens_per_second']:,.0f} tokens/s  {duration(seconds_left)} left"
+        )
+        if not self.console.is_terminal:
+            self.note(text)
+            return
+        if self._bar is None:
+            self._bar = Progress(
+                BarColumn(), TextColumn("{task.description}"), console=self.console
+            )
+            self._bar.start()
+            self._task = self._bar.add_task("", total=updates)
+        assert self._task is not None
+        self._bar.update(self._task, completed=record["update"], description=text)
+
+    def validated(
+        self, record: dict[str, Any], validation: Validation, pairs: Sequence[Pair]
+    ) -> None:
+        best = "  (best so far)" if record["best"] else ""
+        self.note(
+            f"validation at update {record['update']:,}: BLEU {validation.bleu:.2f}"
+            f"  chrF++ {validation.chrf:.2f}  loss {validation.loss:.3f}"
+            f"  perplexity {record['perplexity']:.2f}"
+            f"  after {duration(record['seconds'])}{best}"
+        )
+        step = max(1, len(pairs) // max(1, self.samples))
+        for place in range(step // 2, len(pairs), step)[: self.samples]:
+            self.note(f"    source      {pairs[place].source}")
+            self.note(f"    reference   {pairs[place].target}")
+            self.note(f"    translation {validation.translations[place]}")
+
+    def close(self) -> None:
+        if self._bar is not None:
+            self._bar.stop()
+            self._bar = None
+
+
+def duration(seconds: float) -> str:
+    """Seconds as a person reads them.
+
+    >>> duration(42), duration(754), duration(7300)
+    ('42 s', '12:34 min', '2:01 h')
+    """
+    whole = max(0, round(seconds))
+    if whole < 60:
+        return f"{whole} s"
+    if whole < 3600:
+        return f"{whole // 60}:{whole % 60:02d} min"
+    return f"{whole // 3600}:{whole % 3600 // 60:02d} h"
+
+
+def _tensorboard(directory: Path) -> Any:
+    try:
+        from torch.utils.tensorboard import SummaryWriter
+    except ImportError as error:
+        raise missing_extra("tensorboard", "tensorboard") from error
+    return SummaryWriter(str(directory))

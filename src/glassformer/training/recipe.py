@@ -1,0 +1,91 @@
+"""What a run does where the person said nothing: size, schedule and batches from the data.
+
+The numbers are what worked best here on real corpora of these sizes; README says how they were
+measured. Each choice is returned with its reason, which is printed.
+"""
+
+from dataclasses import dataclass
+
+from glassformer.config import ModelConfig, TrainConfig, presets
+
+__all__ = ["choose", "model_config"]
+
+
+@dataclass(frozen=True)
+class _Class:
+    """A class of corpora, up to ``pairs``, and what suits it."""
+
+    pairs: float
+    preset: str
+    dropout: float
+    vocab_size: int
+    batch_tokens: int
+    updates: int  # about; a run reads whole epochs
+    warmup: int
+    rate_factor: float
+
+
+_CLASSES = (
+    _Class(60_000, "tiny", 0.2, 4_000, 2_048, 13_000, 800, 1.5),
+    _Class(1_000_000, "small", 0.1, 8_000, 4_096, 8_000, 1_000, 1.0),
+    _Class(float("inf"), "base", 0.1, 32_000, 16_384, 100_000, 4_000, 1.0),
+)
+_MAX_EPOCHS = 200
+
+
+def choose(config: TrainConfig, *, pairs: int, tokens: int) -> tuple[TrainConfig, list[str]]:
+    """``config`` with nothing left open, and a line for each choice that was made.
+
+    ``pairs`` are the training pairs that are kept, ``tokens`` a rough count of their tokens,
+    source + target.
+    """
+    fit = next(fit for fit in _CLASSES if pairs <= fit.pairs)
+    chosen: dict[str, object] = {}
+    reasons = []
+
+    def settle(name: str, value: object, reason: str) -> None:
+        if getattr(config, name) is None:
+            chosen[name] = value
+            shown = f"{value:,}" if isinstance(value, int) else value
+            reasons.append(f"{name.replace('_', ' ')} {shown}: {reason}")
+
+    limit = f"up to {fit.pairs:,} pairs" if fit.pairs < float("inf") else "over a million pairs"
+    settle("preset", fit.preset, f"{pairs:,} pairs, and {limit} want this size")
+    if config.preset in (None, fit.preset):
+        settle("dropout", fit.dropout, "what so many pairs need against learning them by heart")
+    if not config.tokenizer:
+        # Fewer subwords are seen more often; a small corpus cannot fill many.
+        size = min(fit.vocab_size, max(300, tokens // 20))
+        settle("vocab_size", size, f"about {tokens:,} tokens of text")
+    settle("batch_tokens", fit.batch_tokens, "smaller batches learn more from each token")
+    if config.updates is None:
+        per_epoch = max(1.0, tokens / (0.95 * (config.batch_tokens or fit.batch_tokens)))
+        epochs = min(_MAX_EPOCHS, max(1, round(fit.updates * config.accumulate / per_epoch)))
+        settle("epochs", float(epochs), f"about {fit.updates:,} updates")
+    settle("warmup", fit.warmup, "for a model of this size")
+    settle("rate_factor", fit.rate_factor, "for a model of this size")
+    shared = config.joint and len(config.tokenizer) < 2
+    settle("tying", "three-way" if shared else "target", "one vocabulary" if shared else "two")
+    return config.model_copy(update=chosen), reasons
+
+
+def model_config(
+    config: TrainConfig,
+    *,
+    source_vocab_size: int,
+    target_vocab_size: int,
+    special_ids: dict[str, int],
+) -> ModelConfig:
+    """The model of a settled ``config``: its preset, with what the person said instead."""
+    settings = dict(presets[config.preset or "base"])
+    names = ("d_model", "num_heads", "d_ff", "num_encoder_layers", "num_decoder_layers", "dropout")
+    settings |= {name: value for name in names if (value := getattr(config, name)) is not None}
+    settings |= {
+        name: getattr(config, name) for name in ("activation", "norm", "tying", "positions")
+    }
+    return ModelConfig(
+        source_vocab_size=source_vocab_size,
+        target_vocab_size=target_vocab_size,
+        **settings,
+        **special_ids,
+    )

@@ -1,0 +1,207 @@
+"""``train(config)``: the whole way from files to a scored bundle, and on from where it was."""
+
+import json
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+import yaml
+
+from glassformer.bundle import Bundle, load_weights, save_bundle, write_atomically
+from glassformer.config import TrainConfig
+from glassformer.data.batches import Batch, make_batch, plan_batches
+from glassformer.data.corpus import Pair
+from glassformer.data.packed import pack
+from glassformer.decoding.beam import beam_search
+from glassformer.decoding.sentences import decode_sentences
+from glassformer.errors import InputError, UsageError
+from glassformer.evaluation import Scores, corpus_scores
+from glassformer.model.transformer import Transformer
+from glassformer.training.checkpoint import RunState, average, checkpoints, load_checkpoint
+from glassformer.training.optimiser import adam, precision_for
+from glassformer.training.prepare import Prepared, prepare
+from glassformer.training.progress import Metrics, Reporter, TextReporter, duration
+from glassformer.training.recipe import model_config
+from glassformer.training.trainer import Trainer, total_updates
+from glassformer.training.validation import vocabulary_of
+
+__all__ = ["Run", "train"]
+
+# Options that may differ when a run goes on: they change nothing that it computes.
+_FREE = frozenset({"pairs", "run", "valid", "test", "threads", "device", "checkpoint_minutes"})
+_FREE_OUTPUT = frozenset({"tensorboard", "beam"})
+
+
+@dataclass(frozen=True)
+class Run:
+    """A finished training: its directory (which is the bundle), and its scores."""
+
+    directory: Path
+    validation: dict[str, Any]
+    test: Scores | None
+
+
+def train(config: TrainConfig, reporter: Reporter | None = None) -> Run:
+    """Train a translator, or continue where an earlier call with the same options was.
+
+    Errors: :class:`~glassformer.errors.InputError` for data that cannot be used, for a directory
+    that holds a run with other options, for a loss that is not finite.
+    """
+    reporter = reporter or TextReporter()
+    if config.threads:
+        torch.set_num_threads(config.threads)
+    try:
+        prepared = prepare(config)
+        _check_same_options(prepared.config)
+        for note in prepared.notes:
+            reporter.note(note)
+        trainer = _trainer(prepared, reporter)
+        trainer.run()
+        trainer.metrics.close()
+        return _finish(trainer)
+    finally:
+        reporter.close()
+
+
+def _trainer(prepared: Prepared, reporter: Reporter) -> Trainer:
+    config = prepared.config
+    device = _device(config.device)
+    source, target = prepared.tokenizers
+    torch.manual_seed(config.seed)
+    special = {name: getattr(target, name) for name in ("pad_id", "unk_id", "bos_id", "eos_id")}
+    model = Transformer(
+        model_config(
+            config,
+            source_vocab_size=source.vocab_size,
+            target_vocab_size=target.vocab_size,
+            special_ids=special,
+        )
+    ).to(device)
+    optimiser = adam(model)
+    state = RunState(data_hash=prepared.data_hash)
+    found = checkpoints(config.run / "checkpoints")
+    if found:
+        state = load_checkpoint(found[-1], model, optimiser)
+        reporter.note(f"continuing from update {state.update:,}")
+    updates = total_updates(prepared.packed(0), config)
+    precision = precision_for(device) if config.precision == "auto" else config.precision
+    count = sum(weight.numel() for weight in model.parameters())
+    reporter.note(
+        f"model: {count:,} parameters, {len(prepared.packed(0)):,} pairs,"
+        f" {updates:,} updates, {precision} on {device}"
+    )
+    metrics = Metrics(
+        config.run / "metrics.jsonl", from_update=state.update, tensorboard=config.tensorboard
+    )
+    return Trainer(
+        model=model,
+        optimiser=optimiser,
+        prepared=prepared,
+        state=state,
+        reporter=reporter,
+        metrics=metrics,
+        updates=updates,
+        precision=precision,
+        validation_batches=_validation_batches(prepared),
+    )
+
+
+def _finish(trainer: Trainer) -> Run:
+    """The mean of the kept checkpoints, scored, as a bundle in the run's directory."""
+    prepared, model = trainer.prepared, trainer.model
+    updates = trainer.averaged_updates()
+    paths = [trainer.checkpoint_directory / f"{update:08d}" for update in updates]
+    load_weights(model, average(paths), trainer.checkpoint_directory)
+    model.eval()
+    validation = _scores(trainer, prepared.valid)
+    about: dict[str, Any] = {
+        "pairs": len(prepared.packed(0)),
+        "updates": trainer.state.update,
+        "trained for": duration(trainer.state.seconds),
+        "weights": f"mean of the checkpoints at updates {', '.join(map(str, updates))}",
+        "validation": _shown(validation),
+    }
+    test = _scores(trainer, prepared.test) if prepared.test else None
+    if test is not None:
+        about["test"] = _shown(test)
+    for name, scores in (("validation", validation), ("test", test)):
+        if scores is not None:
+            trainer.reporter.note(f"{name}, beam {trainer.config.beam}:\n{scores}")
+    bundle = Bundle(model, *prepared.tokenizers, prepared.languages, about)
+    save_bundle(bundle, trainer.config.run)
+    trainer.reporter.note(f"bundle: {trainer.config.run}")
+    return Run(trainer.config.run, validation.as_dict(), test)
+
+
+def _scores(trainer: Trainer, pairs: list[Pair]) -> Scores:
+    source, target = trainer.prepared.tokenizers
+    found = decode_sentences(
+        trainer.model,
+        source.encode_batch([pair.source for pair in pairs]),
+        search=partial(beam_search, beam=trainer.config.beam, vocabulary=vocabulary_of(target)),
+        device=next(trainer.model.parameters()).device,
+        vocabulary=vocabulary_of(source),
+    )
+    languages = trainer.prepared.languages
+    return corpus_scores(
+        [target.decode(best.tokens) for best, *_ in found],
+        [pair.target for pair in pairs],
+        language=languages[1] if languages else None,
+    )
+
+
+def _shown(scores: Scores) -> str:
+    ruler = "" if scores.paper_ruler is None else f", paper ruler {scores.paper_ruler:.2f}"
+    return (
+        f"BLEU {scores.bleu:.2f} ({scores.signatures.get('BLEU', '')}),"
+        f" chrF++ {scores.chrf:.2f}{ruler}"
+    )
+
+
+def _validation_batches(prepared: Prepared) -> list[Batch]:
+    config = prepared.config
+    packed = pack(
+        prepared.valid,
+        *prepared.tokenizers,
+        config.run / "data" / "valid",
+        max_tokens=config.max_tokens,
+    )
+    plan: list[np.ndarray[Any, Any]] = plan_batches(
+        packed.source_lengths,
+        packed.target_lengths,
+        tokens=config.batch_tokens or 4096,
+        seed=0,
+        epoch=0,
+    )
+    return [make_batch(packed, rows) for rows in plan]
+
+
+def _check_same_options(config: TrainConfig) -> None:
+    """Keep the settled options in ``config.yaml``; a run goes on only with the same."""
+    path = config.run / "config.yaml"
+    settled = json.loads(config.model_dump_json())
+    if path.exists():
+        before = yaml.safe_load(path.read_text())
+        for name, value in settled.items():
+            if name not in _FREE | _FREE_OUTPUT and before.get(name) != value:
+                raise InputError(
+                    f"{config.run} holds a run with {name} {before.get(name)}, now {value}: give"
+                    " the same options to continue it, or another --run"
+                )
+        return
+    write_atomically(path, yaml.safe_dump(settled, sort_keys=False, allow_unicode=True).encode())
+
+
+def _device(name: str) -> torch.device:
+    if name == "auto":
+        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    try:
+        device = torch.device(name)
+    except RuntimeError as error:
+        raise UsageError(f"device {name!r}: expected cpu, cuda or cuda:N") from error
+    if device.type == "cuda" and not torch.cuda.is_available():
+        raise UsageError(f"device {name!r}: there is no CUDA device here")
+    return device

@@ -1,0 +1,90 @@
+"""How good the model is by now: loss on validation pairs, BLEU of their greedy translations."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+
+import torch
+
+from glassformer.data.batches import Batch
+from glassformer.data.corpus import Pair
+from glassformer.data.tokenizer import Tokenizer
+from glassformer.decoding.greedy import greedy
+from glassformer.decoding.sentences import decode_sentences
+from glassformer.decoding.step import Vocabulary
+from glassformer.evaluation import corpus_scores
+from glassformer.model.transformer import Transformer
+from glassformer.training.loss import projected_cross_entropy
+
+__all__ = ["Validation", "greedy_texts", "plain_loss", "validate", "vocabulary_of"]
+
+
+@dataclass(frozen=True)
+class Validation:
+    """Loss in nats a target token, without smoothing; BLEU and chrF++; the translations."""
+
+    loss: float
+    bleu: float
+    chrf: float
+    exact_match: float
+    translations: list[str]
+
+
+def validate(
+    model: Transformer,
+    pairs: Sequence[Pair],
+    batches: Sequence[Batch],
+    tokenizers: tuple[Tokenizer, Tokenizer],
+    *,
+    language: str | None = None,
+) -> Validation:
+    """Score ``pairs``, whose batches are ``batches``. The model is left in training mode."""
+    model.eval()
+    translations = greedy_texts(model, [pair.source for pair in pairs], tokenizers)
+    loss = plain_loss(model, batches)
+    model.train()
+    scores = corpus_scores(
+        translations, [pair.target for pair in pairs], language=language, quick=True
+    )
+    return Validation(loss, scores.bleu, scores.chrf, scores.exact_match, translations)
+
+
+def greedy_texts(
+    model: Transformer, sources: Sequence[str], tokenizers: tuple[Tokenizer, Tokenizer]
+) -> list[str]:
+    """The greedy translation of each source."""
+    source_tokenizer, target_tokenizer = tokenizers
+    found = decode_sentences(
+        model,
+        source_tokenizer.encode_batch(sources),
+        search=partial(greedy, vocabulary=vocabulary_of(target_tokenizer)),
+        device=next(model.parameters()).device,
+        vocabulary=vocabulary_of(source_tokenizer),
+    )
+    return [target_tokenizer.decode(best.tokens) for best, *_ in found]
+
+
+def plain_loss(model: Transformer, batches: Sequence[Batch]) -> float:
+    """Mean of -log p over the target tokens, end symbols counted."""
+    device = next(model.parameters()).device
+    total, tokens = 0.0, 0
+    with torch.inference_mode():
+        for batch in batches:
+            on_device = batch.to(device)
+            states = model.decode(on_device.target, model.encode(on_device.source))
+            real = on_device.labels != model.config.pad_id
+            _, plain = projected_cross_entropy(
+                states[real],
+                model.output_weight,
+                model.output_bias,
+                on_device.labels[real],
+                smoothing=0.0,
+            )
+            total += plain.item()
+            tokens += batch.target_tokens
+    return total / max(tokens, 1)
+
+
+def vocabulary_of(tokenizer: Tokenizer) -> Vocabulary:
+    """The special ids, as the searches want them."""
+    return Vocabulary(tokenizer.pad_id, tokenizer.unk_id, tokenizer.bos_id, tokenizer.eos_id)
