@@ -1,0 +1,169 @@
+from itertools import pairwise
+
+import pytest
+import torch
+from torch import nn
+
+from glassformer.config import ModelConfig
+from glassformer.inspection.capture import capture
+from glassformer.model.attention import MultiHeadAttention
+from glassformer.model.transformer import Transformer
+
+SOURCE = torch.tensor([[5, 6, 7, 8, 3], [9, 4, 3, 0, 0]])
+TARGET = torch.tensor([[2, 7, 11], [2, 5, 0]])
+
+
+def build(**options):
+    torch.manual_seed(5)
+    sizes = {"d_model": 14, "num_heads": 2, "d_ff": 19, "dropout": 0.0}
+    layers = {"num_encoder_layers": 2, "num_decoder_layers": 3}
+    vocabulary = {"source_vocab_size": 23, "target_vocab_size": 23}
+    return Transformer(ModelConfig(**(vocabulary | sizes | layers | options))).double().eval()
+
+
+@pytest.fixture(params=["post", "pre"])
+def model(request):
+    return build(norm=request.param)
+
+
+def left_behind(model: nn.Module) -> list[str]:
+    """What of a capture can still be found in the model."""
+    return [
+        name
+        for name, module in model.named_modules()
+        if "attend" in vars(module) or module._forward_hooks or module._forward_pre_hooks
+    ]
+
+
+def test_every_sublayer_is_named_by_its_path(model):
+    with capture(model) as seen:
+        model(SOURCE, TARGET)
+    attentions = [f"encoder.blocks.{i}.self_attention" for i in range(2)]
+    for i in range(3):
+        attentions += [f"decoder.blocks.{i}.{kind}_attention" for kind in ("self", "cross")]
+    assert [name for name, _ in seen.attention_maps()] == attentions
+    assert set(seen) == {*attentions} | {
+        f"{stack}.blocks.{i}.feed_forward"
+        for stack, count in (("encoder", 2), ("decoder", 3))
+        for i in range(count)
+    }
+    assert all(len(seen[name].calls) == 1 for name in seen)
+
+
+def test_weights_are_those_of_with_weights(model):
+    with capture(model) as seen:
+        model(SOURCE, TARGET)
+    real = (SOURCE != 0)[:, None, None, :]
+    block = model.decoder.blocks[1].cross_attention
+    query = seen["decoder.blocks.1.cross_attention"].input
+    query = block.norm(query) if block.norm_first else query
+    memory = model.encode(SOURCE).states
+    expected = block.sublayer.with_weights(query, memory, memory, real)[1]
+    weights = seen["decoder.blocks.1.cross_attention"].weights
+    assert weights.shape == (2, 2, 3, 5)
+    torch.testing.assert_close(weights, expected)
+    assert weights[1, :, :, 3:].eq(0).all()
+    assert seen["decoder.blocks.0.self_attention"].weights.triu(1).eq(0).all()
+
+
+def test_streams_connect(model):
+    with capture(model) as seen:
+        model(SOURCE, TARGET)
+    for stack, kinds in (
+        ("encoder", ("self_attention", "feed_forward")),
+        ("decoder", ("self_attention", "cross_attention", "feed_forward")),
+    ):
+        path = [seen[f"{stack}.blocks.{i}.{kind}"] for i in range(2) for kind in kinds]
+        for before, after in pairwise(path):
+            assert torch.equal(before.output, after.input)
+    last = seen["decoder.blocks.2.feed_forward"].output
+    torch.testing.assert_close(model.project(model.decoder.norm(last)), model(SOURCE, TARGET))
+
+
+def test_outputs_are_equal_inside_and_identical_after(model):
+    before = model(SOURCE, TARGET)
+    with capture(model):
+        inside = model(SOURCE, TARGET)
+    torch.testing.assert_close(inside, before)
+    assert torch.equal(model(SOURCE, TARGET), before)
+    assert left_behind(model) == []
+
+
+def test_nothing_is_left_after_an_error(model):
+    with pytest.raises(ValueError, match="must be pairs"), capture(model) as seen:
+        model(SOURCE, TARGET[:1])
+    assert left_behind(model) == []
+    assert list(seen.attention_maps()) == []
+
+
+def test_nothing_is_recorded_after_the_context(model):
+    with capture(model) as seen:
+        model(SOURCE, TARGET)
+    model(SOURCE, TARGET)
+    assert {len(sublayer.calls) for sublayer in seen.values()} == {1}
+
+
+def test_each_decoding_step_is_a_call(model):
+    with capture(model) as whole:
+        model(SOURCE, TARGET)
+    with capture(model) as stepped:
+        state = model.start(model.encode(SOURCE))
+        for tokens in TARGET.T:
+            _, state = model.step(tokens, state)
+    assert len(stepped["encoder.blocks.1.feed_forward"].calls) == 1
+    for kind in ("self", "cross"):
+        name = f"decoder.blocks.2.{kind}_attention"
+        calls = stepped[name].calls
+        assert len(calls) == 3
+        for step, call in enumerate(calls):
+            # Row 0 only: row 1 ends before the last step.
+            row = whole[name].weights[0, :, step : step + 1, : call.weights.size(-1)]
+            torch.testing.assert_close(call.weights[0], row)
+        assert stepped[name].weights is calls[-1].weights
+
+
+def test_gradients_reach_the_weights():
+    model = build()
+    with capture(model) as seen:
+        logits = model(SOURCE, TARGET)
+    weights = seen["encoder.blocks.0.self_attention"].weights
+    (gradient,) = torch.autograd.grad(logits.square().sum(), weights)
+    assert gradient.abs().sum() > 0
+
+
+def test_dropout_of_the_weights_acts_inside_too():
+    model = build(attention_dropout=0.9).train()
+    attention = model.encoder.blocks[0].self_attention
+    x = torch.randn(2, 5, 14, dtype=torch.float64)
+    with capture(model) as seen:
+        outputs = torch.stack([attention(x, lambda f, x: f(x, x, x)) for _ in range(4)])
+    assert outputs.std(dim=0).max() > 0.1
+    weights = seen["encoder.blocks.0.self_attention"].weights
+    torch.testing.assert_close(weights.sum(dim=-1), torch.ones(2, 2, 5, dtype=torch.float64))
+
+
+def test_a_second_capture_is_refused_and_harms_nothing():
+    model = build()
+    with capture(model) as seen:
+        with pytest.raises(RuntimeError, match="open already"), capture(model.encoder):
+            pass
+        model(SOURCE, TARGET)
+    assert len(seen["encoder.blocks.0.self_attention"].calls) == 1
+    assert left_behind(model) == []
+    with capture(model.encoder) as again:
+        model(SOURCE, TARGET)
+    assert again["blocks.1.self_attention"].weights.shape == (2, 2, 5, 5)
+
+
+def test_wrong_names_and_calls_are_clear():
+    model = build()
+    with capture(model) as seen:
+        model.encode(SOURCE)
+    with pytest.raises(KeyError, match=r"did you mean 'encoder\.blocks\.1\.self_attention'"):
+        seen["encoder.block.1.self_attention"]
+    with pytest.raises(ValueError, match=r"decoder\.blocks\.0\.feed_forward has not run"):
+        _ = seen["decoder.blocks.0.feed_forward"].output
+    with pytest.raises(ValueError, match=r"encoder\.blocks\.0\.feed_forward is no attention"):
+        _ = seen["encoder.blocks.0.feed_forward"].weights
+    with pytest.raises(ValueError, match="MultiHeadAttention has no residual block"):
+        capture(MultiHeadAttention(4, 2)).__enter__()
