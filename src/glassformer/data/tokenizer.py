@@ -6,8 +6,8 @@ normalisation, so that ``decode(encode(text)) == text`` for any text. SentencePi
 that promise for all characters but one: it writes a space as U+2581 (``▁``), so a ``▁`` in the text
 would come back as a space. This file therefore escapes that character, reversibly.
 
-A model of others can be brought too. Without byte fallback, a character that it does not know
-becomes the unknown symbol, and what its own normalisation changes stays changed.
+A model of others can be brought too. Without byte fallback, an unknown character becomes the
+unknown symbol, and what its own normalisation changes stays changed.
 
 Subwords: Sennrich et al. 2016 (BPE); Kudo 2018 (unigram). Subword dropout: Provilkov et al. 2020
 (BPE-dropout); Kudo 2018 (sampling from the unigram model).
@@ -21,7 +21,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Any, SupportsInt
 
 import sentencepiece
 
@@ -29,13 +29,8 @@ from glassformer.errors import InputError, UsageError, nearest
 
 __all__ = ["BOS", "EOS", "PAD", "SMALLEST_VOCABULARY", "UNK", "Tokenizer", "train_tokenizer"]
 
-PAD, UNK, BOS, EOS = 0, 1, 2, 3
-"""The ids of the special symbols in every model that is trained here."""
-
-SMALLEST_VOCABULARY = 300
-"""256 bytes, 4 special symbols, and a few pieces that make it a tokenizer."""
-
-_SYMBOLS = 4 + 256  # the special symbols and the bytes
+PAD, UNK, BOS, EOS = 0, 1, 2, 3  # the special symbols of every model that is trained here
+SMALLEST_VOCABULARY = 300  # 256 bytes, 4 special symbols, and a few pieces of text
 _SPACE = "\u2581"  # what SentencePiece writes for a space
 _ESCAPE = "\ufdd0"  # a noncharacter: Unicode keeps it for use inside programs like this one
 
@@ -53,10 +48,8 @@ class Tokenizer:
     larger than the model's. ``name`` is what an error calls the model.
 
     >>> tokenizer = train_tokenizer(["the cat sat", "the dog sat"], vocab_size=400)
-    >>> tokenizer.decode(tokenizer.encode("the cow ▁ 🐄"))
-    'the cow ▁ 🐄'
-    >>> tokenizer.pieces("the cat")
-    ['▁the', '▁cat']
+    >>> tokenizer.pieces("the cat"), tokenizer.decode(tokenizer.encode("the cow ▁ 🐄"))
+    (['▁the', '▁cat'], 'the cow ▁ 🐄')
     """
 
     def __init__(self, serialized: bytes, *, name: str = "tokenizer model") -> None:
@@ -74,7 +67,7 @@ class Tokenizer:
         _require_symbols(self, name)
 
     @classmethod
-    def load(cls, path: str | Path) -> Self:
+    def load(cls, path: str | Path) -> "Tokenizer":
         """Read a SentencePiece model; :class:`InputError` where it cannot serve."""
         try:
             serialized = Path(path).read_bytes()
@@ -98,13 +91,7 @@ class Tokenizer:
 
     def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
         """The ids of many texts at once, on several threads."""
-        # Without byte fallback the escape itself could be an unknown character.
-        escaped = [_escape(text) for text in texts] if self._has_bytes else list(texts)
-        try:
-            return self._model.encode(escaped, num_threads=_ENCODING_THREADS)
-        except (RuntimeError, TypeError):
-            _require_unicode(texts)
-            raise
+        return self._model.encode(self._prepared(texts), num_threads=_ENCODING_THREADS)
 
     def sample_batch(self, texts: Sequence[str], *, dropout: float, seed: int) -> list[list[int]]:
         """Ids of a random segmentation of each text: the same for the same texts and seed.
@@ -120,22 +107,21 @@ class Tokenizer:
             return self.encode_batch(texts)
         sentencepiece.set_random_generator_seed(seed % 2**32)
         alpha = 0.02 / dropout if self._is_unigram() else dropout
-        _require_unicode(texts)
-        escaped = [_escape(text) for text in texts] if self._has_bytes else list(texts)
+        prepared = self._prepared(texts)
         try:
             # One thread: with several, it is chance which of them draws for which text.
             return self._model.encode(
-                escaped, num_threads=1, enable_sampling=True, nbest_size=-1, alpha=alpha
+                prepared, num_threads=1, enable_sampling=True, nbest_size=-1, alpha=alpha
             )
         except RuntimeError:
             raise UsageError(
                 "subword dropout: this tokenizer is neither BPE nor unigram; set the dropout to 0"
             ) from None
 
-    def decode(self, ids: Iterable[int]) -> str:
+    def decode(self, ids: Iterable[SupportsInt]) -> str:
         """The text of ``ids``; start, end and padding are left out, unknown shows as ``⁇``."""
         silent = (self.pad_id, self.bos_id, self.eos_id)
-        kept = [int(index) for index in ids if index not in silent]
+        kept = [index for index in map(int, ids) if index not in silent]
         outside = next((index for index in kept if not 0 <= index < self.vocab_size), None)
         if outside is not None:
             raise ValueError(f"token id {outside}: expected 0 to {self.vocab_size - 1}")
@@ -151,8 +137,12 @@ class Tokenizer:
             raise ValueError(f"token id {index}: expected 0 to {self.vocab_size - 1}")
         if index == self._model.get_piece_size():  # the padding that the model did not have
             return "<pad>"
-        piece: str = self._model.id_to_piece(int(index))
-        return piece
+        return self._model.id_to_piece(int(index))
+
+    def _prepared(self, texts: Sequence[str]) -> list[str]:
+        _require_unicode(texts)
+        # Without byte fallback the escape itself could be an unknown character.
+        return [_escape(text) for text in texts] if self._has_bytes else list(texts)
 
     def _is_unigram(self) -> bool:
         try:
@@ -169,17 +159,18 @@ def train_tokenizer(
     lines: Iterable[str],
     *,
     vocab_size: int,
-    kind: Literal["bpe", "unigram"] = "bpe",
+    kind: str = "bpe",
     character_coverage: float = 1.0,
-    normalization: Literal["identity", "nfkc"] = "identity",
+    normalization: str = "identity",
     seed: int = 0,
 ) -> Tokenizer:
     """Learn the subwords of ``lines``; the same lines and options give the same bytes.
 
+    ``kind`` is "bpe" or "unigram"; ``normalization`` is "identity" or "nfkc" (Unicode's).
     ``lines`` is read once. Beyond two million lines, a random two million (by ``seed``) are used.
-    A corpus that is too small for ``vocab_size`` gives a smaller tokenizer (see its
-    ``vocab_size``); one with more different characters than fit leaves the rarest to the bytes,
-    as ``character_coverage`` below 1 does for any corpus.
+    Where the corpus is too small for ``vocab_size``, the tokenizer's own ``vocab_size`` is smaller;
+    where its characters do not fit, the rarest are left to the bytes, as ``character_coverage``
+    below 1 does for any corpus.
     """
     _check_options(vocab_size, kind, character_coverage, normalization)
     sample = _sample(lines, seed)
@@ -197,13 +188,18 @@ def train_tokenizer(
     except RuntimeError as error:
         if "required_chars" not in str(error):
             raise
-    return _train(_without_rare_characters(sample, (vocab_size - _SYMBOLS) // 2), options)
+    room = vocab_size - 256 - 4  # what the bytes and the special symbols leave; pieces need half
+    return _train(_without_rare_characters(sample, room // 2), options)
 
 
 def _train(lines: Iterable[str], options: dict[str, Any]) -> Tokenizer:
     written = io.BytesIO()
     sentencepiece.SentencePieceTrainer.train(
-        sentence_iterator=_short(lines),
+        sentence_iterator=(
+            line[start : start + _LINE_CHARACTERS]
+            for line in lines
+            for start in range(0, len(line), _LINE_CHARACTERS)
+        ),
         model_writer=written,
         pad_id=PAD,
         unk_id=UNK,
@@ -229,10 +225,9 @@ def _check_options(vocab_size: int, kind: str, coverage: float, normalization: s
         )
     if not 0.98 <= coverage <= 1.0:
         raise UsageError(f"character_coverage {coverage}: expected 0.98 to 1")
-    kinds, normalizations = ("bpe", "unigram"), ("identity", "nfkc")
     for option, value, known in (
-        ("kind", kind, kinds),
-        ("normalization", normalization, normalizations),
+        ("kind", kind, ("bpe", "unigram")),
+        ("normalization", normalization, ("identity", "nfkc")),
     ):
         if value not in known:
             raise UsageError(
@@ -250,12 +245,6 @@ def _sample(lines: Iterable[str], seed: int) -> list[str]:
         if place < _TRAINING_LINES:
             sample[place] = line
     return sample
-
-
-def _short(lines: Iterable[str]) -> Iterator[str]:
-    for line in lines:
-        for start in range(0, len(line), _LINE_CHARACTERS):
-            yield line[start : start + _LINE_CHARACTERS]
 
 
 def _without_rare_characters(lines: list[str], characters: int) -> Iterator[str]:
@@ -304,10 +293,9 @@ def _parse(serialized: bytes, name: str) -> sentencepiece.SentencePieceProcessor
 
 def _require_symbols(tokenizer: Tokenizer, name: str) -> None:
     ids = {"start (<s>)": tokenizer.bos_id, "end (</s>)": tokenizer.eos_id}
-    ids["unknown (<unk>)"] = tokenizer.unk_id
     missing = [symbol for symbol, index in ids.items() if index < 0]
-    if missing:
+    if missing:  # SentencePiece itself allows no model without an unknown symbol
         raise InputError(
-            f"{name}: the tokenizer lacks the symbols {', '.join(missing)}; train it with "
-            "bos_id, eos_id and unk_id set to ids >= 0, or leave it out and let one be learnt"
+            f"{name}: the tokenizer lacks the symbols {', '.join(missing)}; train it with bos_id "
+            "and eos_id of 0 or more, or bring none and let one be learnt from the text"
         )

@@ -1,0 +1,152 @@
+import dataclasses
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from glassformer.data.batches import make_batch, plan_batches
+from glassformer.data.corpus import Pair
+from glassformer.data.packed import Packed, pack
+from glassformer.data.tokenizer import train_tokenizer
+
+
+def natural_lengths(pairs: int) -> tuple[np.ndarray, np.ndarray]:
+    """Lengths like those of captions: skewed, and the sides alike but not equal."""
+    chance = np.random.default_rng(0)
+    source = np.clip(chance.gamma(9.0, 1.6, pairs).round(), 2, 80).astype(np.int32)
+    target = np.clip((source * chance.normal(1.05, 0.2, pairs)).round(), 2, 80).astype(np.int32)
+    return source, target
+
+
+def size(rows: np.ndarray, source: np.ndarray, target: np.ndarray) -> int:
+    return len(rows) * int(source[rows].max() + 1 + target[rows].max() + 1)
+
+
+LENGTHS = st.lists(st.tuples(st.integers(0, 60), st.integers(0, 60)), max_size=60)
+
+
+@given(LENGTHS, st.integers(1, 300), st.integers(0, 2**32), st.integers(0, 1000))
+@settings(max_examples=100, deadline=None)
+def test_every_row_is_in_one_batch_and_no_batch_beyond_the_budget(lengths, tokens, seed, epoch):
+    source, target = np.array(lengths, dtype=np.int64).reshape(-1, 2).T
+    plan = plan_batches(source, target, tokens=tokens, seed=seed, epoch=epoch)
+    rows = np.concatenate([np.zeros(0, np.int64), *plan])
+    assert sorted(rows.tolist()) == list(range(len(lengths)))
+    for batch in plan:
+        assert len(batch) >= 1
+        assert size(batch, source, target) <= tokens or len(batch) == 1
+
+
+def test_the_plan_is_a_function_of_seed_and_epoch():
+    source, target = natural_lengths(2000)
+
+    def plan(seed, epoch):
+        batches = plan_batches(source, target, tokens=1024, seed=seed, epoch=epoch)
+        return [rows.tolist() for rows in batches]
+
+    assert plan(1, 0) == plan(1, 0)
+    others = [plan(1, 0), plan(1, 1), plan(2, 0), plan(2, 1)]
+    assert all(a != b for place, a in enumerate(others) for b in others[:place])
+
+
+@pytest.mark.parametrize("tokens", [1024, 2048, 4096])
+def test_at_least_95_percent_of_the_places_hold_tokens(tokens):
+    source, target = natural_lengths(30_000)
+    plan = plan_batches(source, target, tokens=tokens, seed=1, epoch=0)
+    useful = int((source + 1 + target + 1).sum())
+    assert useful >= 0.95 * sum(size(rows, source, target) for rows in plan)
+    assert useful >= 0.93 * tokens * len(plan)  # and the batches are full
+
+
+def test_sentences_meet_others_in_the_next_epoch():
+    source, target = natural_lengths(20_000)
+    first, second = (
+        plan_batches(source, target, tokens=2048, seed=1, epoch=epoch) for epoch in (0, 1)
+    )
+    home = np.empty(len(source), dtype=np.int64)
+    for number, rows in enumerate(second):
+        home[rows] = number
+    together = [(np.bincount(home[rows]) ** 2).sum() / len(rows) ** 2 for rows in first]
+    assert np.mean(together) < 0.4
+
+
+def test_short_and_long_batches_are_mixed():
+    source, target = natural_lengths(20_000)
+    plan = plan_batches(source, target, tokens=2048, seed=1, epoch=0)
+    means = np.array([source[rows].mean() for rows in plan])
+    assert abs(np.corrcoef(means, np.arange(len(means)))[0, 1]) < 0.2
+
+
+def test_a_million_pairs_are_planned_in_seconds_and_no_pairs_at_all():
+    source, target = natural_lengths(1_000_000)
+    assert sum(map(len, plan_batches(source, target, tokens=8192, seed=0, epoch=0))) == 1_000_000
+    nothing = np.zeros(0, dtype=np.int32)
+    assert plan_batches(nothing, nothing, tokens=10, seed=0, epoch=0) == []
+
+
+def test_wrong_calls_are_named():
+    three, four = np.ones(3, np.int64), np.ones(4, np.int64)
+    with pytest.raises(ValueError, match=r"lengths of shape \(3,\) and \(4,\): expected one row"):
+        plan_batches(three, four, tokens=10, seed=0, epoch=0)
+    with pytest.raises(ValueError, match="tokens 0: expected at least 1"):
+        plan_batches(three, three, tokens=0, seed=0, epoch=0)
+
+
+@pytest.fixture(scope="module")
+def packed(tmp_path_factory) -> Packed:
+    pairs = [Pair("a b c", "x"), Pair("c", "x y"), Pair("b b", "y y x")]
+    tokenizer = train_tokenizer([" ".join(pair) for pair in pairs], vocab_size=300)
+    return pack(pairs, tokenizer, tokenizer, tmp_path_factory.mktemp("data") / "p", max_tokens=50)
+
+
+def test_a_batch_by_hand(packed):
+    a, b, c = packed.source[0].tolist()
+    x, y = packed.target[1].tolist()
+    batch = make_batch(packed, np.array([0, 2, 1]))
+    assert batch.source.tolist() == [[a, b, c, 3], [b, b, 3, 0], [c, 3, 0, 0]]
+    assert batch.target.tolist() == [[2, x, 0, 0], [2, y, y, x], [2, x, y, 0]]
+    assert batch.labels.tolist() == [[x, 3, 0, 0], [y, y, x, 3], [x, y, 3, 0]]
+    assert batch.tokens == (4 + 3 + 2) + (2 + 4 + 3)
+    assert batch.target_tokens == 2 + 4 + 3
+    assert {t.dtype for t in (batch.source, batch.target, batch.labels)} == {torch.int64}
+
+
+def test_labels_are_the_target_one_step_on_and_counts_are_those_of_the_tensors(packed):
+    for rows in plan_batches(
+        packed.source_lengths, packed.target_lengths, tokens=20, seed=0, epoch=0
+    ):
+        batch = make_batch(packed, rows)
+        shifted = torch.where(batch.labels == 3, 0, batch.labels)[:, :-1]
+        assert torch.equal(batch.target[:, 1:], shifted)
+        assert batch.target_tokens == int((batch.labels != 0).sum())
+        assert batch.target_tokens == int((batch.target != 0).sum())
+        assert batch.tokens == int((batch.source != 0).sum()) + batch.target_tokens
+
+
+def test_the_symbols_are_the_tokenizers(packed):
+    symbols = {
+        "source": {"pad": 90, "bos": 91, "eos": 92},
+        "target": {"pad": 80, "bos": 81, "eos": 82},
+    }
+    other = Packed(packed.directory, dataclasses.replace(packed.meta, symbols=symbols))
+    batch = make_batch(other, np.array([0, 1]))
+    assert batch.source[1, 1:].tolist() == [92, 90, 90]
+    assert batch.target[0, [0, -1]].tolist() == [81, 80]
+    assert batch.labels[0, 1:].tolist() == [82, 80]
+
+
+def test_to_moves_every_tensor_and_keeps_the_counts(packed):
+    batch = make_batch(packed, np.array([0, 1]))
+    moved = batch.to("meta")
+    assert {moved.source.device.type, moved.target.device.type, moved.labels.device.type} == {
+        "meta"
+    }
+    assert (moved.tokens, moved.target_tokens) == (batch.tokens, batch.target_tokens)
+
+
+def test_a_batch_owns_its_memory(packed):
+    batch = make_batch(packed, np.array([0]))
+    batch.source.zero_()
+    assert packed.source[0].min() > 3
