@@ -5,7 +5,7 @@ person may say to ``glassformer train``; what it leaves open (None) is chosen fr
 """
 
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Literal
 
 import tyro
 from pydantic import BaseModel, ConfigDict, Field, model_validator
@@ -254,7 +254,7 @@ class TrainConfig(_Options):
     """Write TensorBoard's files too."""
 
     @model_validator(mode="after")
-    def _one_length(self) -> Self:
+    def _one_length(self) -> "TrainConfig":
         if self.epochs is not None and self.updates is not None:
             raise ValueError("give epochs or updates, not both")
         if len(self.tokenizer) == 2 and self.joint:
