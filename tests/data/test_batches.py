@@ -69,7 +69,7 @@ def test_sentences_meet_others_in_the_next_epoch():
     for number, rows in enumerate(second):
         home[rows] = number
     together = [(np.bincount(home[rows]) ** 2).sum() / len(rows) ** 2 for rows in first]
-    assert np.mean(together) < 0.4
+    assert np.mean(together) < 0.3
 
 
 def test_short_and_long_batches_are_mixed():
@@ -79,7 +79,7 @@ def test_short_and_long_batches_are_mixed():
     assert abs(np.corrcoef(means, np.arange(len(means)))[0, 1]) < 0.2
 
 
-def test_a_million_pairs_are_planned_in_seconds_and_no_pairs_at_all():
+def test_a_million_pairs_are_planned_and_none_at_all():
     source, target = natural_lengths(1_000_000)
     assert sum(map(len, plan_batches(source, target, tokens=8192, seed=0, epoch=0))) == 1_000_000
     nothing = np.zeros(0, dtype=np.int32)

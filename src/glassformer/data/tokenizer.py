@@ -9,8 +9,7 @@ would come back as a space. This file therefore escapes that character, reversib
 A model of others can be brought too. Without byte fallback, an unknown character becomes the
 unknown symbol, and what its own normalisation changes stays changed.
 
-Subwords: Sennrich et al. 2016 (BPE); Kudo 2018 (unigram). Subword dropout: Provilkov et al. 2020
-(BPE-dropout); Kudo 2018 (sampling from the unigram model).
+Sources: Sennrich et al. 2016 (BPE), Kudo 2018 (unigram), Provilkov et al. 2020 (BPE-dropout).
 """
 
 import hashlib
@@ -35,7 +34,7 @@ _SPACE = "\u2581"  # what SentencePiece writes for a space
 _ESCAPE = "\ufdd0"  # a noncharacter: Unicode keeps it for use inside programs like this one
 
 _TRAINING_LINES = 2_000_000  # more lines do not change the subwords, only the memory
-_LINE_CHARACTERS = 4_000  # SentencePiece drops longer lines, and overflows on words of 65,536
+_LINE_CHARACTERS = 4_000  # longer lines are cut: SentencePiece would drop them
 _TRAINING_THREADS = 4  # a constant: the number of threads changes the sums of the unigram model
 _ENCODING_THREADS = min(8, os.cpu_count() or 1)
 
