@@ -1,0 +1,97 @@
+"""The Transformer of *Attention Is All You Need*: to read, to draw, and to train with.
+
+The parts can be used alone (``from glassformer import MultiHeadAttention``); ``Translator`` and
+``train`` are the practical face; the command ``glassformer`` has both.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:  # what the table below does, said so that type checkers and editors see it
+    from glassformer.config import ModelConfig, TrainConfig, presets
+    from glassformer.decoding.beam import beam_search
+    from glassformer.decoding.greedy import greedy
+    from glassformer.decoding.sampling import sample
+    from glassformer.evaluation import evaluate
+    from glassformer.inspection.capture import capture
+    from glassformer.model.attention import (
+        MultiHeadAttention,
+        fused_attention,
+        scaled_dot_product_attention,
+    )
+    from glassformer.model.blocks import FeedForward, ResidualBlock
+    from glassformer.model.decoder import Decoder, DecoderBlock
+    from glassformer.model.embeddings import ScaledEmbedding
+    from glassformer.model.encoder import Encoder, EncoderBlock
+    from glassformer.model.masks import padding_mask, subsequent_mask, target_mask
+    from glassformer.model.positions import PositionalEncoding, sinusoidal_positions
+    from glassformer.model.transformer import Transformer
+    from glassformer.training.loss import label_smoothed_cross_entropy
+    from glassformer.training.run import train
+    from glassformer.training.schedule import noam_schedule
+    from glassformer.translator import Translation, Translator
+
+__all__ = [
+    "Decoder",
+    "DecoderBlock",
+    "Encoder",
+    "EncoderBlock",
+    "FeedForward",
+    "ModelConfig",
+    "MultiHeadAttention",
+    "PositionalEncoding",
+    "ResidualBlock",
+    "ScaledEmbedding",
+    "TrainConfig",
+    "Transformer",
+    "Translation",
+    "Translator",
+    "beam_search",
+    "capture",
+    "evaluate",
+    "fused_attention",
+    "greedy",
+    "label_smoothed_cross_entropy",
+    "noam_schedule",
+    "padding_mask",
+    "presets",
+    "sample",
+    "scaled_dot_product_attention",
+    "sinusoidal_positions",
+    "subsequent_mask",
+    "target_mask",
+    "train",
+]
+
+_HOMES = {
+    "config": "ModelConfig TrainConfig presets",
+    "decoding.beam": "beam_search",
+    "decoding.greedy": "greedy",
+    "decoding.sampling": "sample",
+    "evaluation": "evaluate",
+    "inspection.capture": "capture",
+    "model.attention": "MultiHeadAttention fused_attention scaled_dot_product_attention",
+    "model.blocks": "FeedForward ResidualBlock",
+    "model.decoder": "Decoder DecoderBlock",
+    "model.embeddings": "ScaledEmbedding",
+    "model.encoder": "Encoder EncoderBlock",
+    "model.masks": "padding_mask subsequent_mask target_mask",
+    "model.positions": "PositionalEncoding sinusoidal_positions",
+    "model.transformer": "Transformer",
+    "training.loss": "label_smoothed_cross_entropy",
+    "training.run": "train",
+    "training.schedule": "noam_schedule",
+    "translator": "Translation Translator",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Import a public name when it is first used: torch takes seconds, ``--help`` needs none."""
+    for module, names in _HOMES.items():
+        if name in names.split():
+            return getattr(import_module(f"glassformer.{module}"), name)
+    raise AttributeError(f"module 'glassformer' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return __all__

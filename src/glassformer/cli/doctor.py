@@ -14,7 +14,7 @@ from glassformer.data.report import Finding, Part
 from glassformer.data.text_checks import Lengths
 from glassformer.errors import UsageError
 
-__all__ = ["DoctorOptions", "run"]
+__all__ = ["OPTIONS", "DoctorOptions", "run"]
 
 _PLACES = "SOURCE [TARGET]"
 _TRAIN = tyro.conf.arg(metavar=_PLACES, help_behavior_hint="(required)")
@@ -54,6 +54,9 @@ class DoctorOptions:
 
     json: bool = False
     """Print one JSON object instead of the tables."""
+
+
+OPTIONS = DoctorOptions
 
 
 def run(options: DoctorOptions) -> int:

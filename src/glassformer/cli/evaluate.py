@@ -14,7 +14,7 @@ from glassformer.errors import InputError, UsageError, nearest
 from glassformer.evaluation import LANGUAGES, Scores, TranslatorLike, corpus_scores, reference_loss
 from glassformer.significance import Comparison, compare
 
-__all__ = ["EvaluateOptions", "run"]
+__all__ = ["OPTIONS", "EvaluateOptions", "run"]
 
 _NONE = "(default: none)"
 _BUNDLE = tyro.conf.arg(metavar="BUNDLE", help_behavior_hint=_NONE)
@@ -62,6 +62,9 @@ class EvaluateOptions:
 
     json: bool = False
     """Print one JSON object instead of the table."""
+
+
+OPTIONS = EvaluateOptions
 
 
 def run(options: EvaluateOptions) -> int:

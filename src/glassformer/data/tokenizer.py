@@ -206,6 +206,7 @@ def _train(lines: Iterable[str], options: dict[str, Any]) -> Tokenizer:
         eos_id=EOS,
         byte_fallback=True,
         add_dummy_prefix=True,
+        split_digits=True,  # a number that was never seen is copied digit by digit
         remove_extra_whitespaces=False,
         hard_vocab_limit=False,  # a small corpus gives fewer pieces, not an error
         max_sentence_length=4 * _LINE_CHARACTERS + 4,  # in bytes

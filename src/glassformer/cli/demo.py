@@ -1,0 +1,225 @@
+"""``glassformer demo``: a translator of dates, times and amounts, trained while you watch."""
+
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from glassformer.config import TrainConfig
+from glassformer.data.corpus import Pair
+from glassformer.data.phrasebook import KINDS, Phrase, normalise, oracle, phrasebook
+from glassformer.errors import UsageError
+
+if TYPE_CHECKING:
+    from glassformer.training.validation import Validation
+    from glassformer.translator import Translator
+
+__all__ = ["OPTIONS", "DemoOptions", "run"]
+
+
+@dataclass(frozen=True)
+class DemoOptions:
+    """Train a small translator of dates, times, units, lists and amounts, and show it at work.
+
+    Its phrases are made from the Unicode CLDR data; some years are never trained on, and what is
+    scored are phrases with those. The same call again skips the training.
+    """
+
+    source: str = "en"
+    """Language to translate from, as CLDR names it."""
+    target: str = "de"
+    """Language to translate to."""
+    directory: Path = Path("demo")
+    """Where the run goes: DIRECTORY/SOURCE-TARGET."""
+    phrase: tuple[str, ...] = ()
+    """Phrases of your own to translate and judge afterwards; on a terminal you are asked."""
+    size: int = 12_000
+    """Phrases that are made."""
+    epochs: float = 10.0
+    """How often they are read."""
+    seed: int = 1
+    """Of the phrases and of the training."""
+
+
+OPTIONS = DemoOptions
+
+
+def run(options: DemoOptions) -> int:
+    """Make the phrases, train, score, draw, and take phrases from the person."""
+    if options.size < 100:
+        raise UsageError(f"size {options.size}: expected at least 100")
+    book = phrasebook(
+        source=options.source, target=options.target, seed=options.seed, size=options.size
+    )
+    directory = options.directory / f"{options.source}-{options.target}"
+    files = {
+        name: _written(directory / "phrases" / f"{name}.tsv", phrases)
+        for name, phrases in (
+            ("train", book.train),
+            ("valid", book.validation),
+            ("test", book.test),
+        )
+    }
+    from glassformer.training.run import train
+    from glassformer.translator import Translator
+
+    shown = [next(p for p in book.validation if p.kind == kind) for kind in _kinds(book.validation)]
+    train(_config(options, directory, files), _Watcher(shown))
+    translator = Translator.load(directory)
+    _score(translator, book.test)
+    _draw(translator, options, directory)
+    _ask(translator, options)
+    return 0
+
+
+def _config(options: DemoOptions, directory: Path, files: dict[str, Path]) -> TrainConfig:
+    """A model so small, and a schedule so short, that it is done in three minutes on two cores."""
+    return TrainConfig(
+        pairs=(files["train"],),
+        valid=(files["valid"],),
+        run=directory,
+        languages=(options.source, options.target),
+        vocab_size=1_000,
+        preset="tiny",
+        num_encoder_layers=2,
+        num_decoder_layers=2,
+        dropout=0.05,
+        epochs=options.epochs,
+        batch_tokens=1_024,
+        warmup=300,
+        rate_factor=1.0,
+        validations=8,
+        patience=0,
+        average="none",
+        beam=1,
+        seed=options.seed,
+    )
+
+
+def _written(path: Path, phrases: Sequence[Phrase]) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    lines = [f"{phrase.source}\t{phrase.target}\n" for phrase in phrases]
+    path.write_text("".join(lines), encoding="utf-8", newline="\n")
+    return path
+
+
+def _kinds(phrases: Sequence[Phrase]) -> list[str]:
+    present = {phrase.kind for phrase in phrases}
+    return [kind for kind in KINDS if kind in present]
+
+
+class _Watcher:
+    """Shows the same phrases at each validation, turning from wrong to right."""
+
+    def __init__(self, shown: Sequence[Phrase]) -> None:
+        from rich.console import Console
+
+        self.console = Console(highlight=False)
+        self.shown = shown
+
+    def note(self, text: str) -> None:
+        # The scores over all kinds of text say little here; the table and the end say it.
+        if not text.startswith(("validation", "bundle")):
+            self.console.print(text, markup=False, soft_wrap=True)
+
+    def update(self, record: dict[str, Any], *, updates: int, seconds_left: float) -> None:
+        pass
+
+    def validated(
+        self, record: dict[str, Any], validation: "Validation", pairs: Sequence[Pair]
+    ) -> None:
+        from rich.table import Table
+        from rich.text import Text
+
+        said = {p.source: t for p, t in zip(pairs, validation.translations, strict=True)}
+        table = Table(
+            title=f"after {record['seconds']:.0f} s: {record['exact_match']:.1f} % of"
+            f" {len(pairs)} phrases with years never seen are right",
+            title_justify="left",
+        )
+        for column in ("phrase", "translation so far", "", "right is"):
+            table.add_column(column)
+        for phrase in self.shown:
+            answer = said.get(phrase.source, "")
+            right = answer == phrase.target
+            table.add_row(
+                Text(phrase.source),
+                Text(answer[:60], style="green" if right else "red"),
+                "right" if right else "wrong",
+                Text(phrase.target),
+            )
+        self.console.print(table)
+
+    def close(self) -> None:
+        pass
+
+
+def _score(translator: "Translator", test: Sequence[Phrase]) -> None:
+    """Exact match on the phrases of the years that neither training nor validation saw."""
+    from rich.console import Console
+    from rich.table import Table
+
+    answers = translator.translate([phrase.source for phrase in test], beam=1)
+    rights = [a.text == p.target for a, p in zip(answers, test, strict=True)]
+    table = Table(title="exact match on held-out years", title_justify="left")
+    for column in ("kind", "phrases", "right"):
+        table.add_column(column)
+    for kind in [*_kinds(test), "all"]:
+        of_kind = [r for r, p in zip(rights, test, strict=True) if kind in (p.kind, "all")]
+        table.add_row(kind, f"{len(of_kind)}", f"{100 * sum(of_kind) / len(of_kind):.1f} %")
+    Console(highlight=False).print(table)
+
+
+def _draw(translator: "Translator", options: DemoOptions, directory: Path) -> None:
+    """The attention that shows how day and month change places."""
+    try:
+        from glassformer.inspection.plots.attention import attention_figure
+    except ImportError:
+        print("no picture: pip install 'glassformer[plot]'")
+        return
+    text = _date(options.source)
+    answer = translator.translate([text])[0].text
+    figure = attention_figure(
+        translator,
+        text,
+        answer,
+        part="cross",
+        head="mean",
+    )
+    path = directory / "attention.png"
+    figure.savefig(path)
+    print(f"attention from {answer!r} to {text!r}: {path}")
+
+
+def _date(language: str) -> str:
+    from datetime import date
+
+    from babel.dates import format_date
+
+    return normalise(str(format_date(date(2030, 3, 4), "long", locale=language)))
+
+
+def _ask(translator: "Translator", options: DemoOptions) -> None:
+    for phrase in options.phrase:
+        print(f"{phrase}  ->  {_judged(translator, phrase, options)}")
+    if options.phrase or not (sys.stdin.isatty() and sys.stdout.isatty()):
+        return
+    print(f"Your own phrase ({_date(options.source)}, for instance); an empty line ends.")
+    while True:
+        try:
+            phrase = input("> ").strip()
+        except EOFError:
+            return
+        if not phrase:
+            return
+        print(_judged(translator, phrase, options))
+
+
+def _judged(translator: "Translator", phrase: str, options: DemoOptions) -> str:
+    text = normalise(phrase)
+    answer = translator.translate([text])[0].text
+    right = oracle(text, source=options.source, target=options.target)
+    if right is None:
+        return f"{answer}  (not a phrase of this phrasebook: nobody can judge it)"
+    return f"{answer}  (right)" if answer == right else f"{answer}  (wrong: {right})"

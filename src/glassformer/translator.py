@@ -1,0 +1,227 @@
+"""The practical face: text in, text out."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+
+import torch
+from torch import nn
+
+from glassformer.bundle import Bundle, load_bundle
+from glassformer.data.segments import split_long
+from glassformer.data.tokenizer import Tokenizer
+from glassformer.decoding.beam import beam_search
+from glassformer.decoding.constraints import Constraint, ForcedPrefix
+from glassformer.decoding.greedy import greedy
+from glassformer.decoding.sampling import sample
+from glassformer.decoding.sentences import Search, decode_sentences
+from glassformer.decoding.step import Hypothesis, Vocabulary
+from glassformer.errors import UsageError
+from glassformer.model.transformer import Transformer
+
+__all__ = ["Sampling", "Translation", "Translator"]
+
+# A source with more subwords is cut, at sentence ends where it can be, and translated in pieces:
+# a model has seen no such lengths in training.
+_LONGEST_SOURCE = 200
+_SCORED_AT_ONCE = 64
+
+
+@dataclass(frozen=True)
+class Translation:
+    """A translation, its score (log-probability over length penalty), and the next best ones."""
+
+    text: str
+    score: float
+    alternatives: tuple["Translation", ...] = ()
+
+
+@dataclass(frozen=True)
+class Sampling:
+    """Draw translations instead of searching for the best; the seed makes it repeatable."""
+
+    temperature: float = 1.0
+    top_k: int = 0
+    top_p: float = 1.0
+    seed: int = 1
+
+
+@dataclass(frozen=True)
+class Translator:
+    """A bundle that translates.
+
+    ``Translator.load("runs/en-de").translate(["A dog runs."])[0].text``
+    """
+
+    bundle: Bundle
+    device: torch.device = field(default=torch.device("cpu"))
+
+    @classmethod
+    def load(
+        cls, directory: str | Path, *, device: str = "auto", engine: str = "torch"
+    ) -> "Translator":
+        """Read the translator in ``directory``; ``device`` is cpu, cuda, or auto."""
+        if engine != "torch":
+            raise UsageError(f"engine {engine!r}: the only engine is 'torch'")
+        if device == "auto":
+            device = "cuda" if torch.cuda.is_available() else "cpu"
+        try:
+            place = torch.device(device)
+            bundle = load_bundle(Path(directory), device=place)
+        except RuntimeError as error:
+            raise UsageError(f"device {device!r} cannot be used here: {error}") from error
+        return cls(bundle, place)
+
+    @property
+    def model(self) -> Transformer:
+        return self.bundle.model
+
+    @property
+    def source_tokenizer(self) -> Tokenizer:
+        return self.bundle.source_tokenizer
+
+    @property
+    def target_tokenizer(self) -> Tokenizer:
+        return self.bundle.target_tokenizer
+
+    def translate(
+        self,
+        texts: Sequence[str],
+        *,
+        beam: int = 5,
+        n_best: int = 1,
+        length_penalty: float = 0.6,
+        prefixes: Sequence[str] | None = None,
+        sampling: Sampling | None = None,
+    ) -> list[Translation]:
+        """One translation for each text, in their order; a blank text gives a blank one.
+
+        ``beam=1`` is greedy search. ``n_best`` adds alternatives. ``prefixes``: what each
+        translation must begin with. A text of more than 200 subwords is translated in pieces,
+        which are joined by spaces; of such a text there are no alternatives.
+        """
+        if isinstance(texts, str):
+            raise TypeError("texts must be a list of texts, not one text")
+        if prefixes is not None and len(prefixes) != len(texts):
+            raise ValueError(f"{len(prefixes)} prefixes for {len(texts)} texts")
+        pieces: list[str] = []
+        spans: list[range] = []
+        for text in texts:
+            found = split_long(text, self._length, limit=_LONGEST_SOURCE) if text.strip() else [""]
+            spans.append(range(len(pieces), len(pieces) + len(found)))
+            pieces += found
+        search = self._search(beam, n_best, length_penalty, sampling)
+        answers = self._decode(pieces, search, self._prefix_of_first(prefixes, spans, len(pieces)))
+        return [self._joined([answers[place] for place in span]) for span in spans]
+
+    def score(self, sources: Sequence[str], targets: Sequence[str]) -> list[float]:
+        """The natural logarithm of p(target | source) for each pair, end symbol included."""
+        if len(sources) != len(targets):
+            raise ValueError(f"{len(sources)} sources and {len(targets)} targets must be pairs")
+        read = self._ended(self.source_tokenizer, sources)
+        said = self._ended(self.target_tokenizer, targets)
+        order = sorted(range(len(read)), key=lambda place: len(read[place]) + len(said[place]))
+        scores = [0.0] * len(read)
+        for begin in range(0, len(order), _SCORED_AT_ONCE):
+            rows = order[begin : begin + _SCORED_AT_ONCE]
+            chosen = [read[row] for row in rows], [said[row] for row in rows]
+            for row, value in zip(rows, self._log_probabilities(*chosen), strict=True):
+                scores[row] = value
+        return scores
+
+    def count_tokens(self, targets: Sequence[str]) -> list[int]:
+        """The tokens of each target, end symbol included."""
+        return [len(ids) + 1 for ids in self._ids(self.target_tokenizer, targets)]
+
+    def _length(self, text: str) -> int:
+        return len(self.source_tokenizer.encode(text))
+
+    @staticmethod
+    def _ids(tokenizer: Tokenizer, texts: Sequence[str]) -> list[list[int]]:
+        return tokenizer.encode_batch(list(texts))
+
+    def _ended(self, tokenizer: Tokenizer, texts: Sequence[str]) -> list[list[int]]:
+        return [[*ids, tokenizer.eos_id] for ids in self._ids(tokenizer, texts)]
+
+    def _search(
+        self, beam: int, n_best: int, length_penalty: float, sampling: Sampling | None
+    ) -> Search:
+        vocabulary = _vocabulary(self.target_tokenizer)
+        if sampling is not None:
+            return partial(
+                sample,
+                temperature=sampling.temperature,
+                top_k=sampling.top_k,
+                top_p=sampling.top_p,
+                n_best=n_best,
+                generator=torch.Generator(self.device).manual_seed(sampling.seed),
+                vocabulary=vocabulary,
+            )
+        if beam == 1 and n_best == 1:
+            return partial(greedy, vocabulary=vocabulary)
+        return partial(
+            beam_search,
+            beam=beam,
+            n_best=n_best,
+            length_penalty=length_penalty,
+            vocabulary=vocabulary,
+        )
+
+    def _prefix_of_first(
+        self, prefixes: Sequence[str] | None, spans: Sequence[range], pieces: int
+    ) -> list[Constraint]:
+        """Each text's prefix, forced on its first piece."""
+        if prefixes is None:
+            return []
+        forced: list[list[int]] = [[] for _ in range(pieces)]
+        for span, ids in zip(spans, self._ids(self.target_tokenizer, prefixes), strict=True):
+            forced[span.start] = ids
+        return [ForcedPrefix(forced, _vocabulary(self.target_tokenizer))]
+
+    def _decode(
+        self, pieces: Sequence[str], search: Search, constraints: Sequence[Constraint]
+    ) -> list[list[Hypothesis]]:
+        ids = self._ids(self.source_tokenizer, pieces)
+        return decode_sentences(
+            self.model,
+            [line if piece else [] for line, piece in zip(ids, pieces, strict=True)],
+            search=search,
+            constraints=constraints,
+            device=self.device,
+            vocabulary=_vocabulary(self.source_tokenizer),
+        )
+
+    def _joined(self, answers: list[list[Hypothesis]]) -> Translation:
+        if len(answers) == 1:
+            best, *others = (
+                Translation(self.target_tokenizer.decode(h.tokens), h.score) for h in answers[0]
+            )
+            return Translation(best.text, best.score, tuple(others))
+        texts = [self.target_tokenizer.decode(found[0].tokens) for found in answers]
+        mean = math.fsum(found[0].score for found in answers) / len(answers)
+        return Translation(" ".join(text.strip() for text in texts), mean)
+
+    @torch.inference_mode()
+    def _log_probabilities(
+        self, sources: Sequence[list[int]], targets: Sequence[list[int]]
+    ) -> list[float]:
+        """Each target's, given its source; both end in the end symbol."""
+        tokenizer = self.target_tokenizer
+        source = _padded(sources, self.source_tokenizer.pad_id).to(self.device)
+        labels = _padded(targets, tokenizer.pad_id).to(self.device)
+        read = [[tokenizer.bos_id, *ids[:-1]] for ids in targets]
+        logits = self.model(source, _padded(read, tokenizer.pad_id).to(self.device))
+        of_labels = logits.log_softmax(-1).gather(-1, labels[..., None])[..., 0]
+        return of_labels.masked_fill(labels == tokenizer.pad_id, 0.0).sum(-1).tolist()
+
+
+def _vocabulary(tokenizer: Tokenizer) -> Vocabulary:
+    return Vocabulary(tokenizer.pad_id, tokenizer.unk_id, tokenizer.bos_id, tokenizer.eos_id)
+
+
+def _padded(rows: Sequence[list[int]], pad_id: int) -> torch.Tensor:
+    return nn.utils.rnn.pad_sequence(
+        [torch.tensor(row) for row in rows], batch_first=True, padding_value=pad_id
+    )
