@@ -103,3 +103,19 @@ def test_a_prefix_outside_the_vocabulary_is_an_error(toy):
             max_lengths=torch.tensor([3]),
             constraints=[ForcedPrefix([[7]])],
         )
+
+
+@pytest.mark.parametrize("search", [greedy, beam_search, sample])
+def test_a_search_records_no_gradient(toy, search):
+    language = toy(batch=1, vocab=7)
+    language.logits.requires_grad_()
+    seen = []
+
+    def step(tokens, state):
+        logits, state = language.step(tokens, state)
+        seen.append(logits.requires_grad)
+        return logits, state
+
+    search(step, language.state(), max_lengths=torch.tensor([3]))
+    assert seen
+    assert not any(seen)

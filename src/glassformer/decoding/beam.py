@@ -24,6 +24,7 @@ from jaxtyping import Bool, Float, Int64
 from torch import Tensor
 
 from glassformer.decoding.constraints import Constraint, Rules
+from glassformer.decoding.glossary import Glossary
 from glassformer.decoding.step import (
     DEFAULT_IDS,
     IMPOSSIBLE,
@@ -81,6 +82,11 @@ class _Plan:
     n_best: int
     rules: Rules
 
+    @property
+    def glossaries(self) -> list[Glossary]:
+        """The constraints that have a say in who gets a place in the beam."""
+        return [rule for rule in self.rules.constraints if isinstance(rule, Glossary)]
+
     def __post_init__(self) -> None:
         if self.beam < 1:
             raise ValueError(f"beam must be at least 1, not {self.beam}")
@@ -90,6 +96,7 @@ class _Plan:
             raise ValueError(f"length_penalty must be a finite number >= 0, not {self.alpha}")
 
 
+@torch.no_grad()
 def beam_search(
     step: StepFunction[S],
     state: S,
@@ -181,16 +188,21 @@ def _propose(
     following = plan.rules.log_probabilities(
         logits, tokens, alive.sentences.repeat_interleave(width)
     )
-    vocab = following.shape[1]
-
-    sums = alive.log_probabilities.unsqueeze(2) + following.view(live, width, vocab)
-    choices = min(2 * plan.beam, width * vocab)
-    best, places = sums.flatten(1).topk(choices, dim=1)  # (live, choices)
-    chosen = places % vocab
+    # The best of a sentence are among the best of its rows: no sum over the vocabulary is needed.
+    kept = min(2 * plan.beam, following.shape[1])
+    likeliest, tokens_of_row = following.topk(kept, dim=1)  # (live * width, kept)
+    sums = alive.log_probabilities.unsqueeze(2) + likeliest.view(live, width, kept)
+    best, places = sums.flatten(1).topk(min(2 * plan.beam, width * kept), dim=1)
+    parents = places // kept  # (live, choices)
+    chosen = tokens_of_row.view(live, -1).gather(1, places)
+    for glossary in plan.glossaries:
+        every = alive.log_probabilities.unsqueeze(2) + following.view(live, width, -1)
+        vocab = every.shape[2]
+        places = glossary.share(alive.sentences, alive.tokens, every, parents * vocab + chosen)
+        best, parents, chosen = every.flatten(1).gather(1, places), places // vocab, places % vocab
+    ends = chosen == plan.rules.vocabulary.eos_id
+    candidates = _Candidates(best, parents, chosen, ends, plan.beam)
     rows = torch.arange(live * width, device=tokens.device).view(live, width)
-    candidates = _Candidates(
-        best, places // vocab, chosen, chosen == plan.rules.vocabulary.eos_id, plan.beam
-    )
     return replace(alive, decoder=decoder, rows=rows), candidates
 
 
@@ -273,5 +285,5 @@ def _retire(alive: BeamState[S], plan: _Plan) -> BeamState[S]:
 
 
 def _ranked(hypotheses: list[Hypothesis]) -> list[Hypothesis]:
-    """Finished before unfinished ones, then by score; equal ones in the order of their coming."""
-    return sorted(hypotheses, key=lambda one: (one.finished, one.score), reverse=True)
+    """Finished ones by score, then cut ones as they came: by score too, unless a glossary rules."""
+    return sorted(hypotheses, key=lambda one: -one.score if one.finished else math.inf)

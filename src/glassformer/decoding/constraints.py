@@ -17,7 +17,7 @@ from torch import Tensor
 
 from glassformer.decoding.step import DEFAULT_IDS, Vocabulary, log_softmax
 
-__all__ = ["Constraint", "Forbidden", "ForcedPrefix", "Rules"]
+__all__ = ["Constraint", "Forbidden", "ForcedPrefix", "Rules", "ordinary_ids"]
 
 
 @runtime_checkable
@@ -39,6 +39,23 @@ class Constraint(Protocol):
     def needed(self, sentence: int, /) -> int:
         """How many tokens the rule asks of a sentence: room that its maximum length must have."""
         ...
+
+
+def ordinary_ids(ids: Sequence[int], vocabulary: Vocabulary, what: str) -> None:
+    """Raise `ValueError` where `what` holds a special or negative id.
+
+    >>> ordinary_ids([4, 3], DEFAULT_IDS, "the prefix")
+    Traceback (most recent call last):
+    ...
+    ValueError: the prefix holds the id 3, which is special or negative: give ordinary pieces' ids
+    """
+    special = {*vocabulary.never_produced, vocabulary.eos_id}
+    for token in ids:
+        if token in special or token < 0:
+            raise ValueError(
+                f"{what} holds the id {token}, which is special or negative: "
+                "give ordinary pieces' ids"
+            )
 
 
 @dataclass(frozen=True)
@@ -87,14 +104,8 @@ class ForcedPrefix:
     vocabulary: Vocabulary = DEFAULT_IDS
 
     def __post_init__(self) -> None:
-        special = {*self.vocabulary.never_produced, self.vocabulary.eos_id}
         for sentence, prefix in enumerate(self.prefixes):
-            wrong = [token for token in prefix if token in special or token < 0]
-            if wrong:
-                raise ValueError(
-                    f"the prefix of sentence {sentence} holds the id {wrong[0]}, which is special "
-                    "or negative; a prefix holds ids of ordinary pieces only"
-                )
+            ordinary_ids(prefix, self.vocabulary, f"the prefix of sentence {sentence}")
 
     def __call__(
         self,

@@ -28,6 +28,7 @@ Choose: TypeAlias = Callable[[Tensor], Tensor]
 """Log-probabilities (rows, vocab) -> the token of each row (rows,)."""
 
 
+@torch.no_grad()
 def greedy(
     step: StepFunction[S],
     state: S,

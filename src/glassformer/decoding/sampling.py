@@ -20,6 +20,7 @@ from glassformer.decoding.step import DEFAULT_IDS, Hypothesis, S, StepFunction, 
 __all__ = ["sample", "shape_distribution"]
 
 
+@torch.no_grad()
 def sample(
     step: StepFunction[S],
     state: S,

@@ -95,10 +95,12 @@ def log_softmax(logits: Float[Tensor, "rows vocab"]) -> Float[Tensor, "rows voca
     >>> log_softmax(torch.tensor([[0.0, 0.0], [-torch.inf, -torch.inf]])).tolist()
     [[-0.6931471824645996, -0.6931471824645996], [-inf, -inf]]
     """
-    logits = logits.to(torch.promote_types(logits.dtype, torch.float32))
-    total = logits.logsumexp(dim=-1, keepdim=True)
-    wrong = total.isnan() | total.isposinf()
-    if wrong.any():
-        rows = wrong.flatten().nonzero().flatten().tolist()
-        raise ValueError(f"the step function gave logits that are NaN or +inf in rows {rows[:8]}")
-    return logits - total.masked_fill(total.isneginf(), 0.0)
+    result = logits.to(torch.promote_types(logits.dtype, torch.float32)).log_softmax(dim=-1)
+    undefined = result[:, 0].isnan()  # then the whole row is: one column tells
+    if undefined.any():
+        empty = logits.isneginf().all(dim=-1)
+        if (undefined & ~empty).any():
+            rows = (undefined & ~empty).nonzero().flatten().tolist()
+            raise ValueError(f"the step function gave logits that are NaN or +inf in rows {rows}")
+        result[empty] = -torch.inf
+    return result
