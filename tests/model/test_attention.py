@@ -191,8 +191,8 @@ def test_weight_dropout_only_while_training_seeded_and_right_in_the_mean():
     assert not first.allclose(second)
     torch.manual_seed(0)
     assert attention(*of).equal(first)
-    mean = torch.stack([attention(*of) for _ in range(1500)]).mean(0)
-    torch.testing.assert_close(mean, exact, atol=0.05, rtol=0)
+    mean = torch.stack([attention(*of) for _ in range(400)]).mean(0)
+    torch.testing.assert_close(mean, exact, atol=0.1, rtol=0)
 
 
 @pytest.mark.parametrize(
