@@ -1,0 +1,189 @@
+"""Positions drawn (section 3.5): how a vector can tell where a token stands."""
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from glassformer.inspection.plots.figure import (
+    COLOURS,
+    GREY,
+    SIGNED,
+    Axes,
+    Figure,
+    cell_inches,
+    draw_matrix,
+    draw_scale,
+    label_inches,
+    label_tokens,
+    new_figure,
+    tidy,
+)
+from glassformer.model.positions import Frequencies, Layout, sinusoidal_positions
+
+__all__ = [
+    "plot_embedding_plus_position",
+    "plot_position_heatmap",
+    "plot_position_lines",
+    "plot_position_similarity",
+]
+
+
+def plot_position_lines(
+    length: int = 100,
+    d_model: int = 20,
+    *,
+    columns: Sequence[int] = (4, 5, 6, 7),
+    layout: Layout = "interleaved",
+    frequencies: Frequencies = "paper",
+    offset: int = 0,
+) -> Figure:
+    """A few columns of the table as waves over the token's place in the sentence.
+
+    With an ``offset`` the waves without it are dashed: the table begins further along them.
+
+    >>> [line.get_label() for line in plot_position_lines(columns=(4, 5)).axes[0].lines]
+    ['column 4', 'column 5']
+    """
+    for column in columns:
+        if not 0 <= column < d_model:
+            raise ValueError(f"column {column}: d_model {d_model} has columns 0 to {d_model - 1}")
+    table, plain = (
+        sinusoidal_positions(
+            length, d_model, layout=layout, frequencies=frequencies, offset=begin
+        ).numpy()
+        for begin in (offset, 0)
+    )
+    figure = new_figure(9.0, 4.2)
+    axes = figure.subplots()
+    for place, column in enumerate(columns):
+        colour = COLOURS[place % len(COLOURS)]
+        axes.plot(table[:, column], color=colour, label=f"column {column}", linewidth=1.8)
+        if offset:
+            axes.plot(plain[:, column], "--", color=colour, lw=0.9, alpha=0.7, zorder=1)
+    if offset:
+        axes.plot([], [], "--", color=GREY, linewidth=0.9, label="offset 0")
+    shift = f", offset {offset}" if offset else ""
+    tidy(
+        axes,
+        f"Positional encoding, d_model {d_model}, {layout}, {frequencies} frequencies{shift}",
+        x="token's place in the sentence",
+        y="value",
+    )
+    axes.set_ylim(-1.08, 1.08)
+    axes.margins(x=0.01)
+    figure.legend(loc="outside right upper", frameon=False)
+    return figure
+
+
+def plot_position_heatmap(
+    length: int = 100,
+    d_model: int = 128,
+    *,
+    layout: Layout = "interleaved",
+    frequencies: Frequencies = "paper",
+    offset: int = 0,
+) -> Figure:
+    """The whole table: fast waves in the first columns (of each half), slow ones in the last.
+
+    >>> plot_position_heatmap(50, 32).axes[0].get_ylabel()
+    'position'
+    """
+    table = sinusoidal_positions(
+        length, d_model, layout=layout, frequencies=frequencies, offset=offset
+    )
+    figure = new_figure(9.0, 5.2)
+    axes = figure.subplots()
+    edges = (-0.5, d_model - 0.5, offset + length - 0.5, offset - 0.5)
+    image = axes.imshow(table.numpy(), cmap=SIGNED, vmin=-1, vmax=1, aspect="auto", extent=edges)
+    axes.set_title(
+        f"Positional encoding, {length} positions, {layout}, {frequencies} frequencies",
+        loc="left",
+        fontsize=11,
+    )
+    axes.set_xlabel(f"column of d_model {d_model}")
+    axes.set_ylabel("position")
+    draw_scale(figure, image, axes, label="value")
+    return figure
+
+
+def plot_position_similarity(
+    position: int = 50,
+    length: int = 100,
+    d_model: int = 128,
+    *,
+    zoom: int = 8,
+    layout: Layout = "interleaved",
+    frequencies: Frequencies = "paper",
+) -> Figure:
+    """Cosine similarity of one position with all others, and again of its neighbourhood.
+
+    It falls with the distance, alike to both sides, and there are no two equal neighbours. An
+    offset changes nothing here: the similarity depends on the distance alone.
+
+    >>> len(plot_position_similarity(20, 50).axes)
+    2
+    """
+    if not 0 <= position < length:
+        raise ValueError(f"position {position}: {length} positions are 0 to {length - 1}")
+    table = sinusoidal_positions(length, d_model, layout=layout, frequencies=frequencies)
+    similarity = F.cosine_similarity(table, table[position][None], dim=-1)
+    first, last = max(0, position - zoom), min(length - 1, position + zoom)
+
+    figure = new_figure(10.5, 4.2)
+    whole, near = figure.subplots(1, 2, width_ratios=[3, 2])
+    whole.axvspan(first - 0.5, last + 0.5, color="#deebf7")
+    _similarity_line(whole, similarity, 0, length - 1, position)
+    title = f"Similarity of position {position} with all others, d_model {d_model}"
+    tidy(whole, title, x="position", y="cosine similarity")
+    _similarity_line(near, similarity, first, last, position)
+    tidy(near, f"Its neighbours, {first} to {last}", x="position", y="cosine similarity")
+    near.xaxis.get_major_locator().set_params(integer=True)
+    return figure
+
+
+def _similarity_line(axes: Axes, similarity: Tensor, first: int, last: int, position: int) -> None:
+    marker = "o" if last - first <= 30 else ""
+    values = similarity[first : last + 1].numpy()
+    axes.plot(range(first, last + 1), values, color=COLOURS[0], marker=marker, markersize=4)
+    axes.plot(position, 1.0, "o", color=COLOURS[1], markersize=7)
+    axes.margins(x=0.02, y=0.06)
+
+
+def plot_embedding_plus_position(
+    embedded: Tensor, positions: Tensor, *, labels: Sequence[str] = ()
+) -> Figure:
+    """What enters the first block: each token's embedding, its position, and their sum.
+
+    ``embedded`` (scaled, as the model adds it) and ``positions`` are ``(len, d_model)``.
+
+    >>> figure = plot_embedding_plus_position(torch.randn(3, 16), sinusoidal_positions(3, 16))
+    >>> [axes.get_title() for axes in figure.axes[:3]]
+    ['embedding', '+ position', '= what the first block reads']
+    """
+    if embedded.shape != positions.shape or embedded.dim() != 2:
+        raise ValueError(
+            "embedding and positions must have one shape (len, d_model),"
+            f" got {tuple(embedded.shape)} and {tuple(positions.shape)}"
+        )
+    length, d_model = embedded.shape
+    labels = labels or [str(place) for place in range(length)]
+    cell = cell_inches(length, room=8.0, largest=0.3)
+    figure = new_figure(11.5 + label_inches(labels, cell), max(2.4, cell * length + 1.2))
+    panels = figure.subplots(1, 3, sharey=True)
+    parts = (embedded, positions, embedded + positions)
+    largest = max(part.abs().max().item() for part in parts)
+    titles = ("embedding", "+ position", "= what the first block reads")
+    for axes, part, title in zip(panels, parts, titles, strict=True):
+        image = draw_matrix(axes, part, cmap=SIGNED, vmin=-largest, vmax=largest, aspect="auto")
+        axes.grid(False, which="minor")
+        axes.set_title(title, fontsize=11)
+        axes.set_xlabel(f"column of d_model {d_model}")
+    ticks = torch.linspace(0, d_model - 1, 3).int().tolist()
+    label_tokens(panels[0], rows=labels, cell=cell)
+    for axes in panels:
+        axes.set_xticks(ticks, [str(tick) for tick in ticks])
+    panels[0].set_ylabel("token")
+    draw_scale(figure, image, panels, label="value")
+    return figure
