@@ -41,21 +41,55 @@ def test_a_wide_beam_finds_what_the_search_of_all_targets_finds(toy, alpha):
         same([h for h in hypotheses if h.finished], best)
 
 
-@pytest.mark.parametrize("alpha", [0.0, 0.6, 1.5])
-def test_leaving_early_loses_nothing(toy, alpha):
+@pytest.mark.parametrize("alpha", [0.0, 0.6, 1.5, 4.0])
+@pytest.mark.parametrize("end", [0.0, 3.0])
+def test_leaving_early_loses_nothing(toy, alpha, end):
     """With a beam for every prefix, only the bound can end the search before the last step."""
-    language = toy(batch=4, vocab=6, seed=5, end=3.0)
-    state = language.state()
+    language = toy(batch=7, vocab=6, seed=5, end=end)
     found = beam_search(
         language.step,
-        state,
-        max_lengths=lengths(7, 7, 7, 7),
+        language.state(),
+        max_lengths=torch.full((7,), 7),
         beam=130,
         length_penalty=alpha,
     )
     for sentence, hypotheses in enumerate(found):
         same(hypotheses, language.every_target(sentence, 7, alpha)[:1])
-    assert len(state.seen) < 7
+
+
+@pytest.mark.parametrize("alpha", [0.0, 0.6])
+def test_sure_sentences_end_long_before_the_maximum_length(toy, alpha):
+    language = toy(batch=4, vocab=6, seed=5, end=5.0)
+    state = language.state()
+    beam_search(
+        language.step,
+        state,
+        max_lengths=lengths(40, 40, 40, 40),
+        beam=130,
+        length_penalty=alpha,
+    )
+    assert len(state.seen) < 10
+
+
+def test_an_end_among_the_best_takes_no_place_in_the_beam():
+    """Three of the four first choices can go on, and the last of them is the best at last."""
+    first = torch.tensor([0, 0, 0, 0.3, 0.25, 0.23, 0.22, 0])
+    table = torch.full((8, 8), 0.125)
+    table[2], table[6] = first, torch.eye(8)[3]
+
+    class Nothing:
+        def select(self, _rows):
+            return self
+
+    ((best,),) = beam_search(
+        lambda tokens, state: (table[tokens].log(), state),
+        Nothing(),
+        max_lengths=lengths(3),
+        beam=3,
+        length_penalty=2.0,
+    )
+    assert best.tokens == (6,)
+    assert best.score == pytest.approx(math.log(0.22) / (7 / 6) ** 2)
 
 
 @settings(max_examples=40, deadline=None)
@@ -160,6 +194,9 @@ def test_a_dead_end_gives_the_impossible_hypothesis(toy, search):
     language.logits[1, :, 2, 3] = -math.inf  # and the sentence may not be empty
     first, second = search(language.step, language.state(), max_lengths=lengths(5, 5))
     assert second == [IMPOSSIBLE]
+    alone = language.state([1])
+    assert search(language.step, alone, max_lengths=lengths(500)) == [second]
+    assert len(alone.seen) == 2  # it leaves where nothing can follow
     assert first[0].log_probability > -math.inf
 
 

@@ -105,8 +105,6 @@ def shape_distribution(
         kept = kept / kept.sum(dim=-1, keepdim=True)
     if top_p < 1:
         before = kept.cumsum(dim=-1) - kept  # what the more probable tokens have together
-        # The first is always kept, though rounding may leave a little before it.
-        before[:, 0] = 0.0
         kept = kept.masked_fill(before >= top_p, 0.0)
         kept = kept / kept.sum(dim=-1, keepdim=True)
     return torch.zeros_like(kept).scatter(1, ids, kept)
