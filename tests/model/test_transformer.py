@@ -8,6 +8,7 @@ from torch import nn
 
 from glassformer.config import ModelConfig, presets
 from glassformer.model.masks import padding_mask, target_mask
+from glassformer.model.positions import sinusoidal_positions
 from glassformer.model.transformer import Transformer
 
 CLOSE = {"rtol": 0, "atol": 1e-12}
@@ -167,6 +168,44 @@ def test_dropout_is_off_in_evaluation_and_seeded_while_training(build, sentences
     assert first.equal(again)
     assert not first.allclose(second)
     model.eval()
+
+
+@pytest.mark.parametrize("norm", ["post", "pre"])
+@pytest.mark.parametrize("embedding_norm", [False, True])
+def test_every_norm_has_the_epsilon_of_the_config(build, norm, embedding_norm):
+    model = build(norm=norm, embedding_norm=embedding_norm, norm_epsilon=0.125)
+    norms = [module for module in model.modules() if isinstance(module, nn.LayerNorm)]
+    assert len(norms) == 2 * 2 + 3 * 3 + 2 * (norm == "pre") + 2 * embedding_norm
+    assert {module.eps for module in norms} == {0.125}
+
+
+@pytest.mark.parametrize("option", ["attention_dropout", "activation_dropout"])
+def test_each_dropout_of_the_blocks_reaches_them(build, sentences, option):
+    source, target = sentences(5, 3), sentences(7, 5)
+    model = build(dropout=0.0, **{option: 0.5}).train()
+    torch.manual_seed(0)
+    assert not model(source, target).allclose(model.eval()(source, target))
+
+
+@pytest.mark.parametrize("embedding_norm", [False, True])
+def test_dropout_follows_the_embeddings_once_and_their_norm(build, embedding_norm):
+    model = build(dropout=0.5, embedding_norm=embedding_norm)
+    for positions in (model.source_positions, model.target_positions):
+        embedded = torch.ones(5, 29, 14, dtype=torch.float64)
+        whole = positions.eval()(embedded)
+        torch.manual_seed(0)
+        dropped = positions.train()(embedded)
+        kept = dropped != 0
+        assert 0.4 < kept.double().mean() < 0.6
+        torch.testing.assert_close(dropped[kept], 2 * whole[kept])
+
+
+def test_positions_are_those_of_the_config(build):
+    options = {"layout": "halves", "frequencies": "tensor2tensor", "offset": 3}
+    model = build(**{f"position_{name}": value for name, value in options.items()})
+    table = sinusoidal_positions(31, 14, **options).double()
+    assert model.source_positions.table.equal(table)
+    assert model.target_positions.table.equal(table)
 
 
 def test_a_seed_repeats_the_initial_weights():
