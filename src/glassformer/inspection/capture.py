@@ -8,6 +8,7 @@ model is as it was: no flag, no hook, the fused kernel.
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from typing import Any
 
 from jaxtyping import Float
 from torch import Tensor, nn
@@ -132,7 +133,7 @@ def _watched(residual: ResidualBlock, record: Callable[[Call], None]) -> Iterato
     # The attention runs inside its residual block, so its weights are there before the hook.
     weights: list[Tensor] = []
 
-    def report(_: nn.Module, arguments: tuple[Tensor, ...], output: Tensor) -> None:
+    def report(_: nn.Module, arguments: tuple[Any, ...], output: Tensor) -> None:
         record(Call(arguments[0], output, weights.pop() if weights else None))
         weights.clear()
 

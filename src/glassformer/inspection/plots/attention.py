@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, Protocol, runtime_checkable
 
 import torch
 from jaxtyping import Float
@@ -52,6 +52,7 @@ _NAMES = {
 }
 
 
+@runtime_checkable
 class TranslatorParts(Protocol):
     """A model and its tokenizers: a ``Bundle`` or a ``Translator`` is one."""
 
@@ -89,7 +90,7 @@ def attention_figure(
 
     Raises:
         UsageError: a layer or head that the model does not have, or an unknown part.
-        InputError: a sentence that is empty or longer than the model reads.
+        InputError: an empty source, or a sentence longer than the model reads.
     """
     seen = attention_of(parts, source_text, target_text, part=part)
     weights, names = _select(seen.weights, layer, head)
@@ -112,6 +113,8 @@ def attention_of(
     """
     if part not in _BLOCKS:
         raise UsageError(f"part {part!r}: expected {', '.join(_BLOCKS)}{nearest(part, _BLOCKS)}")
+    if not source_text.strip():
+        raise InputError("the source sentence is empty: there is no token to attend to")
     model = parts.model
     source = [*_ids(parts.source_tokenizer, source_text, "source", model), model.config.eos_id]
     words = _ids(parts.target_tokenizer, target_text, "target", model)
@@ -242,8 +245,6 @@ def _weights(
 
 def _ids(tokenizer: Tokenizer, text: str, side: str, model: Transformer) -> list[int]:
     ids = tokenizer.encode(text)
-    if not ids:
-        raise InputError(f"the {side} sentence is empty: there is no token to attend to")
     length, longest = len(ids) + 1, model.config.max_length
     if length > longest:
         raise InputError(
@@ -277,7 +278,9 @@ def _names(layers: int, heads: int) -> list[list[str]]:
 
 def _check_number(what: str, number: int | None, count: int) -> None:
     if number is not None and not 0 <= number < count:
-        raise UsageError(f"{what} {number}: this model has {count} {what}s here, 0 to {count - 1}")
+        raise UsageError(
+            f"{what} {number}: this part of the model has the {what}s 0 to {count - 1}"
+        )
 
 
 def _check_labels(weights: Tensor, queries: Sequence[str], keys: Sequence[str]) -> None:

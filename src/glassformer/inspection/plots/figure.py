@@ -19,8 +19,10 @@ try:
     import matplotlib
     from matplotlib import font_manager
     from matplotlib.axes import Axes
+    from matplotlib.colors import ListedColormap
     from matplotlib.figure import Figure
     from matplotlib.image import AxesImage
+    from matplotlib.patches import Patch
 except ModuleNotFoundError:
     raise missing_extra("matplotlib", "plot") from None
 
@@ -32,12 +34,15 @@ __all__ = [
     "SIGNED",
     "Axes",
     "Figure",
+    "ListedColormap",
+    "Patch",
     "cell_inches",
     "draw_matrix",
     "draw_scale",
     "label_inches",
     "label_tokens",
     "new_figure",
+    "picture_suffix",
     "readable",
     "save",
     "thousands",
@@ -77,12 +82,8 @@ def new_figure(width: float, height: float) -> Figure:
 
 def save(figure: Figure, path: Path) -> None:
     """Write the figure as PNG or SVG, told by the name; the same figure gives the same bytes."""
-    suffix = path.suffix.lower()
-    if suffix not in SUFFIXES:
-        raise UsageError(
-            f"{path}: a picture is written as {' or '.join(SUFFIXES)},"
-            f" got {repr(path.suffix) if suffix else 'no suffix'}"
-        )
+    suffix = picture_suffix(path)
+    figure.draw_without_rendering()  # places once, so that saving places with the true sizes
     written = io.BytesIO()
     with matplotlib.rc_context({"svg.hashsalt": "glassformer"}):
         metadata = {"Date": None} if suffix == ".svg" else None
@@ -91,6 +92,21 @@ def save(figure: Figure, path: Path) -> None:
         write_atomically(path, written.getvalue())
     except OSError as error:
         raise InputError(f"{path}: cannot be written ({error.strerror})") from None
+
+
+def picture_suffix(path: Path) -> str:
+    """``.png`` or ``.svg``; an error for a name that ends otherwise.
+
+    >>> picture_suffix(Path("masks.SVG"))
+    '.svg'
+    """
+    suffix = path.suffix.lower()
+    if suffix not in SUFFIXES:
+        raise UsageError(
+            f"{path}: a picture's name ends in {' or '.join(SUFFIXES)},"
+            f" this one in {repr(path.suffix) if suffix else 'neither'}"
+        )
+    return suffix
 
 
 def tidy(axes: Axes, title: str, *, x: str, y: str) -> None:

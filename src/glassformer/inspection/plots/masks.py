@@ -3,13 +3,13 @@
 from collections.abc import Sequence
 
 import torch
-from matplotlib.colors import ListedColormap
-from matplotlib.patches import Patch
 from torch import Tensor
 
 from glassformer.inspection.plots.figure import (
     Axes,
     Figure,
+    ListedColormap,
+    Patch,
     cell_inches,
     draw_matrix,
     label_inches,

@@ -34,18 +34,20 @@ def plot_position_lines(
     length: int = 100,
     d_model: int = 20,
     *,
-    columns: Sequence[int] = (4, 5, 6, 7),
+    columns: Sequence[int] | None = None,
     layout: Layout = "interleaved",
     frequencies: Frequencies = "paper",
     offset: int = 0,
 ) -> Figure:
     """A few columns of the table as waves over the token's place in the sentence.
 
-    With an ``offset`` the waves without it are dashed: the table begins further along them.
+    ``columns=None``: sine and cosine of two rates, at a fifth and 3 tenths of the width. With an
+    ``offset`` the waves without it are dashed: the table begins further along them.
 
     >>> [line.get_label() for line in plot_position_lines(columns=(4, 5)).axes[0].lines]
     ['column 4', 'column 5']
     """
+    columns = _telling_columns(d_model, layout) if columns is None else columns
     for column in columns:
         if not 0 <= column < d_model:
             raise ValueError(f"column {column}: d_model {d_model} has columns 0 to {d_model - 1}")
@@ -75,6 +77,15 @@ def plot_position_lines(
     axes.margins(x=0.01)
     figure.legend(loc="outside right upper", frameon=False)
     return figure
+
+
+def _telling_columns(d_model: int, layout: Layout) -> list[int]:
+    """Neither so fast that a wave is a zigzag, nor so slow that it is a straight line."""
+    half = d_model // 2
+    rates = dict.fromkeys((d_model // 10, 3 * d_model // 20))
+    if layout == "halves":
+        return [column for rate in rates for column in (rate, half + rate)]
+    return [column for rate in rates for column in (2 * rate, 2 * rate + 1)]
 
 
 def plot_position_heatmap(
@@ -160,7 +171,7 @@ def plot_embedding_plus_position(
 
     >>> figure = plot_embedding_plus_position(torch.randn(3, 16), sinusoidal_positions(3, 16))
     >>> [axes.get_title() for axes in figure.axes[:3]]
-    ['embedding', '+ position', '= what the first block reads']
+    ['embedding', '+ position', '= their sum']
     """
     if embedded.shape != positions.shape or embedded.dim() != 2:
         raise ValueError(
@@ -174,7 +185,7 @@ def plot_embedding_plus_position(
     panels = figure.subplots(1, 3, sharey=True)
     parts = (embedded, positions, embedded + positions)
     largest = max(part.abs().max().item() for part in parts)
-    titles = ("embedding", "+ position", "= what the first block reads")
+    titles = ("embedding", "+ position", "= their sum")
     for axes, part, title in zip(panels, parts, titles, strict=True):
         image = draw_matrix(axes, part, cmap=SIGNED, vmin=-largest, vmax=largest, aspect="auto")
         axes.grid(False, which="minor")

@@ -1,0 +1,155 @@
+import json
+
+import pytest
+import torch
+import tyro
+
+from glassformer.bundle import Bundle, save_bundle
+from glassformer.cli import plot
+from glassformer.config import ModelConfig
+from glassformer.data.tokenizer import train_tokenizer
+from glassformer.errors import InputError, UsageError
+from glassformer.model.transformer import Transformer
+
+
+def call(*arguments: object) -> int:
+    words = [str(argument) for argument in arguments]
+    return plot.run(tyro.cli(plot.OPTIONS, args=words, config=(tyro.conf.OmitArgPrefixes,)))
+
+
+@pytest.fixture(scope="module")
+def bundle(tmp_path_factory):
+    """A random translator."""
+    tokenizer = train_tokenizer(["two men walk", "zwei Männer gehen"], vocab_size=320)
+    torch.manual_seed(1)
+    sizes = {"d_model": 8, "num_heads": 2, "d_ff": 8, "max_length": 64}
+    layers = {"num_encoder_layers": 2, "num_decoder_layers": 1, "positions": "learned"}
+    vocabulary = dict.fromkeys(("source_vocab_size", "target_vocab_size"), tokenizer.vocab_size)
+    model = Transformer(ModelConfig(**(sizes | layers | vocabulary)))
+    directory = tmp_path_factory.mktemp("bundle")
+    save_bundle(Bundle(model, tokenizer, tokenizer), directory)
+    return directory
+
+
+@pytest.fixture
+def run_directory(tmp_path):
+    record = {"kind": "update", "update": 1, "loss": 4.0, "learning_rate": 0.1, "seconds": 60.0}
+    lines = [json.dumps(record | {"update": number}) for number in (1, 2)]
+    (tmp_path / "metrics.jsonl").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["masks", "--source", "A dog runs", "--target", "Ein Hund rennt"],
+        ["masks", "--target", "Ein Hund", "--padding", 0],
+        ["positions", "--length", 20, "--offset", 3],
+        ["positions", "--columns", 0, 1, "--layout", "halves"],
+        ["positions", "--view", "heatmap", "--frequencies", "tensor2tensor"],
+        ["positions", "--view", "similarity", "--d-model", 32],
+        ["positions", "--view", "embedding", "--sentence", "A dog"],
+        ["schedule", "--d-model", 128, "--warmup", 100, "--updates", 500],
+        ["smoothing", "--labels", 1, 2, "--vocab-size", 4],
+    ],
+)
+def test_each_picture_is_written_and_named(arguments, tmp_path, capsys):
+    out = tmp_path / "picture.svg"
+    assert call(*arguments, "--out", out) == 0
+    assert capsys.readouterr().out == f"wrote {out}\n"
+    assert "<svg" in out.read_text(encoding="utf-8")
+
+
+def test_training(run_directory):
+    assert call("training", run_directory, "--out", run_directory / "a.png") == 0
+    assert (run_directory / "a.png").read_bytes().startswith(b"\x89PNG")
+    assert (
+        call("training", run_directory, "--against", "minutes", "--out", run_directory / "b.png")
+        == 0
+    )
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["--target", "zwei Männer", "--part", "encoder"],
+        ["--target", "zwei", "--layer", 0, "--head", 1],
+        ["--target", "zwei", "--head", "mean", "--part", "decoder"],
+    ],
+)
+def test_attention_of_a_bundle(bundle, tmp_path, capsys, arguments):
+    out = tmp_path / "a.svg"
+    assert call("attention", bundle, "two men walk", *arguments, "--out", out) == 0
+    assert capsys.readouterr().out == f"wrote {out}\n"
+    assert out.exists()
+
+
+def test_attention_over_the_bundles_own_translation(bundle, tmp_path, capsys):
+    from glassformer.translator import Translator
+
+    expected = Translator.load(bundle).translate(["two men"])[0].text
+    assert call("attention", bundle, "two men", "--head", "mean", "--out", tmp_path / "a.svg") == 0
+    assert capsys.readouterr().out.startswith(f"translation: {expected}\n")
+
+
+def test_the_bundles_tokens_and_positions(bundle):
+    from glassformer.cli.plot_figures import draw
+
+    figure = draw(plot.MasksOptions(source="two twomen", bundle=bundle, padding=0))
+    labels = [tick.get_text() for tick in figure.axes[0].get_xticklabels()]
+    assert labels[:2] == ["two", "two"]
+    assert labels[-1] == "</s>"
+    figure = draw(plot.PositionsOptions(view="embedding", sentence="two men", bundle=bundle))
+    drawn = torch.tensor(figure.axes[1].images[0].get_array().tolist())
+    torch.testing.assert_close(drawn, _load(bundle).source_positions.table[:2])
+
+
+def _load(bundle):
+    from glassformer.bundle import load_bundle
+
+    return load_bundle(bundle).model
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "message"),
+    [
+        (["masks"], UsageError, "give a sentence with --source"),
+        (["masks", "--source", " "], UsageError, "--source ' ': expected a sentence"),
+        (
+            ["masks", "--source", "a", "--padding", -1],
+            UsageError,
+            "--padding -1: expected 0 to 500",
+        ),
+        (["positions", "--d-model", 7], UsageError, "--d-model 7: expected an even number"),
+        (["positions", "--length", 0], UsageError, "--length 0: expected 1 to 5,000"),
+        (["positions", "--columns", 128], UsageError, "--columns 128: expected 0 to 127"),
+        (
+            ["positions", "--view", "similarity", "--position", 100],
+            UsageError,
+            "--position 100: expected 0 to 99",
+        ),
+        (["schedule", "--warmup", 1, 2], UsageError, "--warmup has 2 values and --d-model 3"),
+        (["schedule", "--d-model", 8, "--warmup", 0], UsageError, "--warmup 0: expected 1"),
+        (["smoothing", "--labels", 5], UsageError, "--labels 5: expected 0 to 4"),
+        (["smoothing", "--smoothing", 1.0], UsageError, "--smoothing 1.0: expected 0 or more"),
+        (["training", "nowhere"], InputError, "nowhere: not a run"),
+        (["attention", "nowhere", "two"], InputError, "nowhere: not a bundle"),
+        (["attention", "nowhere", ""], UsageError, "source sentence is empty"),
+        (["schedule", "--out", "s.pdf"], UsageError, r"s\.pdf: .* \.png or \.svg"),
+    ],
+)
+def test_bad_calls_are_one_clear_line(arguments, error, message, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(error, match=message) as raised:
+        call(*arguments)
+    assert "\n" not in str(raised.value)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_bad_values_for_a_bundle(bundle, tmp_path):
+    out = ("--out", tmp_path / "a.png")
+    with pytest.raises(UsageError, match="layer 9: this part of the model has the layers 0 to 0"):
+        call("attention", bundle, "two", "--target", "zwei", "--layer", 9, *out)
+    long = ("--sentence", "two " * 64 + "men")
+    with pytest.raises(UsageError, match="--sentence has 65 tokens and the model reads 64"):
+        call("positions", "--view", "embedding", "--bundle", bundle, *long, *out)
