@@ -39,7 +39,7 @@ def label_smoothed_cross_entropy(
     if not 0.0 <= smoothing < 1.0:
         raise ValueError(f"smoothing must be at least 0 and below 1, got {smoothing}")
     real = labels != pad_id
-    log_probabilities = logits[real].float().log_softmax(dim=-1)
+    log_probabilities = logits[real].to(_wide(logits.dtype)).log_softmax(dim=-1)
     of_label = -log_probabilities.gather(-1, labels[real][:, None]).sum()
     of_all = -log_probabilities.mean(dim=-1).sum()
     total = (1 - smoothing) * of_label + smoothing * of_all
@@ -65,7 +65,13 @@ def projected_cross_entropy(
     (4.8283, 4.8283)
     """
     apply: Any = _ProjectedCrossEntropy.apply  # torch leaves it untyped
-    return apply(states, weight, bias, labels, smoothing)
+    # Inside the function gradients are always off: whether they are wanted is known only here.
+    return apply(states, weight, bias, labels, smoothing, torch.is_grad_enabled())
+
+
+def _wide(dtype: torch.dtype) -> torch.dtype:
+    """What sums are kept in: float32, or float64 where the numbers are."""
+    return torch.promote_types(dtype, torch.float32)
 
 
 class _ProjectedCrossEntropy(torch.autograd.Function):
@@ -84,6 +90,7 @@ class _ProjectedCrossEntropy(torch.autograd.Function):
         bias: Tensor | None,
         labels: Tensor,
         smoothing: float,
+        grad_enabled: bool,
     ) -> tuple[Tensor, Tensor]:
         device = states.device.type
         autocast = torch.is_autocast_enabled(device)
@@ -93,9 +100,10 @@ class _ProjectedCrossEntropy(torch.autograd.Function):
                 (states.to(dtype), weight.to(dtype), bias),
                 labels,
                 smoothing,
-                wanted=any(ctx.needs_input_grad),
+                wanted=grad_enabled and any(ctx.needs_input_grad),
             )
-        ctx.save_for_backward(*(g.to(states.dtype) for g in gradients[:2]), gradients[2])
+        kinds = (states, weight, gradients[2] if bias is None else bias)
+        ctx.save_for_backward(*(g.to(k.dtype) for g, k in zip(gradients, kinds, strict=True)))
         ctx.has_bias = bias is not None
         ctx.mark_non_differentiable(sums[1])
         return sums
@@ -108,8 +116,7 @@ class _ProjectedCrossEntropy(torch.autograd.Function):
             states_gradient * scale,
             weight_gradient * scale,
             bias_gradient * scale if ctx.has_bias else None,
-            None,
-            None,
+            *(None, None, None),  # labels, smoothing, grad_enabled
         )
 
 
@@ -120,13 +127,13 @@ def _sums_and_gradients(
     states, weight, bias = inputs
     vocab, rows = weight.size(0), labels.size(0)
     certain, uniform = 1.0 - smoothing, smoothing / vocab
+    wide = _wide(states.dtype)  # sums over chunks lose no small addends to bfloat16
     weight_sum = weight.sum(dim=0)  # so that the mean logit needs no pass over the logits
     bias_mean = bias.mean() if bias is not None else 0.0
     states_gradient = torch.zeros_like(states)
-    weight_gradient = torch.zeros_like(weight)
-    bias_gradient = states.new_zeros(vocab, dtype=torch.float32)
-    loss = states.new_zeros((), dtype=torch.float32)
-    plain = states.new_zeros((), dtype=torch.float32)
+    weight_gradient = torch.zeros_like(weight, dtype=wide)
+    bias_gradient = states.new_zeros(vocab, dtype=wide)
+    loss, plain = states.new_zeros(2, dtype=wide).unbind()
     buffer = states.new_empty(min(CHUNK_ROWS, rows), vocab)
 
     for begin in range(0, rows, CHUNK_ROWS):
@@ -134,12 +141,12 @@ def _sums_and_gradients(
         logits = torch.mm(chunk, weight.t(), out=buffer[: label.size(0)])
         if bias is not None:
             logits += bias
-        of_label = logits.gather(1, label[:, None])[:, 0].float()
+        of_label = logits.gather(1, label[:, None])[:, 0].to(wide)
         highest = logits.amax(dim=1, keepdim=True)
         exponentials = logits.sub_(highest).exp_()
-        sums = exponentials.sum(dim=1, keepdim=True, dtype=torch.float32)
+        sums = exponentials.sum(dim=1, keepdim=True, dtype=wide)
         log_sums = (sums.log() + highest)[:, 0]
-        mean_logit = (chunk @ weight_sum).float() / vocab + bias_mean
+        mean_logit = (chunk @ weight_sum).to(wide) / vocab + bias_mean
         plain += (log_sums - of_label).sum()
         loss += (log_sums - certain * of_label - smoothing * mean_logit).sum()
 
@@ -149,15 +156,23 @@ def _sums_and_gradients(
         gradient = torch.mm(exponentials, weight).mul_(inverse)
         gradient.sub_(weight[label], alpha=certain).sub_(weight_sum, alpha=uniform)
         states_gradient[begin : begin + CHUNK_ROWS] = gradient
-        weight_gradient.addmm_(exponentials.t(), chunk * inverse)
+        _add_product(weight_gradient, exponentials.t(), chunk * inverse)
         if bias is not None:
             bias_gradient += (exponentials.t() @ inverse)[:, 0]
 
     if not wanted:
         return (loss, plain), (states_gradient, weight_gradient, bias_gradient)
-    weight_gradient.index_add_(0, labels, states, alpha=-certain)
-    weight_gradient.sub_(states.sum(dim=0), alpha=uniform)
+    weight_gradient.index_add_(0, labels, states.to(wide), alpha=-certain)
+    weight_gradient.sub_(states.sum(dim=0, dtype=wide), alpha=uniform)
     if bias is not None:
         bias_gradient.index_add_(0, labels, torch.full_like(plain, -certain).expand(rows))
         bias_gradient -= uniform * rows
     return (loss, plain), (states_gradient, weight_gradient, bias_gradient)
+
+
+def _add_product(total: Tensor, left: Tensor, right: Tensor) -> None:
+    """``total += left @ right``; without a matrix between where the types are the same."""
+    if total.dtype == left.dtype:
+        total.addmm_(left, right)
+    else:
+        total += left @ right

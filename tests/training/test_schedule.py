@@ -1,0 +1,64 @@
+"""Equation 3 at points worked out by hand, and its way down to zero."""
+
+from itertools import pairwise
+
+import pytest
+
+from glassformer.training.schedule import learning_rate, noam_schedule
+
+
+@pytest.mark.parametrize(
+    ("update", "d_model", "warmup", "expected"),
+    [
+        # d_model 64: 1/8. At the end of the warm-up of 100 both branches meet: 1/8 * 1/10.
+        (100, 64, 100, 0.0125),
+        # A quarter of the way up, a quarter of the rate.
+        (25, 64, 100, 0.003125),
+        # At four times the warm-up, half of the peak.
+        (400, 64, 100, 0.00625),
+        (1, 64, 100, 0.000125),
+        # The paper's base model: 512^-0.5 * 4000^-0.5.
+        (4000, 512, 4000, 6.98771242969e-4),
+        (1, 1, 1, 1.0),
+    ],
+)
+def test_equation_3_by_hand(update, d_model, warmup, expected):
+    assert noam_schedule(update, d_model=d_model, warmup=warmup) == pytest.approx(expected)
+
+
+def test_the_factor_multiplies():
+    assert noam_schedule(25, d_model=64, warmup=100, factor=2.0) == pytest.approx(0.00625)
+
+
+@pytest.mark.parametrize(("update", "warmup"), [(0, 100), (1, 0)])
+def test_counts_begin_at_one(update, warmup):
+    with pytest.raises(ValueError, match=f"count from 1, got {update} and {warmup}"):
+        noam_schedule(update, d_model=64, warmup=warmup)
+
+
+def rates(anneal, updates=1000):
+    return [
+        learning_rate(u, updates=updates, d_model=64, warmup=100, factor=1.5, anneal=anneal)
+        for u in range(1, updates + 1)
+    ]
+
+
+def test_the_annealed_rate_is_the_papers_and_then_falls_to_nearly_zero():
+    papers = [noam_schedule(u, d_model=64, warmup=100, factor=1.5) for u in range(1, 1001)]
+    annealed = rates(0.4)
+
+    assert annealed[:600] == papers[:600]
+    shares = [a / p for a, p in zip(annealed[600:], papers[600:], strict=True)]
+    falls = [earlier - later for earlier, later in pairwise(shares)]
+    assert falls == pytest.approx([1 / 400] * 399)  # a straight line
+    assert 0 < shares[-1] == pytest.approx(1 / 400)
+
+
+def test_no_annealing_is_the_papers():
+    assert rates(0.0) == [
+        noam_schedule(u, d_model=64, warmup=100, factor=1.5) for u in range(1, 1001)
+    ]
+
+
+def test_a_run_of_one_update_moves():
+    assert learning_rate(1, updates=1, d_model=64, warmup=1, factor=1.0, anneal=0.5) > 0
