@@ -81,7 +81,9 @@ def run(options: EvaluateOptions) -> int:
     baseline = None
     if options.baseline:
         baseline = _read_beside(options.baseline, reference_file, len(references))
-    hypotheses, loss = _translate(options, texts, references) if options.bundle else (texts, None)
+    hypotheses, loss = texts, None
+    if options.bundle:
+        hypotheses, loss = _translate(options.bundle, texts, references, options=options)
     scores = corpus_scores(hypotheses, references, language=language)
     scores = dataclasses.replace(scores, loss=loss)
     comparison = compare(baseline, hypotheses, references, language=language) if baseline else None
@@ -136,15 +138,15 @@ def _read_beside(path: Path, references: Path, expected: int) -> list[str]:
 
 
 def _translate(
-    options: EvaluateOptions, sources: Sequence[str], references: Sequence[str]
-) -> tuple[list[str], float]:
+    bundle: Path, sources: Sequence[str], references: Sequence[str], *, options: EvaluateOptions
+) -> tuple[list[str], float | None]:
     """The bundle's translations, and the loss of the references under its model."""
     # Late, because torch takes seconds to load, which scoring two files need not wait for.
     from glassformer.translator import Translator
 
     if options.output:
         _refuse_unwritable(options.output)
-    translator: TranslatorLike = Translator.load(options.bundle)
+    translator: TranslatorLike = Translator.load(bundle)
     hypotheses = [item.text for item in translator.translate(sources, beam=options.beam)]
     if options.output:
         _write_lines(options.output, hypotheses)

@@ -3,11 +3,11 @@
 Exit status: 0 done, 1 the work failed, 2 the call was wrong.
 """
 
+import io
 import os
 import sys
 from collections.abc import Sequence
 from importlib import import_module
-from typing import Any
 
 from glassformer.errors import InputError, UsageError, nearest
 
@@ -26,49 +26,52 @@ COMMANDS = {
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; the module of that name in this package does the work."""
     words = list(sys.argv[1:] if arguments is None else arguments)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # a terminal that lacks a letter is no failure
+            stream.reconfigure(errors="backslashreplace")
     try:
-        if not words or words[0] in ("-h", "--help"):
-            print(_overview())
-            return 0 if words else 2
-        if words[0] not in COMMANDS:
-            hint = nearest(words[0], COMMANDS) or f"; known: {', '.join(COMMANDS)}"
-            raise UsageError(f"unknown command {words[0]!r}{hint}")
-        return _run(words[0], words[1:])
+        status = _dispatch(words)
+        sys.stdout.flush()
+        return status
     except UsageError as error:
         return _say(error, 2)
     except InputError as error:
         return _say(error, 1)
     except BrokenPipeError:  # the reader has enough, as in `| head`
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _discard_output()
         return 1
+    except OSError as error:  # a full disk, a directory that may not be written
+        _discard_output()
+        return _say(f"{error.filename or 'output'}: {error.strerror or error}", 1)
     except KeyboardInterrupt:
         return 130
 
 
+def _dispatch(words: list[str]) -> int:
+    if not words or words[0] in ("-h", "--help"):
+        print(_overview(), file=sys.stdout if words else sys.stderr)
+        return 0 if words else 2
+    command, *rest = words
+    if command not in COMMANDS:
+        hint = nearest(command, COMMANDS) or f": expected one of {', '.join(COMMANDS)}"
+        raise UsageError(f"unknown command {command!r}{hint}")
+    return _run(command, rest)
+
+
 def _run(command: str, words: list[str]) -> int:
-    import tyro
     from pydantic import ValidationError
 
-    from glassformer.cli.options import words_from_file
+    from glassformer.cli.options import choose_kind, first_fault, parse_options, print_help
 
     module = import_module(f"glassformer.cli.{command}")
+    options, rest, title = choose_kind(module.OPTIONS, words, f"glassformer {command}")
+    if "-h" in rest or "--help" in rest:
+        print_help(options, title)
+        return 0
     try:
-        options: Any = tyro.cli(
-            module.OPTIONS,
-            args=words_from_file(module.OPTIONS, words),
-            prog=f"glassformer {command}",
-            config=(tyro.conf.OmitArgPrefixes,),
-        )
-    except ValidationError as error:
-        raise UsageError(_first_fault(error)) from error
-    return int(module.run(options))
-
-
-def _first_fault(error: Any) -> str:
-    fault = error.errors()[0]
-    name = ".".join(map(str, fault["loc"]))
-    text = fault["msg"].removeprefix("Value error, ")
-    return f"{name} {fault['input']!r}: {text}" if name else text
+        return int(module.run(parse_options(options, rest)))
+    except ValidationError as error:  # what only the work could know, such as a model's sizes
+        raise UsageError(first_fault(error)) from error
 
 
 def _overview() -> str:
@@ -83,14 +86,20 @@ def _overview() -> str:
             *lines,
             "",
             "glassformer COMMAND --help shows every option with its default.",
-            "--config FILE takes a command's options from YAML; those on the line come first.",
+            "--config FILE takes a command's options from YAML; what is on the line as well wins.",
         ]
     )
 
 
-def _say(error: Exception, status: int) -> int:
-    print(f"glassformer: error: {error}", file=sys.stderr)
+def _say(error: object, status: int) -> int:
+    text = " ".join(str(error).split("\n"))  # one line, whatever a file's name holds
+    print(f"glassformer: error: {text}", file=sys.stderr)
     return status
+
+
+def _discard_output() -> None:
+    """Nothing more can be written, so that nothing more shall be tried at the program's end."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 if __name__ == "__main__":

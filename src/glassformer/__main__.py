@@ -1,0 +1,8 @@
+"""``python -m glassformer`` is ``glassformer``."""
+
+import sys
+
+from glassformer.cli.main import main
+
+if __name__ == "__main__":
+    sys.exit(main())
