@@ -14,6 +14,7 @@ import torch
 from glassformer.config import ModelConfig
 from glassformer.data.tokenizer import train_tokenizer
 from glassformer.errors import InputError, UsageError
+from glassformer.inspection import sentence
 from glassformer.inspection.plots import attention, curves, figure, masks, positions, training
 from glassformer.model.positions import sinusoidal_positions
 from glassformer.model.transformer import Transformer
@@ -224,24 +225,6 @@ def test_grid_is_layers_by_heads_on_one_scale():
     assert [axes.get_title() for axes in panels[2:4]] == ["layer 0, head 2", "layer 1, head 0"]
 
 
-def test_attention_of_each_part(parts):
-    source, target = "two men", "zwei"
-    with torch.no_grad():
-        parts.model.train()
-        cross = attention.attention_of(parts, source, target)
-        again = attention.attention_of(parts, source, target)
-        assert parts.model.training
-    torch.testing.assert_close(cross.weights, again.weights)  # no dropout
-    assert cross.weights.shape == (1, 3, 2, 3)
-    assert (cross.query_labels, cross.key_labels) == (["zwei", "</s>"], ["two", "men", "</s>"])
-    decoder = attention.attention_of(parts, source, target, part="decoder")
-    assert decoder.query_labels == decoder.key_labels == ["<s>", "zwei"]
-    assert decoder.weights[:, :, 0, 1].eq(0).all()
-    encoder = attention.attention_of(parts, source, "", part="encoder")
-    assert encoder.weights.shape == (2, 3, 3, 3)
-    torch.testing.assert_close(encoder.weights.sum(dim=-1), torch.ones(2, 3, 3))
-
-
 @pytest.mark.parametrize(
     ("choice", "titles"),
     [
@@ -255,7 +238,7 @@ def test_attention_of_each_part(parts):
 )
 def test_chosen_layers_and_heads(parts, choice, titles):
     figure_ = attention.attention_figure(parts, "two men", "zwei", part="encoder", **choice)
-    weights = attention.attention_of(parts, "two men", "zwei", part="encoder").weights
+    weights = sentence.attention_of(parts, "two men", "zwei", part="encoder").weights
     layer, head = choice.get("layer", slice(None)), choice.get("head", slice(None))
     expected = weights[layer].mean(dim=-3) if head == "mean" else weights[layer][..., head, :, :]
     if choice == {"head": "mean"}:
@@ -286,16 +269,6 @@ def test_chosen_layers_and_heads(parts, choice, titles):
 def test_attention_refuses(parts, source, choice, error, message):
     with pytest.raises(error, match=message):
         attention.attention_figure(parts, source, "zwei", **choice)
-
-
-def test_labels_of_subwords(parts):
-    tokenizer = parts.source_tokenizer
-    ids = [tokenizer.bos_id, *tokenizer.encode("two twomen 漢"), tokenizer.eos_id]
-    labels = attention.token_labels(tokenizer, ids)
-    assert labels[:3] == ["<s>", "two", "two"]
-    assert labels[-4:-1] == [f"<0x{byte:02X}>" for byte in "漢".encode()]
-    assert "▁" not in "".join(labels[:4])
-    assert any(label.startswith("·") for label in labels)
 
 
 # What the pictures share

@@ -18,10 +18,11 @@ from glassformer.cli.plot import (
 from glassformer.data.tokenizer import Tokenizer
 from glassformer.errors import UsageError
 from glassformer.inspection.plots import masks, positions
-from glassformer.inspection.plots.attention import attention_figure, token_labels
+from glassformer.inspection.plots.attention import attention_figure
 from glassformer.inspection.plots.curves import plot_training
 from glassformer.inspection.plots.figure import Figure
 from glassformer.inspection.plots.training import plot_label_smoothing, plot_schedule
+from glassformer.inspection.sentence import token_labels
 from glassformer.model.positions import PositionalEncoding, sinusoidal_positions
 from glassformer.translator import Translator
 

@@ -1,16 +1,12 @@
 """Attention drawn: who read whom, in a run of a trained model (section 3.2; figures 3 to 5)."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any, Literal, Protocol, runtime_checkable
+from typing import Any, Literal
 
-import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from glassformer.data.tokenizer import Tokenizer
-from glassformer.errors import InputError, UsageError, nearest
-from glassformer.inspection.capture import capture
+from glassformer.errors import UsageError
 from glassformer.inspection.plots.figure import (
     INK,
     Axes,
@@ -22,56 +18,17 @@ from glassformer.inspection.plots.figure import (
     label_tokens,
     new_figure,
 )
-from glassformer.model.transformer import Transformer
+from glassformer.inspection.sentence import Part, TranslatorParts, attention_of
 
-__all__ = [
-    "Attention",
-    "Part",
-    "TranslatorParts",
-    "attention_figure",
-    "attention_of",
-    "plot_attention_grid",
-    "plot_attention_head",
-    "token_labels",
-]
+__all__ = ["attention_figure", "plot_attention_grid", "plot_attention_head"]
 
-Part = Literal["encoder", "decoder", "cross"]
-
-_WORD = "\u2581"  # SentencePiece writes ▁ where a word begins
 _WRITTEN_IN = 14  # tokens up to which the numbers fit the squares
 
-_BLOCKS = {
-    "encoder": "encoder.blocks.{}.self_attention",
-    "decoder": "decoder.blocks.{}.self_attention",
-    "cross": "decoder.blocks.{}.cross_attention",
-}
 _NAMES = {
     "encoder": "Encoder's self-attention",
     "decoder": "Decoder's self-attention",
     "cross": "Decoder's cross-attention",
 }
-
-
-@runtime_checkable
-class TranslatorParts(Protocol):
-    """A model and its tokenizers: a ``Bundle`` or a ``Translator`` is one."""
-
-    @property
-    def model(self) -> Transformer: ...
-    @property
-    def source_tokenizer(self) -> Tokenizer: ...
-    @property
-    def target_tokenizer(self) -> Tokenizer: ...
-
-
-@dataclass(frozen=True)
-class Attention:
-    """The weights of one part of a model for one sentence, and the words along both sides."""
-
-    weights: Float[Tensor, "layers heads q_len k_len"]
-    query_labels: list[str]
-    key_labels: list[str]
-    axes_labels: tuple[str, str]
 
 
 def attention_figure(
@@ -103,50 +60,6 @@ def attention_figure(
     )
 
 
-def attention_of(
-    parts: TranslatorParts, source_text: str, target_text: str, *, part: Part = "cross"
-) -> Attention:
-    """Run the model once on this pair and keep the weights of one part.
-
-    The queries of ``cross`` bear the token that they predict, as alignments are read; those of
-    ``decoder`` the token that they read, as its keys do.
-    """
-    if part not in _BLOCKS:
-        raise UsageError(f"part {part!r}: expected {', '.join(_BLOCKS)}{nearest(part, _BLOCKS)}")
-    if not source_text.strip():
-        raise InputError("the source sentence is empty: there is no token to attend to")
-    model = parts.model
-    source = [*_ids(parts.source_tokenizer, source_text, "source", model), model.config.eos_id]
-    words = _ids(parts.target_tokenizer, target_text, "target", model)
-    read, predicted = [model.config.bos_id, *words], [*words, model.config.eos_id]
-
-    source_labels = token_labels(parts.source_tokenizer, source)
-    read_labels = token_labels(parts.target_tokenizer, read)
-    if part == "encoder":
-        labels, axes = (source_labels, source_labels), ("query (source)", "key (source)")
-    elif part == "decoder":
-        labels, axes = (read_labels, read_labels), ("query (target)", "key (target)")
-    else:
-        labels = (token_labels(parts.target_tokenizer, predicted), source_labels)
-        axes = ("query (target): the token it predicts", "key (source)")
-    return Attention(_weights(model, source, read, _BLOCKS[part]), *labels, axes)
-
-
-def token_labels(tokenizer: Tokenizer, ids: Sequence[int]) -> list[str]:
-    """Subwords to read: words without SentencePiece's mark, ``·`` before what continues one."""
-    special = {tokenizer.pad_id, tokenizer.unk_id, tokenizer.bos_id, tokenizer.eos_id}
-    labels: list[str] = []
-    for index in ids:
-        piece = tokenizer.id_to_piece(index)
-        if index in special or piece.startswith("<0x"):
-            labels.append(piece)
-        elif piece.startswith(_WORD):
-            labels.append(piece.removeprefix(_WORD) or _WORD)
-        else:
-            labels.append(f"·{piece}" if labels else piece)
-    return labels
-
-
 def plot_attention_head(
     weights: Float[Tensor, "q_len k_len"],
     query_labels: Sequence[str],
@@ -159,6 +72,7 @@ def plot_attention_head(
 
     Short sentences have the weights written in, in hundredths.
 
+    >>> import torch
     >>> weights = torch.tensor([[0.9, 0.1], [0.2, 0.8]])
     >>> figure = plot_attention_head(weights, ["a", "dog"], ["ein", "Hund"])
     >>> [text.get_text() for text in figure.axes[0].texts]
@@ -192,6 +106,7 @@ def plot_attention_grid(
 ) -> Figure:
     """Layers by heads, on one scale; ``names`` are the panels' titles.
 
+    >>> import torch
     >>> weights = torch.rand(2, 3, 4, 5).softmax(dim=-1)
     >>> figure = plot_attention_grid(weights, list("abcd"), list("vwxyz"))
     >>> figure.axes[5].get_title()
@@ -225,33 +140,6 @@ def plot_attention_grid(
     figure.supxlabel(axes_labels[1], fontsize=10)
     draw_scale(figure, image, grid, label="weight")
     return figure
-
-
-def _weights(
-    model: Transformer, source: list[int], target: list[int], block: str
-) -> Float[Tensor, "layers heads q_len k_len"]:
-    device = model.output_weight.device
-    training = model.training
-    model.eval()  # dropout would draw other weights each time
-    try:
-        with torch.no_grad(), capture(model) as seen:
-            model(torch.tensor([source], device=device), torch.tensor([target], device=device))
-    finally:
-        model.train(training)
-    wanted = {block.format(number) for number in range(len(seen))}
-    maps = [weights[0] for name, weights in seen.attention_maps() if name in wanted]
-    return torch.stack(maps).float().cpu()
-
-
-def _ids(tokenizer: Tokenizer, text: str, side: str, model: Transformer) -> list[int]:
-    ids = tokenizer.encode(text)
-    length, longest = len(ids) + 1, model.config.max_length
-    if length > longest:
-        raise InputError(
-            f"the {side} sentence has {length} tokens and the model reads {longest} at most:"
-            " shorten it"
-        )
-    return ids
 
 
 def _select(
