@@ -138,7 +138,7 @@ def _draw_scores(axes: Axes, curves: _Curves) -> None:
                 color=COLOURS[place],
             )
     tidy(axes, "Scores on the validation pairs", x="", y="score")
-    axes.legend(frameon=False, loc="lower right")
+    axes.legend(frameon=False)
 
 
 def _short(value: float) -> str:
