@@ -233,7 +233,7 @@ class TrainConfig(_Options):
     """cpu, cuda, or auto: cuda where there is one."""
     threads: int = Field(0, ge=0)
     """CPU threads; 0: all."""
-    seed: int = Field(1, ge=0)
+    seed: int = Field(1, ge=0, lt=2**32)
     """Of everything that is drawn: weights, dropout, order, held-out pairs."""
 
     validations: int = Field(25, ge=1)
@@ -243,7 +243,7 @@ class TrainConfig(_Options):
     patience: int = Field(8, ge=0)
     """Validations without a better one after which training ends; 0: never."""
     average: Literal["last", "best", "none"] = "best"
-    """Which checkpoints the final weights are the mean of (section 6.1: the last)."""
+    """Checkpoints whose mean the final weights are (section 6.1: the last); none: the last one."""
     average_count: int = Field(5, ge=1)
     """How many of them."""
     checkpoint_minutes: float = Field(5.0, gt=0)
@@ -254,9 +254,11 @@ class TrainConfig(_Options):
     """Write TensorBoard's files too."""
 
     @model_validator(mode="after")
-    def _one_length(self) -> "TrainConfig":
+    def _options_agree(self) -> "TrainConfig":
         if self.epochs is not None and self.updates is not None:
             raise ValueError("give epochs or updates, not both")
         if len(self.tokenizer) == 2 and self.joint:
             raise ValueError("two tokenizers are not joint: add joint false (--no-joint)")
+        if self.tying == "three-way" and not self.joint:
+            raise ValueError("three-way tying needs one vocabulary: joint true, or tying target")
         return self

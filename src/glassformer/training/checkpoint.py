@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from safetensors import SafetensorError
 from safetensors.torch import save_file
 from torch import Tensor, nn
 
@@ -29,6 +30,8 @@ __all__ = [
     "save_checkpoint",
 ]
 
+_MOMENTS = ("step", "exp_avg", "exp_avg_sq")  # what Adam keeps of each parameter
+
 
 @dataclass
 class RunState:
@@ -40,26 +43,37 @@ class RunState:
     tokens: int = 0
     seconds: float = 0.0
     data_hash: str = ""
+    precision: str = ""  # as it was measured at the beginning
     validations: list[dict[str, Any]] = field(default_factory=list)
+    window: dict[str, float] = field(default_factory=dict)  # sums since the last report
 
 
 def save_checkpoint(
     directory: Path, model: nn.Module, optimiser: torch.optim.Optimizer, state: RunState
 ) -> Path:
-    """Write ``directory/<update>``; the files are on the disk before the name is."""
+    """Write ``directory/<update>``; the files are on the disk before the name is.
+
+    :class:`InputError` where they cannot be written, as on a full disk.
+    """
     final = directory / f"{state.update:08d}"
     if final.exists():  # of the same update, so the same
         return final
     partial = directory / f".{final.name}.partial"
     shutil.rmtree(partial, ignore_errors=True)
-    partial.mkdir(parents=True)
-    save_file(weights(model), partial / "model.safetensors")
-    save_file(_moments(model, optimiser), partial / "optimiser.safetensors")
-    (partial / "state.json").write_text(json.dumps(asdict(state), indent=1) + "\n")
-    for file in partial.iterdir():
-        _flush(file)
-    partial.rename(final)
-    _flush(directory)
+    try:
+        partial.mkdir(parents=True)
+        save_file(weights(model), partial / "model.safetensors")
+        save_file(_moments(model, optimiser), partial / "optimiser.safetensors")
+        (partial / "state.json").write_text(json.dumps(asdict(state), indent=1) + "\n")
+        for path in (*partial.iterdir(), partial):
+            _flush(path)
+        partial.rename(final)
+        _flush(directory)
+    except (OSError, SafetensorError) as error:
+        raise InputError(
+            f"{final}: the checkpoint cannot be written ({error}); the one before is kept: make"
+            " room, and the same command goes on from it"
+        ) from error
     return final
 
 
@@ -71,14 +85,15 @@ def load_checkpoint(
     stored = load_tensors(checkpoint / "optimiser.safetensors")
     try:
         for name, parameter in model.named_parameters():
+            moments = {key: stored[f"{name}/{key}"] for key in _MOMENTS}
+            if any(moments[key].shape != parameter.shape for key in _MOMENTS[1:]):
+                raise InputError(f"{checkpoint}: the optimiser's {name} has another shape")
+            # Cloned: what is read from the file may not lie in memory as what torch allocates.
             optimiser.state[parameter] = {
-                key: stored[f"{name}/{key}"].to(
-                    "cpu" if key == "step" and parameter.device.type == "cpu" else parameter.device
-                )
-                for key in ("step", "exp_avg", "exp_avg_sq")
+                key: moment.to(parameter.device).clone() for key, moment in moments.items()
             }
         return RunState(**json.loads((checkpoint / "state.json").read_text()))
-    except (KeyError, TypeError, OSError, json.JSONDecodeError) as error:
+    except (KeyError, TypeError, OSError, json.JSONDecodeError, UnicodeDecodeError) as error:
         raise InputError(f"{checkpoint}: not a whole checkpoint ({error!r})") from error
 
 
@@ -95,8 +110,8 @@ def remove_all_but(directory: Path, kept: Iterable[int]) -> None:
             # Renamed first: a kill while removing must not leave half a checkpoint behind.
             doomed = path.with_name(f".{path.name}.removed")
             path.rename(doomed)
-    for path in directory.glob(".*"):
-        shutil.rmtree(path, ignore_errors=True)
+    for leftover in (*directory.glob(".*.partial"), *directory.glob(".*.removed")):
+        shutil.rmtree(leftover, ignore_errors=True)
 
 
 def average(paths: Sequence[Path]) -> dict[str, Tensor]:
@@ -120,7 +135,7 @@ def _moments(model: nn.Module, optimiser: torch.optim.Optimizer) -> dict[str, Te
     return {
         f"{name}/{key}": optimiser.state[parameter][key].contiguous()
         for name, parameter in model.named_parameters()
-        for key in ("step", "exp_avg", "exp_avg_sq")
+        for key in _MOMENTS
     }
 
 

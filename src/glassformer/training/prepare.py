@@ -1,8 +1,7 @@
 """From files to packed ids: read, filter, hold out, learn subwords, pack. Done once a run."""
 
-import hashlib
-import json
 import re
+import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import islice
@@ -10,12 +9,12 @@ from pathlib import Path
 
 import numpy as np
 
-from glassformer.bundle import write_atomically
 from glassformer.config import TrainConfig
 from glassformer.data.corpus import Filter, Pair, read_pairs
 from glassformer.data.packed import Packed, pack
 from glassformer.data.tokenizer import Tokenizer, train_tokenizer
 from glassformer.errors import InputError
+from glassformer.training.continuing import bind, claim, input_hashes
 from glassformer.training.recipe import choose
 
 __all__ = ["Prepared", "guess_languages", "prepare"]
@@ -43,17 +42,15 @@ class Prepared:
         sampled = config.subword_dropout > 0
         directory = config.run / "data" / (f"epoch-{epoch}" if sampled else "train")
         seed = config.seed * 1_000_003 + epoch if sampled else 0
+        if sampled:
+            _remove_epochs_but(config.run / "data", (0, epoch))
         prints = [tokenizer.fingerprint for tokenizer in self.tokenizers]
         if (directory / "meta.json").exists():
             packed = Packed.open(directory)
             if list(packed.meta.tokenizers.values()) == prints:
                 return packed
         return pack(
-            (
-                pair
-                for place, pair in enumerate(_kept_pairs(config, Filter()))
-                if place not in self.held_out
-            ),
+            _training_pairs(config, self.held_out),
             *self.tokenizers,
             directory,
             max_tokens=config.max_tokens,
@@ -68,9 +65,8 @@ def prepare(config: TrainConfig) -> Prepared:
     What an earlier call made is used again; where the training text has changed since, that is
     an error, for a run goes on with the data that it began with.
     """
-    config.run.mkdir(parents=True, exist_ok=True)
-    data_hash = _hash(config.pairs)
-    _check_same_text(config.run / "data" / "inputs.json", data_hash)
+    claim(config.run)
+    hashes = input_hashes(config)
     keep = Filter()
     characters = sum(len(p.source) + len(p.target) for p in _kept_pairs(config, keep))
     if keep.kept == 0:
@@ -79,16 +75,17 @@ def prepare(config: TrainConfig) -> Prepared:
     notes = [f"data: {keep}"]
     settled, reasons = choose(config, pairs=keep.kept, tokens=max(1, characters // 4))
     notes += reasons
+    bind(settled, hashes)
     held_out = frozenset() if config.valid else _held_out(config, keep.kept)
     valid, note = _validation_pairs(settled, held_out)
     prepared = Prepared(
         config=settled,
-        tokenizers=_tokenizers(settled),
+        tokenizers=_tokenizers(settled, held_out),
         languages=config.languages or guess_languages(config.pairs),
         valid=valid,
         test=_read(settled, settled.test) if settled.test else [],
         held_out=held_out,
-        data_hash=data_hash,
+        data_hash=hashes["pairs"],
         notes=(*notes, note),
     )
     packed = prepared.packed(0)
@@ -119,8 +116,11 @@ def _read(config: TrainConfig, files: tuple[Path, ...]) -> list[Pair]:
 
 
 def _held_out(config: TrainConfig, count: int) -> frozenset[int]:
-    """Places among the kept pairs that are validated on: 2 %, at most 1,000, by the seed."""
-    size = min(1_000, count // 50)
+    """Places among the kept pairs that are validated on, by the seed: 2 %, at most 1,000.
+
+    Of a small corpus it is 10 %, up to 100: the score of a handful of pairs is chance.
+    """
+    size = min(1_000, max(count // 50, min(100, count // 10)))
     return frozenset(np.random.default_rng(config.seed).permutation(count)[:size].tolist())
 
 
@@ -147,9 +147,27 @@ def _kept_pairs(config: TrainConfig, keep: Filter) -> Iterator[Pair]:
     return keep(read_pairs(*config.pairs, format=config.format, keys=config.keys))
 
 
-def _tokenizers(config: TrainConfig) -> tuple[Tokenizer, Tokenizer]:
+def _training_pairs(config: TrainConfig, held_out: frozenset[int]) -> Iterator[Pair]:
+    kept = _kept_pairs(config, Filter())
+    return (pair for place, pair in enumerate(kept) if place not in held_out)
+
+
+def _remove_epochs_but(directory: Path, epochs: tuple[int, ...]) -> None:
+    names = {f"epoch-{epoch}" for epoch in epochs}
+    for path in directory.glob("epoch-*"):
+        if path.name not in names:
+            shutil.rmtree(path, ignore_errors=True)
+
+
+def _tokenizers(config: TrainConfig, held_out: frozenset[int]) -> tuple[Tokenizer, Tokenizer]:
     if config.tokenizer:
         loaded = [Tokenizer.load(path) for path in config.tokenizer]
+        if loaded[0].pad_id != loaded[-1].pad_id:
+            raise InputError(
+                f"tokenizer {config.tokenizer[0]} pads with id {loaded[0].pad_id} and"
+                f" {config.tokenizer[-1]} with {loaded[-1].pad_id}: a model has one padding id;"
+                " bring tokenizers that agree, or one"
+            )
         return loaded[0], loaded[-1]
     directory = config.run / "data"
     names = ["both", "both"] if config.joint else ["source", "target"]
@@ -164,37 +182,12 @@ def _tokenizers(config: TrainConfig) -> tuple[Tokenizer, Tokenizer]:
         made[name] = train_tokenizer(
             (
                 text
-                for pair in _kept_pairs(config, Filter())
+                for pair in _training_pairs(config, held_out)
                 for text in (pair if config.joint else (pair[side],))
             ),
             vocab_size=config.vocab_size or 8_000,
             kind=config.subwords,
             seed=config.seed,
         )
-        directory.mkdir(exist_ok=True)
         made[name].save(path)
     return made[names[0]], made[names[1]]
-
-
-def _hash(files: tuple[Path, ...]) -> str:
-    """SHA-256 over the files' bytes."""
-    digest = hashlib.sha256()
-    for path in files:
-        try:
-            with path.open("rb") as file:
-                digest.update(hashlib.file_digest(file, "sha256").digest())
-        except OSError as error:
-            raise InputError(f"{path}: cannot be read ({error.strerror})") from error
-    return digest.hexdigest()
-
-
-def _check_same_text(record: Path, data_hash: str) -> None:
-    if record.exists():
-        if json.loads(record.read_text())["sha256"] != data_hash:
-            raise InputError(
-                f"{record.parent.parent}: the training text has changed since this run began;"
-                " give another --run, or remove that directory"
-            )
-        return
-    record.parent.mkdir(parents=True, exist_ok=True)
-    write_atomically(record, (json.dumps({"sha256": data_hash}) + "\n").encode())

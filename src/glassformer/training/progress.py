@@ -8,6 +8,7 @@ from typing import Any, Protocol
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn
 
+from glassformer.bundle import write_atomically
 from glassformer.data.corpus import Pair
 from glassformer.errors import missing_extra
 from glassformer.training.validation import Validation
@@ -48,11 +49,9 @@ class Metrics:
                     kept.append(line)
             except (json.JSONDecodeError, KeyError, TypeError, UnicodeDecodeError):
                 continue  # half a line, from a kill while it was written
-        partial = path.with_name(f".{path.name}.partial")
-        partial.write_bytes(b"".join(kept))
-        partial.replace(path)
-        self._file = path.open("a", encoding="utf-8")
         self._board = _tensorboard(path.parent / "tensorboard") if tensorboard else None
+        write_atomically(path, b"".join(kept))
+        self._file = path.open("a", encoding="utf-8")
 
     def write(self, record: dict[str, Any]) -> None:
         self._file.write(json.dumps(record) + "\n")
@@ -72,7 +71,7 @@ class TextReporter:
     """A live line with rich on a terminal, plain lines elsewhere; on standard error."""
 
     def __init__(self, *, samples: int = 2) -> None:
-        self.console = Console(stderr=True, highlight=False, soft_wrap=True)
+        self.console = Console(stderr=True, highlight=False, soft_wrap=True, emoji=False)
         self.samples = samples
         self._bar: Progress | None = None
         self._task: TaskID | None = None

@@ -6,7 +6,10 @@ measured. Each choice is returned with its reason, which is printed.
 
 from dataclasses import dataclass
 
+from pydantic import ValidationError
+
 from glassformer.config import ModelConfig, TrainConfig, presets
+from glassformer.errors import UsageError
 
 __all__ = ["choose", "model_config"]
 
@@ -31,6 +34,7 @@ _CLASSES = (
     _Class(float("inf"), "base", 0.1, 32_000, 16_384, 100_000, 4_000, 1.0),
 )
 _MAX_EPOCHS = 200
+_LONGEST_WARMUP = 0.2  # of all updates
 
 
 def choose(config: TrainConfig, *, pairs: int, tokens: int) -> tuple[TrainConfig, list[str]]:
@@ -58,12 +62,18 @@ def choose(config: TrainConfig, *, pairs: int, tokens: int) -> tuple[TrainConfig
         size = min(fit.vocab_size, max(300, tokens // 20))
         settle("vocab_size", size, f"about {tokens:,} tokens of text")
     settle("batch_tokens", fit.batch_tokens, "smaller batches learn more from each token")
+    per_epoch = tokens / (0.95 * (config.batch_tokens or fit.batch_tokens)) / config.accumulate
+    per_epoch = max(1.0, per_epoch)
     if config.updates is None:
-        per_epoch = max(1.0, tokens / (0.95 * (config.batch_tokens or fit.batch_tokens)))
-        epochs = min(_MAX_EPOCHS, max(1, round(fit.updates * config.accumulate / per_epoch)))
-        settle("epochs", float(epochs), f"about {fit.updates:,} updates")
-    settle("warmup", fit.warmup, "for a model of this size")
-    settle("rate_factor", fit.rate_factor, "for a model of this size")
+        epochs = min(_MAX_EPOCHS, max(1, round(fit.updates / per_epoch)))
+        settle("epochs", float(epochs), f"about {epochs * per_epoch:,.0f} updates")
+    updates = config.updates or (config.epochs or epochs) * per_epoch
+    warmup = max(1, min(fit.warmup, round(_LONGEST_WARMUP * updates)))
+    short = f"no more than a fifth of about {updates:,.0f} updates"
+    settle("warmup", warmup, "for a model of this size" if warmup == fit.warmup else short)
+    # The highest rate is factor / sqrt(d_model * warmup): a shorter warm-up must not raise it.
+    factor = fit.rate_factor * min(1.0, ((config.warmup or warmup) / fit.warmup) ** 0.5)
+    settle("rate_factor", round(factor, 4), "for a model of this size and this warmup")
     shared = config.joint and len(config.tokenizer) < 2
     settle("tying", "three-way" if shared else "target", "one vocabulary" if shared else "two")
     return config.model_copy(update=chosen), reasons
@@ -76,16 +86,24 @@ def model_config(
     target_vocab_size: int,
     special_ids: dict[str, int],
 ) -> ModelConfig:
-    """The model of a settled ``config``: its preset, with what the person said instead."""
+    """The model of a settled ``config``: its preset, with what the person said instead.
+
+    :class:`UsageError` where the options do not fit together.
+    """
     settings = dict(presets[config.preset or "base"])
     names = ("d_model", "num_heads", "d_ff", "num_encoder_layers", "num_decoder_layers", "dropout")
     settings |= {name: value for name in names if (value := getattr(config, name)) is not None}
     settings |= {
         name: getattr(config, name) for name in ("activation", "norm", "tying", "positions")
     }
-    return ModelConfig(
-        source_vocab_size=source_vocab_size,
-        target_vocab_size=target_vocab_size,
-        **settings,
-        **special_ids,
-    )
+    try:
+        return ModelConfig(
+            source_vocab_size=source_vocab_size,
+            target_vocab_size=target_vocab_size,
+            # Room for the longest pair, and for a translation of 50 tokens more (section 6.1).
+            max_length=max(1024, config.max_tokens + 51),
+            **settings,
+            **special_ids,
+        )
+    except ValidationError as error:
+        raise UsageError(error.errors()[0]["msg"].removeprefix("Value error, ")) from error

@@ -1,6 +1,5 @@
 """``train(config)``: the whole way from files to a scored bundle, and on from where it was."""
 
-import json
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -8,31 +7,26 @@ from typing import Any
 
 import numpy as np
 import torch
-import yaml
 
-from glassformer.bundle import Bundle, load_weights, save_bundle, write_atomically
+from glassformer.bundle import Bundle, load_weights, save_bundle
 from glassformer.config import TrainConfig
 from glassformer.data.batches import Batch, make_batch, plan_batches
 from glassformer.data.corpus import Pair
 from glassformer.data.packed import pack
 from glassformer.decoding.beam import beam_search
-from glassformer.decoding.sentences import decode_sentences
-from glassformer.errors import InputError, UsageError
+from glassformer.errors import UsageError
 from glassformer.evaluation import Scores, corpus_scores
 from glassformer.model.transformer import Transformer
 from glassformer.training.checkpoint import RunState, average, checkpoints, load_checkpoint
+from glassformer.training.continuing import changed_text
 from glassformer.training.optimiser import adam, precision_for
 from glassformer.training.prepare import Prepared, prepare
 from glassformer.training.progress import Metrics, Reporter, TextReporter, duration
 from glassformer.training.recipe import model_config
 from glassformer.training.trainer import Trainer, total_updates
-from glassformer.training.validation import vocabulary_of
+from glassformer.training.validation import translations, vocabulary_of
 
 __all__ = ["Run", "train"]
-
-# Options that may differ when a run goes on: they change nothing that it computes.
-_FREE = frozenset({"pairs", "run", "valid", "test", "threads", "device", "checkpoint_minutes"})
-_FREE_OUTPUT = frozenset({"tensorboard", "beam"})
 
 
 @dataclass(frozen=True)
@@ -55,12 +49,13 @@ def train(config: TrainConfig, reporter: Reporter | None = None) -> Run:
         torch.set_num_threads(config.threads)
     try:
         prepared = prepare(config)
-        _check_same_options(prepared.config)
         for note in prepared.notes:
             reporter.note(note)
         trainer = _trainer(prepared, reporter)
-        trainer.run()
-        trainer.metrics.close()
+        try:
+            trainer.run()
+        finally:
+            trainer.metrics.close()
         return _finish(trainer)
     finally:
         reporter.close()
@@ -85,13 +80,17 @@ def _trainer(prepared: Prepared, reporter: Reporter) -> Trainer:
     found = checkpoints(config.run / "checkpoints")
     if found:
         state = load_checkpoint(found[-1], model, optimiser)
+        if state.data_hash != prepared.data_hash:
+            raise changed_text(config, "pairs")
         reporter.note(f"continuing from update {state.update:,}")
     updates = total_updates(prepared.packed(0), config)
-    precision = precision_for(device) if config.precision == "auto" else config.precision
+    if not state.precision:  # measured once: another answer on the way would change the weights
+        measured = config.precision == "auto"
+        state.precision = precision_for(device) if measured else config.precision
     count = sum(weight.numel() for weight in model.parameters())
     reporter.note(
         f"model: {count:,} parameters, {len(prepared.packed(0)):,} pairs,"
-        f" {updates:,} updates, {precision} on {device}"
+        f" {updates:,} updates, {state.precision} on {device}"
     )
     metrics = Metrics(
         config.run / "metrics.jsonl", from_update=state.update, tensorboard=config.tensorboard
@@ -104,8 +103,7 @@ def _trainer(prepared: Prepared, reporter: Reporter) -> Trainer:
         reporter=reporter,
         metrics=metrics,
         updates=updates,
-        precision=precision,
-        validation_batches=_validation_batches(prepared),
+        validation_batches=_validation_batches(prepared, reporter),
     )
 
 
@@ -118,6 +116,7 @@ def _finish(trainer: Trainer) -> Run:
     model.eval()
     validation = _scores(trainer, prepared.valid)
     about: dict[str, Any] = {
+        "data": " and ".join(path.name for path in prepared.config.pairs),
         "pairs": len(prepared.packed(0)),
         "updates": trainer.state.update,
         "trained for": duration(trainer.state.seconds),
@@ -137,31 +136,27 @@ def _finish(trainer: Trainer) -> Run:
 
 
 def _scores(trainer: Trainer, pairs: list[Pair]) -> Scores:
-    source, target = trainer.prepared.tokenizers
-    found = decode_sentences(
+    tokenizers, languages = trainer.prepared.tokenizers, trainer.prepared.languages
+    found = translations(
         trainer.model,
-        source.encode_batch([pair.source for pair in pairs]),
-        search=partial(beam_search, beam=trainer.config.beam, vocabulary=vocabulary_of(target)),
-        device=next(trainer.model.parameters()).device,
-        vocabulary=vocabulary_of(source),
+        [pair.source for pair in pairs],
+        tokenizers,
+        search=partial(
+            beam_search, beam=trainer.config.beam, vocabulary=vocabulary_of(tokenizers[1])
+        ),
     )
-    languages = trainer.prepared.languages
     return corpus_scores(
-        [target.decode(best.tokens) for best, *_ in found],
-        [pair.target for pair in pairs],
-        language=languages[1] if languages else None,
+        found, [pair.target for pair in pairs], language=languages[1] if languages else None
     )
 
 
 def _shown(scores: Scores) -> str:
     ruler = "" if scores.paper_ruler is None else f", paper ruler {scores.paper_ruler:.2f}"
-    return (
-        f"BLEU {scores.bleu:.2f} ({scores.signatures.get('BLEU', '')}),"
-        f" chrF++ {scores.chrf:.2f}{ruler}"
-    )
+    return f"BLEU {scores.bleu:.2f} ({scores.signatures['bleu']}), chrF++ {scores.chrf:.2f}{ruler}"
 
 
-def _validation_batches(prepared: Prepared) -> list[Batch]:
+def _validation_batches(prepared: Prepared, reporter: Reporter) -> list[Batch]:
+    """What the validation loss is computed on; all of the pairs are translated."""
     config = prepared.config
     packed = pack(
         prepared.valid,
@@ -169,6 +164,11 @@ def _validation_batches(prepared: Prepared) -> list[Batch]:
         config.run / "data" / "valid",
         max_tokens=config.max_tokens,
     )
+    if left_out := len(prepared.valid) - len(packed):
+        reporter.note(
+            f"validation: {left_out:,} pairs are blank or have more than {config.max_tokens}"
+            " subwords on a side, and do not count in its loss"
+        )
     plan: list[np.ndarray[Any, Any]] = plan_batches(
         packed.source_lengths,
         packed.target_lengths,
@@ -179,22 +179,6 @@ def _validation_batches(prepared: Prepared) -> list[Batch]:
     return [make_batch(packed, rows) for rows in plan]
 
 
-def _check_same_options(config: TrainConfig) -> None:
-    """Keep the settled options in ``config.yaml``; a run goes on only with the same."""
-    path = config.run / "config.yaml"
-    settled = json.loads(config.model_dump_json())
-    if path.exists():
-        before = yaml.safe_load(path.read_text())
-        for name, value in settled.items():
-            if name not in _FREE | _FREE_OUTPUT and before.get(name) != value:
-                raise InputError(
-                    f"{config.run} holds a run with {name} {before.get(name)}, now {value}: give"
-                    " the same options to continue it, or another --run"
-                )
-        return
-    write_atomically(path, yaml.safe_dump(settled, sort_keys=False, allow_unicode=True).encode())
-
-
 def _device(name: str) -> torch.device:
     if name == "auto":
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
@@ -202,6 +186,8 @@ def _device(name: str) -> torch.device:
         device = torch.device(name)
     except RuntimeError as error:
         raise UsageError(f"device {name!r}: expected cpu, cuda or cuda:N") from error
-    if device.type == "cuda" and not torch.cuda.is_available():
-        raise UsageError(f"device {name!r}: there is no CUDA device here")
+    if device.type not in ("cpu", "cuda"):
+        raise UsageError(f"device {name!r}: expected cpu, cuda or cuda:N")
+    if device.type == "cuda" and (device.index or 0) >= torch.cuda.device_count():
+        raise UsageError(f"device {name!r}: there are {torch.cuda.device_count()} CUDA devices")
     return device

@@ -10,7 +10,7 @@ import signal
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -23,8 +23,13 @@ from glassformer.data.batches import Batch, make_batch, plan_batches
 from glassformer.data.packed import Packed
 from glassformer.errors import InputError
 from glassformer.model.transformer import Transformer
-from glassformer.training.checkpoint import RunState, remove_all_but, save_checkpoint
-from glassformer.training.optimiser import NotFiniteError, Update, update
+from glassformer.training.checkpoint import (
+    RunState,
+    checkpoints,
+    remove_all_but,
+    save_checkpoint,
+)
+from glassformer.training.optimiser import NotFiniteError, update
 from glassformer.training.prepare import Prepared
 from glassformer.training.progress import Metrics, Reporter
 from glassformer.training.schedule import learning_rate
@@ -54,11 +59,9 @@ class Trainer:
     reporter: Reporter
     metrics: Metrics
     updates: int
-    precision: Any
     validation_batches: list[Batch]
     stop_signal: int = 0
-    _window: list[Update] = field(default_factory=list)
-    _window_seconds: float = 0.0
+    _gradient_norm: float = 0.0
 
     @property
     def config(self) -> TrainConfig:
@@ -77,23 +80,21 @@ class Trainer:
         batches = self._batches()
         with _signals(self._asked_to_stop):
             while state.update < self.updates and not self._out_of_patience():
-                begin = time.monotonic()
-                self._one_update([next(batches) for _ in range(config.accumulate)])
-                state.seconds += time.monotonic() - begin
+                self._one_update(batches)
                 last = state.update == self.updates
                 if state.update % REPORT_EVERY == 0 or last:
                     self._report()
                 validated = state.update % due == 0 or last
                 if validated:
-                    begin = time.monotonic()
                     self._validate()
-                    state.seconds += time.monotonic() - begin
                 late = time.monotonic() - saved > 60 * config.checkpoint_minutes
                 if validated or late or self.stop_signal:
                     self._save()
                     saved = time.monotonic()
                 if self.stop_signal:
-                    raise Stopped(state.update, self.stop_signal)
+                    break
+        if self.stop_signal:  # what was asked in the last moment is saved as well
+            raise Stopped(state.update, self.stop_signal)
 
     def averaged_updates(self) -> list[int]:
         """The updates whose checkpoints are kept for the final mean, in the order of time."""
@@ -135,8 +136,10 @@ class Trainer:
                 yield make_batch(packed, rows)
             state.epoch, state.batch = state.epoch + 1, 0
 
-    def _one_update(self, batches: list[Batch]) -> None:
+    def _one_update(self, source: Iterator[Batch]) -> None:
         state, config = self.state, self.config
+        begin = time.monotonic()
+        batches = [next(source) for _ in range(config.accumulate)]
         number = state.update + 1
         torch.manual_seed((config.seed << 32) + number)
         rate = learning_rate(
@@ -155,34 +158,49 @@ class Trainer:
                 rate=rate,
                 smoothing=config.label_smoothing,
                 clip=config.clip,
-                precision=self.precision,
+                precision="bf16" if state.precision == "bf16" else "float32",
             )
         except NotFiniteError as error:
-            raise InputError(
+            raise self._not_finite(
                 f"update {number:,} (epoch {state.epoch}, batch {state.batch} of"
-                f" {batches[-1].source.size(0)} pairs) is not finite: {error}; the last good"
-                f" checkpoint is kept in {self.checkpoint_directory}; try a smaller rate_factor"
-                " or a longer warmup"
+                f" {batches[-1].source.size(0)} pairs)",
+                error,
             ) from error
         state.update = number
         state.tokens += done.tokens
-        self._window.append(done)
+        seconds = time.monotonic() - begin
+        state.seconds += seconds
+        sums = {
+            "updates": 1,
+            "loss": done.loss,
+            "plain_loss": done.plain_loss,
+            "tokens": done.tokens,
+            "seconds": seconds,
+        }
+        state.window = {name: state.window.get(name, 0) + x for name, x in sums.items()}
+        self._gradient_norm = done.gradient_norm
+
+    def _not_finite(self, what: str, reason: object) -> InputError:
+        kept = checkpoints(self.checkpoint_directory)
+        good = f"the last good checkpoint is {kept[-1]}" if kept else "there is no checkpoint yet"
+        return InputError(
+            f"{what} is not finite: {reason}; {good}; try a smaller rate_factor or a longer"
+            " warmup, with another --run"
+        )
 
     def _report(self) -> None:
-        state, window = self.state, self._window
-        seconds = max(state.seconds - self._window_seconds, 1e-9)
-        speed = sum(done.tokens for done in window) / seconds
-        plain = sum(done.plain_loss for done in window) / len(window)
+        state, window = self.state, self.state.window
+        plain = window["plain_loss"] / window["updates"]
         record = {
             "kind": "update",
             "update": state.update,
             "epoch": state.epoch,
-            "loss": sum(done.loss for done in window) / len(window),
+            "loss": window["loss"] / window["updates"],
             "perplexity": math.exp(min(plain, 700.0)),
             "learning_rate": self.optimiser.param_groups[0]["lr"],
-            "gradient_norm": window[-1].gradient_norm,
+            "gradient_norm": self._gradient_norm,
             "tokens": state.tokens,
-            "tokens_per_second": speed,
+            "tokens_per_second": window["tokens"] / max(window["seconds"], 1e-9),
             "seconds": state.seconds,
         }
         per_update = state.seconds / state.update
@@ -192,7 +210,7 @@ class Trainer:
             updates=self.updates,
             seconds_left=(self.updates - state.update) * per_update,
         )
-        self._window, self._window_seconds = [], state.seconds
+        state.window = {}
 
     def _validate(self) -> None:
         begin = time.monotonic()
@@ -204,7 +222,9 @@ class Trainer:
             self.prepared.tokenizers,
             language=languages[1] if languages else None,
         )
-        seconds = self.state.seconds + time.monotonic() - begin
+        self.state.seconds += time.monotonic() - begin
+        if not math.isfinite(found.loss):
+            raise self._not_finite(f"the validation at update {self.state.update:,}", found.loss)
         record = {
             "kind": "validation",
             "update": self.state.update,
@@ -213,13 +233,12 @@ class Trainer:
             "bleu": found.bleu,
             "chrf": found.chrf,
             "exact_match": found.exact_match,
-            "seconds": seconds,
+            "seconds": self.state.seconds,
         }
         self.state.validations.append(record)
         record["best"] = self.best() is record
         self.metrics.write(record)
         self.reporter.validated(record, found, self.prepared.valid)
-        self._window_seconds += time.monotonic() - begin  # validating is not training speed
 
     def _save(self) -> None:
         save_checkpoint(self.checkpoint_directory, self.model, self.optimiser, self.state)

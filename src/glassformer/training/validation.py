@@ -8,15 +8,18 @@ import torch
 
 from glassformer.data.batches import Batch
 from glassformer.data.corpus import Pair
+from glassformer.data.segments import split_long
 from glassformer.data.tokenizer import Tokenizer
 from glassformer.decoding.greedy import greedy
-from glassformer.decoding.sentences import decode_sentences
+from glassformer.decoding.sentences import Search, decode_sentences
 from glassformer.decoding.step import Vocabulary
 from glassformer.evaluation import corpus_scores
 from glassformer.model.transformer import Transformer
 from glassformer.training.loss import projected_cross_entropy
 
-__all__ = ["Validation", "greedy_texts", "plain_loss", "validate", "vocabulary_of"]
+__all__ = ["Validation", "greedy_texts", "plain_loss", "translations", "validate", "vocabulary_of"]
+
+_LONGEST_SOURCE = 200  # subwords; longer texts are translated in pieces, as the translator does
 
 
 @dataclass(frozen=True)
@@ -53,15 +56,39 @@ def greedy_texts(
     model: Transformer, sources: Sequence[str], tokenizers: tuple[Tokenizer, Tokenizer]
 ) -> list[str]:
     """The greedy translation of each source."""
+    search = partial(greedy, vocabulary=vocabulary_of(tokenizers[1]))
+    return translations(model, sources, tokenizers, search=search)
+
+
+def translations(
+    model: Transformer,
+    sources: Sequence[str],
+    tokenizers: tuple[Tokenizer, Tokenizer],
+    *,
+    search: Search,
+) -> list[str]:
+    """What ``search`` finds best for each source; a blank one gives an empty translation."""
     source_tokenizer, target_tokenizer = tokenizers
+
+    def length(text: str) -> int:
+        return len(source_tokenizer.encode(text))
+
+    pieces = [
+        split_long(text, length, limit=_LONGEST_SOURCE) if text.strip() else [] for text in sources
+    ]
     found = decode_sentences(
         model,
-        source_tokenizer.encode_batch(sources),
-        search=partial(greedy, vocabulary=vocabulary_of(target_tokenizer)),
+        source_tokenizer.encode_batch([piece for text in pieces for piece in text]),
+        search=search,
         device=next(model.parameters()).device,
         vocabulary=vocabulary_of(source_tokenizer),
     )
-    return [target_tokenizer.decode(best.tokens) for best, *_ in found]
+    said = iter([target_tokenizer.decode(best.tokens) for best, *_ in found])
+    return [" ".join(_stripped_if_many([next(said) for _ in text])) for text in pieces]
+
+
+def _stripped_if_many(texts: list[str]) -> list[str]:
+    return texts if len(texts) == 1 else [text.strip() for text in texts]
 
 
 def plain_loss(model: Transformer, batches: Sequence[Batch]) -> float:

@@ -1,0 +1,242 @@
+"""A bundle comes back to the bit, and each fault of one is a line that names it."""
+
+import json
+import os
+
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+
+from glassformer.bundle import Bundle, load_bundle, save_bundle, weights, write_atomically
+from glassformer.config import ModelConfig
+from glassformer.data.tokenizer import train_tokenizer
+from glassformer.errors import InputError
+from glassformer.model.transformer import Transformer
+
+
+@pytest.fixture(scope="module")
+def tokenizers():
+    return (
+        train_tokenizer(["a dog runs", "a cat sits", "the dog sits"], vocab_size=300),
+        train_tokenizer(["ein Hund rennt", "eine Katze sitzt hier", "er"], vocab_size=310),
+    )
+
+
+def bundle_of(source, target, **changes):
+    torch.manual_seed(0)
+    config = {
+        "source_vocab_size": source.vocab_size,
+        "target_vocab_size": target.vocab_size,
+        "d_model": 8,
+        "num_heads": 2,
+        "d_ff": 12,
+        "num_encoder_layers": 1,
+        "num_decoder_layers": 1,
+        **changes,
+    }
+    model = Transformer(ModelConfig(**config)).eval()
+    return Bundle(model, source, target, ("en", "de"), {"pairs": 3, "validation": "BLEU 1.00"})
+
+
+@pytest.fixture
+def saved(tokenizers, tmp_path):
+    """The directory of a bundle with one vocabulary."""
+    directory = tmp_path / "bundle"
+    save_bundle(bundle_of(tokenizers[0], tokenizers[0]), directory)
+    return directory
+
+
+VARIANTS = [
+    {"tying": "three-way"},
+    {"tying": "target"},
+    {"tying": "none"},
+    {"tying": "target", "separate": True},
+    {"tying": "none", "separate": True, "output_bias": True, "norm": "pre"},
+    {"tying": "three-way", "positions": "learned", "max_length": 9, "embedding_norm": True},
+]
+
+
+@pytest.mark.parametrize("changes", VARIANTS, ids=str)
+def test_round_trip_to_the_bit(changes, tokenizers, tmp_path):
+    changes = dict(changes)
+    sides = tokenizers if changes.pop("separate", False) else (tokenizers[0], tokenizers[0])
+    before = bundle_of(*sides, **changes)
+
+    save_bundle(before, tmp_path / "new" / "bundle")
+    after = load_bundle(tmp_path / "new" / "bundle")
+
+    source, target = torch.tensor([[5, 9, 3], [7, 3, 0]]), torch.tensor([[2, 8], [2, 6]])
+    with torch.no_grad():
+        assert torch.equal(before.model(source, target), after.model(source, target))
+    assert after.model.config == before.model.config
+    assert after.languages == ("en", "de")
+    assert after.about == before.about
+    for ours, theirs in zip((after.source_tokenizer, after.target_tokenizer), sides, strict=True):
+        assert ours.serialized == theirs.serialized
+
+
+def test_a_loaded_bundle_is_ready_to_translate(saved):
+    model = load_bundle(saved).model
+
+    assert not model.training
+    assert not any(weight.requires_grad for weight in model.parameters())
+
+
+def names(directory):
+    return {path.name for path in directory.iterdir()}
+
+
+def test_its_files(saved, tokenizers, tmp_path):
+    save_bundle(bundle_of(*tokenizers, tying="target"), tmp_path / "separate")
+
+    common = {"config.json", "model.safetensors", "README.md"}
+    assert names(saved) == common | {"tokenizer.model"}
+    assert names(tmp_path / "separate") == common | {"source.model", "target.model"}
+
+
+def test_tied_weights_are_stored_once(saved):
+    stored = load_file(saved / "model.safetensors")
+    model = load_bundle(saved).model
+
+    assert [name for name in stored if "embedding" in name] == ["source_embedding.weight"]
+    assert sum(weight.numel() for weight in stored.values()) == sum(
+        weight.numel() for weight in model.parameters()
+    )
+
+
+def test_nothing_is_pickled(saved):
+    for path in saved.iterdir():
+        content = path.read_bytes()
+        assert not content.startswith((b"\x80", b"PK")), path  # a pickle, or torch's zip of one
+
+
+def test_the_card_says_what_it_is(saved):
+    card = (saved / "README.md").read_text("utf-8")
+
+    count = sum(weight.numel() for weight in load_bundle(saved).model.parameters())
+    for words in ("en to de", f"{count:,} parameters", "pairs: 3", "validation: BLEU 1.00"):
+        assert words in card
+
+
+def change_config(directory, **changes):
+    path = directory / "config.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | changes))
+
+
+def without_a_weight(directory):
+    path = directory / "model.safetensors"
+    stored = load_file(path)
+    del stored["source_embedding.weight"]
+    save_file(stored, path)
+
+
+def with_a_foreign_weight(directory):
+    path = directory / "model.safetensors"
+    save_file(load_file(path) | {"extra": torch.zeros(2)}, path)
+
+
+def with_another_shape(directory):
+    path = directory / "model.safetensors"
+    save_file(load_file(path) | {"source_embedding.weight": torch.zeros(3, 4)}, path)
+
+
+def cut(name):
+    def cut_off(directory):
+        content = (directory / name).read_bytes()
+        (directory / name).write_bytes(content[: len(content) // 2])
+
+    return cut_off
+
+
+def another_model(directory):
+    model = json.loads((directory / "config.json").read_text())["model"]
+    change_config(directory, model={**model, "num_heads": 3})
+
+
+def larger_vocabulary(directory):
+    stored = json.loads((directory / "config.json").read_text())["model"]
+    sizes = dict.fromkeys(("source_vocab_size", "target_vocab_size"), 500)
+    torch.manual_seed(0)
+    config = ModelConfig(**{**stored, **sizes})
+    save_file(weights(Transformer(config)), directory / "model.safetensors")
+    change_config(directory, model=config.model_dump())
+
+
+FAULTS = {
+    "no config": (lambda d: (d / "config.json").unlink(), "not a bundle .it holds no config.json"),
+    "cut config": (cut("config.json"), "config.json: not a bundle's config"),
+    "config of another kind": (
+        lambda d: (d / "config.json").write_text("[1]"),
+        "config.json: not a bundle's config",
+    ),
+    "not UTF-8": (
+        lambda d: (d / "config.json").write_bytes(b'{"a": "\xff"}'),
+        "config.json: not a bundle's config",
+    ),
+    "no version": (
+        lambda d: (d / "config.json").write_text("{}"),
+        "config.json: not a bundle's config .KeyError.'format_version'",
+    ),
+    "another version": (
+        lambda d: change_config(d, format_version=2),
+        "config.json: format_version 2, but this glassformer reads 1",
+    ),
+    "an unknown setting": (
+        lambda d: change_config(d, model={"colour": "red"}),
+        "config.json: ",
+    ),
+    "settings that do not fit": (another_model, "d_model 8 is not divisible by num_heads 3"),
+    "no weights": (lambda d: (d / "model.safetensors").unlink(), "model.safetensors: cannot be"),
+    "cut weights": (cut("model.safetensors"), "model.safetensors: cannot be read as safetensors"),
+    "a weight less": (without_a_weight, "the weights lack source_embedding.weight .1 missing"),
+    "a weight more": (with_a_foreign_weight, "unknown weights extra .1 unknown"),
+    "another shape": (with_another_shape, r"source_embedding.weight has shape \(3, 4\), expected"),
+    "no tokenizer": (lambda d: (d / "tokenizer.model").unlink(), "tokenizer.model: cannot read"),
+    "cut tokenizer": (cut("tokenizer.model"), "tokenizer.model: not a SentencePiece model"),
+    "another vocabulary": (larger_vocabulary, "tokenizer has [0-9]+ tokens and the model 500"),
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_fault_is_one_line_that_names_it(fault, saved):
+    damage, message = FAULTS[fault]
+    damage(saved)
+
+    with pytest.raises(InputError, match=message) as caught:
+        load_bundle(saved)
+
+    assert str(saved) in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_directory_that_is_not_there(tmp_path):
+    with pytest.raises(InputError, match=r"nowhere: not a bundle .no such directory"):
+        load_bundle(tmp_path / "nowhere")
+
+
+def test_a_write_that_fails_leaves_the_old_file(tmp_path, monkeypatch):
+    path = tmp_path / "file"
+    write_atomically(path, b"old")
+
+    def full(_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(OSError, match="No space left"):
+        write_atomically(path, b"new")
+
+    assert path.read_bytes() == b"old"
+
+
+def test_the_config_is_written_last(tokenizers, tmp_path, monkeypatch):
+    from glassformer import bundle as module
+
+    written = []
+    inner = module.write_atomically
+    monkeypatch.setattr(
+        module, "write_atomically", lambda path, c: (written.append(path.name), inner(path, c))
+    )
+
+    save_bundle(bundle_of(tokenizers[0], tokenizers[0]), tmp_path / "bundle")
+
+    assert written[-1] == "config.json"

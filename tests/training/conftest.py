@@ -1,0 +1,95 @@
+"""A toy corpus, to turn rows of letters round, and options for runs of seconds."""
+
+import random
+
+import pytest
+
+from glassformer.config import TrainConfig
+
+OPTIONS = {
+    "preset": "tiny",
+    "d_model": 16,
+    "num_heads": 2,
+    "d_ff": 16,
+    "num_encoder_layers": 1,
+    "num_decoder_layers": 1,
+    "dropout": 0.1,
+    "vocab_size": 300,
+    "updates": 12,
+    "batch_tokens": 128,
+    "warmup": 10,
+    "rate_factor": 1.0,
+    "validations": 3,
+    "beam": 1,
+    "precision": "float32",
+    "device": "cpu",
+    "threads": 1,
+}
+
+
+class Recorder:
+    """A reporter that keeps what it is told."""
+
+    def __init__(self):
+        self.notes, self.records, self.validations, self.closed = [], [], [], 0
+
+    def note(self, text):
+        self.notes.append(text)
+
+    def update(self, record, *, updates, seconds_left):
+        self.records.append({**record, "updates": updates, "seconds_left": seconds_left})
+
+    def validated(self, record, validation, pairs):
+        self.validations.append((dict(record), validation, list(pairs)))
+
+    def close(self):
+        self.closed += 1
+
+    def noted(self, words):
+        return [note for note in self.notes if words in note]
+
+
+@pytest.fixture
+def recorder():
+    return Recorder()
+
+
+@pytest.fixture
+def write(tmp_path):
+    """Writes lines into a file of the given name; gives its path."""
+
+    def written(name, lines):
+        path = tmp_path / name
+        path.write_text("".join(f"{line}\n" for line in lines), "utf-8")
+        return path
+
+    return written
+
+
+@pytest.fixture
+def rows():
+    """``count`` rows of letters, without a repetition."""
+
+    def made(count, seed=0):
+        draw = random.Random(seed)
+        found = {}
+        while len(found) < count:
+            found[" ".join(draw.choices("abcdef", k=draw.randint(3, 6)))] = None
+        return list(found)
+
+    return made
+
+
+@pytest.fixture
+def config(tmp_path, write, rows):
+    """Options for a toy run of ``count`` pairs; others by name."""
+
+    def made(count=60, **changes):
+        lines = rows(count)
+        source = write("train.src", lines)
+        target = write("train.tgt", [line[::-1] for line in lines])
+        return TrainConfig(
+            **{"pairs": (source, target), "run": tmp_path / "run", **OPTIONS, **changes}
+        )
+
+    return made
