@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from glassformer.config import TrainConfig
 from glassformer.data.corpus import Pair
 from glassformer.data.phrasebook import KINDS, Phrase, normalise, oracle, phrasebook
-from glassformer.errors import UsageError
+from glassformer.errors import InputError, UsageError
 
 if TYPE_CHECKING:
     from glassformer.training.validation import Validation
@@ -175,8 +175,9 @@ def _draw(translator: "Translator", options: DemoOptions, directory: Path) -> No
     """The attention that shows how day and month change places."""
     try:
         from glassformer.inspection.plots.attention import attention_figure
-    except ImportError:
-        print("no picture: pip install 'glassformer[plot]'")
+        from glassformer.inspection.plots.figure import save
+    except InputError as error:  # without matplotlib there is no picture, but all else
+        print(f"no picture: {error}")
         return
     text = _date(options.source)
     answer = translator.translate([text])[0].text
@@ -188,7 +189,7 @@ def _draw(translator: "Translator", options: DemoOptions, directory: Path) -> No
         head="mean",
     )
     path = directory / "attention.png"
-    figure.savefig(path)
+    save(figure, path)
     print(f"attention from {answer!r} to {text!r}: {path}")
 
 
