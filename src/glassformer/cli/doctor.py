@@ -8,11 +8,13 @@ from typing import Annotated
 
 import tyro
 
+from glassformer.config import TrainConfig
 from glassformer.data.corpus import Limits
 from glassformer.data.doctor import CorpusFiles, Report, examine
 from glassformer.data.report import Finding, Part
 from glassformer.data.text_checks import Lengths
 from glassformer.errors import UsageError
+from glassformer.training.recipe import choose, estimated_tokens
 
 __all__ = ["OPTIONS", "DoctorOptions", "run"]
 
@@ -72,7 +74,11 @@ def run(options: DoctorOptions) -> int:
         test=_corpus("--test", options.test, options) if options.test else None,
         limits=Limits(max_chars=options.max_chars, max_ratio=options.max_ratio),
     )
-    print(json.dumps(report.as_json(), indent=2) if options.json else _as_text(report))
+    choices = _choices(report)
+    if options.json:
+        print(json.dumps(report.as_json() | {"choices": choices}, indent=2))
+    else:
+        print("\n".join([_as_text(report), *(f"  {choice}" for choice in choices)]))
     return 0 if report.ok else 1
 
 
@@ -143,6 +149,18 @@ def _verdict(report: Report) -> str:
     if report.ok:
         return f"training would {does}"
     return f"training cannot start: mend the errors above first; then it would {does}"
+
+
+def _choices(report: Report) -> list[str]:
+    """What training would choose for these data, in the words that it prints itself."""
+    train = report.parts["train"]
+    tables = (train.source.characters, train.target.characters)
+    mean = sum(table.mean for table in tables if table is not None)
+    if not report.ok:
+        return []
+    config = TrainConfig(pairs=tuple(map(Path, train.files)), run=Path("runs"))
+    tokens = estimated_tokens(round(report.kept * mean))
+    return choose(config, pairs=report.kept, tokens=tokens)[1]
 
 
 def _printable(line: str) -> str:

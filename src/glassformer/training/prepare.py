@@ -15,7 +15,7 @@ from glassformer.data.packed import Packed, pack
 from glassformer.data.tokenizer import Tokenizer, train_tokenizer
 from glassformer.errors import InputError
 from glassformer.training.continuing import bind, claim, input_hashes
-from glassformer.training.recipe import choose
+from glassformer.training.recipe import choose, estimated_tokens
 
 __all__ = ["Prepared", "guess_languages", "prepare"]
 
@@ -73,7 +73,7 @@ def prepare(config: TrainConfig) -> Prepared:
         files = " and ".join(map(str, config.pairs))
         raise InputError(f"{files}: no pair is left to train on ({keep})")
     notes = [f"data: {keep}"]
-    settled, reasons = choose(config, pairs=keep.kept, tokens=max(1, characters // 4))
+    settled, reasons = choose(config, pairs=keep.kept, tokens=estimated_tokens(characters))
     notes += reasons
     bind(settled, hashes)
     held_out = frozenset() if config.valid else _held_out(config, keep.kept)

@@ -11,7 +11,7 @@ from pydantic import ValidationError
 from glassformer.config import ModelConfig, TrainConfig, presets
 from glassformer.errors import UsageError
 
-__all__ = ["choose", "model_config"]
+__all__ = ["choose", "estimated_tokens", "model_config"]
 
 
 @dataclass(frozen=True)
@@ -35,6 +35,15 @@ _CLASSES = (
 )
 _MAX_EPOCHS = 200
 _LONGEST_WARMUP = 0.2  # of all updates
+
+
+def estimated_tokens(characters: int) -> int:
+    """The subwords that so many characters make, about; known before there are subwords.
+
+    >>> estimated_tokens(400)
+    100
+    """
+    return max(1, characters // 4)
 
 
 def choose(config: TrainConfig, *, pairs: int, tokens: int) -> tuple[TrainConfig, list[str]]:
