@@ -18,7 +18,7 @@ __all__ = ["choose", "estimated_tokens", "model_config"]
 class _Class:
     """A class of corpora, up to ``pairs``, and what suits it."""
 
-    pairs: float
+    pairs: int | float
     preset: str
     dropout: float
     vocab_size: int
