@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import sys
@@ -12,15 +13,18 @@ from typing import TYPE_CHECKING, Annotated
 
 import tyro
 
-from glassformer.data.lines import decode_line
+from glassformer.data.lines import MAX_LINE_BYTES, decode_line
 from glassformer.errors import InputError, UsageError
 
 if TYPE_CHECKING:
-    from glassformer.translator import Translation
+    from glassformer.translator import Translation, Translator
 
 __all__ = ["OPTIONS", "TranslateOptions", "run"]
 
-_AT_ONCE = 1 << 20  # bytes; what a pipe holds is less, so another program gets its answer at once
+# Bytes. What has arrived is answered, so another program gets its answer at once, and of a long
+# file a thousand lines are sorted by length and translated together.
+_AT_ONCE = 1 << 16
+_MOST_THREADS = 1024
 
 
 @dataclass(frozen=True)
@@ -32,7 +36,7 @@ class TranslateOptions:
     beam: int = 5
     """Hypotheses that are followed at once; 1: greedy."""
     n_best: int = 1
-    """Translations of each line. More than 1 prints "line ||| text ||| score" rows."""
+    """Translations of each line. More than 1 prints rows: line from 0 ||| text ||| score."""
     length_penalty: float = 0.6
     """The paper's alpha (section 6.1); 0: none, more: longer translations."""
     prefix: str = ""
@@ -46,7 +50,7 @@ class TranslateOptions:
     top_p: float = 1.0
     """When sampling: only among the likeliest tokens of so much probability."""
     seed: int = 1
-    """When sampling: the same seed draws the same translations."""
+    """When sampling: the same seed draws the same for the same text on the same line."""
     json: bool = False
     """A JSON object a line: text, score, alternatives."""
     device: str = "auto"
@@ -59,42 +63,54 @@ OPTIONS = TranslateOptions
 
 
 def run(options: TranslateOptions) -> int:
-    """Translate until the input ends; what is complete is answered at once."""
+    """Translate until the input ends; what is complete is answered at once.
+
+    Raises:
+        UsageError: an option is out of its range.
+        InputError: BUNDLE is none, or a line is not UTF-8; those before it are answered.
+    """
     _check(options)
+    if sys.stdin is None:
+        raise UsageError("standard input is closed: give the text, as in '… < text'")
     import torch
 
-    from glassformer.translator import Sampling, Translator
+    from glassformer.translator import Translator
 
     if options.threads:
         torch.set_num_threads(options.threads)
     translator = Translator.load(options.bundle, device=options.device)
-    sampling = (
-        Sampling(options.temperature, options.top_k, options.top_p, options.seed)
-        if options.sample
-        else None
-    )
     number = 0
-
-    def answer(texts: list[str]) -> list[Translation]:
-        prefixes = [options.prefix] * len(texts) if options.prefix else None
-        return translator.translate(
-            texts,
-            beam=options.beam,
-            n_best=options.n_best,
-            length_penalty=options.length_penalty,
-            prefixes=prefixes,
-            sampling=sampling,
-        )
-
     for lines in _arriving(sys.stdin.fileno()):
         texts, fault = _decoded(lines, number)
-        for translation in answer(texts):
-            _write(translation, number, options)
-            number += 1
+        # Drawn alone, a line does not depend on how many others have arrived with it.
+        for some in [[text] for text in texts] if options.sample else [texts]:
+            for translation in _answer(translator, some, number, options):
+                _write(translation, number, options)
+                number += 1
         sys.stdout.flush()
         if fault is not None:
             raise fault
     return 0
+
+
+def _answer(
+    translator: Translator, texts: list[str], number: int, options: TranslateOptions
+) -> list[Translation]:
+    from glassformer.translator import Sampling
+
+    sampling = None
+    if options.sample:
+        mixed = hashlib.blake2b(f"{options.seed} {number}".encode(), digest_size=8)
+        seed = int.from_bytes(mixed.digest())
+        sampling = Sampling(options.temperature, options.top_k, options.top_p, seed)
+    return translator.translate(
+        texts,
+        beam=options.beam,
+        n_best=options.n_best,
+        length_penalty=options.length_penalty,
+        prefixes=[options.prefix] * len(texts) if options.prefix else None,
+        sampling=sampling,
+    )
 
 
 def _check(options: TranslateOptions) -> None:
@@ -102,23 +118,30 @@ def _check(options: TranslateOptions) -> None:
         ("beam", options.beam < 1, "at least 1"),
         ("n_best", options.n_best < 1, "at least 1"),
         ("n_best", not options.sample and options.n_best > options.beam, "at most the beam"),
-        ("length_penalty", not 0 <= options.length_penalty < float("inf"), "at least 0"),
-        ("temperature", not 0 < options.temperature < float("inf"), "above 0"),
-        ("top_k", options.top_k < 0, "at least 0"),
-        ("top_p", not 0 < options.top_p <= 1, "above 0 and at most 1"),
-        ("threads", options.threads < 0, "at least 0"),
+        ("length_penalty", not 0 <= options.length_penalty < float("inf"), "0 or more"),
+        ("temperature", not 0 < options.temperature < float("inf"), "more than 0"),
+        ("top_k", options.top_k < 0, "0 or more"),
+        ("top_p", not 0 < options.top_p <= 1, "more than 0 and at most 1"),
+        ("threads", not 0 <= options.threads <= _MOST_THREADS, f"0 to {_MOST_THREADS}"),
     ):
         if wrong:
-            raise UsageError(f"{name} {getattr(options, name)}: expected {expected}")
+            flag = name.replace("_", "-")
+            raise UsageError(f"--{flag} {getattr(options, name)}: expected {expected}")
 
 
 def _arriving(descriptor: int) -> Iterator[list[bytes]]:
     """Complete lines, as many as have arrived; a last one may lack its line feed."""
-    rest = b""
+    number, rest = 0, b""
     while block := os.read(descriptor, _AT_ONCE):
         *lines, rest = (rest + block).split(b"\n")
         if lines:
             yield lines
+        number += len(lines)
+        if len(rest) > MAX_LINE_BYTES:
+            raise InputError(
+                f"standard input, line {number + 1}: longer than {MAX_LINE_BYTES >> 20} MiB;"
+                " end each text with a line feed"
+            )
     if rest:
         yield [rest]
 
@@ -143,9 +166,10 @@ def _write(translation: Translation, number: int, options: TranslateOptions) -> 
     found = [(t.text.replace("\n", " "), t.score) for t in (translation, *translation.alternatives)]
     if options.json:
         best, *others = ({"text": text, "score": score} for text, score in found)
-        print(json.dumps({**best, "alternatives": others}, ensure_ascii=False))
+        rows = [json.dumps({**best, "alternatives": others}, ensure_ascii=False)]
     elif options.n_best > 1:
-        for text, score in found:
-            print(f"{number} ||| {text} ||| {score:.4f}")
+        rows = [f"{number} ||| {text} ||| {score:.4f}" for text, score in found]
     else:
-        print(found[0][0])
+        rows = [found[0][0]]
+    # As bytes: UTF-8 with LF, whatever the terminal or the system prefers.
+    sys.stdout.buffer.write("".join(f"{row}\n" for row in rows).encode())

@@ -1,0 +1,42 @@
+"""A bundle that translates into nonsense, fast: a tiny random model with tiny tokenizers."""
+
+from pathlib import Path
+
+import pytest
+import torch
+
+from glassformer.bundle import Bundle, save_bundle
+from glassformer.config import ModelConfig
+from glassformer.data.tokenizer import train_tokenizer
+from glassformer.model.transformer import Transformer
+
+SOURCES = ["A dog runs across the grass.", "Two men sit in the snow; one sings.", "An old hat."] * 3
+TARGETS = ["Ein Hund läuft über das Gras.", "Zwei Männer sitzen im Schnee.", "Ein alter Hut."] * 3
+
+
+@pytest.fixture(scope="session")
+def bundle_directory(tmp_path_factory) -> Path:
+    """The bundle's directory. Its two vocabularies differ, so that a mix-up of sides shows."""
+    directory = tmp_path_factory.mktemp("bundle") / "en-de"
+    source = train_tokenizer(SOURCES, vocab_size=310)
+    target = train_tokenizer(TARGETS, vocab_size=330)
+    torch.manual_seed(0)
+    model = Transformer(
+        ModelConfig(
+            source_vocab_size=source.vocab_size,
+            target_vocab_size=target.vocab_size,
+            d_model=16,
+            num_heads=2,
+            d_ff=24,
+            num_encoder_layers=1,
+            num_decoder_layers=1,
+            tying="none",
+            output_bias=True,
+        )
+    )
+    with torch.no_grad():
+        for weight in model.parameters():  # bolder than at the start of a training, so that the
+            weight.mul_(2.5)  # answers differ with the texts
+        model.output_bias[target.eos_id] = 1.5
+    save_bundle(Bundle(model.eval(), source, target, ("en", "de")), directory)
+    return directory

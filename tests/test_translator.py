@@ -1,0 +1,271 @@
+"""The practical face, with a tiny random model whose answers are nonsense, but differ."""
+
+import dataclasses
+import math
+
+import pytest
+import torch
+
+from glassformer.config import ModelConfig
+from glassformer.data.segments import split_long
+from glassformer.decoding.beam import penalty
+from glassformer.errors import InputError, UsageError
+from glassformer.model.transformer import Transformer
+from glassformer.translator import Sampling, Translator
+
+TEXTS = ["A dog runs.", "An old hat.", "", "x", "grass, snow and one more", " \u2028 ", "漢字", "a"]
+FINITE = {"abs": 1e-4}
+
+
+@pytest.fixture(scope="module")
+def translator(bundle_directory):
+    return Translator.load(bundle_directory, device="cpu")
+
+
+def shortened(translator: Translator, max_length: int) -> Translator:
+    """The same weights with fewer positions."""
+    bundle = translator.bundle
+    config = bundle.model.config.model_copy(update={"max_length": max_length})
+    model = Transformer(ModelConfig(**config.model_dump())).eval()
+    model.load_state_dict(bundle.model.state_dict())
+    return Translator(dataclasses.replace(bundle, model=model))
+
+
+def log_probability(translator: Translator, source: str, ids, *, ends: bool = True) -> float:
+    """log p(ids | source) by its definition: one forward pass over one unpadded pair."""
+    read, said = translator.source_tokenizer, translator.target_tokenizer
+    with torch.inference_mode():
+        logits = translator.model(
+            torch.tensor([[*read.encode(source), read.eos_id]]), torch.tensor([[said.bos_id, *ids]])
+        )
+    table = logits[0].double().log_softmax(-1)
+    labels = [*ids, said.eos_id] if ends else ids
+    return math.fsum(float(table[place, label]) for place, label in enumerate(labels))
+
+
+def test_the_test_bundle_gives_answers_that_differ(translator):
+    answers = {item.text for item in translator.translate(TEXTS)}
+
+    assert len(answers) == len(TEXTS) - 1  # the two blank ones have the same
+
+
+@pytest.mark.parametrize("beam", [1, 3])
+def test_a_text_alone_is_translated_as_in_a_batch_and_in_any_order(translator, beam):
+    together = translator.translate(TEXTS, beam=beam)
+
+    alone = [translator.translate([text], beam=beam)[0] for text in TEXTS]
+    backwards = translator.translate(TEXTS[::-1], beam=beam)[::-1]
+
+    for other in (alone, backwards):
+        assert [item.text for item in other] == [item.text for item in together]
+        assert [item.score for item in other] == pytest.approx(
+            [i.score for i in together], **FINITE
+        )
+
+
+def test_no_text_gives_no_translation(translator):
+    assert translator.translate([]) == []
+    assert translator.score([], []) == []
+
+
+def test_blank_texts_give_blank_ones(translator):
+    for item in translator.translate(["", " ", "\t", "\u2028\u0085\u00a0\u3000", " " * 5000]):
+        assert (item.text, item.score, item.alternatives) == ("", 0.0, ())
+
+
+def test_a_score_is_the_sum_of_the_log_probabilities_of_teacher_forcing(translator):
+    sources = ["A dog runs.", "An old hat.", "", "snow " * 150]
+    targets = ["Ein Hund.", "", "Hut", "Schnee " * 150]
+
+    scores = translator.score(sources, targets)
+
+    expected = [
+        log_probability(translator, source, translator.target_tokenizer.encode(target))
+        for source, target in zip(sources, targets, strict=True)
+    ]
+    assert scores == pytest.approx(expected, rel=1e-5, abs=1e-3)
+
+
+def test_scores_stay_with_their_pairs_whatever_is_scored_beside_them(translator, monkeypatch):
+    sources = [f"{number} men" for number in range(12)] + ["snow " * 40]
+    targets = ["Mann " * (number % 5) for number in range(13)]
+    together = translator.score(sources, targets)
+
+    monkeypatch.setattr("glassformer.translator._SCORED_AT_ONCE", 30)
+
+    assert translator.score(sources, targets) == pytest.approx(together, rel=1e-5, abs=1e-3)
+
+
+def test_a_translations_score_is_its_log_probability_over_the_length_penalty(
+    translator, monkeypatch
+):
+    text = "grass and snow"
+    room = len(translator.source_tokenizer.encode(text)) + 50
+    tokenizer = translator.target_tokenizer
+    decoded = []
+    real = type(tokenizer).decode
+    monkeypatch.setattr(
+        type(tokenizer), "decode", lambda self, ids: decoded.append(ids) or real(self, ids)
+    )
+    for beam, alpha in ((1, 0.6), (1, 1.0), (4, 0.0), (4, 1.0)):
+        item = translator.translate([text], beam=beam, length_penalty=alpha)[0]
+
+        ids = decoded.pop()  # the text itself may be cut into other subwords again
+        ends = len(ids) < room
+        whole = log_probability(translator, text, ids, ends=ends)
+        assert item.score == pytest.approx(whole / penalty(len(ids) + ends, alpha), rel=1e-4)
+
+
+def test_counted_are_the_subwords_and_the_end(translator):
+    encode = translator.target_tokenizer.encode
+
+    assert translator.count_tokens(["", "Ein Hund"]) == [1, len(encode("Ein Hund")) + 1]
+
+
+def test_alternatives_follow_best_first_and_all_differ(translator):
+    for item in translator.translate(TEXTS[:2], beam=4, n_best=4):
+        scores = [item.score, *(other.score for other in item.alternatives)]
+
+        assert len(scores) == 4
+        assert scores == sorted(scores, reverse=True)
+        assert len(set(scores)) == 4
+
+
+def test_a_wider_search_is_asked_for_by_its_beam(translator):
+    greedy = translator.translate(TEXTS, beam=1, length_penalty=0.0)
+    wide = translator.translate(TEXTS, beam=8, length_penalty=0.0)
+
+    assert sum(item.score for item in wide) > sum(item.score for item in greedy)
+
+
+def test_each_translation_begins_with_its_own_prefix(translator):
+    prefixes = ["Ein Hund", "", "Schnee", "Zwei"]
+
+    found = translator.translate(["a dog", "a hat", "snow", "two"], prefixes=prefixes, beam=2)
+
+    free = translator.translate(["a hat"], beam=2)[0]
+    assert [item.text.startswith(p) for item, p in zip(found, prefixes, strict=True)] == [True] * 4
+    assert found[1].text == free.text
+
+
+def test_a_prefix_of_a_long_text_stands_at_its_beginning_only(translator):
+    long = "A dog runs across the grass. " * 60
+
+    plain, forced = (
+        translator.translate([long], beam=1, prefixes=prefixes)[0].text
+        for prefixes in (None, ["Zwei Männer"])
+    )
+
+    assert forced.startswith("Zwei Männer")
+    assert forced.count("Zwei Männer") == plain.count("Zwei Männer") + 1
+
+
+def test_a_long_text_is_the_translations_of_its_pieces(translator):
+    sentences = [f"A dog runs across {number} hats." for number in range(30)]
+    text = " ".join(sentences)
+    limit = 200
+    assert len(translator.source_tokenizer.encode(text)) > 2 * limit
+
+    whole = translator.translate([text], beam=1)[0]
+
+    pieces = split_long(text, lambda t: len(translator.source_tokenizer.encode(t)), limit=limit)
+    parts = translator.translate(pieces, beam=1)
+    assert len(pieces) > 2
+    assert all(len(translator.source_tokenizer.encode(piece)) <= limit for piece in pieces)
+    assert whole.text == " ".join(part.text.strip() for part in parts)
+    assert whole.score == pytest.approx(sum(part.score for part in parts) / len(parts), rel=1e-4)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["漢" * 5000, "a\u3000\n\x00" * 1250, "one " + " " * 4995 + "x"],
+    ids=["han", "control", "gap"],
+)
+def test_a_text_of_5000_characters_without_sentences_is_answered(translator, text):
+    found = translator.translate([text, "a hat"], beam=1)
+
+    assert found[0].text
+    assert found[1].text == translator.translate(["a hat"], beam=1)[0].text
+
+
+def test_a_model_with_few_positions_gets_shorter_pieces(translator):
+    small = shortened(translator, 40)
+
+    found = small.translate(["A dog runs across the grass and the snow. " * 5, "漢" * 50], beam=2)
+
+    assert all(item.text for item in found)
+
+
+def test_drawing_is_repeated_by_its_seed(translator):
+    def drawn(seed):
+        return [t.text for t in translator.translate(TEXTS, sampling=Sampling(seed=seed))]
+
+    assert drawn(1) == drawn(1)
+    assert drawn(1) != drawn(2)
+    assert drawn(-1) == drawn(-1)
+    assert drawn(2**70) == drawn(2**70)
+
+
+def test_drawing_only_the_likeliest_is_greedy(translator):
+    for one in (Sampling(top_k=1), Sampling(top_p=1e-9), Sampling(temperature=1e-6)):
+        drawn = translator.translate(TEXTS, sampling=one)
+
+        greedy = translator.translate(TEXTS, beam=1)
+        assert [item.text for item in drawn] == [item.text for item in greedy]
+
+
+def test_a_single_text_is_refused(translator):
+    with pytest.raises(TypeError, match="a list of texts, not one text"):
+        translator.translate("A dog.")
+
+
+def test_what_does_not_pair_is_refused(translator):
+    with pytest.raises(ValueError, match="1 prefixes for 2 texts"):
+        translator.translate(["a", "b"], prefixes=["x"])
+    with pytest.raises(ValueError, match="2 sources and 1 targets"):
+        translator.score(["a", "b"], ["x"])
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"beam": 0},
+        {"n_best": 0},
+        {"beam": 2, "n_best": 3},
+        {"length_penalty": -1.0},
+        {"sampling": Sampling(temperature=0.0)},
+        {"sampling": Sampling(top_k=-1)},
+        {"sampling": Sampling(top_p=0.0)},
+    ],
+)
+def test_a_number_out_of_its_range_is_refused(translator, wrong):
+    with pytest.raises(ValueError, match=next(iter(wrong)) + "|temperature|top_"):
+        translator.translate(["a dog"], **wrong)
+
+
+def test_what_the_model_has_no_positions_for_is_refused(translator):
+    small = shortened(translator, 40)
+
+    with pytest.raises(UsageError, match=r"a prefix has \d+ subwords, and this model has room for"):
+        small.translate(["a"], prefixes=["Schnee " * 20])
+    with pytest.raises(InputError, match=r"pair 2 has \d+ subwords on a side, .* for 40"):
+        small.score(["a", "a"], ["b", "Schnee " * 20])
+
+
+@pytest.mark.parametrize("device", ["gpu", "meta", "cuda:99", "", "cpu:x"])
+def test_a_device_that_is_not_here_is_refused(bundle_directory, device):
+    with pytest.raises(UsageError, match=f"device '{device}': "):
+        Translator.load(bundle_directory, device=device)
+
+
+def test_cuda_where_there_is_none_is_refused(bundle_directory, monkeypatch):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+
+    with pytest.raises(UsageError, match="device 'cuda': this machine has 0 CUDA devices"):
+        Translator.load(bundle_directory, device="cuda")
+    assert Translator.load(bundle_directory, device="auto").device == torch.device("cpu")
+
+
+def test_an_unknown_engine_is_refused(bundle_directory):
+    with pytest.raises(UsageError, match="engine 'tensorflow'"):
+        Translator.load(bundle_directory, engine="tensorflow")
