@@ -177,7 +177,7 @@ class Trainer:
             "tokens": done.tokens,
             "seconds": seconds,
         }
-        state.window = {name: state.window.get(name, 0) + x for name, x in sums.items()}
+        state.window = {name: state.window.get(name, 0.0) + x for name, x in sums.items()}
         self._gradient_norm = done.gradient_norm
 
     def _not_finite(self, what: str, reason: object) -> InputError:

@@ -1,0 +1,232 @@
+"""Checkpoints: whole or not at all, the newest found, the state back to the bit."""
+
+import json
+import shutil
+
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+
+from glassformer.errors import InputError
+from glassformer.training import checkpoint as module
+from glassformer.training.checkpoint import (
+    RunState,
+    average,
+    checkpoints,
+    load_checkpoint,
+    remove_all_but,
+    save_checkpoint,
+)
+from glassformer.training.optimiser import adam
+
+
+def trained(steps=2, seed=0):
+    """A small model with its optimiser after some steps."""
+    torch.manual_seed(seed)
+    model = torch.nn.Sequential(torch.nn.Linear(5, 7), torch.nn.Linear(7, 3))
+    optimiser = adam(model)
+    optimiser.param_groups[0]["lr"] = 0.01
+    for _ in range(steps):
+        step(model, optimiser)
+    return model, optimiser
+
+
+def step(model, optimiser):
+    optimiser.zero_grad()
+    model(torch.arange(10.0).view(2, 5)).square().sum().backward()
+    optimiser.step()
+
+
+STATE = RunState(
+    update=12,
+    epoch=1,
+    batch=3,
+    tokens=999,
+    seconds=0.1 + 0.2,
+    data_hash="abc",
+    precision="float32",
+    validations=[{"kind": "validation", "update": 12, "loss": 1 / 3, "best": True}],
+    window={"updates": 2.0, "loss": 0.1},
+)
+
+
+def test_round_trip_goes_on_to_the_bit(tmp_path):
+    model, optimiser = trained()
+    path = save_checkpoint(tmp_path, model, optimiser, STATE)
+    other, other_optimiser = trained(steps=0, seed=9)
+
+    state = load_checkpoint(path, other, other_optimiser)
+
+    assert state == STATE
+    other_optimiser.param_groups[0]["lr"] = 0.01  # the trainer sets it before each update
+    for _ in range(3):
+        step(model, optimiser)
+        step(other, other_optimiser)
+    for ours, theirs in zip(other.parameters(), model.parameters(), strict=True):
+        assert torch.equal(ours, theirs)
+
+
+def test_a_loaded_optimiser_does_not_write_into_the_checkpoint(tmp_path):
+    path = save_checkpoint(tmp_path, *trained(), STATE)
+    before = (path / "optimiser.safetensors").read_bytes()
+    model, optimiser = trained(steps=0)
+
+    load_checkpoint(path, model, optimiser)
+    step(model, optimiser)
+
+    assert (path / "optimiser.safetensors").read_bytes() == before
+
+
+def test_nothing_is_pickled(tmp_path):
+    path = save_checkpoint(tmp_path, *trained(), STATE)
+
+    assert {file.name for file in path.iterdir()} == {
+        "model.safetensors",
+        "optimiser.safetensors",
+        "state.json",
+    }
+    load_file(path / "optimiser.safetensors")
+    json.loads((path / "state.json").read_text())
+
+
+def test_the_complete_ones_are_found_oldest_first(tmp_path):
+    for update in (100, 20, 3):
+        save_checkpoint(tmp_path, *trained(), RunState(update=update))
+    (tmp_path / ".00000200.partial").mkdir()
+    (tmp_path / "notes").mkdir()
+
+    assert [path.name for path in checkpoints(tmp_path)] == ["00000003", "00000020", "00000100"]
+    assert checkpoints(tmp_path / "nowhere") == []
+
+
+@pytest.mark.parametrize("call", [1, 2, 3, 4])
+def test_broken_off_it_is_ignored_and_cleaned(tmp_path, monkeypatch, call):
+    save_checkpoint(tmp_path, *trained(), RunState(update=1))
+    calls = []
+
+    def killed(path):
+        calls.append(path)
+        if len(calls) == call:
+            raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(module, "_flush", killed)
+        with pytest.raises(KeyboardInterrupt):
+            save_checkpoint(tmp_path, *trained(), RunState(update=2))
+    assert [path.name for path in checkpoints(tmp_path)] == ["00000001"]
+
+    save_checkpoint(tmp_path, *trained(), RunState(update=2))
+    remove_all_but(tmp_path, [2])
+
+    assert [path.name for path in tmp_path.iterdir()] == ["00000002"]
+
+
+def test_others_are_removed_and_strangers_are_not(tmp_path):
+    for update in (1, 2, 3):
+        save_checkpoint(tmp_path, *trained(), RunState(update=update))
+    (tmp_path / ".00000009.removed").mkdir()
+    (tmp_path / ".git").mkdir()
+
+    remove_all_but(tmp_path, [1, 3, 7])
+
+    assert {path.name for path in tmp_path.iterdir()} == {"00000001", "00000003", ".git"}
+
+
+def test_a_kill_while_removing_leaves_no_half_checkpoint(tmp_path, monkeypatch):
+    for update in (1, 2):
+        save_checkpoint(tmp_path, *trained(), RunState(update=update))
+
+    def killed(path, **_):
+        (path / "state.json").unlink()
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(shutil, "rmtree", killed)
+        with pytest.raises(KeyboardInterrupt):
+            remove_all_but(tmp_path, [2])
+
+    assert [path.name for path in checkpoints(tmp_path)] == ["00000002"]
+
+
+def test_the_same_update_is_written_once(tmp_path):
+    path = save_checkpoint(tmp_path, *trained(), RunState(update=4))
+    before = (path / "state.json").stat().st_mtime_ns
+
+    assert save_checkpoint(tmp_path, *trained(), RunState(update=4)) == path
+    assert (path / "state.json").stat().st_mtime_ns == before
+
+
+def test_average_is_the_mean(tmp_path):
+    paths = [
+        save_checkpoint(tmp_path, *trained(seed=seed), RunState(update=seed)) for seed in (1, 2, 3)
+    ]
+
+    mean = average(paths)
+
+    each = [load_file(path / "model.safetensors") for path in paths]
+    assert mean.keys() == each[0].keys()
+    for name, weight in mean.items():
+        expected = torch.stack([stored[name] for stored in each]).mean(dim=0)
+        torch.testing.assert_close(weight, expected)
+        assert weight.dtype == torch.float32
+    assert all(torch.equal(w, each[0][n]) for n, w in average(paths[:1]).items())
+
+
+def change(path, name, *, without=False, shape=(2, 2)):
+    stored = load_file(path)
+    if without:
+        del stored[name]
+    else:
+        stored[name] = torch.zeros(shape)
+    save_file(stored, path)
+
+
+FAULTS = {
+    "no weights": (lambda p: (p / "model.safetensors").unlink(), "model.safetensors: cannot be"),
+    "no moments": (lambda p: (p / "optimiser.safetensors").unlink(), "optimiser.safetensors: can"),
+    "no state": (lambda p: (p / "state.json").unlink(), "not a whole checkpoint"),
+    "half a state": (lambda p: (p / "state.json").write_text('{"upd'), "not a whole checkpoint"),
+    "not UTF-8": (lambda p: (p / "state.json").write_bytes(b"\xff"), "not a whole checkpoint"),
+    "a foreign state": (
+        lambda p: (p / "state.json").write_text('{"colour": 1}'),
+        "not a whole checkpoint .*colour",
+    ),
+    "weights of another shape": (
+        lambda p: change(p / "model.safetensors", "0.weight"),
+        r"0.weight has shape \(2, 2\), expected \(7, 5\)",
+    ),
+    "moments of another shape": (
+        lambda p: change(p / "optimiser.safetensors", "0.weight/exp_avg"),
+        "the optimiser's 0.weight has another shape",
+    ),
+    "a moment less": (
+        lambda p: change(p / "optimiser.safetensors", "1.bias/exp_avg_sq", without=True),
+        "not a whole checkpoint .*1.bias/exp_avg_sq",
+    ),
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_fault_is_one_line_that_names_the_checkpoint(tmp_path, fault):
+    damage, message = FAULTS[fault]
+    path = save_checkpoint(tmp_path, *trained(), STATE)
+    damage(path)
+
+    with pytest.raises(InputError, match=message) as caught:
+        load_checkpoint(path, *trained(steps=0))
+
+    assert str(path) in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_disk_without_room_is_an_error_that_says_so(tmp_path, monkeypatch):
+    save_checkpoint(tmp_path, *trained(), RunState(update=1))
+
+    def full(_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(module, "_flush", full)
+    with pytest.raises(InputError, match=r"00000002: the checkpoint cannot be written .*No space"):
+        save_checkpoint(tmp_path, *trained(), RunState(update=2))
+
+    assert [path.name for path in checkpoints(tmp_path)] == ["00000001"]

@@ -1,0 +1,174 @@
+"""One update: micro-batches against one big batch, clipping, and a loss that is not finite."""
+
+import math
+
+import pytest
+import torch
+from torch.nn import functional as F
+
+from glassformer.config import ModelConfig
+from glassformer.data.batches import Batch
+from glassformer.model.transformer import Transformer
+from glassformer.training.optimiser import NotFiniteError, adam, precision_for, update
+
+VOCAB = 11
+
+
+def toy_model(**changes):
+    torch.manual_seed(3)
+    settings = {"d_model": 8, "num_heads": 2, "d_ff": 12, "dropout": 0.0}
+    layers = {"num_encoder_layers": 1, "num_decoder_layers": 1}
+    sizes = {"source_vocab_size": VOCAB, "target_vocab_size": VOCAB}
+    return Transformer(ModelConfig(**{**settings, **layers, **sizes, **changes}))
+
+
+def batch_of(lengths, *, seed):
+    """Random sentences of these lengths as a batch, padded to the longest."""
+    draw = torch.Generator().manual_seed(seed)
+    width = max(lengths) + 1
+    source, target, labels = (torch.zeros(len(lengths), width, dtype=torch.long) for _ in range(3))
+    for row, length in enumerate(lengths):
+        ids = torch.randint(4, VOCAB, (length,), generator=draw)
+        source[row, :length], source[row, length] = ids, 3
+        target[row, 0], target[row, 1 : length + 1] = 2, ids
+        labels[row, :length], labels[row, length] = ids, 3
+    target_tokens = sum(lengths) + len(lengths)
+    return Batch(source, target, labels, 2 * target_tokens, target_tokens)
+
+
+def joined(batches):
+    """All rows as one batch."""
+    width = max(batch.source.size(1) for batch in batches)
+
+    def wide(name):
+        rows = [getattr(batch, name) for batch in batches]
+        return torch.cat([F.pad(row, (0, width - row.size(1))) for row in rows])
+
+    sums = (sum(getattr(b, name) for b in batches) for name in ("tokens", "target_tokens"))
+    return Batch(wide("source"), wide("target"), wide("labels"), *sums)
+
+
+# One short sentence, and several long ones: the mean of the batches' means is another number.
+MICRO_BATCHES = [batch_of([2], seed=1), batch_of([7, 9, 8, 5], seed=2), batch_of([4, 1], seed=3)]
+
+
+def updated(batches, *, clip=0.0, rate=0.01, **options):
+    model = toy_model()
+    optimiser = adam(model)
+    done = update(model, optimiser, batches, rate=rate, smoothing=0.1, clip=clip, **options)
+    return model, done
+
+
+def gradients(model):
+    return {name: weight.grad for name, weight in model.named_parameters()}
+
+
+def moved(model):
+    """The weights, but for the keys' biases: softmax ignores them, so their gradient is rounding,
+    and Adam makes whole steps of it."""
+    return {n: w for n, w in model.state_dict().items() if not n.endswith("key.bias")}
+
+
+@pytest.mark.parametrize("clip", [0.0, 0.05])
+def test_micro_batches_are_one_big_batch(clip):
+    several, done_several = updated(MICRO_BATCHES, clip=clip)
+    one, done_one = updated([joined(MICRO_BATCHES)], clip=clip)
+
+    torch.testing.assert_close(gradients(several), gradients(one), rtol=1e-4, atol=1e-7)
+    torch.testing.assert_close(moved(several), moved(one), rtol=1e-4, atol=1e-5)
+    assert done_several.loss == pytest.approx(done_one.loss, rel=1e-5)
+    assert done_several.plain_loss == pytest.approx(done_one.plain_loss, rel=1e-5)
+    assert done_several.gradient_norm == pytest.approx(done_one.gradient_norm, rel=1e-4)
+    assert done_several.tokens == done_one.tokens == sum(b.tokens for b in MICRO_BATCHES)
+
+
+def test_the_mean_of_means_would_be_another_gradient():
+    model, _ = updated(MICRO_BATCHES)
+    singly = [gradients(updated([batch])[0]) for batch in MICRO_BATCHES]
+
+    name = "source_embedding.weight"
+    mean = sum(found[name] for found in singly) / len(singly)
+    assert (mean - gradients(model)[name]).norm() > 0.05 * mean.norm()
+
+
+def test_the_loss_is_that_of_torch():
+    batch = MICRO_BATCHES[1]
+    logits = toy_model()(batch.source, batch.target)
+    arguments = logits.flatten(0, 1), batch.labels.flatten()
+
+    _, done = updated([batch])
+
+    smoothed = F.cross_entropy(*arguments, label_smoothing=0.1, ignore_index=0)
+    assert done.loss == pytest.approx(smoothed.item(), rel=1e-5)
+    plain = F.cross_entropy(*arguments, ignore_index=0)
+    assert done.plain_loss == pytest.approx(plain.item(), rel=1e-5)
+
+
+def test_a_gradient_that_is_too_long_is_cut():
+    free, done = updated([MICRO_BATCHES[1]])
+    cut, done_cut = updated([MICRO_BATCHES[1]], clip=done.gradient_norm / 4)
+
+    assert done_cut.gradient_norm == pytest.approx(done.gradient_norm)  # the length before
+    expected = {name: gradient / 4 for name, gradient in gradients(free).items()}
+    torch.testing.assert_close(gradients(cut), expected, rtol=1e-4, atol=1e-7)
+
+
+def test_a_short_gradient_is_left_alone():
+    free, done = updated([MICRO_BATCHES[1]])
+    same, _ = updated([MICRO_BATCHES[1]], clip=2 * done.gradient_norm)
+
+    torch.testing.assert_close(gradients(same), gradients(free), rtol=0, atol=0)
+
+
+def test_the_first_step_of_adam_by_hand():
+    before = toy_model().source_embedding.weight.detach()
+    model, _ = updated([MICRO_BATCHES[1]], rate=0.01)
+    weight = model.source_embedding.weight
+    gradient, change = weight.grad, weight.detach() - before
+
+    # Bias-corrected, both moments of the first step are the gradient: rate * g / (|g| + eps).
+    expected = -0.01 * gradient / (gradient.abs() + 1e-9)
+    torch.testing.assert_close(change, expected, rtol=1e-3, atol=1e-6)
+
+
+def test_adam_has_the_papers_constants():
+    [group] = adam(toy_model()).param_groups
+
+    assert (group["betas"], group["eps"], group["weight_decay"]) == ((0.9, 0.98), 1e-9, 0)
+
+
+def test_a_loss_that_is_not_finite_leaves_the_weights():
+    model = toy_model()
+    with torch.no_grad():
+        model.source_embedding.weight[5, 0] = float("nan")
+    before = {name: weight.clone() for name, weight in model.state_dict().items()}
+    optimiser = adam(model)
+
+    with pytest.raises(NotFiniteError, match="loss nan, gradient norm nan"):
+        update(model, optimiser, MICRO_BATCHES, rate=0.1, smoothing=0.1, clip=1.0)
+
+    torch.testing.assert_close(model.state_dict(), before, rtol=0, atol=0, equal_nan=True)
+    assert not optimiser.state
+
+
+def test_an_infinite_gradient_is_not_finite_either():
+    model = toy_model()
+    model.source_embedding.weight.register_hook(lambda gradient: gradient * math.inf)
+
+    with pytest.raises(NotFiniteError, match="gradient norm"):
+        update(model, adam(model), MICRO_BATCHES[:1], rate=0.1, smoothing=0.1, clip=1.0)
+
+
+def test_bfloat16_is_near_float32():
+    exact, done = updated(MICRO_BATCHES)
+    rough, done_rough = updated(MICRO_BATCHES, precision="bf16")
+
+    assert done_rough.loss != done.loss
+    assert done_rough.loss == pytest.approx(done.loss, rel=0.03)
+    assert {weight.dtype for weight in rough.parameters()} == {torch.float32}
+    mine, theirs = (gradients(m)["source_embedding.weight"] for m in (rough, exact))
+    assert (mine - theirs).norm() < 0.1 * theirs.norm()
+
+
+def test_the_precision_of_a_cpu_is_measured():
+    assert precision_for(torch.device("cpu")) in ("float32", "bf16")
