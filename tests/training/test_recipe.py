@@ -1,0 +1,159 @@
+"""What a run does where the person said nothing, and that what was said stays."""
+
+import pytest
+
+from glassformer.config import TrainConfig, presets
+from glassformer.errors import UsageError
+from glassformer.training.recipe import choose, model_config
+
+SPECIAL = {"pad_id": 0, "unk_id": 1, "bos_id": 2, "eos_id": 3}
+CHOSEN = ["preset", "dropout", "vocab_size", "batch_tokens", "epochs", "warmup", "rate_factor"]
+
+
+def options(**changes):
+    return TrainConfig(pairs=("a", "b"), run="run", **changes)
+
+
+def chosen(pairs, tokens=None, **changes):
+    return choose(options(**changes), pairs=pairs, tokens=tokens or 30 * pairs)
+
+
+@pytest.mark.parametrize(
+    ("pairs", "preset"),
+    [(1, "tiny"), (29_000, "tiny"), (160_000, "small"), (4_500_000, "base")],
+)
+def test_the_size_follows_from_the_pairs(pairs, preset):
+    settled, reasons = chosen(pairs)
+
+    assert settled.preset == preset
+    [reason] = [line for line in reasons if line.startswith("preset")]
+    assert f"{pairs:,} pairs" in reason
+
+
+def test_everything_open_is_settled_with_a_reason():
+    settled, reasons = chosen(29_000)
+
+    assert [line.split(":")[0].rsplit(" ", 1)[0].replace(" ", "_") for line in reasons] == [
+        *CHOSEN,
+        "tying",
+    ]
+    for name in [*CHOSEN, "tying"]:
+        assert getattr(settled, name) is not None
+    assert all(line.split(": ")[1] for line in reasons)
+    assert settled.tying == "three-way"
+
+
+SAID = {
+    "preset": "big",
+    "dropout": 0.25,
+    "vocab_size": 500,
+    "batch_tokens": 99,
+    "epochs": 3.0,
+    "warmup": 7,
+    "rate_factor": 0.5,
+    "tying": "none",
+}
+
+
+@pytest.mark.parametrize("name", SAID)
+def test_what_is_said_stays_and_needs_no_reason(name):
+    settled, reasons = chosen(29_000, **{name: SAID[name]})
+
+    assert getattr(settled, name) == SAID[name]
+    assert not [line for line in reasons if line.startswith(name.replace("_", " ") + " ")]
+
+
+def test_updates_said_leave_the_epochs_open():
+    settled, _ = chosen(29_000, updates=500)
+
+    assert (settled.updates, settled.epochs) == (500, None)
+
+
+def test_another_preset_keeps_its_own_dropout():
+    settled, _ = chosen(29_000, preset="big")
+
+    assert settled.dropout is None
+
+
+@pytest.mark.parametrize(("factor", "share"), [({}, 1), ({"accumulate": 4}, 4)])
+def test_epochs_come_to_as_many_updates(factor, share):
+    settled, _ = chosen(29_000, **factor)
+
+    batches = 29_000 * 30 / (0.95 * settled.batch_tokens)
+    assert settled.epochs * batches / share == pytest.approx(13_000, rel=0.1)
+
+
+def test_a_small_corpus_gets_few_subwords_and_no_endless_run():
+    settled, _ = chosen(5, tokens=40)
+
+    assert settled.vocab_size == 300
+    assert settled.epochs == 200
+
+
+def test_a_short_run_warms_up_in_time_and_no_hotter():
+    usual, _ = chosen(29_000)
+    short, reasons = chosen(29_000, updates=200)
+
+    assert short.warmup == 40
+    assert [line for line in reasons if "warmup 40: no more than a fifth" in line]
+
+    def peak(settled):
+        return settled.rate_factor * settled.warmup**-0.5
+
+    assert peak(short) == pytest.approx(peak(usual), rel=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("changes", "tying"),
+    [({"joint": False}, "target"), ({"tokenizer": ("m",)}, "three-way")],
+)
+def test_tying_follows_from_the_vocabularies(changes, tying):
+    assert chosen(29_000, **changes)[0].tying == tying
+
+
+def test_a_tokenizer_brought_leaves_the_size_of_the_vocabulary_alone():
+    settled, reasons = chosen(29_000, tokenizer=("m",))
+
+    assert settled.vocab_size is None
+    assert not [line for line in reasons if line.startswith("vocab")]
+
+
+def model_of(**changes):
+    settled, _ = chosen(29_000, **changes)
+    return model_config(settled, source_vocab_size=400, target_vocab_size=400, special_ids=SPECIAL)
+
+
+def test_the_model_is_the_preset():
+    model = model_of(preset="small")
+
+    assert {name: getattr(model, name) for name in presets["small"]} == presets["small"]
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("d_model", 64),
+        ("num_heads", 8),
+        ("d_ff", 99),
+        ("num_encoder_layers", 7),
+        ("num_decoder_layers", 1),
+        ("dropout", 0.0),
+        ("activation", "gelu"),
+        ("norm", "pre"),
+        ("tying", "none"),
+        ("positions", "learned"),
+    ],
+)
+def test_a_setting_overrides_the_presets(name, value):
+    assert getattr(model_of(**{name: value}), name) == value
+
+
+def test_the_positions_hold_the_longest_pair():
+    assert model_of(max_tokens=5_000).max_length > 5_000
+
+
+def test_settings_that_do_not_fit_are_one_line():
+    with pytest.raises(UsageError, match="d_model 100 is not divisible by num_heads 8") as caught:
+        model_of(d_model=100, num_heads=8)
+
+    assert "\n" not in str(caught.value)
