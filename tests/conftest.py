@@ -20,7 +20,7 @@ def bundle_directory(tmp_path_factory) -> Path:
     directory = tmp_path_factory.mktemp("bundle") / "en-de"
     source = train_tokenizer(SOURCES, vocab_size=310)
     target = train_tokenizer(TARGETS, vocab_size=330)
-    torch.manual_seed(0)
+    torch.manual_seed(7)
     model = Transformer(
         ModelConfig(
             source_vocab_size=source.vocab_size,
@@ -37,6 +37,6 @@ def bundle_directory(tmp_path_factory) -> Path:
     with torch.no_grad():
         for weight in model.parameters():  # bolder than at the start of a training, so that the
             weight.mul_(2.5)  # answers differ with the texts
-        model.output_bias[target.eos_id] = 1.5
+        model.output_bias[target.eos_id] = 5.0
     save_bundle(Bundle(model.eval(), source, target, ("en", "de")), directory)
     return directory

@@ -7,6 +7,7 @@ import io
 import os
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from importlib import import_module
 
 from glassformer.errors import InputError, UsageError, nearest
@@ -38,10 +39,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except InputError as error:
         return _say(error, 1)
     except BrokenPipeError:  # the reader has enough, as in `| head`
-        _discard_output()
+        _end_output()
         return 1
     except OSError as error:  # a full disk, a directory that may not be written
-        _discard_output()
+        _end_output()
         return _say(f"{error.filename or 'output'}: {error.strerror or error}", 1)
     except KeyboardInterrupt:
         return 130
@@ -97,9 +98,13 @@ def _say(error: object, status: int) -> int:
     return status
 
 
-def _discard_output() -> None:
-    """Nothing more can be written, so that nothing more shall be tried at the program's end."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+def _end_output() -> None:
+    """Write what is still to be written; where that fails, do not try again at the very end."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        with suppress(OSError):  # an output that is no file has nothing to redirect
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 if __name__ == "__main__":

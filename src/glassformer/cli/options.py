@@ -29,7 +29,7 @@ _WORDS = {
     r"^Input should be ": "expected ",
     r"^Input is not a valid path.*": "expected a path",
     r"^Tuple should have (at \w+ \d+) items? after validation": r"expected \1 values",
-    r"a valid integer, .*": "a whole number",
+    r"a valid integer.*": "a whole number",
     r"a valid (\w+), unable to .*": r"a \1",
 }
 

@@ -1,0 +1,223 @@
+"""The command line as a whole: commands, help, and errors that are one line."""
+
+import io
+import os
+import subprocess
+import sys
+import types
+from pathlib import Path
+
+import pytest
+from pydantic import ValidationError
+
+from glassformer.cli.main import COMMANDS, main
+from glassformer.cli.options import choose_kind, parse_options
+from glassformer.config import ModelConfig, TrainConfig
+from glassformer.errors import InputError, UsageError
+
+SOURCE = Path(__file__).parents[2] / "src"
+PLOTS = ("masks", "positions", "schedule", "smoothing", "training", "attention")
+
+
+def python(*words: str) -> subprocess.CompletedProcess:
+    return subprocess.run(
+        [sys.executable, *words],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, "PYTHONPATH": str(SOURCE), "COLUMNS": "100"},
+    )
+
+
+@pytest.fixture
+def command(monkeypatch):
+    """Puts a function in the place of ``glassformer doctor``'s work."""
+
+    def replace(work):
+        monkeypatch.setattr("glassformer.cli.doctor.run", work)
+        return lambda: main(["doctor", "text.tsv"])
+
+    return replace
+
+
+def test_without_a_command_the_overview_is_an_error():
+    assert main(["--help"]) == 0
+    assert main([]) == 2
+
+
+def test_the_overview_names_every_command(capsys):
+    main(["-h"])
+
+    said = capsys.readouterr()
+    assert all(f"\n  {name} " in said.out for name in COMMANDS)
+    main([])
+    assert capsys.readouterr().err == said.out
+
+
+def test_an_unknown_command_names_the_nearest(refused):
+    assert refused("trian") == (2, "unknown command 'trian' (did you mean 'train'?)")
+    status, line = refused("xyz")
+    assert status == 2
+    assert line.endswith("expected one of demo, doctor, train, translate, evaluate, plot")
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_help_has_every_option_with_its_doc_and_default(name, capsys):
+    for kind in PLOTS if name == "plot" else [""]:
+        assert main([name, *kind.split(), "--help"]) == 0
+
+        text = capsys.readouterr().out
+        assert text.startswith(f"usage: glassformer {name} {kind}".rstrip())
+        options = __import__(f"glassformer.cli.{name}", fromlist=["OPTIONS"]).OPTIONS
+        chosen, _, _ = choose_kind(options, [kind], "")
+        names = getattr(chosen, "model_fields", None) or chosen.__dataclass_fields__
+        told = " ".join(text.replace("│", " ").split())
+        for field in names:
+            assert f"--{field.replace('_', '-')} " in told or field in chosen.__annotations__
+        assert told.count("(default:") + told.count("(required)") >= len(names)
+        assert f"--{kind}." not in text  # no option has a prefix
+
+
+def test_help_of_train_has_the_doc_of_every_option(capsys):
+    assert main(["train", "--help"]) == 0
+
+    told = " ".join(capsys.readouterr().out.replace("│", " ").split())
+    docs = {name: field.description for name, field in TrainConfig.model_fields.items()}
+    assert all(docs.values())
+    missing = [name for name, doc in docs.items() if " ".join(doc.split()) not in told]
+    assert missing == []
+
+
+def test_help_and_importing_need_no_torch():
+    for statement in (
+        "import glassformer",
+        "import glassformer; dir(glassformer)",
+        *(
+            f"from glassformer.cli.main import main; assert main({words!r}) == 0"
+            for words in (["--help"], ["train", "--help"], ["translate", "-h"], ["plot", "-h"])
+        ),
+    ):
+        done = python("-c", f"import sys; {statement}; assert 'torch' not in sys.modules")
+
+        assert done.returncode == 0, done.stderr
+        assert done.stderr == ""
+
+
+def test_the_package_is_the_command():
+    done = python("-m", "glassformer", "trian")
+
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == "glassformer: error: unknown command 'trian' (did you mean 'train'?)\n"
+
+
+def test_a_reader_that_has_enough_ends_it_quietly():
+    # The pipe's reader ends before anything is written.
+    shell = f"{sys.executable} -m glassformer train --help | true; echo ${{PIPESTATUS[0]}}"
+
+    done = subprocess.run(
+        ["bash", "-c", shell],
+        capture_output=True,
+        text=True,
+        check=True,
+        env={**os.environ, "PYTHONPATH": str(SOURCE)},
+    )
+
+    assert done.stderr == ""
+    assert done.stdout in ("0\n", "1\n")
+
+
+@pytest.mark.parametrize(
+    ("error", "status", "line"),
+    [
+        (InputError("a.txt: no such file"), 1, "a.txt: no such file"),
+        (UsageError("beam 0"), 2, "beam 0"),
+        (InputError("a\nb.txt: no such file"), 1, "a b.txt: no such file"),
+        (PermissionError(13, "Permission denied", "runs"), 1, "runs: Permission denied"),
+        (OSError(28, "No space left on device"), 1, "output: No space left on device"),
+    ],
+)
+def test_an_error_is_one_line(command, capsys, error, status, line):
+    def work(_):
+        raise error
+
+    assert command(work)() == status
+    assert capsys.readouterr().err == f"glassformer: error: {line}\n"
+
+
+def test_a_fault_of_the_program_keeps_its_traceback(command):
+    def work(_):
+        raise ValueError("a fault of ours")
+
+    with pytest.raises(ValueError, match="a fault of ours"):
+        command(work)()
+
+
+def test_sizes_that_do_not_fit_are_a_wrong_call(command, capsys):
+    def work(_):
+        ModelConfig(source_vocab_size=9, target_vocab_size=9, d_model=63)
+
+    assert command(work)() == 2
+    assert "d_model must be even" in capsys.readouterr().err
+    with pytest.raises(ValidationError):
+        work(None)
+
+
+def test_an_interrupt_is_130(command):
+    def work(_):
+        raise KeyboardInterrupt
+
+    assert command(work)() == 130
+
+
+def test_the_commands_own_status_is_passed_on(command):
+    assert command(lambda _: 1)() == 1
+    assert command(lambda _: 130)() == 130
+
+
+def test_a_full_disk_is_found_before_the_end(command, monkeypatch):
+    if not Path("/dev/full").exists():
+        pytest.skip("this system has no full device")
+    with Path("/dev/full").open("w", encoding="utf-8") as full:
+        monkeypatch.setattr(sys, "stdout", full)
+        errors = io.StringIO()
+        monkeypatch.setattr(sys, "stderr", errors)
+
+        status = command(lambda _: print("the report") or 0)()
+
+    assert status == 1
+    assert errors.getvalue() == "glassformer: error: output: No space left on device\n"
+
+
+def test_letters_that_the_terminal_lacks_are_no_failure(command, monkeypatch):
+    raw = io.BytesIO()
+    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(raw, encoding="ascii"))
+
+    assert command(lambda _: print("größer") or 0)() == 0
+    assert raw.getvalue() == b"gr\\xf6\\xdfer\n"
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ([], "expected one of masks, positions"),
+        (["maks"], "unknown kind 'maks' (did you mean 'masks'?)"),
+        (["--out", "x.png"], "unknown kind '--out'"),
+    ],
+)
+def test_a_command_with_kinds_wants_one(refused, words, message):
+    status, line = refused("plot", *words)
+
+    assert status == 2
+    assert message in line
+
+
+def test_options_of_a_command_are_told_apart_from_those_of_its_kinds():
+    whole = types.SimpleNamespace()
+
+    assert choose_kind(TrainConfig, ["a"], "glassformer train") == (
+        TrainConfig,
+        ["a"],
+        "glassformer train",
+    )
+    assert choose_kind(whole, ["--help"], "x") == (whole, ["--help"], "x")
+    assert parse_options(TrainConfig, ["a", "--run", "r"]).pairs == (Path("a"),)

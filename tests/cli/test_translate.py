@@ -1,0 +1,295 @@
+"""``translate`` through the real command line: one line for one line, whatever the lines hold."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+
+from glassformer.bundle import load_bundle, save_bundle
+from glassformer.cli.main import main
+from glassformer.translator import Translator
+
+COMMAND = [sys.executable, "-m", "glassformer", "translate"]
+ENVIRONMENT = {
+    **os.environ,
+    "PYTHONPATH": str(Path(__file__).parents[2] / "src"),
+    "OMP_NUM_THREADS": "1",
+    "PYTHONIOENCODING": "ascii",  # the output must be UTF-8 all the same
+}
+
+
+@pytest.fixture
+def translate(bundle_directory, tmp_path, monkeypatch, capfdbinary):
+    """Runs the command on bytes; gives the exit status, its output, and its errors."""
+
+    def call(data: bytes, *words, bundle=bundle_directory):
+        path = tmp_path / "input"
+        path.write_bytes(data)
+        with path.open() as file:
+            monkeypatch.setattr(sys, "stdin", file)
+            status = main(["translate", str(bundle), "--device", "cpu", *map(str, words)])
+        said = capfdbinary.readouterr()
+        return status, said.out, said.err.decode()
+
+    return call
+
+
+@pytest.fixture(scope="module")
+def translator(bundle_directory):
+    return Translator.load(bundle_directory, device="cpu")
+
+
+ODD = {
+    "empty": "",
+    "one character": "x",
+    "spaces": "     ",
+    "han": "漢" * 5000,
+    "emoji": "🐄" * 5000,
+    "letters": "word " * 1000,
+    "script": "Ένας σκύλος τρέχει",
+    "line separator": "a\u2028b",
+    "next line": "a\u0085b",
+    "bare CR": "a\rb",
+    "NUL": "a\x00b",
+    "CR": "\r",
+    "mark inside": "a\ufeffb",
+    "unit separators": "a\x1c\x1d\x1e\x0b\x0cb",
+}
+
+
+def test_any_line_comes_back_as_one_line_in_its_place(translate, translator):
+    texts = [text for odd in ODD.values() for text in (odd, "A dog runs.")]
+
+    status, out, err = translate("".join(f"{text}\n" for text in texts).encode(), "--beam", 1)
+
+    assert (status, err) == (0, "")
+    answers = out.decode().split("\n")
+    assert len(answers) == len(texts) + 1
+    assert answers[-1] == ""
+    alone = translator.translate([text.removesuffix("\r") for text in texts], beam=1)
+    assert answers[:-1] == [item.text.replace("\n", " ") for item in alone]
+    blank = [name for name, answer in zip(ODD, answers[::2], strict=False) if not answer]
+    assert blank == ["empty", "spaces", "CR"]
+
+
+def test_line_ends_and_a_byte_order_mark_are_no_text(translate):
+    plain = translate(b"A dog runs.\nAn old hat.\n")
+
+    assert translate(b"\xef\xbb\xbfA dog runs.\r\nAn old hat.\r\n") == plain
+    assert translate(b"A dog runs.\nAn old hat.") == plain
+    assert plain[1].count(b"\n") == 2
+
+
+def test_no_input_gives_no_output(translate):
+    assert translate(b"") == (0, b"", "")
+    assert translate(b"\n") == (0, b"\n", "")
+
+
+def test_many_blocks_of_input_keep_their_order(translate, translator, monkeypatch):
+    texts = [f"{number} {'hat' * (number % 7)}" for number in range(12)]
+    expected = "".join(f"{t.text}\n" for t in translator.translate(texts, beam=1)).encode()
+    monkeypatch.setattr("glassformer.cli.translate._AT_ONCE", 7)  # cuts lines and characters
+
+    assert translate("\n".join(texts).encode(), "--beam", 1) == (0, expected, "")
+    assert translate("ä\nö\nü\n".encode())[1].count(b"\n") == 3
+
+
+def test_a_line_feed_that_the_model_writes_is_no_line_end(translate, bundle_directory, tmp_path):
+    bundle = load_bundle(bundle_directory)
+    line_feed = bundle.target_tokenizer.encode("\n")[-1]
+    assert bundle.target_tokenizer.id_to_piece(line_feed) == "<0x0A>"
+    with torch.no_grad():
+        bundle.model.output_bias[line_feed] = 100.0
+    save_bundle(bundle, tmp_path / "bundle")
+
+    _, out, _ = translate(b"A dog.\nA hat.\n", bundle=tmp_path / "bundle")
+
+    assert out.count(b"\n") == 2
+    assert out.startswith(b"   ")
+    found = translate(b"A dog.\n", "--n-best", 2, bundle=tmp_path / "bundle")[1]
+    assert found.count(b"\n") == 2
+
+
+def test_bytes_that_are_not_utf8_are_named_and_what_is_before_them_answered(translate):
+    good, bad = b"A dog runs.\nAn old hat.\n", b"A d\xffg.\nA hat.\n"
+    expected = translate(good)[1]
+
+    status, out, err = translate(good + bad)
+
+    assert status == 1
+    assert out == expected
+    assert err == (
+        "glassformer: error: standard input, line 3: not UTF-8 (byte offset 3);"
+        " the lines before it are translated\n"
+    )
+
+
+def test_a_line_without_an_end_is_refused_before_it_fills_the_memory(translate, monkeypatch):
+    monkeypatch.setattr("glassformer.cli.translate.MAX_LINE_BYTES", 1 << 20)
+    expected = translate(b"A dog.\n")[1]
+
+    status, out, err = translate(b"A dog.\n" + b"x" * ((1 << 20) + (1 << 17)))
+
+    assert (status, out) == (1, expected)
+    assert "standard input, line 2: longer than 1 MiB" in err
+
+
+def test_n_best_names_the_line_of_each_translation(translate, translator):
+    texts = ["A dog runs.", "An old hat."]
+
+    _, out, _ = translate("\n".join(texts).encode(), "--n-best", 3, "--beam", 4)
+
+    expected = [
+        f"{number} ||| {one.text} ||| {one.score:.4f}"
+        for number, best in enumerate(translator.translate(texts, beam=4, n_best=3))
+        for one in (best, *best.alternatives)
+    ]
+    assert out.decode().split("\n")[:-1] == expected
+    assert len(expected) == 6
+
+
+def test_json_is_one_object_a_line(translate, translator):
+    _, out, _ = translate("A dog.\n\n漢\n".encode(), "--json", "--n-best", 2)
+
+    records = [json.loads(line) for line in out.decode().split("\n")[:-1]]
+    assert [record["text"] for record in records] == [
+        item.text for item in translator.translate(["A dog.", "", "漢"], n_best=2)
+    ]
+    assert [len(record["alternatives"]) for record in records] == [1, 0, 1]
+    assert set(records[0]["alternatives"][0]) == {"text", "score"}
+
+
+def test_a_prefix_begins_each_translation(translate):
+    _, out, _ = translate(b"A dog.\nA hat.\n\n", "--prefix", "Ein Hund")
+
+    assert [line.startswith("Ein Hund") for line in out.decode().split("\n")[:2]] == [True, True]
+
+
+def test_drawn_translations_depend_on_the_seed_and_the_line_alone(translate, monkeypatch):
+    lines = b"A dog runs.\nAn old hat.\nA dog runs.\n"
+
+    def drawn(*words):
+        return translate(lines, "--sample", *words)[1]
+
+    first = drawn("--seed", 3)
+    assert drawn("--seed", 3) == first
+    assert drawn("--seed", 4) != first
+    assert first.split(b"\n")[0] != first.split(b"\n")[2]
+    monkeypatch.setattr("glassformer.cli.translate._AT_ONCE", 5)  # as when they come slowly
+    assert drawn("--seed", 3) == first
+    assert drawn("--top-k", 1) == translate(lines, "--beam", 1)[1]
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--beam", 0], "--beam 0: expected at least 1"),
+        (["--n-best", 0], "--n-best 0: expected at least 1"),
+        (["--n-best", 6], "--n-best 6: expected at most the beam"),
+        (["--length-penalty", -1], "--length-penalty -1.0: expected 0 or more"),
+        (["--length-penalty", "nan"], "--length-penalty nan: expected 0 or more"),
+        (["--sample", "--temperature", 0], "--temperature 0.0: expected more than 0"),
+        (["--sample", "--top-k", -1], "--top-k -1: expected 0 or more"),
+        (["--sample", "--top-p", 1.5], "--top-p 1.5: expected more than 0 and at most 1"),
+        (["--threads", -1], "--threads -1: expected 0 to 1024"),
+        (["--beam", "wide"], "--beam 'wide': expected a whole number"),
+        (["--baem", 5], "unknown option --baem (did you mean '--beam'?)"),
+        (["--device", "cuda:99"], "device 'cuda:99': this machine has "),
+        (["--device", "gpu"], "device 'gpu': expected cpu, cuda, cuda:N or auto"),
+        (["more"], "unexpected 'more': expected only BUNDLE and options"),
+    ],
+)
+def test_a_wrong_call_is_one_line_and_2(bundle_directory, refused, words, message):
+    status, line = refused("translate", bundle_directory, *words)
+
+    assert status == 2
+    assert line.startswith(message)
+
+
+def test_a_closed_standard_input_is_said(bundle_directory, refused, monkeypatch):
+    monkeypatch.setattr(sys, "stdin", None)
+
+    assert refused("translate", bundle_directory) == (
+        2,
+        "standard input is closed: give the text, as in '… < text'",
+    )
+
+
+def test_a_prefix_that_is_too_long_is_one_line(translate):
+    status, out, err = translate(b"A dog.\n", "--prefix", "Schnee " * 1000)
+
+    assert (status, out) == (2, b"")
+    assert err.startswith("glassformer: error: a prefix has ")
+
+
+def broken(directory: Path, bundle: Path, name: str, content: bytes | None) -> Path:
+    """A copy of the bundle in which one file is missing or holds something else."""
+    directory.mkdir()
+    for path in bundle.iterdir():
+        if path.name != name:
+            (directory / path.name).write_bytes(path.read_bytes())
+        elif content is not None:
+            (directory / name).write_bytes(content)
+    return directory
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("config.json", None, "not a bundle (it holds no config.json)"),
+        ("config.json", b"{", "config.json: not a bundle's config"),
+        ("config.json", b'{"format_version": 9}', "config.json: format_version 9, but"),
+        ("config.json", b"[]", "config.json: not a bundle's config"),
+        ("model.safetensors", None, "model.safetensors: cannot be read as safetensors"),
+        ("model.safetensors", b"x" * 99, "model.safetensors: cannot be read as safetensors"),
+        ("source.model", None, "source.model: cannot read the tokenizer"),
+        ("target.model", b"no model", "target.model: not a SentencePiece model"),
+    ],
+)
+def test_a_broken_bundle_is_named_with_its_part(
+    bundle_directory, tmp_path, refused, name, content, message
+):
+    directory = broken(tmp_path / "broken", bundle_directory, name, content)
+
+    status, line = refused("translate", directory)
+
+    assert status == 1
+    assert line.startswith(str(directory))
+    assert message in line
+
+
+def test_a_directory_that_is_not_there_is_named(tmp_path, refused):
+    assert refused("translate", tmp_path / "no") == (
+        1,
+        f"{tmp_path / 'no'}: not a bundle (no such directory)",
+    )
+
+
+def test_another_program_gets_each_answer_at_once(bundle_directory):
+    """A pipe that is kept open; then the reader goes away, and the program ends quietly."""
+    process = subprocess.Popen(
+        [*COMMAND, str(bundle_directory), "--threads", "1"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=ENVIRONMENT,
+    )
+    expected = Translator.load(bundle_directory).translate(["A dog runs.", "", "漢字"])
+    try:
+        for text, translation in zip(["A dog runs.", "", "漢字"], expected, strict=True):
+            process.stdin.write(f"{text}\n".encode())
+            process.stdin.flush()
+            assert process.stdout.readline().decode() == f"{translation.text}\n"
+        process.stdout.close()
+        process.stdin.write(b"A hat.\nA dog.\n")
+        process.stdin.close()
+        assert process.stderr.read() == b""
+        assert process.wait(timeout=60) == 1
+    finally:
+        process.kill()
+        process.stderr.close()
+        process.wait()
