@@ -88,11 +88,8 @@ def prepare(config: TrainConfig) -> Prepared:
         data_hash=hashes["pairs"],
         notes=(*notes, note),
     )
-    packed = prepared.packed(0)
     limit = f"more than {config.max_tokens} subwords on a side (option max_tokens)"
-    if len(packed) == 0:
-        raise InputError(f"every pair has {limit}")
-    if long := packed.meta.dropped_long:
+    if long := prepared.packed(0).meta.dropped_long:
         return replace(prepared, notes=(*prepared.notes, f"{long:,} pairs dropped: {limit}"))
     return prepared
 
@@ -109,10 +106,7 @@ def guess_languages(files: tuple[Path, ...]) -> tuple[str, str] | None:
 
 
 def _read(config: TrainConfig, files: tuple[Path, ...]) -> list[Pair]:
-    pairs = list(read_pairs(*files, format=config.format, keys=config.keys))
-    if not pairs:
-        raise InputError(f"{' and '.join(map(str, files))}: there is no pair in it")
-    return pairs
+    return list(read_pairs(*files, format=config.format, keys=config.keys))
 
 
 def _held_out(config: TrainConfig, count: int) -> frozenset[int]:
