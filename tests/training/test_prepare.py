@@ -1,6 +1,5 @@
 """From files to packed ids: what is held out, dropped, learnt, and used again."""
 
-import json
 from pathlib import Path
 
 import pytest
@@ -8,8 +7,6 @@ import pytest
 from glassformer.data.tokenizer import Tokenizer, train_tokenizer
 from glassformer.errors import InputError
 from glassformer.training import prepare as module
-from glassformer.training.checkpoint import RunState, save_checkpoint
-from glassformer.training.optimiser import adam
 from glassformer.training.prepare import guess_languages, prepare
 
 
@@ -135,16 +132,6 @@ def test_text_that_cannot_be_used(config, write, source, target, changes, messag
     assert "\n" not in str(caught.value)
 
 
-def test_text_repaired_after_a_failure_is_taken(config, write):
-    pairs = write("some.src", ["a b", "c d"]), write("some.tgt", ["b a"])
-    options = config(pairs=pairs)
-    with pytest.raises(InputError):
-        prepare(options)
-    write("some.tgt", ["b a", "d c"])
-
-    assert len(prepare(options).packed(0)) == 2
-
-
 def test_missing_files_are_named(config, tmp_path):
     with pytest.raises(InputError, match=r"nowhere.src: cannot be read .No such file"):
         prepare(config(pairs=(tmp_path / "nowhere.src", tmp_path / "nowhere.tgt")))
@@ -169,118 +156,6 @@ def test_a_second_call_makes_nothing_anew(config, monkeypatch):
 
     assert second.packed(0).content_hash == first.packed(0).content_hash
     assert second.valid == first.valid
-
-
-def begin(prepared):
-    """As if a first checkpoint had been saved."""
-    import torch
-
-    model = torch.nn.Linear(2, 2)
-    optimiser = adam(model)
-    model(torch.ones(1, 2)).sum().backward()
-    optimiser.step()
-    state = RunState(update=1, data_hash=prepared.data_hash)
-    save_checkpoint(prepared.config.run / "checkpoints", model, optimiser, state)
-
-
-def test_before_the_first_checkpoint_other_text_begins_anew(config, write):
-    options = config(60)
-    prepare(options)
-    write("train.src", ["x y z"] * 20)
-    write("train.tgt", ["z y x"] * 20)
-
-    prepared = prepare(options)
-
-    assert set(trained_on(prepared)) == {("x y z", "z y x")}
-    fresh = train_tokenizer(
-        [text for pair in trained_on(prepared) for text in pair], vocab_size=300, seed=1
-    )
-    assert prepared.tokenizers[0].fingerprint == fresh.fingerprint
-
-
-@pytest.mark.parametrize("option", ["pairs", "valid", "tokenizer"])
-def test_a_run_that_has_begun_refuses_other_text(config, write, tmp_path, option):
-    model = tmp_path / "own.model"
-    train_tokenizer(["a b c d e f"] * 3, vocab_size=300).save(model)
-    valid = write("valid.src", ["a b"]), write("valid.tgt", ["b a"])
-    options = config(60, valid=valid, tokenizer=(model,))
-    prepared = prepare(options)
-    begin(prepared)
-    before = (options.run / "data" / "train" / "meta.json").read_bytes()
-    changed = getattr(options, option)[0]
-    if option == "tokenizer":
-        train_tokenizer(["a b c d e f g"] * 3, vocab_size=300).save(model)
-    else:
-        changed.write_text(changed.read_text().replace("a", "f"))
-
-    with pytest.raises(InputError, match=f"the text of option {option} .* has changed") as caught:
-        prepare(options)
-
-    assert changed.name in str(caught.value)
-    assert (options.run / "data" / "train" / "meta.json").read_bytes() == before
-
-
-def test_a_run_that_has_begun_refuses_other_options(config):
-    begin(prepare(config(60)))
-    before = sorted((config(60).run / "data").rglob("*"))
-
-    with pytest.raises(InputError, match="holds a run with d_model 16, now 32: give the same"):
-        prepare(config(60, d_model=32))
-    with pytest.raises(InputError, match="holds a run with joint True, now False"):
-        prepare(config(60, joint=False))
-
-    assert sorted((config(60).run / "data").rglob("*")) == before
-
-
-def test_options_that_change_nothing_are_free(config, tmp_path):
-    begin(prepare(config(60)))
-    moved = tmp_path / "moved"
-    moved.mkdir()
-    files = [path.rename(moved / path.name) for path in config(60).pairs]
-
-    prepare(config(60, pairs=tuple(files), beam=9, threads=2, checkpoint_minutes=1.0))
-
-
-def test_the_options_are_kept_as_yaml(config):
-    import yaml
-
-    prepare(config(60))
-
-    kept = yaml.safe_load((config(60).run / "config.yaml").read_text())
-    assert (kept["d_model"], kept["tying"], kept["epochs"]) == (16, "three-way", None)
-
-
-@pytest.mark.parametrize("content", ["{", "[1]", "a: b: c"])
-def test_a_broken_record_is_named(config, content):
-    prepare(config(60))
-    (config(60).run / "config.yaml").write_text(content)
-
-    with pytest.raises(InputError, match=r"config.yaml: ") as caught:
-        prepare(config(60))
-
-    assert "\n" not in str(caught.value)
-
-
-@pytest.mark.parametrize("name", ["README.md", "config.json", "config.yaml", "data/train"])
-def test_files_that_no_run_made_are_not_overwritten(config, tmp_path, name):
-    foreign = tmp_path / "run" / name
-    foreign.parent.mkdir(parents=True)
-    if name == "data/train":
-        foreign.mkdir()
-        foreign /= "corpus.txt"
-    foreign.write_text("mine")
-
-    with pytest.raises(InputError, match=f"{name} is there already, .* give a new directory"):
-        prepare(config(60))
-
-    assert foreign.read_text() == "mine"
-
-
-def test_a_run_that_cannot_be_made(config, tmp_path):
-    (tmp_path / "file").write_text("")
-
-    with pytest.raises(InputError, match=r"run .*file/run: cannot be made"):
-        prepare(config(60, run=tmp_path / "file" / "run"))
 
 
 def test_separate_vocabularies(config, write):
@@ -348,10 +223,3 @@ def test_languages_are_guessed_from_the_names_or_said(config, write):
 @pytest.mark.parametrize("names", [("a.txt", "b.txt"), ("pairs.tsv",), ("a.en", "b"), ("en", "de")])
 def test_names_that_say_no_language(names):
     assert guess_languages(tuple(map(Path, names))) is None
-
-
-def test_the_hash_is_of_the_bytes(config):
-    record = config(60).run / "data" / "inputs.json"
-    prepared = prepare(config(60))
-
-    assert json.loads(record.read_text())["pairs"] == prepared.data_hash

@@ -3,7 +3,7 @@
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn
@@ -16,6 +16,7 @@ from glassformer.training.validation import Validation
 __all__ = ["Metrics", "Reporter", "TextReporter", "duration"]
 
 
+@runtime_checkable
 class Reporter(Protocol):
     """Who is told what happens in a run."""
 
@@ -122,7 +123,7 @@ class TextReporter:
 def duration(seconds: float) -> str:
     """Seconds as a person reads them.
 
-    >>> duration(42), duration(754), duration(7300)
+    >>> duration(42.0), duration(754.0), duration(7300.0)
     ('42 s', '12:34 min', '2:01 h')
     """
     whole = max(0, round(seconds))

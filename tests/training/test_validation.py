@@ -1,0 +1,124 @@
+"""Validation: the loss without smoothing or padding, the translations in their order."""
+
+import math
+from functools import partial
+
+import pytest
+import torch
+from torch.nn import functional as F
+
+from glassformer.config import ModelConfig
+from glassformer.data.batches import make_batch
+from glassformer.data.corpus import Pair
+from glassformer.data.packed import pack
+from glassformer.data.tokenizer import train_tokenizer
+from glassformer.decoding.greedy import greedy
+from glassformer.decoding.step import Vocabulary
+from glassformer.model.transformer import Transformer
+from glassformer.training.validation import (
+    greedy_texts,
+    plain_loss,
+    translations,
+    validate,
+    vocabulary_of,
+)
+
+PAIRS = [Pair("a b c", "c b a"), Pair("d e", "e d"), Pair("f a b c d", "d c b a f")]
+
+
+@pytest.fixture(scope="module")
+def tokenizers():
+    tokenizer = train_tokenizer([" ".join("abcdef")] * 5, vocab_size=300)
+    return tokenizer, tokenizer
+
+
+@pytest.fixture(scope="module")
+def model(tokenizers):
+    torch.manual_seed(4)
+    size = tokenizers[0].vocab_size
+    return Transformer(
+        ModelConfig(
+            source_vocab_size=size,
+            target_vocab_size=size,
+            d_model=8,
+            num_heads=2,
+            d_ff=8,
+            num_encoder_layers=1,
+            num_decoder_layers=1,
+            dropout=0.5,
+        )
+    )
+
+
+def batches_of(tokenizers, directory, rows):
+    packed = pack(PAIRS, *tokenizers, directory, max_tokens=50)
+    return [make_batch(packed, torch.tensor(row).numpy()) for row in rows]
+
+
+@pytest.mark.parametrize("rows", [[[0, 1, 2]], [[0], [1, 2]]])
+def test_the_loss_is_a_mean_over_tokens_not_over_batches(model, tokenizers, tmp_path, rows):
+    model.eval()
+    [whole] = batches_of(tokenizers, tmp_path / "whole", [[0, 1, 2]])
+    logits = model(whole.source, whole.target).flatten(0, 1)
+    expected = F.cross_entropy(logits, whole.labels.flatten(), ignore_index=0)
+
+    found = plain_loss(model, batches_of(tokenizers, tmp_path / "cut", rows))
+
+    assert found == pytest.approx(expected.item(), rel=1e-5)
+
+
+def test_no_batches_are_no_loss(model):
+    assert plain_loss(model, []) == 0.0
+
+
+def test_validating_leaves_training_mode_and_weights(model, tokenizers, tmp_path):
+    before = [weight.clone() for weight in model.parameters()]
+    model.train()
+
+    found = validate(model, PAIRS, batches_of(tokenizers, tmp_path / "v", [[0, 1, 2]]), tokenizers)
+    again = validate(model, PAIRS, batches_of(tokenizers, tmp_path / "v", [[0, 1, 2]]), tokenizers)
+
+    assert model.training
+    assert found == again  # dropout was off
+    assert len(found.translations) == 3
+    assert math.isfinite(found.loss)
+    assert all(map(torch.equal, before, model.parameters()))
+    assert all(weight.grad is None for weight in model.parameters())
+
+
+def test_translations_come_in_the_order_of_the_sources(model, tokenizers):
+    model.eval()
+    sources = [pair.source for pair in PAIRS]
+
+    together = greedy_texts(model, sources, tokenizers)
+
+    assert together == [greedy_texts(model, [source], tokenizers)[0] for source in sources]
+
+
+def test_blank_and_over_long_lines_come_back_one_for_one(model, tokenizers):
+    model.eval()
+    long = " ".join("abcdef"[i % 6] for i in range(2_500))  # more tokens than there are positions
+
+    found = greedy_texts(model, ["a b", "", "   ", long, "d"], tokenizers)
+
+    assert len(found) == 5
+    assert found[1:3] == ["", ""]
+    assert found[3]
+
+
+def test_a_line_of_several_pieces_is_joined_by_spaces(model, tokenizers, monkeypatch):
+    from glassformer.training import validation as module
+
+    model.eval()
+    monkeypatch.setattr(module, "_LONGEST_SOURCE", 4)
+    search = partial(greedy, vocabulary=vocabulary_of(tokenizers[1]))
+
+    [joined] = translations(model, ["a b c d e f"], tokenizers, search=search)
+
+    pieces = ["a b c ", "d e f"]
+    singly = translations(model, pieces, tokenizers, search=search)
+    assert joined == " ".join(text.strip() for text in singly)
+
+
+def test_the_special_ids_are_the_tokenizers(tokenizers):
+    assert vocabulary_of(tokenizers[0]) == Vocabulary(0, 1, 2, 3)
