@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 
 from glassformer.bundle import Bundle, load_weights, save_bundle
 from glassformer.config import TrainConfig
@@ -169,7 +170,7 @@ def _validation_batches(prepared: Prepared, reporter: Reporter) -> list[Batch]:
             f"validation: {left_out:,} pairs are blank or have more than {config.max_tokens}"
             " subwords on a side, and do not count in its loss"
         )
-    plan: list[np.ndarray[Any, Any]] = plan_batches(
+    plan: list[NDArray[np.int64]] = plan_batches(
         packed.source_lengths,
         packed.target_lengths,
         tokens=config.batch_tokens or 4096,

@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 
 from glassformer.config import TrainConfig
 from glassformer.data.batches import Batch, make_batch, plan_batches
@@ -251,7 +252,7 @@ class Trainer:
         self.stop_signal = number
 
 
-def epoch_plan(packed: Packed, config: TrainConfig, epoch: int) -> list[np.ndarray[Any, Any]]:
+def epoch_plan(packed: Packed, config: TrainConfig, epoch: int) -> list[NDArray[np.int64]]:
     """The rows of each batch of an epoch."""
     return plan_batches(
         packed.source_lengths,
