@@ -2,6 +2,8 @@
 
 import io
 import json
+import sys
+import types
 
 import pytest
 from rich.console import Console
@@ -150,8 +152,6 @@ def test_metrics_after_the_checkpoint_are_taken_away(tmp_path):
 
 
 def test_tensorboard_missing_names_the_extra_and_leaves_the_metrics(tmp_path, monkeypatch):
-    import sys
-
     monkeypatch.setitem(sys.modules, "torch.utils.tensorboard", None)
     path = tmp_path / "metrics.jsonl"
     path.write_text('{"update": 50}\n')
@@ -163,9 +163,6 @@ def test_tensorboard_missing_names_the_extra_and_leaves_the_metrics(tmp_path, mo
 
 
 def test_tensorboard_gets_the_numbers(tmp_path, monkeypatch):
-    import sys
-    import types
-
     written = []
 
     class Writer:

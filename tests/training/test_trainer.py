@@ -11,6 +11,7 @@ import torch
 from glassformer.errors import InputError
 from glassformer.training import trainer as module
 from glassformer.training.checkpoint import checkpoints
+from glassformer.training.optimiser import NotFiniteError
 from glassformer.training.prepare import prepare
 from glassformer.training.run import _trainer
 from glassformer.training.schedule import learning_rate
@@ -39,6 +40,8 @@ def scripted(monkeypatch, scores):
 
     def said(_, pairs, *_more, **_named):
         bleu, loss = next(left)
+        if loss != loss:
+            raise NotFiniteError("loss nan")
         return Validation(loss, bleu, 0.0, 0.0, ["?"] * len(pairs))
 
     monkeypatch.setattr(module, "validate", said)
@@ -302,7 +305,7 @@ def test_a_validation_that_is_not_finite_is_not_saved(made, monkeypatch):
     scripted(monkeypatch, [(1.0, 2.0), (1.0, float("nan"))])
     trainer = made(updates=4, validations=2)
 
-    with pytest.raises(InputError, match="the validation at update 4 is not finite: nan"):
+    with pytest.raises(InputError, match="validation at update 4 is not finite: loss nan"):
         trainer.run()
 
     assert kept(trainer) == [2]

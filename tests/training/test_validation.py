@@ -15,6 +15,7 @@ from glassformer.data.tokenizer import train_tokenizer
 from glassformer.decoding.greedy import greedy
 from glassformer.decoding.step import Vocabulary
 from glassformer.model.transformer import Transformer
+from glassformer.training.optimiser import NotFiniteError
 from glassformer.training.validation import (
     greedy_texts,
     plain_loss,
@@ -84,6 +85,17 @@ def test_validating_leaves_training_mode_and_weights(model, tokenizers, tmp_path
     assert math.isfinite(found.loss)
     assert all(map(torch.equal, before, model.parameters()))
     assert all(weight.grad is None for weight in model.parameters())
+
+
+def test_a_loss_that_is_not_finite_is_told_before_anything_is_translated(tokenizers, tmp_path):
+    size = tokenizers[0].vocab_size
+    sizes = {"source_vocab_size": size, "target_vocab_size": size, "d_model": 8, "num_heads": 2}
+    spoilt = Transformer(ModelConfig(**sizes, num_encoder_layers=1, num_decoder_layers=1))
+    with torch.no_grad():
+        spoilt.source_embedding.weight.fill_(float("nan"))
+
+    with pytest.raises(NotFiniteError, match="loss nan"):
+        validate(spoilt, PAIRS, batches_of(tokenizers, tmp_path / "v", [[0, 1, 2]]), tokenizers)
 
 
 def test_translations_come_in_the_order_of_the_sources(model, tokenizers):

@@ -34,7 +34,7 @@ from glassformer.training.optimiser import NotFiniteError, update
 from glassformer.training.prepare import Prepared
 from glassformer.training.progress import Metrics, Reporter
 from glassformer.training.schedule import learning_rate
-from glassformer.training.validation import Validation, validate
+from glassformer.training.validation import validate
 
 __all__ = ["Stopped", "Trainer", "epoch_plan", "total_updates"]
 
@@ -216,16 +216,17 @@ class Trainer:
     def _validate(self) -> None:
         begin = time.monotonic()
         languages = self.prepared.languages
-        found: Validation = validate(
-            self.model,
-            self.prepared.valid,
-            self.validation_batches,
-            self.prepared.tokenizers,
-            language=languages[1] if languages else None,
-        )
+        try:
+            found = validate(
+                self.model,
+                self.prepared.valid,
+                self.validation_batches,
+                self.prepared.tokenizers,
+                language=languages[1] if languages else None,
+            )
+        except NotFiniteError as error:
+            raise self._not_finite(f"validation at update {self.state.update:,}", error) from error
         self.state.seconds += time.monotonic() - begin
-        if not math.isfinite(found.loss):
-            raise self._not_finite(f"the validation at update {self.state.update:,}", found.loss)
         record = {
             "kind": "validation",
             "update": self.state.update,

@@ -1,5 +1,6 @@
 """How good the model is by now: loss on validation pairs, BLEU of their greedy translations."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -16,6 +17,7 @@ from glassformer.decoding.step import Vocabulary
 from glassformer.evaluation import corpus_scores
 from glassformer.model.transformer import Transformer
 from glassformer.training.loss import projected_cross_entropy
+from glassformer.training.optimiser import NotFiniteError
 
 __all__ = ["Validation", "greedy_texts", "plain_loss", "translations", "validate", "vocabulary_of"]
 
@@ -41,10 +43,15 @@ def validate(
     *,
     language: str | None = None,
 ) -> Validation:
-    """Score ``pairs``, whose batches are ``batches``. The model is left in training mode."""
+    """Score ``pairs``, whose batches are ``batches``. The model is left in training mode.
+
+    :class:`NotFiniteError` where the loss is not finite: such a model translates nothing.
+    """
     model.eval()
-    translations = greedy_texts(model, [pair.source for pair in pairs], tokenizers)
     loss = plain_loss(model, batches)
+    if not math.isfinite(loss):
+        raise NotFiniteError(f"loss {loss}")
+    translations = greedy_texts(model, [pair.source for pair in pairs], tokenizers)
     model.train()
     scores = corpus_scores(
         translations, [pair.target for pair in pairs], language=language, quick=True
