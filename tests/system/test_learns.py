@@ -33,7 +33,7 @@ def test_it_learns_to_turn_rows_round(tmp_path):
             dropout=0.05,
             vocab_size=300,
             batch_tokens=1_024,
-            updates=500,
+            updates=350,
             warmup=100,
             rate_factor=1.0,
             validations=3,

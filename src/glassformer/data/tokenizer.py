@@ -24,6 +24,7 @@ from typing import Any, SupportsInt
 
 import sentencepiece
 
+from glassformer.data.subword_dropout import SubwordSampler, sampler_of
 from glassformer.errors import InputError, UsageError, nearest
 
 __all__ = ["BOS", "EOS", "PAD", "SMALLEST_VOCABULARY", "UNK", "Tokenizer", "train_tokenizer"]
@@ -63,6 +64,7 @@ class Tokenizer:
         self.eos_id: int = self._model.eos_id()
         self.vocab_size: int = pieces if pad >= 0 else pieces + 1
         self._has_bytes = any(map(self._model.is_byte, range(pieces)))
+        self._samplers: dict[float, SubwordSampler] = {}
         _require_symbols(self, name)
 
     @classmethod
@@ -93,7 +95,8 @@ class Tokenizer:
         return self._model.encode(self._prepared(texts), num_threads=_ENCODING_THREADS)
 
     def sample_batch(self, texts: Sequence[str], *, dropout: float, seed: int) -> list[list[int]]:
-        """Ids of a random segmentation of each text: the same for the same texts and seed.
+        """Ids of a random segmentation of each text: the same for the same texts and seed, in any
+        process (:mod:`subword_dropout`).
 
         For BPE, ``dropout`` is the probability that a merge is left out (Provilkov et al. 2020,
         section 3). For unigram, a segmentation is drawn with probability ``P(x)^alpha / Z`` (Kudo
@@ -104,18 +107,9 @@ class Tokenizer:
             raise UsageError(f"subword dropout {dropout}: expected 0 <= dropout < 1")
         if dropout == 0.0:
             return self.encode_batch(texts)
-        sentencepiece.set_random_generator_seed(seed % 2**32)
-        alpha = 0.02 / dropout if self._is_unigram() else dropout
-        prepared = self._prepared(texts)
-        try:
-            # One thread: with several, it is chance which of them draws for which text.
-            return self._model.encode(
-                prepared, num_threads=1, enable_sampling=True, nbest_size=-1, alpha=alpha
-            )
-        except RuntimeError:
-            raise UsageError(
-                "subword dropout: this tokenizer is neither BPE nor unigram; set the dropout to 0"
-            ) from None
+        if dropout not in self._samplers:
+            self._samplers = {dropout: sampler_of(self._model, dropout)}
+        return self._samplers[dropout].sample(self.encode_batch(texts), seed=seed)
 
     def decode(self, ids: Iterable[SupportsInt]) -> str:
         """The text of ``ids``; start, end and padding are left out, unknown shows as ``⁇``."""
@@ -142,13 +136,6 @@ class Tokenizer:
         _require_unicode(texts)
         # Without byte fallback the escape itself could be an unknown character.
         return [_escape(text) for text in texts] if self._has_bytes else list(texts)
-
-    def _is_unigram(self) -> bool:
-        try:
-            self._model.nbest_encode_as_ids("a", nbest_size=1)
-        except RuntimeError:  # only a unigram model has n best segmentations
-            return False
-        return True
 
     def __repr__(self) -> str:
         return f"Tokenizer(vocab_size={self.vocab_size}, fingerprint={self.fingerprint[:12]!r})"
