@@ -34,9 +34,9 @@ class DemoOptions:
     """Where the run goes: DIRECTORY/SOURCE-TARGET."""
     phrase: tuple[str, ...] = ()
     """Phrases of your own to translate and judge afterwards; on a terminal you are asked."""
-    size: int = 12_000
+    size: int = 36_000
     """Phrases that are made."""
-    epochs: float = 10.0
+    epochs: float = 4.0
     """How often they are read."""
     seed: int = 1
     """Of the phrases and of the training."""
@@ -44,28 +44,33 @@ class DemoOptions:
 
 OPTIONS = DemoOptions
 
+_MOST_PHRASES = 200_000  # more would take longer to draw than to train on
+_WATCHED = 500  # held-out phrases that are translated at each look
+
 
 def run(options: DemoOptions) -> int:
     """Make the phrases, train, score, draw, and take phrases from the person."""
-    if options.size < 100:
-        raise UsageError(f"size {options.size}: expected at least 100")
+    if not 100 <= options.size <= _MOST_PHRASES:
+        raise UsageError(f"--size {options.size}: expected 100 to {_MOST_PHRASES:,}")
     book = phrasebook(
         source=options.source, target=options.target, seed=options.seed, size=options.size
     )
+    watched = book.validation[:_WATCHED]
     directory = options.directory / f"{options.source}-{options.target}"
     files = {
         name: _written(directory / "phrases" / f"{name}.tsv", phrases)
         for name, phrases in (
             ("train", book.train),
-            ("valid", book.validation),
+            ("valid", watched),
             ("test", book.test),
         )
     }
-    from glassformer.training.run import train
+    from glassformer.cli.train import train_until_stopped
     from glassformer.translator import Translator
 
-    shown = [next(p for p in book.validation if p.kind == kind) for kind in _kinds(book.validation)]
-    train(_config(options, directory, files), _Watcher(shown))
+    shown = [next(p for p in watched if p.kind == kind) for kind in _kinds(watched)]
+    if status := train_until_stopped(_config(options, directory, files), _Watcher(shown)):
+        return status
     translator = Translator.load(directory)
     _score(translator, book.test)
     _draw(translator, options, directory)
@@ -80,15 +85,20 @@ def _config(options: DemoOptions, directory: Path, files: dict[str, Path]) -> Tr
         valid=(files["valid"],),
         run=directory,
         languages=(options.source, options.target),
-        vocab_size=1_000,
+        vocab_size=700,
         preset="tiny",
+        d_model=64,
+        d_ff=256,
         num_encoder_layers=2,
         num_decoder_layers=2,
-        dropout=0.05,
+        norm="pre",
+        # The mapping is exact, and there is no end of phrases: nothing is to be kept vague.
+        dropout=0.0,
+        label_smoothing=0.0,
         epochs=options.epochs,
-        batch_tokens=1_024,
+        batch_tokens=512,
         warmup=300,
-        rate_factor=1.0,
+        rate_factor=0.8,
         validations=8,
         patience=0,
         average="none",

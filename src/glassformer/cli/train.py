@@ -1,22 +1,33 @@
 """``glassformer train``: two text files in, a translator out."""
 
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
 from glassformer.config import TrainConfig
 
-__all__ = ["OPTIONS", "run"]
+if TYPE_CHECKING:
+    from glassformer.training.progress import Reporter
+
+__all__ = ["OPTIONS", "run", "train_until_stopped"]
 
 OPTIONS = TrainConfig
 
 
 def run(options: TrainConfig) -> int:
-    """Train or continue; 128 + the signal's number where one stopped it."""
+    """Train or continue, and return the exit status."""
+    return train_until_stopped(options)
+
+
+def train_until_stopped(config: TrainConfig, reporter: Reporter | None = None) -> int:
+    """0 when it is done; 128 + the signal's number where one stopped it and it was saved."""
     from glassformer.training.run import train
     from glassformer.training.trainer import Stopped
 
     try:
-        train(options)
+        train(config, reporter)
     except Stopped as stopped:
-        import sys
-
         print(f"glassformer: {stopped}", file=sys.stderr)
         return 128 + stopped.signal
     return 0

@@ -49,6 +49,7 @@ def train(config: TrainConfig, reporter: Reporter | None = None) -> Run:
     if config.threads:
         torch.set_num_threads(config.threads)
     try:
+        _refuse_early(config)
         prepared = prepare(config)
         for note in prepared.notes:
             reporter.note(note)
@@ -178,6 +179,16 @@ def _validation_batches(prepared: Prepared, reporter: Reporter) -> list[Batch]:
         epoch=0,
     )
     return [make_batch(packed, rows) for rows in plan]
+
+
+def _refuse_early(config: TrainConfig) -> None:
+    """Say now, not after the data are read, that there is no such device or model."""
+    _device(config.device)
+    open_heads = None if config.preset else 1  # which preset it is, only the data will say
+    sizes = {"num_heads": config.num_heads or open_heads, "tying": "none"}
+    model_config(
+        config.model_copy(update=sizes), source_vocab_size=9, target_vocab_size=9, special_ids={}
+    )
 
 
 def _device(name: str) -> torch.device:

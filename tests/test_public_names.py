@@ -1,0 +1,131 @@
+"""What is promised to others: the names, how they are called, and that importing them is cheap."""
+
+import inspect
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import glassformer
+
+# DESIGN, section 3: each public name with the parameters that callers may use. A bare * stands
+# before what is by keyword only.
+SIGNATURES = {
+    "scaled_dot_product_attention": "query, key, value, mask",
+    "MultiHeadAttention": "d_model, num_heads, *, dropout",
+    "MultiHeadAttention.forward": "query, key, value, mask",
+    "MultiHeadAttention.with_weights": "query, key, value, mask",
+    "FeedForward": "d_model, d_ff, *, dropout, activation",
+    "ResidualBlock": "sublayer, d_model, *, dropout, norm",
+    "EncoderBlock": "d_model, num_heads, d_ff",
+    "DecoderBlock": "d_model, num_heads, d_ff",
+    "Encoder": "",
+    "Decoder": "",
+    "padding_mask": "tokens, pad",
+    "subsequent_mask": "length",
+    "target_mask": "tokens, pad",
+    "sinusoidal_positions": "length, d_model, *, layout",
+    "PositionalEncoding": "d_model, *, dropout, kind, max_length",
+    "ScaledEmbedding": "vocab_size, d_model",
+    "Transformer": "config",
+    "Transformer.forward": "source, target, *, source_mask, target_mask",
+    "Transformer.encode": "source",
+    "Transformer.start": "memory",
+    "Transformer.step": "tokens, state",
+    "ModelConfig": "*, source_vocab_size, target_vocab_size, d_model, num_heads, d_ff,"
+    " num_encoder_layers, num_decoder_layers, dropout, pad_id",
+    "greedy": "step, state, *, max_lengths",
+    "beam_search": "step, state, *, max_lengths, beam, length_penalty, n_best",
+    "sample": "step, state, *, max_lengths, temperature, top_k, top_p",
+    "label_smoothed_cross_entropy": "logits, labels",
+    "noam_schedule": "",
+    "Translator.load": "directory, *, device, engine",
+    "Translator.translate": "texts, *, beam, n_best",
+    "train": "config",
+    "evaluate": "",
+    "capture": "model",
+}
+
+
+def found(name: str):
+    value = glassformer
+    for part in name.split("."):
+        value = getattr(value, part)
+    return value
+
+
+@pytest.mark.parametrize("name", SIGNATURES)
+def test_a_promised_name_is_called_as_promised(name):
+    parameters = {
+        key: one for key, one in inspect.signature(found(name)).parameters.items() if key != "self"
+    }
+    places, _, keywords = SIGNATURES[name].partition("*")
+
+    positional = [one.strip() for one in places.split(",") if one.strip()]
+    by_keyword = [one.strip() for one in keywords.split(",") if one.strip()]
+    assert list(parameters)[: len(positional)] == positional
+    for key in positional:
+        assert parameters[key].kind is not inspect.Parameter.KEYWORD_ONLY
+    for key in by_keyword:
+        assert parameters[key].kind is inspect.Parameter.KEYWORD_ONLY, key
+    # Nothing else that a caller would have to give.
+    required = {key for key, one in parameters.items() if one.default is one.empty}
+    if positional or by_keyword:
+        assert required <= {*positional, *by_keyword}, required
+
+
+def test_the_four_sizes_are_there():
+    assert list(glassformer.presets) == ["tiny", "small", "base", "big"]
+
+
+def test_a_translation_has_what_is_promised():
+    text = glassformer.Translation("Hund", -0.5)
+
+    assert (text.text, text.score, text.alternatives) == ("Hund", -0.5, ())
+
+
+def test_every_public_name_can_be_imported_and_is_told():
+    names: dict = {}
+    exec("from glassformer import *", names)
+
+    assert set(glassformer.__all__) <= set(names)
+    assert {name.partition(".")[0] for name in SIGNATURES} <= set(glassformer.__all__)
+    assert dir(glassformer) == sorted(glassformer.__all__)
+
+
+def test_a_name_that_is_not_there_is_an_attribute_error():
+    with pytest.raises(AttributeError, match="module 'glassformer' has no attribute 'Trnsformer'"):
+        _ = glassformer.Trnsformer
+    assert not hasattr(glassformer, "config_")
+
+
+def test_the_table_of_lazy_names_is_what_type_checkers_are_told():
+    """The block under TYPE_CHECKING, which nothing runs, names the same places as the table."""
+    source = Path(glassformer.__file__).read_text("utf-8")
+    block = source[source.index("if TYPE_CHECKING:") : source.index("__all__")]
+    names: dict = {}
+    exec(block.replace("if TYPE_CHECKING:", "if True:"), names)
+
+    for name in [*glassformer.__all__]:
+        assert names[name] is getattr(glassformer, name), name
+
+
+def test_the_parts_need_nothing_but_torch():
+    """In a REPL a part is imported without the data's, the training's or the command line's."""
+    statement = (
+        "import sys; from glassformer import MultiHeadAttention, Transformer;"
+        "loaded = [name for name in sys.modules if name.startswith('glassformer.')];"
+        "assert not [n for n in loaded if n.split('.')[1] not in ('model', 'config', 'errors')],"
+        " loaded"
+    )
+
+    done = subprocess.run(
+        [sys.executable, "-c", statement],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={"PYTHONPATH": str(Path(glassformer.__file__).parents[1])},
+    )
+
+    assert done.returncode == 0, done.stderr
