@@ -27,7 +27,9 @@ def test_the_report_says_what_training_would_do(files, capsys):
     assert "source scripts     Latin 100.0%" in out
     assert "of valid, 3 pairs, 3 sources and 3 targets stand in train too" in out
     assert "warning  train: a side is empty\n         1 line (3): '', 'day'" in out
-    assert "training would keep 3 of 4 training pairs and drop 1 empty\n  preset tiny: 3 pairs" in out
+    assert (
+        "training would keep 3 of 4 training pairs and drop 1 empty\n  preset tiny: 3 pairs" in out
+    )
 
 
 def test_faults_that_stop_training_give_status_1(files, capsys):

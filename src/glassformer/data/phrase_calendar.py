@@ -209,7 +209,6 @@ CALENDAR_FORMS = (
     _interval_form("yMMMd", 9, "dMy"),
     _interval_form("yMMMEd", 7, "dMy"),
     _interval_form("yMMMM", 5, "My"),
-    _interval_form("yMd", 4, "dMy"),
     _interval_form("y", 2, "y"),
     _interval_form("MMMd", 3, "dM"),
     _moment_form("full", 5),
