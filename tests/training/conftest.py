@@ -5,6 +5,8 @@ import random
 import pytest
 
 from glassformer.config import TrainConfig
+from glassformer.training.prepare import prepare
+from glassformer.training.run import _trainer
 
 OPTIONS = {
     "preset": "tiny",
@@ -93,3 +95,18 @@ def config(tmp_path, write, rows):
         )
 
     return made
+
+
+@pytest.fixture
+def made(config, recorder):
+    """A trainer that is ready to run."""
+    open_metrics = []
+
+    def ready(count=60, **changes):
+        trainer = _trainer(prepare(config(count, **changes)), recorder)
+        open_metrics.append(trainer.metrics)
+        return trainer
+
+    yield ready
+    for metrics in open_metrics:
+        metrics.close()

@@ -12,26 +12,9 @@ from glassformer.errors import InputError
 from glassformer.training import trainer as module
 from glassformer.training.checkpoint import checkpoints
 from glassformer.training.optimiser import NotFiniteError
-from glassformer.training.prepare import prepare
-from glassformer.training.run import _trainer
 from glassformer.training.schedule import learning_rate
 from glassformer.training.trainer import Stopped, epoch_plan, total_updates
 from glassformer.training.validation import Validation
-
-
-@pytest.fixture
-def made(config, recorder):
-    """A trainer that is ready to run."""
-    open_metrics = []
-
-    def ready(count=60, **changes):
-        trainer = _trainer(prepare(config(count, **changes)), recorder)
-        open_metrics.append(trainer.metrics)
-        return trainer
-
-    yield ready
-    for metrics in open_metrics:
-        metrics.close()
 
 
 def scripted(monkeypatch, scores):
