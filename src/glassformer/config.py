@@ -149,6 +149,9 @@ presets: dict[str, dict[str, Any]] = {
 
 
 Files = tuple[Path, ...]
+_PAIRS = tyro.conf.arg(metavar="SOURCE [TARGET]", help_behavior_hint="(required)")
+_NO_PAIRS = tyro.conf.arg(metavar="SOURCE [TARGET]", help_behavior_hint="(default: none)")
+_NO_FILE = tyro.conf.arg(metavar="FILE [FILE]", help_behavior_hint="(default: none)")
 
 
 class TrainConfig(_Options):
@@ -158,13 +161,13 @@ class TrainConfig(_Options):
     data, and the reason is printed.
     """
 
-    pairs: Annotated[Files, tyro.conf.Positional] = Field(min_length=1, max_length=2)
+    pairs: Annotated[Files, tyro.conf.Positional, _PAIRS] = Field(min_length=1, max_length=2)
     """Training pairs: SOURCE TARGET, or one file that holds both sides."""
     run: Path
     """Directory of this training: checkpoints, metrics, and the bundle."""
-    valid: Files = Field((), max_length=2)
+    valid: Annotated[Files, _NO_PAIRS] = Field((), max_length=2)
     """Validation pairs; without them, some training pairs are held out."""
-    test: Files = Field((), max_length=2)
+    test: Annotated[Files, _NO_PAIRS] = Field((), max_length=2)
     """Test pairs, scored once at the end."""
     format: Literal["lines", "tsv", "tsv-quoted", "jsonl"] | None = None
     """How the files hold pairs; None: told by their names."""
@@ -173,7 +176,7 @@ class TrainConfig(_Options):
     languages: tuple[str, str] | None = None
     """Codes of the two languages, as in "en de"; None: from file names that end in codes."""
 
-    tokenizer: Files = Field((), max_length=2)
+    tokenizer: Annotated[Files, _NO_FILE] = Field((), max_length=2)
     """SentencePiece model to use instead of training one: one for both sides, or two."""
     subwords: Literal["bpe", "unigram"] = "bpe"
     """Kind of subword model."""

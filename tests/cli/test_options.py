@@ -130,7 +130,7 @@ def test_a_word_too_many_is_named():
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["a", "b", "c"], "PAIRS a b c: expected at most 2 values, not 3"),
+        (["a", "b", "c"], "SOURCE [TARGET] a b c: expected at most 2 values, not 3"),
         (["--epochs", "0"], "--epochs '0': expected a number greater than 0"),
         (["--epochs", "inf"], "--epochs 'inf': expected a finite number"),
         (["--dropout", "1"], "--dropout '1': expected a number less than 1"),
