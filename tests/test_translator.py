@@ -252,6 +252,21 @@ def test_what_the_model_has_no_positions_for_is_refused(translator):
         small.score(["a", "a"], ["b", "Schnee " * 20])
 
 
+def test_a_prefix_that_the_tokenizer_cannot_write_is_refused(translator, monkeypatch):
+    tokenizer = type(translator.target_tokenizer)  # without bytes, as some that are brought
+    real = tokenizer.encode_batch
+    monkeypatch.setattr(
+        tokenizer,
+        "encode_batch",
+        lambda self, texts: [
+            [self.unk_id] if "漢" in text else real(self, [text])[0] for text in texts
+        ],
+    )
+
+    with pytest.raises(UsageError, match="a prefix has a character that the target tokenizer has"):
+        translator.translate(["a", "b"], prefixes=["Ein", "漢"])
+
+
 @pytest.mark.parametrize("device", ["gpu", "meta", "cuda:99", "", "cpu:x"])
 def test_a_device_that_is_not_here_is_refused(bundle_directory, device):
     with pytest.raises(UsageError, match=f"device '{device}': "):

@@ -102,8 +102,7 @@ class Translator:
         translation must begin with. A text of more than 200 subwords is translated in pieces,
         which are joined by spaces; of such a text there are no alternatives.
 
-        Raises :class:`~glassformer.errors.UsageError` for a prefix that the model has no room for,
-        ValueError for a number out of its range.
+        Raises UsageError for a prefix that cannot be, ValueError for a number out of its range.
         """
         if isinstance(texts, str):
             raise TypeError("texts must be a list of texts, not one text")
@@ -117,7 +116,7 @@ class Translator:
             spans.append(range(len(pieces), len(pieces) + len(found)))
             pieces += found
         search = self._search(beam, n_best, length_penalty, sampling)
-        ids = self._ids(self.source_tokenizer, pieces)
+        ids = self.source_tokenizer.encode_batch(pieces)
         ids = [found if piece.strip() else [] for found, piece in zip(ids, pieces, strict=True)]
         answers = self._decode(ids, search, self._prefix_of_first(prefixes, spans, ids))
         return [self._joined([answers[place] for place in span]) for span in spans]
@@ -145,7 +144,7 @@ class Translator:
 
     def count_tokens(self, targets: Sequence[str]) -> list[int]:
         """The tokens of each target, end symbol included."""
-        return [len(ids) + 1 for ids in self._ids(self.target_tokenizer, targets)]
+        return [len(ids) + 1 for ids in self.target_tokenizer.encode_batch(targets)]
 
     @property
     def _extra_length(self) -> int:
@@ -159,12 +158,8 @@ class Translator:
     def _length(self, text: str) -> int:
         return len(self.source_tokenizer.encode(text))
 
-    @staticmethod
-    def _ids(tokenizer: Tokenizer, texts: Sequence[str]) -> list[list[int]]:
-        return tokenizer.encode_batch(list(texts))
-
     def _ended(self, tokenizer: Tokenizer, texts: Sequence[str]) -> list[list[int]]:
-        return [[*ids, tokenizer.eos_id] for ids in self._ids(tokenizer, texts)]
+        return [[*ids, tokenizer.eos_id] for ids in tokenizer.encode_batch(texts)]
 
     def _search(
         self, beam: int, n_best: int, length_penalty: float, sampling: Sampling | None
@@ -200,8 +195,10 @@ class Translator:
         if prefixes is None:
             return []
         forced: list[list[int]] = [[] for _ in pieces]
-        for span, ids in zip(spans, self._ids(self.target_tokenizer, prefixes), strict=True):
+        for span, ids in zip(spans, self.target_tokenizer.encode_batch(prefixes), strict=True):
             room = self.model.config.max_length - self._extra_length - len(pieces[span.start])
+            if self.target_tokenizer.unk_id in ids:
+                raise UsageError("a prefix has a character that the target tokenizer has not")
             if len(ids) > room:
                 raise UsageError(
                     f"a prefix has {len(ids):,} subwords, and this model has room for {room:,}"

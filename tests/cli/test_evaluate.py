@@ -122,6 +122,26 @@ def test_a_bundle_translates_and_is_scored(tmp_path, beams, capsys):
     assert not list(tmp_path.glob("*.unfinished"))
 
 
+def test_a_reference_too_long_for_the_model_costs_the_loss_alone(
+    tmp_path, beams, capsys, monkeypatch
+):
+    def refuse(*_):
+        raise InputError("pair 1 has 2,000 subwords on a side")
+
+    monkeypatch.setattr(Echo, "score", refuse)
+    source = write(tmp_path / "source.en", ["eins"])
+    target = write(tmp_path / "target.de", ["EINS"])
+
+    assert call(tmp_path, source, target, "--json") == 0
+
+    said = capsys.readouterr()
+    assert said.err == "glassformer: no loss: pair 1 has 2,000 subwords on a side\n"
+    values = json.loads(said.out)
+    assert values["exact_match"] == 100
+    assert values["loss"] is None
+    assert beams == [5]
+
+
 def test_lengths_that_differ_are_named_with_their_files(hypotheses, references, tmp_path, beams):
     short = write(tmp_path / "short.txt", HYPOTHESES[:2])
 

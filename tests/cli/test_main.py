@@ -188,6 +188,13 @@ def test_a_full_disk_is_found_before_the_end(command, monkeypatch):
     assert errors.getvalue() == "glassformer: error: output: No space left on device\n"
 
 
+def test_a_closed_output_is_said(command, monkeypatch, capsys):
+    monkeypatch.setattr(sys, "stdout", None)
+
+    assert command(lambda _: 0)() == 1
+    assert capsys.readouterr().err == "glassformer: error: standard output is closed\n"
+
+
 def test_letters_that_the_terminal_lacks_are_no_failure(command, monkeypatch):
     raw = io.BytesIO()
     monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(raw, encoding="ascii"))

@@ -27,6 +27,8 @@ COMMANDS = {
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; the module of that name in this package does the work."""
     words = list(sys.argv[1:] if arguments is None else arguments)
+    if sys.stdout is None:  # as after `>&-`
+        return _say("standard output is closed", 1)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):  # a terminal that lacks a letter is no failure
             stream.reconfigure(errors="backslashreplace")
