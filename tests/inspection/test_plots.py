@@ -117,7 +117,7 @@ def test_embedding_position_and_their_sum():
         positions.plot_embedding_plus_position(embedded, sinusoidal_positions(5, 6))
 
 
-# Training
+# Attention
 
 
 def test_head_shows_weights_and_words():
