@@ -205,8 +205,8 @@ class TrainConfig(_Options):
     """Instead of the preset's dropout."""
     activation: Literal["relu", "gelu", "swish"] = "relu"
     """Of the feed-forward networks."""
-    norm: Literal["post", "pre"] = "post"
-    """Where LayerNorm stands."""
+    norm: Literal["post", "pre"] | None = None
+    """LayerNorm after each residual sum (the paper) or before each sublayer."""
     tying: Literal["none", "target", "three-way"] | None = None
     """Which embeddings are one; None: three-way with one vocabulary, else target."""
     positions: Literal["sinusoidal", "learned"] = "sinusoidal"

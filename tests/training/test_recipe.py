@@ -7,7 +7,16 @@ from glassformer.errors import UsageError
 from glassformer.training.recipe import choose, model_config
 
 SPECIAL = {"pad_id": 0, "unk_id": 1, "bos_id": 2, "eos_id": 3}
-CHOSEN = ["preset", "dropout", "vocab_size", "batch_tokens", "epochs", "warmup", "rate_factor"]
+CHOSEN = [
+    "preset",
+    "dropout",
+    "vocab_size",
+    "batch_tokens",
+    "epochs",
+    "warmup",
+    "rate_factor",
+    "norm",
+]
 
 
 def options(**changes):
@@ -51,6 +60,7 @@ SAID = {
     "epochs": 3.0,
     "warmup": 7,
     "rate_factor": 0.5,
+    "norm": "post",
     "tying": "none",
 }
 

@@ -26,12 +26,13 @@ class _Class:
     updates: int  # about; a run reads whole epochs
     warmup: int
     rate_factor: float
+    norm: str
 
 
 _CLASSES = (
-    _Class(60_000, "tiny", 0.2, 4_000, 2_048, 13_000, 800, 1.5),
-    _Class(1_000_000, "small", 0.1, 8_000, 4_096, 8_000, 1_000, 1.0),
-    _Class(float("inf"), "base", 0.1, 32_000, 16_384, 100_000, 4_000, 1.0),
+    _Class(60_000, "tiny", 0.2, 4_000, 2_048, 13_000, 800, 1.5, "pre"),
+    _Class(1_000_000, "small", 0.1, 8_000, 4_096, 8_000, 1_000, 1.0, "pre"),
+    _Class(float("inf"), "base", 0.1, 32_000, 16_384, 100_000, 4_000, 1.0, "post"),
 )
 _MAX_EPOCHS = 200
 _LONGEST_WARMUP = 0.2  # of all updates
@@ -83,6 +84,8 @@ def choose(config: TrainConfig, *, pairs: int, tokens: int) -> tuple[TrainConfig
     # The highest rate is factor / sqrt(d_model * warmup): a shorter warm-up must not raise it.
     factor = fit.rate_factor * min(1.0, ((config.warmup or warmup) / fit.warmup) ** 0.5)
     settle("rate_factor", round(factor, 4), "for a model of this size and this warmup")
+    before = "a run as short as this gets further with it than with the paper's post-norm"
+    settle("norm", fit.norm, before if fit.norm == "pre" else "the paper's")
     shared = config.joint and len(config.tokenizer) < 2
     settle("tying", "three-way" if shared else "target", "one vocabulary" if shared else "two")
     return config.model_copy(update=chosen), reasons
