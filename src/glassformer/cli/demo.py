@@ -36,7 +36,7 @@ class DemoOptions:
     """Phrases of your own to translate and judge afterwards; on a terminal you are asked."""
     size: int = 36_000
     """Phrases that are made."""
-    epochs: float = 4.0
+    epochs: float = 3.4
     """How often they are read."""
     seed: int = 1
     """Of the phrases and of the training."""
