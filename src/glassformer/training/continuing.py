@@ -80,7 +80,7 @@ def bind(config: TrainConfig, hashes: dict[str, str]) -> None:
         name = changed[0]
         raise InputError(
             f"{config.run} holds a run with {name} {options_before[name]}, now {options[name]}:"
-            " give the same options to continue it, or another --run"
+            " give the same options to continue it, or another directory"
         )
     if text or changed:
         _remove_derived(config.run / "data")
@@ -95,7 +95,7 @@ def changed_text(config: TrainConfig, option: str) -> InputError:
     files = " and ".join(map(str, getattr(config, option))) or "none given"
     return InputError(
         f"{config.run}: the text of option {option} ({files}) has changed since this run began:"
-        " give another --run, or remove that directory"
+        " give another directory, or remove that one"
     )
 
 
