@@ -20,6 +20,7 @@ __all__ = [
     "DEFAULT_IDS",
     "IMPOSSIBLE",
     "Hypothesis",
+    "SpecialIds",
     "State",
     "StepFunction",
     "Vocabulary",
@@ -64,6 +65,16 @@ IMPOSSIBLE = Hypothesis((), -math.inf, -math.inf, finished=False)
 """What stands for a sentence where every possible target has probability zero."""
 
 
+@runtime_checkable
+class SpecialIds(Protocol):
+    """What has the four special ids: a tokenizer, a model's config."""
+
+    pad_id: int
+    unk_id: int
+    bos_id: int
+    eos_id: int
+
+
 @dataclass(frozen=True)
 class Vocabulary:
     """The four special ids.
@@ -76,6 +87,11 @@ class Vocabulary:
     unk_id: int = 1
     bos_id: int = 2
     eos_id: int = 3
+
+    @classmethod
+    def of(cls, one: SpecialIds) -> Vocabulary:
+        """Those of a tokenizer."""
+        return cls(one.pad_id, one.unk_id, one.bos_id, one.eos_id)
 
     @property
     def never_produced(self) -> tuple[int, ...]:

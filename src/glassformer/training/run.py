@@ -15,6 +15,7 @@ from glassformer.data.batches import Batch, make_batch, plan_batches
 from glassformer.data.corpus import Pair
 from glassformer.data.packed import pack
 from glassformer.decoding.beam import beam_search
+from glassformer.decoding.step import Vocabulary
 from glassformer.errors import UsageError
 from glassformer.evaluation import Scores, corpus_scores
 from glassformer.model.transformer import Transformer
@@ -25,7 +26,7 @@ from glassformer.training.prepare import Prepared, prepare
 from glassformer.training.progress import Metrics, Reporter, TextReporter, duration
 from glassformer.training.recipe import model_config
 from glassformer.training.trainer import Trainer, total_updates
-from glassformer.training.validation import translations, vocabulary_of
+from glassformer.training.validation import translations
 
 __all__ = ["Run", "train"]
 
@@ -144,7 +145,7 @@ def _scores(trainer: Trainer, pairs: list[Pair]) -> Scores:
         [pair.source for pair in pairs],
         tokenizers,
         search=partial(
-            beam_search, beam=trainer.config.beam, vocabulary=vocabulary_of(tokenizers[1])
+            beam_search, beam=trainer.config.beam, vocabulary=Vocabulary.of(tokenizers[1])
         ),
     )
     return corpus_scores(
