@@ -4,6 +4,7 @@ import json
 import os
 import signal
 import threading
+from dataclasses import replace
 
 import pytest
 import torch
@@ -260,7 +261,7 @@ def test_a_loss_that_is_not_finite_names_the_batch_and_keeps_the_checkpoint(made
     trainer = made(updates=2, validations=2)
     trainer.run()
     good = {path.name for path in checkpoints(trainer.checkpoint_directory)}
-    trainer.updates = 4
+    trainer.pace = replace(trainer.pace, updates=4)
     spoil(trainer.model)
 
     with pytest.raises(InputError) as caught:

@@ -18,6 +18,7 @@ from glassformer.bundle import write_atomically
 from glassformer.config import TrainConfig
 from glassformer.errors import InputError
 from glassformer.training.checkpoint import checkpoints
+from glassformer.training.minutes import PACE_FILE
 
 __all__ = ["bind", "changed_text", "claim", "input_hashes"]
 
@@ -29,6 +30,7 @@ _FREE = frozenset(
 _LEARNT = ("both.model", "source.model", "target.model")
 _WRITTEN = (
     *("config.json", "config.yaml", "metrics.jsonl", "model.safetensors", "README.md"),
+    PACE_FILE,
     *("tokenizer.model", "source.model", "target.model"),
 )
 
@@ -84,6 +86,7 @@ def bind(config: TrainConfig, hashes: dict[str, str]) -> None:
         )
     if text or changed:
         _remove_derived(config.run / "data")
+        (config.run / PACE_FILE).unlink(missing_ok=True)
     if not (begun and hashes_before and options_before):
         dumped = yaml.safe_dump(options, sort_keys=False, allow_unicode=True)
         write_atomically(records[0], (json.dumps(hashes) + "\n").encode())

@@ -1,5 +1,7 @@
 """``train(config)``: the whole way from files to a scored bundle, and on from where it was."""
 
+import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -21,11 +23,13 @@ from glassformer.evaluation import Scores, corpus_scores
 from glassformer.model.transformer import Transformer
 from glassformer.training.checkpoint import RunState, average, checkpoints, load_checkpoint
 from glassformer.training.continuing import changed_text
+from glassformer.training.minutes import TimedPace
 from glassformer.training.optimiser import adam, precision_for
 from glassformer.training.prepare import Prepared, prepare
 from glassformer.training.progress import Metrics, Reporter, TextReporter, duration
-from glassformer.training.recipe import model_config
-from glassformer.training.trainer import Trainer, total_updates
+from glassformer.training.recipe import model_config, useful_updates
+from glassformer.training.schedule import Pace, SteadyPace
+from glassformer.training.trainer import Trainer, epoch_plan, total_updates
 from glassformer.training.validation import translations
 
 __all__ = ["Run", "train"]
@@ -40,12 +44,16 @@ class Run:
     test: Scores | None
 
 
-def train(config: TrainConfig, reporter: Reporter | None = None) -> Run:
+def train(
+    config: TrainConfig, reporter: Reporter | None = None, *, began: float | None = None
+) -> Run:
     """Train a translator, or continue where an earlier call with the same options was.
 
+    ``began``, of ``time.monotonic()``, is when ``config.minutes`` began; with this call if None.
     Errors: :class:`~glassformer.errors.InputError` for data that cannot be used, for a directory
     that holds a run with other options, for a loss that is not finite.
     """
+    began = time.monotonic() if began is None else began
     reporter = reporter or TextReporter()
     if config.threads:
         torch.set_num_threads(config.threads)
@@ -54,30 +62,25 @@ def train(config: TrainConfig, reporter: Reporter | None = None) -> Run:
         prepared = prepare(config)
         for note in prepared.notes:
             reporter.note(note)
-        trainer = _trainer(prepared, reporter)
+        trainer = _trainer(prepared, reporter, lambda: time.monotonic() - began)
         try:
             trainer.run()
         finally:
             trainer.metrics.close()
-        return _finish(trainer)
+        found = _finish(trainer)
+        if config.minutes is not None:
+            reporter.note(_time_told(trainer, time.monotonic() - began))
+        return found
     finally:
         reporter.close()
 
 
-def _trainer(prepared: Prepared, reporter: Reporter) -> Trainer:
+def _trainer(
+    prepared: Prepared, reporter: Reporter, clock: Callable[[], float] = time.monotonic
+) -> Trainer:
     config = prepared.config
     device = _device(config.device)
-    source, target = prepared.tokenizers
-    torch.manual_seed(config.seed)
-    special = {name: getattr(target, name) for name in ("pad_id", "unk_id", "bos_id", "eos_id")}
-    model = Transformer(
-        model_config(
-            config,
-            source_vocab_size=source.vocab_size,
-            target_vocab_size=target.vocab_size,
-            special_ids=special,
-        )
-    ).to(device)
+    model = _new_model(prepared).to(device)
     optimiser = adam(model)
     state = RunState(data_hash=prepared.data_hash)
     found = checkpoints(config.run / "checkpoints")
@@ -86,14 +89,15 @@ def _trainer(prepared: Prepared, reporter: Reporter) -> Trainer:
         if state.data_hash != prepared.data_hash:
             raise changed_text(config, "pairs")
         reporter.note(f"continuing from update {state.update:,}")
-    updates = total_updates(prepared.packed(0), config)
+    pace = _pace(prepared, model.config.d_model, begun=state.update, clock=clock)
     if not state.precision:  # measured once: another answer on the way would change the weights
         measured = config.precision == "auto"
         state.precision = precision_for(device) if measured else config.precision
     count = sum(weight.numel() for weight in model.parameters())
     reporter.note(
         f"model: {count:,} parameters, {len(prepared.packed(0)):,} pairs,"
-        f" {updates:,} updates, {state.precision} on {device}"
+        f" {'at most ' if config.minutes else ''}{pace.updates:,} updates,"
+        f" {state.precision} on {device}"
     )
     metrics = Metrics(
         config.run / "metrics.jsonl", from_update=state.update, tensorboard=config.tensorboard
@@ -105,9 +109,48 @@ def _trainer(prepared: Prepared, reporter: Reporter) -> Trainer:
         state=state,
         reporter=reporter,
         metrics=metrics,
-        updates=updates,
+        pace=pace,
         validation_batches=_validation_batches(prepared, reporter),
     )
+
+
+def _new_model(prepared: Prepared) -> Transformer:
+    source, target = prepared.tokenizers
+    torch.manual_seed(prepared.config.seed)
+    special = {name: getattr(target, name) for name in ("pad_id", "unk_id", "bos_id", "eos_id")}
+    return Transformer(
+        model_config(
+            prepared.config,
+            source_vocab_size=source.vocab_size,
+            target_vocab_size=target.vocab_size,
+            special_ids=special,
+        )
+    )
+
+
+def _pace(prepared: Prepared, d_model: int, *, begun: int, clock: Callable[[], float]) -> Pace:
+    """As many updates as the options come to, or as fit into the minutes."""
+    config, packed = prepared.config, prepared.packed(0)
+    if config.minutes is None:
+        return SteadyPace(config, total_updates(packed, config), d_model)
+    per_epoch = len(epoch_plan(packed, config, 0)) / config.accumulate
+    return TimedPace(
+        config,
+        most=useful_updates(len(packed), per_epoch),
+        d_model=d_model,
+        begun=begun,
+        # A beam takes about as many times as long as the greedy search of a validation.
+        scoring=config.beam * (1 + len(prepared.test) / len(prepared.valid)),
+        clock=clock,
+    )
+
+
+def _time_told(trainer: Trainer, seconds: float) -> str:
+    """Why a run with minutes ended when it did."""
+    said = f"minutes: {duration(seconds)} of {duration(60 * (trainer.config.minutes or 0))}"
+    if isinstance(trainer.pace, TimedPace) and trainer.pace.ended_early:
+        return f"{said}, for {trainer.updates:,} updates are as many as these data want"
+    return said
 
 
 def _finish(trainer: Trainer) -> Run:

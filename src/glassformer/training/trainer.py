@@ -33,7 +33,7 @@ from glassformer.training.checkpoint import (
 from glassformer.training.optimiser import NotFiniteError, update
 from glassformer.training.prepare import Prepared
 from glassformer.training.progress import Metrics, Reporter
-from glassformer.training.schedule import learning_rate
+from glassformer.training.schedule import Pace
 from glassformer.training.validation import validate
 
 __all__ = ["Stopped", "Trainer", "epoch_plan", "total_updates"]
@@ -59,7 +59,7 @@ class Trainer:
     state: RunState
     reporter: Reporter
     metrics: Metrics
-    updates: int
+    pace: Pace
     validation_batches: list[Batch]
     stop_signal: int = 0
     _gradient_norm: float = 0.0
@@ -69,6 +69,10 @@ class Trainer:
         return self.prepared.config
 
     @property
+    def updates(self) -> int:
+        return self.pace.updates
+
+    @property
     def checkpoint_directory(self) -> Path:
         return self.config.run / "checkpoints"
 
@@ -76,16 +80,16 @@ class Trainer:
         """Update the weights until the updates are done, or patience is."""
         state, config = self.state, self.config
         self.model.train()
-        due = max(1, self.updates // config.validations)
         saved = time.monotonic()
         batches = self._batches()
         with _signals(self._asked_to_stop):
             while state.update < self.updates and not self._out_of_patience():
                 self._one_update(batches)
+                self.pace.passed(state.update)
                 last = state.update == self.updates
                 if state.update % REPORT_EVERY == 0 or last:
                     self._report()
-                validated = state.update % due == 0 or last
+                validated = last or self.pace.validation_due(state.update)
                 if validated:
                     self._validate()
                 late = time.monotonic() - saved > 60 * config.checkpoint_minutes
@@ -103,6 +107,8 @@ class Trainer:
         if self.config.average == "none":
             return [v["update"] for v in validations[-1:]]
         if self.config.average == "best":
+            # Where there were few validations, an early model would spoil the mean.
+            validations = [v for v in validations if 2 * v["update"] >= self.best()["update"]]
             validations = sorted(validations, key=lambda v: self._merit(v), reverse=True)
             return sorted(v["update"] for v in validations[: self.config.average_count])
         return [v["update"] for v in validations[-self.config.average_count :]]
@@ -143,20 +149,12 @@ class Trainer:
         batches = [next(source) for _ in range(config.accumulate)]
         number = state.update + 1
         torch.manual_seed((config.seed << 32) + number)
-        rate = learning_rate(
-            number,
-            updates=self.updates,
-            d_model=self.model.config.d_model,
-            warmup=config.warmup or 4000,
-            factor=config.rate_factor or 1.0,
-            anneal=config.anneal,
-        )
         try:
             done = update(
                 self.model,
                 self.optimiser,
                 batches,
-                rate=rate,
+                rate=self.pace.rate(number),
                 smoothing=config.label_smoothing,
                 clip=config.clip,
                 precision="bf16" if state.precision == "bf16" else "float32",
