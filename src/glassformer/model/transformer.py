@@ -123,9 +123,16 @@ class Transformer(nn.Module):
         self, tokens: Int[Tensor, " rows"], state: DecoderState
     ) -> tuple[Float[Tensor, "rows vocab"], DecoderState]:
         """Read one token a row; return the next token's logits and the state after it."""
+        states, following = self.advance(tokens, state)
+        return self.project(states), following
+
+    def advance(
+        self, tokens: Int[Tensor, " rows"], state: DecoderState
+    ) -> tuple[Float[Tensor, "rows d_model"], DecoderState]:
+        """:meth:`step` without the projection to logits."""
         embedded = self.target_positions(self.target_embedding(tokens[:, None]), start=state.length)
         x, blocks = self.decoder.step(embedded, state.blocks, state.memory_mask)
-        return self.project(x[:, 0]), DecoderState(blocks, state.memory_mask)
+        return x[:, 0], DecoderState(blocks, state.memory_mask)
 
 
 def initialise(model: nn.Module) -> None:
