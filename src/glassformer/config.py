@@ -265,6 +265,8 @@ class TrainConfig(_Options):
     """Minutes between checkpoints, beside those of the validations."""
     beam: int = Field(5, ge=1)
     """Beam of the final scores."""
+    shortlist: bool = False
+    """Give the bundle a list of each source token's likely translations, for quick decoding."""
     tensorboard: bool = False
     """Write TensorBoard's files too."""
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import yaml
 
-from glassformer.bundle import write_atomically
+from glassformer.bundle import SHORTLIST_FILE, write_atomically
 from glassformer.config import TrainConfig
 from glassformer.errors import InputError
 from glassformer.training.checkpoint import checkpoints
@@ -25,13 +25,13 @@ __all__ = ["bind", "changed_text", "claim", "input_hashes"]
 # Options that may differ when a run goes on: they name places, or change no more than rounding.
 _FREE = frozenset(
     {"pairs", "run", "valid", "test", "threads", "device", "checkpoint_minutes"}
-    | {"tensorboard", "beam"}
+    | {"tensorboard", "beam", "shortlist"}
 )
 _LEARNT = ("both.model", "source.model", "target.model")
 _WRITTEN = (
     *("config.json", "config.yaml", "metrics.jsonl", "model.safetensors", "README.md"),
     PACE_FILE,
-    *("tokenizer.model", "source.model", "target.model"),
+    *("tokenizer.model", "source.model", "target.model", SHORTLIST_FILE),
 )
 
 

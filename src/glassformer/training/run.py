@@ -23,6 +23,7 @@ from glassformer.evaluation import Scores, corpus_scores
 from glassformer.model.transformer import Transformer
 from glassformer.training.checkpoint import RunState, average, checkpoints, load_checkpoint
 from glassformer.training.continuing import changed_text
+from glassformer.training.lexicon import shortlist_tensors
 from glassformer.training.minutes import TimedPace
 from glassformer.training.optimiser import adam, precision_for
 from glassformer.training.prepare import Prepared, prepare
@@ -175,7 +176,10 @@ def _finish(trainer: Trainer) -> Run:
     for name, scores in (("validation", validation), ("test", test)):
         if scores is not None:
             trainer.reporter.note(f"{name}, beam {trainer.config.beam}:\n{scores}")
-    bundle = Bundle(model, *prepared.tokenizers, prepared.languages, about)
+    shortlist = None
+    if prepared.config.shortlist:
+        shortlist = shortlist_tensors(prepared.packed(0), prepared.tokenizers)
+    bundle = Bundle(model, *prepared.tokenizers, prepared.languages, about, shortlist)
     save_bundle(bundle, trainer.config.run)
     trainer.reporter.note(f"bundle: {trainer.config.run}")
     return Run(trainer.config.run, validation.as_dict(), test)
