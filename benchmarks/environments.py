@@ -29,6 +29,7 @@ REQUIREMENTS: dict[str, tuple[str, ...]] = {
     "joey": (
         *("torch", "numpy", "sentencepiece", "sacrebleu", "sacremoses"),
         *("subword-nmt", "tensorboard", "matplotlib", "pandas", "packaging", "pyyaml", "datasets"),
+        *("importlib_metadata", "plotly"),
         *("setuptools<81", "--no-deps", "joeynmt==2.3.0"),
     ),
     "eole": (
@@ -88,7 +89,9 @@ def _pinned(name: str, pins: dict[str, str]) -> str:
 
 
 def _install(python: Path, words: Sequence[str]) -> None:
-    _checked([str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *words])
+    _checked(
+        [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *words]
+    )
 
 
 def _checked(words: Sequence[str]) -> str:
@@ -97,6 +100,8 @@ def _checked(words: Sequence[str]) -> str:
     done = subprocess.run(words, capture_output=True, text=True, env=plain, check=False)
     if done.returncode:
         shown = _LOUD.search(done.stderr)
-        reason = shown[2] if shown else (done.stderr.strip().splitlines() or ["no reason given"])[-1]
+        reason = (
+            shown[2] if shown else (done.stderr.strip().splitlines() or ["no reason given"])[-1]
+        )
         raise Unavailable(f"cannot be installed: {reason.strip()}")
     return done.stdout

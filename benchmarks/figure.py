@@ -57,9 +57,7 @@ def curves(path: Path, title: str, lines: Mapping[str, Curve], *, x: str, y: str
     save(figure, path)
 
 
-def growth(
-    path: Path, title: str, panels: Mapping[str, tuple[Curve, float]], *, unit: str
-) -> None:
+def growth(path: Path, title: str, panels: Mapping[str, tuple[Curve, float]], *, unit: str) -> None:
     """One small panel for each thing that grows, both scales logarithmic, its slope beside it."""
     columns = min(4, len(panels))
     rows = -(-len(panels) // columns)

@@ -1,4 +1,4 @@
-"""Joey NMT: its model, batch, loss, clipping and optimiser, as in its ``TrainManager._train_step``."""
+"""Joey NMT: its model, batch, loss and optimiser, as in its ``TrainManager._train_step``."""
 
 from types import SimpleNamespace
 from typing import Any

@@ -11,10 +11,10 @@ from benchmarks.peers.measure import Arrays, job, run_updates
 
 os.environ["KERAS_BACKEND"] = "tensorflow"
 
-import keras  # noqa: E402  after the backend is chosen
-import numpy as np  # noqa: E402
-import tensorflow as tf  # noqa: E402
-from keras import layers, ops  # noqa: E402
+import keras
+import numpy as np
+import tensorflow as tf
+from keras import layers, ops
 
 __all__ = ["Block", "Translation"]
 

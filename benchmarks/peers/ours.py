@@ -5,7 +5,6 @@ from typing import Any
 import numpy as np
 import torch
 
-import glassformer
 from benchmarks.peers.measure import Arrays, job, run_updates
 from glassformer.config import ModelConfig
 from glassformer.data.batches import Batch
