@@ -184,6 +184,15 @@ class TrainConfig(_Options):
     max_tokens: int = Field(250, ge=1)
     """Pairs with more subwords on a side are dropped, and counted."""
 
+    distil_from: Path | None = None
+    """Bundle of a teacher, whose translations of the sources are learnt (Kim & Rush 2016)."""
+    distil_beam: int = Field(5, ge=1)
+    """Beam of the teacher."""
+    distil_choice: Literal["nearest", "best"] = "nearest"
+    """Of the teacher's beam, the one nearest to the original by sentence BLEU, or its best."""
+    distil_originals: bool = False
+    """Learn the original translations as well."""
+
     preset: (
         Literal[
             "tiny",

@@ -28,11 +28,9 @@ _FREE = frozenset(
     | {"tensorboard", "beam", "shortlist"}
 )
 _LEARNT = ("both.model", "source.model", "target.model")
-_WRITTEN = (
-    *("config.json", "config.yaml", "metrics.jsonl", "model.safetensors", "README.md"),
-    PACE_FILE,
-    *("tokenizer.model", "source.model", "target.model", SHORTLIST_FILE),
-)
+# Of a teacher's bundle, what its translations depend on.
+_BUNDLE = ("config.json", "model.safetensors", "tokenizer.model", "source.model", "target.model")
+_WRITTEN = (*_BUNDLE, "config.yaml", "metrics.jsonl", "README.md", PACE_FILE, SHORTLIST_FILE)
 
 
 def claim(run: Path) -> None:
@@ -56,7 +54,12 @@ def claim(run: Path) -> None:
 
 def input_hashes(config: TrainConfig) -> dict[str, str]:
     """SHA-256 of the files that decide what is learnt, by the option that names them."""
-    return {name: _hash(getattr(config, name)) for name in ("pairs", "valid", "tokenizer")}
+    teacher = config.distil_from
+    parts = [] if teacher is None else [teacher / name for name in _BUNDLE]
+    return {
+        **{name: _hash(getattr(config, name)) for name in ("pairs", "valid", "tokenizer")},
+        "distil_from": _hash(tuple(path for path in parts if path.exists())),
+    }
 
 
 def bind(config: TrainConfig, hashes: dict[str, str]) -> None:
@@ -95,7 +98,9 @@ def bind(config: TrainConfig, hashes: dict[str, str]) -> None:
 
 def changed_text(config: TrainConfig, option: str) -> InputError:
     """The error for files that are not those that the run began with."""
-    files = " and ".join(map(str, getattr(config, option))) or "none given"
+    given = getattr(config, option)
+    given = [given] if isinstance(given, Path) else given
+    files = " and ".join(map(str, given or ())) or "none given"
     return InputError(
         f"{config.run}: the text of option {option} ({files}) has changed since this run began:"
         " give another directory, or remove that one"

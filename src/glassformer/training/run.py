@@ -18,15 +18,16 @@ from glassformer.data.corpus import Pair
 from glassformer.data.packed import pack
 from glassformer.decoding.beam import beam_search
 from glassformer.decoding.step import Vocabulary
-from glassformer.errors import UsageError
 from glassformer.evaluation import Scores, corpus_scores
 from glassformer.model.transformer import Transformer
 from glassformer.training.checkpoint import RunState, average, checkpoints, load_checkpoint
 from glassformer.training.continuing import changed_text
+from glassformer.training.device import device_of
+from glassformer.training.distil import lesson_of
 from glassformer.training.lexicon import shortlist_tensors
 from glassformer.training.minutes import TimedPace
 from glassformer.training.optimiser import adam, precision_for
-from glassformer.training.prepare import Prepared, prepare
+from glassformer.training.prepare import Prepared, guess_languages, prepare
 from glassformer.training.progress import Metrics, Reporter, TextReporter, duration
 from glassformer.training.recipe import model_config, useful_updates
 from glassformer.training.schedule import Pace, SteadyPace
@@ -60,7 +61,7 @@ def train(
         torch.set_num_threads(config.threads)
     try:
         _refuse_early(config)
-        prepared = prepare(config)
+        prepared = prepare(config, tell=reporter.note)
         for note in prepared.notes:
             reporter.note(note)
         trainer = _trainer(prepared, reporter, lambda: time.monotonic() - began)
@@ -80,7 +81,7 @@ def _trainer(
     prepared: Prepared, reporter: Reporter, clock: Callable[[], float] = time.monotonic
 ) -> Trainer:
     config = prepared.config
-    device = _device(config.device)
+    device = device_of(config.device)
     model = _new_model(prepared).to(device)
     optimiser = adam(model)
     state = RunState(data_hash=prepared.data_hash)
@@ -230,24 +231,13 @@ def _validation_batches(prepared: Prepared, reporter: Reporter) -> list[Batch]:
 
 
 def _refuse_early(config: TrainConfig) -> None:
-    """Say now, not after the data are read, that there is no such device or model."""
-    _device(config.device)
+    """Say now, not after the data are read, that there is no such device, teacher or model."""
+    device_of(config.device)
+    languages = config.languages or guess_languages(config.pairs)
+    if lesson := lesson_of(config, fingerprint="", languages=languages):
+        lesson.load()
     open_heads = None if config.preset else 1  # which preset it is, only the data will say
     sizes = {"num_heads": config.num_heads or open_heads, "tying": "none"}
     model_config(
         config.model_copy(update=sizes), source_vocab_size=9, target_vocab_size=9, special_ids={}
     )
-
-
-def _device(name: str) -> torch.device:
-    if name == "auto":
-        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    try:
-        device = torch.device(name)
-    except RuntimeError as error:
-        raise UsageError(f"device {name!r}: expected cpu, cuda or cuda:N") from error
-    if device.type not in ("cpu", "cuda"):
-        raise UsageError(f"device {name!r}: expected cpu, cuda or cuda:N")
-    if device.type == "cuda" and (device.index or 0) >= torch.cuda.device_count():
-        raise UsageError(f"device {name!r}: there are {torch.cuda.device_count()} CUDA devices")
-    return device
