@@ -30,7 +30,11 @@ __all__ = ["main", "share_of_same", "workers_of"]
 
 EXTRA = 50  # section 6.1: how much longer than its source a translation may be
 _TRIED = 200  # sentences of a trial
+_WIDEST = 90  # characters of a reason in the table
 _UPDATES = 300  # of the bundle that is trained where none is given
+
+WITH_ENGINE = "Glassformer, engine ctranslate2,"
+WITH_COMMAND = "glassformer translate --engine ctranslate2,"
 
 Engine = tuple[str, str, str, dict[str, Any]]  # name, environment, module, job
 
@@ -80,13 +84,16 @@ def _engines(task: dict[str, Any], computes: Sequence[str]) -> dict[str, list[En
     splits = (1,) if task["one"] else workers_of(task["threads"])
     found: dict[str, list[Engine]] = {
         "Glassformer": [("torch", *ours, {"engine": "torch"})],
-        "Glassformer, engine ctranslate2": [("", *ours, {"engine": "ctranslate2"})],
         "Hugging Face": [
             (f"{compute}, {batch} at once", *theirs, {"compute": compute, "batch": batch})
             for compute, batch in product(computes, batches)
         ],
     }
     for compute in ("float32", "int8"):
+        asked = {"engine": "ctranslate2", "compute": compute}
+        found[f"{WITH_ENGINE} {compute}"] = [("", *ours, asked)]
+        if not task["one"]:
+            found[f"{WITH_COMMAND} {compute}"] = [("", "ours", "translate_command", asked)]
         found[f"CTranslate2 {compute}"] = [
             (
                 f"{workers} x {task['threads'] // workers} threads, {batch} at once",
@@ -119,12 +126,12 @@ def _best(
             one = Contender(name, python, module, {**job, **more}, setting)
             speed = run(one, timeout=options.timeout)["sentences_per_second"]
         except (Unavailable, Failed) as fault:
-            reason = str(fault)
+            reason = str(fault) if isinstance(fault, Failed) else f"{name} {fault}"
             print(reason)
             continue
         print(f"{one}: {speed:,.1f} sentences/s in a trial")
         tried.append((speed, one))
-    return max(tried, key=lambda found: found[0])[1] if tried else f"{name}: {reason}"
+    return max(tried, key=lambda found: found[0])[1] if tried else reason
 
 
 def _show(
@@ -140,23 +147,30 @@ def _show(
     """The table, the JSON and the picture of one way to decode."""
     ready, found, chosen = runs
     texts = [_texts(report["outputs"], bundle.target_tokenizer) for report in found[0]]
-    rows, speeds = [], {}
+    speeds = {
+        str(engine): spread([one_round[place]["sentences_per_second"] for one_round in found])
+        for place, engine in enumerate(ready)
+    }
+    names = [engine.name for engine in ready]
+    rows = []
     for place, engine in enumerate(ready):
-        reports = [one_round[place] for one_round in found]
-        speed = spread([report["sentences_per_second"] for report in reports])
-        ratio = spread(
-            [one_round[0]["sentences_per_second"] / r["sentences_per_second"]
-             for one_round, r in zip(found, reports, strict=True)]
-        )  # fmt: skip
-        same = f"{100 * share_of_same(texts[0], texts[place]):.1f} %"
-        bleu = f"{corpus_scores(texts[place], references, quick=True).bleu:.2f}"
-        memory = f"{max(report['peak_bytes'] for report in reports) / 1e6:,.0f}"
-        rows.append([str(engine), shown(speed, ",.1f"), shown(ratio, ".2f"), same, bleu, memory])
-        speeds[str(engine)] = speed
-    rows += [[text, *[""] * 5] for text in chosen if isinstance(text, str)]
+        counterpart = f"{WITH_ENGINE} {engine.job['compute']}"
+        rows.append(
+            [
+                str(engine),
+                shown(speeds[str(engine)], ",.1f"),
+                _ratio(found, names, "Glassformer", place),
+                _ratio(found, names, counterpart, place),
+                f"{100 * share_of_same(texts[0], texts[place]):.1f} %",
+                f"{corpus_scores(texts[place], references, quick=True).bleu:.2f}",
+                f"{max(one_round[place]['peak_bytes'] for one_round in found) / 1e6:,.0f}",
+            ]
+        )
+    rows += [[text[:_WIDEST], *[""] * 6] for text in chosen if isinstance(text, str)]
     way = "one sentence at a time" if one else f"{len(references):,} sentences at once"
     title = f"Decoding, {'greedy' if beam == 1 else f'beam {beam}'}, {way} ({corpus.name})"
-    columns = ["", "sentences/s", "ours / this", "lines the same as ours", "BLEU", "MB"]
+    columns = ["", "sentences/s", "Glassformer / this", "its ctranslate2 engine / this"]
+    columns += ["lines the same", "BLEU", "MB"]
     print(f"\n{table(title, columns, rows)}\n")
     path = options.out / f"decoding-{'one' if one else 'file'}-beam{beam}"
     runs_without_outputs = [
@@ -167,6 +181,14 @@ def _show(
     about = facts(threads=options.threads, device=options.device)
     save(path.with_suffix(".json"), {"facts": about, "rounds": runs_without_outputs, "rows": rows})
     bars(path.with_suffix(".png"), title, speeds, unit="sentences a second")
+
+
+def _ratio(found: list[list[dict[str, Any]]], names: list[str], first: str, place: int) -> str:
+    """How much faster ``first`` was than the one at ``place``, by round; blank where it is not."""
+    if first not in names:
+        return ""
+    speeds = [[report["sentences_per_second"] for report in one_round] for one_round in found]
+    return shown(spread([one[names.index(first)] / one[place] for one in speeds]), ".2f")
 
 
 def share_of_same(ours: Sequence[str], theirs: Sequence[str]) -> float:

@@ -19,13 +19,17 @@ __all__ = ["Contender", "Failed", "Spread", "paired", "rounds", "run", "spread"]
 ROOT = Path(__file__).resolve().parents[1]
 
 
+# Warnings of other people's libraries would hide the one line that says why a run failed.
+_QUIET = {"PYTHONWARNINGS": "ignore", "TF_CPP_MIN_LOG_LEVEL": "3"}
+
+
 class Failed(Exception):  # noqa: N818  a peer that fails is a row of the table, no end
     """A run that ended without a report; the last line that it wrote says why."""
 
 
 @dataclass(frozen=True)
 class Contender:
-    """A program with its job: ``python -m benchmarks.peers.MODULE JOB``."""
+    """A program with its job: ``BENCHMARK_JOB=job.json python -m benchmarks.peers.MODULE``."""
 
     name: str
     python: Path
@@ -59,12 +63,12 @@ def run(contender: Contender, *, timeout: float = 3600.0) -> dict[str, Any]:
     with tempfile.NamedTemporaryFile("w", suffix=".json") as file:
         json.dump(contender.job, file)
         file.flush()
-        words = [str(contender.python), "-m", f"benchmarks.peers.{contender.module}", file.name]
+        words = [str(contender.python), "-m", f"benchmarks.peers.{contender.module}"]
         try:
             done = subprocess.run(
                 words,
                 cwd=ROOT,
-                env={**os.environ, "PYTHONWARNINGS": "ignore", "TF_CPP_MIN_LOG_LEVEL": "3"},
+                env={**os.environ, **_QUIET, "BENCHMARK_JOB": file.name},
                 capture_output=True,
                 text=True,
                 timeout=timeout,

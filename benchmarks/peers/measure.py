@@ -1,6 +1,6 @@
 """What every peer does alike: read a job, time the same updates on the same batches, report.
 
-A job is a JSON file with
+A job is a JSON file, named by the environment variable ``BENCHMARK_JOB``, with
 
 - ``batches``: a .npz file with ``source_0``, ``target_0``, ``labels_0``, ``source_1`` … , padded
   arrays of ids (``(rows, length)``; the target begins with the start symbol, source and labels end
@@ -23,10 +23,12 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-# Before the library is imported: some read the number of threads only then.
-job: dict[str, Any] = json.loads(Path(sys.argv[1]).read_text()) if len(sys.argv) > 1 else {}
-for _name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
-    os.environ[_name] = str(job.get("threads", 1))
+job: dict[str, Any] = {}
+if "BENCHMARK_JOB" in os.environ:
+    job = json.loads(Path(os.environ["BENCHMARK_JOB"]).read_text())
+    # Before any library is imported: some read the number of threads only then.
+    for _name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
+        os.environ[_name] = str(job["threads"])
 
 import numpy as np  # noqa: E402  after the threads are set
 

@@ -9,7 +9,7 @@ from benchmarks.peers.measure import Arrays, job, run_updates
 from glassformer.config import ModelConfig
 from glassformer.data.batches import Batch
 from glassformer.model.transformer import Transformer
-from glassformer.training.optimiser import Update, adam, update
+from glassformer.training.optimiser import Learner, adam, update
 
 __all__ = ["build"]
 
@@ -31,25 +31,22 @@ def build() -> Transformer:
 def main() -> None:
     torch.set_num_threads(job["threads"])
     model = build().train()
-    optimiser = adam(model)
+    learner = Learner(
+        model,
+        adam(model),
+        precision=job["precision"],
+        smoothing=job["smoothing"],
+        clip=job["clip"],
+    )
     pad_id = model.config.pad_id
 
     def prepare(arrays: Arrays) -> Batch:
         tensors = [torch.from_numpy(part) for part in arrays]
         words = int((arrays.labels != pad_id).sum())
-        return Batch(*tensors, arrays.tokens(pad_id), words).to(job["device"])
+        return Batch(*tensors, arrays.tokens(pad_id), words)
 
     def one(batch: Batch, rate: float) -> Any:
-        done: Update = update(
-            model,
-            optimiser,
-            [batch],
-            rate=rate,
-            smoothing=job["smoothing"],
-            clip=job["clip"],
-            precision=job["precision"],
-        )
-        return done.loss
+        return update(learner, [batch], rate=rate).read()[0]
 
     on_cuda = job["device"].startswith("cuda")
     run_updates(

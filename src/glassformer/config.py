@@ -257,6 +257,8 @@ class TrainConfig(_Options):
     """cpu, cuda, or auto: cuda where there is one."""
     threads: int = Field(0, ge=0)
     """CPU threads; 0: all."""
+    workers: int = Field(0, ge=0)
+    """Processes among which a CPU's threads are divided; 0: by measuring."""
     seed: int = Field(1, ge=0, lt=2**32)
     """Of everything that is drawn: weights, dropout, order, held-out pairs."""
 

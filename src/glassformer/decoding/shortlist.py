@@ -22,7 +22,13 @@ from torch.nn import functional as F
 
 from glassformer.decoding.constraints import Constraint
 from glassformer.decoding.sentences import Search
-from glassformer.decoding.step import DEFAULT_IDS, Hypothesis, StepFunction, Vocabulary
+from glassformer.decoding.step import (
+    DEFAULT_IDS,
+    Hypothesis,
+    StepFunction,
+    Vocabulary,
+    select_beams,
+)
 from glassformer.errors import InputError
 
 __all__ = ["ProjectingModel", "ShortState", "Shortlist", "Shortlisted"]
@@ -109,6 +115,9 @@ class ShortState:
 
     def select(self, rows: Tensor) -> ShortState:
         return replace(self, decoder=self.decoder.select(rows))
+
+    def select_beams(self, rows: Tensor) -> ShortState:
+        return replace(self, decoder=select_beams(self.decoder, rows))
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ lived counts, the time between them does not.
 import json
 import math
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from glassformer.bundle import write_atomically
@@ -138,6 +138,8 @@ class TimedPace:
                 self._taken.append(self._ahead.pop(0))
         elif self._undecided(now) or validated:
             self._decide(update, now)
+        if update == self.updates and not self._ahead:  # that it ended here is kept as well
+            self._put_in_force(replace(self.plan, update=update, share=1.0, seconds=now))
 
     def _undecided(self, now: float) -> bool:
         since = now - self.plan.seconds
@@ -168,7 +170,11 @@ class TimedPace:
         if following < 1 - gap / 2 and updates > update:
             wait = (following - share) / (1 - share) * (updates - update)
             at = update + max(0, math.ceil(wait))
-        plan = Plan(update, updates, share, validated, at, each, validation, now)
+        if not self._taken:  # as if it had been known from the beginning
+            share = update / updates
+        self._put_in_force(Plan(update, updates, share, validated, at, each, validation, now))
+
+    def _put_in_force(self, plan: Plan) -> None:
         self._written.append(plan)
         lines = [json.dumps(asdict(written)) + "\n" for written in self._written]
         write_atomically(self._path, "".join(lines).encode())
