@@ -2,8 +2,7 @@
 
     cli, web
     translator, interchange, inspection, learn      (and glassformer itself, which names them)
-    training | decoding | evaluation | streaming    (of these only training knows the next two,
-                                                     and streaming the searches)
+    training | decoding | evaluation                (of these only training knows the other two)
     bundle
     model | data                                    (which do not know each other)
     config
@@ -24,7 +23,7 @@ LAYERS = (
     {"config"},
     {"model", "data"},
     {"bundle"},
-    {"training", "decoding", "evaluation", "significance", "streaming"},
+    {"training", "decoding", "evaluation", "significance"},
     {"translator", "interchange", "inspection", "learn"},
     {"glassformer"},
     {"cli", "web", "__main__"},
@@ -34,8 +33,6 @@ NEIGHBOURS = {
     ("training", "decoding"),
     ("training", "evaluation"),
     ("significance", "evaluation"),
-    ("streaming", "decoding"),
-    ("translator", "interchange"),  # an engine of another's is one of the translator's
     ("cli", "web"),
     ("__main__", "cli"),
 }

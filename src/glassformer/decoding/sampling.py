@@ -59,8 +59,7 @@ def sample(
     _check(temperature, top_k, top_p)
     rules = Rules(max_lengths, vocabulary, constraints)
 
-    def draw(logits: Tensor, tokens: Tensor, numbers: Tensor) -> tuple[Tensor, Tensor]:
-        log_probabilities = rules.log_probabilities(logits, tokens, numbers)
+    def draw(log_probabilities: Tensor) -> Tensor:
         # In a dead end nothing can be drawn: any token will do, its probability stays zero.
         dead = log_probabilities.isneginf().all(dim=1, keepdim=True)
         shaped = shape_distribution(
@@ -69,8 +68,7 @@ def sample(
             top_k=top_k,
             top_p=top_p,
         )
-        token = torch.multinomial(shaped, 1, generator=generator)
-        return token[:, 0], log_probabilities.gather(1, token)[:, 0]
+        return torch.multinomial(shaped, 1, generator=generator).squeeze(1)
 
     sentences = rules.sentences().repeat_interleave(n_best)
     found = follow(step, state.select(sentences), draw, rules=rules, sentences=sentences)

@@ -1,1 +1,0 @@
-"""Translators for other engines, and from other libraries: weight maps written as tables."""
