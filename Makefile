@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 
-.PHONY: demo test check clean
+.PHONY: demo test check benchmark clean
 
 demo: $(INSTALLED)
 	$(BIN)/glassformer demo
@@ -21,6 +21,9 @@ $(INSTALLED): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
 	touch $@
+
+benchmark: $(INSTALLED)
+	$(BIN)/python -m benchmarks $(or $(ARGS),all)
 
 clean:
 	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache

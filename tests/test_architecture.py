@@ -2,7 +2,8 @@
 
     cli, web
     translator, interchange, inspection, learn      (and glassformer itself, which names them)
-    training | decoding | evaluation                (of these only training knows the other two)
+    training | decoding | evaluation | streaming    (of these only training knows the next two,
+                                                     and streaming the searches)
     bundle
     model | data                                    (which do not know each other)
     config
@@ -23,7 +24,7 @@ LAYERS = (
     {"config"},
     {"model", "data"},
     {"bundle"},
-    {"training", "decoding", "evaluation", "significance"},
+    {"training", "decoding", "evaluation", "significance", "streaming"},
     {"translator", "interchange", "inspection", "learn"},
     {"glassformer"},
     {"cli", "web", "__main__"},
@@ -33,6 +34,8 @@ NEIGHBOURS = {
     ("training", "decoding"),
     ("training", "evaluation"),
     ("significance", "evaluation"),
+    ("streaming", "decoding"),
+    ("translator", "interchange"),  # an engine of another's is one of the translator's
     ("cli", "web"),
     ("__main__", "cli"),
 }

@@ -103,9 +103,9 @@ def test_a_translations_score_is_its_log_probability_over_the_length_penalty(
     room = len(translator.source_tokenizer.encode(text)) + 50
     tokenizer = translator.target_tokenizer
     decoded = []
-    real = type(tokenizer).decode
+    real = type(tokenizer).decode_batch
     monkeypatch.setattr(
-        type(tokenizer), "decode", lambda self, ids: decoded.append(ids) or real(self, ids)
+        type(tokenizer), "decode_batch", lambda self, ids: decoded.extend(ids) or real(self, ids)
     )
     for beam, alpha in ((1, 0.6), (1, 1.0), (4, 0.0), (4, 1.0)):
         item = translator.translate([text], beam=beam, length_penalty=alpha)[0]

@@ -1,7 +1,8 @@
 """A translator on disk: one directory, nothing in it pickled.
 
 ``config.json`` (with ``format_version``), ``model.safetensors``, ``tokenizer.model`` (or
-``source.model`` and ``target.model``), ``README.md``.
+``source.model`` and ``target.model``), ``README.md``, and where it was asked for
+``shortlist.safetensors``.
 """
 
 import json
@@ -24,6 +25,7 @@ from glassformer.model.transformer import Transformer
 
 __all__ = [
     "FORMAT_VERSION",
+    "SHORTLIST_FILE",
     "Bundle",
     "load_bundle",
     "load_tensors",
@@ -34,6 +36,7 @@ __all__ = [
 ]
 
 FORMAT_VERSION = 1
+SHORTLIST_FILE = "shortlist.safetensors"
 
 
 @dataclass(frozen=True)
@@ -45,6 +48,7 @@ class Bundle:
     target_tokenizer: Tokenizer
     languages: tuple[str, str] | None = None
     about: Mapping[str, Any] = field(default_factory=dict)
+    shortlist: Mapping[str, Tensor] | None = None  # as `decoding.shortlist` reads it
 
 
 def save_bundle(bundle: Bundle, directory: Path) -> None:
@@ -60,6 +64,10 @@ def save_bundle(bundle: Bundle, directory: Path) -> None:
         bundle.source_tokenizer.save(directory / "source.model")
         bundle.target_tokenizer.save(directory / "target.model")
     write_atomically(directory / "model.safetensors", save(weights(bundle.model)))
+    if bundle.shortlist is not None:
+        write_atomically(directory / SHORTLIST_FILE, save(dict(bundle.shortlist)))
+    else:
+        (directory / SHORTLIST_FILE).unlink(missing_ok=True)
     write_atomically(directory / "README.md", _card(bundle).encode())
     config = {
         "format_version": FORMAT_VERSION,
@@ -109,7 +117,9 @@ def load_bundle(directory: Path, *, device: torch.device | str = "cpu") -> Bundl
             )
     model.to(device).eval().requires_grad_(False)
     languages = tuple(languages) if languages else None
-    return Bundle(model, source_tokenizer, target_tokenizer, languages, about)
+    path = directory / SHORTLIST_FILE
+    shortlist = load_tensors(path) if path.exists() else None
+    return Bundle(model, source_tokenizer, target_tokenizer, languages, about, shortlist)
 
 
 def weights(model: nn.Module) -> dict[str, Tensor]:

@@ -1,6 +1,6 @@
 """Every option's one home: its name, type, default, range and one line of doc.
 
-``ModelConfig`` is what a model is; ``presets`` names four sizes of it. ``TrainConfig`` is what a
+``ModelConfig`` is what a model is; ``presets`` names sizes of it. ``TrainConfig`` is what a
 person may say to ``glassformer train``; what it leaves open (None) is chosen from the data.
 """
 
@@ -107,45 +107,39 @@ class ModelConfig(_Options):
         return self
 
 
+def _sizes(d_model: int, num_heads: int, d_ff: int, blocks: int, dropout: float) -> dict[str, Any]:
+    return {
+        "d_model": d_model,
+        "num_heads": num_heads,
+        "d_ff": d_ff,
+        "num_encoder_layers": blocks,
+        "num_decoder_layers": blocks,
+        "dropout": dropout,
+    }
+
+
 presets: dict[str, dict[str, Any]] = {
     # Tens of thousands of pairs: near the Transformer-Tiny of Wu et al. 2021, which has 4+4 blocks,
     # d_ff 256 and more dropout, and is read more often.
-    "tiny": {
-        "d_model": 128,
-        "num_heads": 4,
-        "d_ff": 512,
-        "num_encoder_layers": 3,
-        "num_decoder_layers": 3,
-        "dropout": 0.15,
-    },
+    "tiny": _sizes(128, 4, 512, blocks=3, dropout=0.15),
     # Hundreds of thousands of pairs.
-    "small": {
-        "d_model": 256,
-        "num_heads": 4,
-        "d_ff": 1024,
-        "num_encoder_layers": 3,
-        "num_decoder_layers": 3,
-        "dropout": 0.1,
-    },
+    "small": _sizes(256, 4, 1024, blocks=3, dropout=0.1),
     # The paper's. With a shared vocabulary of 37,000: 63,082,496 parameters. Counted is each
     # weight once (embeddings and output matrix are one) with all biases; table 3 prints 65e6.
-    "base": {
-        "d_model": 512,
-        "num_heads": 8,
-        "d_ff": 2048,
-        "num_encoder_layers": 6,
-        "num_decoder_layers": 6,
-        "dropout": 0.1,
-    },
+    "base": _sizes(512, 8, 2048, blocks=6, dropout=0.1),
     # The paper's; counted in the same way 214,245,376 parameters, where table 3 prints 213e6.
-    "big": {
-        "d_model": 1024,
-        "num_heads": 16,
-        "d_ff": 4096,
-        "num_encoder_layers": 6,
-        "num_decoder_layers": 6,
-        "dropout": 0.3,
-    },
+    "big": _sizes(1024, 16, 4096, blocks=6, dropout=0.3),
+}
+# Twice the encoder's blocks and one of the decoder (Kasai et al. 2021, "Deep Encoder, Shallow
+# Decoder", arXiv 2006.10369: 12+1 for the paper's 6+6). The encoder reads a sentence once; the
+# decoder's blocks are what each token of a translation has to wait for.
+presets |= {
+    f"{name}-deep-shallow": {
+        **presets[name],
+        "num_encoder_layers": 2 * presets[name]["num_encoder_layers"],
+        "num_decoder_layers": 1,
+    }
+    for name in ("tiny", "small", "base")
 }
 
 
@@ -190,8 +184,28 @@ class TrainConfig(_Options):
     max_tokens: int = Field(250, ge=1)
     """Pairs with more subwords on a side are dropped, and counted."""
 
-    preset: Literal["tiny", "small", "base", "big"] | None = None
-    """Size of the model."""
+    distil_from: Path | None = None
+    """Bundle of a teacher, whose translations of the sources are learnt (Kim & Rush 2016)."""
+    distil_beam: int = Field(5, ge=1)
+    """Beam of the teacher."""
+    distil_choice: Literal["nearest", "best"] = "nearest"
+    """Of the teacher's beam, the one nearest to the original by sentence BLEU, or its best."""
+    distil_originals: bool = False
+    """Learn the original translations as well."""
+
+    preset: (
+        Literal[
+            "tiny",
+            "small",
+            "base",
+            "big",
+            "tiny-deep-shallow",
+            "small-deep-shallow",
+            "base-deep-shallow",
+        ]
+        | None
+    ) = None
+    """Size of the model; deep-shallow: twice the encoder blocks, one decoder block."""
     d_model: int | None = Field(None, ge=2)
     """Instead of the preset's width."""
     num_heads: int | None = Field(None, ge=1)
@@ -204,6 +218,10 @@ class TrainConfig(_Options):
     """Instead of the preset's decoder blocks."""
     dropout: float | None = Field(None, ge=0, lt=1)
     """Instead of the preset's dropout."""
+    attention_dropout: float = Field(0.0, ge=0, lt=1)
+    """Share of attention weights dropped; the paper drops none."""
+    activation_dropout: float = Field(0.0, ge=0, lt=1)
+    """Share dropped inside the feed-forward networks; the paper drops none."""
     activation: Literal["relu", "gelu", "swish"] = "relu"
     """Of the feed-forward networks."""
     norm: Literal["post", "pre"] | None = None
@@ -213,6 +231,8 @@ class TrainConfig(_Options):
     positions: Literal["sinusoidal", "learned"] = "sinusoidal"
     """Kind of positions."""
 
+    minutes: float | None = Field(None, gt=0)
+    """Time for everything, from reading to the last score: the updates are fitted to it."""
     epochs: float | None = Field(None, gt=0)
     """How often the data are read."""
     updates: int | None = Field(None, ge=1)
@@ -237,6 +257,8 @@ class TrainConfig(_Options):
     """cpu, cuda, or auto: cuda where there is one."""
     threads: int = Field(0, ge=0)
     """CPU threads; 0: all."""
+    workers: int = Field(0, ge=0)
+    """Processes among which a CPU's threads are divided; 0: by measuring."""
     seed: int = Field(1, ge=0, lt=2**32)
     """Of everything that is drawn: weights, dropout, order, held-out pairs."""
 
@@ -254,13 +276,16 @@ class TrainConfig(_Options):
     """Minutes between checkpoints, beside those of the validations."""
     beam: int = Field(5, ge=1)
     """Beam of the final scores."""
+    shortlist: bool = False
+    """Give the bundle a list of each source token's likely translations, for quick decoding."""
     tensorboard: bool = False
     """Write TensorBoard's files too."""
 
     @model_validator(mode="after")
     def _options_agree(self) -> "TrainConfig":
-        if self.epochs is not None and self.updates is not None:
-            raise ValueError("give epochs or updates, not both")
+        lengths = [n for n in ("minutes", "epochs", "updates") if getattr(self, n) is not None]
+        if len(lengths) > 1:
+            raise ValueError(f"give {lengths[0]} or {lengths[1]}, not both")
         if len(self.tokenizer) == 2 and self.joint:
             raise ValueError("two tokenizers are not joint: add joint false (--no-joint)")
         if self.tying == "three-way" and not self.joint:

@@ -1,78 +1,76 @@
 """The practical face: text in, text out."""
 
-import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cached_property
+from itertools import chain
 from pathlib import Path
-from typing import Any
 
 import torch
 from torch import nn
 
 from glassformer.bundle import Bundle, load_bundle
-from glassformer.data.segments import split_long
+from glassformer.data.segments import LONGEST_SOURCE
 from glassformer.data.tokenizer import Tokenizer
-from glassformer.decoding.beam import beam_search, penalty
-from glassformer.decoding.constraints import Constraint, ForcedPrefix
-from glassformer.decoding.greedy import greedy
-from glassformer.decoding.sampling import sample
-from glassformer.decoding.sentences import Search, decode_sentences
-from glassformer.decoding.step import Hypothesis, StepFunction, Vocabulary
-from glassformer.errors import InputError, UsageError
+from glassformer.decoding.engine import Engine, Sampling, SearchOptions, TorchEngine
+from glassformer.decoding.step import Vocabulary
+from glassformer.errors import InputError, UsageError, nearest
 from glassformer.model.transformer import Transformer
+from glassformer.streaming import TextEngine, Translation, windows_of
 
 __all__ = ["Sampling", "Translation", "Translator"]
 
-# A source with more subwords is cut, at sentence ends where it can be, and translated in pieces:
-# a model has seen no such lengths in training.
-_LONGEST_SOURCE = 200
+_ENGINES = ("torch", "ctranslate2")
 _EXTRA_LENGTH = 50  # what a translation may be longer than its source (section 6.1)
 _SCORED_AT_ONCE = 8192  # subwords of sources and targets, with padding
 
 
 @dataclass(frozen=True)
-class Translation:
-    """A translation, its score, and the next best ones.
-
-    The score is log p(text | source) over the length penalty; of a sampled one, without penalty;
-    of a text in pieces, the mean of theirs. It is at most 0.
-    """
-
-    text: str
-    score: float
-    alternatives: tuple["Translation", ...] = ()
-
-
-@dataclass(frozen=True)
-class Sampling:
-    """Draw translations instead of searching for the best; the seed makes it repeatable."""
-
-    temperature: float = 1.0
-    top_k: int = 0
-    top_p: float = 1.0
-    seed: int = 1
-
-
-@dataclass(frozen=True)
 class Translator:
-    """A bundle that translates.
+    """A bundle that translates, by torch where no other engine is given.
 
     ``Translator.load("runs/en-de").translate(["A dog runs."])[0].text``
     """
 
     bundle: Bundle
     device: torch.device = field(default=torch.device("cpu"))
+    engine: Engine | None = None
 
     @classmethod
     def load(
-        cls, directory: str | Path, *, device: str = "auto", engine: str = "torch"
+        cls,
+        directory: str | Path,
+        *,
+        device: str = "auto",
+        engine: str = "torch",
+        quantization: str = "float32",
     ) -> "Translator":
-        """Read the translator in ``directory``; ``device`` is cpu, cuda, or auto."""
-        if engine != "torch":
-            raise UsageError(f"engine {engine!r}: the only engine is 'torch'")
+        """Read the translator in ``directory``; ``device`` is cpu, cuda, or auto.
+
+        ``engine="ctranslate2"`` (extra ``export``) gives the same translations faster; the model is
+        converted at the first time and kept in the bundle. ``quantization`` is what CTranslate2
+        computes in: "int8" is faster still, and then scores and some translations differ a little.
+        """
+        if engine not in _ENGINES:
+            raise UsageError(
+                f"engine {engine!r}: expected {' or '.join(_ENGINES)}{nearest(engine, _ENGINES)}"
+            )
+        if engine == "torch" and quantization != "float32":
+            raise UsageError(f"quantization {quantization!r}: only engine ctranslate2 has it")
         place = _device(device)
-        return cls(load_bundle(Path(directory), device=place), place)
+        translator = cls(load_bundle(Path(directory), device=place), place)
+        if engine == "torch":
+            return translator
+        from glassformer.interchange.ctranslate2_load import load_ctranslate2
+
+        found = load_ctranslate2(
+            translator.bundle,
+            Path(directory),
+            translator._torch_engine,
+            quantization=quantization,
+            extra_length=translator._extra_length,
+        )
+        return replace(translator, engine=found)
 
     @property
     def model(self) -> Transformer:
@@ -108,18 +106,49 @@ class Translator:
             raise TypeError("texts must be a list of texts, not one text")
         if prefixes is not None and len(prefixes) != len(texts):
             raise ValueError(f"{len(prefixes)} prefixes for {len(texts)} texts")
-        pieces: list[str] = []
-        spans: list[range] = []
-        limit = self._longest_source
-        for text in texts:
-            found = split_long(text, self._length, limit=limit) if text.strip() else [""]
-            spans.append(range(len(pieces), len(pieces) + len(found)))
-            pieces += found
-        search = self._search(beam, n_best, length_penalty, sampling)
-        ids = self.source_tokenizer.encode_batch(pieces)
-        ids = [found if piece.strip() else [] for found, piece in zip(ids, pieces, strict=True)]
-        answers = self._decode(ids, search, self._prefix_of_first(prefixes, spans, ids))
-        return [self._joined([answers[place] for place in span]) for span in spans]
+        options = SearchOptions(beam, n_best, length_penalty, sampling)
+        return next(self._text_engine.answers([(texts, prefixes)], options))
+
+    def translate_windows(
+        self,
+        windows: Iterable[Sequence[str]],
+        *,
+        beam: int = 5,
+        n_best: int = 1,
+        length_penalty: float = 0.6,
+        prefix: str = "",
+    ) -> Iterator[list[Translation]]:
+        """:meth:`translate` for one window of texts after the other, in bounded memory.
+
+        Each window's texts are sorted by length for speed, so that some hundreds are best. While
+        one is decoded, the next may be read already; an empty window asks for all answers to those
+        before it first, and is answered by an empty list.
+        """
+        options = SearchOptions(beam, n_best, length_penalty)
+        pairs = ((texts, [prefix] * len(texts) if prefix else None) for texts in windows)
+        return self._text_engine.answers(pairs, options)
+
+    def translate_stream(
+        self,
+        lines: Iterable[str],
+        *,
+        beam: int = 5,
+        n_best: int = 1,
+        length_penalty: float = 0.6,
+        prefix: str = "",
+    ) -> Iterator[Translation]:
+        """The translation of each line, in their order; of any number of lines, such as a file's.
+
+        It reads ahead: for one answer at once to each line, call :meth:`translate`.
+        """
+        found = self.translate_windows(
+            windows_of(lines),
+            beam=beam,
+            n_best=n_best,
+            length_penalty=length_penalty,
+            prefix=prefix,
+        )
+        return chain.from_iterable(found)
 
     def score(self, sources: Sequence[str], targets: Sequence[str]) -> list[float]:
         """The natural logarithm of p(target | source) for each pair, end symbol included."""
@@ -146,88 +175,34 @@ class Translator:
         """The tokens of each target, end symbol included."""
         return [len(ids) + 1 for ids in self.target_tokenizer.encode_batch(targets)]
 
+    @cached_property
+    def _torch_engine(self) -> TorchEngine:
+        return TorchEngine(
+            self.model,
+            Vocabulary.of(self.source_tokenizer),
+            Vocabulary.of(self.target_tokenizer),
+            self.device,
+            self._extra_length,
+        )
+
+    @cached_property
+    def _text_engine(self) -> TextEngine:
+        # So that the longest translation has positions too.
+        room = self.model.config.max_length - self._extra_length
+        return TextEngine(
+            self.engine or self._torch_engine,
+            self.source_tokenizer,
+            self.target_tokenizer,
+            longest=min(LONGEST_SOURCE, room),
+            room=room,
+        )
+
     @property
     def _extra_length(self) -> int:
         return min(_EXTRA_LENGTH, self.model.config.max_length // 2)
 
-    @property
-    def _longest_source(self) -> int:
-        """In subwords, so that the longest translation has positions too."""
-        return min(_LONGEST_SOURCE, self.model.config.max_length - self._extra_length)
-
-    def _length(self, text: str) -> int:
-        return len(self.source_tokenizer.encode(text))
-
     def _ended(self, tokenizer: Tokenizer, texts: Sequence[str]) -> list[list[int]]:
         return [[*ids, tokenizer.eos_id] for ids in tokenizer.encode_batch(texts)]
-
-    def _search(
-        self, beam: int, n_best: int, length_penalty: float, sampling: Sampling | None
-    ) -> Search:
-        vocabulary = _vocabulary(self.target_tokenizer)
-        if sampling is not None:
-            return partial(
-                sample,
-                temperature=sampling.temperature,
-                top_k=sampling.top_k,
-                top_p=sampling.top_p,
-                n_best=n_best,
-                generator=torch.Generator(self.device).manual_seed(sampling.seed % 2**64),
-                vocabulary=vocabulary,
-            )
-        if beam == 1 and n_best == 1:
-            return partial(_greedy, vocabulary=vocabulary, length_penalty=length_penalty)
-        return partial(
-            beam_search,
-            beam=beam,
-            n_best=n_best,
-            length_penalty=length_penalty,
-            vocabulary=vocabulary,
-        )
-
-    def _prefix_of_first(
-        self,
-        prefixes: Sequence[str] | None,
-        spans: Sequence[range],
-        pieces: Sequence[Sequence[int]],
-    ) -> list[Constraint]:
-        """Each text's prefix, forced on its first piece."""
-        if prefixes is None:
-            return []
-        forced: list[list[int]] = [[] for _ in pieces]
-        for span, ids in zip(spans, self.target_tokenizer.encode_batch(prefixes), strict=True):
-            room = self.model.config.max_length - self._extra_length - len(pieces[span.start])
-            if self.target_tokenizer.unk_id in ids:
-                raise UsageError("a prefix has a character that the target tokenizer has not")
-            if len(ids) > room:
-                raise UsageError(
-                    f"a prefix has {len(ids):,} subwords, and this model has room for {room:,}"
-                )
-            forced[span.start] = ids
-        return [ForcedPrefix(forced, _vocabulary(self.target_tokenizer))]
-
-    def _decode(
-        self, sources: Sequence[Sequence[int]], search: Search, constraints: Sequence[Constraint]
-    ) -> list[list[Hypothesis]]:
-        return decode_sentences(
-            self.model,
-            sources,
-            search=search,
-            constraints=constraints,
-            extra_length=self._extra_length,
-            device=self.device,
-            vocabulary=_vocabulary(self.source_tokenizer),
-        )
-
-    def _joined(self, answers: list[list[Hypothesis]]) -> Translation:
-        if len(answers) == 1:
-            best, *others = (
-                Translation(self.target_tokenizer.decode(h.tokens), h.score) for h in answers[0]
-            )
-            return Translation(best.text, best.score, tuple(others))
-        texts = [self.target_tokenizer.decode(found[0].tokens) for found in answers]
-        mean = math.fsum(found[0].score for found in answers) / len(answers)
-        return Translation(" ".join(text.strip() for text in texts if text.strip()), mean)
 
     @torch.inference_mode()
     def _log_probabilities(
@@ -241,20 +216,6 @@ class Translator:
         logits = self.model(source, _padded(read, tokenizer.pad_id).to(self.device))
         of_labels = logits.log_softmax(-1).gather(-1, labels[..., None])[..., 0]
         return of_labels.masked_fill(labels == tokenizer.pad_id, 0.0).sum(-1).tolist()
-
-
-def _greedy(
-    step: StepFunction[Any], state: Any, *, length_penalty: float, **settings: Any
-) -> list[list[Hypothesis]]:
-    """Greedy search, scored as beam search scores, so that a beam of 1 compares with one of 5."""
-    return [
-        [
-            replace(one, score=one.log_probability / penalty(length, length_penalty))
-            for one in found
-            for length in [len(one.tokens) + one.finished]
-        ]
-        for found in greedy(step, state, **settings)
-    ]
 
 
 def _device(name: str) -> torch.device:
@@ -283,10 +244,6 @@ def _alike(lengths: Sequence[int]) -> Iterator[list[int]]:
         group.append(place)
     if group:
         yield group
-
-
-def _vocabulary(tokenizer: Tokenizer) -> Vocabulary:
-    return Vocabulary(tokenizer.pad_id, tokenizer.unk_id, tokenizer.bos_id, tokenizer.eos_id)
 
 
 def _padded(rows: Sequence[list[int]], pad_id: int) -> torch.Tensor:

@@ -155,7 +155,8 @@ def test_what_training_cannot_use_is_one_line_and_mended_goes_on(
 def test_a_run_that_is_stopped_says_so_and_with_what(monkeypatch, capsys):
     from glassformer.training.trainer import Stopped
 
-    def train(_config, _reporter):
+    def train(_config, _reporter, *, began):
+        assert began <= time.monotonic()
         raise Stopped(7, signal.SIGTERM)
 
     monkeypatch.setattr("glassformer.training.run.train", train)

@@ -86,6 +86,12 @@ def test_decode_leaves_out_specials_and_takes_numpy_integers(tokenizer):
     assert tokenizer.decode(np.array(ids, dtype=np.uint16)) == "der Hund"
 
 
+def test_many_are_decoded_as_one_by_one(tokenizer):
+    batch = [tokenizer.encode("der Hund"), [], [BOS, EOS], tokenizer.encode("▁\n")]
+    assert tokenizer.decode_batch(batch) == [tokenizer.decode(ids) for ids in batch]
+    assert tokenizer.decode_batch([]) == []
+
+
 def test_pieces_are_the_words_where_all_are_known(tokenizer):
     assert tokenizer.pieces("der Hund spielt") == ["▁der", "▁Hund", "▁spielt"]
 

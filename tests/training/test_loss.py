@@ -8,6 +8,7 @@ from torch.nn import functional as F
 
 from glassformer.training.loss import (
     CHUNK_ROWS,
+    LARGE_CHUNK_ROWS,
     label_smoothed_cross_entropy,
     projected_cross_entropy,
 )
@@ -176,17 +177,18 @@ def test_no_gradient_is_computed_where_none_is_wanted(monkeypatch):
     assert asked == [False, True]
 
 
-def test_bfloat16_under_autocast_is_near_float32():
-    states, weight, vector, labels = projection(600, bias=True, dtype=torch.float32)
+def test_bfloat16_states_are_near_float32_and_wide_weights_have_wide_gradients():
+    states, weight, vector, labels = projection(2_100, bias=True, dtype=torch.float32)
+    assert LARGE_CHUNK_ROWS == 2_048  # so there are two chunks
     inputs = [states, weight, vector]
     exact, _ = projected_cross_entropy(*inputs, labels)
-    with torch.autocast("cpu", dtype=torch.bfloat16):
-        rough, _ = projected_cross_entropy(*inputs, labels)
+    rough, _ = projected_cross_entropy(states.bfloat16(), weight, vector, labels)
 
     assert rough.item() != exact.item()
     assert rough.item() == pytest.approx(exact.item(), rel=0.01)
-    for ours, theirs in zip(
-        torch.autograd.grad(rough, inputs), torch.autograd.grad(exact, inputs), strict=True
-    ):
+    found = torch.autograd.grad(rough, inputs)
+    for ours, theirs in zip(found, torch.autograd.grad(exact, inputs), strict=True):
         assert ours.dtype == torch.float32
         assert (ours - theirs).norm() < 0.02 * theirs.norm()
+    # Through bfloat16 each number would have 8 significant bits.
+    assert not torch.equal(found[1], found[1].bfloat16().float())

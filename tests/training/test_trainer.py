@@ -4,11 +4,13 @@ import json
 import os
 import signal
 import threading
+from dataclasses import replace
 
 import pytest
 import torch
 
 from glassformer.errors import InputError
+from glassformer.training import reading
 from glassformer.training import trainer as module
 from glassformer.training.checkpoint import checkpoints
 from glassformer.training.optimiser import NotFiniteError
@@ -80,7 +82,7 @@ def test_a_report_is_the_mean_since_the_last_one(made, monkeypatch):
 
     def numbered(*arguments, **options):
         done = inner(*arguments, **options)
-        return type(done)(float(next(losses)), 0.0, done.gradient_norm, done.tokens)
+        return type(done)(torch.tensor([float(next(losses)), 0.0, 1.0]), done.tokens)
 
     monkeypatch.setattr(module, "update", numbered)
     trainer = made(updates=60, validations=1)
@@ -106,9 +108,9 @@ def test_the_rate_follows_the_schedule(made, monkeypatch):
 
 def test_all_batches_are_read_once_an_epoch_across_updates(made, monkeypatch):
     read = []
-    inner = module.make_batch
+    inner = reading.make_batch
     monkeypatch.setattr(
-        module, "make_batch", lambda packed, rows: (read.append(rows), inner(packed, rows))[1]
+        reading, "make_batch", lambda packed, rows, _: (read.append(rows), inner(packed, rows))[1]
     )
     trainer = made(accumulate=3, updates=20, validations=1)
     packed = trainer.prepared.packed(0)
@@ -155,13 +157,19 @@ def test_no_patience_is_no_end(made, monkeypatch):
     assert trainer.state.update == 7
 
 
+def ask_to_stop(number=signal.SIGTERM):
+    os.kill(os.getpid(), number)
+
+
 def test_patience_is_decided_alike_after_a_break(made, monkeypatch):
     scripted(monkeypatch, SCORES)
     options = {"updates": 7, "validations": 7, "patience": 2}
     first = made(**options)
-    first.stop_signal = signal.SIGTERM  # as if asked during the first update
-    with pytest.raises(Stopped):
-        first.run()
+    inner = module.update
+    with monkeypatch.context() as patch:
+        patch.setattr(module, "update", lambda *a, **n: (ask_to_stop(), inner(*a, **n))[1])
+        with pytest.raises(Stopped):
+            first.run()
     assert first.state.update == 1
 
     second = made(**options)
@@ -260,14 +268,16 @@ def test_a_loss_that_is_not_finite_names_the_batch_and_keeps_the_checkpoint(made
     trainer = made(updates=2, validations=2)
     trainer.run()
     good = {path.name for path in checkpoints(trainer.checkpoint_directory)}
-    trainer.updates = 4
+    trainer.pace = replace(trainer.pace, updates=4)
     spoil(trainer.model)
 
     with pytest.raises(InputError) as caught:
         trainer.run()
 
     said = str(caught.value)
-    assert f"update 3 (epoch {trainer.state.epoch}, batch {trainer.state.batch} of " in said
+    assert (
+        f"update 3 (epoch {trainer.state.epoch}, batch {trainer.state.batch} of " in said
+    )  # so many tokens
     assert "is not finite: loss nan" in said
     assert f"the last good checkpoint is {trainer.checkpoint_directory / '00000002'}" in said
     assert "try a smaller rate_factor or a longer warmup" in said

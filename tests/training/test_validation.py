@@ -11,6 +11,7 @@ from glassformer.config import ModelConfig
 from glassformer.data.batches import make_batch
 from glassformer.data.corpus import Pair
 from glassformer.data.packed import pack
+from glassformer.data.segments import LONGEST_SOURCE, split_long
 from glassformer.data.tokenizer import train_tokenizer
 from glassformer.decoding.greedy import greedy
 from glassformer.decoding.step import Vocabulary
@@ -21,7 +22,6 @@ from glassformer.training.validation import (
     plain_loss,
     translations,
     validate,
-    vocabulary_of,
 )
 
 PAIRS = [Pair("a b c", "c b a"), Pair("d e", "e d"), Pair("f a b c d", "d c b a f")]
@@ -118,19 +118,14 @@ def test_blank_and_over_long_lines_come_back_one_for_one(model, tokenizers):
     assert found[3]
 
 
-def test_a_line_of_several_pieces_is_joined_by_spaces(model, tokenizers, monkeypatch):
-    from glassformer.training import validation as module
-
+def test_a_line_of_several_pieces_is_joined_by_spaces(model, tokenizers):
     model.eval()
-    monkeypatch.setattr(module, "_LONGEST_SOURCE", 4)
-    search = partial(greedy, vocabulary=vocabulary_of(tokenizers[1]))
+    text = " ".join("abcdef"[i % 6] for i in range(250))
+    search = partial(greedy, vocabulary=Vocabulary.of(tokenizers[1]))
 
-    [joined] = translations(model, ["a b c d e f"], tokenizers, search=search)
+    [joined] = translations(model, [text], tokenizers, search=search)
 
-    pieces = ["a b c ", "d e f"]
+    pieces = split_long(text, lambda t: len(tokenizers[0].encode(t)), limit=LONGEST_SOURCE)
     singly = translations(model, pieces, tokenizers, search=search)
+    assert len(pieces) == 2
     assert joined == " ".join(text.strip() for text in singly)
-
-
-def test_the_special_ids_are_the_tokenizers(tokenizers):
-    assert vocabulary_of(tokenizers[0]) == Vocabulary(0, 1, 2, 3)

@@ -5,11 +5,12 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import select
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import tyro
 
@@ -21,8 +22,8 @@ if TYPE_CHECKING:
 
 __all__ = ["OPTIONS", "TranslateOptions", "run"]
 
-# Bytes. What has arrived is answered, so another program gets its answer at once, and of a long
-# file a thousand lines are sorted by length and translated together.
+# Bytes that are read at once: of a long file the thousand lines of a window, which are sorted by
+# length and translated together.
 _AT_ONCE = 1 << 16
 _MOST_THREADS = 1024
 
@@ -53,6 +54,10 @@ class TranslateOptions:
     """When sampling: the same seed draws the same for the same text on the same line."""
     json: bool = False
     """A JSON object a line: text, score, alternatives."""
+    engine: Literal["torch", "ctranslate2"] = "torch"
+    """ctranslate2: the same translations, faster (extra export)."""
+    quantization: str = "float32"
+    """What ctranslate2 computes in: float32, int8, …; int8 is faster and differs a little."""
     device: str = "auto"
     """cpu, cuda, or auto."""
     threads: int = 0
@@ -63,7 +68,7 @@ OPTIONS = TranslateOptions
 
 
 def run(options: TranslateOptions) -> int:
-    """Translate until the input ends; what is complete is answered at once.
+    """Translate until the input ends, in bounded memory; what has come is answered at once.
 
     Raises:
         UsageError: an option is out of its range.
@@ -78,39 +83,51 @@ def run(options: TranslateOptions) -> int:
 
     if options.threads:
         torch.set_num_threads(options.threads)
-    translator = Translator.load(options.bundle, device=options.device)
+    translator = Translator.load(
+        options.bundle,
+        device=options.device,
+        engine=options.engine,
+        quantization=options.quantization,
+    )
+    windows = _windows(sys.stdin.fileno())
     number = 0
-    for lines in _arriving(sys.stdin.fileno()):
-        texts, fault = _decoded(lines, number)
-        # Drawn alone, a line does not depend on how many others have arrived with it.
-        for some in [[text] for text in texts] if options.sample else [texts]:
-            for translation in _answer(translator, some, number, options):
-                _write(translation, number, options)
-                number += 1
+    answers = _drawn if options.sample else _best
+    for found in answers(translator, windows, options):
+        rows = "".join(_rows(one, number + place, options) for place, one in enumerate(found))
+        # As bytes: UTF-8 with LF, whatever the terminal or the system prefers.
+        sys.stdout.buffer.write(rows.encode())
         sys.stdout.flush()
-        if fault is not None:
-            raise fault
+        number += len(found)
     return 0
 
 
-def _answer(
-    translator: Translator, texts: list[str], number: int, options: TranslateOptions
-) -> list[Translation]:
-    from glassformer.translator import Sampling
-
-    sampling = None
-    if options.sample:
-        mixed = hashlib.blake2b(f"{options.seed} {number}".encode(), digest_size=8)
-        seed = int.from_bytes(mixed.digest())
-        sampling = Sampling(options.temperature, options.top_k, options.top_p, seed)
-    return translator.translate(
-        texts,
+def _best(
+    translator: Translator, windows: Iterable[list[str]], options: TranslateOptions
+) -> Iterator[list[Translation]]:
+    return translator.translate_windows(
+        windows,
         beam=options.beam,
         n_best=options.n_best,
         length_penalty=options.length_penalty,
-        prefixes=[options.prefix] * len(texts) if options.prefix else None,
-        sampling=sampling,
+        prefix=options.prefix,
     )
+
+
+def _drawn(
+    translator: Translator, windows: Iterable[list[str]], options: TranslateOptions
+) -> Iterator[list[Translation]]:
+    """Each line by itself: what is drawn does not depend on how many others have come with it."""
+    from glassformer.translator import Sampling
+
+    for number, text in enumerate(text for texts in windows for text in texts):
+        mixed = hashlib.blake2b(f"{options.seed} {number}".encode(), digest_size=8)
+        seed = int.from_bytes(mixed.digest())
+        yield translator.translate(
+            [text],
+            n_best=options.n_best,
+            prefixes=[options.prefix] if options.prefix else None,
+            sampling=Sampling(options.temperature, options.top_k, options.top_p, seed),
+        )
 
 
 def _check(options: TranslateOptions) -> None:
@@ -129,21 +146,47 @@ def _check(options: TranslateOptions) -> None:
             raise UsageError(f"--{flag} {getattr(options, name)}: expected {expected}")
 
 
+def _windows(descriptor: int) -> Iterator[list[str]]:
+    """The lines that have come, as text; an empty window before waiting, and before an error."""
+    number = 0
+    for lines in _arriving(descriptor):
+        texts, fault = _decoded(lines, number)
+        yield texts
+        if fault is not None:
+            yield []
+            raise fault
+        number += len(texts)
+
+
 def _arriving(descriptor: int) -> Iterator[list[bytes]]:
-    """Complete lines, as many as have arrived; a last one may lack its line feed."""
+    """Complete lines, as many as have come; a last one may lack its line feed."""
     number, rest = 0, b""
-    while block := os.read(descriptor, _AT_ONCE):
+    while True:
+        if not _something_there(descriptor):
+            yield []
+        block = os.read(descriptor, _AT_ONCE)
+        if not block:
+            break
         *lines, rest = (rest + block).split(b"\n")
         if lines:
             yield lines
         number += len(lines)
         if len(rest) > MAX_LINE_BYTES:
+            yield []
             raise InputError(
                 f"standard input, line {number + 1}: longer than {MAX_LINE_BYTES >> 20} MiB;"
                 " end each text with a line feed"
             )
     if rest:
         yield [rest]
+
+
+def _something_there(descriptor: int) -> bool:
+    """Whether reading would not wait; False also where the system cannot say."""
+    try:
+        return bool(select.select([descriptor], [], [], 0)[0])
+    except (OSError, ValueError):  # Windows can only tell of sockets
+        return False
 
 
 def _decoded(lines: list[bytes], before: int) -> tuple[list[str], InputError | None]:
@@ -161,15 +204,12 @@ def _decoded(lines: list[bytes], before: int) -> tuple[list[str], InputError | N
     return texts, None
 
 
-def _write(translation: Translation, number: int, options: TranslateOptions) -> None:
+def _rows(translation: Translation, number: int, options: TranslateOptions) -> str:
     """One line of output; a line feed inside a translation would be a second one."""
     found = [(t.text.replace("\n", " "), t.score) for t in (translation, *translation.alternatives)]
     if options.json:
         best, *others = ({"text": text, "score": score} for text, score in found)
-        rows = [json.dumps({**best, "alternatives": others}, ensure_ascii=False)]
-    elif options.n_best > 1:
-        rows = [f"{number} ||| {text} ||| {score:.4f}" for text, score in found]
-    else:
-        rows = [found[0][0]]
-    # As bytes: UTF-8 with LF, whatever the terminal or the system prefers.
-    sys.stdout.buffer.write("".join(f"{row}\n" for row in rows).encode())
+        return json.dumps({**best, "alternatives": others}, ensure_ascii=False) + "\n"
+    if options.n_best > 1:
+        return "".join(f"{number} ||| {text} ||| {score:.4f}\n" for text, score in found)
+    return found[0][0] + "\n"

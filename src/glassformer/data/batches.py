@@ -18,14 +18,17 @@ from torch import Tensor
 
 from glassformer.data.packed import Packed
 
-__all__ = ["Batch", "make_batch", "plan_batches"]
+__all__ = ["Batch", "make_batch", "plan_batches", "to_device"]
 
 _LENGTHENED = 0.3  # the share of rows that go with the next longer ones, so that epochs differ
 
 
 @dataclass(frozen=True)
 class Batch:
-    """What one step reads. ``tokens`` and ``target_tokens`` count no padding, but end symbols."""
+    """What one step reads. ``tokens`` and ``target_tokens`` count no padding, but end symbols.
+
+    Where the rows are one process's share of a batch, the counts are still those of the whole.
+    """
 
     source: Int[Tensor, "batch src_len"]
     target: Int[Tensor, "batch tgt_len"]
@@ -36,12 +39,19 @@ class Batch:
     def to(self, device: torch.device | str) -> "Batch":
         """The same batch on another device."""
         return type(self)(
-            source=self.source.to(device, non_blocking=True),
-            target=self.target.to(device, non_blocking=True),
-            labels=self.labels.to(device, non_blocking=True),
+            source=to_device(self.source, device),
+            target=to_device(self.target, device),
+            labels=to_device(self.labels, device),
             tokens=self.tokens,
             target_tokens=self.target_tokens,
         )
+
+
+def to_device(tensor: Tensor, device: torch.device | str) -> Tensor:
+    """The tensor there; from the host to a GPU without waiting for what the GPU is doing."""
+    if tensor.device.type == "cpu" and torch.device(device).type == "cuda":
+        return tensor.pin_memory().to(device, non_blocking=True)
+    return tensor.to(device)
 
 
 def plan_batches(
@@ -110,8 +120,8 @@ def _cut(
     return batches
 
 
-def make_batch(packed: Packed, rows: NDArray[np.int64]) -> Batch:
-    """The tensors of these rows of a packed corpus.
+def make_batch(packed: Packed, rows: NDArray[np.int64], share: slice = slice(None)) -> Batch:
+    """The tensors of these rows of a packed corpus, or of a ``share`` of them.
 
     The one place where the target is shifted. For the target sentence ``[7, 8]``:
 
@@ -123,6 +133,9 @@ def make_batch(packed: Packed, rows: NDArray[np.int64]) -> Batch:
     So at each position the decoder sees the tokens before the one that it has to predict.
     """
     rows = np.asarray(rows, dtype=np.int64)
+    source_tokens = int(packed.source_lengths[rows].sum()) + len(rows)
+    target_tokens = int(packed.target_lengths[rows].sum()) + len(rows)
+    rows = rows[share]
     symbols = packed.meta.symbols
     source_ids, source_lengths = packed.source.gather(rows)
     target_ids, target_lengths = packed.target.gather(rows)
@@ -133,12 +146,11 @@ def make_batch(packed: Packed, rows: NDArray[np.int64]) -> Batch:
     source[every, source_lengths] = symbols["source"]["eos"]
     target[:, 0] = symbols["target"]["bos"]
     labels[every, target_lengths] = symbols["target"]["eos"]
-    target_tokens = int(target_lengths.sum()) + len(rows)
     return Batch(
         source=torch.from_numpy(source),
         target=torch.from_numpy(target),
         labels=torch.from_numpy(labels),
-        tokens=int(source_lengths.sum()) + len(rows) + target_tokens,
+        tokens=source_tokens + target_tokens,
         target_tokens=target_tokens,
     )
 
@@ -147,7 +159,7 @@ def _padded(
     ids: NDArray[Any], lengths: NDArray[np.int64], *, pad: int, first: int = 0
 ) -> NDArray[np.int64]:
     """The sentences as rows that begin at column ``first``, with one column more than they need."""
-    padded = np.full((len(lengths), int(lengths.max()) + 1), pad, dtype=np.int64)
+    padded = np.full((len(lengths), int(lengths.max(initial=0)) + 1), pad, dtype=np.int64)
     columns = np.arange(padded.shape[1])
     padded[(columns >= first) & (columns < first + lengths[:, None])] = ids
     return padded

@@ -125,7 +125,12 @@ def drop_reason(pair: Pair, limits: Limits) -> str | None:
     >>> drop_reason(Pair("Ja.", "Yes."), Limits()) is None
     True
     """
-    shorter, longer = sorted((len(pair.source.strip()), len(pair.target.strip())))
+    return _reason(len(pair.source.strip()), len(pair.target.strip()), limits)
+
+
+def _reason(source: int, target: int, limits: Limits) -> str | None:
+    """The same from the lengths of the two sides."""
+    shorter, longer = (source, target) if source < target else (target, source)
     if shorter == 0:
         return "empty"
     if longer > limits.max_chars:
@@ -151,11 +156,15 @@ class Filter:
         self.counts = dict.fromkeys(REASONS, 0)
 
     def __call__(self, pairs: Iterable[Pair]) -> Iterator[Pair]:
-        return (pair for pair in pairs if self.reason(pair) is None)
+        return (
+            pair
+            for pair in pairs
+            if self.reason(len(pair.source.strip()), len(pair.target.strip())) is None
+        )
 
-    def reason(self, pair: Pair) -> str | None:
-        """Counts one pair; the reason where it is dropped."""
-        reason = drop_reason(pair, self.limits)
+    def reason(self, source: int, target: int) -> str | None:
+        """Counts one pair by its sides' lengths; the reason where it is dropped."""
+        reason = _reason(source, target, self.limits)
         if reason is None:
             self.kept += 1
         else:

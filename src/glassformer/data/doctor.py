@@ -1,10 +1,10 @@
 """What is wrong with a corpus, and what training would do with it.
 
 Reading (:func:`corpus.read_pairs`) stops at the first fault. The doctor goes on to the end, counts
-every kind of fault, and keeps the first places and one example of each. Its memory is 36 bytes for
-a pair, whatever the sentences: two lengths and a 64-bit hash for each side, and the line number.
-Equal hashes are taken for equal sentences; among a hundred million, that is wrong for less than
-one pair in a thousand corpora.
+every kind of fault, and keeps the first places and one example of each. It takes a few thousand
+pairs at a time and keeps no text of them: 8 bytes for a pair of the training text, a hash
+(:mod:`repeats`), 24 for one of the other texts, and 4 more where the sides are two files; about
+twice as much while repeats are looked for.
 
 >>> import tempfile
 >>> from pathlib import Path
@@ -18,13 +18,16 @@ one pair in a thousand corpora.
 
 import re
 from array import array
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import zip_longest
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from glassformer.data.corpus import Filter, Limits, Pair
+from glassformer.data.corpus import Filter, Limits
 from glassformer.data.records import file_format, split_record
+from glassformer.data.repeats import NONE, Known, hashes, pair_hashes, repeated
 from glassformer.data.report import MEANINGS, CorpusFiles, Finding, Overlap, Part, Report, Side
 from glassformer.data.text_checks import FileCheck, SideCheck, Tally, lengths
 from glassformer.errors import InputError
@@ -32,6 +35,11 @@ from glassformer.errors import InputError
 __all__ = ["CorpusFiles", "Report", "examine"]
 
 _QUOTED = re.compile('".+"')
+_AT_ONCE = 1 << 19  # characters, about: a few thousand pairs
+_LONGEST = 2**16 - 1  # of the lengths that are kept
+_KINDS = ("pairs", "sources", "targets")
+_Hashes: TypeAlias = dict[str, NDArray[np.uint64]]
+_Row: TypeAlias = tuple[int, str, str]  # line, source, target
 
 
 def examine(
@@ -56,13 +64,18 @@ def examine(
         for name, files in given.items()
         if files is not None
     }
-    for check in checks.values():
-        check.read()
+    # The training text, which is the longest, is read last: what is looked for in it is known.
+    overlaps: list[Overlap] = []
+    later: list[_PartCheck] = []
+    for check in reversed(checks.values()):
+        searches = [_Search(part, check) for part in later]
+        check.read(searches)
+        overlaps = [search.result() for search in searches] + overlaps
+        later.insert(0, check)
     findings = [finding for check in checks.values() for finding in check.findings()]
     used = checks["train"].filter
     if used.kept == 0:
         findings.append(checks["train"].finding("nothing-left", Tally(1)))
-    overlaps = _overlaps(checks)
     findings += [
         checks[found.part].finding(
             "overlap", Tally(found.pairs, found.lines), f"{found.part} and {found.within}"
@@ -92,57 +105,83 @@ class _PartCheck:
         self.files = [FileCheck(path) for path in paths]
         self.source, self.target = SideCheck(), SideCheck()
         self.filter = Filter(limits)
-        self.lines = array("I")  # of the pairs
-        self.surplus = array("I")  # lengths of the lines without a partner
+        self.pairs = 0
+        # By line, in blocks; where there is no pair, or half of one, there is nothing to compare.
+        self.hashes: dict[str, list[NDArray[np.uint64]]] = {
+            kind: [] for kind in (_KINDS[:1] if name == "train" else _KINDS)
+        }
+        self.hashed = 0  # the last line in them
+        # Characters of each line of two files, and of the lines without a partner.
+        self.sizes: tuple[list[NDArray[np.uint16]], list[NDArray[np.uint16]]] = ([], [])
+        self.surplus = array("H")
         codes = ("unpaired", "malformed", "identical", "quoted", *self.filter.counts)
         self.found = {code: Tally() for code in codes}
 
-    def read(self) -> None:
-        """Reads all; what was found stands in the attributes."""
-        if self.format == "lines":
-            self._read_two()
-        else:
-            self._read_one()
-
-    def _read_two(self) -> None:
-        both = zip_longest(*(file.read() for file in self.files))
-        for line, (source, target) in enumerate(both, start=1):
-            if source is None or target is None:
-                text, _ = source or target
-                self.found["unpaired"].add(line)
-                self.surplus.append(len(text.strip()))
-            else:
-                self._add(Pair(source[0], target[0]), line, valid=(source[1], target[1]))
+    def read(self, searches: Sequence["_Search"]) -> None:
+        """Reads all; what was found stands in the attributes, and in those of ``searches``."""
+        rows = self._of_two_files() if self.format == "lines" else self._of_one_file()
+        for portion in _portions(rows):
+            lines, sources, targets = map(list, zip(*portion, strict=True))
+            found = self._add(sources, targets, lines)
+            self._remember(found, lines)
+            for search in searches:
+                search.look(found)
         if self.surplus:
             self._locate_slip()
 
-    def _read_one(self) -> None:
-        for line, (text, valid) in enumerate(self.files[0].read(), start=1):
+    def _of_two_files(self) -> Iterator[_Row]:
+        both = zip_longest(*(file.read() for file in self.files))
+        for line, (source, target) in enumerate(both, start=1):
+            if source is None or target is None:
+                self.surplus.append(_size(source or target or ""))
+            else:
+                yield line, source, target
+
+    def _of_one_file(self) -> Iterator[_Row]:
+        for line, text in enumerate(self.files[0].read(), start=1):
             try:
-                pair = Pair(*split_record(text, self.format, keys=self.keys))
+                source, target = split_record(text, self.format, keys=self.keys)
             except InputError as error:
                 self.found["malformed"].add(line, f"{error}")
             else:
-                self._add(pair, line, valid=(valid, valid))
+                yield line, source, target
 
-    def _add(self, pair: Pair, line: int, *, valid: tuple[bool, bool]) -> None:
-        self.lines.append(line)
-        self.source.add(pair.source, line=line, valid=valid[0])
-        self.target.add(pair.target, line=line, valid=valid[1])
-        reason = self.filter.reason(pair)
-        if reason:
-            self.found[reason].add(line, f"{pair.source[:25]!r}, {pair.target[:25]!r}")
-        elif pair.source.strip() == pair.target.strip():
-            self.found["identical"].add(line, pair.source.strip())
-        if self.format == "tsv" and any(_QUOTED.fullmatch(text) for text in pair):
-            self.found["quoted"].add(line, pair.source)
+    def _add(self, sources: list[str], targets: list[str], lines: list[int]) -> _Hashes:
+        """Everything that is looked for in some pairs; returns what tells them from others."""
+        self.pairs += len(lines)
+        left, right = self.source.add(sources, lines), self.target.add(targets, lines)
+        for source, target, line in zip(left, right, lines, strict=True):
+            reason = self.filter.reason(len(source), len(target))
+            if reason:
+                self.found[reason].add(line, f"{source[:25]!r}, {target[:25]!r}")
+            elif source == target:
+                self.found["identical"].add(line, source)
+        if self.format == "lines":
+            for sizes, texts in zip(self.sizes, (left, right), strict=True):
+                sizes.append(np.fromiter(map(_size, texts), np.uint16, len(texts)))
+        elif self.format == "tsv":
+            for pair, line in zip(zip(sources, targets, strict=True), lines, strict=True):
+                if any(_QUOTED.fullmatch(text) for text in pair):
+                    self.found["quoted"].add(line, pair[0])
+        of_left, of_right = hashes(left), hashes(right)
+        of_pairs = pair_hashes(of_left, of_right)
+        filled = of_pairs != NONE
+        return dict(zip(_KINDS, (of_pairs, of_left * filled, of_right * filled), strict=True))
+
+    def _remember(self, found: _Hashes, lines: list[int]) -> None:
+        for kind, kept in self.hashes.items():
+            # Lines without a pair lie between those with one.
+            by_line = np.full(lines[-1] - self.hashed, NONE)
+            by_line[np.asarray(lines) - self.hashed - 1] = found[kind]
+            kept.append(by_line)
+        self.hashed = lines[-1]
 
     def _locate_slip(self) -> None:
-        """Puts where the files part in place of the line after the shorter file's end."""
-        longer = max(self.files, key=lambda file: file.lines)
-        side, other = (self.source, self.target)[:: 1 if longer is self.files[0] else -1]
-        line = _slip(_numbers(side.chars + self.surplus), _numbers(other.chars))
+        """Puts where the files part in place of the lines after the shorter file's end."""
         first, second = self.files
+        sizes = [np.concatenate([*side, np.array([], np.uint16)]) for side in self.sizes]
+        longer, shorter = sizes if first.lines > second.lines else sizes[::-1]
+        line = _slip(np.concatenate([longer, self.surplus]), shorter)
         counts = f"{first.path.name} {first.lines:,} lines, {second.path.name} {second.lines:,}"
         self.found["unpaired"] = Tally(
             len(self.surplus), [line], f"{counts}; by their lengths they part at about line {line}"
@@ -154,7 +193,7 @@ class _PartCheck:
             files=[str(file.path) for file in self.files],
             format=self.format,
             lines=[file.lines for file in self.files],
-            pairs=len(self.lines),
+            pairs=self.pairs,
             source=_side(self.source),
             target=_side(self.target),
         )
@@ -185,39 +224,55 @@ class _PartCheck:
         return [self.finding(code, tally, where) for where, code, tally in tallies if tally.count]
 
     def _repeated(self) -> Tally:
-        filled = np.flatnonzero(self.filled())
-        _, first = np.unique(self.pair_hashes()[filled], return_index=True)
-        again = np.delete(filled, first)
-        return Tally(len(again), _lines_at(self, again))
+        times, rows = repeated(self.kept("pairs"))
+        return Tally(times, [row + 1 for row in rows])
 
-    def filled(self) -> NDArray[np.bool_]:
-        """Which pairs have text on both sides."""
-        return (_numbers(self.source.chars) > 0) & (_numbers(self.target.chars) > 0)
-
-    def pair_hashes(self) -> NDArray[np.uint64]:
-        """A hash of each pair, from those of its sides."""
-        source, target = _hashes(self.source), _hashes(self.target)
-        return source * np.uint64(0x9E3779B97F4A7C15) + target
+    def kept(self, kind: str) -> NDArray[np.uint64]:
+        """The hashes of one kind, by line."""
+        whole = np.concatenate([*self.hashes[kind], np.array([], np.uint64)])
+        self.hashes[kind] = [whole]
+        return whole
 
 
-def _overlaps(checks: dict[str, _PartCheck]) -> list[Overlap]:
-    """What each later part has in common with each earlier one; empty sides do not count."""
-    names = list(checks)
-    found = []
-    for place, part in enumerate(names):
-        for within in names[:place]:
-            new, old = checks[part], checks[within]
-            kept, known = new.filled(), old.filled()
-            pairs = kept & np.isin(new.pair_hashes(), old.pair_hashes()[known])
-            sources = kept & np.isin(_hashes(new.source), _hashes(old.source)[known])
-            targets = kept & np.isin(_hashes(new.target), _hashes(old.target)[known])
-            both, left, right = (int(hits.sum()) for hits in (pairs, sources, targets))
-            lines = _lines_at(new, np.flatnonzero(pairs))
-            found.append(Overlap(part, within, both, left, right, lines))
-    return found
+class _Search:
+    """What one part has in common with an earlier one, which is read meanwhile."""
+
+    def __init__(self, part: _PartCheck, within: _PartCheck) -> None:
+        self.part, self.within = part, within
+        self.known = {kind: Known(part.kept(kind)) for kind in _KINDS}
+
+    def look(self, found: _Hashes) -> None:
+        """Takes some pairs of the earlier part."""
+        for kind, known in self.known.items():
+            known.see(found[kind])
+
+    def result(self) -> Overlap:
+        """Counts the later part's; empty sides do not count."""
+        seen = {kind: known.seen(self.part.kept(kind)) for kind, known in self.known.items()}
+        counts = {kind: int(hits.sum()) for kind, hits in seen.items()}
+        lines = [row + 1 for row in np.flatnonzero(seen["pairs"])[:5].tolist()]
+        return Overlap(self.part.name, self.within.name, lines=lines, **counts)
 
 
-def _slip(longer: NDArray[np.uint32], shorter: NDArray[np.uint32]) -> int:
+def _portions(rows: Iterable[_Row]) -> Iterator[list[_Row]]:
+    """The rows, many at once but never more than the memory should hold."""
+    portion: list[_Row] = []
+    characters = 0
+    for row in rows:
+        portion.append(row)
+        characters += len(row[1]) + len(row[2])
+        if characters >= _AT_ONCE:
+            yield portion
+            portion, characters = [], 0
+    if portion:
+        yield portion
+
+
+def _size(text: str) -> int:
+    return min(len(text.strip()), _LONGEST)
+
+
+def _slip(longer: NDArray[np.uint16], shorter: NDArray[np.uint16]) -> int:
     """The line from which the longer file has lines too many, told by the lengths.
 
     A sentence and its translation are about equally long. For each line k, take the lines before k
@@ -230,23 +285,10 @@ def _slip(longer: NDArray[np.uint32], shorter: NDArray[np.uint32]) -> int:
     small, large = small - np.median(small), large - np.median(large)
     straight = np.abs(large[: len(shorter)] - small)
     moved = np.abs(large[extra:] - small)
-    gain = np.concatenate([[0.0], np.cumsum(straight - moved)])
+    gain = np.concatenate([[0.0], np.cumsum(straight - moved, dtype=float)])
     # Among equals the last, so that lines without evidence count as paired.
     return len(gain) - int(np.argmin(gain[::-1]))
 
 
 def _side(side: SideCheck) -> Side:
-    return Side(lengths(_numbers(side.chars)), lengths(_numbers(side.words)), side.scripts())
-
-
-def _numbers(values: "array[int]") -> NDArray[np.uint32]:
-    return np.frombuffer(values, dtype=np.uint32)
-
-
-def _hashes(side: SideCheck) -> NDArray[np.uint64]:
-    return np.frombuffer(side.hashes, dtype=np.int64).view(np.uint64)
-
-
-def _lines_at(check: _PartCheck, rows: NDArray[np.intp]) -> list[int]:
-    """The line numbers of the first of some pairs."""
-    return [check.lines[row] for row in rows[:5]]
+    return Side(lengths(side.chars), lengths(side.words), side.scripts())

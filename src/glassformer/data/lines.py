@@ -6,7 +6,6 @@ and a byte order mark at the start of the file are not text and are removed. A f
 its content tells, not its name. It is read as a stream, in bounded memory.
 """
 
-import functools
 import gzip
 import io
 import zlib
@@ -16,27 +15,27 @@ from pathlib import Path
 
 from glassformer.errors import InputError, nearest
 
-__all__ = ["BOM", "decode_line", "raw_lines", "read_lines"]
+__all__ = ["BOM", "decode_line", "raw_blocks", "read_lines"]
 
 #: A byte order mark, decoded.
 BOM = "\ufeff"
 #: No sentence is longer than this; a file without line ends must not fill the memory.
 MAX_LINE_BYTES = 16 * 1024 * 1024
 
+_BLOCK_BYTES = 1 << 18  # lines are read and decoded together: one by one takes longer
 _UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
 
 
-def _open(path: Path, stack: ExitStack) -> io.BufferedReader:
+def _open(path: Path, stack: ExitStack) -> io.BufferedReader | gzip.GzipFile:
     """Opens a plain or gzipped file; two magic bytes tell which."""
     plain = stack.enter_context(path.open("rb"))
     if plain.peek(2)[:2] != b"\x1f\x8b":
         return plain
-    packed = stack.enter_context(gzip.GzipFile(fileobj=plain))
-    return io.BufferedReader(packed)
+    return stack.enter_context(gzip.GzipFile(fileobj=plain))
 
 
-def raw_lines(path: Path | str) -> Iterator[bytes]:
-    """The lines of a plain or gzipped file, without their LF and otherwise untouched.
+def raw_blocks(path: Path | str) -> Iterator[bytes]:
+    """Whole lines of a plain or gzipped file, many at once: ``block.split(b"\\n")`` are the lines.
 
     Raises:
         InputError: the file is missing, a directory, unreadable, empty or a damaged gzip file, or
@@ -46,16 +45,14 @@ def raw_lines(path: Path | str) -> Iterator[bytes]:
     number = 0
     try:
         with ExitStack() as stack:
-            file = _open(path, stack)
-            # One byte more than the longest line: its LF.
-            for raw in iter(functools.partial(file.readline, MAX_LINE_BYTES + 1), b""):
-                number += 1
-                if len(raw) > MAX_LINE_BYTES and not raw.endswith(b"\n"):
+            for block in _whole_lines(_open(path, stack)):
+                if len(block.split(b"\n", 1)[0]) > MAX_LINE_BYTES:
                     raise InputError(
-                        f"{path}, line {number}: longer than {MAX_LINE_BYTES >> 20} MiB, where one "
-                        "sentence is expected: end each sentence with a line feed"
+                        f"{path}, line {number + 1}: longer than {MAX_LINE_BYTES >> 20} MiB, where"
+                        " one sentence is expected: end each sentence with a line feed"
                     )
-                yield raw.removesuffix(b"\n")
+                yield block
+                number += 1 + block.count(b"\n")
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
         raise InputError(
             f"{path}: damaged gzip file, broken off or changed after line {number}: copy or "
@@ -65,6 +62,25 @@ def raw_lines(path: Path | str) -> Iterator[bytes]:
         raise InputError(_why_unreadable(path, error)) from error
     if number == 0:
         raise InputError(f"{path}: the file is empty: one sentence on each line is expected")
+
+
+def _whole_lines(file: io.BufferedReader | gzip.GzipFile) -> Iterator[bytes]:
+    """What has been read up to the last line feed in it, again and again.
+
+    Only the first line of a block can be longer than what is read at once.
+    """
+    rest = b""
+    while read := file.read1(min(_BLOCK_BYTES, MAX_LINE_BYTES)):
+        end = read.rfind(b"\n")
+        if end < 0:
+            rest += read
+            if len(rest) > MAX_LINE_BYTES:
+                break
+        else:
+            yield rest + read[:end]
+            rest = read[end + 1 :]
+    if rest:
+        yield rest
 
 
 def _why_unreadable(path: Path, error: OSError) -> str:
@@ -92,9 +108,31 @@ def read_lines(path: Path | str) -> Iterator[str]:
     """The lines of a UTF-8 text file, plain or gzipped, one by one.
 
     Raises:
-        InputError: what :func:`raw_lines` raises, or bytes that are not UTF-8.
+        InputError: what :func:`raw_blocks` raises, or bytes that are not UTF-8.
     """
-    for number, raw in enumerate(raw_lines(path), start=1):
+    number = 0
+    for block in raw_blocks(path):
+        lines = _decoded(block, first=number == 0)
+        if lines is None:
+            yield from _up_to_the_fault(path, block, number)
+            return
+        yield from lines
+        number += len(lines)
+
+
+def _decoded(block: bytes, *, first: bool) -> list[str] | None:
+    """All lines of a block at once; None where one is not UTF-8."""
+    try:
+        text = block.decode()
+    except UnicodeDecodeError:
+        return None
+    lines = (text.removeprefix(BOM) if first else text).split("\n")
+    return [line.removesuffix("\r") for line in lines] if "\r" in text else lines
+
+
+def _up_to_the_fault(path: Path | str, block: bytes, before: int) -> Iterator[str]:
+    """The lines before the one that is not UTF-8, and its error."""
+    for number, raw in enumerate(block.split(b"\n"), start=before + 1):
         try:
             yield decode_line(raw, first=number == 1)
         except UnicodeDecodeError as error:

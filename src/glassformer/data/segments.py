@@ -1,9 +1,16 @@
-"""Cutting a text that is too long for one sentence."""
+"""Texts as the ids of their pieces: what is too long for one sentence is cut, and joined again."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
-__all__ = ["split_long"]
+from glassformer.data.tokenizer import Tokenizer
+
+__all__ = ["LONGEST_SOURCE", "Pieces", "joined", "pieces_of", "split_long"]
+
+# A source with more subwords is cut, at sentence ends where it can be, and translated in pieces:
+# a model has seen no such lengths in training.
+LONGEST_SOURCE = 200
 
 # Where a text may be cut, the best kind first: after a sentence, after a clause, at a space.
 _PLACES = (
@@ -38,3 +45,42 @@ def split_long(text: str, length: Callable[[str], int], *, limit: int) -> list[s
         for half in (text[:cut], text[cut:])
         for piece in split_long(half, length, limit=limit)
     ]
+
+
+@dataclass(frozen=True)
+class Pieces:
+    """The ids of each piece, and which pieces each text has; a blank piece has no ids."""
+
+    ids: list[list[int]]
+    spans: list[range]
+
+
+def pieces_of(texts: Sequence[str], tokenizer: Tokenizer, *, limit: int = LONGEST_SOURCE) -> Pieces:
+    """``texts`` in pieces of at most ``limit`` subwords, mostly one for each."""
+
+    def length(text: str) -> int:
+        return len(tokenizer.encode(text))
+
+    ids: list[list[int]] = []
+    spans = []
+    for text, whole in zip(texts, tokenizer.encode_batch(texts), strict=True):
+        first = len(ids)
+        if len(whole) <= limit or not text.strip():
+            ids.append(whole if text.strip() else [])
+        else:
+            pieces = split_long(text, length, limit=limit)
+            found = tokenizer.encode_batch(pieces)
+            ids += [own if piece.strip() else [] for own, piece in zip(found, pieces, strict=True)]
+        spans.append(range(first, len(ids)))
+    return Pieces(ids, spans)
+
+
+def joined(texts: Sequence[str]) -> str:
+    """The translations of a text's pieces as one, with spaces between.
+
+    >>> joined([" Ja. ", "", "Nein."]), joined([" Ja. "])
+    ('Ja. Nein.', ' Ja. ')
+    """
+    if len(texts) == 1:
+        return texts[0]
+    return " ".join(text.strip() for text in texts if text.strip())

@@ -1,28 +1,29 @@
 """What the doctor looks for in a file and in one side of a corpus.
 
 Reading stops at the first bad byte; these checks go on, count, and remember the first places. They
-keep numbers only, never the text: lengths, a 64-bit hash of each sentence, and how often each
-character occurs.
+keep counts only, never the text: how many sentences have each length, and how often each character
+occurs. Many sentences are looked at together, and one by one only where something was seen.
 """
 
 import re
+import sys
 import unicodedata
-from array import array
+from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import accumulate
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
-from glassformer.data.lines import BOM, decode_line, raw_lines
+from glassformer.data.lines import BOM, decode_line, raw_blocks
 
 __all__ = ["FileCheck", "Lengths", "SideCheck", "Tally", "lengths", "script", "suspicions"]
 
 _PLACES_KEPT = 5
 _EXAMPLE_CHARS = 60
-_FLUSH_LINES = 1000
+_LOST, _MADE_UP = "\ufffd", "?"
 
 #: What the bytes 0x80 to 0xBF, the later bytes of a UTF-8 character, become in Latin-1 and in
 #: Windows-1252; closing quotes and "…" are left out, because they follow letters in honest text.
@@ -42,12 +43,15 @@ _MOJIBAKE = re.compile(
 _CONTROL = re.compile("[\x00-\x08\x0a-\x1f\x7f-\x9f\u2028\u2029]")
 _CHECKS = {
     "control": _CONTROL,
-    "replacement": re.compile("\ufffd"),
+    "replacement": re.compile(_LOST),
     "mojibake": _MOJIBAKE,
     "bom-inside": re.compile(BOM),
 }
-#: One search that lets most lines through: a character that some check looks for.
-_SUSPECT = re.compile("[\x00-\x08\x0a-\x1f\x7f-\x9f\u2028\u2029\ufffd\ufeffÂÃÄÅÐÑâã-é]")
+#: Two quick searches that let most text through; where both find nothing, no check does.
+_SUSPECT = (
+    re.compile("[\x00-\x08\x0a-\x1f\x7f-\x9f\u2028\u2029\ufffd\ufeff]"),
+    re.compile(f"[ÂÃÄÅÐÑâã-é][{_LATER_BYTES}]"),
+)
 
 _HAN, _LATIN = "Han", "Latin"
 _SCRIPT_OF_NAME = {"CJK": _HAN, "IDEOGRAPHIC": _HAN, "FEMININE": _LATIN, "MASCULINE": _LATIN}
@@ -69,6 +73,11 @@ class Tally:
         if len(self.lines) < _PLACES_KEPT:
             self.lines.append(line)
 
+    def add_run(self, lines: range) -> None:
+        """Counts many places without an example."""
+        self.count += len(lines)
+        self.lines += lines[: _PLACES_KEPT - len(self.lines)]
+
 
 class FileCheck:
     """Reads a file to its end whatever is in it, and counts what is wrong with its bytes."""
@@ -79,21 +88,35 @@ class FileCheck:
         self.found = {code: Tally() for code in ("invalid-utf8", "bom", "crlf")}
         self._lf = Tally()
 
-    def read(self) -> Iterator[tuple[str, bool]]:
-        """The text of each line, and whether it was valid UTF-8."""
-        for raw in raw_lines(self.path):
-            self.lines += 1
-            first = self.lines == 1
-            (self.found["crlf"] if raw.endswith(b"\r") else self._lf).add(self.lines)
-            if first and raw.startswith(BOM.encode()):
-                self.found["bom"].add(1)
+    def read(self) -> Iterator[str]:
+        """The text of each line; a ``?`` stands for bytes that are not UTF-8."""
+        for block in raw_blocks(self.path):
+            raw = block.split(b"\n")
+            plain = self.lines > 0 and b"\r" not in block  # a first line may have a BOM
             try:
-                text, valid = decode_line(raw, first=first), True
-            except UnicodeDecodeError as error:
-                text, valid = decode_line(raw, first=first, errors="replace"), False
-                around = error.object[max(0, error.start - 10) : error.end + 10]
-                self.found["invalid-utf8"].add(self.lines, repr(around))
-            yield text, valid
+                texts = block.decode().split("\n") if plain else []
+            except UnicodeDecodeError:
+                plain = False
+            if plain:
+                self._lf.add_run(range(self.lines + 1, self.lines + len(raw) + 1))
+                self.lines += len(raw)
+                yield from texts
+            else:
+                yield from map(self._read_one, raw)
+
+    def _read_one(self, raw: bytes) -> str:
+        self.lines += 1
+        first = self.lines == 1
+        (self.found["crlf"] if raw.endswith(b"\r") else self._lf).add(self.lines)
+        if first and raw.startswith(BOM.encode()):
+            self.found["bom"].add(1)
+        try:
+            return decode_line(raw, first=first)
+        except UnicodeDecodeError as error:
+            around = error.object[max(0, error.start - 10) : error.end + 10]
+            self.found["invalid-utf8"].add(self.lines, repr(around))
+            # What this reading breaks is not what another program has lost earlier.
+            return decode_line(raw, first=first, errors="replace").replace(_LOST, _MADE_UP)
 
     def mixed_line_ends(self) -> Tally:
         """The rarer of LF and CR LF, where the file has both; call it when all is read."""
@@ -108,37 +131,38 @@ class SideCheck:
     """The texts of one side: how long, in which script, and what looks wrong in them."""
 
     def __init__(self) -> None:
-        self.chars, self.words = array("I"), array("I")
-        self.hashes = array("q")
+        self.chars: Counter[int] = Counter()  # how many texts have so many
+        self.words: Counter[int] = Counter()
         self.found = {code: Tally() for code in _CHECKS}
-        self._characters: Counter[str] = Counter()
-        self._waiting: list[str] = []
+        self._characters = np.zeros(sys.maxunicode + 1, dtype=np.int64)
 
-    def add(self, text: str, *, line: int, valid: bool) -> None:
-        """Takes one sentence; what reading broke (not ``valid``) is the file's fault, not its."""
-        trimmed = text.strip()
-        self.chars.append(len(trimmed))
-        self.words.append(len(trimmed.split()))
-        self.hashes.append(hash(trimmed))
-        self._waiting.append(trimmed)
-        if len(self._waiting) == _FLUSH_LINES:
-            self._flush()
-        if valid and _SUSPECT.search(text):
-            for code, example in suspicions(text).items():
-                self.found[code].add(line, example)
+    def add(self, texts: Sequence[str], lines: Sequence[int]) -> list[str]:
+        """Takes some sentences; returns them without the space around them."""
+        trimmed = [text.strip() for text in texts]
+        self.chars.update(map(len, trimmed))
+        self.words.update([len(text.split()) for text in trimmed])
+        # A tab is in no pattern, so nothing is found across a border or missed because of it.
+        together = "\t".join(texts)
+        codes = np.frombuffer(together.encode("utf-32-le"), dtype="<u4")
+        counts = np.bincount(codes)
+        self._characters[: len(counts)] += counts
+        if any(pattern.search(together) for pattern in _SUSPECT):
+            self._look_closely(texts, lines)
+        return trimmed
 
-    def _flush(self) -> None:
-        self._characters.update("".join(self._waiting))
-        self._waiting.clear()
+    def _look_closely(self, texts: Iterable[str], lines: Iterable[int]) -> None:
+        for text, line in zip(texts, lines, strict=True):
+            if any(pattern.search(text) for pattern in _SUSPECT):
+                for code, example in suspicions(text).items():
+                    self.found[code].add(line, example)
 
     def scripts(self) -> dict[str, float]:
         """Each script's share of the letters, the largest first."""
-        self._flush()
         counts: Counter[str] = Counter()
-        for character, count in self._characters.items():
-            name = script(character)
+        for code in np.flatnonzero(self._characters).tolist():
+            name = script(chr(code))
             if name:
-                counts[name] += count
+                counts[name] += int(self._characters[code])
         total = counts.total()
         return {name: round(count / total, 6) for name, count in counts.most_common()}
 
@@ -189,14 +213,20 @@ class Lengths:
     max: int
 
 
-def lengths(numbers: NDArray[np.uint32]) -> Lengths | None:
-    """The table of some lengths; ``None`` where there are none.
+def lengths(counts: Counter[int]) -> Lengths | None:
+    """The table of some lengths, each with how often it occurs; ``None`` where there are none.
 
-    >>> lengths(np.array([3, 1, 2], dtype=np.uint32))
+    >>> lengths(Counter([3, 1, 2]))
     Lengths(min=1, median=2, mean=2.0, p95=3, p99=3, max=3)
     """
-    if not len(numbers):
+    if not counts:
         return None
-    ranks = np.percentile(numbers, [0, 50, 95, 99, 100], method="inverted_cdf")
-    low, median, p95, p99, high = (int(rank) for rank in ranks)
-    return Lengths(low, median, round(float(numbers.mean()), 2), p95, p99, high)
+    values = sorted(counts)
+    below = list(accumulate(counts[value] for value in values))  # so many are no longer
+    total = below[-1]
+    median, p95, p99 = (
+        values[bisect_left(below, share * total, key=lambda many: 100 * many)]
+        for share in (50, 95, 99)
+    )
+    mean = sum(value * counts[value] for value in values) / total
+    return Lengths(values[0], median, round(mean, 2), p95, p99, values[-1])

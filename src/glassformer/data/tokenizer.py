@@ -113,12 +113,20 @@ class Tokenizer:
 
     def decode(self, ids: Iterable[SupportsInt]) -> str:
         """The text of ``ids``; start, end and padding are left out, unknown shows as ``⁇``."""
+        return self.decode_batch([ids])[0]
+
+    def decode_batch(self, batch: Iterable[Iterable[SupportsInt]]) -> list[str]:
+        """The texts of many lists of ids at once, on several threads."""
+        kept = [self._spoken(ids) for ids in batch]
+        return [_unescape(t) for t in self._model.decode(kept, num_threads=_ENCODING_THREADS)]
+
+    def _spoken(self, ids: Iterable[SupportsInt]) -> list[int]:
         silent = (self.pad_id, self.bos_id, self.eos_id)
         kept = [index for index in map(int, ids) if index not in silent]
-        outside = next((index for index in kept if not 0 <= index < self.vocab_size), None)
-        if outside is not None:
+        if kept and not 0 <= min(kept) <= max(kept) < self.vocab_size:
+            outside = next(index for index in kept if not 0 <= index < self.vocab_size)
             raise ValueError(f"token id {outside}: expected 0 to {self.vocab_size - 1}")
-        return _unescape(self._model.decode(kept))
+        return kept
 
     def pieces(self, text: str) -> list[str]:
         """The subwords of ``text`` as strings; ``▁`` marks the beginning of a word."""

@@ -32,6 +32,7 @@ from glassformer.decoding.step import (
     S,
     StepFunction,
     Vocabulary,
+    select_beams,
 )
 
 __all__ = ["BeamState", "beam_search", "penalty"]
@@ -184,18 +185,17 @@ def _propose(
     live, width, length = alive.tokens.shape
     tokens = alive.tokens.flatten(0, 1)  # (live * width, length)
     last = tokens[:, -1] if length else plan.rules.start(len(tokens))
-    logits, decoder = step(last, alive.decoder.select(alive.rows.flatten()))
-    following = plan.rules.log_probabilities(
-        logits, tokens, alive.sentences.repeat_interleave(width)
-    )
+    logits, decoder = step(last, select_beams(alive.decoder, alive.rows))
+    owners = alive.sentences.repeat_interleave(width)
     # The best of a sentence are among the best of its rows: no sum over the vocabulary is needed.
-    kept = min(2 * plan.beam, following.shape[1])
-    likeliest, tokens_of_row = following.topk(kept, dim=1)  # (live * width, kept)
+    likeliest, tokens_of_row = plan.rules.best(logits, tokens, owners, count=2 * plan.beam)
+    kept = likeliest.shape[1]
     sums = alive.log_probabilities.unsqueeze(2) + likeliest.view(live, width, kept)
     best, places = sums.flatten(1).topk(min(2 * plan.beam, width * kept), dim=1)
     parents = places // kept  # (live, choices)
     chosen = tokens_of_row.view(live, -1).gather(1, places)
     for glossary in plan.glossaries:
+        following = plan.rules.log_probabilities(logits, tokens, owners)
         every = alive.log_probabilities.unsqueeze(2) + following.view(live, width, -1)
         vocab = every.shape[2]
         places = glossary.share(alive.sentences, alive.tokens, every, parents * vocab + chosen)

@@ -15,7 +15,7 @@ import torch
 from jaxtyping import Float, Int64
 from torch import Tensor
 
-from glassformer.decoding.step import DEFAULT_IDS, Vocabulary, log_softmax
+from glassformer.decoding.step import DEFAULT_IDS, Vocabulary, likeliest, log_softmax
 
 __all__ = ["Constraint", "Forbidden", "ForcedPrefix", "Rules", "ordinary_ids"]
 
@@ -166,6 +166,22 @@ class Rules:
         """What the first step feeds: the start symbol in every row."""
         return torch.full((rows,), self.vocabulary.bos_id, device=self.max_lengths.device)
 
+    def best(
+        self,
+        logits: Float[Tensor, "rows vocab"],
+        tokens: Int64[Tensor, "rows length"],
+        sentences: Int64[Tensor, " rows"],
+        *,
+        count: int,
+    ) -> tuple[Float[Tensor, "rows count"], Int64[Tensor, "rows count"]]:
+        """The `count` most probable next tokens that may come: log-probabilities and ids."""
+        if self.constraints:
+            allowed = self.log_probabilities(logits, tokens, sentences)
+            best = allowed.topk(min(count, allowed.shape[1]), dim=1)
+            return best.values, best.indices
+        self._check(logits, len(tokens))
+        return likeliest(logits, count, never=self.vocabulary.never_produced)
+
     def log_probabilities(
         self,
         logits: Float[Tensor, "rows vocab"],
@@ -173,12 +189,15 @@ class Rules:
         sentences: Int64[Tensor, " rows"],
     ) -> Float[Tensor, "rows vocab"]:
         """The model's log-probabilities of the next token, -inf for what may not come."""
-        if logits.dim() != 2 or len(logits) != len(tokens):
-            raise ValueError(
-                f"the step function must give logits of shape (rows, vocab) with {len(tokens)} "
-                f"rows, not {tuple(logits.shape)}"
-            )
+        self._check(logits, len(tokens))
         allowed = log_softmax(logits)
         for constraint in (Forbidden(self.vocabulary.never_produced), *self.constraints):
             allowed = constraint(allowed, tokens, sentences)
         return allowed
+
+    def _check(self, logits: Tensor, rows: int) -> None:
+        if logits.dim() != 2 or len(logits) != rows:
+            raise ValueError(
+                f"the step function must give logits of shape (rows, vocab) with {rows} "
+                f"rows, not {tuple(logits.shape)}"
+            )

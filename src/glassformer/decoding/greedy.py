@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
 import torch
-from jaxtyping import Float, Int64
+from jaxtyping import Int64
 from torch import Tensor
 
 from glassformer.decoding.constraints import Constraint, Rules
@@ -24,8 +24,9 @@ from glassformer.decoding.step import (
 
 __all__ = ["follow", "greedy"]
 
-Choose: TypeAlias = Callable[[Tensor], Tensor]
-"""Log-probabilities (rows, vocab) -> the token of each row (rows,)."""
+Choose: TypeAlias = Callable[[Tensor, Tensor, Tensor], tuple[Tensor, Tensor]]
+"""Logits (rows, vocab), what the rows hold (rows, length), their sentences (rows,) -> the token of
+each row (rows,), its log-probability (rows,)."""
 
 
 @torch.no_grad()
@@ -55,12 +56,13 @@ def greedy(
     False
     """
     rules = Rules(max_lengths, vocabulary, constraints)
-    found = follow(step, state, _most_probable, rules=rules, sentences=rules.sentences())
+
+    def most_probable(logits: Tensor, tokens: Tensor, sentences: Tensor) -> tuple[Tensor, Tensor]:
+        log_probability, token = rules.best(logits, tokens, sentences, count=1)
+        return token[:, 0], log_probability[:, 0]
+
+    found = follow(step, state, most_probable, rules=rules, sentences=rules.sentences())
     return [[hypothesis] for hypothesis in found]
-
-
-def _most_probable(log_probabilities: Float[Tensor, "rows vocab"]) -> Int64[Tensor, " rows"]:
-    return log_probabilities.argmax(dim=-1)
 
 
 def follow(
@@ -83,9 +85,8 @@ def follow(
     last = rules.start(len(rows))
     while len(rows):
         logits, state = step(last, state)
-        log_probabilities = rules.log_probabilities(logits, tokens, sentences)
-        last = choose(log_probabilities)
-        total = total + log_probabilities.gather(1, last.unsqueeze(1)).squeeze(1)
+        last, log_probability = choose(logits, tokens, sentences)
+        total = total + log_probability
         tokens = torch.cat([tokens, last.unsqueeze(1)], dim=1)  # (rows, length + 1)
 
         ended = last == rules.vocabulary.eos_id

@@ -59,7 +59,8 @@ def sample(
     _check(temperature, top_k, top_p)
     rules = Rules(max_lengths, vocabulary, constraints)
 
-    def draw(log_probabilities: Tensor) -> Tensor:
+    def draw(logits: Tensor, tokens: Tensor, numbers: Tensor) -> tuple[Tensor, Tensor]:
+        log_probabilities = rules.log_probabilities(logits, tokens, numbers)
         # In a dead end nothing can be drawn: any token will do, its probability stays zero.
         dead = log_probabilities.isneginf().all(dim=1, keepdim=True)
         shaped = shape_distribution(
@@ -68,7 +69,8 @@ def sample(
             top_k=top_k,
             top_p=top_p,
         )
-        return torch.multinomial(shaped, 1, generator=generator).squeeze(1)
+        token = torch.multinomial(shaped, 1, generator=generator)
+        return token[:, 0], log_probabilities.gather(1, token)[:, 0]
 
     sentences = rules.sentences().repeat_interleave(n_best)
     found = follow(step, state.select(sentences), draw, rules=rules, sentences=sentences)

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from glassformer.decoding.constraints import Constraint
 from glassformer.decoding.step import DEFAULT_IDS, Hypothesis, State, StepFunction, Vocabulary
 
-__all__ = ["Search", "SequenceModel", "decode_sentences"]
+__all__ = ["Preparable", "Search", "SequenceModel", "decode_sentences"]
 
 M = TypeVar("M")
 S = TypeVar("S", bound=State)
@@ -32,6 +32,15 @@ class SequenceModel(Protocol[M, S]):
 
     def step(self, tokens: Tensor, state: S, /) -> tuple[Tensor, S]:
         """The step function of the searches."""
+        ...
+
+
+@runtime_checkable
+class Preparable(Protocol):
+    """A model that has a faster form for decoding, which gives the same."""
+
+    def for_decoding(self) -> SequenceModel[Any, Any]:
+        """That form."""
         ...
 
 
@@ -69,6 +78,7 @@ def decode_sentences(
     `extra_length` tokens more than it, as in section 6.1 of the paper; what the constraints ask for
     comes on top. An empty source gives one empty hypothesis and never meets the model.
 
+    - `model`: one that is `Preparable` is prepared first; whoever decodes often does it himself.
     - `search`: for instance `functools.partial(beam_search, beam=4, n_best=2)`.
     - `constraints`: made for all the sources, in their order; each batch gets its part.
     - `max_tokens`: what a batch may hold, in tokens: sentences times the longest source and the
@@ -84,6 +94,7 @@ def decode_sentences(
         raise ValueError(
             f"max_tokens and extra_length must be at least 1, not {max_tokens} and {extra_length}"
         )
+    fast: SequenceModel[Any, Any] = model.for_decoding() if isinstance(model, Preparable) else model
     nothing = Hypothesis((), 0.0, 0.0, finished=True)
     found = [[nothing] for _ in sources]
     rooms = [
@@ -94,8 +105,8 @@ def decode_sentences(
         for batch in _batches(sources, rooms, max_tokens):
             source = _padded([sources[i] for i in batch], vocabulary).to(device)
             answers = search(
-                model.step,
-                model.start(model.encode(source)),
+                fast.step,
+                fast.start(fast.encode(source)),
                 max_lengths=torch.tensor([rooms[i] for i in batch], device=source.device),
                 constraints=[rule.select(batch) for rule in constraints],
             )

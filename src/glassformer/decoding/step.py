@@ -8,22 +8,25 @@ knows one thing: it can pick rows. The first step feeds the start symbol.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol, TypeAlias, TypeVar, runtime_checkable
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Int64
 from torch import Tensor
 
 __all__ = [
     "DEFAULT_IDS",
     "IMPOSSIBLE",
     "Hypothesis",
+    "SpecialIds",
     "State",
     "StepFunction",
     "Vocabulary",
+    "likeliest",
     "log_softmax",
+    "select_beams",
 ]
 
 Same = TypeVar("Same")
@@ -39,6 +42,23 @@ class State(Protocol):
 
 
 S = TypeVar("S", bound=State)
+
+
+@runtime_checkable
+class GroupedState(State, Protocol):
+    """A state that gains from knowing which rows are unfinished targets of one sentence."""
+
+    def select_beams(self: Same, rows: Tensor, /) -> Same:
+        """`select` for rows (sentences, width): the targets of a sentence stay side by side."""
+        ...
+
+
+def select_beams(state: S, rows: Int64[Tensor, "sentences width"]) -> S:
+    """These rows of any state; of one that knows groups, as groups."""
+    if isinstance(state, GroupedState):
+        return state.select_beams(rows)
+    return state.select(rows.flatten())
+
 
 StepFunction: TypeAlias = Callable[[Tensor, S], tuple[Tensor, S]]
 """`step(tokens (rows,), state) -> (logits (rows, vocab), state)`"""
@@ -64,6 +84,16 @@ IMPOSSIBLE = Hypothesis((), -math.inf, -math.inf, finished=False)
 """What stands for a sentence where every possible target has probability zero."""
 
 
+@runtime_checkable
+class SpecialIds(Protocol):
+    """What has the four special ids: a tokenizer, a model's config."""
+
+    pad_id: int
+    unk_id: int
+    bos_id: int
+    eos_id: int
+
+
 @dataclass(frozen=True)
 class Vocabulary:
     """The four special ids.
@@ -76,6 +106,11 @@ class Vocabulary:
     unk_id: int = 1
     bos_id: int = 2
     eos_id: int = 3
+
+    @classmethod
+    def of(cls, one: SpecialIds) -> Vocabulary:
+        """Those of a tokenizer."""
+        return cls(one.pad_id, one.unk_id, one.bos_id, one.eos_id)
 
     @property
     def never_produced(self) -> tuple[int, ...]:
@@ -104,3 +139,51 @@ def log_softmax(logits: Float[Tensor, "rows vocab"]) -> Float[Tensor, "rows voca
             raise ValueError(f"the step function gave logits that are NaN or +inf in rows {rows}")
         result[empty] = -torch.inf
     return result
+
+
+# So many rows are looked at together that the processor's cache holds them, through all passes.
+_ROWS_AT_ONCE = 32
+_GROUPS = 8
+
+
+def likeliest(
+    logits: Float[Tensor, "rows vocab"], count: int, *, never: Sequence[int] = ()
+) -> tuple[Float[Tensor, "rows count"], Int64[Tensor, "rows count"]]:
+    """The `count` most probable tokens of each row, or all there are: `log p` and ids, best first.
+
+    The same as `log_softmax(logits)`, with -inf for the ids in `never`, and its `topk`; on a CPU in
+    half the time.
+
+    >>> likeliest(torch.tensor([[4.0, 9.0, 4.0, 4.0]]).log(), 2, never=[1])[0].exp()
+    tensor([[0.1905, 0.1905]])
+    """
+    count, together = min(count, logits.shape[1]), len(logits)
+    if logits.device.type == "cpu":
+        together = _ROWS_AT_ONCE
+    found = []
+    for part in logits.split(max(together, 1)):
+        log_probabilities = log_softmax(part)
+        log_probabilities[:, list(never)] = -torch.inf
+        found.append(_top(log_probabilities, count))
+    best, ids = zip(*found, strict=True)
+    return torch.cat(best), torch.cat(ids)
+
+
+def _top(values: Tensor, count: int) -> tuple[Tensor, Tensor]:
+    """`topk`, on a CPU in two stages: the columns are put into groups, one from each eighth.
+
+    The best of a row can only be in the groups whose greatest values are the best: all others
+    have as many values above them.
+    """
+    rows, vocab = values.shape
+    groups = vocab // _GROUPS
+    if values.device.type != "cpu" or groups < 4 * count:
+        best = values.topk(count, dim=1)
+        return best.values, best.indices
+    folded = values[:, : groups * _GROUPS].view(rows, _GROUPS, groups)
+    chosen = folded.amax(dim=1).topk(count, dim=1).indices  # (rows, count)
+    eighths = torch.arange(0, groups * _GROUPS, groups).view(-1, 1)
+    rest = torch.arange(groups * _GROUPS, vocab).expand(rows, -1)
+    candidates = torch.cat(((chosen[:, None] + eighths).flatten(1), rest), dim=1)
+    best = values.gather(1, candidates).topk(count, dim=1)
+    return best.values, candidates.gather(1, best.indices)

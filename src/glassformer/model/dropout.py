@@ -19,10 +19,7 @@ def dropout_mask(like: Tensor, p: float) -> Tensor:
     >>> sorted(set(dropout_mask(torch.ones(4000), 0.5).tolist()))
     [0.0, 2.0]
     """
-    dropped = min(round(256 * p), 255)  # all 256 would keep nothing to scale
-    words = torch.empty((like.numel() + 7) // 8, dtype=torch.int64).random_(-(2**63), None)
-    octets = words.view(torch.uint8)[: like.numel()].view(like.shape)
-    return octets.to(like.dtype).ge_(dropped).mul_(256 / (256 - dropped))
+    return _kept(like, p).mul_(_scale(p))
 
 
 class Dropout(nn.Module):
@@ -41,9 +38,28 @@ class Dropout(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         if not self.training or self.p == 0.0:
             return x
-        if x.device.type != "cpu" or x.dtype not in (torch.float32, torch.float64):
+        if x.device.type != "cpu":
             return F.dropout(x, self.p)
-        return x * dropout_mask(x, self.p)
+        if x.dtype in (torch.float32, torch.float64):
+            return x * dropout_mask(x, self.p)
+        # A mask in 16 bits would hold the scale too coarsely: all that is kept would be off alike.
+        return x * _kept(x, self.p) * _scale(self.p)
 
     def extra_repr(self) -> str:
         return f"p={self.p}"
+
+
+def _kept(like: Tensor, p: float) -> Tensor:
+    """Ones for what is kept, zeros for what falls."""
+    words = torch.empty((like.numel() + 7) // 8, dtype=torch.int64).random_(-(2**63), None)
+    octets = words.view(torch.uint8)[: like.numel()].view(like.shape)
+    return octets.to(like.dtype).ge_(_dropped(p))  # bfloat16 holds 0 to 255 exactly
+
+
+def _scale(p: float) -> float:
+    return 256 / (256 - _dropped(p))
+
+
+def _dropped(p: float) -> int:
+    """Of 256 bytes, how many fall; not all, which would keep nothing to scale."""
+    return min(round(256 * p), 255)

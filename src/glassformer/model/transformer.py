@@ -1,6 +1,6 @@
 """The Transformer (figure 1): embeddings, encoder, decoder, and the projection to words."""
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 from jaxtyping import Float, Int
@@ -15,6 +15,9 @@ from glassformer.model.embeddings import ScaledEmbedding
 from glassformer.model.encoder import Encoder, EncoderBlock
 from glassformer.model.positions import PositionalEncoding
 from glassformer.model.state import DecoderState, Memory
+
+if TYPE_CHECKING:
+    from glassformer.model.prepared import PreparedTransformer
 
 __all__ = ["Transformer", "initialise"]
 
@@ -123,9 +126,23 @@ class Transformer(nn.Module):
         self, tokens: Int[Tensor, " rows"], state: DecoderState
     ) -> tuple[Float[Tensor, "rows vocab"], DecoderState]:
         """Read one token a row; return the next token's logits and the state after it."""
+        states, following = self.advance(tokens, state)
+        return self.project(states), following
+
+    def advance(
+        self, tokens: Int[Tensor, " rows"], state: DecoderState
+    ) -> tuple[Float[Tensor, "rows d_model"], DecoderState]:
+        """:meth:`step` without the projection to logits."""
         embedded = self.target_positions(self.target_embedding(tokens[:, None]), start=state.length)
         x, blocks = self.decoder.step(embedded, state.blocks, state.memory_mask)
-        return self.project(x[:, 0]), DecoderState(blocks, state.memory_mask)
+        return x[:, 0], DecoderState(blocks, state.memory_mask)
+
+    def for_decoding(self) -> "Transformer | PreparedTransformer":
+        """The same model arranged for speed; itself while somebody watches its sublayers."""
+        from glassformer.model.prepared import PreparedTransformer  # it is made from this class
+
+        watched = any(module._forward_hooks for module in self.modules())
+        return self if watched else PreparedTransformer(self)
 
 
 def initialise(model: nn.Module) -> None:

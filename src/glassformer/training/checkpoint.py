@@ -22,6 +22,7 @@ from glassformer.bundle import load_tensors, load_weights, weights
 from glassformer.errors import InputError
 
 __all__ = [
+    "MOMENTS",
     "RunState",
     "average",
     "checkpoints",
@@ -30,7 +31,7 @@ __all__ = [
     "save_checkpoint",
 ]
 
-_MOMENTS = ("step", "exp_avg", "exp_avg_sq")  # what Adam keeps of each parameter
+MOMENTS = ("step", "exp_avg", "exp_avg_sq")  # what Adam keeps of each parameter
 
 
 @dataclass
@@ -44,6 +45,7 @@ class RunState:
     seconds: float = 0.0
     data_hash: str = ""
     precision: str = ""  # as it was measured at the beginning
+    workers: int = 0  # likewise: each draws its own
     validations: list[dict[str, Any]] = field(default_factory=list)
     window: dict[str, float] = field(default_factory=dict)  # sums since the last report
 
@@ -85,8 +87,8 @@ def load_checkpoint(
     stored = load_tensors(checkpoint / "optimiser.safetensors")
     try:
         for name, parameter in model.named_parameters():
-            moments = {key: stored[f"{name}/{key}"] for key in _MOMENTS}
-            if any(moments[key].shape != parameter.shape for key in _MOMENTS[1:]):
+            moments = {key: stored[f"{name}/{key}"] for key in MOMENTS}
+            if any(moments[key].shape != parameter.shape for key in MOMENTS[1:]):
                 raise InputError(f"{checkpoint}: the optimiser's {name} has another shape")
             # Cloned: what is read from the file may not lie in memory as what torch allocates.
             optimiser.state[parameter] = {
@@ -135,7 +137,7 @@ def _moments(model: nn.Module, optimiser: torch.optim.Optimizer) -> dict[str, Te
     return {
         f"{name}/{key}": optimiser.state[parameter][key].contiguous()
         for name, parameter in model.named_parameters()
-        for key in _MOMENTS
+        for key in MOMENTS
     }
 
 

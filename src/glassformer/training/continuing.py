@@ -14,23 +14,23 @@ from typing import Any
 
 import yaml
 
-from glassformer.bundle import write_atomically
+from glassformer.bundle import SHORTLIST_FILE, write_atomically
 from glassformer.config import TrainConfig
 from glassformer.errors import InputError
 from glassformer.training.checkpoint import checkpoints
+from glassformer.training.minutes import PACE_FILE
 
 __all__ = ["bind", "changed_text", "claim", "input_hashes"]
 
 # Options that may differ when a run goes on: they name places, or change no more than rounding.
 _FREE = frozenset(
     {"pairs", "run", "valid", "test", "threads", "device", "checkpoint_minutes"}
-    | {"tensorboard", "beam"}
+    | {"tensorboard", "beam", "shortlist"}
 )
 _LEARNT = ("both.model", "source.model", "target.model")
-_WRITTEN = (
-    *("config.json", "config.yaml", "metrics.jsonl", "model.safetensors", "README.md"),
-    *("tokenizer.model", "source.model", "target.model"),
-)
+# Of a teacher's bundle, what its translations depend on.
+_BUNDLE = ("config.json", "model.safetensors", "tokenizer.model", "source.model", "target.model")
+_WRITTEN = (*_BUNDLE, "config.yaml", "metrics.jsonl", "README.md", PACE_FILE, SHORTLIST_FILE)
 
 
 def claim(run: Path) -> None:
@@ -54,7 +54,12 @@ def claim(run: Path) -> None:
 
 def input_hashes(config: TrainConfig) -> dict[str, str]:
     """SHA-256 of the files that decide what is learnt, by the option that names them."""
-    return {name: _hash(getattr(config, name)) for name in ("pairs", "valid", "tokenizer")}
+    teacher = config.distil_from
+    parts = [] if teacher is None else [teacher / name for name in _BUNDLE]
+    return {
+        **{name: _hash(getattr(config, name)) for name in ("pairs", "valid", "tokenizer")},
+        "distil_from": _hash(tuple(path for path in parts if path.exists())),
+    }
 
 
 def bind(config: TrainConfig, hashes: dict[str, str]) -> None:
@@ -84,6 +89,7 @@ def bind(config: TrainConfig, hashes: dict[str, str]) -> None:
         )
     if text or changed:
         _remove_derived(config.run / "data")
+        (config.run / PACE_FILE).unlink(missing_ok=True)
     if not (begun and hashes_before and options_before):
         dumped = yaml.safe_dump(options, sort_keys=False, allow_unicode=True)
         write_atomically(records[0], (json.dumps(hashes) + "\n").encode())
@@ -92,7 +98,9 @@ def bind(config: TrainConfig, hashes: dict[str, str]) -> None:
 
 def changed_text(config: TrainConfig, option: str) -> InputError:
     """The error for files that are not those that the run began with."""
-    files = " and ".join(map(str, getattr(config, option))) or "none given"
+    given = getattr(config, option)
+    given = [given] if isinstance(given, Path) else given
+    files = " and ".join(map(str, given or ())) or "none given"
     return InputError(
         f"{config.run}: the text of option {option} ({files}) has changed since this run began:"
         " give another directory, or remove that one"

@@ -1,19 +1,21 @@
 """Adam with the paper's constants (section 5.3), and one update of the weights."""
 
+import math
 from collections.abc import Sequence
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
-from time import perf_counter
-from typing import Literal
+from typing import Any
 
 import torch
-from torch import nn
+from jaxtyping import Float
+from torch import Tensor, nn
 
-from glassformer.data.batches import Batch
+from glassformer.data.batches import Batch, to_device
 from glassformer.model.transformer import Transformer
 from glassformer.training.loss import projected_cross_entropy
+from glassformer.training.parallel import ALONE, Ranks
+from glassformer.training.precision import Precision, precision_for, working_copy
 
-__all__ = ["NotFiniteError", "Update", "adam", "precision_for", "update"]
+__all__ = ["Learner", "NotFiniteError", "Update", "adam", "precision_for", "update"]
 
 
 class NotFiniteError(ArithmeticError):
@@ -22,12 +24,21 @@ class NotFiniteError(ArithmeticError):
 
 @dataclass(frozen=True)
 class Update:
-    """What one update came to: means in nats a target token, and what was read."""
+    """What one update came to: loss, plain loss, gradient norm; and what was read.
 
-    loss: float
-    plain_loss: float
-    gradient_norm: float
+    The losses are means in nats a target token. They stay on the device until they are asked
+    for: on a GPU, asking means waiting.
+    """
+
+    figures: Float[Tensor, " 3"]
     tokens: int
+
+    def read(self) -> tuple[float, float, float]:
+        """The figures as numbers; :class:`NotFiniteError` where they are none."""
+        loss, plain, norm = self.figures.tolist()
+        if not all(map(math.isfinite, (loss, plain, norm))):
+            raise NotFiniteError(f"loss {loss}, gradient norm {norm}")
+        return loss, plain, norm
 
 
 def adam(model: nn.Module) -> torch.optim.Adam:
@@ -35,74 +46,81 @@ def adam(model: nn.Module) -> torch.optim.Adam:
     return torch.optim.Adam(model.parameters(), lr=0.0, betas=(0.9, 0.98), eps=1e-9, fused=True)
 
 
-def update(
-    model: Transformer,
-    optimiser: torch.optim.Optimizer,
-    batches: Sequence[Batch],
-    *,
-    rate: float,
-    smoothing: float,
-    clip: float,
-    precision: Literal["float32", "bf16"] = "float32",
-) -> Update:
-    """One step of the optimiser on the gradient of all ``batches`` together.
+class Learner:
+    """A model with its optimiser, and how its gradient is made: in which precision, with whom."""
 
-    Each batch adds its sum over target tokens, divided by the count of all of them: N small
-    batches give the gradient of one large one, whatever their sizes.
-    """
-    target_tokens = sum(batch.target_tokens for batch in batches)
-    device = next(model.parameters()).device
-    totals = torch.zeros(2, device=device)
-    optimiser.zero_grad(set_to_none=True)
-    for batch in batches:
+    def __init__(
+        self,
+        model: Transformer,
+        optimiser: torch.optim.Optimizer,
+        *,
+        precision: Precision = "float32",
+        smoothing: float = 0.1,
+        clip: float = 0.0,
+        ranks: Ranks = ALONE,
+    ) -> None:
+        self.model, self.optimiser = model, optimiser
+        self.smoothing, self.clip, self.ranks = smoothing, clip, ranks
+        self._working, self.refresh = working_copy(model, precision)
+
+    def gradient(self, batches: Sequence[Batch]) -> tuple[list[Tensor], Float[Tensor, " 2"]]:
+        """The gradient of all ``batches`` of all ranks, and both losses; each the same everywhere.
+
+        Each batch adds its sum over target tokens, divided by the count of all of them: N small
+        batches on R ranks give the gradient of one large one, whatever their sizes.
+        """
+        target_tokens = sum(batch.target_tokens for batch in batches)
+        parameters = list(self.model.parameters())
+        totals = torch.zeros(2, device=parameters[0].device)
+        self.optimiser.zero_grad(set_to_none=True)
+        for batch in batches:
+            if batch.labels.size(0):  # a rank's share of a small batch may be none
+                losses = torch.stack(self._losses(batch)) / target_tokens
+                losses[0].backward()
+                totals += losses.detach()
+        gradients = [
+            torch.zeros_like(weight) if weight.grad is None else weight.grad
+            for weight in parameters
+        ]
+        *gradients, totals = self.ranks.sum([*gradients, totals])
+        for weight, gradient in zip(parameters, gradients, strict=True):
+            weight.grad = gradient
+        return gradients, totals
+
+    def _losses(self, batch: Batch) -> tuple[Tensor, Tensor]:
+        """The sums of both losses over the target tokens of a batch, which lies on the host."""
+        # Found on the host: on a GPU, how many there are would have to be waited for.
+        real = (batch.labels.flatten() != self.model.config.pad_id).nonzero()[:, 0]
+        device = self.model.output_weight.device
+        labels = batch.labels.flatten()[real]
         on_device = batch.to(device)
-        with autocast(device, precision):
-            memory = model.encode(on_device.source)
-            states = model.decode(on_device.target, memory)
-            real = on_device.labels != model.config.pad_id
-            loss, plain = projected_cross_entropy(
-                states[real],
-                model.output_weight,
-                model.output_bias,
-                on_device.labels[real],
-                smoothing=smoothing,
-            )
-        (loss / target_tokens).backward()
-        totals += torch.stack((loss.detach(), plain))
-    norm = nn.utils.clip_grad_norm_(model.parameters(), clip if clip > 0 else float("inf"))
-    loss_value, plain_value = (totals / target_tokens).tolist()
-    if not torch.isfinite(norm + loss_value):
-        raise NotFiniteError(f"loss {loss_value}, gradient norm {norm.item()}")
-    for group in optimiser.param_groups:
-        group["lr"] = rate
-    optimiser.step()
-    return Update(loss_value, plain_value, norm.item(), sum(batch.tokens for batch in batches))
+        memory = self._working.encode(on_device.source)
+        states = self._working.decode(on_device.target, memory).flatten(0, 1)
+        return projected_cross_entropy(
+            states.index_select(0, to_device(real, device)),
+            self._working.output_weight,
+            self._working.output_bias,
+            to_device(labels, device),
+            smoothing=self.smoothing,
+        )
+
+    def step(self, gradients: list[Tensor], totals: Tensor, *, rate: float) -> Tensor:
+        """Change the weights, unless something is not finite; nobody waits for a device."""
+        norm = nn.utils.get_total_norm(gradients)
+        figures = torch.cat((totals, norm[None]))
+        optimiser: Any = self.optimiser
+        # Fused Adam divides by the one and does nothing where the other is 1, without being asked
+        # from the host what they are.
+        optimiser.grad_scale = (norm / self.clip).clamp(min=1.0) if self.clip > 0 else None
+        optimiser.found_inf = (~torch.isfinite(figures.sum())).float()
+        for group in optimiser.param_groups:
+            group["lr"] = rate
+        optimiser.step()
+        self.refresh()
+        return figures
 
 
-def autocast(device: torch.device, precision: str) -> AbstractContextManager[object]:
-    """Matrix products in bfloat16 where ``precision`` is "bf16"; weights stay float32."""
-    if precision == "bf16":
-        return torch.autocast(device.type, dtype=torch.bfloat16)
-    return nullcontext()
-
-
-def precision_for(device: torch.device) -> Literal["float32", "bf16"]:
-    """bf16 where this machine really multiplies faster in it, by measuring; else float32.
-
-    A CPU without matrix units takes tens of times longer in bf16 than in float32. The product
-    is tiny at first so that such a CPU says no in a moment.
-    """
-    if device.type == "cuda":
-        return "bf16" if torch.cuda.is_bf16_supported() else "float32"
-    for size in (64, 512):
-        times = {}
-        for dtype in (torch.float32, torch.bfloat16):
-            matrix = torch.ones(size, size, dtype=dtype)
-            matrix @ matrix
-            begin = perf_counter()
-            for _ in range(3):
-                matrix @ matrix
-            times[dtype] = perf_counter() - begin
-        if times[torch.bfloat16] * (1.5 if size == 512 else 0.5) > times[torch.float32]:
-            return "float32"
-    return "bf16"
+def update(learner: Learner, batches: Sequence[Batch], *, rate: float) -> Update:
+    """One step of the optimiser on the gradient of all ``batches`` together."""
+    figures = learner.step(*learner.gradient(batches), rate=rate)
+    return Update(figures, sum(batch.tokens for batch in batches))

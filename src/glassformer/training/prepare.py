@@ -2,7 +2,7 @@
 
 import re
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
@@ -15,6 +15,7 @@ from glassformer.data.packed import Packed, pack
 from glassformer.data.tokenizer import Tokenizer, train_tokenizer
 from glassformer.errors import InputError
 from glassformer.training.continuing import bind, claim, input_hashes
+from glassformer.training.distil import Lesson, distilled, lesson_of
 from glassformer.training.recipe import choose, estimated_tokens
 
 __all__ = ["Prepared", "guess_languages", "prepare"]
@@ -34,6 +35,7 @@ class Prepared:
     test: list[Pair]
     held_out: frozenset[int]  # places of the pairs that are validated on, not trained on
     data_hash: str
+    lesson: Lesson | None
     notes: tuple[str, ...]
 
     def packed(self, epoch: int) -> Packed:
@@ -50,7 +52,7 @@ class Prepared:
             if list(packed.meta.tokenizers.values()) == prints:
                 return packed
         return pack(
-            _training_pairs(config, self.held_out),
+            _training_pairs(config, self.held_out, self.lesson),
             *self.tokenizers,
             directory,
             max_tokens=config.max_tokens,
@@ -59,39 +61,51 @@ class Prepared:
         )
 
 
-def prepare(config: TrainConfig) -> Prepared:
+def prepare(config: TrainConfig, *, tell: Callable[[str], None] | None = None) -> Prepared:
     """Settle the options, and make what training reads under ``config.run / "data"``.
 
     What an earlier call made is used again; where the training text has changed since, that is
-    an error, for a run goes on with the data that it began with.
+    an error, for a run goes on with the data that it began with. ``tell`` hears what takes long.
     """
     claim(config.run)
     hashes = input_hashes(config)
-    keep = Filter()
-    characters = sum(len(p.source) + len(p.target) for p in _kept_pairs(config, keep))
-    if keep.kept == 0:
-        files = " and ".join(map(str, config.pairs))
-        raise InputError(f"{files}: no pair is left to train on ({keep})")
-    notes = [f"data: {keep}"]
-    settled, reasons = choose(config, pairs=keep.kept, tokens=estimated_tokens(characters))
-    notes += reasons
+    settled, kept, notes = _settled(config)
     bind(settled, hashes)
-    held_out = frozenset() if config.valid else _held_out(config, keep.kept)
+    held_out = frozenset() if config.valid else _held_out(config, kept)
     valid, note = _validation_pairs(settled, held_out)
+    languages = config.languages or guess_languages(config.pairs)
+    lesson = lesson_of(settled, fingerprint=hashes["distil_from"], languages=languages)
+    if lesson is not None:
+        notes.append(_taught(_originals(settled, held_out), lesson, tell))
     prepared = Prepared(
         config=settled,
-        tokenizers=_tokenizers(settled, held_out),
-        languages=config.languages or guess_languages(config.pairs),
+        tokenizers=_tokenizers(settled, held_out, lesson),
+        languages=languages,
         valid=valid,
         test=_read(settled, settled.test) if settled.test else [],
         held_out=held_out,
         data_hash=hashes["pairs"],
+        lesson=lesson,
         notes=(*notes, note),
     )
     limit = f"more than {config.max_tokens} subwords on a side (option max_tokens)"
     if long := prepared.packed(0).meta.dropped_long:
         return replace(prepared, notes=(*prepared.notes, f"{long:,} pairs dropped: {limit}"))
     return prepared
+
+
+def _settled(config: TrainConfig) -> tuple[TrainConfig, int, list[str]]:
+    """The options with nothing left open, the number of pairs that are kept, and why."""
+    keep = Filter()
+    characters = sum(len(p.source) + len(p.target) for p in _kept_pairs(config, keep))
+    if keep.kept == 0:
+        files = " and ".join(map(str, config.pairs))
+        raise InputError(f"{files}: no pair is left to train on ({keep})")
+    times = 2 if config.distil_from and config.distil_originals else 1
+    settled, reasons = choose(
+        config, pairs=times * keep.kept, tokens=times * estimated_tokens(characters)
+    )
+    return settled, keep.kept, [f"data: {keep}", *reasons]
 
 
 def guess_languages(files: tuple[Path, ...]) -> tuple[str, str] | None:
@@ -141,9 +155,31 @@ def _kept_pairs(config: TrainConfig, keep: Filter) -> Iterator[Pair]:
     return keep(read_pairs(*config.pairs, format=config.format, keys=config.keys))
 
 
-def _training_pairs(config: TrainConfig, held_out: frozenset[int]) -> Iterator[Pair]:
+def _training_pairs(
+    config: TrainConfig, held_out: frozenset[int], lesson: Lesson | None
+) -> Iterator[Pair]:
+    pairs = _originals(config, held_out)
+    if lesson is None:
+        return pairs
+    both = config.distil_originals
+    return (
+        pair
+        for own, taught in distilled(pairs, lesson)
+        for pair in ([taught, own] if both and taught != own else [taught])
+    )
+
+
+def _originals(config: TrainConfig, held_out: frozenset[int]) -> Iterator[Pair]:
     kept = _kept_pairs(config, Filter())
     return (pair for place, pair in enumerate(kept) if place not in held_out)
+
+
+def _taught(pairs: Iterator[Pair], lesson: Lesson, tell: Callable[[str], None] | None) -> str:
+    """Have every pair translated by the teacher; the line that says what came of it."""
+    count = same = 0
+    for own, taught in distilled(pairs, lesson, tell=tell):
+        count, same = count + 1, same + (own == taught)
+    return f"distilled: {count:,} sources from {lesson.teacher}; {same:,} keep their translation"
 
 
 def _remove_epochs_but(directory: Path, epochs: tuple[int, ...]) -> None:
@@ -153,7 +189,9 @@ def _remove_epochs_but(directory: Path, epochs: tuple[int, ...]) -> None:
             shutil.rmtree(path, ignore_errors=True)
 
 
-def _tokenizers(config: TrainConfig, held_out: frozenset[int]) -> tuple[Tokenizer, Tokenizer]:
+def _tokenizers(
+    config: TrainConfig, held_out: frozenset[int], lesson: Lesson | None
+) -> tuple[Tokenizer, Tokenizer]:
     if config.tokenizer:
         loaded = [Tokenizer.load(path) for path in config.tokenizer]
         if loaded[0].pad_id != loaded[-1].pad_id:
@@ -176,7 +214,7 @@ def _tokenizers(config: TrainConfig, held_out: frozenset[int]) -> tuple[Tokenize
         made[name] = train_tokenizer(
             (
                 text
-                for pair in _training_pairs(config, held_out)
+                for pair in _training_pairs(config, held_out, lesson)
                 for text in (pair if config.joint else (pair[side],))
             ),
             vocab_size=config.vocab_size or 8_000,

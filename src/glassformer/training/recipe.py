@@ -5,14 +5,16 @@ CHANGELOG); the others are the field's usual ones. Each choice is returned with 
 printed.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from pydantic import ValidationError
 
 from glassformer.config import ModelConfig, TrainConfig, presets
 from glassformer.errors import UsageError
+from glassformer.training.schedule import shortened
 
-__all__ = ["choose", "estimated_tokens", "model_config"]
+__all__ = ["choose", "estimated_tokens", "model_config", "useful_updates"]
 
 
 @dataclass(frozen=True)
@@ -36,7 +38,8 @@ _CLASSES = (
     _Class(float("inf"), "base", 0.1, 32_000, 16_384, 100_000, 4_000, 1.0, "post"),
 )
 _MAX_EPOCHS = 200
-_LONGEST_WARMUP = 0.2  # of all updates
+# Wang et al. 2019 (arXiv 1906.01787), section 2: deeper encoders with post-norm fail to train.
+_DEEPEST_POST_NORM = 6  # blocks
 
 
 def estimated_tokens(characters: int) -> int:
@@ -48,18 +51,27 @@ def estimated_tokens(characters: int) -> int:
     return max(1, characters // 4)
 
 
+def useful_updates(pairs: int, per_epoch: float) -> int:
+    """The updates that so many training pairs want, where an epoch is ``per_epoch`` of them.
+
+    >>> useful_updates(29_000, 800.0), useful_updates(10, 1.0)
+    (14500, 200)
+    """
+    return max(1, round(min(_class(pairs).updates, _MAX_EPOCHS * per_epoch)))
+
+
 def choose(config: TrainConfig, *, pairs: int, tokens: int) -> tuple[TrainConfig, list[str]]:
     """``config`` with nothing left open, and a line for each choice that was made.
 
     ``pairs`` are the training pairs that are kept, ``tokens`` a rough count of their tokens,
     source + target.
     """
-    fit = next(fit for fit in _CLASSES if pairs <= fit.pairs)
+    fit = _class(pairs)
     chosen: dict[str, object] = {}
     reasons = []
 
     def settle(name: str, value: object, reason: str) -> None:
-        if getattr(config, name) is None:
+        if getattr(config, name) is None and name not in chosen:
             chosen[name] = value
             shown = f"{value:,}" if isinstance(value, int) else value
             reasons.append(f"{name.replace('_', ' ')} {shown}: {reason}")
@@ -74,22 +86,36 @@ def choose(config: TrainConfig, *, pairs: int, tokens: int) -> tuple[TrainConfig
         settle("vocab_size", size, f"about {tokens:,} tokens of text")
     settle("batch_tokens", fit.batch_tokens, "smaller batches learn more from each token")
     per_epoch = tokens / (0.95 * (config.batch_tokens or fit.batch_tokens)) / config.accumulate
-    per_epoch = max(1.0, per_epoch)
-    if config.updates is None:
-        epochs = min(_MAX_EPOCHS, max(1, round(fit.updates / per_epoch)))
-        settle("epochs", float(epochs), f"about {epochs * per_epoch:,.0f} updates")
-    updates = config.updates or (config.epochs or epochs) * per_epoch
-    warmup = max(1, min(fit.warmup, round(_LONGEST_WARMUP * updates)))
-    short = f"no more than a fifth of about {updates:,.0f} updates"
-    settle("warmup", warmup, "for a model of this size" if warmup == fit.warmup else short)
-    # The highest rate is factor / sqrt(d_model * warmup): a shorter warm-up must not raise it.
-    factor = fit.rate_factor * min(1.0, ((config.warmup or warmup) / fit.warmup) ** 0.5)
-    settle("rate_factor", round(factor, 4), "for a model of this size and this warmup")
+    _settle_schedule(settle, config, fit, max(1.0, per_epoch))
+    preset = presets[config.preset or fit.preset]
+    if (config.num_encoder_layers or preset["num_encoder_layers"]) > _DEEPEST_POST_NORM:
+        settle("norm", "pre", "so deep an encoder hardly learns with the paper's post-norm")
     before = "a run as short as this gets further with it than with the paper's post-norm"
     settle("norm", fit.norm, before if fit.norm == "pre" else "the paper's")
     shared = config.joint and len(config.tokenizer) < 2
     settle("tying", "three-way" if shared else "target", "one vocabulary" if shared else "two")
     return config.model_copy(update=chosen), reasons
+
+
+def _class(pairs: int) -> _Class:
+    return next(fit for fit in _CLASSES if pairs <= fit.pairs)
+
+
+def _settle_schedule(
+    settle: Callable[[str, object, str], None], config: TrainConfig, fit: _Class, per_epoch: float
+) -> None:
+    """Length, warm-up and rate; with minutes the length is only known on the way."""
+    useful = min(fit.updates, _MAX_EPOCHS * per_epoch)
+    epochs = max(1, round(useful / per_epoch))
+    if config.updates is None and config.minutes is None:
+        settle("epochs", float(epochs), f"about {epochs * per_epoch:,.0f} updates")
+    updates = config.updates or (config.epochs or epochs) * per_epoch
+    warmup, _ = shortened(fit.warmup, fit.rate_factor, updates=updates)
+    short = f"no more than a fifth of about {updates:,.0f} updates"
+    settle("warmup", warmup, "for a model of this size" if warmup == fit.warmup else short)
+    # The highest rate is factor / sqrt(d_model * warmup): a shorter warm-up must not raise it.
+    factor = fit.rate_factor * min(1.0, ((config.warmup or warmup) / fit.warmup) ** 0.5)
+    settle("rate_factor", round(factor, 4), "for a model of this size and this warmup")
 
 
 def model_config(
@@ -105,7 +131,8 @@ def model_config(
     """
     settings = dict(presets[config.preset or "base"])
     sizes = ("d_model", "num_heads", "d_ff", "num_encoder_layers", "num_decoder_layers", "dropout")
-    names = (*sizes, "activation", "norm", "tying", "positions")
+    dropouts = ("attention_dropout", "activation_dropout")
+    names = (*sizes, *dropouts, "activation", "norm", "tying", "positions")
     settings |= {name: value for name in names if (value := getattr(config, name)) is not None}
     try:
         return ModelConfig(

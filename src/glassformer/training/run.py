@@ -1,5 +1,7 @@
 """``train(config)``: the whole way from files to a scored bundle, and on from where it was."""
 
+import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -15,17 +17,22 @@ from glassformer.data.batches import Batch, make_batch, plan_batches
 from glassformer.data.corpus import Pair
 from glassformer.data.packed import pack
 from glassformer.decoding.beam import beam_search
-from glassformer.errors import UsageError
+from glassformer.decoding.step import Vocabulary
 from glassformer.evaluation import Scores, corpus_scores
 from glassformer.model.transformer import Transformer
 from glassformer.training.checkpoint import RunState, average, checkpoints, load_checkpoint
 from glassformer.training.continuing import changed_text
+from glassformer.training.device import device_of
+from glassformer.training.distil import lesson_of
+from glassformer.training.lexicon import shortlist_tensors
+from glassformer.training.minutes import TimedPace
 from glassformer.training.optimiser import adam, precision_for
-from glassformer.training.prepare import Prepared, prepare
+from glassformer.training.prepare import Prepared, guess_languages, prepare
 from glassformer.training.progress import Metrics, Reporter, TextReporter, duration
-from glassformer.training.recipe import model_config
-from glassformer.training.trainer import Trainer, total_updates
-from glassformer.training.validation import translations, vocabulary_of
+from glassformer.training.recipe import model_config, useful_updates
+from glassformer.training.schedule import Pace, SteadyPace
+from glassformer.training.trainer import Trainer, epoch_plan, total_updates
+from glassformer.training.validation import translations
 
 __all__ = ["Run", "train"]
 
@@ -39,44 +46,43 @@ class Run:
     test: Scores | None
 
 
-def train(config: TrainConfig, reporter: Reporter | None = None) -> Run:
+def train(
+    config: TrainConfig, reporter: Reporter | None = None, *, began: float | None = None
+) -> Run:
     """Train a translator, or continue where an earlier call with the same options was.
 
+    ``began``, of ``time.monotonic()``, is when ``config.minutes`` began; with this call if None.
     Errors: :class:`~glassformer.errors.InputError` for data that cannot be used, for a directory
     that holds a run with other options, for a loss that is not finite.
     """
+    began = time.monotonic() if began is None else began
     reporter = reporter or TextReporter()
     if config.threads:
         torch.set_num_threads(config.threads)
     try:
         _refuse_early(config)
-        prepared = prepare(config)
+        prepared = prepare(config, tell=reporter.note)
         for note in prepared.notes:
             reporter.note(note)
-        trainer = _trainer(prepared, reporter)
+        trainer = _trainer(prepared, reporter, lambda: time.monotonic() - began)
         try:
             trainer.run()
         finally:
             trainer.metrics.close()
-        return _finish(trainer)
+        found = _finish(trainer)
+        if config.minutes is not None:
+            reporter.note(_time_told(trainer, time.monotonic() - began))
+        return found
     finally:
         reporter.close()
 
 
-def _trainer(prepared: Prepared, reporter: Reporter) -> Trainer:
+def _trainer(
+    prepared: Prepared, reporter: Reporter, clock: Callable[[], float] = time.monotonic
+) -> Trainer:
     config = prepared.config
-    device = _device(config.device)
-    source, target = prepared.tokenizers
-    torch.manual_seed(config.seed)
-    special = {name: getattr(target, name) for name in ("pad_id", "unk_id", "bos_id", "eos_id")}
-    model = Transformer(
-        model_config(
-            config,
-            source_vocab_size=source.vocab_size,
-            target_vocab_size=target.vocab_size,
-            special_ids=special,
-        )
-    ).to(device)
+    device = device_of(config.device)
+    model = _new_model(prepared).to(device)
     optimiser = adam(model)
     state = RunState(data_hash=prepared.data_hash)
     found = checkpoints(config.run / "checkpoints")
@@ -85,14 +91,15 @@ def _trainer(prepared: Prepared, reporter: Reporter) -> Trainer:
         if state.data_hash != prepared.data_hash:
             raise changed_text(config, "pairs")
         reporter.note(f"continuing from update {state.update:,}")
-    updates = total_updates(prepared.packed(0), config)
+    pace = _pace(prepared, model.config.d_model, begun=state.update, clock=clock)
     if not state.precision:  # measured once: another answer on the way would change the weights
         measured = config.precision == "auto"
         state.precision = precision_for(device) if measured else config.precision
     count = sum(weight.numel() for weight in model.parameters())
     reporter.note(
         f"model: {count:,} parameters, {len(prepared.packed(0)):,} pairs,"
-        f" {updates:,} updates, {state.precision} on {device}"
+        f" {'at most ' if config.minutes else ''}{pace.updates:,} updates,"
+        f" {state.precision} on {device}"
     )
     metrics = Metrics(
         config.run / "metrics.jsonl", from_update=state.update, tensorboard=config.tensorboard
@@ -104,9 +111,48 @@ def _trainer(prepared: Prepared, reporter: Reporter) -> Trainer:
         state=state,
         reporter=reporter,
         metrics=metrics,
-        updates=updates,
+        pace=pace,
         validation_batches=_validation_batches(prepared, reporter),
     )
+
+
+def _new_model(prepared: Prepared) -> Transformer:
+    source, target = prepared.tokenizers
+    torch.manual_seed(prepared.config.seed)
+    special = {name: getattr(target, name) for name in ("pad_id", "unk_id", "bos_id", "eos_id")}
+    return Transformer(
+        model_config(
+            prepared.config,
+            source_vocab_size=source.vocab_size,
+            target_vocab_size=target.vocab_size,
+            special_ids=special,
+        )
+    )
+
+
+def _pace(prepared: Prepared, d_model: int, *, begun: int, clock: Callable[[], float]) -> Pace:
+    """As many updates as the options come to, or as fit into the minutes."""
+    config, packed = prepared.config, prepared.packed(0)
+    if config.minutes is None:
+        return SteadyPace(config, total_updates(packed, config), d_model)
+    per_epoch = len(epoch_plan(packed, config, 0)) / config.accumulate
+    return TimedPace(
+        config,
+        most=useful_updates(len(packed), per_epoch),
+        d_model=d_model,
+        begun=begun,
+        # A beam takes about as many times as long as the greedy search of a validation.
+        scoring=config.beam * (1 + len(prepared.test) / len(prepared.valid)),
+        clock=clock,
+    )
+
+
+def _time_told(trainer: Trainer, seconds: float) -> str:
+    """Why a run with minutes ended when it did."""
+    said = f"minutes: {duration(seconds)} of {duration(60 * (trainer.config.minutes or 0))}"
+    if isinstance(trainer.pace, TimedPace) and trainer.pace.ended_early:
+        return f"{said}, for {trainer.updates:,} updates are as many as these data want"
+    return said
 
 
 def _finish(trainer: Trainer) -> Run:
@@ -131,7 +177,10 @@ def _finish(trainer: Trainer) -> Run:
     for name, scores in (("validation", validation), ("test", test)):
         if scores is not None:
             trainer.reporter.note(f"{name}, beam {trainer.config.beam}:\n{scores}")
-    bundle = Bundle(model, *prepared.tokenizers, prepared.languages, about)
+    shortlist = None
+    if prepared.config.shortlist:
+        shortlist = shortlist_tensors(prepared.packed(0), prepared.tokenizers)
+    bundle = Bundle(model, *prepared.tokenizers, prepared.languages, about, shortlist)
     save_bundle(bundle, trainer.config.run)
     trainer.reporter.note(f"bundle: {trainer.config.run}")
     return Run(trainer.config.run, validation.as_dict(), test)
@@ -144,7 +193,7 @@ def _scores(trainer: Trainer, pairs: list[Pair]) -> Scores:
         [pair.source for pair in pairs],
         tokenizers,
         search=partial(
-            beam_search, beam=trainer.config.beam, vocabulary=vocabulary_of(tokenizers[1])
+            beam_search, beam=trainer.config.beam, vocabulary=Vocabulary.of(tokenizers[1])
         ),
     )
     return corpus_scores(
@@ -182,24 +231,13 @@ def _validation_batches(prepared: Prepared, reporter: Reporter) -> list[Batch]:
 
 
 def _refuse_early(config: TrainConfig) -> None:
-    """Say now, not after the data are read, that there is no such device or model."""
-    _device(config.device)
+    """Say now, not after the data are read, that there is no such device, teacher or model."""
+    device_of(config.device)
+    languages = config.languages or guess_languages(config.pairs)
+    if lesson := lesson_of(config, fingerprint="", languages=languages):
+        lesson.load()
     open_heads = None if config.preset else 1  # which preset it is, only the data will say
     sizes = {"num_heads": config.num_heads or open_heads, "tying": "none"}
     model_config(
         config.model_copy(update=sizes), source_vocab_size=9, target_vocab_size=9, special_ids={}
     )
-
-
-def _device(name: str) -> torch.device:
-    if name == "auto":
-        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    try:
-        device = torch.device(name)
-    except RuntimeError as error:
-        raise UsageError(f"device {name!r}: expected cpu, cuda or cuda:N") from error
-    if device.type not in ("cpu", "cuda"):
-        raise UsageError(f"device {name!r}: expected cpu, cuda or cuda:N")
-    if device.type == "cuda" and (device.index or 0) >= torch.cuda.device_count():
-        raise UsageError(f"device {name!r}: there are {torch.cuda.device_count()} CUDA devices")
-    return device

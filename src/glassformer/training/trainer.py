@@ -6,34 +6,42 @@ from its last checkpoint does what it would have done, to the bit on the same ma
 """
 
 import math
-import signal
+import os
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
 from pathlib import Path
-from types import FrameType
 from typing import Any
 
-import numpy as np
 import torch
-from numpy.typing import NDArray
 
 from glassformer.config import TrainConfig
-from glassformer.data.batches import Batch, make_batch, plan_batches
+from glassformer.data.batches import Batch, make_batch
 from glassformer.data.packed import Packed
 from glassformer.errors import InputError
 from glassformer.model.transformer import Transformer
+from glassformer.training.assistant import Task, replicate
 from glassformer.training.checkpoint import (
     RunState,
     checkpoints,
     remove_all_but,
     save_checkpoint,
 )
-from glassformer.training.optimiser import NotFiniteError, update
+from glassformer.training.optimiser import Learner, NotFiniteError, Update, update
+from glassformer.training.parallel import (
+    RankLostError,
+    Ranks,
+    quickest_workers,
+    under_torchrun,
+    with_workers,
+)
 from glassformer.training.prepare import Prepared
 from glassformer.training.progress import Metrics, Reporter
-from glassformer.training.schedule import learning_rate
+from glassformer.training.reading import epoch_plan, read_batches, seed_update, total_updates
+from glassformer.training.schedule import Pace
+from glassformer.training.selection import averaged_updates, best, validations_since_best
+from glassformer.training.stopping import StopSignal
 from glassformer.training.validation import validate
 
 __all__ = ["Stopped", "Trainer", "epoch_plan", "total_updates"]
@@ -59,14 +67,20 @@ class Trainer:
     state: RunState
     reporter: Reporter
     metrics: Metrics
-    updates: int
+    pace: Pace
     validation_batches: list[Batch]
-    stop_signal: int = 0
+    _asked: StopSignal = field(default_factory=StopSignal)
+    _unread: list[tuple[str, Update, float]] = field(default_factory=list)  # with its seconds
     _gradient_norm: float = 0.0
+    _rate: float = 0.0
 
     @property
     def config(self) -> TrainConfig:
         return self.prepared.config
+
+    @property
+    def updates(self) -> int:
+        return self.pace.updates
 
     @property
     def checkpoint_directory(self) -> Path:
@@ -74,122 +88,152 @@ class Trainer:
 
     def run(self) -> None:
         """Update the weights until the updates are done, or patience is."""
-        state, config = self.state, self.config
-        self.model.train()
-        due = max(1, self.updates // config.validations)
+        threads = torch.get_num_threads()
+        task = Task(self.config, self.model.config, self.state)
+        learner = task.learner(self.model, self.optimiser)
+        try:
+            with self._asked, self._gathered(learner, threads) as learner.ranks:
+                self._learn(learner, threads)
+        except RankLostError as error:
+            raise InputError(
+                f"a process of this training was lost ({error}); {self._last_good()}; the same"
+                " command goes on"
+            ) from error
+        finally:
+            torch.set_num_threads(threads)
+        if self._asked.number:  # what was asked in the last moment is saved as well
+            raise Stopped(self.state.update, self._asked.number)
+
+    def _learn(self, learner: Learner, threads: int) -> None:
+        state, ranks = self.state, learner.ranks
+        torch.set_num_threads(max(1, threads // ranks.size))
+        ranks.tell(Task(self.config, self.model.config, state))
+        replicate(ranks, learner)
+        batches = read_batches(state, self.config, self._packed_for(ranks), ranks.share())
         saved = time.monotonic()
-        batches = self._batches()
-        with _signals(self._asked_to_stop):
-            while state.update < self.updates and not self._out_of_patience():
-                self._one_update(batches)
-                last = state.update == self.updates
-                if state.update % REPORT_EVERY == 0 or last:
-                    self._report()
-                validated = state.update % due == 0 or last
-                if validated:
-                    self._validate()
-                late = time.monotonic() - saved > 60 * config.checkpoint_minutes
-                if validated or late or self.stop_signal:
-                    self._save()
-                    saved = time.monotonic()
-                if self.stop_signal:
-                    break
-        if self.stop_signal:  # what was asked in the last moment is saved as well
-            raise Stopped(state.update, self.stop_signal)
+        while self._goes_on(ranks):
+            self._one_update(learner, batches)
+            self.pace.passed(state.update)
+            last = state.update == self.updates
+            if state.update % REPORT_EVERY == 0 or last:
+                self._report()
+            validated = last or self.pace.validation_due(state.update)
+            if validated:
+                torch.set_num_threads(threads)  # the other ranks rest
+                self._validate()
+                torch.set_num_threads(max(1, threads // ranks.size))
+            late = time.monotonic() - saved > 60 * self.config.checkpoint_minutes
+            if validated or late:
+                self._save()
+                saved = time.monotonic()
+        if self._asked.number:
+            self._save()
 
     def averaged_updates(self) -> list[int]:
         """The updates whose checkpoints are kept for the final mean, in the order of time."""
-        validations = self.state.validations
-        if self.config.average == "none":
-            return [v["update"] for v in validations[-1:]]
-        if self.config.average == "best":
-            validations = sorted(validations, key=lambda v: self._merit(v), reverse=True)
-            return sorted(v["update"] for v in validations[: self.config.average_count])
-        return [v["update"] for v in validations[-self.config.average_count :]]
+        return averaged_updates(self.state.validations, self.config)
 
     def best(self) -> dict[str, Any]:
         """The record of the best validation."""
-        return max(self.state.validations, key=self._merit)
-
-    def _merit(self, validation: dict[str, Any]) -> tuple[float, float]:
-        # Where BLEU is equal (often 0 at first), the loss decides.
-        by_loss = -validation["loss"]
-        return (validation["bleu"], by_loss) if self.config.metric == "bleu" else (by_loss, 0.0)
+        return best(self.state.validations, self.config)
 
     def _out_of_patience(self) -> bool:
-        validations, patience = self.state.validations, self.config.patience
-        if not patience or len(validations) <= patience:
-            return False
-        since = len(validations) - 1 - validations.index(self.best())
-        if since >= patience:
+        since = validations_since_best(self.state.validations, self.config)
+        over = 0 < self.config.patience <= since
+        if over:
             self.reporter.note(f"no better validation in {since}: training ends here")
-        return since >= patience
+        return over
 
-    def _batches(self) -> Iterator[Batch]:
-        """Batches from where the state is, epoch after epoch; it is moved on as they are read."""
-        state = self.state
-        while True:
+    def _gathered(self, learner: Learner, threads: int) -> AbstractContextManager[Ranks]:
+        """Those who learn together: as torchrun, the option or a measurement says."""
+        state, device = self.state, self.model.output_weight.device
+        if "TORCHELASTIC_RUN_ID" in os.environ:
+            return under_torchrun(device)
+        if state.update >= self.updates:
+            return with_workers(1, threads=threads)
+        if not state.workers:  # measured once: another number would draw otherwise on the way
+            state.workers = self.config.workers
+        if not state.workers:
             packed = self.prepared.packed(state.epoch)
-            plan = epoch_plan(packed, self.config, state.epoch)
-            while state.batch < len(plan):
-                rows = plan[state.batch]
-                state.batch += 1
-                yield make_batch(packed, rows)
-            state.epoch, state.batch = state.epoch + 1, 0
+            rows = epoch_plan(packed, self.config, state.epoch)[0]
+            state.workers = quickest_workers(
+                lambda share: learner.gradient([make_batch(packed, rows, share)]),
+                threads if device.type == "cpu" else 1,
+            )
+        if state.workers > 1:
+            self.reporter.note(f"workers: {state.workers} processes share each batch")
+        return with_workers(state.workers, threads=max(1, threads // state.workers))
 
-    def _one_update(self, source: Iterator[Batch]) -> None:
+    def _packed_for(self, ranks: Ranks) -> Callable[[int], Packed]:
+        """The pairs of an epoch, made by this rank and then read by all."""
+
+        def packed_of(epoch: int) -> Packed:
+            packed = self.prepared.packed(epoch)
+            ranks.tell(packed.directory.resolve())
+            return packed
+
+        return packed_of
+
+    def _goes_on(self, ranks: Ranks) -> bool:
+        """Whether there is another update; on all ranks alike, with the same rate."""
+        number = self.state.update + 1
+        ended = number > self.updates or self._out_of_patience()
+        stop, self._rate = ranks.agree(
+            stop=self._asked.number or int(ended), rate=0.0 if ended else self.pace.rate(number)
+        )
+        if stop > 1:
+            self._asked.number = stop
+        return not stop
+
+    def _one_update(self, learner: Learner, source: Iterator[Batch]) -> None:
         state, config = self.state, self.config
         begin = time.monotonic()
         batches = [next(source) for _ in range(config.accumulate)]
         number = state.update + 1
-        torch.manual_seed((config.seed << 32) + number)
-        rate = learning_rate(
-            number,
-            updates=self.updates,
-            d_model=self.model.config.d_model,
-            warmup=config.warmup or 4000,
-            factor=config.rate_factor or 1.0,
-            anneal=config.anneal,
-        )
-        try:
-            done = update(
-                self.model,
-                self.optimiser,
-                batches,
-                rate=rate,
-                smoothing=config.label_smoothing,
-                clip=config.clip,
-                precision="bf16" if state.precision == "bf16" else "float32",
-            )
-        except NotFiniteError as error:
-            raise self._not_finite(
-                f"update {number:,} (epoch {state.epoch}, batch {state.batch} of"
-                f" {batches[-1].source.size(0)} pairs)",
-                error,
-            ) from error
+        seed_update(config.seed, number, learner.ranks.rank)
+        done = update(learner, batches, rate=self._rate)
+        where = f"epoch {state.epoch}, batch {state.batch} of {batches[-1].tokens:,} tokens"
+        where = f"update {number:,} ({where})"
+        self._unread.append((where, done, time.monotonic() - begin))
+        # A GPU is not waited for; until its figures are read, it skips what is not finite.
+        if done.figures.device.type == "cpu" or number % REPORT_EVERY == 0:
+            self._read_figures()
         state.update = number
-        state.tokens += done.tokens
-        seconds = time.monotonic() - begin
-        state.seconds += seconds
-        sums = {
-            "updates": 1,
-            "loss": done.loss,
-            "plain_loss": done.plain_loss,
-            "tokens": done.tokens,
-            "seconds": seconds,
-        }
-        state.window = {name: state.window.get(name, 0.0) + x for name, x in sums.items()}
-        self._gradient_norm = done.gradient_norm
+
+    def _read_figures(self) -> None:
+        """Add what the last updates came to, and the time that was waited for it, to the sums."""
+        state = self.state
+        for where, done, seconds in self._unread:
+            begin = time.monotonic()
+            try:
+                loss, plain_loss, self._gradient_norm = done.read()
+            except NotFiniteError as error:
+                raise self._not_finite(where, error) from error
+            seconds += time.monotonic() - begin
+            state.tokens += done.tokens
+            state.seconds += seconds
+            sums = {
+                "updates": 1,
+                "loss": loss,
+                "plain_loss": plain_loss,
+                "tokens": done.tokens,
+                "seconds": seconds,
+            }
+            state.window = {name: state.window.get(name, 0.0) + x for name, x in sums.items()}
+        self._unread.clear()
 
     def _not_finite(self, what: str, reason: object) -> InputError:
-        kept = checkpoints(self.checkpoint_directory)
-        good = f"the last good checkpoint is {kept[-1]}" if kept else "there is no checkpoint yet"
         return InputError(
-            f"{what} is not finite: {reason}; {good}; try a smaller rate_factor or a longer"
-            " warmup, with another --run"
+            f"{what} is not finite: {reason}; {self._last_good()}; try a smaller rate_factor or a"
+            " longer warmup, with another --run"
         )
 
+    def _last_good(self) -> str:
+        kept = checkpoints(self.checkpoint_directory)
+        return f"the last good checkpoint is {kept[-1]}" if kept else "there is no checkpoint yet"
+
     def _report(self) -> None:
+        self._read_figures()
         state, window = self.state, self.state.window
         plain = window["plain_loss"] / window["updates"]
         record = {
@@ -214,6 +258,7 @@ class Trainer:
         state.window = {}
 
     def _validate(self) -> None:
+        self._read_figures()
         begin = time.monotonic()
         languages = self.prepared.languages
         try:
@@ -243,47 +288,9 @@ class Trainer:
         self.reporter.validated(record, found, self.prepared.valid)
 
     def _save(self) -> None:
+        if not self.optimiser.state:  # stopped before the first update
+            return
+        self._read_figures()
         save_checkpoint(self.checkpoint_directory, self.model, self.optimiser, self.state)
         kept = {*self.averaged_updates(), self.state.update}
         remove_all_but(self.checkpoint_directory, kept)
-
-    def _asked_to_stop(self, number: int, _: FrameType | None) -> None:
-        if self.stop_signal:  # the second time, at once
-            raise KeyboardInterrupt
-        self.stop_signal = number
-
-
-def epoch_plan(packed: Packed, config: TrainConfig, epoch: int) -> list[NDArray[np.int64]]:
-    """The rows of each batch of an epoch."""
-    return plan_batches(
-        packed.source_lengths,
-        packed.target_lengths,
-        tokens=config.batch_tokens or 4096,
-        seed=config.seed,
-        epoch=epoch,
-    )
-
-
-def total_updates(packed: Packed, config: TrainConfig) -> int:
-    """The updates of the run: as said, or as many as the epochs come to."""
-    if config.updates is not None:
-        return config.updates
-    per_epoch = len(epoch_plan(packed, config, 0)) / config.accumulate
-    return max(1, round((config.epochs or 1.0) * per_epoch))
-
-
-@contextmanager
-def _signals(handler: Callable[[int, FrameType | None], None]) -> Iterator[None]:
-    """Let ``handler`` have SIGINT and SIGTERM; outside the main thread they are not ours."""
-    try:
-        before = {
-            number: signal.signal(number, handler) for number in (signal.SIGINT, signal.SIGTERM)
-        }
-    except ValueError:
-        yield
-        return
-    try:
-        yield
-    finally:
-        for number, old in before.items():
-            signal.signal(number, old)

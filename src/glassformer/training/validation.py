@@ -9,7 +9,7 @@ import torch
 
 from glassformer.data.batches import Batch
 from glassformer.data.corpus import Pair
-from glassformer.data.segments import split_long
+from glassformer.data.segments import joined, pieces_of
 from glassformer.data.tokenizer import Tokenizer
 from glassformer.decoding.greedy import greedy
 from glassformer.decoding.sentences import Search, decode_sentences
@@ -19,9 +19,7 @@ from glassformer.model.transformer import Transformer
 from glassformer.training.loss import projected_cross_entropy
 from glassformer.training.optimiser import NotFiniteError
 
-__all__ = ["Validation", "greedy_texts", "plain_loss", "translations", "validate", "vocabulary_of"]
-
-_LONGEST_SOURCE = 200  # subwords; longer texts are translated in pieces, as the translator does
+__all__ = ["Validation", "greedy_texts", "plain_loss", "translations", "validate"]
 
 
 @dataclass(frozen=True)
@@ -63,7 +61,7 @@ def greedy_texts(
     model: Transformer, sources: Sequence[str], tokenizers: tuple[Tokenizer, Tokenizer]
 ) -> list[str]:
     """The greedy translation of each source."""
-    search = partial(greedy, vocabulary=vocabulary_of(tokenizers[1]))
+    search = partial(greedy, vocabulary=Vocabulary.of(tokenizers[1]))
     return translations(model, sources, tokenizers, search=search)
 
 
@@ -76,26 +74,16 @@ def translations(
 ) -> list[str]:
     """What ``search`` finds best for each source; a blank one gives an empty translation."""
     source_tokenizer, target_tokenizer = tokenizers
-
-    def length(text: str) -> int:
-        return len(source_tokenizer.encode(text))
-
-    pieces = [
-        split_long(text, length, limit=_LONGEST_SOURCE) if text.strip() else [] for text in sources
-    ]
+    pieces = pieces_of(sources, source_tokenizer)
     found = decode_sentences(
         model,
-        source_tokenizer.encode_batch([piece for text in pieces for piece in text]),
+        pieces.ids,
         search=search,
         device=next(model.parameters()).device,
-        vocabulary=vocabulary_of(source_tokenizer),
+        vocabulary=Vocabulary.of(source_tokenizer),
     )
-    said = iter([target_tokenizer.decode(best.tokens) for best, *_ in found])
-    return [" ".join(_stripped_if_many([next(said) for _ in text])) for text in pieces]
-
-
-def _stripped_if_many(texts: list[str]) -> list[str]:
-    return texts if len(texts) == 1 else [text.strip() for text in texts]
+    said = target_tokenizer.decode_batch([best.tokens for best, *_ in found])
+    return [joined([said[place] for place in span]) for span in pieces.spans]
 
 
 def plain_loss(model: Transformer, batches: Sequence[Batch]) -> float:
@@ -117,8 +105,3 @@ def plain_loss(model: Transformer, batches: Sequence[Batch]) -> float:
             total += plain.item()
             tokens += batch.target_tokens
     return total / max(tokens, 1)
-
-
-def vocabulary_of(tokenizer: Tokenizer) -> Vocabulary:
-    """The special ids, as the searches want them."""
-    return Vocabulary(tokenizer.pad_id, tokenizer.unk_id, tokenizer.bos_id, tokenizer.eos_id)

@@ -1,0 +1,1 @@
+"""What README's figures come from: ours beside its peers. ``python -m benchmarks --help``."""

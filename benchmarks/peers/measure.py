@@ -1,0 +1,116 @@
+"""What every peer does alike: read a job, time the same updates on the same batches, report.
+
+A job is a JSON file, named by the environment variable ``BENCHMARK_JOB``, with
+
+- ``batches``: a .npz file with ``source_0``, ``target_0``, ``labels_0``, ``source_1`` … , padded
+  arrays of ids (``(rows, length)``; the target begins with the start symbol, source and labels end
+  with the end symbol);
+- ``model``: ``vocab_size d_model num_heads d_ff num_encoder_layers num_decoder_layers dropout
+  pad_id bos_id eos_id unk_id max_length``;
+- ``updates`` that are timed, after ``warm`` ones that are not (compiling, filling caches);
+- ``rates``: the learning rate of each update; ``smoothing``; ``clip``, the longest gradient;
+- ``precision`` ("float32" or "bf16"), ``compiled``, ``threads``, ``device``, ``seed``;
+- ``weights``: a .npz of initial weights under our names, or null.
+
+Tokens are counted as everywhere here: source + target without padding, end symbols included.
+"""
+
+import json
+import os
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+job: dict[str, Any] = {}
+if "BENCHMARK_JOB" in os.environ:
+    job = json.loads(Path(os.environ["BENCHMARK_JOB"]).read_text())
+    # Before any library is imported: some read the number of threads only then.
+    for _name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
+        os.environ[_name] = str(job["threads"])
+
+import numpy as np  # noqa: E402  after the threads are set
+
+__all__ = ["Arrays", "batches", "job", "peak_bytes", "report", "run_updates"]
+
+
+class Arrays(NamedTuple):
+    """One prepared batch."""
+
+    source: Any
+    target: Any
+    labels: Any
+
+    def tokens(self, pad_id: int) -> int:
+        return int((self.source != pad_id).sum() + (self.labels != pad_id).sum())
+
+
+def batches() -> Iterator[Arrays]:
+    """The prepared batches in their order, as many as the job reads."""
+    with np.load(job["batches"]) as stored:
+        for number in range(job["warm"] + job["updates"]):
+            parts = (stored[f"{name}_{number}"] for name in Arrays._fields)
+            yield Arrays(*(part.astype(np.int64) for part in parts))
+
+
+def run_updates(
+    prepare: Callable[[Arrays], Any],
+    update: Callable[[Any, float], Any],
+    *,
+    library: str,
+    parameters: int,
+    wait: Callable[[], None] = lambda: None,
+    device_peak: Callable[[], int] | None = None,
+) -> None:
+    """Time ``update(prepare(batch), rate)`` for each batch and print the report.
+
+    ``prepare`` puts a batch where and how the library wants it, outside the timing. ``update``
+    returns its loss (a mean in nats a target token) as anything that ``float`` takes: it is read
+    after the timing, so that a GPU need not wait. ``wait`` returns when the device is idle.
+    """
+    arrays = list(batches())
+    ready = [prepare(one) for one in arrays]
+    pad_id, warm = job["model"]["pad_id"], job["warm"]
+    losses: list[Any] = []
+    begin = first = time.perf_counter()
+    for number, (batch, rate) in enumerate(zip(ready, job["rates"], strict=True)):
+        if number == warm:
+            wait()
+            begin = time.perf_counter()
+        losses.append(update(batch, rate))
+    wait()
+    end = time.perf_counter()
+    tokens = sum(one.tokens(pad_id) for one in arrays[warm:])
+    report(
+        library=library,
+        parameters=parameters,
+        updates=job["updates"],
+        tokens=tokens,
+        seconds=end - begin,
+        tokens_per_second=tokens / (end - begin),
+        warm_seconds=begin - first,
+        peak_bytes=device_peak() if device_peak else peak_bytes(),
+        losses=[float(loss) for loss in losses],
+    )
+
+
+def report(**found: Any) -> None:
+    """The one line that the benchmark reads: the last of standard output."""
+    print(json.dumps(found), flush=True)
+
+
+def peak_bytes() -> int:
+    """The most memory that this process held at once.
+
+    Linux's VmHWM, not ``getrusage``: that one also counts what the process that started this one
+    held at the start.
+    """
+    status = Path("/proc/self/status")
+    if status.exists():
+        lines = (line.split() for line in status.read_text().splitlines())
+        return next(1024 * int(words[1]) for words in lines if words[0] == "VmHWM:")
+    import resource
+
+    found = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return found if sys.platform == "darwin" else 1024 * found

@@ -1,0 +1,63 @@
+"""Glassformer's own update, as ``glassformer train`` does it."""
+
+from typing import Any
+
+import numpy as np
+import torch
+
+from benchmarks.peers.measure import Arrays, job, run_updates
+from glassformer.config import ModelConfig
+from glassformer.data.batches import Batch
+from glassformer.model.transformer import Transformer
+from glassformer.training.optimiser import Learner, adam, update
+
+__all__ = ["build"]
+
+
+def build() -> Transformer:
+    """The job's model: the paper's, post-norm, with one embedding matrix."""
+    torch.manual_seed(job["seed"])
+    sizes = dict(job["model"])
+    vocab_size = sizes.pop("vocab_size")
+    config = ModelConfig(source_vocab_size=vocab_size, target_vocab_size=vocab_size, **sizes)
+    model = Transformer(config)
+    if job["weights"]:
+        with np.load(job["weights"]) as stored, torch.no_grad():
+            for name, weight in model.named_parameters():
+                weight.copy_(torch.from_numpy(stored[name]))
+    return model.to(job["device"])
+
+
+def main() -> None:
+    torch.set_num_threads(job["threads"])
+    model = build().train()
+    learner = Learner(
+        model,
+        adam(model),
+        precision=job["precision"],
+        smoothing=job["smoothing"],
+        clip=job["clip"],
+    )
+    pad_id = model.config.pad_id
+
+    def prepare(arrays: Arrays) -> Batch:
+        tensors = [torch.from_numpy(part) for part in arrays]
+        words = int((arrays.labels != pad_id).sum())
+        return Batch(*tensors, arrays.tokens(pad_id), words)
+
+    def one(batch: Batch, rate: float) -> Any:
+        return update(learner, [batch], rate=rate).figures[0]
+
+    on_cuda = job["device"].startswith("cuda")
+    run_updates(
+        prepare,
+        one,
+        library=f"glassformer, torch {torch.__version__}",
+        parameters=sum(weight.numel() for weight in model.parameters()),
+        wait=torch.cuda.synchronize if on_cuda else lambda: None,
+        device_peak=torch.cuda.max_memory_allocated if on_cuda else None,
+    )
+
+
+if __name__ == "__main__":
+    main()

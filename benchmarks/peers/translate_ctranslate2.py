@@ -1,0 +1,37 @@
+"""CTranslate2 alone, from pieces to pieces, with a given number of workers and threads each."""
+
+from collections.abc import Callable, Sequence
+
+import ctranslate2
+
+from benchmarks.peers.measure import job
+from benchmarks.peers.translating import time_translation
+
+__all__ = ["load"]
+
+
+def load() -> Callable[[Sequence[list[str]]], list[list[str]]]:
+    """A function from pieces to pieces; long sentences first, batches of the job's size."""
+    translator = ctranslate2.Translator(
+        job["exported"],
+        device=job["device"],
+        compute_type={"bf16": "bfloat16"}.get(job["compute"], job["compute"]),
+        inter_threads=job["workers"],
+        intra_threads=max(1, job["threads"] // job["workers"]),
+    )
+
+    def translate(sources: Sequence[list[str]]) -> list[list[str]]:
+        found = translator.translate_batch(
+            list(sources),
+            beam_size=job["beam"],
+            length_penalty=0.0,
+            max_batch_size=job["batch"],
+            max_decoding_length=max(map(len, sources)) + job["extra"],
+        )
+        return [one.hypotheses[0] for one in found]
+
+    return translate
+
+
+if __name__ == "__main__":
+    time_translation(load, "pieces", library=f"ctranslate2 {ctranslate2.__version__}")

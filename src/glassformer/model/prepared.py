@@ -1,0 +1,220 @@
+"""The Transformer once more, for decoding at speed: the same sums in fewer and larger steps.
+
+The plain form is :class:`glassformer.model.transformer.Transformer`; tests hold the two equal. What
+differs:
+
+- Weights are arranged once: queries, keys and values of a self-attention are one matrix, scaled
+  already by 1/sqrt(d_head); all blocks' keys and values of the memory are another.
+- The state is a :class:`glassformer.model.pool.PooledState`, whose keys stay where they are.
+- Nothing is there that only training or inspection needs: no dropout, no weights to look at.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from functools import partial
+from typing import Any, Literal, TypeAlias
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from glassformer.model.attention import MultiHeadAttention
+from glassformer.model.blocks import FeedForward, ResidualBlock
+from glassformer.model.decoder import DecoderBlock
+from glassformer.model.encoder import EncoderBlock
+from glassformer.model.masks import padding_mask
+from glassformer.model.pool import KeyPool, PooledState
+from glassformer.model.state import Memory
+from glassformer.model.transformer import Transformer
+
+__all__ = ["PreparedTransformer", "Weights"]
+
+Weights: TypeAlias = Literal["as they are", "bf16"]
+Read: TypeAlias = Callable[[Tensor], Tensor]
+
+_FEW_ROWS = 16
+
+
+class PreparedTransformer:
+    """What ``decode_sentences`` takes for a model, made from one. Later changes of the model's
+    weights reach it in part or not at all: prepare it anew.
+
+    ``weights="bf16"`` rounds them, and computes, in bfloat16: good where the machine has matrix
+    units for it. A sum over pad among *earlier target tokens* is not masked, as in the plain step:
+    the searches never produce a pad.
+
+    >>> from glassformer.config import ModelConfig
+    >>> model = Transformer(ModelConfig(source_vocab_size=11, target_vocab_size=11, d_model=8,
+    ...     num_heads=2, d_ff=16, num_encoder_layers=1, num_decoder_layers=1)).eval()
+    >>> fast, source, token = PreparedTransformer(model), torch.tensor([[5, 6]]), torch.tensor([2])
+    >>> with torch.inference_mode():
+    ...     plain, _ = model.step(token, model.start(model.encode(source)))
+    ...     logits, _ = fast.step(token, fast.start(fast.encode(source)))
+    >>> torch.allclose(logits, plain, atol=1e-5)
+    True
+    """
+
+    def __init__(self, model: Transformer, *, weights: Weights = "as they are") -> None:
+        if model.training:
+            raise ValueError("the model is in training mode: call model.eval() before decoding")
+        if weights == "bf16":
+            model = copy.deepcopy(model).bfloat16()
+        self.config = model.config
+        self._model = model
+        with torch.no_grad():
+            read, written = list[Any](model.encoder.blocks), list[Any](model.decoder.blocks)
+            self._encoder = [_EncoderBlock(block) for block in read]
+            self._decoder = [_DecoderBlock(block) for block in written]
+            crossed = [block.cross_attention.sublayer for block in written]
+            self._read_memory = _joint([part for one in crossed for part in (one.key, one.value)])
+
+    @property
+    def output_weight(self) -> Float[Tensor, "vocab d_model"]:
+        return self._model.output_weight
+
+    @property
+    def output_bias(self) -> Float[Tensor, " vocab"] | None:
+        return self._model.output_bias
+
+    def encode(self, source: Int[Tensor, "batch src_len"]) -> Memory:
+        """The encoder's states, and the mask of those that may be attended to."""
+        real = padding_mask(source, self.config.pad_id)
+        mask = _added(real, self.output_weight.dtype)
+        x = self._model.source_positions(self._model.source_embedding(source))
+        for block in self._encoder:
+            x = block(x, mask)
+        return Memory(self._model.encoder.norm(x), real)
+
+    def start(self, memory: Memory) -> PooledState:
+        """The state before the first token, with the memory's keys and values computed once."""
+        batch, src_len, d_model = memory.states.shape
+        read = self._read_memory(memory.states).view(batch, src_len, -1, 2, d_model)
+        # Where a source is nothing but padding, all weights are equal: zeros are then read.
+        read[:, :, :, 1].masked_fill_(~memory.mask.view(batch, src_len, 1, 1), 0.0)
+        blocks = [one.transpose(1, 2).contiguous() for one in read.unbind(2)]
+        empty = KeyPool([one[:, :, :0] for one in blocks], 0)
+        return PooledState(empty, 0, None, blocks, _added(memory.mask, read.dtype))
+
+    def step(
+        self, tokens: Int[Tensor, " rows"], state: PooledState
+    ) -> tuple[Float[Tensor, "rows vocab"], PooledState]:
+        """Read one token a row; return the next token's logits and the state after it."""
+        x, state = self.advance(tokens, state)
+        return _project(x, self.output_weight, self.output_bias), state
+
+    def advance(
+        self, tokens: Int[Tensor, " rows"], state: PooledState
+    ) -> tuple[Float[Tensor, "rows d_model"], PooledState]:
+        """:meth:`step` without the projection to logits."""
+        embedding = self._model.target_embedding
+        x = F.embedding(tokens, embedding.weight) * embedding.factor
+        x = self._model.target_positions(x[:, None], start=state.length)
+        x = x.view(state.sentences, state.width, -1)
+        state = state.grown()
+        for number, block in enumerate(self._decoder):
+            x = block(x, number, state)
+        return self._model.decoder.norm(x).flatten(0, 1), state
+
+
+class _EncoderBlock:
+    def __init__(self, block: EncoderBlock) -> None:
+        self.attention = _SelfAttention(block.self_attention.sublayer)
+        self.around_attention = _Residual(block.self_attention)
+        self.around_feed_forward = _Residual(block.feed_forward)
+        self.feed_forward = _feed_forward(block.feed_forward.sublayer)
+
+    def __call__(self, x: Tensor, mask: Tensor | None) -> Tensor:
+        def read(x: Tensor) -> Tensor:
+            query, key, value = self.attention.read(x).chunk(3, dim=-1)
+            return self.attention.output(_attend(query, key, value, mask, self.attention.heads))
+
+        return self.around_feed_forward(self.around_attention(x, read), self.feed_forward)
+
+
+class _DecoderBlock:
+    def __init__(self, block: DecoderBlock) -> None:
+        self.attention = _SelfAttention(block.self_attention.sublayer)
+        self.around_attention = _Residual(block.self_attention)
+        self.cross = block.cross_attention.sublayer
+        self.around_cross = _Residual(block.cross_attention)
+        self.feed_forward = _feed_forward(block.feed_forward.sublayer)
+        self.around_feed_forward = _Residual(block.feed_forward)
+
+    def __call__(self, x: Tensor, number: int, state: PooledState) -> Tensor:
+        """``state`` is the one after this step; the block writes its newest keys into it."""
+        heads, own, memory = self.attention.heads, state.own(number), state.memory[number]
+
+        def read_self(x: Tensor) -> Tensor:
+            query, new = self.attention.read(x).split((x.size(-1), 2 * x.size(-1)), dim=-1)
+            own[:, :, -state.width :] = new.unflatten(-1, (2, -1)).transpose(1, 2)
+            read = _attend(query, own[:, 0], own[:, 1], state.mask, heads)
+            return self.attention.output(read)
+
+        def read_memory(x: Tensor) -> Tensor:
+            query = self.cross.query(x)
+            return self.cross.output(
+                _attend(query, memory[:, 0], memory[:, 1], state.memory_mask, heads)
+            )
+
+        x = self.around_attention(x, read_self)
+        x = self.around_cross(x, read_memory)
+        return self.around_feed_forward(x, self.feed_forward)
+
+
+class _Residual:
+    """What :class:`ResidualBlock` does around its sublayer, without dropout."""
+
+    def __init__(self, block: ResidualBlock) -> None:
+        self.norm, self.norm_first = block.norm, block.norm_first
+
+    def __call__(self, x: Tensor, read: Read) -> Tensor:
+        return x + read(self.norm(x)) if self.norm_first else self.norm(x + read(x))
+
+
+class _SelfAttention:
+    def __init__(self, attention: MultiHeadAttention) -> None:
+        self.heads = attention.num_heads
+        self.read = _joint([attention.query, attention.key, attention.value])
+        self.output = attention.output
+
+
+def _feed_forward(part: FeedForward) -> Read:
+    return lambda x: part.outer(part.activation(part.inner(x)))
+
+
+def _joint(parts: list[nn.Linear]) -> Read:
+    """Several projections of one thing as one, side by side."""
+    weight = torch.cat([part.weight for part in parts])
+    bias = torch.cat([part.bias for part in parts])
+    return partial(F.linear, weight=weight, bias=bias)
+
+
+def _attend(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, heads: int) -> Tensor:
+    """Attention of all heads, from and to (sentences, len, d_model); the mask is added."""
+
+    def split(x: Tensor) -> Tensor:
+        return x.unflatten(-1, (heads, -1)).transpose(1, 2)
+
+    read = F.scaled_dot_product_attention(split(query), split(key), split(value), attn_mask=mask)
+    return read.transpose(1, 2).flatten(-2)
+
+
+def _added(mask: Tensor, dtype: torch.dtype) -> Tensor | None:
+    """A mask to be added to scores: 0 for True. None where it would change nothing.
+
+    The lowest number, not -inf: a row that is masked throughout would be NaN.
+    """
+    if mask.all():
+        return None
+    return torch.zeros_like(mask, dtype=dtype).masked_fill_(~mask, torch.finfo(dtype).min)
+
+
+def _project(x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
+    """Logits. For a few rows a CPU multiplies a tall matrix from the left up to twice as fast."""
+    if x.device.type == "cpu" and 1 < len(x) <= _FEW_ROWS:
+        logits = (weight @ x.t()).t().contiguous()
+        return logits if bias is None else logits.add_(bias)
+    return F.linear(x, weight, bias)

@@ -1,0 +1,108 @@
+"""What the ranks beside the first one do: compute, sum, update; nothing else.
+
+They read no options and no text. Rank 0 tells them what is trained and gives them its weights.
+"""
+
+import os
+import sys
+import threading
+from dataclasses import dataclass
+
+import torch
+
+from glassformer.config import ModelConfig, TrainConfig
+from glassformer.data.packed import Packed
+from glassformer.model.transformer import Transformer
+from glassformer.training.checkpoint import MOMENTS, RunState
+from glassformer.training.device import device_of
+from glassformer.training.optimiser import Learner, adam, update
+from glassformer.training.parallel import RankLostError, Ranks, joined_by_store, under_torchrun
+from glassformer.training.reading import read_batches, seed_update
+from glassformer.training.stopping import StopSignal
+
+__all__ = ["Task", "assist", "assist_under_torchrun", "main", "replicate"]
+
+
+@dataclass(frozen=True)
+class Task:
+    """What rank 0 tells the others: what is trained, how, and from where on."""
+
+    config: TrainConfig
+    model: ModelConfig
+    state: RunState
+
+    def learner(self, model: Transformer, optimiser: torch.optim.Optimizer) -> Learner:
+        return Learner(
+            model.train(),
+            optimiser,
+            precision="bf16" if self.state.precision == "bf16" else "float32",
+            smoothing=self.config.label_smoothing,
+            clip=self.config.clip,
+        )
+
+
+def main() -> None:
+    """The process that :func:`~glassformer.training.parallel.with_workers` starts."""
+    store, *numbers = sys.argv[1:]
+    rank, size, threads = map(int, numbers)
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+    torch.set_num_threads(threads)
+    print("here", flush=True)
+    try:
+        with joined_by_store(store, rank, size) as ranks:
+            assist(ranks)
+    except RankLostError:
+        sys.exit(1)  # rank 0 says what there is to say
+    except Exception as error:
+        reason = str(error).split("\n")[0]
+        sys.exit(f"glassformer: error: worker {rank}: {type(error).__name__}: {reason}")
+
+
+def assist_under_torchrun(name: str) -> int:
+    """A rank of ``torchrun`` other than 0, on a device of that name; the exit status."""
+    device = device_of(name)
+    try:
+        with under_torchrun(device) as ranks:
+            assist(ranks, device)
+    except RankLostError:
+        return 1
+    return 0
+
+
+def assist(ranks: Ranks, device: torch.device | str = "cpu") -> None:
+    """Update a copy of rank 0's model with it, until it or a signal says that it is done."""
+    task: Task = ranks.tell()
+    state, config = task.state, task.config
+    model = Transformer(task.model).to(device)
+    learner = task.learner(model, adam(model))
+    learner.ranks = ranks
+    replicate(ranks, learner)
+    batches = read_batches(state, config, lambda _: Packed.open(ranks.tell()), ranks.share())
+    with StopSignal() as asked:
+        while True:
+            stop, rate = ranks.agree(stop=asked.number)
+            if stop:
+                return
+            state.update += 1
+            seed_update(config.seed, state.update, ranks.rank)
+            update(learner, [next(batches) for _ in range(config.accumulate)], rate=rate)
+
+
+def replicate(ranks: Ranks, learner: Learner) -> None:
+    """Give every rank the weights of rank 0, and what its optimiser remembers."""
+    optimiser, weights = learner.optimiser, list(learner.model.parameters())
+    ranks.copy([weight.detach() for weight in weights])
+    learner.refresh()
+    if not ranks.tell(bool(optimiser.state)):
+        return
+    for weight in weights:
+        kept = optimiser.state[weight]
+        if not kept:
+            kept.update({name: torch.zeros_like(weight) for name in MOMENTS})
+            kept["step"] = torch.zeros((), device=weight.device)
+        ranks.copy([kept[name] for name in MOMENTS])
+
+
+def _end_with_parent() -> None:
+    os.read(sys.stdin.fileno(), 1)  # nothing is ever written: it returns when the pipe closes
+    os._exit(0)

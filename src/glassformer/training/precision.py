@@ -1,0 +1,108 @@
+"""bfloat16 that reaches the matrix units, with float32 weights behind it.
+
+A bfloat16 number has 8 significant bits: enough for a product's operands, too few for a weight
+that changes by a thousandth of itself. So the model stays in float32: it is what the optimiser
+changes, what is validated and saved. What is computed with is a copy whose matrices are rounded
+anew after each update (Micikevicius et al. 2018, section 3.1). ``torch.autocast`` would round them
+at each use instead, and keep what is between the products in float32.
+"""
+
+import copy
+from collections.abc import Callable
+from functools import partial
+from time import perf_counter
+from typing import Literal
+
+import torch
+from jaxtyping import BFloat16, Float, Int
+from torch import Tensor, nn
+
+from glassformer.model.embeddings import ScaledEmbedding
+from glassformer.model.transformer import Transformer
+
+__all__ = ["Precision", "precision_for", "working_copy"]
+
+Precision = Literal["float32", "bf16"]
+
+
+def working_copy(
+    model: Transformer, precision: Precision
+) -> tuple[Transformer, Callable[[], None]]:
+    """What gradients are computed with, and a call that brings it up to the model's weights.
+
+    In float32 it is the model. In bf16 it is a copy; each gradient that reaches its weights is
+    added to those of the model in float32, and not kept in bfloat16. Embeddings and the output
+    matrix are shared, not copied: few of their rows are read at a step, and
+    :func:`~glassformer.training.loss.projected_cross_entropy` rounds the matrix itself.
+    """
+    if precision == "float32":
+        return model, lambda: None
+    shared: dict[int, object] = {
+        id(table): _RoundedEmbedding(table)
+        for table in (model.source_embedding, model.target_embedding)
+    }
+    shared |= {id(part): part for part in (model.output, model.output_bias)}
+    working: Transformer = copy.deepcopy(model, shared).train()
+    masters: list[Tensor] = []
+    rounded: list[Tensor] = []
+    for master, weight in zip(_blocks(model), _blocks(working), strict=True):
+        weight.data = weight.data.bfloat16()
+        weight.register_post_accumulate_grad_hook(partial(_hand_over, master))
+        masters.append(master)
+        rounded.append(weight)
+
+    def refresh() -> None:
+        with torch.no_grad():
+            torch._foreach_copy_(rounded, masters)
+
+    return working, refresh
+
+
+def precision_for(device: torch.device) -> Precision:
+    """bf16 where this machine really multiplies faster in it, by measuring; else float32.
+
+    A CPU without matrix units takes tens of times longer in bf16 than in float32. The product
+    is tiny at first so that such a CPU says no in a moment.
+    """
+    if device.type == "cuda":
+        return "bf16" if torch.cuda.is_bf16_supported() else "float32"
+    for size in (64, 512):
+        times = {}
+        for dtype in (torch.float32, torch.bfloat16):
+            matrix = torch.ones(size, size, dtype=dtype)
+            matrix @ matrix
+            begin = perf_counter()
+            for _ in range(3):
+                matrix @ matrix
+            times[dtype] = perf_counter() - begin
+        if times[torch.bfloat16] * (1.5 if size == 512 else 0.5) > times[torch.float32]:
+            return "float32"
+    return "bf16"
+
+
+class _RoundedEmbedding(nn.Module):
+    """The model's own table, whose vectors enter the blocks in bfloat16."""
+
+    def __init__(self, table: ScaledEmbedding) -> None:
+        super().__init__()
+        self.table = table
+
+    @property
+    def weight(self) -> Float[Tensor, "vocab d_model"]:
+        return self.table.weight
+
+    def forward(self, tokens: Int[Tensor, "batch len"]) -> BFloat16[Tensor, "batch len d_model"]:
+        return self.table(tokens).bfloat16()
+
+
+def _blocks(model: Transformer) -> list[nn.Parameter]:
+    """The weights between the embeddings and the output matrix."""
+    parts = (model.source_positions, model.target_positions, model.encoder, model.decoder)
+    return [weight for part in parts for weight in part.parameters()]
+
+
+def _hand_over(master: nn.Parameter, weight: nn.Parameter) -> None:
+    assert weight.grad is not None
+    gradient = weight.grad.to(master.dtype)
+    master.grad = gradient if master.grad is None else master.grad.add_(gradient)
+    weight.grad = None

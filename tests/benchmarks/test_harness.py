@@ -1,0 +1,197 @@
+"""What times, pairs, counts and draws, on toy sizes; no environment of a peer is made."""
+
+import json
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from torch.nn.attention import SDPBackend, sdpa_kernel
+from torch.utils.flop_counter import FlopCounterMode
+
+from benchmarks import environments, time_to_quality
+from benchmarks.__main__ import FIGURES, main
+from benchmarks.decoding import share_of_same, workers_of
+from benchmarks.environments import Unavailable, requirements
+from benchmarks.figure import Curve, bars, curves, growth
+from benchmarks.growth import slope
+from benchmarks.machine import facts, training_flops
+from benchmarks.options import PEERS, Options, parser
+from benchmarks.pairs import Contender, Failed, Spread, run, spread
+from benchmarks.report import shown, table
+from benchmarks.training import COMPILES, NAMES, settings_of
+from glassformer.config import ModelConfig
+from glassformer.errors import InputError
+from glassformer.model.transformer import Transformer
+
+HERE = Path(sys.executable)
+SMALL = {
+    "vocab_size": 50,
+    "d_model": 32,
+    "num_heads": 2,
+    "d_ff": 64,
+    "num_encoder_layers": 2,
+    "num_decoder_layers": 3,
+    "pad_id": 0,
+}
+
+
+def options(*words: str) -> Options:
+    said = vars(parser(tuple(FIGURES)).parse_args(words))
+    return Options(**{n: tuple(v) if isinstance(v, list) else v for n, v in said.items()})
+
+
+def test_operations_are_those_that_torch_counts():
+    sizes = dict(SMALL)
+    vocab_size = sizes.pop("vocab_size")
+    model = Transformer(
+        ModelConfig(source_vocab_size=vocab_size, target_vocab_size=vocab_size, **sizes)
+    )
+    source, target = torch.full((3, 7), 5), torch.full((3, 5), 5)
+    # Attention as plain products, which torch counts; its fused kernel it does not, on a CPU.
+    with sdpa_kernel(SDPBackend.MATH), FlopCounterMode(display=False) as counter, torch.no_grad():
+        model(source, target)
+
+    found = training_flops(SMALL, source.numpy(), target.numpy())
+
+    # Torch counts the whole square of the decoder's self-attention, of which half is masked.
+    masked = 2 * 2 * 3 * 3 * 32 * 5**2 / 2
+    assert found == pytest.approx(3 * (counter.get_total_flops() - masked), rel=1e-6)
+
+
+def test_padding_is_no_work():
+    source, target = np.full((2, 4), 5), np.full((2, 3), 5)
+    padded = np.pad(source, ((0, 0), (0, 6))), np.pad(target, ((0, 0), (0, 2)))
+
+    assert training_flops(SMALL, *padded) == training_flops(SMALL, source, target)
+
+
+def test_a_spread_is_median_and_ends():
+    assert spread([3.0, 1.0, 2.0]) == Spread(2.0, 1.0, 3.0)
+    assert shown(Spread(2.5, 2.25, 3.0), ".2f") == "2.50 (2.25 to 3.00)"
+
+
+def test_the_slope_is_the_exponent():
+    assert slope([1, 2, 4, 8], [5.0, 10.0, 20.0, 40.0]) == pytest.approx(1.0)
+    assert slope([1, 10, 100], [2.0, 200.0, 20_000.0]) == pytest.approx(2.0)
+
+
+def test_a_table_is_markdown():
+    lines = table("speed", ["who", "tokens/s"], [["a longer name", "9"]]).splitlines()
+
+    assert lines[0] == "**speed**"
+    assert len({len(line) for line in lines[2:]}) == 1
+    assert [cell.strip() for cell in lines[4].strip("|").split("|")] == ["a longer name", "9"]
+
+
+def test_workers_share_the_threads():
+    assert workers_of(6) == [1, 2, 3, 6]
+    assert share_of_same(["a", "b", "c"], ["a", "x", "c"]) == pytest.approx(2 / 3)
+
+
+def test_a_run_that_fails_says_its_last_line():
+    # A job without what the program needs: the error is a KeyError that names it.
+    with pytest.raises(Failed, match="a peer failed: KeyError: 'device'"):
+        run(Contender("a peer", HERE, "matrix_peak", {"threads": 1}))
+
+
+def test_a_run_that_takes_too_long_is_given_up():
+    with pytest.raises(Failed, match="took longer than 0 s"):
+        run(Contender("a peer", HERE, "matrix_peak", {"threads": 1}), timeout=0.01)
+
+
+def test_what_cannot_be_installed_says_why():
+    said = "import sys; sys.exit('noise\\nERROR: No matching distribution found for nothing')"
+
+    with pytest.raises(Unavailable, match="installed: No matching distribution found for nothing"):
+        environments._checked([sys.executable, "-c", said])
+
+
+def test_torch_is_the_same_build_for_all():
+    pinned = {requirements(peer)[0] for peer in ("torch_nn", "marian", "joey", "eole")}
+
+    assert len(pinned) == 1
+    assert pinned.pop().startswith("torch==")
+    assert "tensorflow[and-cuda]==2.21.0" in requirements("keras", device="cuda")
+
+
+def test_every_peer_has_a_program_a_name_and_an_environment():
+    peers = Path(environments.__file__).parent / "peers"
+    for peer in ("ours", *PEERS):
+        assert (peers / f"{peer}.py").exists()
+        assert peer in NAMES
+        assert peer in environments.REQUIREMENTS
+    assert set(PEERS) >= COMPILES
+
+
+def test_bf16_is_tried_where_the_machine_has_units_for_it():
+    slow, fast = ({"float32": 100.0, "bf16": speed} for speed in (3.0, 600.0))
+
+    assert settings_of("eole", slow) == [{"precision": "float32", "compiled": False}]
+    assert len(settings_of("torch_nn", fast)) == 4
+    assert {one["precision"] for one in settings_of("joey", fast)} == {"float32"}
+
+
+def test_the_device_is_passed_through():
+    assert options("training", "--device", "cuda").device == "cuda"
+
+
+def test_a_wrong_size_is_a_wrong_call(capsys):
+    with pytest.raises(SystemExit) as ended:
+        main(["training", "--sizes", "smal"])
+
+    assert ended.value.code == 2
+    assert "did you mean 'small'?" in capsys.readouterr().err
+
+
+def test_quality_needs_text(tmp_path, capsys):
+    assert main(["quality"]) == 1
+    assert "needs --data" in capsys.readouterr().err
+    with pytest.raises(InputError, match=r"holds no train\.en"):
+        time_to_quality.command(options("quality"), tmp_path)
+
+
+def test_quality_runs_the_default_command(tmp_path):
+    for name in ("train", "val", "test_2016_flickr"):
+        for code in ("en", "de"):
+            (tmp_path / f"{name}.{code}.gz").touch()
+
+    words = time_to_quality.command(options("quality", "--minutes", "20"), tmp_path)
+
+    assert words[1:4] == ["-m", "glassformer", "train"]
+    assert words[words.index("--valid") + 2] == str(tmp_path / "val.de.gz")
+    assert words[-2:] == ["--minutes", "20.0"]
+
+
+def test_validations_are_seen_with_their_minute(tmp_path):
+    path = tmp_path / "metrics.jsonl"
+    records = [{"kind": "update", "update": 1}, {"kind": "validation", "bleu": 3.5}]
+    path.write_text("".join(json.dumps(one) + "\n" for one in records) + '{"kind": "val')
+
+    class Ended:
+        def poll(self) -> int:
+            return 0
+
+    (seen,) = time_to_quality.watched(path, Ended(), begin=0.0)
+
+    assert seen["bleu"] == 3.5
+    assert seen["minutes"] > 0
+
+
+def test_pictures_are_drawn(tmp_path):
+    line = Curve([1, 2, 4], [1.0, 2.0, 4.5])
+    bars(tmp_path / "bars.png", "speed", {"ours": Spread(3, 2, 4), "x": Spread(1, 1, 2)}, unit="s")
+    curves(tmp_path / "curves.png", "loss", {"a": line, "b": line}, x="update", y="loss")
+    growth(tmp_path / "growth.png", "cost", {"width": (line, 1.1), "beam": (line, 1)}, unit="ms")
+
+    assert all(path.stat().st_size > 5_000 for path in tmp_path.iterdir())
+    assert len(list(tmp_path.iterdir())) == 3
+
+
+def test_facts_name_the_machine_and_the_commit():
+    found = facts(threads=2)
+
+    assert found["cores"] >= 1
+    assert found["threads"] == 2
+    assert {"cpu", "commit", "torch", "command"} <= found.keys()
