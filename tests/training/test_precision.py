@@ -127,9 +127,7 @@ def test_the_loss_curve_is_that_of_float32():
     for precision in ("float32", "bf16"):
         model = toy_model(d_model=16, d_ff=32)
         learner = Learner(model, adam(model), precision=precision)
-        curves.append(
-            [update(learner, [batch(seed)], rate=0.01).read()[0] for seed in range(120)]
-        )
+        curves.append([update(learner, [batch(seed)], rate=0.01).read()[0] for seed in range(120)])
 
     exact, rough = (torch.tensor(curve).view(-1, 20).mean(dim=1) for curve in curves)
     assert exact[-1] < 0.75 * exact[0]

@@ -2,11 +2,8 @@
 
 SentencePiece can sample as well, but mixes a number of the process into its seed (0.2.3 does):
 a run that is continued would draw other segmentations than one that never stopped. So they are
-drawn here, from the ids of the usual segmentation. Words are taken one by one, as their pieces end
-at spaces; a word that a special piece (a byte, say) is part of keeps its usual pieces.
-
-The same words come again and again, so every segmentation that was made once is kept: drawing is
-then choosing a number, for all words of many lines at once.
+drawn here, with Python's own generator. Words are taken one by one, as their pieces end at
+spaces; a word that a special piece (a byte, say) is part of keeps its usual pieces.
 
 Sources: Provilkov et al. 2020, section 3 (BPE-dropout); Kudo 2018, section 3.3 (unigram).
 """
@@ -14,23 +11,19 @@ Sources: Provilkov et al. 2020, section 3 (BPE-dropout); Kudo 2018, section 3.3 
 import heapq
 import math
 import random
-from array import array
 from bisect import bisect
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
-from typing import Any, Literal
+from typing import Literal
 
-import numpy as np
 import sentencepiece
-from numpy.typing import NDArray
 
 from glassformer.errors import UsageError
 
 __all__ = ["Piece", "SubwordSampler", "sampler_of"]
 
 _SPACE = "\u2581"  # what SentencePiece writes for a space
-_MOST_KEPT = 500_000  # segmentations; beyond them the memory is begun anew
 
 
 @dataclass(frozen=True)
@@ -39,6 +32,14 @@ class Piece:
 
     id: int
     score: float
+
+
+@dataclass(frozen=True)
+class _Merges:
+    """A word for BPE-dropout: its characters, and the chance that every merge of it is made."""
+
+    characters: list[str]
+    all_made: float
 
 
 @dataclass(frozen=True)
@@ -52,13 +53,14 @@ class _Lattice:
 class SubwordSampler:
     """Draws segmentations of words with the pieces of a BPE or a unigram model.
 
-    ``texts`` says what each id spells, and ``pieces`` are those that may be drawn.
+    ``words`` are given as the ids of their usual segmentation, ``texts`` says what each id spells,
+    and ``pieces`` are those that may be drawn.
 
     >>> pieces = {"a": Piece(0, -9.0), "b": Piece(1, -9.0), "ab": Piece(2, 0.0)}
     >>> sampler = SubwordSampler("bpe", pieces, ["a", "b", "ab"], dropout=0.5)
-    >>> ids, lengths = sampler.sample(np.array([2, 2, 2]), np.array([1, 1, 1]), seed=1)
-    >>> ids.tolist(), lengths.tolist()
-    ([0, 1, 2, 0, 1], [2, 1, 2])
+    >>> draws = random.Random(1)
+    >>> sorted({tuple(sampler.draw((2,), draws)) for _ in range(20)})
+    [(0, 1), (2,)]
     """
 
     def __init__(
@@ -74,111 +76,58 @@ class SubwordSampler:
         self.texts = texts
         self.dropout = dropout
         self.longest = max(map(len, pieces), default=1)
-        self._begins = np.array([text.startswith(_SPACE) for text in texts], dtype=np.bool_)
-        self._forget()
+        self._starts = {index for index, text in enumerate(texts) if text.startswith(_SPACE)}
+        self._known: dict[tuple[int, ...], _Merges | _Lattice | None] = {}
 
-    def _forget(self) -> None:
-        # A segmentation is a number; its ids lie between two ends.
-        self._ids, self._ends = array("I"), array("q", [0])
-        self._usual: dict[bytes, int] = {}  # of a word's usual ids
-        # Of BPE: how many merges it has, what was dropped, and what it is with one more dropped.
-        self._merges = array("I")
-        self._dropped: list[tuple[str, tuple[int, ...]]] = []
-        self._less: dict[tuple[int, int], int] = {}
-        # Of unigram: all segmentations of a word at once, and those that were drawn.
-        self._lattices: dict[int, _Lattice] = {}
-        self._drawn: dict[tuple[int, ...], int] = {}
+    def sample(self, lines: Iterable[Sequence[int]], *, seed: int) -> list[list[int]]:
+        """Each line of usual ids, with the segmentation of each of its words drawn."""
+        draws = random.Random(seed)
+        return [
+            [index for word in self._words(ids) for index in self.draw(word, draws)]
+            for ids in lines
+        ]
 
-    def sample(
-        self, ids: NDArray[Any], lengths: NDArray[Any], *, seed: int
-    ) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
-        """Lines of usual ids, one after the other, with each word's segmentation drawn.
+    def draw(self, word: tuple[int, ...], draws: random.Random) -> Sequence[int]:
+        """One segmentation of a word."""
+        if word not in self._known:
+            self._known[word] = self._study("".join(self.texts[index] for index in word), word)
+        known = self._known[word]
+        if isinstance(known, _Merges):
+            # Most words lose no merge; where one does, which is lost first follows from the same
+            # number: P(the first j are made) = (1 - dropout)^j.
+            chance = 1.0 - draws.random()
+            if chance <= known.all_made:
+                return word
+            first = math.ceil(math.log(chance) / math.log1p(-self.dropout))
+            return self._merged(known.characters, first, draws)
+        if isinstance(known, _Lattice):
+            return _walk_back(known, draws)
+        return word
 
-        ``lengths`` are those of the lines; returned are the ids and the lengths that they now have.
+    def _words(self, ids: Sequence[int]) -> Iterator[tuple[int, ...]]:
+        """The pieces of a line, cut where a word begins."""
+        starts = [place for place, index in enumerate(ids) if index in self._starts]
+        bounds = [0, *(place for place in starts if place), len(ids)]
+        return (tuple(ids[begin:end]) for begin, end in pairwise(bounds))
+
+    def _study(self, text: str, word: Iterable[int]) -> _Merges | _Lattice | None:
+        """What drawing needs to know of a word; None where it has but one segmentation."""
+        if len(text) < 2 or not all(self.texts[index] in self.pieces for index in word):
+            return None
+        if self.kind == "unigram":
+            return self._lattice(text)
+        if not all(character in self.pieces for character in text):
+            return None
+        made = len(text) - len(self._merged(list(text), 0, None))
+        return _Merges(list(text), (1.0 - self.dropout) ** made)
+
+    def _merged(self, characters: list[str], first: int, draws: random.Random | None) -> list[int]:
+        """Merge the pair of the best score until none is left.
+
+        The merge number ``first`` is dropped, and each later one with the chance of the dropout; a
+        pair that was dropped comes back only as part of another. Without ``draws`` none is.
         """
-        if len(self._merges) > _MOST_KEPT:
-            self._forget()
-        first_ids = np.cumsum(lengths) - lengths
-        starts = self._begins[ids]
-        starts[first_ids[lengths > 0]] = True
-        words = np.flatnonzero(starts)
-        chosen = self._known(np.asarray(ids, dtype=np.uint32), words)
-        if self.kind == "bpe":
-            self._drop_merges(chosen, np.random.default_rng(seed))
-        else:
-            self._walk(chosen, random.Random(seed))
-        ends = np.array(self._ends)
-        begins = ends[chosen]
-        sizes = ends[chosen + 1] - begins
-        after = np.cumsum(sizes)
-        places = np.arange(sizes.sum()) + np.repeat(begins - (after - sizes), sizes)
-        # What has been written before each line's first word, and before the next line's.
-        before = np.concatenate([[0], after])
-        bounds = np.searchsorted(words, np.concatenate([first_ids, [len(ids)]]))
-        return np.array(self._ids)[places], np.diff(before[bounds])
-
-    def _known(self, ids: NDArray[np.uint32], words: NDArray[np.intp]) -> NDArray[np.int64]:
-        """The usual segmentations of words, which begin at ``words``, as numbers."""
-        spelt = ids.tobytes()
-        bounds = (np.append(words, len(ids)) * ids.itemsize).tolist()
-        keys = [spelt[begin:end] for begin, end in pairwise(bounds)]
-        for key in set(keys) - self._usual.keys():
-            self._usual[key] = self._study(np.frombuffer(key, dtype=np.uint32).tolist())
-        return np.fromiter(map(self._usual.__getitem__, keys), dtype=np.int64, count=len(keys))
-
-    def _study(self, word: list[int]) -> int:
-        """Keeps a word: its usual pieces, and what drawing needs to know of it."""
-        text = "".join(self.texts[index] for index in word)
-        if len(text) > 1 and all(self.texts[index] in self.pieces for index in word):
-            if self.kind == "unigram":
-                number = self._keep(word)
-                lattice = self._lattice(text)
-                if lattice is not None:
-                    self._lattices[number] = lattice
-                return number
-            if all(character in self.pieces for character in text):
-                return self._keep(word, self._merged(text, ())[1], (text, ()))
-        return self._keep(word)
-
-    def _keep(
-        self, ids: Sequence[int], merges: int = 0, made: tuple[str, tuple[int, ...]] = ("", ())
-    ) -> int:
-        self._ids.extend(ids)
-        self._ends.append(len(self._ids))
-        self._merges.append(merges)
-        self._dropped.append(made)
-        return len(self._merges) - 1
-
-    def _drop_merges(self, chosen: NDArray[np.int64], draws: np.random.Generator) -> None:
-        """Replaces segmentations by those that lack some of their merges.
-
-        Each merge is dropped with the same chance, so that the number of merges between two
-        dropped ones is geometric: one random number leads to the next dropped one.
-        """
-        rows, place = np.arange(len(chosen)), np.zeros(len(chosen))
-        while len(rows):
-            made = np.log1p(-draws.random(len(rows))) / math.log1p(-self.dropout)
-            place += np.floor(made)
-            hit = place < np.array(self._merges)[chosen[rows]]
-            rows, place = rows[hit], place[hit]
-            pairs = zip(chosen[rows].tolist(), place.astype(np.int64).tolist(), strict=True)
-            chosen[rows] = [self._less.get(pair) or self._without(*pair) for pair in pairs]
-            place += 1
-
-    def _without(self, number: int, merge: int) -> int:
-        """The segmentation ``number`` with one more merge dropped."""
-        text, dropped = self._dropped[number]
-        ids, merges = self._merged(text, (*dropped, merge))
-        self._less[number, merge] = self._keep(ids, merges, (text, (*dropped, merge)))
-        return self._less[number, merge]
-
-    def _merged(self, text: str, dropped: tuple[int, ...]) -> tuple[list[int], int]:
-        """Merge the pair of the best score until none is left; the ids, and how many merges there
-        were, those included that were ``dropped`` (numbers in their order).
-
-        A pair that was dropped comes back only as part of another.
-        """
-        symbols: list[str] = list(text)
+        symbols: list[str] = list(characters)
         following = [*range(1, len(symbols)), -1]
         before = [-1, *range(len(symbols) - 1)]
         heap: list[tuple[float, int, int, str]] = []
@@ -191,13 +140,13 @@ class SubwordSampler:
 
         for left in range(len(symbols) - 1):
             offer(left, left + 1)
-        number = -1
+        number = 0
         while heap:
             _, left, right, joined = heapq.heappop(heap)
             if not symbols[left] or not symbols[right] or symbols[left] + symbols[right] != joined:
                 continue  # one of the two was merged with another
             number += 1
-            if number in dropped:
+            if draws and (number == first or (number > first and draws.random() < self.dropout)):
                 continue
             symbols[left], symbols[right] = joined, ""
             following[left] = following[right]
@@ -205,16 +154,7 @@ class SubwordSampler:
                 before[following[right]] = left
             offer(before[left], left)
             offer(left, following[left])
-        return [self.pieces[symbol].id for symbol in symbols if symbol], number + 1
-
-    def _walk(self, chosen: NDArray[np.int64], draws: random.Random) -> None:
-        """Replaces segmentations by others, drawn from their lattices."""
-        for row, number in enumerate(chosen.tolist()):
-            if number in self._lattices:
-                ids = tuple(_walk_back(self._lattices[number], draws))
-                if ids not in self._drawn:
-                    self._drawn[ids] = self._keep(ids)
-                chosen[row] = self._drawn[ids]
+        return [self.pieces[symbol].id for symbol in symbols if symbol]
 
     def _lattice(self, text: str) -> _Lattice | None:
         """All segmentations at once: forward sums of ``P(pieces)^alpha``, in logarithms."""

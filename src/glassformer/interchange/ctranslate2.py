@@ -77,10 +77,31 @@ _ACTIVATIONS = {"relu": "RELU", "gelu": "GELU", "swish": "SWISH"}
 # The options that the specification holds, as values or through the weights; training's leave no
 # trace in a model that translates.
 _HELD = frozenset(
-    "source_vocab_size target_vocab_size d_model num_heads d_ff num_encoder_layers"
-    " num_decoder_layers activation norm norm_epsilon tying output_bias scale_embeddings"
-    " embedding_norm positions position_layout position_frequencies position_offset max_length"
-    " pad_id unk_id bos_id eos_id".split()
+    [
+        "source_vocab_size",
+        "target_vocab_size",
+        "d_model",
+        "num_heads",
+        "d_ff",
+        "num_encoder_layers",
+        "num_decoder_layers",
+        "activation",
+        "norm",
+        "norm_epsilon",
+        "tying",
+        "output_bias",
+        "scale_embeddings",
+        "embedding_norm",
+        "positions",
+        "position_layout",
+        "position_frequencies",
+        "position_offset",
+        "max_length",
+        "pad_id",
+        "unk_id",
+        "bos_id",
+        "eos_id",
+    ]
 )
 _OF_TRAINING = {"dropout", "attention_dropout", "activation_dropout"}
 
