@@ -44,9 +44,10 @@ def test_everything_open_is_settled_with_a_reason():
 
     assert [line.split(":")[0].rsplit(" ", 1)[0].replace(" ", "_") for line in reasons] == [
         *CHOSEN,
+        "optimiser",
         "tying",
     ]
-    for name in [*CHOSEN, "tying"]:
+    for name in [*CHOSEN, "optimiser", "tying"]:
         assert getattr(settled, name) is not None
     assert all(line.split(": ")[1] for line in reasons)
     assert settled.tying == "three-way"

@@ -13,9 +13,9 @@ import torch
 from glassformer.config import ModelConfig, TrainConfig
 from glassformer.data.packed import Packed
 from glassformer.model.transformer import Transformer
-from glassformer.training.checkpoint import MOMENTS, RunState
+from glassformer.training.checkpoint import RunState, moments
 from glassformer.training.device import device_of
-from glassformer.training.optimiser import Learner, adam, update
+from glassformer.training.optimiser import Learner, new_optimiser, update
 from glassformer.training.parallel import RankLostError, Ranks, joined_by_store, under_torchrun
 from glassformer.training.reading import read_batches, seed_update
 from glassformer.training.stopping import StopSignal
@@ -74,7 +74,7 @@ def assist(ranks: Ranks, device: torch.device | str = "cpu") -> None:
     task: Task = ranks.tell()
     state, config = task.state, task.config
     model = Transformer(task.model).to(device)
-    learner = task.learner(model, adam(model))
+    learner = task.learner(model, new_optimiser(model, config.optimiser or "adam"))
     learner.ranks = ranks
     replicate(ranks, learner)
     batches = read_batches(state, config, lambda _: Packed.open(ranks.tell()), ranks.share())
@@ -96,11 +96,12 @@ def replicate(ranks: Ranks, learner: Learner) -> None:
     if not ranks.tell(bool(optimiser.state)):
         return
     for weight in weights:
-        kept = optimiser.state[weight]
+        kept, names = optimiser.state[weight], moments(optimiser, weight)
         if not kept:
-            kept.update({name: torch.zeros_like(weight) for name in MOMENTS})
-            kept["step"] = torch.zeros((), device=weight.device)
-        ranks.copy([kept[name] for name in MOMENTS])
+            kept.update({name: torch.zeros_like(weight) for name in names})
+            if "step" in names:
+                kept["step"] = torch.zeros((), device=weight.device)
+        ranks.copy([kept[name] for name in names])
 
 
 def _end_with_parent() -> None:

@@ -20,18 +20,17 @@ from torch import Tensor, nn
 
 from glassformer.bundle import load_tensors, load_weights, weights
 from glassformer.errors import InputError
+from glassformer.training.muon import Muon
 
 __all__ = [
-    "MOMENTS",
     "RunState",
     "average",
     "checkpoints",
     "load_checkpoint",
+    "moments",
     "remove_all_but",
     "save_checkpoint",
 ]
-
-MOMENTS = ("step", "exp_avg", "exp_avg_sq")  # what Adam keeps of each parameter
 
 
 @dataclass
@@ -87,12 +86,13 @@ def load_checkpoint(
     stored = load_tensors(checkpoint / "optimiser.safetensors")
     try:
         for name, parameter in model.named_parameters():
-            moments = {key: stored[f"{name}/{key}"] for key in MOMENTS}
-            if any(moments[key].shape != parameter.shape for key in MOMENTS[1:]):
+            kept = {key: stored[f"{name}/{key}"] for key in moments(optimiser, parameter)}
+            shapes = {tensor.shape for key, tensor in kept.items() if key != "step"}
+            if shapes != {parameter.shape}:
                 raise InputError(f"{checkpoint}: the optimiser's {name} has another shape")
             # Cloned: what is read from the file may not lie in memory as what torch allocates.
             optimiser.state[parameter] = {
-                key: moment.to(parameter.device).clone() for key, moment in moments.items()
+                key: moment.to(parameter.device).clone() for key, moment in kept.items()
             }
         return RunState(**json.loads((checkpoint / "state.json").read_text()))
     except (KeyError, TypeError, OSError, json.JSONDecodeError, UnicodeDecodeError) as error:
@@ -132,12 +132,19 @@ def average(paths: Sequence[Path]) -> dict[str, Tensor]:
     return {name: (total / len(paths)).float() for name, total in sums.items()}
 
 
+def moments(optimiser: torch.optim.Optimizer, parameter: nn.Parameter) -> tuple[str, ...]:
+    """The names of what an optimiser remembers of a parameter, after the first update."""
+    if isinstance(optimiser, Muon) and any(parameter is one for one in optimiser.matrices):
+        return ("momentum",)
+    return ("step", "exp_avg", "exp_avg_sq")
+
+
 def _moments(model: nn.Module, optimiser: torch.optim.Optimizer) -> dict[str, Tensor]:
     """The optimiser's tensors by the names of their parameters."""
     return {
         f"{name}/{key}": optimiser.state[parameter][key].contiguous()
         for name, parameter in model.named_parameters()
-        for key in MOMENTS
+        for key in moments(optimiser, parameter)
     }
 
 

@@ -1,9 +1,9 @@
-"""Adam with the paper's constants (section 5.3), and one update of the weights."""
+"""Adam with the paper's constants (section 5.3) or Muon, and one update of the weights."""
 
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import torch
 from jaxtyping import Float
@@ -12,10 +12,19 @@ from torch import Tensor, nn
 from glassformer.data.batches import Batch, to_device
 from glassformer.model.transformer import Transformer
 from glassformer.training.loss import projected_cross_entropy
+from glassformer.training.muon import Muon
 from glassformer.training.parallel import ALONE, Ranks
 from glassformer.training.precision import Precision, precision_for, working_copy
 
-__all__ = ["Learner", "NotFiniteError", "Update", "adam", "precision_for", "update"]
+__all__ = [
+    "Learner",
+    "NotFiniteError",
+    "Update",
+    "adam",
+    "new_optimiser",
+    "precision_for",
+    "update",
+]
 
 
 class NotFiniteError(ArithmeticError):
@@ -43,7 +52,21 @@ class Update:
 
 def adam(model: nn.Module) -> torch.optim.Adam:
     """Adam with beta 0.9 and 0.98, epsilon 1e-9; the rate is set anew before each update."""
-    return torch.optim.Adam(model.parameters(), lr=0.0, betas=(0.9, 0.98), eps=1e-9, fused=True)
+    return _adam(list(model.parameters()))
+
+
+def new_optimiser(model: Transformer, kind: Literal["adam", "muon"]) -> torch.optim.Optimizer:
+    """The paper's Adam for all weights, or Muon for the matrices of the blocks."""
+    if kind == "adam":
+        return adam(model)
+    blocks = [*model.encoder.parameters(), *model.decoder.parameters()]
+    matrices = [weight for weight in blocks if weight.dim() == 2]
+    known = set(map(id, matrices))
+    return Muon(matrices, _adam([one for one in model.parameters() if id(one) not in known]))
+
+
+def _adam(weights: list[nn.Parameter]) -> torch.optim.Adam:
+    return torch.optim.Adam(weights, lr=0.0, betas=(0.9, 0.98), eps=1e-9, fused=True)
 
 
 class Learner:
@@ -62,6 +85,8 @@ class Learner:
         self.model, self.optimiser = model, optimiser
         self.smoothing, self.clip, self.ranks = smoothing, clip, ranks
         self._working, self.refresh = working_copy(model, precision)
+        if isinstance(optimiser, Muon):
+            optimiser.products = torch.bfloat16 if precision == "bf16" else torch.float32
 
     def gradient(self, batches: Sequence[Batch]) -> tuple[list[Tensor], Float[Tensor, " 2"]]:
         """The gradient of all ``batches`` of all ranks, and both losses; each the same everywhere.

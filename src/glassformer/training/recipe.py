@@ -30,12 +30,13 @@ class _Class:
     warmup: int
     rate_factor: float
     norm: str
+    optimiser: str
 
 
 _CLASSES = (
-    _Class(60_000, "tiny", 0.15, 4_000, 1_024, 14_500, 800, 1.2, "pre"),
-    _Class(1_000_000, "small", 0.1, 8_000, 4_096, 8_000, 1_000, 1.0, "pre"),
-    _Class(float("inf"), "base", 0.1, 32_000, 16_384, 100_000, 4_000, 1.0, "post"),
+    _Class(60_000, "tiny", 0.15, 4_000, 1_024, 14_500, 800, 1.2, "pre", "muon"),
+    _Class(1_000_000, "small", 0.1, 8_000, 4_096, 8_000, 1_000, 1.0, "pre", "muon"),
+    _Class(float("inf"), "base", 0.1, 32_000, 16_384, 100_000, 4_000, 1.0, "post", "adam"),
 )
 _MAX_EPOCHS = 200
 # Wang et al. 2019 (arXiv 1906.01787), section 2: deeper encoders with post-norm fail to train.
@@ -92,6 +93,8 @@ def choose(config: TrainConfig, *, pairs: int, tokens: int) -> tuple[TrainConfig
         settle("norm", "pre", "so deep an encoder hardly learns with the paper's post-norm")
     before = "a run as short as this gets further with it than with the paper's post-norm"
     settle("norm", fit.norm, before if fit.norm == "pre" else "the paper's")
+    quicker = "it learns more from each token than the paper's Adam"
+    settle("optimiser", fit.optimiser, quicker if fit.optimiser == "muon" else "the paper's")
     shared = config.joint and len(config.tokenizer) < 2
     settle("tying", "three-way" if shared else "target", "one vocabulary" if shared else "two")
     return config.model_copy(update=chosen), reasons

@@ -26,7 +26,7 @@ from glassformer.training.device import device_of
 from glassformer.training.distil import lesson_of
 from glassformer.training.lexicon import shortlist_tensors
 from glassformer.training.minutes import TimedPace
-from glassformer.training.optimiser import adam, precision_for
+from glassformer.training.optimiser import new_optimiser, precision_for
 from glassformer.training.prepare import Prepared, guess_languages, prepare
 from glassformer.training.progress import Metrics, Reporter, TextReporter, duration
 from glassformer.training.recipe import model_config, useful_updates
@@ -83,7 +83,7 @@ def _trainer(
     config = prepared.config
     device = device_of(config.device)
     model = _new_model(prepared).to(device)
-    optimiser = adam(model)
+    optimiser = new_optimiser(model, config.optimiser or "adam")
     state = RunState(data_hash=prepared.data_hash)
     found = checkpoints(config.run / "checkpoints")
     if found:
