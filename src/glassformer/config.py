@@ -242,7 +242,7 @@ class TrainConfig(_Options):
     accumulate: int = Field(1, ge=1)
     """Batches whose gradients are added up for one update."""
     optimiser: Literal["adam", "muon"] | None = None
-    """adam: the paper's (section 5.3); muon: for the matrices of the blocks (Jordan et al. 2024)."""
+    """adam: the paper's; muon: for the matrices of the blocks (Jordan et al. 2024), else adam."""
     warmup: int | None = Field(None, ge=1)
     """Updates during which the learning rate rises (section 5.3)."""
     rate_factor: float | None = Field(None, gt=0)
