@@ -2,7 +2,7 @@
 
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from glassformer.decoding.beam import beam_search
@@ -47,6 +47,7 @@ def test_a_wide_beam_finds_the_best_of_all_targets_with_the_phrases(toy):
 
 @settings(max_examples=25, deadline=None)
 @given(seed=st.integers(0, 10**6), beam=st.sampled_from([1, 2, 5]))
+@example(seed=654, beam=2)  # what holds all phrases is less probable than all that comes else
 def test_unlikely_phrases_come_in_every_finished_target(toy, seed, beam):
     language = toy(batch=2, vocab=31, seed=seed, end=2.0)
     phrases = [[least_likely(language, 0, 3), [7]], [least_likely(language, 1, 2)]]

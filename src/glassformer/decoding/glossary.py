@@ -105,8 +105,10 @@ class Glossary:
 
         `sums[i, j, token]` is the log-probability of the target `tokens[i, j]` with one token more;
         a candidate is its place in the flattened `sums[i]`, and `choices` are the most probable.
-        The next tokens of the phrases join them. Then every bank (the candidates with equal
-        progress) has one place in turn, the most advanced first.
+        The next tokens of the phrases join them, and the most probable next token of each target:
+        without it one that has all its phrases, but is less probable than the others, could not go
+        on. Then every bank (the candidates with equal progress) has one place in turn, the most
+        advanced first.
         """
         pairs = zip(sentences.tolist(), tokens.tolist(), strict=True)
         orders = [
@@ -119,10 +121,11 @@ class Glossary:
         self, sentence: int, texts: list[str], sums: Tensor, choices: list[int]
     ) -> list[int]:
         vocab = sums.shape[1]
+        likeliest = sums.argmax(dim=1).tolist()
         wanted = {
             row * vocab + token
             for row, text in enumerate(texts)
-            for token in self._following(sentence, text)
+            for token in (likeliest[row], *self._following(sentence, text))
         }
         pool = sorted({*choices, *wanted})
         scores = dict(zip(pool, sums.flatten()[pool].tolist(), strict=True))

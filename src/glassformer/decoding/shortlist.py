@@ -21,7 +21,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from glassformer.decoding.constraints import Constraint
-from glassformer.decoding.sentences import Search
+from glassformer.decoding.sentences import Preparable, Search
 from glassformer.decoding.step import (
     DEFAULT_IDS,
     Hypothesis,
@@ -135,6 +135,11 @@ class Shortlisted:
     model: ProjectingModel
     shortlist: Shortlist
     vocabulary: Vocabulary = DEFAULT_IDS
+
+    def for_decoding(self) -> Shortlisted:
+        """The same on the model's faster form, if it has one."""
+        fast: Any = self.model.for_decoding() if isinstance(self.model, Preparable) else self.model
+        return replace(self, model=fast)
 
     def encode(self, source: Int[Tensor, "batch src_len"]) -> tuple[Any, Tensor]:
         return self.model.encode(source), self.shortlist.candidates(source, first=self._special)

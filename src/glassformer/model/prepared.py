@@ -35,8 +35,6 @@ __all__ = ["PreparedTransformer", "Weights"]
 Weights: TypeAlias = Literal["as they are", "bf16"]
 Read: TypeAlias = Callable[[Tensor], Tensor]
 
-_FEW_ROWS = 16
-
 
 class PreparedTransformer:
     """What ``decode_sentences`` takes for a model, made from one. Later changes of the model's
@@ -103,7 +101,7 @@ class PreparedTransformer:
     ) -> tuple[Float[Tensor, "rows vocab"], PooledState]:
         """Read one token a row; return the next token's logits and the state after it."""
         x, state = self.advance(tokens, state)
-        return _project(x, self.output_weight, self.output_bias), state
+        return F.linear(x, self.output_weight, self.output_bias), state
 
     def advance(
         self, tokens: Int[Tensor, " rows"], state: PooledState
@@ -210,11 +208,3 @@ def _added(mask: Tensor, dtype: torch.dtype) -> Tensor | None:
     if mask.all():
         return None
     return torch.zeros_like(mask, dtype=dtype).masked_fill_(~mask, torch.finfo(dtype).min)
-
-
-def _project(x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
-    """Logits. For a few rows a CPU multiplies a tall matrix from the left up to twice as fast."""
-    if x.device.type == "cpu" and 1 < len(x) <= _FEW_ROWS:
-        logits = (weight @ x.t()).t().contiguous()
-        return logits if bias is None else logits.add_(bias)
-    return F.linear(x, weight, bias)
