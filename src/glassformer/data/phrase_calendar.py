@@ -17,6 +17,7 @@ from glassformer.data.phrase_forms import (
     Locale,
     Value,
     Years,
+    marked_pattern,
     month_length,
     no_years,
     normalise,
@@ -55,13 +56,14 @@ def draw_count(rng: Random, digits: int) -> Decimal:
 
 
 @cache
-def _pattern(locale: Locale, name: str) -> Any:
+def _pattern(locale: Locale, name: str, item: int) -> Any:
     """The pattern of a style (``long``) or of a skeleton (``yMMMM``)."""
-    return (locale.datetime_skeletons if name[0] in "yM" else locale.date_formats)[name]
+    patterns = locale.datetime_skeletons if name[0] in "yM" else locale.date_formats
+    return marked_pattern(patterns[name].pattern, item)
 
 
-def write_date(day: date, name: str, locale: Locale) -> str:
-    return str(_pattern(locale, name).apply(day, locale))
+def write_date(day: date, name: str, locale: Locale, *, item: int = 0) -> str:
+    return str(_pattern(locale, name, item).apply(day, locale))
 
 
 def _date_form(name: str, weight: int) -> Form:
@@ -101,14 +103,12 @@ def _interval_form(skeleton: str, weight: int, spans: str) -> Form:
         return tuple(sorted((start, date(year, month, min(end.day, month_length(year, month))))))
 
     def write(value: Value, locale: Locale) -> str:
-        from babel.dates import parse_pattern
-
         start, end = value
         if start == end:
             raise ValueError(f"no interval: both ends are {start}")
         field = "y" if start.year != end.year else "M" if start.month != end.month else "d"
         # A KeyError where the skeleton cannot show the difference: Babel would fall back.
-        patterns = map(parse_pattern, locale.interval_formats[skeleton][field])
+        patterns = map(marked_pattern, locale.interval_formats[skeleton][field], (0, 1))
         return "".join(p.apply(day, locale) for p, day in zip(patterns, value, strict=True))
 
     def guess(clues: Clues) -> Iterator[Value]:
@@ -132,8 +132,8 @@ def _interval_form(skeleton: str, weight: int, spans: str) -> Form:
     )
 
 
-def _write_time(moment: time, style: str, locale: Locale) -> str:
-    return str(locale.time_formats[style].apply(moment, locale))
+def _write_time(moment: time, style: str, locale: Locale, *, item: int = 0) -> str:
+    return str(marked_pattern(locale.time_formats[style].pattern, item).apply(moment, locale))
 
 
 def _time_form(style: str, weight: int) -> Form:
@@ -153,7 +153,7 @@ def _moment_form(style: str, weight: int) -> Form:
     def write(value: Value, locale: Locale) -> str:
         glue = str(locale.datetime_formats[style]).replace("'", "")
         day, moment = value
-        return glue.replace("{0}", _write_time(moment, "short", locale)).replace(
+        return glue.replace("{0}", _write_time(moment, "short", locale, item=1)).replace(
             "{1}", write_date(day, style, locale)
         )
 

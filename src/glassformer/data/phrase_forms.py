@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import date, time
 from decimal import Decimal
-from functools import cached_property
+from functools import cache, cached_property
 from itertools import product
 from random import Random
 from typing import Any, TypeAlias
@@ -28,9 +28,12 @@ __all__ = [
     "Locale",
     "Value",
     "Years",
+    "marked",
+    "marked_pattern",
     "month_length",
     "no_years",
     "normalise",
+    "spelt",
 ]
 
 FIRST_YEAR, LAST_YEAR = 1950, 2049  # a hundred years, so that two digits name one of them
@@ -40,7 +43,7 @@ Value: TypeAlias = tuple[Any, ...]
 Years: TypeAlias = Sequence[int]
 
 _SPACES = re.compile(r"[\s\u00a0\u2009\u202f]+")
-_MARKS = re.compile("[\u200e\u200f\u061c]")
+_MARKS = re.compile("[\u200e\u200f\u061c\ue000-\uefff]")  # of direction; of fields (`marked`)
 
 
 def normalise(text: str) -> str:
@@ -52,7 +55,35 @@ def normalise(text: str) -> str:
     >>> normalise("Mar 4\\u2009-\\u20097,  2021")
     'Mar 4 – 7, 2021'
     """
-    return _SPACES.sub(" ", _MARKS.sub("", text)).strip().replace(" - ", " – ")
+    return spelt(_MARKS.sub("", text))
+
+
+def spelt(text: str) -> str:
+    """:func:`normalise` for spaces and dashes alone."""
+    return _SPACES.sub(" ", text).strip().replace(" - ", " – ")
+
+
+def marked(text: str, field: str, item: int) -> str:
+    """The text of a field between two private characters, which :func:`normalise` takes out.
+
+    ``field`` is the CLDR's letter of it (``y`` for the year), ``item`` the place in the value of
+    what it says something of. The marks tell which words of two languages mean the same.
+
+    >>> normalise(marked("March", "M", 0) + " 4")
+    'March 4'
+    """
+    return f"{chr(0xE000 + 128 * item + ord(field))}{text}{chr(0xEFFF)}"
+
+
+@cache
+def marked_pattern(pattern: str, item: int = 0) -> Any:
+    """Babel's form of a CLDR pattern for dates or times, which marks the fields that it writes."""
+    from babel.dates import DateTimePattern, parse_pattern
+
+    plain = parse_pattern(pattern).format  # as in "%(MMMM)s %(d)s"
+    return DateTimePattern(
+        pattern, re.sub(r"%\((.).*?\)s", lambda field: marked(field[0], field[1], item), plain)
+    )
 
 
 @dataclass(frozen=True)
@@ -149,7 +180,8 @@ class Form:
     """One way to say one kind of thing.
 
     ``draw(rng, years)``: a random value whose main year, if it has one, is one of ``years``.
-    ``write(value, locale)``: its text; LookupError or ValueError where the locale lacks the data.
+    ``write(value, locale)``: its text, fields marked; LookupError or ValueError where the locale
+    lacks the data.
     ``guess(clues)``: the values of the domain that a text can stand for (may hold others too).
     ``years(value)``: the years that the text shows. ``dated``: every text shows one.
     ``weight``: its share of the training phrases, relative to the others.

@@ -9,7 +9,7 @@ from random import Random
 from typing import Any, Literal, TypeAlias, TypeVar
 
 from glassformer.data.phrase_calendar import SPANS, draw_count, draw_date, shown_years, write_date
-from glassformer.data.phrase_forms import Clues, Form, Locale, Value, Years, normalise
+from glassformer.data.phrase_forms import Clues, Form, Locale, Value, Years, marked, normalise
 
 __all__ = ["QUANTITY_FORMS"]
 
@@ -133,7 +133,7 @@ def _orders(found: list[Any], most: int) -> Iterator[Value]:
 def _write_list(items: list[str], style: ListStyle, locale: Locale) -> str:
     from babel.lists import format_list
 
-    if len({*items}) < len(items):
+    if len({*map(normalise, items)}) < len(items):
         raise ValueError(f"a list that repeats an item: {items}")
     return format_list(items, style=style, locale=locale)
 
@@ -147,7 +147,8 @@ def _list_form(style: ListStyle, weight: int) -> Form:
 
     def write(value: Value, locale: Locale) -> str:
         names = _names(locale)
-        return _write_list([names[item][0] for item in value], style, locale)
+        items = [marked(names[key][0], "n", item) for item, key in enumerate(value)]
+        return _write_list(items, style, locale)
 
     def guess(clues: Clues) -> Iterator[Value]:
         found = clues.names((item, texts[0]) for item, texts in _names(clues.locale).items())
@@ -171,7 +172,9 @@ def _date_list_form(name: str, weight: int, most: int) -> Form:
         weight,
         draw=lambda rng, years: tuple(draw_date(rng, years) for _ in range(rng.randint(2, most))),
         write=lambda value, locale: _write_list(
-            [write_date(day, name, locale) for day in value], "standard", locale
+            [write_date(day, name, locale, item=item) for item, day in enumerate(value)],
+            "standard",
+            locale,
         ),
         guess=guess,
         years=shown_years,

@@ -29,8 +29,11 @@ from glassformer.data.phrase_forms import (
     Locale,
     Value,
     normalise,
+    spelt,
 )
+from glassformer.data.phrase_links import links_between
 from glassformer.data.phrase_quantities import QUANTITY_FORMS
+from glassformer.data.words import TrueLinks
 from glassformer.errors import UsageError, missing_extra, nearest
 
 __all__ = [
@@ -43,6 +46,7 @@ __all__ = [
     "normalise",
     "oracle",
     "phrasebook",
+    "true_links",
 ]
 
 FORMS: tuple[Form, ...] = (*CALENDAR_FORMS, *QUANTITY_FORMS)
@@ -127,16 +131,44 @@ def oracle(text: str, *, source: str = "en", target: str = "de") -> str | None:
     >>> oracle("Mar 4 - 7, 2021"), oracle("$1,234.50")
     ('4.–7. März 2021', '1.234,50 $')
     """
-    source_locale, target_locale = _locales(source, target)
-    clues = Clues(normalise(text), source_locale)
+    found = _read(text, _locales(source, target))
+    return None if found is None else found.target
+
+
+def true_links(text: str, *, source: str = "en", target: str = "de") -> TrueLinks | None:
+    """Which words of a phrase belong to which of its right target; None if it is no phrase.
+
+    Known of dates, intervals, times and lists; of units, amounts and spans of time it is empty.
+
+    >>> found = true_links("March 4, 2021")  # 4. März 2021
+    >>> sorted(found.sure)
+    [((0, 5), (3, 7)), ((6, 7), (0, 1)), ((9, 13), (8, 12))]
+    """
+    locales = _locales(source, target)
+    found = _read(text, locales)
+    if found is None:
+        return None
+    marked = [spelt(found.form.write(found.value, locale)) for locale in locales]
+    return links_between(found.value, *marked)
+
+
+class _Reading(NamedTuple):
+    form: Form
+    value: Value
+    target: str
+
+
+def _read(text: str, locales: tuple[Locale, Locale]) -> _Reading | None:
+    """What a phrase of the domain stands for, and its target."""
+    clues = Clues(normalise(text), locales[0])
     if len(clues.text) > MOST_CHARACTERS or len(clues.runs) > MOST_RUNS:
         return None
     for form in FORMS:
         for value in form.guess(clues):
-            if _write(form, value, source_locale) == clues.text:
-                answer = _write(form, value, target_locale)
+            if _write(form, value, locales[0]) == clues.text:
+                answer = _write(form, value, locales[1])
                 if answer is not None:
-                    return answer
+                    return _Reading(form, value, answer)
     return None
 
 

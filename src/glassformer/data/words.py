@@ -1,0 +1,173 @@
+"""Words with their places in a text, the subwords of each, and links between two texts' words."""
+
+import unicodedata
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+from typing import TypeAlias
+
+from glassformer.data.tokenizer import Tokenizer
+
+__all__ = ["Link", "Span", "TrueLinks", "pharaoh", "piece_spans", "words"]
+
+Span: TypeAlias = tuple[int, int]  # the first character, and the one after the last
+
+_APOSTROPHES = "'’"
+_SPACE = "▁"  # as SentencePiece writes a space
+_ESCAPED = {"\ufdd0_": "▁", "\ufdd0=": "\ufdd0"}  # as our tokenizer writes what would look like one
+# Thai, Lao, Burmese, Khmer, kana and Han: scripts that put no spaces between words.
+_UNSPACED = (
+    (0x0E00, 0x0EFF),
+    (0x1000, 0x109F),
+    (0x1780, 0x17FF),
+    (0x3005, 0x3007),
+    (0x3040, 0x30FF),
+    (0x3400, 0x9FFF),
+    (0xF900, 0xFAFF),
+    (0x20000, 0x3FFFF),
+)
+
+
+@dataclass(frozen=True)
+class Link:
+    """A word of the source and one of the target that belong together, and how surely (0 to 1).
+
+    Each is a span of characters: ``text[slice(*link.source)]`` is the word.
+    """
+
+    source: Span
+    target: Span
+    weight: float = 1.0
+
+
+@dataclass(frozen=True)
+class TrueLinks:
+    """What an alignment is judged by: word pairs that it must find, and those that it may.
+
+    The sure ones are possible too. Words that stand in no pair are not judged.
+    """
+
+    sure: frozenset[tuple[Span, Span]]
+    possible: frozenset[tuple[Span, Span]]
+
+
+def words(text: str) -> list[Span]:
+    """Where the words of ``text`` are, in their order.
+
+    A word is a run of letters and digits, with apostrophes inside, or any other visible character
+    by itself. In scripts without spaces, such as Han, each character is one: finer than a
+    language's words, but the same for everybody.
+
+    >>> text = "Don't: 4.–7. März"
+    >>> [text[slice(*word)] for word in words(text)]
+    ["Don't", ':', '4', '.', '–', '7', '.', 'März']
+    >>> words("3月4日")
+    [(0, 1), (1, 2), (2, 3), (3, 4)]
+    """
+    found: list[Span] = []
+    open_run = False  # whether a letter would continue the last word
+    for place, character in enumerate(text):
+        kind = _kind(character)
+        if kind == "letter" and not open_run and _joins(text, place - 1):
+            found.pop()  # the apostrophe before it, and the letters before that
+            found[-1] = (found[-1][0], place + 1)
+        elif (kind == "letter" and open_run) or (
+            kind == "mark" and found and found[-1][1] == place
+        ):
+            found[-1] = (found[-1][0], place + 1)
+        elif kind != "space":
+            found.append((place, place + 1))
+        if kind != "mark":
+            open_run = kind == "letter"
+    return found
+
+
+def piece_spans(tokenizer: Tokenizer, ids: Sequence[int], text: str) -> list[Span]:
+    """The characters of ``text`` that each of its subwords covers; none for a start or end symbol.
+
+    All the bytes of a character cover it whole. Where the tokenizer changes the text (NFKC), the
+    nearest characters of the text are given.
+
+    >>> from glassformer.data.tokenizer import train_tokenizer
+    >>> tokenizer = train_tokenizer(["the cat sat"] * 3, vocab_size=400)
+    >>> piece_spans(tokenizer, tokenizer.encode("the cat é"), "the cat é")
+    [(0, 3), (3, 7), (7, 8), (8, 9), (8, 9)]
+    """
+    said, spans = _spelt(tokenizer, ids)
+    if said == text:
+        return spans
+    places = [0] * (len(said) + 1)
+    for _, start, end, first, last in SequenceMatcher(
+        None, said, text, autojunk=False
+    ).get_opcodes():
+        for step in range(end - start):
+            places[start + step] = min(first + step, last)
+        places[end] = last
+    return [(places[start], places[end]) for start, end in spans]
+
+
+def pharaoh(source: str, target: str, links: Iterable[Link]) -> str:
+    """The links as ``i-j``: numbers, from 0, of what spaces separate in the source and target.
+
+    It is what ``fast_align`` and other aligners print, so that ``text.split()`` gives the words.
+
+    >>> pharaoh("in May.", "Im Mai.", [Link((3, 6), (3, 6)), Link((6, 7), (6, 7))])
+    '1-1'
+    """
+    sides = [_numbered(source), _numbered(target)]
+    pairs = {(sides[0][link.source[0]], sides[1][link.target[0]]) for link in links}
+    return " ".join(f"{first}-{second}" for first, second in sorted(pairs))
+
+
+def _kind(character: str) -> str:
+    if character.isspace():
+        return "space"
+    category = unicodedata.category(character)
+    if category[0] == "M" or category == "Cf":
+        return "mark"
+    unspaced = any(first <= ord(character) <= last for first, last in _UNSPACED)
+    return "letter" if category[0] in "LN" and not unspaced else "alone"
+
+
+def _joins(text: str, place: int) -> bool:
+    """Whether an apostrophe stands there, after a letter."""
+    return (
+        place > 0
+        and text[place] in _APOSTROPHES
+        and unicodedata.category(text[place - 1])[0] in "LNM"
+        and _kind(text[place - 1]) != "alone"
+    )
+
+
+def _spelt(tokenizer: Tokenizer, ids: Sequence[int]) -> tuple[str, list[Span]]:
+    """What the pieces spell, without the space that stands before every text, and their places."""
+    silent = {tokenizer.pad_id, tokenizer.bos_id, tokenizer.eos_id}
+    said = ""
+    spans: list[Span] = []
+    pending = b""  # of a character whose other bytes are still to come
+    for index in ids:
+        piece = "" if index in silent else tokenizer.id_to_piece(index)
+        start = len(said)
+        if byte := piece.startswith("<0x") and piece.endswith(">"):
+            pending += bytes([int(piece[3:5], 16)])
+            piece = pending.decode(errors="ignore")
+            pending = b"" if piece else pending
+        elif index == tokenizer.unk_id:
+            piece = "\ufffd"
+        said += piece.replace(_SPACE, " ")
+        if written := _ESCAPED.get(said[max(0, start - 1) : start + 1]):
+            said, start = said[: start - 1] + written + said[start + 1 :], start - 1
+        spans.append((start, start + 1 if byte else len(said)))
+    if said[:1] != " ":
+        return said, spans
+    return said[1:], [(max(0, start - 1), max(0, end - 1)) for start, end in spans]
+
+
+def _numbered(text: str) -> list[int]:
+    """Which whitespace-separated word each character belongs to."""
+    number, numbers, inside = -1, [], False
+    for character in text:
+        number += not character.isspace() and not inside
+        inside = not character.isspace()
+        numbers.append(max(number, 0))
+    return numbers
