@@ -1,16 +1,22 @@
 """Look at every sublayer of a run, while the model knows nothing of it.
 
-Inside the context each residual block reports what went in and came out, and each attention runs
-by its explicit form (:func:`scaled_dot_product_attention`), which shows its weights. Outside, the
-model is as it was: no flag, no hook, the fused kernel.
+Inside the context each residual block reports what went in, what was added and what came out, and
+each attention runs by its explicit form (:func:`scaled_dot_product_attention`), which shows its
+weights. Outside, the model is as it was: no flag, no hook, the fused kernel. While a capture is
+open, :meth:`Transformer.for_decoding` gives the model itself, so that the searches run through
+the sublayers that are watched, not through their faster form.
 """
 
+import copy
+import math
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from typing import Any
+from itertools import chain
+from typing import Any, TypeVar
 
-from jaxtyping import Float
+import torch
+from jaxtyping import Bool, Float
 from torch import Tensor, nn
 from torch.nn import functional as F
 
@@ -18,7 +24,30 @@ from glassformer.errors import nearest
 from glassformer.model.attention import MultiHeadAttention, scaled_dot_product_attention
 from glassformer.model.blocks import ResidualBlock
 
-__all__ = ["Call", "Capture", "Sublayer", "capture"]
+__all__ = ["Attended", "Call", "Capture", "Sublayer", "capture", "twin"]
+
+M = TypeVar("M", bound=nn.Module)
+
+
+@dataclass(frozen=True)
+class Attended:
+    """What an attention worked with: its projections by heads, its mask, its weights."""
+
+    query: Float[Tensor, "batch heads q_len d_head"]
+    key: Float[Tensor, "batch heads k_len d_head"]
+    value: Float[Tensor, "batch heads k_len d_head"]
+    mask: Bool[Tensor, "..."] | None
+    weights: Float[Tensor, "batch heads q_len k_len"]
+
+    @property
+    def scores(self) -> Float[Tensor, "batch heads q_len k_len"]:
+        r"""Before mask and softmax: :math:`QK^T/\sqrt{d_k}` (equation 1)."""
+        return self.query @ self.key.transpose(-2, -1) / math.sqrt(self.query.size(-1))
+
+    @property
+    def masked_scores(self) -> Float[Tensor, "batch heads q_len k_len"]:
+        """What the softmax takes: the scores, with -inf where the mask forbids."""
+        return self.scores if self.mask is None else self.scores.masked_fill(~self.mask, -torch.inf)
 
 
 @dataclass(frozen=True)
@@ -26,12 +55,18 @@ class Call:
     """One run of a sublayer in its residual block; the tensors are the run's own, no copies.
 
     ``input`` is the stream that entered the residual block and ``output`` the stream that left
-    it, residual connection and LayerNorm included. ``weights`` is None for a feed-forward.
+    it, residual connection and LayerNorm included. ``added`` is what the sublayer itself gave,
+    before dropout. ``attended`` is None for a feed-forward.
     """
 
     input: Float[Tensor, "batch len d_model"]
+    added: Float[Tensor, "batch len d_model"]
     output: Float[Tensor, "batch len d_model"]
-    weights: Float[Tensor, "batch heads q_len k_len"] | None
+    attended: Attended | None
+
+    @property
+    def weights(self) -> Float[Tensor, "batch heads q_len k_len"] | None:
+        return None if self.attended is None else self.attended.weights
 
 
 class Sublayer:
@@ -49,15 +84,37 @@ class Sublayer:
         return self._last.input
 
     @property
+    def added(self) -> Float[Tensor, "batch len d_model"]:
+        return self._last.added
+
+    @property
     def output(self) -> Float[Tensor, "batch len d_model"]:
         return self._last.output
 
     @property
-    def weights(self) -> Float[Tensor, "batch heads q_len k_len"]:
-        weights = self._last.weights
-        if weights is None:
+    def norms(self) -> dict[str, Float[Tensor, "batch len"]]:
+        """The lengths of the vectors that came in, were added and went out, at each position."""
+        call = self._last
+        return {name: getattr(call, name).norm(dim=-1) for name in ("input", "added", "output")}
+
+    @property
+    def attended(self) -> Attended:
+        attended = self._last.attended
+        if attended is None:
             raise ValueError(f"{self.name} is no attention: it has no weights")
-        return weights
+        return attended
+
+    @property
+    def weights(self) -> Float[Tensor, "batch heads q_len k_len"]:
+        return self.attended.weights
+
+    @property
+    def scores(self) -> Float[Tensor, "batch heads q_len k_len"]:
+        return self.attended.scores
+
+    @property
+    def masked_scores(self) -> Float[Tensor, "batch heads q_len k_len"]:
+        return self.attended.masked_scores
 
     @property
     def _last(self) -> Call:
@@ -91,7 +148,7 @@ class Capture(Mapping[str, Sublayer]):
     def attention_maps(self) -> Iterator[tuple[str, Float[Tensor, "batch heads q_len k_len"]]]:
         """Name and weights (of the last call) of each attention that ran, in the model's order."""
         for name, sublayer in self._sublayers.items():
-            if sublayer.calls and sublayer.calls[-1].weights is not None:
+            if sublayer.calls and sublayer.calls[-1].attended is not None:
                 yield name, sublayer.weights
 
 
@@ -101,7 +158,8 @@ def capture(model: nn.Module) -> Iterator[Capture]:
 
     The outputs are those of the model alone, up to rounding. While training with dropout of the
     weights, the weights before dropout are recorded. Tensors keep their gradients' graph: wrap
-    the run in ``torch.no_grad()`` where none is wanted. One capture at a time can be open.
+    the run in ``torch.no_grad()`` where none is wanted. One capture at a time can be open; where
+    others use the model at the same time, capture its :func:`twin`.
 
     >>> import torch
     >>> from glassformer.model.encoder import Encoder, EncoderBlock
@@ -127,37 +185,58 @@ def capture(model: nn.Module) -> Iterator[Capture]:
         yield seen
 
 
+def twin(model: M) -> M:
+    """The same model in other modules, on the same weights: what is hooked here, others do not
+    meet. It costs no memory to speak of, and a change of the weights shows in both.
+
+    >>> original = nn.Linear(2, 3)
+    >>> other = twin(original)
+    >>> other is original, other.weight is original.weight
+    (False, True)
+    """
+    shared = {id(tensor): tensor for tensor in chain(model.parameters(), model.buffers())}
+    return copy.deepcopy(model, dict[int, Any](shared))
+
+
 @contextmanager
 def _watched(residual: ResidualBlock, record: Callable[[Call], None]) -> Iterator[None]:
     """Report each call of one residual block; as it was afterwards."""
-    # The attention runs inside its residual block, so its weights are there before the hook.
-    weights: list[Tensor] = []
+    # Both are there before the residual block itself is done. The last are its own: those before
+    # are of a call that ended in an error.
+    attended: list[Attended] = []
+    added: list[Tensor] = []
+
+    def keep_added(_: nn.Module, arguments: tuple[Tensor, ...], __: Tensor) -> None:
+        added[:] = arguments
 
     def report(_: nn.Module, arguments: tuple[Any, ...], output: Tensor) -> None:
-        record(Call(arguments[0], output, weights.pop() if weights else None))
-        weights.clear()
+        record(Call(arguments[0], added[0], output, attended[-1] if attended else None))
+        attended.clear()
 
-    hook = residual.register_forward_hook(report)
+    hooks = [
+        residual.dropout.register_forward_hook(keep_added),
+        residual.register_forward_hook(report),
+    ]
     own = vars(residual.sublayer)
     if isinstance(residual.sublayer, MultiHeadAttention):
-        own["attend"] = _explicit(residual.sublayer, weights.append)  # shadows the class's method
+        own["attend"] = _explicit(residual.sublayer, attended.append)  # shadows the class's method
     try:
         yield
     finally:
-        hook.remove()
+        for hook in hooks:
+            hook.remove()
         own.pop("attend", None)
 
 
 def _explicit(
-    attention: MultiHeadAttention, keep: Callable[[Tensor], None]
+    attention: MultiHeadAttention, keep: Callable[[Attended], None]
 ) -> Callable[..., Tensor]:
     """:meth:`MultiHeadAttention.attend` by the explicit form, which hands out its weights."""
 
     def attend(query: Tensor, keys: Tensor, values: Tensor, mask: Tensor | None = None) -> Tensor:
-        heads, weights = scaled_dot_product_attention(
-            attention.split(attention.query(query)), keys, values, mask
-        )
-        keep(weights)
+        split = attention.split(attention.query(query))
+        heads, weights = scaled_dot_product_attention(split, keys, values, mask)
+        keep(Attended(split, keys, values, mask, weights))
         if attention.training and attention.dropout:
             heads = F.dropout(weights, attention.dropout) @ values
         return attention.output(attention.merge(heads))

@@ -1,0 +1,137 @@
+"""The paper's figure 1 as data: every box of a model with its shapes and its parameters."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from torch import nn
+
+from glassformer.inspection.trace_records import Part
+from glassformer.model.transformer import Transformer
+
+__all__ = ["figure1"]
+
+_TITLES = {
+    "encoder.self_attention": ("Multi-Head Attention", "3.2.2"),
+    "decoder.self_attention": ("Masked Multi-Head Attention", "3.2.3"),
+    "decoder.cross_attention": ("Multi-Head Attention", "3.2.3"),
+    "encoder.feed_forward": ("Feed Forward", "3.3"),
+    "decoder.feed_forward": ("Feed Forward", "3.3"),
+}
+
+
+def figure1(model: Transformer, src_len: int, tgt_len: int) -> list[Part]:
+    """The boxes in the order of the data, for a sentence of these lengths, without the batch.
+
+    The ``parameters`` of all parts together are the model's.
+
+    >>> from glassformer.config import ModelConfig
+    >>> model = Transformer(ModelConfig(source_vocab_size=11, target_vocab_size=11, d_model=8,
+    ...     num_heads=2, d_ff=16, num_encoder_layers=1, num_decoder_layers=1))
+    >>> parts = figure1(model, 5, 3)
+    >>> [part.title for part in parts][:3]
+    ['Input Embedding', 'Positional Encoding', 'Multi-Head Attention']
+    >>> sum(part.parameters for part in parts) == sum(w.numel() for w in model.parameters())
+    True
+    """
+    drawing = _Drawing(model, src_len, tgt_len)
+    return [
+        *drawing.bottom("encoder"),
+        *drawing.blocks("encoder"),
+        *drawing.bottom("decoder"),
+        *drawing.blocks("decoder"),
+        *drawing.top(),
+    ]
+
+
+@dataclass(frozen=True)
+class _Drawing:
+    model: Transformer
+    src_len: int
+    tgt_len: int
+
+    def bottom(self, stack: Literal["encoder", "decoder"]) -> Iterator[Part]:
+        """Embedding and positions of one side."""
+        model, config = self.model, self.model.config
+        length = self._length(stack)
+        stream = [length, config.d_model]
+        side, title = ("source", "Input") if stack == "encoder" else ("target", "Output")
+        embedding, positions = f"{side}_embedding", f"{side}_positions"
+        shared = stack == "decoder" and model.target_embedding is model.source_embedding
+        yield Part(
+            name=embedding,
+            title=f"{title} Embedding",
+            stack=stack,
+            layer=None,
+            section="3.4",
+            input_shape=[length],
+            output_shape=stream,
+            inner_shape=None,
+            parameters=0 if shared else _count(getattr(model, embedding)),
+            shared_with="source_embedding" if shared else None,
+        )
+        count = _count(getattr(model, positions))
+        yield self._stream(positions, "Positional Encoding", stack, "3.5", parameters=count)
+
+    def blocks(self, stack: Literal["encoder", "decoder"]) -> Iterator[Part]:
+        """Each sublayer with its residual connection and LayerNorm; pre-norm, the last norm."""
+        blocks: Any = getattr(self.model, stack).blocks
+        for layer, block in enumerate(blocks):
+            for kind, residual in block.named_children():
+                name = f"{stack}.blocks.{layer}.{kind}"
+                title, section = _TITLES[f"{stack}.{kind}"]
+                count, inner = _count(residual.sublayer), self._inner(stack, kind)
+                yield self._stream(
+                    name, title, stack, section, parameters=count, layer=layer, inner=inner
+                )
+                norm = _count(residual.norm)
+                title = "Add & Norm"
+                yield self._stream(
+                    f"{name}.norm", title, stack, "3.1", parameters=norm, layer=layer
+                )
+        last = _count(getattr(self.model, stack).norm)
+        if last:
+            yield self._stream(f"{stack}.norm", "Norm", stack, "3.1", parameters=last)
+
+    def top(self) -> Iterator[Part]:
+        """The projection to words, and the softmax."""
+        model, config = self.model, self.model.config
+        words = [self.tgt_len, config.target_vocab_size]
+        own = 0 if model.output is None else _count(model.output)
+        bias = 0 if model.output_bias is None else model.output_bias.numel()
+        tied = None
+        if model.output is None:
+            same = model.target_embedding is model.source_embedding
+            tied = "source_embedding" if same else "target_embedding"
+        shape = [self.tgt_len, config.d_model]
+        yield Part("output", "Linear", "output", None, "3.4", shape, words, None, own + bias, tied)
+        yield Part("softmax", "Softmax", "output", None, "3.4", words, words, None, 0, None)
+
+    def _stream(
+        self,
+        name: str,
+        title: str,
+        stack: Literal["encoder", "decoder"],
+        section: str,
+        *,
+        parameters: int,
+        layer: int | None = None,
+        inner: list[int] | None = None,
+    ) -> Part:
+        """A box that leaves the stream's shape as it is."""
+        shape = [self._length(stack), self.model.config.d_model]
+        return Part(name, title, stack, layer, section, shape, shape, inner, parameters, None)
+
+    def _inner(self, stack: str, kind: str) -> list[int]:
+        length, config = self._length(stack), self.model.config
+        if kind == "feed_forward":
+            return [length, config.d_ff]
+        keys = self.src_len if kind == "cross_attention" else length
+        return [config.num_heads, length, keys]
+
+    def _length(self, stack: str) -> int:
+        return self.src_len if stack == "encoder" else self.tgt_len
+
+
+def _count(module: nn.Module) -> int:
+    return sum(weight.numel() for weight in module.parameters())
