@@ -1,0 +1,122 @@
+// Attention maps: layers by heads, and one of them large.
+
+import { choice, disable, h, rove, show } from "./dom.js";
+import { matrix, scaleBar, thumbnail } from "./matrix.js";
+import { fixed, signed } from "./numbers.js";
+import { within } from "./state.js";
+
+export const PART_CHOICE = [["encoder", "Encoder"], ["decoder", "Decoder"], ["cross", "Target → source"]];
+export const AXES = {
+  encoder: ["query: source", "key: source"],
+  decoder: ["query: what the decoder reads", "key: what it read before"],
+  cross: ["query: the piece that is being written", "key: source"],
+};
+const WHY_OFFLINE = "Switching a head off needs the model: start it with glassformer look BUNDLE.";
+
+export const attentionPanel = {
+  id: "attention", tab: "Attention",
+  title: "Who reads whom",
+  lead: "Each row is one query: its weights say from which pieces it takes how much, and they add up to 1. Heads of one layer look at the same sentence in different ways.",
+  source: "Section 3.2, equation 1: softmax(QKᵀ / √dₖ) V. The maps are what the model computed for this sentence; a weight says what was read, not why.",
+  build,
+};
+
+// The part, the layer and the head of the state, held within what this model has.
+export function chosenMap(view, state) {
+  const part = AXES[state.part] ? state.part : "cross";
+  return {
+    part, layer: within(state.layer, view.layers(part === "encoder" ? "encoder" : "decoder")),
+    head: state.head === -1 ? -1 : within(state.head, view.heads),
+  };
+}
+
+function build({ controls, stage, app }) {
+  const { store } = app;
+  const parts = choice("Attention of", PART_CHOICE, (part) => store.set({ part, row: 0, column: 0 }));
+  const off = h("button", { type: "button", class: "push", "data-key": "head:off", onclick: () => toggle() }, "Switch this head off");
+  controls.append(parts.el, off);
+  const reason = app.source.can.heads ? null : h("p", { class: "note reason" }, disable(off, WHY_OFFLINE));
+  if (reason) controls.append(reason);
+  const without = { key: "", answer: null, note: "" };
+  const toggle = () => {
+    const { part, layer, head } = chosenMap(app.view, store.get());
+    const name = `${part}.${layer}.${head}`;
+    const names = store.get().off.split(",").filter(Boolean);
+    const kept = app.source.live ? names.filter((other) => other !== name) : []; // a file knows one head at a time
+    store.set({ off: (names.includes(name) ? kept : [...kept, name]).join(",") });
+  };
+  const ask = async (state) => {
+    const key = `${state.off} ${app.view.key}`;
+    if (without.key === key || !app.source.can.heads) return;
+    Object.assign(without, { key, answer: null, note: state.off ? "Asking the model …" : "" });
+    if (!state.off) return;
+    try {
+      const answer = await app.source.withoutHeads(app.view, state.off.split(","));
+      if (without.key === key) Object.assign(without, { answer, note: "" });
+    } catch (error) {
+      Object.assign(without, { note: error.message });
+    }
+    draw(store.get());
+  };
+  const draw = (state) => {
+    const { view } = app;
+    const place = chosenMap(view, state);
+    const names = state.off.split(",").filter(Boolean);
+    parts.set(place.part);
+    off.textContent = names.includes(`${place.part}.${place.layer}.${place.head}`) ? "Switch this head on again" : "Switch this head off";
+    if (app.source.can.heads) off.disabled = place.head < 0;
+    ask(state);
+    show(stage, h("div", { class: "pair" }, large(app, place, state), grid(app, place, names)), changes(view, names, without));
+  };
+  return draw;
+}
+
+function large(app, place, state) {
+  const { view, store } = app;
+  const map = view.map(place);
+  const title = place.head < 0 ? `Layer ${place.layer + 1}, mean of the heads` : `Layer ${place.layer + 1}, head ${place.head + 1}`;
+  const [row, column] = [within(state.row, map.rows.length), within(state.column, map.columns.length)];
+  const drawn = matrix({
+    key: "attention", title, rows: map.rows, columns: map.columns, row, column, axes: AXES[place.part], largest: 1,
+    value: map.weight, blocked: (r, c) => !map.allowed(r, c),
+    shown: (r, c) => (map.allowed(r, c)
+      ? `${map.rows[r]} takes ${fixed(map.weight(r, c), 2)} from ${map.columns[c]}`
+      : `${map.rows[r]} may not see ${map.columns[c]}`),
+    onChoose: (r, c) => store.set({ row: r, column: c }),
+  });
+  return h("div", {}, h("h3", {}, title), drawn, scaleBar(1, { label: "weight" }));
+}
+
+// All layers by heads, each a button.
+function grid(app, place, names) {
+  const { view, store } = app;
+  const count = view.layers(place.part === "encoder" ? "encoder" : "decoder");
+  const heads = [...Array(view.heads).keys(), -1];
+  const rows = [...Array(count).keys()].map((layer) => h("div", { class: "row" }, h("span", {}, `layer ${layer + 1}`), heads.map((head) => {
+    const on = layer === place.layer && head === place.head;
+    const dark = names.includes(`${place.part}.${layer}.${head}`);
+    return h("button", {
+      type: "button", class: dark ? "head off" : "head", "aria-pressed": String(on), tabindex: on ? 0 : -1, "data-key": `head:${layer}:${head}`,
+      "aria-label": `layer ${layer + 1}, ${head < 0 ? "mean of the heads" : `head ${head + 1}`}${dark ? ", off" : ""}`,
+      onclick: () => store.set({ layer, head }),
+    }, thumbnail(view.map({ part: place.part, layer, head }).values));
+  })));
+  const names2 = h("div", { class: "row", "aria-hidden": "true" }, h("span", {}, ""), heads.map((head) => h("small", { class: "head-name" }, head < 0 ? "mean" : `head ${head + 1}`)));
+  const el = h("div", { class: "heads", role: "group", "aria-label": "Layers and heads" }, names2, rows);
+  rove(el, (index) => store.set({ layer: Math.floor(index / heads.length), head: heads[index % heads.length] }));
+  return h("div", {}, h("h3", {}, "All layers and heads"), el);
+}
+
+// What the words lose without the heads that are off.
+function changes(view, names, { answer, note }) {
+  if (!names.length) return null;
+  const told = names.map((name) => name.split(".")).map(([part, layer, head]) => `${part}, layer ${Number(layer) + 1}, head ${Number(head) + 1}`).join("; ");
+  if (note || !answer) return h("p", { class: "note", role: "status" }, note || "Asking the model …");
+  return h("div", { "data-without": "" }, h("h3", {}, `Without ${told}`),
+    h("p", { class: "note" }, `Change of each written piece's log-probability, given the same pieces before it; in all ${signed(answer.changes.reduce((a, b) => a + b, 0), 2)}.${answer.translation === null ? "" : ` On its own the model now writes: ${answer.translation}`}`),
+    matrix({
+      key: "without", title: "Change of log-probability", rows: ["change"], columns: view.target.map((piece) => piece.label), digits: 1,
+      largest: Math.max(1, ...answer.changes.map(Math.abs)), value: (_, c) => answer.changes[c],
+      shown: (_, c) => `${view.target[c].label}: ${signed(answer.changes[c], 3)}`,
+    }));
+}

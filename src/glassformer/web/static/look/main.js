@@ -1,0 +1,157 @@
+// The page: Figure 1 on the left, the sentence on top, one panel at a time.
+
+import { createSource } from "./api.js";
+import { architecture } from "./architecture.js";
+import { attentionPanel } from "./attention.js";
+import { beamPanel } from "./beam.js";
+import { h, rove, show } from "./dom.js";
+import { erasePanel } from "./erase.js";
+import { filmPanel } from "./film.js";
+import { lensPanel } from "./lens.js";
+import { masksPanel } from "./masks.js";
+import { count } from "./numbers.js";
+import { playerPanel } from "./player.js";
+import { positionsPanel } from "./positions.js";
+import { sentence } from "./sentence.js";
+import { createStore } from "./state.js";
+import { workedPanel } from "./worked.js";
+
+const PANELS = [playerPanel, attentionPanel, masksPanel, positionsPanel, beamPanel, lensPanel, workedPanel, erasePanel, filmPanel];
+
+async function start() {
+  const root = document.getElementById("app");
+  const store = createStore();
+  setTheme(store.get().theme);
+  const source = createSource();
+  let app = null;
+  if (source.live && !store.get().text) return welcome(root, store);
+  try {
+    app = { store, source, view: await source.first(store.get()), glow: new EventTarget() };
+  } catch (error) {
+    show(root, h("p", { class: "waiting error", role: "alert" }, error.message));
+    return;
+  }
+  root.removeAttribute("aria-busy");
+  build(root, app);
+}
+
+// Before there is a sentence: a place to write one.
+function welcome(root, store) {
+  const field = h("input", { type: "text", "aria-label": "Sentence to translate", maxlength: 1000 });
+  const form = h("form", {
+    class: "ask", onsubmit: (event) => {
+      event.preventDefault();
+      if (!field.value.trim()) return;
+      store.set({ text: field.value.trim() });
+      start();
+    },
+  }, field, h("button", { type: "submit", class: "push strong" }, "Look inside"));
+  root.removeAttribute("aria-busy");
+  show(root, h("div", { class: "app" }, h("header", { class: "bar-top" }, h("h1", {}, "Glassformer")),
+    h("section", { class: "card sentence" }, h("p", { class: "lead" }, "Write a sentence, and see how this translator reads it and writes another."), form)));
+  field.focus();
+}
+
+function build(root, app) {
+  const { store } = app;
+  const about = h("p", { class: "about" });
+  const status = h("p", { class: "note", role: "status", "aria-live": "polite" });
+  const strip = sentence(app);
+  const left = architecture(app);
+  const right = h("div", {});
+  const openTab = panels(right, app);
+  show(root, h("div", { class: "app" },
+    h("header", { class: "bar-top" }, h("h1", {}, "Glassformer"), about, themeSwitch(store)),
+    strip.el, status,
+    h("div", { class: "columns" }, left.el, h("main", {}, right))));
+
+  const update = (state, before) => {
+    about.textContent = described(app.view);
+    strip.update(state);
+    left.update(state);
+    openTab(state, before);
+  };
+  store.listen(async (state, before) => {
+    setTheme(state.theme);
+    const other = ["text", "from", "to", "beam", "penalty"].some((name) => state[name] !== before?.[name]);
+    if (other) {
+      status.textContent = "Asking the model …";
+      try {
+        app.view = await app.source.base(state);
+        status.textContent = "";
+      } catch (error) {
+        status.textContent = error.message;
+        return;
+      }
+      if (store.get() !== state) return; // a later question has overtaken this one
+    }
+    update(state, before);
+  });
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => update(store.get()));
+  update(store.get());
+}
+
+function described(view) {
+  const { config } = view;
+  const pair = view.languages ? `${view.languages.join(" → ")} · ` : "";
+  return `${pair}${config.num_encoder_layers}+${config.num_decoder_layers} layers, ${config.num_heads} heads, d_model ${config.d_model} · ${count(view.parameters)} parameters`;
+}
+
+// The tabs and the panel that is open. A panel is built when it is first opened.
+function panels(container, app) {
+  const { store } = app;
+  const built = new Map();
+  const tabs = PANELS.map((panel) => h("button", {
+    type: "button", role: "tab", id: `tab-${panel.id}`, "aria-controls": "panel",
+    onclick: () => store.set({ panel: panel.id }),
+  }, panel.tab));
+  const list = h("div", { class: "tabs", role: "tablist", "aria-label": "Panels" }, tabs);
+  rove(list, (place) => store.set({ panel: PANELS[place].id }));
+  const card = h("section", { class: "card panel", id: "panel", role: "tabpanel" });
+  container.append(list, card);
+  return (state) => {
+    const panel = PANELS.find(({ id }) => id === state.panel) ?? PANELS[0];
+    PANELS.forEach(({ id }, place) => {
+      const open = id === panel.id;
+      tabs[place].setAttribute("aria-selected", String(open));
+      tabs[place].tabIndex = open ? 0 : -1;
+    });
+    card.setAttribute("aria-labelledby", `tab-${panel.id}`);
+    card.dataset.panel = panel.id;
+    if (!built.has(panel.id)) built.set(panel.id, create(panel, app));
+    const { el, update } = built.get(panel.id);
+    if (card.firstChild !== el) {
+      card.replaceChildren(el);
+      const tab = tabs[PANELS.indexOf(panel)];
+      list.scrollTo({ left: tab.offsetLeft - list.clientWidth / 2 + tab.clientWidth / 2 });
+    }
+    update(state);
+  };
+}
+
+function create(panel, app) {
+  const controls = h("div", { class: "controls" });
+  const stage = h("div", { class: "stage" });
+  const update = panel.build({ controls, stage, app });
+  const el = h("div", {},
+    h("header", {}, h("h2", {}, panel.title), h("p", { class: "lead" }, panel.lead), h("p", { class: "source-of" }, panel.source)),
+    controls.childElementCount ? controls : null, stage);
+  return { el, update };
+}
+
+function themeSwitch(store) {
+  const order = ["", "light", "dark"];
+  const names = { "": "Theme: system", light: "Theme: light", dark: "Theme: dark" };
+  const button = h("button", { type: "button", onclick: () => store.set({ theme: order[(order.indexOf(store.get().theme) + 1) % 3] }) });
+  const tell = (state) => { button.textContent = names[state.theme] ?? names[""]; };
+  store.listen(tell);
+  tell(store.get());
+  return button;
+}
+
+function setTheme(theme) {
+  if (theme === "light" || theme === "dark") document.documentElement.dataset.theme = theme;
+  else delete document.documentElement.dataset.theme;
+}
+
+start();

@@ -1,0 +1,35 @@
+// Numbers as they are read: a true minus sign, no more digits than asked for.
+
+// fixed(-0.1234, 2) is "−0.12".
+export function fixed(value, digits = 2) {
+  if (value === null || value === undefined || !Number.isFinite(value)) return value < 0 ? "−∞" : "–";
+  const text = value.toFixed(digits);
+  return Number(text) === 0 ? (0).toFixed(digits) : text.replace("-", "−");
+}
+
+// signed(0.5, 2) is "+0.50".
+export function signed(value, digits = 2) {
+  const text = fixed(value, digits);
+  return value > 0 && Number(text) !== 0 ? `+${text}` : text;
+}
+
+// A probability as per cent: 0.0123 is "1.2 %".
+export function percent(value) {
+  return `${fixed(100 * value, 1)} %`;
+}
+
+// count(1234567) is "1,234,567".
+export function count(value) {
+  return Math.round(value).toString().replace(/\B(?=(\d{3})+$)/g, ",");
+}
+
+// Which letters can be read on a square with so much of the hue in it: a class of the style sheet.
+export function tone(share) {
+  if (share > 0.68) return "dark";
+  return share > 0.5 ? "mid" : "";
+}
+
+// shape([11, 128]) is "11 × 128".
+export function shape(sizes) {
+  return sizes.join(" × ");
+}

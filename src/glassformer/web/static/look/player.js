@@ -1,0 +1,122 @@
+// Decoding, step by step: what is read, what may be seen, what is likely next.
+
+import { bars } from "./chart.js";
+import { h, show, slider } from "./dom.js";
+import { fixed, percent } from "./numbers.js";
+import { chip, shade } from "./sentence.js";
+import { within } from "./state.js";
+
+const PACE = 1100; // milliseconds a step
+const WHY_OFFLINE = "To go on from another candidate needs the model: start it with glassformer look BUNDLE.";
+
+export const playerPanel = {
+  id: "player", tab: "Step by step",
+  title: "One piece after the other",
+  lead: "The decoder reads what has been written so far, looks at the source, and gives every word of its vocabulary a probability. One is written, and it all begins again.",
+  source: "Section 3.1: auto-regressive; section 3.4: softmax over the vocabulary; section 6.1: beam search.",
+  build,
+};
+
+function build({ controls, stage, app }) {
+  const { store } = app;
+  const last = () => app.view.target.length - 1;
+  const go = (step) => store.set({ step: Math.max(0, Math.min(last(), step)) });
+  const push = (name, text, act) => h("button", { type: "button", class: "push", "aria-label": name, "data-key": `player:${name}`, onclick: act }, text);
+  const place = slider("step", { min: 0, max: 1 }, go);
+  let timer = null;
+  const stop = () => {
+    clearInterval(timer);
+    timer = null;
+    play.textContent = "▶ Play";
+  };
+  const play = push("Play", "▶ Play", () => {
+    if (timer) return stop();
+    if (store.get().step >= last()) go(0);
+    play.textContent = "❚❚ Pause";
+    timer = setInterval(() => (store.get().step >= last() || store.get().panel !== "player" ? stop() : go(store.get().step + 1)), PACE);
+  });
+  controls.append(push("First step", "|◀", () => go(0)), push("Step back", "◀", () => go(store.get().step - 1)), play,
+    push("Step on", "▶", () => go(store.get().step + 1)), push("Last step", "▶|", () => go(last())), place.el);
+
+  const branch = { key: "", view: null, note: "" };
+  const branchOff = async (step, candidate) => {
+    branch.key = `${step}:${candidate.id}`;
+    branch.note = `Asking the model to go on from “${candidate.label}” …`;
+    draw(store.get());
+    try {
+      const ids = [...app.view.target.slice(0, step).map((piece) => piece.id), candidate.id];
+      branch.view = await app.source.branch(store.get(), ids);
+      branch.note = "";
+    } catch (error) {
+      branch.view = null;
+      branch.note = error.message;
+    }
+    draw(store.get());
+  };
+  let base = null;
+  const draw = (state) => {
+    const { view } = app;
+    if (base !== view) Object.assign(branch, { key: "", view: null, note: "" });
+    base = view;
+    const step = within(state.step, view.target.length);
+    place.input.max = last();
+    place.set(step, `${step + 1} of ${view.target.length}`);
+    show(stage, sentenceOf(view, step), h("div", { class: "pair" }, seen(view, step), candidates(app, step, branchOff)), both(view, branch, step));
+  };
+  return draw;
+}
+
+function sentenceOf(view, step) {
+  const read = view.read[step];
+  const written = view.target[step];
+  return h("p", { class: "answer" }, "It reads ", h("mark", { "data-reads": "" }, read.label), " and writes ", h("mark", { "data-writes": "" }, written.label), ".");
+}
+
+// What this step may see: the whole source by cross-attention, the target up to here.
+function seen(view, step) {
+  const weights = view.readOfSource(step);
+  const own = view.readOfTarget(step);
+  const row = (pieces, shares, key, later) => h("div", { class: "pieces" }, pieces.map((piece, place) => {
+    const element = chip(piece, place, { key: `${key}:${place}`, later: later && place > step });
+    element.tabIndex = -1;
+    element.disabled = true;
+    shade(element, shares?.[place] ?? 0);
+    return element;
+  }));
+  return h("div", {},
+    h("h3", {}, "What it may see"),
+    h("p", { class: "note" }, "Source, all of it; shaded by the weights of the attention from target to source (mean of all layers and heads)"),
+    row(view.source, weights, "see-source", false),
+    h("p", { class: "note" }, "Target, up to this place; what comes later is masked"),
+    row(view.read, own, "see-target", true));
+}
+
+function candidates(app, step, branchOff) {
+  const { view, source } = app;
+  const { candidates: found } = view.steps[step];
+  const written = view.target[step].id;
+  const rows = found.map((candidate) => ({
+    label: candidate.label, value: candidate.probability, text: percent(candidate.probability), chosen: candidate.id === written,
+    key: `candidate:${candidate.id}`, title: `${candidate.piece}, id ${candidate.id}: log-probability ${fixed(Math.log(candidate.probability), 3)}`,
+    onclick: source.live && candidate.id !== written ? () => branchOff(step, candidate) : null,
+  }));
+  const rest = Math.max(0, 1 - found.reduce((sum, candidate) => sum + candidate.probability, 0));
+  return h("div", { "data-candidates": step },
+    h("h3", {}, "What could come next"), bars("Candidates", rows),
+    h("p", { class: "note" }, `All other words together: ${percent(rest)}. `,
+      source.live ? "Choose another candidate to see where it leads." : WHY_OFFLINE));
+}
+
+// The translation as it is, beside the one that goes on from another candidate.
+function both(view, branch, step) {
+  if (!branch.key) return null;
+  if (branch.note) return h("p", { class: "note", role: "status" }, branch.note);
+  const column = (title, other) => h("div", {}, h("h3", {}, title),
+    h("div", { class: "pieces" }, other.target.map((piece, place) => {
+      const element = chip(piece, place, { key: `branch:${title}:${place}`, chosen: place === Number(branch.key.split(":")[0]) });
+      element.disabled = true;
+      return element;
+    })),
+    h("p", { class: "note" }, `${other.translation} · log-probability ${fixed(other.logProbability, 3)}`));
+  return h("div", { class: "pair", "data-branches": step }, column("As it was", view), column("From the other candidate", branch.view));
+}

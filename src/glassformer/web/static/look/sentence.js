@@ -1,0 +1,68 @@
+// The sentence in its pieces, both sides; a target piece shades what it read in the source.
+
+import { disable, h, rove, show } from "./dom.js";
+import { tone } from "./numbers.js";
+import { within } from "./state.js";
+
+const WHY_OFFLINE = "Another sentence needs the model: start it with glassformer look BUNDLE.";
+
+export function sentence(app) {
+  const { store } = app;
+  const field = h("input", { type: "text", "aria-label": "Sentence to translate", "data-key": "text", maxlength: 1000, spellcheck: false });
+  const send = h("button", { type: "submit", class: "push strong" }, "Translate");
+  const ask = h("form", {
+    class: "ask", onsubmit: (event) => {
+      event.preventDefault();
+      if (field.value.trim()) store.set({ text: field.value.trim(), step: 0, row: 0, column: 0, word: -1 });
+    },
+  }, field, send);
+  const why = app.source.live ? null : h("p", { class: "note reason" }, disable(ask, WHY_OFFLINE));
+  const [source, target] = [h("div", { class: "pieces" }), h("div", { class: "pieces" })];
+  const [from, to] = app.view.languages ?? ["source", "target"];
+  const el = h("section", { class: "card sentence", "aria-label": "The sentence and its pieces" }, ask, why,
+    h("div", { class: "side" }, h("span", {}, `reads (${from})`), source),
+    h("div", { class: "side" }, h("span", {}, `writes (${to})`), target));
+  rove(source, (place) => store.set({ word: place }));
+  rove(target, (place) => store.set({ step: place }));
+
+  let view = null;
+  const light = (step) => {
+    const weights = view.readOfSource(step);
+    [...source.children].forEach((piece, place) => shade(piece, weights?.[place] ?? 0));
+  };
+  const update = (state) => {
+    if (view !== app.view) {
+      view = app.view;
+      if (document.activeElement !== field) field.value = view.sourceText;
+    }
+    const step = within(state.step, view.target.length);
+    show(source, view.source.map((piece, place) => chip(piece, place, {
+      key: `source:${place}`, onclick: () => store.set({ word: state.word === place ? -1 : place }), chosen: state.word === place,
+      onpointerenter: () => light(null), onpointerleave: () => light(step),
+    })));
+    show(target, view.target.map((piece, place) => chip(piece, place, {
+      key: `target:${place}`, onclick: () => store.set({ step: place }), chosen: place === step, later: state.panel === "player" && place > step,
+      onpointerenter: () => light(place), onpointerleave: () => light(step),
+    })));
+    light(step);
+  };
+  return { el, update };
+}
+
+// One piece; `▁` has become the space that it stands for, `·` goes before what continues a word.
+export function chip(piece, place, { key, onclick, chosen, later, onpointerenter, onpointerleave }) {
+  const classes = ["piece", piece.special && "special", chosen && "chosen", later && "later"].filter(Boolean).join(" ");
+  return h("button", {
+    type: "button", class: classes, "data-key": key, tabindex: chosen || (place === 0 && chosen === undefined) ? 0 : place === 0 ? 0 : -1,
+    "aria-pressed": chosen === undefined ? null : String(chosen), title: `piece ${place + 1}: ${piece.piece}, id ${piece.id}`,
+    onclick, onpointerenter, onpointerleave,
+  }, h("span", { class: "shade" }), piece.label, h("sup", {}, String(place + 1)));
+}
+
+// How much of the hue lies behind a piece: 0 none, 1 all.
+export function shade(piece, share) {
+  const layer = piece.querySelector(".shade");
+  if (layer) layer.style.opacity = String(share);
+  piece.classList.remove("mid", "dark");
+  if (tone(share)) piece.classList.add(tone(share));
+}

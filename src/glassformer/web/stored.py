@@ -1,0 +1,115 @@
+"""What a page without a server carries beside its trace: answers that only the model can give.
+
+A film of the sentence over a run's checkpoints, each head off in turn, the source in another
+order, and no positions. Small enough to mail; what is not in here, the page says it cannot do.
+"""
+
+import json
+import random
+from collections.abc import Mapping
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from glassformer.bundle import Bundle, load_tensors, load_weights
+from glassformer.inspection.changes import changed
+from glassformer.inspection.packed import pack
+from glassformer.inspection.questions import log_probabilities
+from glassformer.inspection.trace import trace
+from glassformer.inspection.trace_schema import AttentionPart, Changes, Head, Trace
+from glassformer.model.transformer import Transformer
+from glassformer.training.checkpoint import checkpoints
+
+__all__ = ["film", "stored_answers"]
+
+_MOST_HEADS = 64  # that are switched off one by one; the paper's base model has 144
+
+
+def stored_answers(bundle: Bundle, seen: Trace, directory: Path) -> dict[str, Any]:
+    """All that :func:`glassformer.web.page.build_page` stores for this trace of this bundle."""
+    return {
+        "trace": json.loads(seen.to_json()),
+        "without": _without(bundle, seen),
+        "changed": {
+            "positions_off": _changed(bundle, seen, Changes(positions_off=True)),
+            "source_order": _changed(bundle, seen, Changes(source_order=_order(seen))),
+        },
+        "film": film(bundle, directory, seen.asked.text),
+    }
+
+
+def film(bundle: Bundle, directory: Path, text: str) -> list[dict[str, Any]]:
+    """One frame for each checkpoint of the run in ``directory``, oldest first.
+
+    A frame has the ``update``, the translation's ``text``, ``log_probability`` and ``pieces``, and
+    in ``weights`` the attention from them to the source, the mean of all layers and heads.
+    """
+    frames = []
+    for path in checkpoints(directory / "checkpoints"):
+        model = Transformer(bundle.model.config)
+        load_weights(model, load_tensors(path / "model.safetensors"), path)
+        model.to(bundle.model.output_weight.device).eval()
+        seen = trace(replace(bundle, model=model), text)
+        maps = [one.weights.array().mean(axis=0) for one in seen.attention if one.part == "cross"]
+        frames.append(
+            {
+                "update": int(path.name),
+                "text": seen.answer.text,
+                "log_probability": seen.answer.log_probability,
+                "pieces": [asdict(piece) for piece in seen.target.pieces],
+                "weights": asdict(pack(torch.from_numpy(sum(maps) / len(maps)), "u8")),
+            }
+        )
+    return frames
+
+
+def _without(bundle: Bundle, seen: Trace) -> Mapping[str, list[float]] | None:
+    """For each head by the name ``part.layer.head``: by how much each written piece changes."""
+    config = bundle.model.config
+    layers: dict[AttentionPart, int] = {
+        "encoder": config.num_encoder_layers,
+        "decoder": config.num_decoder_layers,
+        "cross": config.num_decoder_layers,
+    }
+    heads = [
+        Head(part, layer, head)
+        for part, count in layers.items()
+        for layer in range(count)
+        for head in range(config.num_heads)
+    ]
+    if len(heads) > _MOST_HEADS:
+        return None
+    sources = [[piece.id for piece in seen.source.pieces]]
+    target = [piece.id for piece in seen.target.pieces]
+    whole = log_probabilities(bundle.model, sources, target)[0]
+    return {
+        f"{one.part}.{one.layer}.{one.head}": (
+            log_probabilities(changed(bundle.model, Changes([one])), sources, target)[0] - whole
+        ).tolist()
+        for one in heads
+    }
+
+
+def _changed(bundle: Bundle, seen: Trace, changes: Changes) -> dict[str, Any]:
+    """What is read and written after a change."""
+    asked = seen.asked
+    other = trace(
+        bundle,
+        asked.text,
+        beam=asked.beam,
+        length_penalty=asked.length_penalty,
+        changes=changes,
+    )
+    return {
+        "source": [asdict(piece) for piece in other.source.pieces],
+        "text": other.answer.text,
+        "log_probability": other.answer.log_probability,
+    }
+
+
+def _order(seen: Trace) -> list[int]:
+    """The source's pieces shuffled, the same way each time."""
+    count = seen.bounds.source_pieces - 1
+    return random.Random(count).sample(range(count), count)
