@@ -19,6 +19,7 @@ COMMANDS = {
     "doctor": "examine parallel text before training on it",
     "train": "two text files in, a translator out",
     "translate": "standard input to standard output, one line for one line",
+    "serve": "a page and a server, as LibreTranslate's clients know it",
     "export": "a translator as a model of another engine",
     "evaluate": "score a translator, or a file of translations",
     "plot": "draw masks, positions, schedule, curves, attention",

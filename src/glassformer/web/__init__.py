@@ -1,0 +1,1 @@
+"""The network: a page for people, addresses for programs (extra ``serve``)."""

@@ -1,0 +1,151 @@
+"""What goes in and out as JSON: LibreTranslate's shapes, and our own that say more.
+
+Offsets count characters (Unicode code points), from 0; the end is the place after the last.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+
+from glassformer.inspection.trace_schema import Changes
+
+__all__ = [
+    "Alternative",
+    "Document",
+    "Documents",
+    "Error",
+    "Language",
+    "Link",
+    "Question",
+    "Segment",
+    "Span",
+    "TraceQuestion",
+    "TranslatorFacts",
+]
+
+Span = tuple[int, int]
+
+
+def _unicode(text: str) -> str:
+    """JSON can say half a surrogate pair, which is no character and which nothing can be sent."""
+    if any("\ud800" <= character <= "\udfff" for character in text):
+        raise ValueError("half a surrogate pair, which is not Unicode text")
+    return text
+
+
+Text = Annotated[str, AfterValidator(_unicode)]
+Code = Annotated[Text, Field(max_length=40)]
+
+
+class _Question(BaseModel):
+    model_config = ConfigDict(use_attribute_docstrings=True, allow_inf_nan=False)
+
+
+class Question(_Question):
+    """What shall be translated; a member that is not named here is passed over."""
+
+    q: Text | list[Text]
+    """A text or a list of texts."""
+    source: Code = "auto"
+    """A language's code; auto: the one that there is a translator from."""
+    target: Code
+    """A language's code."""
+    format: Literal["text"] = "text"
+    """Only plain text: markup would be translated as if it were words."""
+    alternatives: int = Field(0, ge=0)
+    """How many other translations of each text to give."""
+    api_key: str | None = None
+    """Where the server asks for one; or in the header ``Authorization: Bearer KEY``."""
+
+
+class TraceQuestion(_Question):
+    """One short text to look into, and what to change before."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    text: Text
+    """At most 64 subwords of it are shown."""
+    source: Code | None = None
+    """A language's code; left out: the first translator's."""
+    target: Code | None = None
+    """A language's code; left out: the first translator's."""
+    beam: int = Field(5, ge=1, le=20)
+    """Hypotheses that are followed at once."""
+    length_penalty: float = Field(0.6, ge=0, le=10)
+    """The paper's alpha (section 6.1)."""
+    forced_prefix: list[int] | Text = ""
+    """What the translation must begin with, as text or as ids."""
+    top: int = Field(10, ge=1, le=50)
+    """Candidates of each step."""
+    reference: Text | None = None
+    """What the translation should have been."""
+    changes: Changes = Changes()
+    """What is switched off before."""
+
+
+class Alternative(BaseModel):
+    """A translation, and how sure the model is of it."""
+
+    text: str
+    score: float = Field(description="Log-probability over the length penalty.")
+    confidence: float = Field(description="Geometric mean of the tokens' probabilities, 0 to 1.")
+
+
+class Link(BaseModel):
+    """A word of the source and one of the target that belong together, within the whole texts."""
+
+    source: Span
+    target: Span
+    weight: float
+
+
+class Segment(BaseModel):
+    """A piece that was translated by itself: mostly a line."""
+
+    source: Span
+    target: Span
+    score: float
+    confidence: float
+    alternatives: list[Alternative]
+    alignment: list[Link] | None = Field(description="null where the bundle has none.")
+
+
+class Document(BaseModel):
+    """A text's translation; `alternatives` are whole texts of the segments' next best ones."""
+
+    text: str
+    segments: list[Segment]
+    alternatives: list[str]
+
+
+class Documents(BaseModel):
+    """The answer of ``/api/v1/translate``."""
+
+    source: str
+    target: str
+    documents: list[Document]
+
+
+class Language(BaseModel):
+    """As LibreTranslate says it."""
+
+    code: str
+    name: str
+    targets: list[str]
+
+
+class TranslatorFacts(BaseModel):
+    """One of the bundles."""
+
+    source: str
+    target: str
+    parameters: int
+    validation: str | None = Field(description="Its scores, as its training found them.")
+
+
+class Error(BaseModel):
+    """Every refusal, whatever its status."""
+
+    error: str

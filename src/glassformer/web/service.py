@@ -1,0 +1,219 @@
+"""The translators of a server by their language pairs, all before one queue."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from glassformer.data.segments import LONGEST_SOURCE
+from glassformer.decoding.beam import penalty
+from glassformer.errors import UsageError
+from glassformer.web.batching import Batcher
+from glassformer.web.limits import RefusedError
+from glassformer.web.pieces import Cut, Piece, cut
+from glassformer.web.schema import (
+    Alternative,
+    Document,
+    Link,
+    Segment,
+    TraceQuestion,
+    TranslatorFacts,
+)
+
+if TYPE_CHECKING:
+    from glassformer.streaming import Translation
+    from glassformer.translator import Translator
+
+__all__ = ["Pair", "Service", "by_pair"]
+
+Pair = tuple[str, str]
+
+_LENGTH_PENALTY = 0.6
+_ALONE = 1 << 20  # more than any batch may cost: others can have their turn after it
+
+
+def by_pair(translators: Mapping[str, Translator]) -> dict[Pair, Translator]:
+    """The translators by source and target; the keys say which bundle each is from.
+
+    One that does not know its languages translates from "source" to "target".
+
+    Raises UsageError for two of the same pair.
+    """
+    found: dict[Pair, Translator] = {}
+    names: dict[Pair, str] = {}
+    for name, translator in translators.items():
+        pair = translator.bundle.languages or ("source", "target")
+        if pair in found:
+            raise UsageError(
+                f"{names[pair]} and {name} both translate {pair[0]} to {pair[1]}:"
+                " serve one of them, or each on a --port of its own"
+            )
+        found[pair], names[pair] = translator, name
+    return found
+
+
+@dataclass(frozen=True)
+class _Answer:
+    """What a translator says of a piece, with the token count of each hypothesis."""
+
+    translation: Translation
+    counts: Sequence[int]
+
+
+@dataclass(frozen=True)
+class Service:
+    """Translates for many at once: `submit` gives a future, and the batcher's thread does it.
+
+    `beam`: hypotheses that are followed at once.
+    """
+
+    translators: Mapping[Pair, Translator]
+    batcher: Batcher
+    beam: int = 5
+
+    def pair(self, source: str | None, target: str | None) -> Pair:
+        """The pair that is meant. RefusedError if there is none, or if "auto" could be several."""
+        pairs = list(self.translators)
+        if source is None and target is None:
+            return pairs[0]
+        fits = [p for p in pairs if source in (None, "auto", p[0]) and target in (None, p[1])]
+        if len(fits) == 1:
+            return fits[0]
+        known = ", ".join(f"{one[0]} to {one[1]}" for one in pairs)
+        if fits:
+            raise RefusedError(400, f"source 'auto' could be several: say which ({known})")
+        for code, codes in ((source, {p[0] for p in pairs}), (target, {p[1] for p in pairs})):
+            if code not in (None, "auto") and code not in codes:
+                raise RefusedError(400, f"{code!a} is not supported: there is {known}")
+        raise RefusedError(400, f"{source!a} to {target!a} is not supported: there is {known}")
+
+    def facts(self) -> list[TranslatorFacts]:
+        """What there is."""
+        return [
+            TranslatorFacts(
+                source=source,
+                target=target,
+                parameters=sum(weight.numel() for weight in one.model.parameters()),
+                validation=_text_or_none(one.bundle.about.get("validation")),
+            )
+            for (source, target), one in self.translators.items()
+        ]
+
+    async def translate(
+        self, pair: Pair, texts: Sequence[str], *, alternatives: int = 0
+    ) -> list[Document]:
+        """Each text's translation. Cancelled, it stops the work that has not begun."""
+        translator = self.translators[pair]
+        # In a thread: cutting twenty thousand characters takes a while, in which others come.
+        cuts = await asyncio.to_thread(_cuts, texts, translator)
+        pieces = [piece for one in cuts for piece in one.pieces]
+        n_best = alternatives + 1
+
+        def run(some: Sequence[str]) -> list[_Answer]:
+            return _translated(translator, some, beam=max(self.beam, n_best), n_best=n_best)
+
+        answers = await asyncio.wrap_future(
+            self.batcher.submit(
+                (pair, n_best),
+                run,
+                [piece.text for piece in pieces],
+                costs=[piece.cost for piece in pieces],
+            )
+        )
+        rest = iter(answers)
+        return [_document(one, [next(rest) for _ in one.pieces]) for one in cuts]
+
+    async def trace(self, pair: Pair, question: TraceQuestion) -> str:
+        """One trace, as JSON. ValueError for a question that a trace cannot answer."""
+        from glassformer.inspection.trace import trace
+
+        def run(questions: Sequence[dict[str, Any]]) -> list[str]:
+            return [trace(self.translators[pair], **said).to_json() for said in questions]
+
+        said = {name: value for name, value in question if name not in ("source", "target")}
+        found = await asyncio.wrap_future(
+            self.batcher.submit(("trace", pair), run, [said], costs=[_ALONE])
+        )
+        return str(found[0])
+
+
+def _text_or_none(value: object) -> str | None:
+    return value if isinstance(value, str) else None
+
+
+def _cuts(texts: Sequence[str], translator: Translator) -> list[Cut]:
+    tokenizer = translator.source_tokenizer
+    return [
+        cut(text, lambda some: len(tokenizer.encode(some)), limit=LONGEST_SOURCE) for text in texts
+    ]
+
+
+def _translated(
+    translator: Translator, texts: Sequence[str], *, beam: int, n_best: int
+) -> list[_Answer]:
+    found = translator.translate(texts, beam=beam, n_best=n_best, length_penalty=_LENGTH_PENALTY)
+    found = [replace(one, alternatives=_others(one)) for one in found]
+    counts = iter(
+        translator.count_tokens([t.text for one in found for t in (one, *one.alternatives)])
+    )
+    return [_Answer(one, [next(counts) for _ in (one, *one.alternatives)]) for one in found]
+
+
+def _others(translation: Translation) -> tuple[Translation, ...]:
+    """The alternatives that read differently; the same text in other subwords is none."""
+    by_text = {one.text: one for one in reversed(translation.alternatives)}
+    by_text.pop(translation.text, None)
+    return tuple(sorted(by_text.values(), key=lambda one: -one.score))
+
+
+def _confidence(score: float, tokens: int) -> float:
+    """The geometric mean of a token's probability: exp(log p / tokens)."""
+    return math.exp(min(0.0, score * penalty(tokens, _LENGTH_PENALTY) / tokens))
+
+
+def _document(found: Cut, answers: Sequence[_Answer]) -> Document:
+    segments = []
+    end = 0
+    for piece, answer in zip(found.pieces, answers, strict=True):
+        start = end + len(piece.gap)
+        segments.append(_segment(piece, answer, start))
+        end = segments[-1].target[1]
+    best = [answer.translation.text for answer in answers]
+    most = max((len(segment.alternatives) for segment in segments), default=0)
+    others = []
+    for place in range(most):
+        texts = [
+            one.alternatives[place].text if place < len(one.alternatives) else own
+            for one, own in zip(segments, best, strict=True)
+        ]
+        others.append(found.joined(texts))
+    return Document(text=found.joined(best), segments=segments, alternatives=others)
+
+
+def _segment(piece: Piece, answer: _Answer, start: int) -> Segment:
+    best = answer.translation
+    count, *counts = answer.counts
+    links = getattr(best, "alignment", None)
+    return Segment(
+        source=(piece.start, piece.start + len(piece.text)),
+        target=(start, start + len(best.text)),
+        score=best.score,
+        confidence=_confidence(best.score, count),
+        alternatives=[
+            Alternative(text=one.text, score=one.score, confidence=_confidence(one.score, tokens))
+            for one, tokens in zip(best.alternatives, counts, strict=True)
+        ],
+        alignment=None
+        if links is None
+        else [
+            Link(
+                source=(piece.start + link.source[0], piece.start + link.source[1]),
+                target=(start + link.target[0], start + link.target[1]),
+                weight=link.weight,
+            )
+            for link in links
+        ],
+    )
