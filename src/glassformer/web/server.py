@@ -6,7 +6,7 @@ Nothing of a request is logged: neither text nor address; `/metrics` counts.
 from __future__ import annotations
 
 import socket
-from collections.abc import AsyncIterator, Collection, Mapping
+from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,6 +18,7 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import FileResponse, JSONResponse, RedirectResponse
 from fastapi.staticfiles import StaticFiles
 from starlette.exceptions import HTTPException
+from starlette.routing import BaseRoute
 from starlette.types import ASGIApp
 
 from glassformer.errors import InputError
@@ -48,10 +49,16 @@ class Settings:
     hosts: Collection[str] | None = ()
 
 
-def create_app(translators: Mapping[str, Translator], settings: Settings | None = None) -> ASGIApp:
+def create_app(
+    translators: Mapping[str, Translator],
+    settings: Settings | None = None,
+    *,
+    routes: Sequence[BaseRoute] = (),
+) -> ASGIApp:
     """The server of these translators, by the names of their bundles, as an ASGI app.
 
-    Its thread ends with the app's lifespan. Raises UsageError for two of one language pair.
+    ``routes`` are added to its own. Its thread ends with the app's lifespan. Raises UsageError for
+    two of one language pair.
     """
     settings = settings or Settings()
     metrics = Metrics()
@@ -73,6 +80,7 @@ def create_app(translators: Mapping[str, Translator], settings: Settings | None 
         redoc_url=None,
     )
     app.include_router(Api(service, Keys(settings.keys), settings.limits, metrics).router())
+    app.router.routes.extend(routes)
     _add_pages(app)
     _say_errors_as_json(app)
     return Guard(app, limits=settings.limits, hosts=settings.hosts, metrics=metrics)
