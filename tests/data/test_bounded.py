@@ -52,13 +52,15 @@ def growth(folder: Path, work: Callable[[CorpusFiles], object]) -> float:
     return (peaks[2] - peaks[1]) / (many - few)
 
 
-def test_the_doctor_keeps_a_few_bytes_of_a_pair(tmp_path, small_parts):
+@pytest.mark.usefixtures("small_parts")
+def test_the_doctor_keeps_a_few_bytes_of_a_pair(tmp_path):
     # A hash of 8 bytes, two lengths of 2, and what finds repeats; the texts alone would be 250,
     # their hashes as Python's integers 100.
     assert 12 < growth(tmp_path, examine) < 30
 
 
-def test_reading_keeps_nothing(tmp_path, small_parts):
+@pytest.mark.usefixtures("small_parts")
+def test_reading_keeps_nothing(tmp_path):
     assert (
         growth(tmp_path, lambda given: sum(1 for _ in read_pairs(given.source, given.target))) < 1
     )

@@ -10,12 +10,11 @@ import pytest
 import torch
 
 from glassformer.errors import InputError
-from glassformer.training import reading
 from glassformer.training import trainer as module
 from glassformer.training.checkpoint import checkpoints
 from glassformer.training.optimiser import NotFiniteError
 from glassformer.training.schedule import learning_rate
-from glassformer.training.trainer import Stopped, epoch_plan, total_updates
+from glassformer.training.trainer import Stopped
 from glassformer.training.validation import Validation
 
 
@@ -104,31 +103,6 @@ def test_the_rate_follows_the_schedule(made, monkeypatch):
 
     same = {"updates": 6, "d_model": 16, "warmup": 3, "factor": 0.7, "anneal": 0.5}
     assert rates == [learning_rate(update, **same) for update in range(1, 7)]
-
-
-def test_all_batches_are_read_once_an_epoch_across_updates(made, monkeypatch):
-    read = []
-    inner = reading.make_batch
-    monkeypatch.setattr(
-        reading, "make_batch", lambda packed, rows, _: (read.append(rows), inner(packed, rows))[1]
-    )
-    trainer = made(accumulate=3, updates=20, validations=1)
-    packed = trainer.prepared.packed(0)
-    trainer.run()
-
-    plans = [rows for epoch in range(20) for rows in epoch_plan(packed, trainer.config, epoch)]
-    assert len(read) == 60
-    assert [rows.tolist() for rows in read] == [rows.tolist() for rows in plans[:60]]
-
-
-@pytest.mark.parametrize(("epochs", "accumulate"), [(3.0, 1), (0.5, 1), (4.0, 3), (0.001, 1)])
-def test_epochs_come_to_updates(made, epochs, accumulate):
-    trainer = made(updates=None, epochs=epochs, accumulate=accumulate)
-
-    packed = trainer.prepared.packed(0)
-    batches = len(epoch_plan(packed, trainer.config, 0))
-    expected = max(1, round(epochs * batches / accumulate))
-    assert total_updates(packed, trainer.config) == trainer.updates == expected
 
 
 # The best by BLEU is the third (the loss decides between equals), the best by loss the fourth.

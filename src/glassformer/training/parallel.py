@@ -38,10 +38,7 @@ __all__ = [
 
 # Waiting is no fault: rank 0 packs an epoch or validates while the others wait for it.
 _PATIENCE = timedelta(days=7)
-_ASSISTANT = (
-    "import signal; signal.signal(signal.SIGINT, signal.SIG_IGN);"
-    "from glassformer.training.assistant import main; main()"
-)
+_ASSISTANT = "from glassformer.training.assistant import main; main()"
 _MOST_WORKERS = 16  # each holds a copy of the model, and torch
 _WORTH_IT = 0.9  # of the time without workers; their measurement has the machine for itself
 _MEASURING_SECONDS = 1.0
@@ -121,6 +118,7 @@ def with_workers(size: int, *, threads: int) -> Iterator[Ranks]:
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 env=environment,
+                start_new_session=True,  # a person's Ctrl-C is for this process, which tells them
             )
             workers.append(worker)
             started.callback(_end, worker)

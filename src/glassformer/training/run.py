@@ -18,6 +18,7 @@ from glassformer.data.corpus import Pair
 from glassformer.data.packed import pack
 from glassformer.decoding.beam import beam_search
 from glassformer.decoding.step import Vocabulary
+from glassformer.errors import UsageError
 from glassformer.evaluation import Scores, corpus_scores
 from glassformer.model.transformer import Transformer
 from glassformer.training.checkpoint import RunState, average, checkpoints, load_checkpoint
@@ -29,9 +30,10 @@ from glassformer.training.minutes import TimedPace
 from glassformer.training.optimiser import new_optimiser, precision_for
 from glassformer.training.prepare import Prepared, guess_languages, prepare
 from glassformer.training.progress import Metrics, Reporter, TextReporter, duration
+from glassformer.training.reading import epoch_plan, total_updates
 from glassformer.training.recipe import model_config, useful_updates
 from glassformer.training.schedule import Pace, SteadyPace
-from glassformer.training.trainer import Trainer, epoch_plan, total_updates
+from glassformer.training.trainer import Trainer
 from glassformer.training.validation import translations
 
 __all__ = ["Run", "train"]
@@ -232,7 +234,11 @@ def _validation_batches(prepared: Prepared, reporter: Reporter) -> list[Batch]:
 
 def _refuse_early(config: TrainConfig) -> None:
     """Say now, not after the data are read, that there is no such device, teacher or model."""
-    device_of(config.device)
+    if device_of(config.device).type != "cpu" and config.workers > 1:
+        raise UsageError(
+            f"workers {config.workers}: they divide a CPU's threads, and the device is"
+            f" {device_of(config.device)}: leave the option out; several GPUs want torchrun"
+        )
     languages = config.languages or guess_languages(config.pairs)
     if lesson := lesson_of(config, fingerprint="", languages=languages):
         lesson.load()

@@ -38,13 +38,13 @@ from glassformer.training.parallel import (
 )
 from glassformer.training.prepare import Prepared
 from glassformer.training.progress import Metrics, Reporter
-from glassformer.training.reading import epoch_plan, read_batches, seed_update, total_updates
+from glassformer.training.reading import epoch_plan, read_batches, seed_update
 from glassformer.training.schedule import Pace
 from glassformer.training.selection import averaged_updates, best, validations_since_best
 from glassformer.training.stopping import StopSignal
 from glassformer.training.validation import validate
 
-__all__ = ["Stopped", "Trainer", "epoch_plan", "total_updates"]
+__all__ = ["Stopped", "Trainer"]
 
 REPORT_EVERY = 50
 
@@ -149,20 +149,20 @@ class Trainer:
         state, device = self.state, self.model.output_weight.device
         if "TORCHELASTIC_RUN_ID" in os.environ:
             return under_torchrun(device)
-        if state.update >= self.updates:
+        if device.type != "cpu" or state.update >= self.updates:
             return with_workers(1, threads=threads)
         if not state.workers:  # measured once: another number would draw otherwise on the way
-            state.workers = self.config.workers
-        if not state.workers:
-            packed = self.prepared.packed(state.epoch)
-            rows = epoch_plan(packed, self.config, state.epoch)[0]
-            state.workers = quickest_workers(
-                lambda share: learner.gradient([make_batch(packed, rows, share)]),
-                threads if device.type == "cpu" else 1,
-            )
+            state.workers = self.config.workers or self._quickest_workers(learner, threads)
         if state.workers > 1:
             self.reporter.note(f"workers: {state.workers} processes share each batch")
         return with_workers(state.workers, threads=max(1, threads // state.workers))
+
+    def _quickest_workers(self, learner: Learner, threads: int) -> int:
+        packed = self.prepared.packed(self.state.epoch)
+        rows = epoch_plan(packed, self.config, self.state.epoch)[0]
+        return quickest_workers(
+            lambda share: learner.gradient([make_batch(packed, rows, share)]), threads
+        )
 
     def _packed_for(self, ranks: Ranks) -> Callable[[int], Packed]:
         """The pairs of an epoch, made by this rank and then read by all."""
