@@ -22,6 +22,7 @@ COMMANDS = {
     "serve": "a page and a server, as LibreTranslate's clients know it",
     "export": "a translator as a model of another engine",
     "evaluate": "score a translator, or a file of translations",
+    "look": "see what a translator does with a sentence, on a page",
     "plot": "draw masks, positions, schedule, curves, attention",
 }
 

@@ -16,13 +16,7 @@ from importlib.resources import files
 from importlib.resources.abc import Traversable
 from typing import Any
 
-__all__ = ["LOOK_POLICY", "build_page", "join_modules", "look_folder"]
-
-# What the served page may do: load its own files and ask its own server.
-LOOK_POLICY = (
-    "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self'"
-    " data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
-)
+__all__ = ["build_page", "join_modules", "look_folder"]
 
 _ENTRY = "main.js"
 _IMPORT = re.compile(r'^import \{ ([\w, ]+) \} from "\./([\w-]+\.js)";\n', re.MULTILINE)

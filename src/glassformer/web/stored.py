@@ -7,22 +7,19 @@ order, and no positions. Small enough to mail; what is not in here, the page say
 import json
 import random
 from collections.abc import Mapping
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-import torch
-
-from glassformer.bundle import Bundle, load_tensors, load_weights
+from glassformer.bundle import Bundle
 from glassformer.inspection.changes import changed
-from glassformer.inspection.packed import pack
-from glassformer.inspection.questions import log_probabilities
+from glassformer.inspection.scoring import log_probabilities
 from glassformer.inspection.trace import trace
-from glassformer.inspection.trace_schema import AttentionPart, Changes, Head, Trace
-from glassformer.model.transformer import Transformer
-from glassformer.training.checkpoint import checkpoints
+from glassformer.inspection.trace_records import AttentionPart
+from glassformer.inspection.trace_schema import Changes, Head, Trace
+from glassformer.web.film import film
 
-__all__ = ["film", "stored_answers"]
+__all__ = ["stored_answers"]
 
 _MOST_HEADS = 64  # that are switched off one by one; the paper's base model has 144
 
@@ -38,31 +35,6 @@ def stored_answers(bundle: Bundle, seen: Trace, directory: Path) -> dict[str, An
         },
         "film": film(bundle, directory, seen.asked.text),
     }
-
-
-def film(bundle: Bundle, directory: Path, text: str) -> list[dict[str, Any]]:
-    """One frame for each checkpoint of the run in ``directory``, oldest first.
-
-    A frame has the ``update``, the translation's ``text``, ``log_probability`` and ``pieces``, and
-    in ``weights`` the attention from them to the source, the mean of all layers and heads.
-    """
-    frames = []
-    for path in checkpoints(directory / "checkpoints"):
-        model = Transformer(bundle.model.config)
-        load_weights(model, load_tensors(path / "model.safetensors"), path)
-        model.to(bundle.model.output_weight.device).eval()
-        seen = trace(replace(bundle, model=model), text)
-        maps = [one.weights.array().mean(axis=0) for one in seen.attention if one.part == "cross"]
-        frames.append(
-            {
-                "update": int(path.name),
-                "text": seen.answer.text,
-                "log_probability": seen.answer.log_probability,
-                "pieces": [asdict(piece) for piece in seen.target.pieces],
-                "weights": asdict(pack(torch.from_numpy(sum(maps) / len(maps)), "u8")),
-            }
-        )
-    return frames
 
 
 def _without(bundle: Bundle, seen: Trace) -> Mapping[str, list[float]] | None:

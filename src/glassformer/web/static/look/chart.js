@@ -22,7 +22,7 @@ export function bars(name, items, { largest = 1 } = {}) {
 }
 
 // series: {points: [[x, y], …], name, className}; one frame, a few ticks, a mark at `mark`.
-export function lines(title, series, { width = 520, height = 220, x = "", y = "", mark = null } = {}) {
+export function lines(title, series, { width = Math.min(520, innerWidth - 60), height = 220, x = "", y = "", mark = null } = {}) {
   const all = series.flatMap(({ points }) => points);
   const [left, right, top, bottom] = [46, 12, 12, 34];
   const range = (values) => [Math.min(...values), Math.max(...values)];

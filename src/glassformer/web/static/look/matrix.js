@@ -14,10 +14,11 @@ const widest = (labels) => Math.max(0, ...labels.map((label) => cut(label).lengt
 // row, column (the chosen square), onChoose(r, c), onHover(r, c), axes [rows, columns], digits, side
 export function matrix(options) {
   const { rows, columns } = options;
-  const side = options.side ?? Math.max(14, Math.min(34, Math.floor(520 / Math.max(rows.length, columns.length))));
   const left = Math.ceil(widest(rows)) + 12;
   const top = Math.ceil(widest(columns) * 0.72) + 18;
-  const right = Math.ceil(widest(columns.slice(-4)) * 0.7);
+  const right = Math.ceil(widest(columns.slice(-3)) * 0.7);
+  const usual = options.side ?? Math.max(14, Math.min(34, Math.floor(520 / Math.max(rows.length, columns.length))));
+  const side = Math.max(12, Math.min(usual, Math.floor((innerWidth - 60 - left - right) / columns.length))); // a phone's
   const [width, height] = [left + columns.length * side + right + 4, top + rows.length * side + 6];
   const cells = s("g", {});
   rows.forEach((_, r) => columns.forEach((_, c) => cells.append(...square(options, { r, c, side, left, top }))));

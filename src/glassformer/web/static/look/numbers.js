@@ -26,7 +26,7 @@ export function count(value) {
 // Which letters can be read on a square with so much of the hue in it: a class of the style sheet.
 export function tone(share) {
   if (share > 0.68) return "dark";
-  return share > 0.5 ? "mid" : "";
+  return share > 0.55 ? "mid" : "";
 }
 
 // shape([11, 128]) is "11 × 128".

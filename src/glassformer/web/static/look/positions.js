@@ -78,7 +78,7 @@ function outcome(view, { kind, answer, note }) {
 // Each row one position of the sentence, each column one number of its vector.
 function heatMap(view, table, row) {
   const [high, left, top] = [Math.max(12, Math.min(26, 340 / table.length)), 96, 4];
-  const width = 560;
+  const width = Math.min(560, innerWidth - 60);
   const wide = (width - left) / table[0].length;
   const largest = Math.max(...table.flat().map(Math.abs));
   const cells = table.flatMap((numbers, r) => numbers.map((value, c) => s("rect", {

@@ -1,0 +1,145 @@
+"""``glassformer look``: a page that shows what a translator does with a sentence."""
+
+from __future__ import annotations
+
+import threading
+import webbrowser
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+from urllib.parse import urlencode
+
+import tyro
+
+from glassformer.errors import InputError, UsageError, missing_extra
+
+if TYPE_CHECKING:
+    from glassformer.bundle import Bundle
+
+__all__ = ["OPTIONS", "LookOptions", "run"]
+
+_NONE = "(default: none)"
+
+
+@dataclass(frozen=True)
+class LookOptions:
+    """Look inside the translator in BUNDLE: a page on this machine, or one file to mail."""
+
+    bundle: Annotated[Path, tyro.conf.Positional, tyro.conf.arg(metavar="BUNDLE")]
+    """The directory of a trained translator."""
+    text: Annotated[str | None, tyro.conf.arg(metavar="TEXT", help_behavior_hint=_NONE)] = None
+    """The sentence to begin with."""
+    out: Annotated[Path | None, tyro.conf.arg(metavar="FILE", help_behavior_hint=_NONE)] = None
+    """Write the page for TEXT into this one file, .html, which needs no server."""
+    beam: int = 5
+    """Hypotheses that are followed at once, from 1 to 16."""
+    length_penalty: float = 0.6
+    """The paper's alpha (section 6.1)."""
+    port: int = 0
+    """Where the page is served on 127.0.0.1; 0: any free port."""
+    browser: bool = True
+    """Open the page in the browser."""
+    device: str = "auto"
+    """cpu, cuda, or auto."""
+    threads: int = 0
+    """CPU threads; 0: all."""
+
+
+OPTIONS = LookOptions
+
+
+def run(options: LookOptions) -> int:
+    """Write the file, or serve the page until it is interrupted.
+
+    Raises:
+        UsageError: an option is out of its range, or ``--out`` without ``--text``.
+        InputError: BUNDLE is none, the file cannot be written, or the port is taken.
+    """
+    _check(options)
+    import torch
+
+    if options.threads:
+        torch.set_num_threads(options.threads)
+    return _serve(options) if options.out is None else _write(options, options.out)
+
+
+def _check(options: LookOptions) -> None:
+    if not 1 <= options.beam <= 16:
+        raise UsageError(f"--beam {options.beam}: expected 1 to 16")
+    if not 0 <= options.length_penalty <= 10:
+        raise UsageError(f"--length-penalty {options.length_penalty}: expected 0 to 10")
+    if not 0 <= options.port <= 65535:
+        raise UsageError(f"--port {options.port}: expected 0 to 65535")
+    if options.threads < 0:
+        raise UsageError(f"--threads {options.threads}: expected 0 or more")
+    if options.text is not None and not options.text.strip():
+        raise UsageError(f"--text {options.text!r}: expected a sentence")
+    if options.out is None:
+        return
+    if options.text is None:
+        raise UsageError("--out writes the page of one sentence: say it with --text")
+    if options.out.suffix.lower() not in (".html", ".htm"):
+        raise UsageError(f"--out {options.out}: a page's name ends in .html")
+
+
+def _write(options: LookOptions, out: Path) -> int:
+    from glassformer.bundle import write_atomically
+    from glassformer.inspection.trace import trace
+    from glassformer.translator import Translator
+    from glassformer.web.page import build_page
+    from glassformer.web.stored import stored_answers
+
+    bundle: Bundle = Translator.load(options.bundle, device=options.device).bundle
+    text = options.text or ""
+    seen = trace(bundle, text, beam=options.beam, length_penalty=options.length_penalty)
+    for left_out in seen.bounds.left_out:
+        print(left_out)
+    page = build_page(stored_answers(bundle, seen, options.bundle), title=text)
+    try:
+        write_atomically(out, page.encode())
+    except OSError as error:
+        raise InputError(f"{out}: cannot be written ({error.strerror})") from None
+    print(f"wrote {out}: {len(page.encode()) / 1e6:.1f} MB, {seen.answer.text}")
+    return 0
+
+
+def _serve(options: LookOptions) -> int:
+    from glassformer.translator import Translator
+    from glassformer.web.film import film_route
+
+    try:
+        from glassformer.web.server import Settings, create_app, listen, serve
+    except ModuleNotFoundError as error:
+        raise missing_extra(error.name or "FastAPI", "serve") from None
+    translator = Translator.load(options.bundle, device=options.device)
+    routes = [film_route(translator.bundle, options.bundle)]
+    settings = Settings(beam=options.beam)
+    app = create_app({options.bundle.name: translator}, settings, routes=routes)
+    place = listen("127.0.0.1", options.port)
+    text = options.text or _held_out_sentence(translator.bundle, options.bundle)
+    address = _address(place.getsockname()[1], text, options)
+    print(f"{address}\nCtrl-C ends it.", flush=True)
+    if options.browser:
+        threading.Timer(0.2, webbrowser.open, [address]).start()  # when the server answers
+    serve(app, place)
+    return 0
+
+
+def _address(port: int, text: str | None, options: LookOptions) -> str:
+    state: dict[str, object] = {"beam": options.beam, "penalty": options.length_penalty}
+    if text:
+        state["text"] = text
+    return f"http://127.0.0.1:{port}/look/#{urlencode(state)}"
+
+
+def _held_out_sentence(bundle: Bundle, directory: Path) -> str | None:
+    """The first of the run's validation sentences that is of a good length; None without a run."""
+    from glassformer.data.packed import Packed
+
+    try:
+        sentences = Packed.open(directory / "data" / "valid").source
+    except InputError:
+        return None
+    fitting = (row for row, length in enumerate(sentences.lengths) if 8 <= length <= 20)
+    row = next(fitting, None)
+    return None if row is None else bundle.source_tokenizer.decode(sentences[row])
