@@ -1,76 +1,140 @@
 """Questions that weights alone cannot answer: change something, and see what the model then says.
 
-Each runs the model on one target that is given (teacher forcing), before and after the change.
+A change is judged in two ways: by a target that is given, whose pieces become more or less
+probable, and by the answer, which may become another one. The translator itself is not touched.
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from random import Random
 
-import torch
-from jaxtyping import Float
-from torch import Tensor, nn
+from pydantic_core import to_json
 
-from glassformer.inspection.trace_schema import Erased, Piece
-from glassformer.model.transformer import Transformer
+from glassformer.data.words import words
+from glassformer.inspection.beam_graph import Watch
+from glassformer.inspection.pieces import pieces_of
+from glassformer.inspection.scoring import erased_words, log_probabilities
+from glassformer.inspection.search import Sentence, sentence
+from glassformer.inspection.sentence import TranslatorParts
+from glassformer.inspection.trace_schema import Asked, Changes, Erased, Head, Piece
 
-__all__ = ["erased", "log_probabilities", "scored"]
+__all__ = [
+    "Effect",
+    "effect",
+    "erase",
+    "shuffle_source",
+    "without_causal_mask",
+    "without_heads",
+    "without_positions",
+]
 
-_LOGITS_AT_ONCE = 1 << 24  # 64 MiB
+_NO_CHANGES = Changes()
 
 
-@torch.no_grad()
-def log_probabilities(
-    model: Transformer, sources: Sequence[Sequence[int]], target: Sequence[int]
-) -> Float[Tensor, "sources tgt_len"]:
-    """log p(piece | those before it, source), for each source and each piece of one target.
+@dataclass(frozen=True)
+class Effect:
+    """What a change does to a target's probability, and to the answer."""
 
-    Sources end in their end symbol. The target is what is written, so without the start symbol.
+    changes: Changes
+    target: str
+    pieces: list[Piece]
+    before: list[float]
+    """Of each target piece, log p(piece | those before it, source)."""
+    after: list[float]
+    """The same with the change."""
+    words: list[str]
+    """Of the target; the end symbol at last."""
+    word_changes: list[float]
+    """By how much each word's log-probability is higher than before: the sum of its pieces."""
+    answer_before: str
+    """What the search finds."""
+    answer_after: str
+
+    def to_json(self) -> str:
+        """As one line of JSON, by the names of the fields."""
+        return to_json(self).decode()
+
+
+def without_heads(
+    translator: TranslatorParts, text: str, heads: Sequence[Head], *, target: str | None = None
+) -> Effect:
+    """Zero these heads' outputs, all at once.
+
+    ``without_heads(translator, "A dog runs.", [Head("cross", 0, 3)]).word_changes``
     """
-    config, device = model.config, model.output_weight.device
-    read = torch.tensor([[config.bos_id, *target[:-1]]], device=device)
-    written = torch.tensor(target, device=device)[None, :, None]
-    at_once = max(1, _LOGITS_AT_ONCE // (len(target) * config.target_vocab_size))
-    found = []
-    for first in range(0, len(sources), at_once):
-        rows = [torch.tensor(ids) for ids in sources[first : first + at_once]]
-        source = nn.utils.rnn.pad_sequence(rows, batch_first=True, padding_value=config.pad_id).to(
-            device
-        )
-        following = model(source, read.expand(len(rows), -1)).float().log_softmax(dim=-1)
-        found.append(following.gather(-1, written.expand(len(rows), -1, -1))[..., 0].cpu())
-    return torch.cat(found)
+    return effect(translator, text, Changes(heads_off=list(heads)), target=target)
 
 
-@torch.no_grad()
-def scored(
-    model: Transformer, source: Sequence[int], target: Sequence[int]
-) -> tuple[list[float], list[int]]:
-    """Of each target piece its log-probability after those before it, and its place among all."""
-    config, device = model.config, model.output_weight.device
-    read = torch.tensor([[config.bos_id, *target[:-1]]], device=device)
-    following = model(torch.tensor([source], device=device), read)[0].float().log_softmax(dim=-1)
-    own = following.gather(-1, torch.tensor(target, device=device)[:, None])  # (tgt_len, 1)
-    return own[:, 0].tolist(), (following > own).sum(dim=-1).tolist()
+def shuffle_source(
+    translator: TranslatorParts,
+    text: str,
+    *,
+    order: Sequence[int] | None = None,
+    seed: int = 1,
+    target: str | None = None,
+) -> Effect:
+    """Put the source's pieces into another order: one that is given, or drawn by ``seed``."""
+    if order is None:
+        order = list(range(len(translator.source_tokenizer.encode(text))))
+        Random(seed).shuffle(order)
+    return effect(translator, text, Changes(source_order=list(order)), target=target)
 
 
-def erased(model: Transformer, source: Sequence[Piece], text: str, target: Sequence[int]) -> Erased:
-    """Take each word of the source away in turn: by how much every target piece changes.
+def without_positions(
+    translator: TranslatorParts, text: str, *, target: str | None = None
+) -> Effect:
+    """Add no position to any embedding: the encoder then reads a bag of pieces."""
+    return effect(translator, text, Changes(positions_off=True), target=target)
 
-    ``source`` is all that the encoder reads, the end symbol too; the pieces behind the gap move
-    up, as if the word had never been written.
+
+def without_causal_mask(
+    translator: TranslatorParts, text: str, *, target: str | None = None
+) -> Effect:
+    """Let each target position see those behind it, as no training with the mask has taught it.
+
+    A model that was trained so would only copy what it is to predict. The answer stays as it is:
+    a search has nothing behind the last position.
     """
-    words = sorted({piece.word for piece in source if piece.word is not None})
-    without = [[piece.id for piece in source if piece.word != word] for word in words]
-    whole = [piece.id for piece in source]
-    numbers = log_probabilities(model, [whole, *without], target)
-    changes = numbers[1:] - numbers[:1]
-    spans = [
-        (min(piece.start for piece in mine), max(piece.end for piece in mine))
-        for word in words
-        for mine in [[piece for piece in source if piece.word == word]]
-    ]
-    return Erased(
-        [text[start:end].strip() for start, end in spans],
-        spans,
-        changes.tolist(),
-        changes.sum(dim=1).tolist(),
+    return effect(translator, text, Changes(causal_off=True), target=target)
+
+
+def effect(
+    translator: TranslatorParts, text: str, changes: Changes, *, target: str | None = None
+) -> Effect:
+    """Any changes together. ``target`` is by default the answer without them."""
+    plain = sentence(translator, _asked(text))
+    other = sentence(translator, _asked(text, changes))
+    answers = [_answer(one) for one in (plain, other)]
+    target = answers[0] if target is None else target
+    ids = plain.ended(target)
+    before, after = (
+        log_probabilities(one.model, [one.source_ids], ids, causal=causal)[0].tolist()
+        for one, causal in ((plain, True), (other, not changes.causal_off))
     )
+    pieces = pieces_of(plain.tokenizer, ids, target)
+    names = [target[slice(*span)] for span in words(target)]
+    sums = [0.0] * (len(names) + 1)
+    for piece, old, new in zip(pieces, before, after, strict=True):
+        sums[-1 if piece.word is None else piece.word] += new - old
+    names.append(pieces[-1].text)
+    return Effect(changes, target, pieces, before, after, names, sums, *answers)
+
+
+def erase(translator: TranslatorParts, text: str, *, target: str | None = None) -> Erased:
+    """Take each word of the source away in turn: one row of changes for each.
+
+    ``target`` is by default the answer to the whole text.
+    """
+    one = sentence(translator, _asked(text))
+    ids = one.ended(_answer(one) if target is None else target)
+    return erased_words(one.model, one.source, text, ids)
+
+
+def _asked(text: str, changes: Changes = _NO_CHANGES) -> Asked:
+    """As the translator is asked by default."""
+    return Asked(text, 5, 0.6, [], 1, None, changes)
+
+
+def _answer(one: Sentence) -> str:
+    found = one.search(Watch(one.asked.beam))
+    return one.tokenizer.decode(found.tokens)

@@ -7,26 +7,22 @@ decoding step by step, for the causal mask hides from each position all that com
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from functools import partial
-from typing import Any, Literal
+from typing import Literal
 
 import torch
 
-from glassformer.data.segments import LONGEST_SOURCE
 from glassformer.data.tokenizer import Tokenizer
-from glassformer.decoding.beam import beam_search, penalty
-from glassformer.decoding.constraints import Constraint, ForcedPrefix
-from glassformer.decoding.sentences import decode_sentences
-from glassformer.decoding.step import Hypothesis, Vocabulary
-from glassformer.errors import InputError, UsageError
+from glassformer.data.words import words
+from glassformer.decoding.beam import penalty
+from glassformer.decoding.step import Hypothesis
+from glassformer.errors import UsageError
 from glassformer.inspection import trace_parts
-from glassformer.inspection.beam_graph import EndsAfter, Watch, beam_graph
+from glassformer.inspection.beam_graph import Watch, beam_graph
 from glassformer.inspection.capture import capture
-from glassformer.inspection.changes import changed, reordered
 from glassformer.inspection.figure1 import figure1
-from glassformer.inspection.pieces import pieces_of, word_spans
-from glassformer.inspection.questions import erased, scored
+from glassformer.inspection.pieces import pieces_of
+from glassformer.inspection.scoring import erased_words, scored
+from glassformer.inspection.search import Sentence, prefix_ids, sentence
 from glassformer.inspection.sentence import TranslatorParts
 from glassformer.inspection.trace_parts import Run
 from glassformer.inspection.trace_schema import (
@@ -41,13 +37,11 @@ from glassformer.inspection.trace_schema import (
     Trace,
 )
 from glassformer.model.masks import padding_mask, target_mask
-from glassformer.model.transformer import Transformer
 
 __all__ = ["Changes", "Trace", "trace"]
 
 _PIECES = 64  # of a side that are shown
 _VECTOR_NUMBERS = 1 << 19  # of all queries, keys and values together: 2 MiB
-_EXTRA_LENGTH = 50  # what an answer may be longer than its source, as the translator's
 _NO_CHANGES = Changes()
 
 
@@ -75,186 +69,89 @@ def trace(
     """
     if top < 1:
         raise UsageError(f"top {top}: expected at least 1 candidate a step")
-    source = _source(translator, text, changes)
-    prefix = _prefix(translator, forced_prefix)
+    prefix = prefix_ids(translator, forced_prefix)
     asked = Asked(text, beam, length_penalty, prefix, top, reference, changes)
-    sentence = _Sentence(translator, changed(translator.model, changes), asked, source)
-    line = None if reference is None else sentence.ended(reference)
+    question = sentence(translator, asked)
+    line = None if reference is None else question.ended(reference)
     watch = Watch(beam, () if line is None else (line,))
-    found = sentence.search(watch)
-    traced = sentence.traced(watch, found)
-    if line is None:
-        return traced
-    return replace(traced, reference=sentence.reference(line, watch, found))
+    found = question.search(watch)
+    judged = None if line is None else _reference(question, line, watch, found)
+    return _assembled(question, watch, found, judged)
 
 
-@dataclass(frozen=True)
-class _Sentence:
-    """What is asked of which model about which source."""
-
-    translator: TranslatorParts
-    model: Transformer
-    asked: Asked
-    source: list[Piece]
-
-    @property
-    def tokenizer(self) -> Tokenizer:
-        return self.translator.target_tokenizer
-
-    @property
-    def source_ids(self) -> list[int]:
-        return [piece.id for piece in self.source]
-
-    def ended(self, text: str) -> tuple[int, ...]:
-        """The ids of a target text, the end symbol at last."""
-        ids = (*self.tokenizer.encode(text), self.tokenizer.eos_id)
-        longest = self.model.config.max_length
-        if len(ids) > longest:
-            raise InputError(
-                f"the reference has {len(ids):,} subwords, and this model has positions for"
-                f" {longest:,}: shorten it"
-            )
-        return ids
-
-    def search(self, watch: Watch) -> Hypothesis:
-        """The best answer, found as the translator finds it, while ``watch`` looks on."""
-        prefix, asked = self.asked.forced_prefix, self.asked
-        vocabulary, eos_id = Vocabulary.of(self.tokenizer), self.tokenizer.eos_id
-        rules: list[Constraint] = [watch]
-        if prefix[-1:] == [eos_id]:
-            prefix = prefix[:-1]
-            rules.insert(0, EndsAfter(len(prefix), eos_id))
-        rules.insert(0, ForcedPrefix([prefix], vocabulary))
-        options: dict[str, Any] = {"beam": asked.beam, "length_penalty": asked.length_penalty}
-        found = decode_sentences(
-            self.model,
-            [self.source_ids[:-1]],  # the search adds the end symbol itself
-            search=partial(beam_search, vocabulary=vocabulary, **options),
-            constraints=rules,
-            extra_length=_extra_length(self.model),
-            device=self.model.output_weight.device,
-            vocabulary=Vocabulary.of(self.translator.source_tokenizer),
-        )[0][0]
-        if not self.written(found):
-            raise UsageError("no translation begins as forced_prefix asks")
-        return found
-
-    def traced(self, watch: Watch, found: Hypothesis) -> Trace:
-        """All but the reference."""
-        text = self.tokenizer.decode(found.tokens)
-        written = self.written(found)
-        target = pieces_of(self.tokenizer, written, text)
-        run = self._run(written)
-        source_side = self.source[: run.source_shown]
-        vectors = run.vector_numbers <= _VECTOR_NUMBERS
-        alpha = self.asked.length_penalty
-        return Trace(
-            version=VERSION,
-            languages=_languages(self.translator),
-            asked=self.asked,
-            source=Side(self.asked.text, source_side, source_side, word_spans(self.source)),
-            target=Side(
-                text,
-                target[: run.target_shown],
-                self._read(target)[: run.target_shown],
-                word_spans(target),
-            ),
-            answer=Answer(text, found.log_probability, found.score, found.finished),
-            bounds=_bounds(len(self.source), len(written), vectors),
-            figure=figure1(self.model, len(self.source), len(written)),
-            masks=trace_parts.masks(run),
-            positions=trace_parts.positions(run),
-            attention=trace_parts.attention_traces(run, vectors=vectors),
-            sublayers=trace_parts.sublayer_norms(run),
-            steps=trace_parts.steps(run, top=self.asked.top, forced=len(self.asked.forced_prefix)),
-            beam=beam_graph(watch, found, self.tokenizer, alpha=alpha, steps=_PIECES),
-            erased=erased(self.model, self.source, self.asked.text, written[: run.target_shown]),
-        )
-
-    def reference(self, line: tuple[int, ...], watch: Watch, found: Hypothesis) -> Reference:
-        """What became of the reference in this search."""
-        penalised = penalty(len(line), self.asked.length_penalty)
-        values, ranks = scored(self.model, self.source_ids, line)
-        total = math.fsum(values)
-        fall = watch.fall(line, self.tokenizer.eos_id)
-        verdict: Literal["found", "search", "model"] = (
-            "search" if total / penalised > found.score else "model"
-        )
-        text = self.asked.reference or ""
-        return Reference(
-            text=text,
-            pieces=pieces_of(self.tokenizer, line, text),
-            log_probabilities=values,
-            ranks=ranks,
-            log_probability=total,
-            score=total / penalised,
-            fell_off=None if fall is None else fall.step,
-            fell_rank=None if fall is None else fall.rank,
-            margin=None if fall is None else fall.margin,
-            verdict="found" if line == self.written(found) else verdict,
-        )
-
-    def written(self, found: Hypothesis) -> tuple[int, ...]:
-        """All that the search wrote: with the end symbol, if it came to it."""
-        return (*found.tokens, self.tokenizer.eos_id) if found.finished else found.tokens
-
-    @torch.no_grad()
-    def _run(self, written: tuple[int, ...]) -> Run:
-        """The model on source and answer, every sublayer captured."""
-        device, pad = self.model.output_weight.device, self.model.config.pad_id
-        read = torch.tensor([[self.tokenizer.bos_id, *written[:-1]]], device=device)
-        mask = target_mask(read, pad)
-        if self.asked.changes.causal_off:
-            mask = padding_mask(read, pad).expand_as(mask)
-        with capture(self.model) as seen:
-            self.model(torch.tensor([self.source_ids], device=device), read, target_mask=mask)
-        shown = [min(length, _PIECES) for length in (len(self.source), len(written))]
-        return Run(self.model, self.tokenizer, seen, written, mask, *shown)
-
-    def _read(self, target: list[Piece]) -> list[Piece]:
-        """What each step reads."""
-        bos = self.tokenizer.bos_id
-        name = self.tokenizer.id_to_piece(bos)
-        return [Piece(bos, name, name, 0, 0, None), *target[:-1]]
+def _assembled(
+    question: Sentence, watch: Watch, found: Hypothesis, reference: Reference | None
+) -> Trace:
+    asked, tokenizer = question.asked, question.tokenizer
+    text, written = tokenizer.decode(found.tokens), question.written(found)
+    run = _run(question, written)
+    source = question.source[: run.source_shown]
+    target = pieces_of(tokenizer, written, text)[: run.target_shown]
+    shown = written[: run.target_shown]
+    vectors = run.vector_numbers <= _VECTOR_NUMBERS
+    return Trace(
+        version=VERSION,
+        languages=_languages(question.translator),
+        asked=asked,
+        source=Side(asked.text, source, source, words(asked.text)),
+        target=Side(text, target, [_start(tokenizer), *target[:-1]], words(text)),
+        answer=Answer(text, found.log_probability, found.score, found.finished),
+        bounds=_bounds(len(question.source), len(written), vectors),
+        figure=figure1(question.model, len(question.source), len(written)),
+        masks=trace_parts.masks(run),
+        positions=trace_parts.positions(run),
+        attention=trace_parts.attention_traces(run, vectors=vectors),
+        sublayers=trace_parts.sublayer_norms(run),
+        steps=trace_parts.steps(run, top=asked.top, forced=len(asked.forced_prefix)),
+        beam=beam_graph(watch, found, tokenizer, alpha=asked.length_penalty, steps=_PIECES),
+        erased=erased_words(question.model, question.source, asked.text, shown),
+        reference=reference,
+    )
 
 
-def _source(translator: TranslatorParts, text: str, changes: Changes) -> list[Piece]:
-    """What the encoder reads: the text's pieces in the order asked for, and the end symbol."""
-    tokenizer, config = translator.source_tokenizer, translator.model.config
-    if not text.strip():
-        raise InputError("the text is blank: there is nothing to translate")
-    ids = tokenizer.encode(text)
-    longest = min(LONGEST_SOURCE, config.max_length - _extra_length(translator.model))
-    if len(ids) > longest:
-        raise InputError(
-            f"the text has {len(ids):,} subwords, and a trace is of one sentence of at most"
-            f" {longest:,}: shorten it"
-        )
-    pieces = pieces_of(tokenizer, [*ids, tokenizer.eos_id], text)
-    return [*reordered(pieces[:-1], changes.source_order), pieces[-1]]
+def _reference(
+    question: Sentence, line: tuple[int, ...], watch: Watch, found: Hypothesis
+) -> Reference:
+    """What became of the reference in this search."""
+    tokenizer, text = question.tokenizer, question.asked.reference or ""
+    values, ranks = scored(question.model, question.source_ids, line)
+    total = math.fsum(values)
+    score = total / penalty(len(line), question.asked.length_penalty)
+    fall = watch.fall(line, tokenizer.eos_id)
+    verdict: Literal["found", "search", "model"] = "search" if score > found.score else "model"
+    if text == tokenizer.decode(found.tokens):  # perhaps in other pieces
+        verdict = "found"
+    return Reference(
+        text=text,
+        pieces=pieces_of(tokenizer, line, text),
+        log_probabilities=values,
+        ranks=ranks,
+        log_probability=total,
+        score=score,
+        fell_off=None if fall is None else fall.step,
+        fell_rank=None if fall is None else fall.rank,
+        margin=None if fall is None else fall.margin,
+        verdict=verdict,
+    )
 
 
-def _prefix(translator: TranslatorParts, forced: str | Sequence[int] | None) -> list[int]:
-    """The ids that the answer must begin with; the end symbol may be the last."""
-    tokenizer, config = translator.target_tokenizer, translator.model.config
-    ids = tokenizer.encode(forced) if isinstance(forced, str) else list(forced or ())
-    body = ids[:-1] if ids[-1:] == [tokenizer.eos_id] else ids
-    special = {tokenizer.pad_id, tokenizer.unk_id, tokenizer.bos_id, tokenizer.eos_id}
-    for index in body:
-        if index in special or not 0 <= index < config.target_vocab_size:
-            raise UsageError(
-                f"forced_prefix: the id {index} is no ordinary piece of the target's vocabulary"
-            )
-    room = config.max_length - LONGEST_SOURCE - _extra_length(translator.model)
-    if len(ids) > max(room, 1):
-        raise InputError(
-            f"forced_prefix has {len(ids):,} subwords, and there is room for {max(room, 1):,}"
-        )
-    return ids
+@torch.no_grad()
+def _run(question: Sentence, written: tuple[int, ...]) -> Run:
+    """The model on source and answer, every sublayer captured."""
+    device, pad = question.model.output_weight.device, question.model.config.pad_id
+    read = torch.tensor([[question.tokenizer.bos_id, *written[:-1]]], device=device)
+    mask = target_mask(read, pad)
+    if question.asked.changes.causal_off:
+        mask = padding_mask(read, pad).expand_as(mask)
+    with capture(question.model) as seen:
+        question.model(torch.tensor([question.source_ids], device=device), read, target_mask=mask)
+    shown = [min(length, _PIECES) for length in (len(question.source), len(written))]
+    return Run(question.model, question.tokenizer, seen, written, mask, *shown)
 
 
-def _extra_length(model: Transformer) -> int:
-    return min(_EXTRA_LENGTH, model.config.max_length // 2)
+def _start(tokenizer: Tokenizer) -> Piece:
+    name = tokenizer.id_to_piece(tokenizer.bos_id)
+    return Piece(tokenizer.bos_id, name, name, 0, 0, None)
 
 
 def _languages(translator: TranslatorParts) -> tuple[str, str] | None:

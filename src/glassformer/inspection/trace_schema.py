@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from pydantic import TypeAdapter, ValidationError
+from pydantic_core import to_json
 
 from glassformer.errors import InputError
 from glassformer.inspection.trace_records import (
@@ -51,13 +52,13 @@ class Piece:
     piece: str
     """As the vocabulary writes it: ``▁`` where a word begins, ``<0xE6>`` for a byte."""
     text: str
-    """To be read: the characters that it stands for, without a space before them."""
+    """The same without ``▁`` before it, to be read."""
     start: int
     """Its characters are ``side.text[start:end]``; the same for both where it has none. The bytes
     of one character share that character's span."""
     end: int
     word: int | None
-    """Which word it belongs to, counted from 0; None for the start and end symbol."""
+    """Which of the side's ``words`` it belongs to; None for the start and end symbol."""
 
 
 @dataclass(frozen=True)
@@ -70,7 +71,7 @@ class Side:
     read: list[Piece]
     """Target: what each step reads, ``<s>`` and then the piece before. Source: as ``pieces``."""
     words: list[tuple[int, int]]
-    """The words' characters in ``text``; ``piece.word`` counts them."""
+    """The words' characters in ``text``; ``piece.word`` is an index of this list."""
 
 
 @dataclass(frozen=True)
@@ -151,6 +152,10 @@ class Erased:
     totals: list[float]
     """The sums of the rows."""
 
+    def to_json(self) -> str:
+        """As one line of JSON."""
+        return to_json(self).decode()
+
 
 @dataclass(frozen=True)
 class Reference:
@@ -165,14 +170,14 @@ class Reference:
     log_probability: float
     score: float
     fell_off: int | None
-    """The step at which it left the beam; None where it stayed to its end."""
+    """The step at which it left the beam; None where it stayed to its end, or the search's."""
     fell_rank: int | None
     """Its place among all candidates of that step."""
     margin: float | None
     """By how much its log-probability was below that of the last that went on there."""
     verdict: Literal["found", "search", "model"]
-    """found: it is the answer. search: the model scores it above the answer, and the search lost
-    it. model: the model itself scores the answer higher."""
+    """found: it is the answer, perhaps in other pieces. search: the model scores it above the
+    answer, and the search lost it. model: the model itself scores the answer higher."""
 
 
 @dataclass(frozen=True)
@@ -199,7 +204,7 @@ class Trace:
 
     def to_json(self) -> str:
         """As one line of JSON."""
-        return _ADAPTER.dump_json(self).decode()
+        return to_json(self).decode()
 
     @staticmethod
     def from_json(text: str) -> "Trace":
