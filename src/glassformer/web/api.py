@@ -117,7 +117,7 @@ class Api:
 
     async def translate(self, request: Request) -> dict[str, Any]:
         """LibreTranslate's: JSON or a form in, `translatedText` out."""
-        question = await _question(request)
+        question = (await _question(request)).model_copy(update={"alignment": False})
         found = (await self.documents(request, question)).documents
         texts = [one.text for one in found]
         others = [one.alternatives for one in found]
@@ -137,9 +137,10 @@ class Api:
         pair = self._pair(question)
         texts = [question.q] if isinstance(question.q, str) else question.q
         self._check_size(texts, question.alternatives)
-        found = await self._in_time(
-            request, self.service.translate(pair, texts, alternatives=question.alternatives)
+        work = self.service.translate(
+            pair, texts, alternatives=question.alternatives, alignment=question.alignment
         )
+        found = await self._in_time(request, work)
         self.metrics.translated(*pair, sum(map(len, texts)))
         return Documents(source=pair[0], target=pair[1], documents=found)
 

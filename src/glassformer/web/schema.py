@@ -12,7 +12,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 from glassformer.inspection.trace_schema import Changes
 
 __all__ = [
-    "Alternative",
+    "Candidate",
     "Document",
     "Documents",
     "Error",
@@ -56,6 +56,8 @@ class Question(_Question):
     """Only plain text: markup would be translated as if it were words."""
     alternatives: int = Field(0, ge=0)
     """How many other translations of each text to give."""
+    alignment: bool = False
+    """Which words belong together; only ``/api/v1/translate`` says it."""
     api_key: str | None = None
     """Where the server asks for one; or in the header ``Authorization: Bearer KEY``."""
 
@@ -85,35 +87,33 @@ class TraceQuestion(_Question):
     """What is switched off before."""
 
 
-class Alternative(BaseModel):
-    """A translation, and how sure the model is of it."""
-
-    text: str
-    score: float = Field(description="Log-probability over the length penalty.")
-    confidence: float = Field(description="Geometric mean of the tokens' probabilities, 0 to 1.")
-
-
 class Link(BaseModel):
-    """A word of the source and one of the target that belong together, within the whole texts."""
+    """A word of the source and one of the target that belong together, within their segment."""
 
     source: Span
     target: Span
     weight: float
 
 
+class Candidate(BaseModel):
+    """What a segment could be translated to, and how sure the model is of it."""
+
+    text: str
+    score: float = Field(description="Log-probability over the length penalty.")
+    confidence: float = Field(description="Geometric mean of the tokens' probabilities, 0 to 1.")
+    alignment: list[Link] | None = Field(description="null where it was not asked for.")
+
+
 class Segment(BaseModel):
-    """A piece that was translated by itself: mostly a line."""
+    """A piece that was translated by itself, mostly a line: where it is in both texts."""
 
     source: Span
     target: Span
-    score: float
-    confidence: float
-    alternatives: list[Alternative]
-    alignment: list[Link] | None = Field(description="null where the bundle has none.")
+    candidates: list[Candidate] = Field(description="The best first: it stands in the text.")
 
 
 class Document(BaseModel):
-    """A text's translation; `alternatives` are whole texts of the segments' next best ones."""
+    """A text's translation; the n-th of `alternatives` has each segment's n-th best."""
 
     text: str
     segments: list[Segment]

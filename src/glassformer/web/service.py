@@ -13,9 +13,9 @@ from glassformer.decoding.beam import penalty
 from glassformer.errors import UsageError
 from glassformer.web.batching import Batcher
 from glassformer.web.limits import RefusedError
-from glassformer.web.pieces import Cut, Piece, cut
+from glassformer.web.pieces import Cut, cut
 from glassformer.web.schema import (
-    Alternative,
+    Candidate,
     Document,
     Link,
     Segment,
@@ -103,7 +103,7 @@ class Service:
         ]
 
     async def translate(
-        self, pair: Pair, texts: Sequence[str], *, alternatives: int = 0
+        self, pair: Pair, texts: Sequence[str], *, alternatives: int = 0, alignment: bool = False
     ) -> list[Document]:
         """Each text's translation. Cancelled, it stops the work that has not begun."""
         translator = self.translators[pair]
@@ -113,11 +113,18 @@ class Service:
         n_best = alternatives + 1
 
         def run(some: Sequence[str]) -> list[_Answer]:
-            return _translated(translator, some, beam=max(self.beam, n_best), n_best=n_best)
+            found = translator.translate(
+                some,
+                beam=max(self.beam, n_best),
+                n_best=n_best,
+                length_penalty=_LENGTH_PENALTY,
+                alignment=alignment,
+            )
+            return _counted(translator, found)
 
         answers = await asyncio.wrap_future(
             self.batcher.submit(
-                (pair, n_best),
+                (pair, n_best, alignment),
                 run,
                 [piece.text for piece in pieces],
                 costs=[piece.cost for piece in pieces],
@@ -151,14 +158,10 @@ def _cuts(texts: Sequence[str], translator: Translator) -> list[Cut]:
     ]
 
 
-def _translated(
-    translator: Translator, texts: Sequence[str], *, beam: int, n_best: int
-) -> list[_Answer]:
-    found = translator.translate(texts, beam=beam, n_best=n_best, length_penalty=_LENGTH_PENALTY)
+def _counted(translator: Translator, found: Sequence[Translation]) -> list[_Answer]:
     found = [replace(one, alternatives=_others(one)) for one in found]
-    counts = iter(
-        translator.count_tokens([t.text for one in found for t in (one, *one.alternatives)])
-    )
+    texts = [one.text for best in found for one in (best, *best.alternatives)]
+    counts = iter(translator.count_tokens(texts))
     return [_Answer(one, [next(counts) for _ in (one, *one.alternatives)]) for one in found]
 
 
@@ -175,45 +178,39 @@ def _confidence(score: float, tokens: int) -> float:
 
 
 def _document(found: Cut, answers: Sequence[_Answer]) -> Document:
-    segments = []
+    segments: list[Segment] = []
     end = 0
     for piece, answer in zip(found.pieces, answers, strict=True):
         start = end + len(piece.gap)
-        segments.append(_segment(piece, answer, start))
-        end = segments[-1].target[1]
-    best = [answer.translation.text for answer in answers]
-    most = max((len(segment.alternatives) for segment in segments), default=0)
-    others = []
-    for place in range(most):
-        texts = [
-            one.alternatives[place].text if place < len(one.alternatives) else own
-            for one, own in zip(segments, best, strict=True)
-        ]
-        others.append(found.joined(texts))
-    return Document(text=found.joined(best), segments=segments, alternatives=others)
-
-
-def _segment(piece: Piece, answer: _Answer, start: int) -> Segment:
-    best = answer.translation
-    count, *counts = answer.counts
-    links = getattr(best, "alignment", None)
-    return Segment(
-        source=(piece.start, piece.start + len(piece.text)),
-        target=(start, start + len(best.text)),
-        score=best.score,
-        confidence=_confidence(best.score, count),
-        alternatives=[
-            Alternative(text=one.text, score=one.score, confidence=_confidence(one.score, tokens))
-            for one, tokens in zip(best.alternatives, counts, strict=True)
-        ],
-        alignment=None
-        if links is None
-        else [
-            Link(
-                source=(piece.start + link.source[0], piece.start + link.source[1]),
-                target=(start + link.target[0], start + link.target[1]),
-                weight=link.weight,
-            )
-            for link in links
-        ],
+        end = start + len(answer.translation.text)
+        place = piece.start, piece.start + len(piece.text)
+        segments.append(Segment(source=place, target=(start, end), candidates=_candidates(answer)))
+    most = max((len(segment.candidates) for segment in segments), default=1)
+    best, *others = (
+        found.joined([_ranked(segment.candidates, rank).text for segment in segments])
+        for rank in range(most)
     )
+    return Document(text=best, segments=segments, alternatives=others)
+
+
+def _ranked(candidates: Sequence[Candidate], rank: int) -> Candidate:
+    """The candidate of that rank; the best where there are not so many."""
+    return candidates[rank] if rank < len(candidates) else candidates[0]
+
+
+def _candidates(answer: _Answer) -> list[Candidate]:
+    best = answer.translation
+    return [
+        Candidate(
+            text=one.text,
+            score=one.score,
+            confidence=_confidence(one.score, tokens),
+            alignment=None
+            if one.alignment is None
+            else [
+                Link(source=link.source, target=link.target, weight=link.weight)
+                for link in one.alignment
+            ],
+        )
+        for one, tokens in zip((best, *best.alternatives), answer.counts, strict=True)
+    ]

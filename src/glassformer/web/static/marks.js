@@ -1,0 +1,40 @@
+// A text as spans: a segment for each piece that was translated by itself, in it the words that the
+// alignment links. Offsets count characters, where a JavaScript string counts UTF-16 units.
+
+export function paint(box, text, segments, side) {
+  const letters = [...text];
+  const parts = [];
+  let end = 0;
+  segments.forEach((segment, place) => {
+    const [start, stop] = segment[side];
+    parts.push(letters.slice(end, start).join(""), segmentOf(letters, segment, side, place));
+    end = stop;
+  });
+  parts.push(letters.slice(end).join(""));
+  if (side === "source" && text.endsWith("\n")) parts.push("\u200b"); // so that the last, empty line has its height
+  box.replaceChildren(...parts);
+}
+
+function segmentOf(letters, segment, side, place) {
+  const element = document.createElement("span");
+  element.className = segment.unsure && side === "target" ? "segment unsure" : "segment";
+  element.dataset.segment = String(place);
+  let [end] = segment[side];
+  for (const [start, stop] of wordsOf(segment.links, side)) {
+    if (start < end) continue; // overlaps the word before
+    const word = document.createElement("span");
+    word.className = "word";
+    word.dataset.word = `${start},${stop}`;
+    word.textContent = letters.slice(start, stop).join("");
+    element.append(letters.slice(end, start).join(""), word);
+    end = stop;
+  }
+  element.append(letters.slice(end, segment[side][1]).join(""));
+  return element;
+}
+
+// Each linked word once, in the order of the text.
+function wordsOf(links, side) {
+  const found = new Map(links.map((link) => [link[side].join(), link[side]]));
+  return [...found.values()].sort((one, two) => one[0] - two[0]);
+}

@@ -1,0 +1,313 @@
+// The translator's page: two boxes, whose words show what belongs together.
+// What a person typed, and what a model answers, only ever becomes text: there is no markup here.
+
+import { paint } from "./marks.js";
+import { createAsker } from "./ask.js";
+
+const $ = (id) => document.getElementById(id);
+const ALTERNATIVES = 4;
+const UNSURE = 0.5; // below this confidence a segment is underlined
+
+const asker = createAsker();
+const view = { pairs: [], pair: null, most: Infinity, answer: null, text: "", chosen: [], segment: 0, word: null };
+
+function make(name, properties = {}, ...children) {
+  const element = Object.assign(document.createElement(name), properties);
+  element.append(...children);
+  return element;
+}
+
+function percent(share) {
+  const value = share * 100;
+  return `${value >= 99.95 ? "100" : value.toFixed(value < 10 ? 1 : 0)} %`;
+}
+
+function meter(share) {
+  const fill = make("span");
+  fill.style.width = `${Math.round(share * 100)}%`;
+  return make("span", { className: "meter", ariaHidden: "true" }, fill);
+}
+
+function nameOf(language) {
+  try {
+    return new Intl.DisplayNames([navigator.language], { type: "language" }).of(language.code);
+  } catch {
+    return language.name; // a code that is no language's
+  }
+}
+
+// Begin: what there is, what may be asked.
+async function begin() {
+  const said = new URLSearchParams(location.hash.slice(1));
+  const theme = localStorage.getItem("theme");
+  if (theme) document.documentElement.dataset.theme = theme;
+  showTheme();
+  try {
+    const [languages, settings, facts] = await Promise.all(
+      ["languages", "frontend/settings", "api/v1/translators"].map((path) => asker.get(path)));
+    const names = new Map(languages.map((one) => [one.code, nameOf(one)]));
+    view.pairs = facts.map((one) => ({ ...one, names: [names.get(one.source), names.get(one.target)] }));
+    view.most = settings.charLimit;
+    $("key-form").hidden = !settings.keyRequired || asker.hasKey();
+  } catch (error) {
+    tell(error.message, true);
+    return;
+  }
+  $("pair").replaceChildren(...view.pairs.map((one, place) =>
+    make("option", { value: String(place), textContent: one.names.join(" → ") })));
+  $("pair").hidden = view.pairs.length < 2;
+  const asked = view.pairs.findIndex((one) => one.source === said.get("source") && one.target === said.get("target"));
+  choosePair(Math.max(asked, 0));
+  if (said.has("text")) {
+    $("source").value = said.get("text");
+    changed(0);
+  } else count();
+}
+
+function choosePair(place) {
+  view.pair = view.pairs[place];
+  const { source, target, names, parameters, validation } = view.pair;
+  $("pair").value = String(place);
+  $("source-name").textContent = names[0];
+  $("target-name").textContent = names[1];
+  $("source").lang = source;
+  $("target").lang = target;
+  const size = parameters >= 1e6 ? `${(parameters / 1e6).toFixed(1)} million` : parameters.toLocaleString();
+  const scores = validation ? ` · on validation text ${validation.replace(/ \([^)]*\)/g, "")}` : "";
+  $("facts").textContent = `${names[0]} to ${names[1]} · ${size} parameters${scores}`;
+  $("swap").hidden = reverse() < 0;
+}
+
+const reverse = () => view.pairs.findIndex((one) => one.source === view.pair.target && one.target === view.pair.source);
+
+// The text has changed: the old answer fades, a new one is asked for when the typing rests.
+let resting;
+function changed(wait) {
+  count();
+  view.word = null;
+  $("mirror").textContent = `${$("source").value}\u200b`; // without marks, and as high as the text
+  $("target").classList.add("old");
+  clearTimeout(resting);
+  resting = setTimeout(translate, wait ?? ($("source").value.length > 2000 ? 900 : 300));
+}
+
+function count() {
+  const length = [...$("source").value].length;
+  $("count").textContent = `${length.toLocaleString()} / ${view.most.toLocaleString()}`;
+  $("count").classList.toggle("error", length > view.most);
+  $("clear").disabled = !length;
+}
+
+async function translate() {
+  const typed = $("source").value;
+  const text = typed.toWellFormed ? typed.toWellFormed() : typed;
+  if (!text.trim() || [...text].length > view.most) {
+    asker.stop();
+    showAnswer(null, "");
+    if (text.trim()) tell("The text is longer than this server allows.", true);
+    return;
+  }
+  document.body.classList.add("busy");
+  tell("");
+  try {
+    const said = await asker.translate({ q: text, source: view.pair.source, target: view.pair.target, alternatives: ALTERNATIVES, alignment: true });
+    showAnswer(said.documents[0], text);
+  } catch (error) {
+    if (error.name === "AbortError") return; // a newer question took its place
+    if (error.key) $("key-form").hidden = false;
+    tell(error.message, true);
+  }
+  document.body.classList.remove("busy");
+}
+
+function tell(message, wrong = false) {
+  $("state").textContent = message;
+  $("state").classList.toggle("error", wrong);
+}
+
+// What is shown of an answer: each segment as chosen, its own first.
+function showAnswer(answer, text) {
+  document.body.classList.remove("busy");
+  Object.assign(view, { answer, text, segment: 0, word: null });
+  view.chosen = answer ? answer.segments.map(() => 0) : [];
+  draw();
+}
+
+function shown(place) {
+  const { candidates } = view.answer.segments[place];
+  return { candidates, now: candidates[view.chosen[place]] };
+}
+
+// The answer with the chosen candidates, its segments where they now are.
+function current() {
+  const letters = [...view.answer.text];
+  let text = "";
+  let end = 0;
+  const segments = view.answer.segments.map(({ source, target }, place) => {
+    text += letters.slice(end, target[0]).join("");
+    end = target[1];
+    const start = [...text].length;
+    const { now } = shown(place);
+    text += now.text;
+    const links = (now.alignment ?? []).map((link) => ({
+      source: link.source.map((at) => at + source[0]),
+      target: link.target.map((at) => at + start),
+    }));
+    return { source, target: [start, [...text].length], links, unsure: now.confidence < UNSURE };
+  });
+  return { text: text + letters.slice(end).join(""), segments };
+}
+
+function draw() {
+  const target = $("target");
+  target.classList.remove("old");
+  const some = Boolean(view.answer && view.answer.segments.length);
+  $("copy").disabled = !some;
+  $("others").hidden = !some;
+  $("confidence").replaceChildren();
+  $("readout").replaceChildren();
+  if (!some) {
+    target.replaceChildren();
+    $("mirror").replaceChildren();
+    return;
+  }
+  const { text, segments } = current();
+  view.output = text;
+  view.segments = segments;
+  paint(target, text, segments, "target");
+  if ($("source").value === view.text) paint($("mirror"), view.text, segments, "source");
+  const sizes = segments.map((one) => one.target[1] - one.target[0] || 1);
+  const all = sizes.reduce((sum, size) => sum + size, 0);
+  const mean = Math.exp(sizes.reduce((sum, size, place) => sum + size * Math.log(Math.max(shown(place).now.confidence, 1e-9)), 0) / all);
+  $("confidence").append(meter(mean), `confidence ${percent(mean)}`);
+  $("confidence").title = "The geometric mean of the probabilities that the model gave to each subword";
+  drawChoices();
+}
+
+function drawChoices() {
+  const place = view.segment;
+  const { candidates } = shown(place);
+  const several = view.answer.segments.length > 1;
+  const source = [...view.text].slice(...view.answer.segments[place].source).join("");
+  $("segment-of").textContent = several ? `of “${source}”` : "";
+  $("look").href = `look/#${new URLSearchParams({ text: source, source: view.pair.source, target: view.pair.target })}`;
+  $("choices").replaceChildren(...candidates.map((one, rank) => {
+    const button = make("button", { type: "button", ariaPressed: String(rank === view.chosen[place]) },
+      make("span", { className: "confidence" }, meter(one.confidence), percent(one.confidence)),
+      make("span", { textContent: one.text, lang: view.pair.target, dir: "auto" }));
+    button.addEventListener("click", () => {
+      view.chosen[place] = rank;
+      draw();
+      $("choices").querySelectorAll("button")[rank].focus();
+    });
+    return make("li", {}, button);
+  }));
+}
+
+// Marks: the word that is pointed at, and those that belong to it on the other side.
+function point(side, segment, word) {
+  for (const element of document.querySelectorAll(".near, .lit, .here")) element.classList.remove("near", "lit", "here");
+  $("readout").replaceChildren();
+  if (segment === null || !view.segments?.[segment]) return;
+  const several = view.segments.length > 1;
+  for (const box of ["mirror", "target"]) {
+    if (several) $(box).querySelector(`[data-segment="${segment}"]`)?.classList.add("near");
+  }
+  if (word === null) return;
+  const other = side === "source" ? "target" : "source";
+  const links = view.segments[segment].links.filter((link) => link[side].join() === word);
+  mark(side, segment, word, "here");
+  for (const link of links) mark(other, segment, link[other].join(), "lit");
+  const cut = (text, [start, end]) => [...text].slice(start, end).join("");
+  const text = { source: view.text, target: view.output };
+  const others = [...links].sort((one, two) => one[other][0] - two[other][0]).map((link) => cut(text[other], link[other]));
+  $("readout").append(make("b", { textContent: cut(text[side], word.split(",").map(Number)) }),
+    others.length ? " ↔ " : " belongs to no word", make("b", { textContent: others.join(" ") }));
+}
+
+function mark(side, segment, word, name) {
+  const box = side === "source" ? $("mirror") : $("target");
+  box.querySelector(`[data-segment="${segment}"] [data-word="${word}"]`)?.classList.add(name);
+}
+
+function pointed(element) {
+  const segment = element?.closest?.(".segment");
+  return segment ? [Number(segment.dataset.segment), element.closest(".word")?.dataset.word ?? null] : [null, null];
+}
+
+// The text that is typed lies over its mirror: the word under the pointer is found by its place.
+function under(x, y) {
+  const inside = (element) => [...element.getClientRects()].some((box) => x >= box.left && x < box.right && y >= box.top && y < box.bottom);
+  const segment = [...$("mirror").querySelectorAll(".segment")].find(inside);
+  const word = segment && [...segment.querySelectorAll(".word")].find(inside);
+  return segment ? [Number(segment.dataset.segment), word?.dataset.word ?? null] : [null, null];
+}
+
+function walk(event) {
+  const words = [...$("target").querySelectorAll(".word")];
+  const step = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 }[event.key];
+  if (!step || !words.length) return;
+  event.preventDefault();
+  const here = words.findIndex((word) => word.classList.contains("here"));
+  const next = words[Math.max(0, Math.min(words.length - 1, here < 0 ? 0 : here + step))];
+  const [segment, word] = pointed(next);
+  choose(segment);
+  point("target", segment, word);
+}
+
+function choose(segment) {
+  if (segment === null || segment === view.segment) return;
+  view.segment = segment;
+  drawChoices();
+}
+
+function showTheme() {
+  const dark = document.documentElement.dataset.theme
+    ? document.documentElement.dataset.theme === "dark"
+    : matchMedia("(prefers-color-scheme: dark)").matches;
+  $("theme").textContent = dark ? "Light" : "Dark";
+  $("theme").ariaLabel = dark ? "Light theme" : "Dark theme";
+  return dark;
+}
+
+$("source").addEventListener("input", () => changed());
+$("source").addEventListener("keydown", (event) => {
+  if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) changed(0);
+});
+$("source").addEventListener("mousemove", (event) => point("source", ...under(event.clientX, event.clientY)));
+$("source").addEventListener("mouseleave", () => point("source", null, null));
+$("source").addEventListener("click", (event) => choose(under(event.clientX, event.clientY)[0]));
+$("target").addEventListener("mousemove", (event) => point("target", ...pointed(event.target)));
+$("target").addEventListener("mouseleave", () => point("target", null, null));
+$("target").addEventListener("click", (event) => choose(pointed(event.target)[0]));
+$("target").addEventListener("keydown", walk);
+$("pair").addEventListener("change", () => { choosePair(Number($("pair").value)); changed(0); });
+$("swap").addEventListener("click", () => {
+  const text = view.output;
+  choosePair(reverse());
+  if (view.answer) $("source").value = text;
+  changed(0);
+});
+$("clear").addEventListener("click", () => { $("source").value = ""; changed(0); $("source").focus(); });
+$("copy").addEventListener("click", async () => {
+  try {
+    await navigator.clipboard.writeText(view.output);
+    tell("Copied");
+  } catch {
+    getSelection().selectAllChildren($("target"));
+    tell("Selected: copy it with Ctrl+C");
+  }
+});
+$("theme").addEventListener("click", () => {
+  const theme = showTheme() ? "light" : "dark";
+  document.documentElement.dataset.theme = theme;
+  localStorage.setItem("theme", theme);
+  showTheme();
+});
+$("key-form").addEventListener("submit", (event) => {
+  event.preventDefault();
+  asker.useKey($("key").value.trim());
+  $("key-form").hidden = true;
+  changed(0);
+});
+begin();
