@@ -51,19 +51,20 @@ class Fall:
 class Watch:
     """What a search of one sentence considered, step by step.
 
-    ``lines`` are targets (with their end symbol) that shall be reported at every step as long as
-    the search has them, however improbable they are.
+    ``line`` is a target (with its end symbol) that is followed as long as the search has it,
+    however improbable it is.
     """
 
     beam: int
-    lines: Sequence[Ids] = ()
-    proposed: list[list[Proposed]] = field(default_factory=list)
-    """Of each step the 2 * beam best candidates, best first."""
+    eos_id: int
+    line: Ids = ()
     alive: list[set[Ids]] = field(default_factory=list)
     """What was unfinished at the beginning of each step."""
-    followed: list[dict[Ids, Proposed]] = field(default_factory=list)
-    """At each step, the candidates that ``lines`` ask for."""
-    _sums: dict[Ids, Tensor] = field(default_factory=lambda: {(): torch.tensor(0.0)})
+    proposed: list[list[Proposed]] = field(default_factory=list)
+    """Of each step the 2 * beam best candidates, best first."""
+    followed: list[Proposed] = field(default_factory=list)
+    """The line's own candidates, of the first step and on."""
+    _sums: dict[Ids, float] = field(default_factory=lambda: {(): 0.0})
 
     def __call__(
         self,
@@ -73,37 +74,29 @@ class Watch:
     ) -> Float[Tensor, "rows vocab"]:
         """Look, and change nothing."""
         rows = [tuple(row) for row in tokens.tolist()]
-        before = torch.stack([self._sums.get(row, torch.tensor(-math.inf)) for row in rows])
-        # In the search's own order of sums, so that equal numbers come out equal.
-        sums = before.to(log_probabilities)[:, None] + log_probabilities  # (rows, vocab)
-        vocab = sums.size(1)
-        best, places = sums.flatten().topk(min(2 * self.beam, sums.numel()))
+        before = log_probabilities.new_tensor([self._sums.get(row, -math.inf) for row in rows])
+        sums = (before[:, None] + log_probabilities).flatten()  # added as the search adds
+        vocab = log_probabilities.size(1)
 
         def candidate(place: int, rank: int) -> Proposed:
-            row, piece = divmod(place, vocab)
-            step, total = log_probabilities[row, piece], sums[row, piece]
-            return Proposed((*rows[row], piece), float(step), float(total), rank)
+            ids = (*rows[place // vocab], place % vocab)
+            return Proposed(
+                ids, float(log_probabilities.flatten()[place]), float(sums[place]), rank
+            )
 
-        possible = [
-            place for place, one in zip(places.tolist(), best, strict=True) if one > -math.inf
-        ]
+        best, places = sums.topk(min(2 * self.beam, len(sums)))
+        possible = places[best > -math.inf].tolist()
         found = [candidate(place, rank) for rank, place in enumerate(possible)]
-        self.alive.append({row for row, one in zip(rows, before, strict=True) if one > -math.inf})
+        self.alive.append({row for row in rows if row in self._sums})
         self.proposed.append(found)
-        self._sums = {
-            one.tokens: sums.flatten()[place].cpu()
-            for one, place in zip(found, possible, strict=True)
-        }
         length = tokens.size(1)
-        asked = {line[: length + 1]: line for line in self.lines if len(line) > length}
-        self.followed.append(
-            {
-                line: candidate(place, int((sums > sums.flatten()[place]).sum()))
-                for short, line in asked.items()
-                if short[:-1] in self.alive[-1]
-                for place in [rows.index(short[:-1]) * vocab + short[-1]]
-            }
-        )
+        if len(self.line) > length and self.line[:length] in self.alive[-1]:
+            place = rows.index(self.line[:length]) * vocab + self.line[length]
+            self.followed.append(candidate(place, int((sums > sums[place]).sum())))
+        # One that ended may stay in the beam, to fill an empty place: it does not go on.
+        self._sums = {
+            one.tokens: one.log_probability for one in found if one.tokens[-1] != self.eos_id
+        }
         return log_probabilities
 
     def select(self, _sentences: Sequence[int]) -> Watch:
@@ -114,28 +107,28 @@ class Watch:
         """Nothing."""
         return 0
 
-    def fall(self, line: Ids, eos_id: int) -> Fall | None:
-        """Where the search lost one of ``lines``; None where it had it to its own end."""
-        for step, followed in enumerate(self.followed):
-            one = followed.get(line)
-            if one is None:
-                return None  # it has ended
-            if one.tokens[-1] == eos_id:
-                kept = one.rank < self.beam
-                others = self.proposed[step][: self.beam]
-            else:
-                kept = step + 1 == len(self.alive) or one.tokens in self.alive[step + 1]
-                others = self.went_on(step)
-            if not kept:
-                least = min((other.log_probability for other in others), default=math.inf)
-                margin = least - one.log_probability
-                return Fall(step, one.rank, margin if math.isfinite(margin) else None)
-        return None
+    def over(self, step: int) -> bool:
+        """Whether the search was done after this step."""
+        return step + 1 == len(self.alive)
 
     def went_on(self, step: int) -> list[Proposed]:
-        """The candidates of a step that the search had at the beginning of the next."""
-        following = self.alive[step + 1] if step + 1 < len(self.alive) else set[Ids]()
-        return [one for one in self.proposed[step] if one.tokens in following]
+        """The candidates of a step that went on, or would have if the search had."""
+        unended = [one for one in self.proposed[step] if one.tokens[-1] != self.eos_id]
+        if self.over(step):
+            return unended[: self.beam]
+        return [one for one in unended if one.tokens in self.alive[step + 1]]
+
+    def fall(self) -> Fall | None:
+        """Where the search lost the line; None where it had it to its end, or the search's."""
+        if not self.followed:
+            return None
+        step, last = len(self.followed) - 1, self.followed[-1]
+        ends = last.tokens[-1] == self.eos_id
+        kept = self.proposed[step][: self.beam] if ends else self.went_on(step)
+        if last.tokens in {one.tokens for one in kept}:
+            return None
+        margin = min(one.log_probability for one in kept) - last.log_probability
+        return Fall(step, last.rank, margin if math.isfinite(margin) else None)
 
 
 @dataclass(frozen=True)
@@ -178,7 +171,7 @@ def beam_graph(
     nodes = [_node(0, None, start, tokenizer, status="alive", score=0.0)]
     places: dict[Ids, int] = {(): 0}
     for step, proposed in enumerate(watch.proposed[:steps]):
-        statuses = _statuses(watch, step, tokenizer.eos_id)
+        statuses = _statuses(watch, step)
         for one, status in zip(proposed, statuses, strict=True):
             score = one.log_probability / penalty(len(one.tokens), alpha)
             parent, places[one.tokens] = places[one.tokens[:-1]], len(nodes)
@@ -191,20 +184,15 @@ def beam_graph(
     return BeamGraph(watch.beam, alpha, nodes, best, finished)
 
 
-def _statuses(watch: Watch, step: int, eos_id: int) -> Iterator[Status]:
+def _statuses(watch: Watch, step: int) -> Iterator[Status]:
     """What became of each candidate of a step."""
     on = {one.tokens for one in watch.went_on(step)}
-    room = watch.beam if step + 1 == len(watch.proposed) else 0
     for one in watch.proposed[step]:
-        if one.tokens[-1] == eos_id:
-            yield "finished" if one.rank < watch.beam else "pruned"
-        elif one.tokens in on:
-            yield "alive"
-        elif room:
-            room -= 1
-            yield "open"
+        if one.tokens in on:
+            yield "open" if watch.over(step) else "alive"
         else:
-            yield "pruned"
+            ended = one.tokens[-1] == watch.eos_id and one.rank < watch.beam
+            yield "finished" if ended else "pruned"
 
 
 def _node(

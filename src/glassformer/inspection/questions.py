@@ -11,7 +11,6 @@ from random import Random
 from pydantic_core import to_json
 
 from glassformer.data.words import words
-from glassformer.inspection.beam_graph import Watch
 from glassformer.inspection.pieces import pieces_of
 from glassformer.inspection.scoring import erased_words, log_probabilities
 from glassformer.inspection.search import Sentence, sentence
@@ -136,5 +135,5 @@ def _asked(text: str, changes: Changes = _NO_CHANGES) -> Asked:
 
 
 def _answer(one: Sentence) -> str:
-    found = one.search(Watch(one.asked.beam))
+    found = one.search(one.watch())
     return one.tokenizer.decode(found.tokens)

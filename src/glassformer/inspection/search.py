@@ -52,15 +52,19 @@ class Sentence:
             )
         return ids
 
+    def watch(self, line: tuple[int, ...] = ()) -> Watch:
+        """What looks on while :meth:`search` searches."""
+        return Watch(self.asked.beam, self.tokenizer.eos_id, line)
+
     def search(self, watch: Watch) -> Hypothesis:
         """The best answer, found as the translator finds it, while ``watch`` looks on."""
         prefix, asked = self.asked.forced_prefix, self.asked
         vocabulary, eos_id = Vocabulary.of(self.tokenizer), self.tokenizer.eos_id
-        rules: list[Constraint] = [watch]
+        rules: list[Constraint] = []
         if prefix[-1:] == [eos_id]:
             prefix = prefix[:-1]
-            rules.insert(0, EndsAfter(len(prefix), eos_id))
-        rules.insert(0, ForcedPrefix([prefix], vocabulary))
+            rules.append(EndsAfter(len(prefix), eos_id))
+        rules += [ForcedPrefix([prefix], vocabulary), watch]
         options: dict[str, Any] = {"beam": asked.beam, "length_penalty": asked.length_penalty}
         found = decode_sentences(
             self.model,

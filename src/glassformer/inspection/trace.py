@@ -73,7 +73,7 @@ def trace(
     asked = Asked(text, beam, length_penalty, prefix, top, reference, changes)
     question = sentence(translator, asked)
     line = None if reference is None else question.ended(reference)
-    watch = Watch(beam, () if line is None else (line,))
+    watch = question.watch(line or ())
     found = question.search(watch)
     judged = None if line is None else _reference(question, line, watch, found)
     return _assembled(question, watch, found, judged)
@@ -117,7 +117,7 @@ def _reference(
     values, ranks = scored(question.model, question.source_ids, line)
     total = math.fsum(values)
     score = total / penalty(len(line), question.asked.length_penalty)
-    fall = watch.fall(line, tokenizer.eos_id)
+    fall = watch.fall()
     verdict: Literal["found", "search", "model"] = "search" if score > found.score else "model"
     if text == tokenizer.decode(found.tokens):  # perhaps in other pieces
         verdict = "found"
