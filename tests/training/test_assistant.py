@@ -35,9 +35,8 @@ def weights(model):
     return {n: w for n, w in model.state_dict().items() if not n.endswith("key.bias")}
 
 
-@pytest.mark.parametrize("optimiser", ["adam", "muon"])
-def test_two_learn_what_one_does_and_go_on_as_two(made, tmp_path, workers, monkeypatch, optimiser):
-    options = {**TWO, "dropout": 0.0, "accumulate": 2, "optimiser": optimiser, "clip": 0.0}
+def test_two_learn_what_one_does_and_go_on_as_two(made, tmp_path, workers, monkeypatch):
+    options = {**TWO, "dropout": 0.0, "accumulate": 2, "optimiser": "adam"}
     one = made(**{**options, "workers": 1, "run": tmp_path / "one"})
     one.run()
     assert not workers
