@@ -144,6 +144,7 @@ def log_softmax(logits: Float[Tensor, "rows vocab"]) -> Float[Tensor, "rows voca
 # So many rows are looked at together that the processor's cache holds them, through all passes.
 _ROWS_AT_ONCE = 32
 _GROUPS = 8
+_MUCH = 1 << 15
 
 
 def likeliest(
@@ -157,27 +158,30 @@ def likeliest(
     >>> likeliest(torch.tensor([[4.0, 9.0, 4.0, 4.0]]).log(), 2, never=[1])[0].exp()
     tensor([[0.1905, 0.1905]])
     """
-    count, together = min(count, logits.shape[1]), len(logits)
+    count, together = min(count, logits.shape[1]), max(len(logits), 1)
     if logits.device.type == "cpu":
         together = _ROWS_AT_ONCE
-    found = []
-    for part in logits.split(max(together, 1)):
-        log_probabilities = log_softmax(part)
-        log_probabilities[:, list(never)] = -torch.inf
-        found.append(_top(log_probabilities, count))
-    best, ids = zip(*found, strict=True)
-    return torch.cat(best), torch.cat(ids)
+    barred = torch.tensor(list(never), dtype=torch.int64, device=logits.device)
+    precise = torch.promote_types(logits.dtype, torch.float32)
+    found = [
+        _top(part.log_softmax(dim=1, dtype=precise).index_fill_(1, barred, -torch.inf), count)
+        for part in logits.split(together)
+    ]
+    best, ids = map(torch.cat, zip(*found, strict=True))
+    if best.isnan().any():  # seldom: a row of -inf only, or an error
+        return _top(log_softmax(logits).index_fill_(1, barred, -torch.inf), count)
+    return best, ids
 
 
 def _top(values: Tensor, count: int) -> tuple[Tensor, Tensor]:
-    """`topk`, on a CPU in two stages: the columns are put into groups, one from each eighth.
+    """`topk`; of much, on a CPU, in two stages: columns are put into groups, one from each eighth.
 
     The best of a row can only be in the groups whose greatest values are the best: all others
     have as many values above them.
     """
     rows, vocab = values.shape
     groups = vocab // _GROUPS
-    if values.device.type != "cpu" or groups < 4 * count:
+    if values.device.type != "cpu" or values.numel() < _MUCH or groups < 4 * count:
         best = values.topk(count, dim=1)
         return best.values, best.indices
     folded = values[:, : groups * _GROUPS].view(rows, _GROUPS, groups)

@@ -110,7 +110,7 @@ class PreparedTransformer:
         embedding = self._model.target_embedding
         x = F.embedding(tokens, embedding.weight) * embedding.factor
         x = self._model.target_positions(x[:, None], start=state.length)
-        x = x.view(state.sentences, state.width, -1)
+        x = x.view(state.sentences, state.width, x.size(-1))
         state = state.grown()
         for number, block in enumerate(self._decoder):
             x = block(x, number, state)
@@ -194,7 +194,7 @@ def _attend(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, head
     """Attention of all heads, from and to (sentences, len, d_model); the mask is added."""
 
     def split(x: Tensor) -> Tensor:
-        return x.unflatten(-1, (heads, -1)).transpose(1, 2)
+        return x.view(x.size(0), x.size(1), heads, x.size(2) // heads).transpose(1, 2)
 
     read = F.scaled_dot_product_attention(split(query), split(key), split(value), attn_mask=mask)
     return read.transpose(1, 2).flatten(-2)
