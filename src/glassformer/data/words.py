@@ -158,6 +158,8 @@ def _spelt(tokenizer: Tokenizer, ids: Sequence[int]) -> tuple[str, list[Span]]:
         if written := _ESCAPED.get(said[max(0, start - 1) : start + 1]):
             said, start = said[: start - 1] + written + said[start + 1 :], start - 1
         spans.append((start, start + 1 if byte else len(said)))
+    # Bytes may end before their character does: then they cover nothing.
+    spans = [(min(start, len(said)), min(end, len(said))) for start, end in spans]
     if said[:1] != " ":
         return said, spans
     return said[1:], [(max(0, start - 1), max(0, end - 1)) for start, end in spans]
