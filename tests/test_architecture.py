@@ -36,6 +36,7 @@ NEIGHBOURS = {
     ("significance", "evaluation"),
     ("streaming", "decoding"),
     ("translator", "interchange"),  # an engine of another's is one of the translator's
+    ("translator", "inspection"),  # a translation tells which word was made from which
     ("cli", "web"),
     ("__main__", "cli"),
 }

@@ -49,6 +49,7 @@ class Bundle:
     languages: tuple[str, str] | None = None
     about: Mapping[str, Any] = field(default_factory=dict)
     shortlist: Mapping[str, Tensor] | None = None  # as `decoding.shortlist` reads it
+    alignment: Mapping[str, Any] | None = None  # as `inspection.alignment` reads it
 
 
 def save_bundle(bundle: Bundle, directory: Path) -> None:
@@ -76,6 +77,8 @@ def save_bundle(bundle: Bundle, directory: Path) -> None:
         "model": bundle.model.config.model_dump(),
         "about": dict(bundle.about),
     }
+    if bundle.alignment is not None:
+        config["alignment"] = dict(bundle.alignment)
     text = json.dumps(config, indent=2, ensure_ascii=False) + "\n"
     write_atomically(directory / "config.json", text.encode())
 
@@ -92,6 +95,7 @@ def load_bundle(directory: Path, *, device: torch.device | str = "cpu") -> Bundl
             )
         config = ModelConfig(**stored["model"])
         joint, languages, about = stored["joint"], stored["languages"], stored["about"]
+        alignment = stored.get("alignment")
     except FileNotFoundError as error:
         known = "no such directory" if not directory.is_dir() else "it holds no config.json"
         raise InputError(f"{directory}: not a bundle ({known})") from error
@@ -119,7 +123,7 @@ def load_bundle(directory: Path, *, device: torch.device | str = "cpu") -> Bundl
     languages = tuple(languages) if languages else None
     path = directory / SHORTLIST_FILE
     shortlist = load_tensors(path) if path.exists() else None
-    return Bundle(model, source_tokenizer, target_tokenizer, languages, about, shortlist)
+    return Bundle(model, source_tokenizer, target_tokenizer, languages, about, shortlist, alignment)
 
 
 def weights(model: nn.Module) -> dict[str, Tensor]:

@@ -7,6 +7,7 @@ from math import fsum
 
 from glassformer.data.segments import joined, pieces_of
 from glassformer.data.tokenizer import Tokenizer
+from glassformer.data.words import Link
 from glassformer.decoding.engine import Engine, Job, SearchOptions
 from glassformer.decoding.step import Hypothesis
 from glassformer.errors import UsageError
@@ -21,12 +22,14 @@ class Translation:
     """A translation, its score, and the next best ones.
 
     The score is log p(text | source) over the length penalty; of a sampled one, without penalty;
-    of a text in pieces, the mean of theirs. It is at most 0.
+    of a text in pieces, the mean of theirs. It is at most 0. The alignment is None unless it was
+    asked for, and of a text in pieces.
     """
 
     text: str
     score: float
     alternatives: tuple["Translation", ...] = ()
+    alignment: tuple[Link, ...] | None = None
 
 
 @dataclass(frozen=True)

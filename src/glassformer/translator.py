@@ -1,5 +1,6 @@
 """The practical face: text in, text out."""
 
+from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -12,6 +13,7 @@ from torch import nn
 from glassformer.bundle import Bundle, load_bundle
 from glassformer.data.segments import LONGEST_SOURCE
 from glassformer.data.tokenizer import Tokenizer
+from glassformer.data.words import Link
 from glassformer.decoding.engine import Engine, Sampling, SearchOptions, TorchEngine
 from glassformer.decoding.step import Vocabulary
 from glassformer.errors import InputError, UsageError, nearest
@@ -93,12 +95,14 @@ class Translator:
         length_penalty: float = 0.6,
         prefixes: Sequence[str] | None = None,
         sampling: Sampling | None = None,
+        alignment: bool = False,
     ) -> list[Translation]:
         """One translation for each text, in their order; a blank text gives a blank one.
 
         ``beam=1`` is greedy search. ``n_best`` adds alternatives. ``prefixes``: what each
         translation must begin with. A text of more than 200 subwords is translated in pieces,
-        which are joined by spaces; of such a text there are no alternatives.
+        which are joined by spaces; of such a text there are no alternatives, and no alignment.
+        ``alignment``: which source word each word was made from (``inspection.alignment``).
 
         Raises UsageError for a prefix that cannot be, ValueError for a number out of its range.
         """
@@ -107,7 +111,8 @@ class Translator:
         if prefixes is not None and len(prefixes) != len(texts):
             raise ValueError(f"{len(prefixes)} prefixes for {len(texts)} texts")
         options = SearchOptions(beam, n_best, length_penalty, sampling)
-        return next(self._text_engine.answers([(texts, prefixes)], options))
+        found = next(self._text_engine.answers([(texts, prefixes)], options))
+        return self._aligned(texts, found) if alignment else found
 
     def translate_windows(
         self,
@@ -117,6 +122,7 @@ class Translator:
         n_best: int = 1,
         length_penalty: float = 0.6,
         prefix: str = "",
+        alignment: bool = False,
     ) -> Iterator[list[Translation]]:
         """:meth:`translate` for one window of texts after the other, in bounded memory.
 
@@ -125,8 +131,7 @@ class Translator:
         before it first, and is answered by an empty list.
         """
         options = SearchOptions(beam, n_best, length_penalty)
-        pairs = ((texts, [prefix] * len(texts) if prefix else None) for texts in windows)
-        return self._text_engine.answers(pairs, options)
+        return self._answers(windows, options, prefix, aligned=alignment)
 
     def translate_stream(
         self,
@@ -136,6 +141,7 @@ class Translator:
         n_best: int = 1,
         length_penalty: float = 0.6,
         prefix: str = "",
+        alignment: bool = False,
     ) -> Iterator[Translation]:
         """The translation of each line, in their order; of any number of lines, such as a file's.
 
@@ -147,6 +153,7 @@ class Translator:
             n_best=n_best,
             length_penalty=length_penalty,
             prefix=prefix,
+            alignment=alignment,
         )
         return chain.from_iterable(found)
 
@@ -171,9 +178,34 @@ class Translator:
                 scores[row] = value
         return scores
 
+    def align(self, sources: Sequence[str], targets: Sequence[str]) -> list[tuple[Link, ...]]:
+        """Which words of each source belong to which of its target, whoever translated it."""
+        from glassformer.inspection.alignment import align
+
+        return align(self, sources, targets)
+
     def count_tokens(self, targets: Sequence[str]) -> list[int]:
         """The tokens of each target, end symbol included."""
         return [len(ids) + 1 for ids in self.target_tokenizer.encode_batch(targets)]
+
+    def _answers(
+        self,
+        windows: Iterable[Sequence[str]],
+        options: SearchOptions,
+        prefix: str,
+        *,
+        aligned: bool,
+    ) -> Iterator[list[Translation]]:
+        taken: deque[Sequence[str]] = deque()  # the windows that are still to be answered
+
+        def pairs() -> Iterator[tuple[Sequence[str], list[str] | None]]:
+            for texts in windows:
+                taken.append(texts)
+                yield texts, [prefix] * len(texts) if prefix else None
+
+        for found in self._text_engine.answers(pairs(), options):
+            texts = taken.popleft()
+            yield self._aligned(texts, found) if aligned else found
 
     @cached_property
     def _torch_engine(self) -> TorchEngine:
@@ -200,6 +232,13 @@ class Translator:
     @property
     def _extra_length(self) -> int:
         return min(_EXTRA_LENGTH, self.model.config.max_length // 2)
+
+    def _aligned(
+        self, texts: Sequence[str], translations: Sequence[Translation]
+    ) -> list[Translation]:
+        from glassformer.inspection.alignment import with_alignment
+
+        return with_alignment(self, texts, translations, longest=self._text_engine.longest)
 
     def _ended(self, tokenizer: Tokenizer, texts: Sequence[str]) -> list[list[int]]:
         return [[*ids, tokenizer.eos_id] for ids in tokenizer.encode_batch(texts)]

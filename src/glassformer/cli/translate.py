@@ -7,14 +7,16 @@ import json
 import os
 import select
 import sys
+from collections import deque
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import tyro
 
 from glassformer.data.lines import MAX_LINE_BYTES, decode_line
+from glassformer.data.words import pharaoh
 from glassformer.errors import InputError, UsageError
 
 if TYPE_CHECKING:
@@ -52,6 +54,9 @@ class TranslateOptions:
     """When sampling: only among the likeliest tokens of so much probability."""
     seed: int = 1
     """When sampling: the same seed draws the same for the same text on the same line."""
+    alignment: bool = False
+    """Also which source word each word was made from, as 'text ||| 0-0 1-2': their numbers from 0,
+    words being what spaces separate. With --json: spans of characters, punctuation by itself."""
     json: bool = False
     """A JSON object a line: text, score, alternatives."""
     engine: Literal["torch", "ctranslate2"] = "torch"
@@ -89,16 +94,26 @@ def run(options: TranslateOptions) -> int:
         engine=options.engine,
         quantization=options.quantization,
     )
-    windows = _windows(sys.stdin.fileno())
+    sources: deque[str] = deque()  # those whose answers are to come
+    windows = _noted(_windows(sys.stdin.fileno()), sources)
     number = 0
     answers = _drawn if options.sample else _best
     for found in answers(translator, windows, options):
-        rows = "".join(_rows(one, number + place, options) for place, one in enumerate(found))
+        rows = "".join(
+            _rows(one, number + place, sources.popleft(), options)
+            for place, one in enumerate(found)
+        )
         # As bytes: UTF-8 with LF, whatever the terminal or the system prefers.
         sys.stdout.buffer.write(rows.encode())
         sys.stdout.flush()
         number += len(found)
     return 0
+
+
+def _noted(windows: Iterable[list[str]], sources: deque[str]) -> Iterator[list[str]]:
+    for texts in windows:
+        sources.extend(texts)
+        yield texts
 
 
 def _best(
@@ -110,6 +125,7 @@ def _best(
         n_best=options.n_best,
         length_penalty=options.length_penalty,
         prefix=options.prefix,
+        alignment=options.alignment,
     )
 
 
@@ -127,6 +143,7 @@ def _drawn(
             n_best=options.n_best,
             prefixes=[options.prefix] if options.prefix else None,
             sampling=Sampling(options.temperature, options.top_k, options.top_p, seed),
+            alignment=options.alignment,
         )
 
 
@@ -204,12 +221,26 @@ def _decoded(lines: list[bytes], before: int) -> tuple[list[str], InputError | N
     return texts, None
 
 
-def _rows(translation: Translation, number: int, options: TranslateOptions) -> str:
+def _rows(translation: Translation, number: int, source: str, options: TranslateOptions) -> str:
     """One line of output; a line feed inside a translation would be a second one."""
-    found = [(t.text.replace("\n", " "), t.score) for t in (translation, *translation.alternatives)]
+    found = [translation, *translation.alternatives]
     if options.json:
-        best, *others = ({"text": text, "score": score} for text, score in found)
+        best, *others = (_object(one, options) for one in found)
         return json.dumps({**best, "alternatives": others}, ensure_ascii=False) + "\n"
-    if options.n_best > 1:
-        return "".join(f"{number} ||| {text} ||| {score:.4f}\n" for text, score in found)
-    return found[0][0] + "\n"
+    rows = []
+    for one in found:
+        fields = [one.text.replace("\n", " ")]
+        if options.alignment:
+            fields.append(pharaoh(source, one.text, one.alignment or ()))
+        if options.n_best > 1:
+            fields = [str(number), *fields, f"{one.score:.4f}"]
+        rows.append(" ||| ".join(fields) + "\n")
+    return "".join(rows)
+
+
+def _object(one: Translation, options: TranslateOptions) -> dict[str, Any]:
+    found: dict[str, Any] = {"text": one.text.replace("\n", " "), "score": one.score}
+    if options.alignment:
+        links = one.alignment
+        found["alignment"] = None if links is None else [asdict(link) for link in links]
+    return found
