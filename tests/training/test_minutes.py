@@ -1,5 +1,6 @@
 """A run of so many minutes, by a clock that the test sets: it ends on time, on any machine."""
 
+import json
 from itertools import pairwise
 
 import pytest
@@ -205,6 +206,9 @@ def test_a_finished_run_is_repeated_from_any_checkpoint_whatever_the_clock_says(
     assert again.rates == {u: rate for u, rate in first.rates.items() if u > begun}
     assert again.validated == [update for update in first.validated if update > begun]
     assert again.journal == first.journal
+    decided = [json.loads(line)["update"] for line in first.journal.splitlines()]
+    assert decided == sorted(set(decided))
+    assert decided[-1] == first.updates
 
 
 def test_a_file_that_no_run_wrote_is_refused(tmp_path):

@@ -149,6 +149,36 @@ def test_the_precision_is_measured_once(config, recorder, monkeypatch):
     assert all("bf16 on cpu" in note for note in models)
 
 
+def test_a_run_of_minutes_says_how_long_it_took_with_its_earlier_calls(config, recorder):
+    run = train(config(updates=None, minutes=0.05), recorder).directory
+    *_, last = (run / "pace.jsonl").read_text().splitlines()
+    with (run / "pace.jsonl").open("a") as file:  # as if it had been slower
+        file.write(json.dumps({**json.loads(last), "seconds": 3600.0}) + "\n")
+    train(config(updates=None, minutes=0.05), recorder)
+
+    first, second = recorder.noted("minutes: ")
+    assert first.endswith(" s of 3 s")
+    assert second == "minutes: 1:00 h of 3 s"
+
+
+def test_a_run_of_minutes_ends_where_more_would_not_help(config, recorder, monkeypatch):
+    monkeypatch.setattr(module, "useful_updates", lambda *_: 3)
+    train(config(updates=None, minutes=10.0), recorder)
+
+    [note] = recorder.noted("minutes: ")
+    assert note.endswith(" of 10:00 min, for 3 updates are as many as these data want")
+
+
+WORKERS = "workers 2: they divide a CPU's threads, and the device is cuda: leave the option out"
+
+
+def test_workers_are_for_a_cpu(config, recorder, monkeypatch):
+    monkeypatch.setattr(module, "device_of", lambda _: torch.device("cuda"))
+
+    with pytest.raises(UsageError, match=WORKERS):
+        train(config(workers=2), recorder)
+
+
 def test_bfloat16_learns_about_the_same(config, recorder, tmp_path):
     losses = []
     for precision in ("float32", "bf16"):

@@ -84,8 +84,8 @@ class TimedPace:
         self._written = _read(self._path)
         self._taken = [plan for plan in self._written if plan.update <= begun]
         self._ahead = self._written[len(self._taken) :]  # decided, and then lost by a kill
-        before = self._written[-1].seconds if self._written else 0.0
-        self._spent: Callable[[], float] = lambda: before + clock()
+        self._before = self._written[-1].seconds if self._written else 0.0
+        self._clock = clock
         self._meter = _Meter(self.plan.update_seconds, self.plan.validation_seconds)
 
     @property
@@ -106,6 +106,10 @@ class TimedPace:
     def ended_early(self) -> bool:
         """Whether there was more time than these data want."""
         return self.updates == self._most
+
+    def spent(self) -> float:
+        """Seconds of the person's time, those of earlier processes up to their last plan."""
+        return self._before + self._clock()
 
     def validation_due(self, update: int) -> bool:
         return update == self.plan.validate_at
@@ -130,7 +134,7 @@ class TimedPace:
 
     def passed(self, update: int) -> None:
         """``update`` is done; the plan may be another from now on."""
-        now = self._spent()
+        now = self.spent()
         validated = self.plan.validate_at == update - 1 > 0
         self._meter.tick(now, validated=validated)
         if self._ahead:
@@ -138,7 +142,8 @@ class TimedPace:
                 self._taken.append(self._ahead.pop(0))
         elif self._undecided(now) or validated:
             self._decide(update, now)
-        if update == self.updates and not self._ahead:  # that it ended here is kept as well
+        # That it ended here is kept as well, if it was not decided just now.
+        if update == self.updates > self.plan.update and not self._ahead:
             self._put_in_force(replace(self.plan, update=update, share=1.0, seconds=now))
 
     def _undecided(self, now: float) -> bool:

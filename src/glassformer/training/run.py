@@ -72,8 +72,8 @@ def train(
         finally:
             trainer.metrics.close()
         found = _finish(trainer)
-        if config.minutes is not None:
-            reporter.note(_time_told(trainer, time.monotonic() - began))
+        if isinstance(trainer.pace, TimedPace):
+            reporter.note(_time_told(trainer.pace, 60 * (config.minutes or 0)))
         return found
     finally:
         reporter.close()
@@ -149,11 +149,11 @@ def _pace(prepared: Prepared, d_model: int, *, begun: int, clock: Callable[[], f
     )
 
 
-def _time_told(trainer: Trainer, seconds: float) -> str:
-    """Why a run with minutes ended when it did."""
-    said = f"minutes: {duration(seconds)} of {duration(60 * (trainer.config.minutes or 0))}"
-    if isinstance(trainer.pace, TimedPace) and trainer.pace.ended_early:
-        return f"{said}, for {trainer.updates:,} updates are as many as these data want"
+def _time_told(pace: TimedPace, total: float) -> str:
+    """Why a run with minutes ended when it did; ``total``: of its time, in seconds."""
+    said = f"minutes: {duration(pace.spent())} of {duration(total)}"
+    if pace.ended_early:
+        return f"{said}, for {pace.updates:,} updates are as many as these data want"
     return said
 
 
