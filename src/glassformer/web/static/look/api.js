@@ -42,10 +42,10 @@ function fromServer() {
   const base = (state) => ask(question(state));
   return {
     live: true, can: { heads: true, changed: true }, first: base, base,
-    branch: (state, ids) => ask({ ...question(state), forced_prefix: ids }),
+    branch: (view, ids) => ask({ ...again(view), forced_prefix: ids }),
     changed: (view, changes) => ask({ ...again(view), changes }),
     withoutHeads: (view, heads) => withoutHeads(ask, view, heads),
-    film: (view) => post(FILM, JSON.stringify({ text: view.sourceText })),
+    film: (view) => post(FILM, JSON.stringify({ text: view.sourceText })).catch((error) => (error.status === 404 ? [] : Promise.reject(error))),
   };
 }
 
@@ -83,6 +83,6 @@ async function post(address, body) {
     throw new Error("The server does not answer: is `glassformer look` still running?");
   }
   const said = await answer.json().catch(() => null);
-  if (!answer.ok) throw new Error(said?.error ?? said?.detail ?? `The server answered ${answer.status}.`);
+  if (!answer.ok) throw Object.assign(new Error(said?.error ?? `The server answered ${answer.status}.`), { status: answer.status });
   return said;
 }

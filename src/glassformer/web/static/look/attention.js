@@ -1,5 +1,6 @@
 // Attention maps: layers by heads, and one of them large.
 
+import { bars } from "./chart.js";
 import { choice, disable, h, rove, show } from "./dom.js";
 import { matrix, scaleBar, thumbnail } from "./matrix.js";
 import { fixed, signed } from "./numbers.js";
@@ -110,13 +111,13 @@ function grid(app, place, names) {
 // What the words lose without the heads that are off.
 function changes(view, names, { answer, note }) {
   if (!names.length) return null;
-  const told = names.map((name) => name.split(".")).map(([part, layer, head]) => `${part}, layer ${Number(layer) + 1}, head ${Number(head) + 1}`).join("; ");
+  const partNames = Object.fromEntries(PART_CHOICE);
+  const told = names.map((name) => name.split(".")).map(([part, layer, head]) => `${partNames[part]}, layer ${Number(layer) + 1}, head ${Number(head) + 1}`).join("; ");
   if (note || !answer) return h("p", { class: "note", role: "status" }, note || "Asking the model …");
+  const total = answer.changes.reduce((sum, change) => sum + change, 0);
   return h("div", { "data-without": "" }, h("h3", {}, `Without ${told}`),
-    h("p", { class: "note" }, `Change of each written piece's log-probability, given the same pieces before it; in all ${signed(answer.changes.reduce((a, b) => a + b, 0), 2)}.${answer.translation === null ? "" : ` On its own the model now writes: ${answer.translation}`}`),
-    matrix({
-      key: "without", title: "Change of log-probability", rows: ["change"], columns: view.target.map((piece) => piece.label), digits: 1,
-      largest: Math.max(1, ...answer.changes.map(Math.abs)), value: (_, c) => answer.changes[c],
-      shown: (_, c) => `${view.target[c].label}: ${signed(answer.changes[c], 3)}`,
-    }));
+    h("p", { class: "note" }, "Change of each written piece's log-probability, given the same pieces before it; in all ",
+      h("strong", { "data-total": "" }, signed(total, 3)), answer.translation === null ? "." : `. On its own the model now writes: ${answer.translation}`),
+    bars("Change of each piece", answer.changes.map((change, place) => ({ label: view.target[place].label, value: change, text: signed(change, 3) })),
+      { largest: Math.max(1, ...answer.changes.map(Math.abs)) }));
 }

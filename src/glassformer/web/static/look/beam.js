@@ -21,10 +21,10 @@ function build({ controls, stage, app }) {
   const size = slider("beam size", { min: 1, max: 8 }, () => {});
   const penalty = slider("length penalty α", { min: 0, max: 2, step: 0.1 }, () => {});
   size.input.addEventListener("input", () => size.set(size.input.value));
-  size.input.addEventListener("change", () => store.set({ beam: Number(size.input.value), step: 0 }));
+  size.input.addEventListener("change", () => store.set({ beam: Number(size.input.value), step: 0, branch: "" }));
   penalty.input.addEventListener("input", () => store.set({ penaltyView: Number(penalty.input.value) }));
   penalty.input.addEventListener("change", () => live && store.set({ penalty: Number(penalty.input.value), penaltyView: -1 }));
-  const pruned = h("input", { type: "checkbox", "data-key": "beam:pruned", onchange: () => draw(store.get()) });
+  const pruned = h("input", { type: "checkbox", "data-key": "beam:pruned", onchange: () => store.set({ pruned: Number(pruned.checked) }) });
   controls.append(size.el, penalty.el, h("label", { class: "labelled" }, pruned, "show what was pruned"));
   if (!live) controls.append(h("p", { class: "note reason" }, disable(size.el, WHY_OFFLINE)));
   const draw = (state) => {
@@ -32,6 +32,7 @@ function build({ controls, stage, app }) {
     const { beam } = view.trace;
     const alpha = state.penaltyView >= 0 ? state.penaltyView : beam.length_penalty;
     size.set(beam.beam);
+    pruned.checked = state.pruned === 1;
     penalty.set(alpha, fixed(alpha, 1));
     show(stage, finishedTable(beam, alpha), tree(beam, alpha, pruned.checked), legend());
   };

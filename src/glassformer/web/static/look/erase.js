@@ -1,5 +1,6 @@
 // Erase a word of the source: which written pieces become less likely?
 
+import { bars } from "./chart.js";
 import { h, show } from "./dom.js";
 import { matrix, scaleBar } from "./matrix.js";
 import { signed } from "./numbers.js";
@@ -42,11 +43,8 @@ function times(change) {
 }
 
 function totals(erased, row, store) {
-  const most = Math.max(...erased.totals.map(Math.abs), 1e-9);
-  return h("div", { class: "bars" }, erased.words.map((word, place) => {
-    const bar = h("span", { class: erased.totals[place] < 0 ? "bar below" : "bar" });
-    bar.style.width = `${(100 * Math.abs(erased.totals[place])) / most}%`;
-    return h("button", { type: "button", class: place === row ? "bar-row chosen" : "bar-row", "data-key": `erase:${place}`, onclick: () => store.set({ row: place }) },
-      h("span", { class: "bar-label" }, word), h("span", { class: "track" }, bar), h("span", { class: "bar-text" }, signed(erased.totals[place], 2)));
-  }));
+  return bars("Change of the whole translation", erased.words.map((word, place) => ({
+    label: word, value: erased.totals[place], text: signed(erased.totals[place], 2), chosen: place === row,
+    key: `erase:${place}`, onclick: () => store.set({ row: place }),
+  })), { largest: Math.max(...erased.totals.map(Math.abs), 1e-9) });
 }

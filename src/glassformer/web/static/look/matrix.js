@@ -4,7 +4,7 @@
 import { h, s } from "./dom.js";
 import { fixed, tone } from "./numbers.js";
 
-const LETTER = 6.6; // width of a label's letter
+const LETTER = 7.2; // width of a label's letter
 const LONGEST = 14; // letters of a label
 
 const cut = (label) => (label.length > LONGEST ? `${label.slice(0, LONGEST - 1)}…` : label);

@@ -39,29 +39,27 @@ function build({ controls, stage, app }) {
     push("Step on", "▶", () => go(store.get().step + 1)), push("Last step", "▶|", () => go(last())), place.el);
 
   const branch = { key: "", view: null, note: "" };
-  const branchOff = async (step, candidate) => {
-    branch.key = `${step}:${candidate.id}`;
-    branch.note = `Asking the model to go on from “${candidate.label}” …`;
-    draw(store.get());
+  const branchOff = async (state) => {
+    const { view } = app;
+    const key = `${state.branch} ${view.key}`;
+    if (branch.key === key) return;
+    Object.assign(branch, { key, view: null, note: "Asking the model to go on from there …" });
+    const [step, id] = state.branch.split(":").map(Number);
     try {
-      const ids = [...app.view.target.slice(0, step).map((piece) => piece.id), candidate.id];
-      branch.view = await app.source.branch(store.get(), ids);
-      branch.note = "";
+      const answer = await app.source.branch(view, [...view.target.slice(0, step).map((piece) => piece.id), id]);
+      if (branch.key === key) Object.assign(branch, { view: answer, note: "" });
     } catch (error) {
-      branch.view = null;
       branch.note = error.message;
     }
     draw(store.get());
   };
-  let base = null;
   const draw = (state) => {
     const { view } = app;
-    if (base !== view) Object.assign(branch, { key: "", view: null, note: "" });
-    base = view;
+    if (state.branch) branchOff(state);
     const step = within(state.step, view.target.length);
     place.input.max = last();
     place.set(step, `${step + 1} of ${view.target.length}`);
-    show(stage, sentenceOf(view, step), h("div", { class: "pair" }, seen(view, step), candidates(app, step, branchOff)), both(view, branch, step));
+    show(stage, sentenceOf(view, step), h("div", { class: "pair" }, seen(view, step), candidates(app, step)), state.branch ? both(view, branch, state) : null);
   };
   return draw;
 }
@@ -91,14 +89,14 @@ function seen(view, step) {
     row(view.read, own, "see-target", true));
 }
 
-function candidates(app, step, branchOff) {
-  const { view, source } = app;
+function candidates(app, step) {
+  const { view, source, store } = app;
   const { candidates: found } = view.steps[step];
   const written = view.target[step].id;
   const rows = found.map((candidate) => ({
     label: candidate.label, value: candidate.probability, text: percent(candidate.probability), chosen: candidate.id === written,
     key: `candidate:${candidate.id}`, title: `${candidate.piece}, id ${candidate.id}: log-probability ${fixed(Math.log(candidate.probability), 3)}`,
-    onclick: source.live && candidate.id !== written ? () => branchOff(step, candidate) : null,
+    onclick: source.live && candidate.id !== written ? () => store.set({ branch: `${step}:${candidate.id}` }) : null,
   }));
   const rest = Math.max(0, 1 - found.reduce((sum, candidate) => sum + candidate.probability, 0));
   return h("div", { "data-candidates": step },
@@ -108,15 +106,14 @@ function candidates(app, step, branchOff) {
 }
 
 // The translation as it is, beside the one that goes on from another candidate.
-function both(view, branch, step) {
-  if (!branch.key) return null;
-  if (branch.note) return h("p", { class: "note", role: "status" }, branch.note);
+function both(view, branch, state) {
+  if (branch.note || !branch.view) return h("p", { class: "note", role: "status" }, branch.note);
   const column = (title, other) => h("div", {}, h("h3", {}, title),
     h("div", { class: "pieces" }, other.target.map((piece, place) => {
-      const element = chip(piece, place, { key: `branch:${title}:${place}`, chosen: place === Number(branch.key.split(":")[0]) });
+      const element = chip(piece, place, { key: `branch:${title}:${place}`, chosen: place === Number(state.branch.split(":")[0]) });
       element.disabled = true;
       return element;
     })),
     h("p", { class: "note" }, `${other.translation} · log-probability ${fixed(other.logProbability, 3)}`));
-  return h("div", { class: "pair", "data-branches": step }, column("As it was", view), column("From the other candidate", branch.view));
+  return h("div", { class: "pair", "data-branches": state.branch }, column("As it was", view), column("From the other candidate", branch.view));
 }

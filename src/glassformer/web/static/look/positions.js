@@ -21,20 +21,20 @@ export const positionsPanel = {
 function build({ controls, stage, app }) {
   const { store } = app;
   const place = slider("position", { min: 0, max: 1, key: "positions" }, (row) => store.set({ row }));
-  const what = choice("Without", [["", "As it is"], ["shuffle", "Source shuffled"], ["off", "Without positions"]], (kind) => change(kind));
+  const what = choice("Without", [["", "As it is"], ["shuffle", "Source shuffled"], ["off", "Without positions"]], (kind) => store.set({ change: kind }));
   what.el.setAttribute("aria-label", "Change");
   controls.append(place.el, what.el);
   if (!app.source.can.changed) controls.append(h("p", { class: "note reason" }, disable(what.el, WHY_OFFLINE)));
-  const asked = { kind: "", key: "", answer: null, note: "" };
-  const change = async (kind) => {
+  const asked = { key: "", answer: null, note: "" };
+  const ask = async (kind) => {
     const { view } = app;
-    Object.assign(asked, { kind, key: view.key, answer: null, note: kind ? "Asking the model …" : "" });
-    draw(store.get());
-    if (!kind) return;
+    const key = `${kind} ${view.key}`;
+    if (asked.key === key) return;
+    Object.assign(asked, { key, answer: null, note: "Asking the model …" });
     try {
       const changes = kind === "off" ? { positions_off: true } : { source_order: shuffledOrder(view.source.length - 1) };
       const answer = await app.source.changed(view, changes);
-      if (asked.kind === kind) Object.assign(asked, { answer, note: "" });
+      if (asked.key === key) Object.assign(asked, { answer, note: "" });
     } catch (error) {
       asked.note = error.message;
     }
@@ -42,13 +42,14 @@ function build({ controls, stage, app }) {
   };
   const draw = (state) => {
     const { view } = app;
-    if (asked.key !== view.key) Object.assign(asked, { kind: "", key: view.key, answer: null, note: "" });
+    const kind = ["shuffle", "off"].includes(state.change) && app.source.can.changed ? state.change : "";
+    if (kind) ask(kind);
     const table = rowsOf(unpack(view.trace.positions.source));
     const row = within(state.row, table.length);
     place.input.max = table.length - 1;
     place.set(row, `${row}: ${view.source[row].label}`);
-    what.set(asked.kind);
-    show(stage, outcome(view, asked), h("div", { class: "pair" }, heatMap(view, table, row), distances(view, table, row)));
+    what.set(kind);
+    show(stage, kind ? outcome(view, kind, asked) : null, h("div", { class: "pair" }, heatMap(view, table, row), distances(view, table, row)));
   };
   return draw;
 }
@@ -65,8 +66,7 @@ function shuffledOrder(length) {
   return order;
 }
 
-function outcome(view, { kind, answer, note }) {
-  if (!kind) return null;
+function outcome(view, kind, { answer, note }) {
   if (note || !answer) return h("p", { class: "note", role: "status" }, note);
   const title = kind === "off" ? "Without positions it reads a bag of pieces" : "The source's pieces in another order";
   return h("div", { "data-changed": kind }, h("h3", {}, title),

@@ -3,7 +3,7 @@
 const DEFAULTS = {
   text: "", from: "", to: "", beam: 0, penalty: -1, off: "", panel: "player", box: "",
   part: "cross", layer: 0, head: 0, step: 0, row: 0, column: 0, word: -1, shuffle: 0,
-  penaltyView: -1, frame: 0, theme: "",
+  penaltyView: -1, frame: 0, theme: "", branch: "", change: "", pruned: 0, causal: 0, reference: "",
 };
 
 export function readState(hash) {

@@ -1,0 +1,89 @@
+"""The page in a real browser, of a toy translator; skipped where there is no browser."""
+
+import shutil
+from urllib.parse import quote
+
+import pytest
+
+from glassformer.bundle import load_bundle
+from glassformer.cli.main import main
+from glassformer.inspection.trace import trace
+
+BROWSERS = ("chromium", "chromium-browser", "google-chrome")
+FLAGS = (
+    "--headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-sync"
+    " --disable-background-networking --disable-component-update"
+)
+
+
+@pytest.fixture(scope="session")
+def text() -> str:
+    """What the page is about."""
+    return "Two men sit in the <b>snow</b>."
+
+
+@pytest.fixture(scope="session")
+def browser():
+    sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+    program = next(filter(None, map(shutil.which, BROWSERS)), None)
+    if program is None:
+        pytest.skip("there is no Chromium on this machine")
+    with sync_api.sync_playwright() as started:
+        browser = started.chromium.launch(executable_path=program, args=FLAGS.split())
+        yield browser
+        browser.close()
+
+
+@pytest.fixture(scope="session")
+def run_directory(bundle_directory, tmp_path_factory):
+    """The bundle as a run that has kept a checkpoint."""
+    directory = tmp_path_factory.mktemp("run") / "en-de"
+    shutil.copytree(bundle_directory, directory)
+    checkpoint = directory / "checkpoints" / "00001234"
+    checkpoint.mkdir(parents=True)
+    shutil.copy(bundle_directory / "model.safetensors", checkpoint)
+    return directory
+
+
+@pytest.fixture(scope="session")
+def file(run_directory, text, tmp_path_factory):
+    out = tmp_path_factory.mktemp("page") / "look.html"
+    assert main(["look", str(run_directory), "--text", text, "--out", str(out)]) == 0
+    return out
+
+
+@pytest.fixture(scope="session")
+def bundle(bundle_directory):
+    return load_bundle(bundle_directory)
+
+
+@pytest.fixture(scope="session")
+def seen(bundle, text):
+    return trace(bundle, text)
+
+
+@pytest.fixture
+def tab(browser):
+    """A tab that fails the test at its end where the page has complained."""
+    tab = browser.new_page(viewport={"width": 1280, "height": 900})
+    said: list[str] = []
+    tab.on("console", lambda message: said.append(message.text) if message.type == "error" else 0)
+    tab.on("pageerror", lambda error: said.append(str(error)))
+    tab.set_default_timeout(20_000)
+    yield tab
+    tab.close()
+    assert said == []
+
+
+@pytest.fixture
+def look(tab, file):
+    """Opens the file in a state, as ``look(panel="beam")``; gives the tab."""
+
+    def opened(**state):
+        hashed = "&".join(f"{name}={quote(str(value))}" for name, value in state.items())
+        tab.goto("about:blank")
+        tab.goto(f"{file.as_uri()}#{hashed}")
+        tab.wait_for_selector("#app:not([aria-busy])")
+        return tab
+
+    return opened

@@ -1,0 +1,104 @@
+"""The page in a real browser: it fits, keys and links work, and nothing typed is markup."""
+
+import re
+import select
+import subprocess
+import sys
+from urllib.parse import quote
+
+import pytest
+
+PANELS = ("player", "attention", "masks", "positions", "beam", "lens", "worked", "erase", "film")
+
+
+@pytest.mark.parametrize("width", [360, 1920])
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_every_panel_fits_its_window(tab, look, width, theme):
+    tab.set_viewport_size({"width": width, "height": 800})
+    for panel in PANELS:
+        tab = look(panel=panel, theme=theme)
+        assert tab.get_attribute(".panel", "data-panel") == panel
+        assert tab.evaluate("document.documentElement.scrollWidth") <= width, panel
+        assert tab.inner_text(".panel h2")
+        assert tab.locator(".panel .error").count() == 0
+
+
+def test_it_is_there_within_a_second(look):
+    paint = "performance.getEntriesByName('first-contentful-paint')[0].startTime"
+    times = []
+    for _ in range(3):
+        tab = look()
+        tab.wait_for_function(f"{paint} > 0")
+        times.append(tab.evaluate(paint))
+
+    assert min(times) < 1000, times
+
+
+def test_what_was_typed_is_no_markup(look, text):
+    tab = look()
+
+    assert tab.input_value(".ask input") == text
+    assert tab.locator("b").count() == 0
+
+
+def test_keys_go_through_tabs_and_squares_and_the_address_follows(look):
+    tab = look()
+    tab.focus("#tab-player")
+    tab.keyboard.press("ArrowRight")
+    assert tab.get_attribute("#tab-attention", "aria-selected") == "true"
+    assert tab.evaluate("document.activeElement.id") == "tab-attention"
+
+    tab.focus("[data-key='matrix:attention']")
+    tab.keyboard.press("ArrowDown")
+    tab.keyboard.press("ArrowRight")
+    tab.keyboard.press("ArrowRight")
+    assert tab.evaluate("document.activeElement.dataset.key") == "matrix:attention"
+    words = tab.inner_text("[data-readout=attention]")
+    assert re.search(r"panel=attention.*&row=1&column=2", tab.url)
+
+    tab.reload()
+    tab.wait_for_selector("#app:not([aria-busy])")
+    assert tab.inner_text("[data-readout=attention]") == words
+
+
+def test_every_control_has_a_name(look):
+    nameless = """() => [...document.querySelectorAll('button, input, [role=button], [tabindex]')]
+      .filter((one) => !one.getAttribute('aria-label') && !one.textContent.trim()
+        && !one.closest('label')).map((one) => one.outerHTML.slice(0, 120))"""
+    for panel in PANELS:
+        tab = look(panel=panel)
+        assert tab.evaluate(nameless) == [], panel
+
+
+@pytest.fixture
+def served(run_directory, text):
+    pytest.importorskip("fastapi", reason="fastapi is not installed")
+    pytest.importorskip("uvicorn", reason="uvicorn is not installed")
+    command = [sys.executable, "-m", "glassformer", "look", str(run_directory), "--no-browser"]
+    command += ["--threads", "1", "--text", text]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert select.select([process.stdout], [], [], 60)[0], "the server does not begin"
+        yield process.stdout.readline().strip()
+        process.terminate()
+
+
+def test_the_server_answers_what_the_file_cannot(tab, served, seen):
+    tab.goto(served)
+    tab.wait_for_selector("#app:not([aria-busy]) .tabs")
+    other = next(one for one in seen.steps[0].candidates if one.id != seen.steps[0].written.id)
+    tab.click(f"[data-key='candidate:{other.id}']")
+    tab.wait_for_selector("[data-branches]")
+    assert f"branch={quote(f'0:{other.id}')}" in tab.url
+    pieces = tab.locator("[data-branches] > div:last-child .piece").all()
+    assert json.dumps(other.id) in pieces[0].get_attribute("title")
+
+    tab.click("#tab-positions")
+    tab.click("[data-key='Without:off']")
+    tab.wait_for_selector("[data-changed=off]")
+    tab.click("#tab-film")
+    tab.wait_for_selector("[data-frame='0']")
+
+    tab.fill(".ask input", "An old hat.")
+    tab.press(".ask input", "Enter")
+    tab.wait_for_function("document.querySelector('.sentence .pieces').innerText.includes('hat')")
+    assert "text=An+old+hat." in tab.url

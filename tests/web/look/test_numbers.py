@@ -1,0 +1,146 @@
+"""What the page shows are the library's numbers, to the digits shown."""
+
+import pytest
+import torch
+
+from glassformer.inspection.questions import effect
+from glassformer.inspection.sentence import attention_of
+from glassformer.inspection.trace_schema import Changes, Head
+from glassformer.inspection.worked_sum import worked_sum
+from glassformer.model.positions import sinusoidal_positions
+from glassformer.translator import Translator
+
+
+def number(text: str) -> float:
+    return float(text.replace("−", "-").removesuffix(" %"))
+
+
+def shown(value: float, digits: int) -> str:
+    """As the page writes a number."""
+    text = f"{value:.{digits}f}"
+    return f"{0:.{digits}f}" if float(text) == 0 else text.replace("-", "−")
+
+
+def test_the_figure_counts_the_models_parameters(look, bundle):
+    tab = look(box="decoder.cross_attention")
+
+    model = bundle.model
+    total = sum(weight.numel() for weight in model.parameters())
+    attention = model.decoder.blocks[0].cross_attention.sublayer
+    assert f"{total:,} parameters" in tab.inner_text(".about")
+    expected = sum(weight.numel() for weight in attention.parameters())
+    assert tab.inner_text("[data-parameters]") == f"{expected:,}"
+
+
+def test_the_candidates_are_the_models(look, bundle, seen):
+    ids = [piece.id for piece in seen.target.pieces]
+    source = torch.tensor([[piece.id for piece in seen.source.pieces]])
+    read = torch.tensor([[bundle.model.config.bos_id, *ids[:-1]]])
+    with torch.no_grad():
+        likely = bundle.model(source, read)[0].softmax(-1)
+    for step in (0, len(ids) - 1):
+        tab = look(panel="player", step=step)
+        found = tab.locator("[data-candidates] .bar-text").all_inner_texts()
+        best = likely[step].topk(len(found)).values.tolist()
+        assert found == [f"{shown(100 * one, 1)} %" for one in best]
+
+
+@pytest.mark.parametrize("part", ["encoder", "decoder", "cross"])
+def test_the_weights_are_the_librarys(look, bundle, seen, part, text):
+    expected = attention_of(bundle, text, seen.answer.text, part=part).weights[0]
+    rows, columns = expected.shape[1:]
+    for head, row, column in ((0, 0, 0), (1, rows - 1, columns // 2)):
+        state = {"part": part, "head": head, "row": row, "column": column}
+        tab = look(panel="attention", **state)
+        words = tab.inner_text("[data-readout=attention]")
+        assert f" takes {shown(expected[head, row, column].item(), 2)} from " in words
+
+
+def test_the_worked_sum_is_the_librarys(look, seen):
+    row = len(seen.target.pieces) - 1
+    tab = look(panel="worked", part="decoder", head=1, row=row, column=0)
+
+    found = worked_sum(seen, "decoder", 0, 1, row)
+    assert tab.inner_text("[data-product]") == shown(found.products[0], 3)
+    assert tab.inner_text("[data-score]") == shown(found.scores[0], 3)
+    weights = tab.locator("[data-worked] tbody td:last-child").all_inner_texts()
+    assert weights == [shown(one, 3) for one in found.weights]
+    output = tab.locator("[data-strip=output] > span").all_inner_texts()
+    assert output == [shown(one, 2) for one in found.output]
+
+
+def test_the_masks_hide_what_comes_later(look, seen):
+    tab = look(panel="masks", part="decoder", row=1, column=3)
+
+    words = tab.locator(".panel .readout").all_inner_texts()
+    scores = next(one for one in seen.attention if one.part == "decoder").scores.array()
+    assert f"score {shown(float(scores[0, 1, 3]), 3)}"[:-1] in words[0]  # stored in 16 bits
+    assert words[1].endswith("hidden, −∞")
+    assert words[2].endswith("weight 0.000")
+
+
+def test_the_dot_products_are_those_of_the_positions(look, bundle):
+    tab = look(panel="positions", row=1)
+
+    table = sinusoidal_positions(4, bundle.model.config.d_model)
+    found = dict(part.split(": ") for part in tab.inner_text("[data-dots]").split(" · "))
+    for distance in (-1, 0, 1, 2):
+        name = "0" if distance == 0 else f"{distance:+d}".replace("-", "−")
+        expected = (table[1] @ table[1 + distance]).item()
+        assert number(found[name]) == pytest.approx(expected, abs=0.02)  # stored in 8 bits
+
+
+def test_the_beam_ends_with_the_translators_hypotheses(look, bundle, text):
+    tab = look(panel="beam")
+
+    rows = tab.locator("[data-finished] tbody tr").all()
+    found = [row.locator("td").all_inner_texts() for row in rows]
+    best = Translator(bundle).translate([text], n_best=min(5, len(found)))[0]
+    expected = [best, *best.alternatives]
+    assert [cells[4] for cells in found[: len(expected)]] == [
+        shown(one.score, 3) for one in expected
+    ]
+
+
+def test_another_length_penalty_ranks_anew(look, seen):
+    tab = look(panel="beam", penaltyView=0)
+
+    sums = tab.locator("[data-finished] tbody td:nth-child(4)").all_inner_texts()
+    assert tab.locator("[data-finished] tbody td:nth-child(5)").all_inner_texts() == sums
+    assert list(map(number, sums)) == sorted(map(number, sums), reverse=True)
+    assert len(sums) == len(seen.beam.finished)
+
+
+def test_the_lens_shows_each_layers_word(look, seen):
+    tab = look(panel="lens", step=1, layer=0)
+
+    found = tab.locator("[data-lens] .bar-text").all_inner_texts()
+    assert found == [f"{shown(100 * one.probability, 1)} %" for one in seen.steps[1].lens[0]]
+    assert f"number {seen.steps[1].lens_rank[0] + 1} of" in tab.inner_text("[data-lens]")
+
+
+def test_an_erased_word_changes_what_the_library_says(look, seen):
+    tab = look(panel="erase", row=1, column=0)
+
+    change = seen.erased.changes[1][0]
+    sign = "+" if float(f"{change:.3f}") > 0 else ""
+    assert f"({sign}{shown(change, 3)})" in tab.inner_text("[data-readout=erase]")
+
+
+def test_a_head_off_costs_what_the_library_says(look, bundle, text):
+    tab = look(panel="attention", part="cross", head=1)
+    tab.click("[data-key='head:off']")
+    tab.wait_for_selector("[data-without]")
+
+    found = effect(bundle, text, Changes(heads_off=[Head("cross", 0, 1)]))
+    expected = sum(found.after) - sum(found.before)
+    assert number(tab.inner_text("[data-total]")) == pytest.approx(expected, abs=0.002)
+    assert "off=cross.0.1" in tab.url
+
+
+def test_the_film_has_the_runs_checkpoint(look, seen):
+    tab = look(panel="film")
+
+    cells = tab.locator("[data-frame='0'] td").all_inner_texts()
+    assert cells[0] == "1,234"
+    assert cells[2] == shown(seen.answer.log_probability, 2)

@@ -1,0 +1,207 @@
+import base64
+import hashlib
+import json
+import re
+import shutil
+import tomllib
+from graphlib import CycleError
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+
+from glassformer.bundle import load_bundle
+from glassformer.cli.main import main
+from glassformer.inspection.questions import effect
+from glassformer.inspection.trace import trace
+from glassformer.inspection.trace_schema import Changes, Head
+from glassformer.web.film import film
+from glassformer.web.page import build_page, join_modules, look_folder
+from glassformer.web.stored import stored_answers
+
+HOSTILE = '</script><img src=x onerror="alert(1)"> <!-- \u2028 & "'
+
+
+class Elements(HTMLParser):
+    """Every element's name and attributes, and the text inside of scripts and styles."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.found: list[tuple[str, dict[str, str | None], str]] = []
+        self.feed(page)
+
+    def handle_starttag(self, tag, attributes):
+        self.found.append((tag, dict(attributes), ""))
+
+    def handle_endtag(self, tag):
+        self.found.append((f"/{tag}", {}, ""))
+
+    def handle_data(self, data):
+        if self.found:
+            tag, attributes, text = self.found[-1]
+            self.found[-1] = (tag, attributes, text + data)
+
+    def named(self, tag: str) -> list[tuple[dict[str, str | None], str]]:
+        return [(attributes, text) for name, attributes, text in self.found if name == tag]
+
+
+def modules() -> dict[str, str]:
+    return {
+        file.name: file.read_text("utf-8")
+        for file in look_folder().iterdir()
+        if file.name.endswith(".js")
+    }
+
+
+def test_the_stored_data_comes_back_whole_and_starts_no_element():
+    page = Elements(build_page({"trace": {"text": HOSTILE}}, title=HOSTILE))
+
+    scripts = page.named("script")
+    assert [attributes.get("type") for attributes, _ in scripts] == ["application/json", "module"]
+    assert json.loads(scripts[0][1]) == {"trace": {"text": HOSTILE}}
+    assert page.named("img") == []
+
+
+def test_the_policy_allows_this_script_and_this_style_and_nothing_else():
+    page = Elements(build_page({"trace": None}))
+
+    policy = next(
+        attributes["content"]
+        for attributes, _ in page.named("meta")
+        if attributes.get("http-equiv") == "Content-Security-Policy"
+    )
+    allowed = dict(part.strip().split(" ", 1) for part in policy.split(";"))
+    for tag, rule in (("script", "script-src"), ("style", "style-src")):
+        text = page.named(tag)[-1][1]
+        digest = base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+        assert allowed[rule] == f"'sha256-{digest}'"
+    assert allowed["default-src"] == "'none'"
+    assert "connect-src" not in allowed
+
+
+def test_the_page_names_no_other_place():
+    page = build_page({"trace": None})
+
+    assert set(re.findall(r"https?://[^\s\"'`]+", page)) == {"http://www.w3.org/2000/svg"}
+    assert not re.search(r'(src|href)="(?!data:)', page)
+
+
+def test_the_same_data_give_the_same_page():
+    assert build_page({"trace": 1}) == build_page({"trace": 1})
+
+
+@pytest.mark.parametrize("name", sorted(modules()))
+def test_a_module_is_short_and_makes_no_markup(name):
+    text = modules()[name]
+
+    assert len(text.splitlines()) <= 300
+    assert not re.search(r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\b", text)
+
+
+def test_modules_are_joined_after_those_that_they_need():
+    joined = join_modules(
+        {
+            "main.js": 'import { twice } from "./b.js";\ntwice();\n',
+            "b.js": 'import { one } from "./a.js";\nexport function twice() { return 2 * one; }\n',
+            "a.js": "export const one = 1;\n",
+            "unused.js": "export const other = 1;\n",
+        },
+        "main.js",
+    )
+
+    assert re.findall(r"const (module_\w+)", joined) == ["module_a", "module_b", "module_main"]
+    assert "import" not in joined
+    assert "export" not in joined
+
+
+def test_what_cannot_be_joined_is_refused():
+    with pytest.raises(ValueError, match=r"a\.js: cannot be joined: export default 1"):
+        join_modules({"a.js": "export default 1;\n"}, "a.js")
+    with pytest.raises(CycleError):
+        join_modules(
+            {
+                "a.js": 'import { b } from "./b.js";\nexport const a = 1;\n',
+                "b.js": 'import { a } from "./a.js";\nexport const b = 1;\n',
+            },
+            "a.js",
+        )
+
+
+def test_the_files_are_installed_with_the_package():
+    stated = tomllib.loads((Path(__file__).parents[3] / "pyproject.toml").read_text("utf-8"))
+    patterns = stated["tool"]["setuptools"]["package-data"]["glassformer"]
+    package = Path(__file__).parents[3] / "src" / "glassformer"
+    installed = {path for pattern in patterns for path in package.glob(pattern)}
+
+    assert {package / "web/static/look" / name for name in modules()} <= installed
+    assert {
+        package / "web/static/look/look.html",
+        package / "web/static/look/look.css",
+    } <= installed
+
+
+def test_each_head_off_has_the_librarys_effect(bundle_directory):
+    bundle = load_bundle(bundle_directory)
+    seen = trace(bundle, "Two men sit.")
+    stored = stored_answers(bundle, seen, bundle_directory)
+
+    names = {f"{part}.0.{head}" for part in ("encoder", "decoder", "cross") for head in (0, 1)}
+    assert stored["without"].keys() == names
+    found = effect(bundle, "Two men sit.", Changes(heads_off=[Head("cross", 0, 1)]))
+    changes = [new - old for old, new in zip(found.before, found.after, strict=True)]
+    assert stored["without"]["cross.0.1"] == pytest.approx(changes, abs=1e-5)
+    assert stored["changed"]["source_order"]["source"] != stored["trace"]["source"]["pieces"]
+    assert stored["film"] == []
+
+
+def test_a_film_has_a_frame_for_each_checkpoint(bundle_directory, tmp_path):
+    bundle = load_bundle(bundle_directory)
+    for name in ("00000002", "00000010"):
+        checkpoint = tmp_path / "checkpoints" / name
+        checkpoint.mkdir(parents=True)
+        shutil.copy(bundle_directory / "model.safetensors", checkpoint)
+
+    frames = film(bundle, tmp_path, "Two men sit.")
+
+    seen = trace(bundle, "Two men sit.")
+    assert [frame["update"] for frame in frames] == [2, 10]
+    assert frames[0]["text"] == seen.answer.text
+    assert frames[0]["weights"]["shape"] == (len(seen.target.pieces), len(seen.source.pieces))
+
+
+def test_the_command_writes_one_file(bundle_directory, tmp_path, capsys):
+    out = tmp_path / "look.html"
+    words = ["look", str(bundle_directory), "--text", "Two men sit.", "--out", str(out)]
+
+    assert main(words) == 0
+    said = capsys.readouterr().out
+    stored = json.loads(Elements(out.read_text("utf-8")).named("script")[0][1])
+    assert said.startswith(f"wrote {out}: ")
+    assert stored["trace"]["asked"]["text"] == "Two men sit."
+
+
+@pytest.mark.parametrize(
+    ("words", "status", "message"),
+    [
+        (["--out", "a.html"], 2, "--out writes the page of one sentence: say it with --text"),
+        (["--text", "a", "--out", "a.pdf"], 2, "--out a.pdf: a page's name ends in .html"),
+        (["--text", " "], 2, "--text ' ': expected a sentence"),
+        (["--beam", "17"], 2, "--beam 17: expected 1 to 16"),
+        (["--length-penalty", "-1"], 2, "--length-penalty -1.0: expected 0 to 10"),
+        (["--port", "70000"], 2, "--port 70000: expected 0 to 65535"),
+        (["--threads", "-1"], 2, "--threads -1: expected 0 or more"),
+        (["--text", "a", "--out", "a.html"], 1, "nowhere: not a bundle (no such directory)"),
+    ],
+)
+def test_bad_calls_are_one_clear_line(words, status, message, capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+    assert main(["look", "nowhere", *words]) == status
+    assert capsys.readouterr().err == f"glassformer: error: {message}\n"
+
+
+def test_a_page_that_cannot_be_written_is_named(bundle_directory, tmp_path, capsys):
+    out = tmp_path / "absent" / "look.html"
+
+    assert main(["look", str(bundle_directory), "--text", "Two men.", "--out", str(out)]) == 1
+    assert f"{out}: cannot be written (No such file or directory)" in capsys.readouterr().err
