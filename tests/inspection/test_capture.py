@@ -1,3 +1,5 @@
+import subprocess
+import sys
 from itertools import pairwise
 
 import pytest
@@ -5,7 +7,7 @@ import torch
 from torch import nn
 
 from glassformer.config import ModelConfig
-from glassformer.inspection.capture import capture
+from glassformer.inspection.capture import capture, twin
 from glassformer.model.attention import MultiHeadAttention
 from glassformer.model.transformer import Transformer
 
@@ -167,3 +169,100 @@ def test_wrong_names_and_calls_are_clear():
         _ = seen["encoder.blocks.0.feed_forward"].weights
     with pytest.raises(ValueError, match="MultiHeadAttention has no residual block"):
         capture(MultiHeadAttention(4, 2)).__enter__()
+
+
+def test_scores_before_and_after_the_mask_lead_to_the_weights(model):
+    with capture(model) as seen:
+        model(SOURCE, TARGET)
+    block = model.decoder.blocks[1].self_attention
+    one = seen["decoder.blocks.1.self_attention"]
+    stream = block.norm(one.input) if block.norm_first else one.input
+    query, key = (
+        part(stream).reshape(2, 3, 2, 7).transpose(1, 2)
+        for part in (block.sublayer.query, block.sublayer.key)
+    )
+    expected = torch.einsum("bhqd,bhkd->bhqk", query, key) / 7**0.5
+    torch.testing.assert_close(one.scores, expected)
+    seen_by_first = one.masked_scores[0].isfinite()
+    assert torch.equal(seen_by_first, torch.ones(2, 3, 3, dtype=torch.bool).tril())
+    torch.testing.assert_close(one.masked_scores[0].softmax(-1), one.weights[0])
+
+
+def test_what_is_added_explains_what_comes_out(model):
+    with capture(model) as seen:
+        model(SOURCE, TARGET)
+    residuals = dict(model.named_modules())
+    for name, one in seen.items():
+        summed = one.input + one.added
+        expected = summed if residuals[name].norm_first else residuals[name].norm(summed)
+        torch.testing.assert_close(one.output, expected)
+        for part, norms in one.norms.items():
+            torch.testing.assert_close(norms, getattr(one, part).square().sum(-1).sqrt())
+
+
+@pytest.mark.parametrize("beam", [1, 3])
+def test_a_translator_is_seen_while_it_decodes(nonsense, beam):
+    translator = nonsense()
+    texts = ["A dog runs.", "An old hat in the snow", "x"]
+    alone = translator.translate(texts, beam=beam)
+    with capture(translator.model) as seen:
+        inside = translator.translate(texts, beam=beam)
+    assert [one.text for one in inside] == [one.text for one in alone]
+    calls = seen["decoder.blocks.1.cross_attention"].calls
+    assert len(calls) > 1
+    assert {call.weights.size(2) for call in calls} == {1}
+    assert max(call.input.size(0) for call in calls) == 3 * beam
+    assert left_behind(translator.model) == []
+    assert translator.translate(texts, beam=beam) == alone
+
+
+def test_a_training_step_is_seen_and_is_the_same_afterwards():
+    model = build(dropout=0.3).train()
+
+    def gradients() -> list[torch.Tensor]:
+        torch.manual_seed(11)
+        model.zero_grad()
+        model(SOURCE, TARGET).square().sum().backward()
+        return [weight.grad.clone() for weight in model.parameters()]
+
+    before = gradients()
+    with capture(model) as seen:
+        inside = gradients()
+    assert all(len(one.calls) == 1 for one in seen.values())
+    for first, second, third in zip(before, inside, gradients(), strict=True):
+        torch.testing.assert_close(first, second)
+        assert torch.equal(first, third)
+
+
+def test_importing_the_module_changes_no_bit():
+    program = """
+import sys
+import torch
+from glassformer.config import ModelConfig
+from glassformer.model.transformer import Transformer
+def run():
+    torch.manual_seed(3)
+    model = Transformer(ModelConfig(source_vocab_size=23, target_vocab_size=23, d_model=16,
+        num_heads=2, d_ff=24, num_encoder_layers=1, num_decoder_layers=1, attention_dropout=0.2))
+    logits = model(torch.tensor([[5, 6, 3]]), torch.tensor([[2, 7]]))
+    logits.sum().backward()
+    return [logits, *(weight.grad for weight in model.parameters())]
+before = run()
+assert not any(name.startswith("glassformer.inspection") for name in sys.modules)
+import glassformer.inspection.trace
+print(all(map(torch.equal, before, run())))
+"""
+    run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert (run.returncode, run.stdout) == (0, "True\n"), run.stderr
+
+
+def test_a_twin_shares_the_weights_and_nothing_else(model):
+    other = twin(model)
+    with capture(other) as seen:
+        expected = model(SOURCE, TARGET)
+    assert not any(one.calls for one in seen.values())
+    assert left_behind(model) == []
+    assert torch.equal(other(SOURCE, TARGET), expected)
+    shared = dict(model.named_parameters())
+    assert all(weight is shared[name] for name, weight in other.named_parameters())
+    assert other.output_weight is other.source_embedding.weight

@@ -127,7 +127,7 @@ class Watch:
         kept = self.proposed[step][: self.beam] if ends else self.went_on(step)
         if last.tokens in {one.tokens for one in kept}:
             return None
-        margin = min(one.log_probability for one in kept) - last.log_probability
+        margin = min((one.log_probability for one in kept), default=math.inf) - last.log_probability
         return Fall(step, last.rank, margin if math.isfinite(margin) else None)
 
 
