@@ -6,10 +6,8 @@ activations, any table of positions, every tying, scaled embeddings or not, a no
 embeddings, an output bias. An option that this file does not know is refused, never dropped.
 """
 
-import math
 import os
 import tempfile
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +17,6 @@ from torch import Tensor
 from glassformer.bundle import Bundle
 from glassformer.config import ModelConfig
 from glassformer.data.tokenizer import Tokenizer
-from glassformer.decoding.step import Vocabulary
 from glassformer.errors import InputError, UsageError, missing_extra, nearest
 from glassformer.model.positions import PositionalEncoding
 from glassformer.model.transformer import Transformer
@@ -28,7 +25,6 @@ __all__ = [
     "QUANTIZATIONS",
     "check_quantization",
     "export_ctranslate2",
-    "spread_names",
     "token_names",
 ]
 
@@ -76,47 +72,39 @@ _FINAL_NORMS = {"encoder.layer_norm": ("encoder.norm",), "decoder.layer_norm": (
 _ACTIVATIONS = {"relu": "RELU", "gelu": "GELU", "swish": "SWISH"}
 # The options that the specification holds, as values or through the weights; training's leave no
 # trace in a model that translates.
-_HELD = frozenset(
-    [
-        "source_vocab_size",
-        "target_vocab_size",
-        "d_model",
-        "num_heads",
-        "d_ff",
-        "num_encoder_layers",
-        "num_decoder_layers",
-        "activation",
-        "norm",
-        "norm_epsilon",
-        "tying",
-        "output_bias",
-        "scale_embeddings",
-        "embedding_norm",
-        "positions",
-        "position_layout",
-        "position_frequencies",
-        "position_offset",
-        "max_length",
-        "pad_id",
-        "unk_id",
-        "bos_id",
-        "eos_id",
-    ]
-)
+_HELD = {
+    "source_vocab_size",
+    "target_vocab_size",
+    "d_model",
+    "num_heads",
+    "d_ff",
+    "num_encoder_layers",
+    "num_decoder_layers",
+    "activation",
+    "norm",
+    "norm_epsilon",
+    "tying",
+    "output_bias",
+    "scale_embeddings",
+    "embedding_norm",
+    "positions",
+    "position_layout",
+    "position_frequencies",
+    "position_offset",
+    "max_length",
+    "pad_id",
+    "unk_id",
+    "bos_id",
+    "eos_id",
+}
 _OF_TRAINING = {"dropout", "attention_dropout", "activation_dropout"}
 
 
-def export_ctranslate2(
-    bundle: Bundle, directory: Path, *, quantization: str = "float32", spread: int = 1
-) -> None:
+def export_ctranslate2(bundle: Bundle, directory: Path, *, quantization: str = "float32") -> None:
     """Write ``bundle`` as a model of CTranslate2, with its tokenizers, into a new directory.
 
     ``ctranslate2.Translator(directory)`` takes and gives the tokenizers' pieces; it adds the start
     and end symbols itself. A kill on the way leaves no half-written ``directory``.
-
-    ``spread``: over how many tokens the probability of padding, unknown and start is spread, each.
-    Their sum and the probabilities of all others stay what they are, but none of so many is ever
-    among the best: the engine of this program wants that. 1 leaves the vocabulary as it is.
 
     Raises:
         UsageError: an unknown quantization, an option that CTranslate2 cannot hold, or a
@@ -126,7 +114,7 @@ def export_ctranslate2(
     check_quantization(quantization)
     if directory.exists() and (not directory.is_dir() or any(directory.iterdir())):
         raise UsageError(f"{directory}: there is something already; give a new directory")
-    specification = _specification(bundle, spread)
+    specification = _specification(bundle)
     specification.validate()
     specification.optimize(quantization=quantization)
     directory.parent.mkdir(parents=True, exist_ok=True)
@@ -173,16 +161,7 @@ def token_names(tokenizer: Tokenizer) -> list[str]:
     return names
 
 
-def spread_names(names: Sequence[str], special: Sequence[int], spread: int) -> list[str]:
-    """The names where each id of ``special`` is spread over so many: the others come at the end.
-
-    >>> spread_names(["<pad>", "a"], [0], 3)
-    ['<pad>', 'a', '<pad> 2', '<pad> 3']
-    """
-    return [*names, *(f"{names[i]} {n}" for n in range(2, spread + 1) for i in special)]
-
-
-def _specification(bundle: Bundle, spread: int) -> Any:
+def _specification(bundle: Bundle) -> Any:
     """CTranslate2's own record of a model: what it has, and every weight of it."""
     try:
         from ctranslate2 import specs
@@ -200,10 +179,7 @@ def _specification(bundle: Bundle, spread: int) -> Any:
         specs.TransformerEncoderSpec(config.num_encoder_layers, config.num_heads, **common),
         specs.TransformerDecoderSpec(config.num_decoder_layers, config.num_heads, **common),
     )
-    special = Vocabulary.of(bundle.target_tokenizer).never_produced
-    shared = config.tying == "three-way"
-    weights = _spread(_weights(model), special, spread, shared=shared)
-    _place_weights(specification, config, weights)
+    _place_weights(specification, config, _weights(model))
     for side, positions in (
         (specification.encoder, model.source_positions),
         (specification.decoder, model.target_positions),
@@ -212,10 +188,8 @@ def _specification(bundle: Bundle, spread: int) -> Any:
         side.scale_embeddings = config.scale_embeddings
 
     source, target = token_names(bundle.source_tokenizer), token_names(bundle.target_tokenizer)
-    specification.register_source_vocabulary(
-        spread_names(source, special, spread) if shared else source
-    )
-    specification.register_target_vocabulary(spread_names(target, special, spread))
+    specification.register_source_vocabulary(source)
+    specification.register_target_vocabulary(target)
     settings = specification.config
     settings.layer_norm_epsilon = config.norm_epsilon
     settings.add_source_eos = True
@@ -244,22 +218,6 @@ def _weights(model: Transformer) -> dict[str, Tensor]:
     if model.output_bias is not None:
         weights["output.bias"] = weights.pop("output_bias")
     return weights
-
-
-def _spread(
-    weights: dict[str, Tensor], special: tuple[int, ...], spread: int, *, shared: bool
-) -> dict[str, Tensor]:
-    """The same with ``spread`` rows for each special token, whose logits are smaller by its log."""
-    if spread == 1:
-        return weights
-    old = weights["output.weight"]
-    rows = torch.tensor([*range(len(old)), *special * (spread - 1)], device=old.device)
-    bias = weights.get("output.bias", old.new_zeros(len(old)))[rows]
-    bias[torch.isin(rows, rows.new_tensor(special))] -= math.log(spread)
-    grown = {name: weights[name][rows] for name in ("output.weight", "target_embedding.weight")}
-    if shared:
-        grown["source_embedding.weight"] = grown["target_embedding.weight"]
-    return {**weights, **grown, "output.bias": bias}
 
 
 def _place_weights(specification: Any, config: ModelConfig, weights: dict[str, Tensor]) -> None:

@@ -1,16 +1,15 @@
 """Translating through CTranslate2, with the answers that this program's own searches give.
 
-CTranslate2's beam search walks as ours does (`decoding/beam.py`): of `2 * beam` candidates those
-that end among the first `beam` are finished, the best `beam` that go on are kept, and a sentence is
-done with `beam` finished targets. What differs, and what is done about it:
+CTranslate2's beam search walks as ours does (`decoding/beam.py`): of the best candidates those that
+end among the first `beam` are finished, the best `beam` that go on are kept, and a sentence is done
+with `beam` finished targets. What differs, and what is done about it:
 
 - *Scores.* It ranks by `log P / |Y| ** alpha`, and so chooses which finished targets it returns. It
   is asked for plain log-probabilities instead, and for as many targets as it gives; they are scored
-  and ranked here. Its penalty must not be exactly 0: it would then stop at the first end.
+  and ranked here.
 - *Forbidden symbols.* It can forbid padding, unknown and start, but then gives their probability
-  to the others. Instead each is spread over many tokens, whose sum is the same and none of which is
-  among the best; and they end a target, as the end symbol does. Where one is returned even so, the
-  sentence is decoded by torch.
+  to the others, so that scores change. Instead they end a target, as the end symbol does. A trained
+  model hardly ever writes one; a sentence where one is returned is decoded by torch.
 - *Length.* It knows one maximum for all sentences of a call. One whose targets pass its own maximum
   is decoded again, up to there.
 - *More than `beam` finished.* It returns the `beam` most probable. Where one that it dropped could
@@ -29,65 +28,30 @@ from collections import defaultdict, deque
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Any, NamedTuple
 
 from glassformer.decoding.beam import penalty
 from glassformer.decoding.engine import Engine, Job, SearchOptions
 from glassformer.decoding.step import Hypothesis, Vocabulary
-from glassformer.interchange.ctranslate2 import spread_names
+from glassformer.interchange.ctranslate2_workers import Workers
 
-__all__ = ["CTranslate2Engine", "Names", "Workers"]
+__all__ = ["CTranslate2Engine"]
 
 _BATCH_TOKENS = 1024  # of sources, with padding: enough to fill a core, little enough to share out
-_NO_PENALTY = 1e-12  # |Y| to this power is 1 in float32
+_NO_PENALTY = 1e-12  # |Y| to this power is 1 in float32; at 0 the search stops at the first end
 _NOTHING = Hypothesis((), 0.0, 0.0, finished=True)  # the target of a blank source
 
 
-class Workers(Protocol):
-    """CTranslate2 translators of one model."""
+class _Found(NamedTuple):
+    """A target as CTranslate2 names it, with the symbol that ends it, and its score as ours."""
 
-    @property
-    def many(self) -> Any:
-        """For files: a worker for each core."""
-        ...
-
-    @property
-    def alone(self) -> Any:
-        """For one sentence, while nothing else is to do."""
-        ...
+    names: list[str]
+    score: float
+    log_probability: float
+    finished: bool
 
 
-@dataclass(frozen=True)
-class Names:
-    """What CTranslate2 calls the ids of the source and of the target; which of these are special.
-
-    `spread`: how many tokens stand for each symbol that no target may hold.
-
-    >>> Names(["a"], ["<pad>", "<unk>", "<s>", "</s>"], Vocabulary(), 2).ends
-    ['</s>', '<pad>', '<unk>', '<s>', '<pad> 2', '<unk> 2', '<s> 2']
-    """
-
-    source: Sequence[str]
-    target: Sequence[str]
-    special: Vocabulary
-    spread: int = 1
-
-    @cached_property
-    def ids(self) -> dict[str, int]:
-        """The target's ids by their names; all that no target may hold is -1."""
-        ids = {name: index for index, name in enumerate(self.target)}
-        return ids | dict.fromkeys(self.ends[1:], -1)
-
-    @cached_property
-    def ends(self) -> list[str]:
-        """The end symbol, and what may not be in a target."""
-        never = self.special.never_produced
-        spread = spread_names(self.target, never, self.spread)[len(self.target) :]
-        return [self.target[i] for i in (self.special.eos_id, *never)] + spread
-
-
-@dataclass(frozen=True)
-class _Begun:
+class _Begun(NamedTuple):
     """A job under way: the places of its sources that are not blank, and what will come."""
 
     job: Job
@@ -102,13 +66,16 @@ class _Begun:
 class CTranslate2Engine:
     """Workers that translate job after job, while the caller goes on.
 
-    `torch` decodes what CTranslate2 would decode otherwise than we do. `extra_length`: what a
-    target may have more than its source, in tokens. As many jobs are begun ahead of the answer as
-    the workers' queue takes.
+    `source_names` and `target_names`: what the workers' model calls the ids, of which `special` are
+    the target's special ones. `torch` decodes what CTranslate2 would decode otherwise than we do.
+    `extra_length`: what a target may have more than its source, in tokens. As many jobs are begun
+    ahead of the answer as the workers' queue takes.
     """
 
     workers: Workers
-    names: Names
+    source_names: Sequence[str]
+    target_names: Sequence[str]
+    special: Vocabulary
     torch: Engine
     extra_length: int = 50
     at_once: int = 64
@@ -129,10 +96,8 @@ class CTranslate2Engine:
             yield self._answer(waiting.popleft(), options)
 
     def _begin(self, job: Job, options: SearchOptions, *, alone: bool) -> _Begun:
-        if any(job.prefixes):
-            return _Begun(job, (), ())
         places = [place for place, source in enumerate(job.sources) if source]
-        if not places:
+        if not places or any(job.prefixes):
             return _Begun(job, (), ())
         sources = [job.sources[place] for place in places]
         translator = self.workers.alone if alone and len(places) == 1 else self.workers.many
@@ -149,18 +114,17 @@ class CTranslate2Engine:
         room: int = 1,
     ) -> list[Any]:
         """What will be the results; `room` times `beam` targets are kept of each source."""
-        names = self.names.source
-        many = 1 if options.beam == 1 else room
+        kept = 1 if options.beam == 1 else room * options.beam
         found: list[Any] = translator.translate_batch(
-            [[names[index] for index in source] for source in sources],
+            [[self.source_names[index] for index in source] for source in sources],
             asynchronous=True,
             max_batch_size=_BATCH_TOKENS,
             batch_type="tokens",
             beam_size=options.beam,
-            patience=many,
-            num_hypotheses=many * options.beam,
+            patience=room,
+            num_hypotheses=kept,
             length_penalty=_NO_PENALTY,
-            end_token=self.names.ends,
+            end_token=self._ends,
             return_end_token=True,
             return_scores=True,
             max_input_length=0,  # none is cut
@@ -169,63 +133,74 @@ class CTranslate2Engine:
         )
         return found
 
+    @cached_property
+    def _ends(self) -> list[str]:
+        """The end symbol, and what may not be in a target."""
+        return [self.target_names[i] for i in (self.special.eos_id, *self.special.never_produced)]
+
+    @cached_property
+    def _ids(self) -> dict[str, int]:
+        return {name: index for index, name in enumerate(self.target_names)}
+
     def _answer(self, begun: _Begun, options: SearchOptions) -> list[list[Hypothesis]]:
         """Wait for a job; what is not yet as ours is decoded again."""
         sources = begun.job.sources
         if any(begun.job.prefixes):
             return next(self.torch.decode([begun.job], options))
-        answers = [[_NOTHING] for _ in sources]
-        again: dict[int, list[int]] = defaultdict(list)
-        for place, result in zip(begun.places, begun.results, strict=True):
-            answers[place] = self._ranked(result.result(), options)
-            if steps := self._steps_again(answers[place], len(sources[place]), options):
-                again[steps].append(place)
-        second = {
-            steps: self._ask(
-                self.workers.many, [sources[i] for i in places], options, steps=steps, room=2
-            )
-            for steps, places in again.items()
+        found = {
+            place: self._ranked(result.result(), options)
+            for place, result in zip(begun.places, begun.results, strict=True)
         }
+        again: dict[int, list[int]] = defaultdict(list)
+        for place, targets in found.items():
+            if steps := self._steps_again(targets, len(sources[place]), options):
+                again[steps].append(place)
         for steps, places in again.items():
-            for place, result in zip(places, second[steps], strict=True):
-                answers[place] = self._ranked(result.result(), options)
-        strange = [place for place, found in enumerate(answers) if _forbidden(found)]
+            chosen = [sources[place] for place in places]
+            results = self._ask(self.workers.many, chosen, options, steps=steps, room=2)
+            for place, result in zip(places, results, strict=True):
+                found[place] = self._ranked(result.result(), options)
+
+        answers = [[_NOTHING] for _ in sources]
+        for place, targets in found.items():
+            answers[place] = [self._hypothesis(one) for one in targets[: options.n_best]]
+        strange = [place for place, targets in found.items() if self._forbidden(targets)]
         if strange:
             job = Job([sources[place] for place in strange])
-            for place, found in zip(strange, next(self.torch.decode([job], options)), strict=True):
-                answers[place] = found
-        return [found[: options.n_best] for found in answers]
+            for place, own in zip(strange, next(self.torch.decode([job], options)), strict=True):
+                answers[place] = own
+        return answers
 
-    def _ranked(self, result: Any, options: SearchOptions) -> list[Hypothesis]:
+    def _ranked(self, result: Any, options: SearchOptions) -> list[_Found]:
         """All targets of a result, best first, those without an end symbol last."""
-        ids, end, alpha = self.names.ids, self.names.special.eos_id, options.length_penalty
-        found = []
-        for tokens, log_probability in zip(result.hypotheses, result.scores, strict=True):
-            target = tuple([ids[token] for token in tokens])
-            score = log_probability / penalty(len(target), alpha)  # |Y| counts the end symbol
-            ended = target[-1] == end
-            found.append(
-                Hypothesis(target[:-1] if ended else target, score, log_probability, ended)
-            )
-        return sorted(found, key=lambda one: (not one.finished, -one.score))
+        end, alpha = self._ends[0], options.length_penalty
+        found = [
+            # |Y| counts the end symbol.
+            _Found(names, total / penalty(len(names), alpha), total, names[-1] == end)
+            for names, total in zip(result.hypotheses, result.scores, strict=True)
+        ]
+        found.sort(key=lambda one: (not one.finished, -one.score))
+        return found
 
-    def _steps_again(self, found: list[Hypothesis], length: int, options: SearchOptions) -> int:
+    def _hypothesis(self, one: _Found) -> Hypothesis:
+        ids = tuple(map(self._ids.__getitem__, one.names[:-1] if one.finished else one.names))
+        return Hypothesis(ids, one.score, one.log_probability, one.finished)
+
+    def _forbidden(self, found: Sequence[_Found]) -> bool:
+        """Whether one of them ends in a symbol that no target may hold."""
+        return any(not one.finished and one.names[-1] in self._ends for one in found)
+
+    def _steps_again(self, found: Sequence[_Found], length: int, options: SearchOptions) -> int:
         """Up to which step a sentence must be decoded again; 0: this is the answer."""
-        if _forbidden(found):
-            return 0
         most = length + self.extra_length
-        longest = max(len(one.tokens) + one.finished for one in found)
+        longest = max(len(one.names) for one in found)
+        if self._forbidden(found):
+            return 0
         if options.beam == 1:
             return most if longest > most else 0
-        if longest > most or not all(one.finished for one in found):
+        if longest > most or not found[-1].finished:  # the last is the worst
             return min(longest, most)
         # Dropped was what is less probable than all of these: its score can be this at most.
-        dropped = min(one.log_probability for one in found) / penalty(
-            longest, options.length_penalty
-        )
+        least = min(one.log_probability for one in found)
+        dropped = least / penalty(longest, options.length_penalty)
         return longest if dropped > found[options.n_best - 1].score else 0
-
-
-def _forbidden(found: list[Hypothesis]) -> bool:
-    """Whether one of them ends in a symbol that no target may hold."""
-    return any(one.tokens[-1:] == (-1,) for one in found)

@@ -6,20 +6,11 @@ engine, in a temporary directory.
 """
 
 import hashlib
-import json
-import os
 import shutil
 import tempfile
-import time
-import weakref
-from contextlib import suppress
-from functools import cached_property
 from pathlib import Path
-from typing import Any
 
-import torch
-
-from glassformer.bundle import Bundle, write_atomically
+from glassformer.bundle import Bundle
 from glassformer.decoding.engine import Engine
 from glassformer.decoding.step import Vocabulary
 from glassformer.errors import InputError, UsageError, missing_extra
@@ -28,18 +19,13 @@ from glassformer.interchange.ctranslate2 import (
     export_ctranslate2,
     token_names,
 )
-from glassformer.interchange.ctranslate2_engine import CTranslate2Engine, Names
+from glassformer.interchange.ctranslate2_engine import CTranslate2Engine
+from glassformer.interchange.ctranslate2_workers import Workers
 
-__all__ = ["LocalWorkers", "load_ctranslate2"]
+__all__ = ["load_ctranslate2"]
 
 _FORMAT = "1"  # of the converted directory: another one is another hash
-# Tokens for each symbol that no target may hold. With 16 each is 2.8 nats less probable than the
-# one was, which as a rule never stood in a target of the training data and so is improbable itself.
-_SPREAD = 16
 _FOLDER = "ctranslate2"
-_TRIAL_LENGTH = 16  # tokens of the sentence that the number of threads is measured on
-_TRIALS = 3
-_WORTH = 0.9  # more threads must take at most this share of the time of fewer
 
 
 def load_ctranslate2(
@@ -72,96 +58,17 @@ def load_ctranslate2(
             f"quantization {quantization!r}: on this machine's {device.type} CTranslate2 computes"
             f" in {', '.join(sorted(possible))}"
         )
-    names = Names(
-        token_names(bundle.source_tokenizer),
-        token_names(bundle.target_tokenizer),
-        Vocabulary.of(bundle.target_tokenizer),
-        _SPREAD,
-    )
+    source_names = token_names(bundle.source_tokenizer)
+    target_names = token_names(bundle.target_tokenizer)
     model, temporary = _converted(bundle, directory, quantization)
-    workers = LocalWorkers(model, device, quantization, temporary=temporary)
-    return CTranslate2Engine(workers, names, torch_engine, extra_length)
-
-
-class LocalWorkers:
-    """CTranslate2 translators of the model in ``directory``, each made when it is first used.
-
-    For files there are as many workers as torch has threads, with one thread each: sentences do not
-    wait for each other, threads within one do. How many threads one sentence is worth depends on
-    the model's size; it is measured once for each converted model and number of cores.
-    """
-
-    def __init__(
-        self, directory: Path, device: torch.device, compute_type: str, *, temporary: bool = False
-    ) -> None:
-        self.directory = directory
-        self.cores = torch.get_num_threads() if device.type == "cpu" else 1
-        self._device = device
-        self._compute_type = compute_type
-        if temporary:  # it goes when nobody holds the workers, and at the program's end
-            weakref.finalize(self, shutil.rmtree, directory, ignore_errors=True)
-
-    @cached_property
-    def many(self) -> Any:
-        """A worker for each core."""
-        return self._translator(workers=self.cores, threads=1)
-
-    @cached_property
-    def alone(self) -> Any:
-        """One worker, with the threads that make one sentence fastest."""
-        threads = self._best_threads()
-        return self.many if threads == 1 else self._translator(workers=1, threads=threads)
-
-    def _translator(self, *, workers: int, threads: int) -> Any:
-        import ctranslate2
-
-        return ctranslate2.Translator(
-            os.fspath(self.directory),
-            device=self._device.type,
-            device_index=self._device.index or 0,
-            compute_type=self._compute_type,
-            inter_threads=workers,
-            intra_threads=threads,
-        )
-
-    def _best_threads(self) -> int:
-        if self.cores == 1:
-            return 1
-        path = self.directory / "threads.json"
-        known: dict[str, int] = {}
-        with suppress(OSError, ValueError):
-            known = json.loads(path.read_bytes())
-        key = str(self.cores)
-        if known.get(key) not in range(1, self.cores + 1):
-            known[key] = self._measured_threads()
-            with suppress(OSError):
-                write_atomically(path, json.dumps(known).encode())
-        return known[key]
-
-    def _measured_threads(self) -> int:
-        best, least = 1, float("inf")
-        threads = 1
-        while threads <= self.cores:
-            seconds = _seconds(self._translator(workers=1, threads=threads))
-            if seconds < _WORTH * least:
-                best, least = threads, seconds
-            threads *= 2
-        return best
-
-
-def _seconds(translator: Any) -> float:
-    """The least time for one sentence; which one does not matter, its length is fixed."""
-    taken = []
-    for _ in range(_TRIALS):
-        start = time.perf_counter()
-        translator.translate_batch(
-            [["<unk>"] * _TRIAL_LENGTH],
-            beam_size=5,
-            min_decoding_length=_TRIAL_LENGTH,
-            max_decoding_length=_TRIAL_LENGTH,
-        )
-        taken.append(time.perf_counter() - start)
-    return min(taken)
+    return CTranslate2Engine(
+        Workers(model, device, quantization, temporary=temporary),
+        source_names,
+        target_names,
+        Vocabulary.of(bundle.target_tokenizer),
+        torch_engine,
+        extra_length,
+    )
 
 
 def _converted(bundle: Bundle, directory: Path, quantization: str) -> tuple[Path, bool]:
@@ -175,10 +82,10 @@ def _converted(bundle: Bundle, directory: Path, quantization: str) -> tuple[Path
         beside = Path(tempfile.mkdtemp(prefix=".new-", dir=folder))
     except OSError:  # the bundle is another's, or on a disk that cannot be written to
         temporary = Path(tempfile.mkdtemp(prefix="glassformer-"))
-        export_ctranslate2(bundle, temporary, quantization=quantization, spread=_SPREAD)
+        export_ctranslate2(bundle, temporary, quantization=quantization)
         return temporary, True
     try:
-        export_ctranslate2(bundle, beside / "model", quantization=quantization, spread=_SPREAD)
+        export_ctranslate2(bundle, beside / "model", quantization=quantization)
         for outdated in folder.glob(f"{quantization}-*"):  # of weights that are no more
             shutil.rmtree(outdated, ignore_errors=True)
         (beside / "model").rename(kept)
