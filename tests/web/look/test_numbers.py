@@ -1,14 +1,23 @@
 """What the page shows are the library's numbers, to the digits shown."""
 
+import copy
+
 import pytest
 import torch
 
-from glassformer.inspection.questions import effect
-from glassformer.inspection.sentence import attention_of
-from glassformer.inspection.trace_schema import Changes, Head
+from glassformer.inspection.capture import capture
 from glassformer.inspection.worked_sum import worked_sum
 from glassformer.model.positions import sinusoidal_positions
 from glassformer.translator import Translator
+
+
+@pytest.fixture
+def ids(bundle, seen):
+    """Source, what the decoder reads and what it writes, each (1, len)."""
+    written = [piece.id for piece in seen.target.pieces]
+    read = [bundle.model.config.bos_id, *written[:-1]]
+    rows = ([piece.id for piece in seen.source.pieces], read, written)
+    return [torch.tensor([row]) for row in rows]
 
 
 def number(text: str) -> float:
@@ -32,13 +41,10 @@ def test_the_figure_counts_the_models_parameters(look, bundle):
     assert tab.inner_text("[data-parameters]") == f"{expected:,}"
 
 
-def test_the_candidates_are_the_models(look, bundle, seen):
-    ids = [piece.id for piece in seen.target.pieces]
-    source = torch.tensor([[piece.id for piece in seen.source.pieces]])
-    read = torch.tensor([[bundle.model.config.bos_id, *ids[:-1]]])
+def test_the_candidates_are_the_models(look, bundle, ids):
     with torch.no_grad():
-        likely = bundle.model(source, read)[0].softmax(-1)
-    for step in (0, len(ids) - 1):
+        likely = bundle.model(*ids[:2])[0].softmax(-1)
+    for step in (0, len(likely) - 1):
         tab = look(panel="player", step=step)
         found = tab.locator("[data-candidates] .bar-text").all_inner_texts()
         best = likely[step].topk(len(found)).values.tolist()
@@ -46,12 +52,18 @@ def test_the_candidates_are_the_models(look, bundle, seen):
 
 
 @pytest.mark.parametrize("part", ["encoder", "decoder", "cross"])
-def test_the_weights_are_the_librarys(look, bundle, seen, part, text):
-    expected = attention_of(bundle, text, seen.answer.text, part=part).weights[0]
+def test_the_weights_are_the_models(look, bundle, ids, part):
+    name = {
+        "encoder": "encoder.blocks.0.self_attention",
+        "decoder": "decoder.blocks.0.self_attention",
+        "cross": "decoder.blocks.0.cross_attention",
+    }[part]
+    with torch.no_grad(), capture(bundle.model) as seen:
+        bundle.model(*ids[:2])
+    expected = seen[name].weights[0]
     rows, columns = expected.shape[1:]
     for head, row, column in ((0, 0, 0), (1, rows - 1, columns // 2)):
-        state = {"part": part, "head": head, "row": row, "column": column}
-        tab = look(panel="attention", **state)
+        tab = look(panel="attention", part=part, head=head, row=row, column=column)
         words = tab.inner_text("[data-readout=attention]")
         assert f" takes {shown(expected[head, row, column].item(), 2)} from " in words
 
@@ -70,11 +82,11 @@ def test_the_worked_sum_is_the_librarys(look, seen):
 
 
 def test_the_masks_hide_what_comes_later(look, seen):
-    tab = look(panel="masks", part="decoder", row=1, column=3)
+    tab = look(panel="masks", part="decoder", row=0, column=1)
 
     words = tab.locator(".panel .readout").all_inner_texts()
     scores = next(one for one in seen.attention if one.part == "decoder").scores.array()
-    assert f"score {shown(float(scores[0, 1, 3]), 3)}"[:-1] in words[0]  # stored in 16 bits
+    assert f"score {shown(float(scores[0, 0, 1]), 3)}"[:-1] in words[0]  # stored in 16 bits
     assert words[1].endswith("hidden, −∞")
     assert words[2].endswith("weight 0.000")
 
@@ -127,14 +139,21 @@ def test_an_erased_word_changes_what_the_library_says(look, seen):
     assert f"({sign}{shown(change, 3)})" in tab.inner_text("[data-readout=erase]")
 
 
-def test_a_head_off_costs_what_the_library_says(look, bundle, text):
+def test_a_head_off_costs_what_the_model_says_without_it(look, bundle, ids):
     tab = look(panel="attention", part="cross", head=1)
     tab.click("[data-key='head:off']")
     tab.wait_for_selector("[data-without]")
 
-    found = effect(bundle, text, Changes(heads_off=[Head("cross", 0, 1)]))
-    expected = sum(found.after) - sum(found.before)
-    assert number(tab.inner_text("[data-total]")) == pytest.approx(expected, abs=0.002)
+    other = copy.deepcopy(bundle.model)
+    width = other.config.d_model // other.config.num_heads
+    with torch.no_grad():  # what the second head hands on meets only zeros
+        other.decoder.blocks[0].cross_attention.sublayer.output.weight[:, width : 2 * width] = 0.0
+        before, after = (
+            model(*ids[:2])[0].log_softmax(-1).gather(-1, ids[2][0, :, None]).sum().item()
+            for model in (bundle.model, other)
+        )
+    total = number(tab.inner_text("[data-total]"))
+    assert total == pytest.approx(after - before, abs=0.001)
     assert "off=cross.0.1" in tab.url
 
 

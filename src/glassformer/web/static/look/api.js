@@ -54,6 +54,7 @@ function question(state) {
   const said = { text: state.text };
   if (state.beam > 0) said.beam = state.beam;
   if (state.penalty >= 0) said.length_penalty = state.penalty;
+  if (state.reference) said.reference = state.reference;
   if (state.from) said.source = state.from;
   if (state.to) said.target = state.to;
   return said;

@@ -27,14 +27,24 @@ function build({ controls, stage, app }) {
   const pruned = h("input", { type: "checkbox", "data-key": "beam:pruned", onchange: () => store.set({ pruned: Number(pruned.checked) }) });
   controls.append(size.el, penalty.el, h("label", { class: "labelled" }, pruned, "show what was pruned"));
   if (!live) controls.append(h("p", { class: "note reason" }, disable(size.el, WHY_OFFLINE)));
+  const field = h("input", { type: "text", "aria-label": "What it should have said", placeholder: "What should it have said?", maxlength: 1000, "data-key": "beam:reference" });
+  const expected = h("form", {
+    class: "ask expected", onsubmit: (event) => {
+      event.preventDefault();
+      store.set({ reference: field.value.trim() });
+    },
+  }, field, h("button", { type: "submit", class: "push" }, "Compare"));
+  controls.append(expected);
+  if (!live) disable(expected, WHY_OFFLINE);
   const draw = (state) => {
     const { view } = app;
+    if (document.activeElement !== field) field.value = state.reference;
     const { beam } = view.trace;
     const alpha = state.penaltyView >= 0 ? state.penaltyView : beam.length_penalty;
     size.set(beam.beam);
     pruned.checked = state.pruned === 1;
     penalty.set(alpha, fixed(alpha, 1));
-    show(stage, finishedTable(beam, alpha), tree(beam, alpha, pruned.checked), legend());
+    show(stage, verdict(view.trace), finishedTable(beam, alpha), tree(beam, alpha, pruned.checked), legend());
   };
   return draw;
 }
@@ -50,6 +60,18 @@ function wayTo(beam, node) {
   const way = [];
   for (let at = node; at && at.parent !== null; at = beam.nodes[at.parent]) way.unshift(at);
   return way;
+}
+
+// Where the expected translation was lost, and whether by the search or by the model.
+function verdict({ reference, answer }) {
+  if (!reference) return null;
+  const scores = `It scores ${fixed(reference.score, 3)}, the answer ${fixed(answer.score, 3)}.`;
+  const lost = reference.fell_off === null ? "" : ` It left the beam at step ${reference.fell_off + 1}, as number ${reference.fell_rank + 1} of the candidates, ${fixed(reference.margin, 2)} below the last that went on.`;
+  const whose = {
+    found: "That is what it wrote.", search: "The search is at fault: the model likes the expected translation better.",
+    model: "The model is at fault, not the search: it likes its own answer better.",
+  }[reference.verdict];
+  return h("p", { class: "answer", "data-verdict": reference.verdict }, whose, " ", h("span", { class: "note" }, scores + lost));
 }
 
 function finishedTable(beam, alpha) {

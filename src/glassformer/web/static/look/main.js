@@ -73,7 +73,7 @@ function build(root, app) {
   };
   store.listen(async (state, before) => {
     setTheme(state.theme);
-    const other = ["text", "from", "to", "beam", "penalty"].some((name) => state[name] !== before?.[name]);
+    const other = ["text", "from", "to", "beam", "penalty", "reference"].some((name) => state[name] !== before?.[name]);
     if (other) {
       status.textContent = "Asking the model …";
       try {

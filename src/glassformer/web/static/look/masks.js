@@ -1,11 +1,12 @@
 // Masks: the raw scores, what is struck out of them, and what the softmax makes of the rest.
 
 import { AXES, PART_CHOICE, chosenMap } from "./attention.js";
-import { choice, h, show } from "./dom.js";
+import { choice, disable, h, show } from "./dom.js";
 import { matrix, scaleBar } from "./matrix.js";
 import { fixed } from "./numbers.js";
 import { within } from "./state.js";
 
+const WHY_OFFLINE = "Switching the mask off needs the model: start it with glassformer look BUNDLE.";
 const WORDS = {
   encoder: "Nothing is hidden here: each source piece may read all others. In a batch, padding after shorter sentences would be.",
   decoder: "Causal mask: a piece may read itself and what stands before it. Above the diagonal lies what has not been written yet; its scores become −∞, its weights exactly 0.",
@@ -24,32 +25,64 @@ function build({ controls, stage, app }) {
   const { store } = app;
   const parts = choice("Mask of", PART_CHOICE, (part) => store.set({ part, row: 0, column: 0 }));
   const heads = headChoice(app);
-  controls.append(parts.el, ...heads.elements);
-  return (state) => {
-    const { view } = app;
-    const place = chosenMap(view, { ...state, head: Math.max(0, state.head) });
+  const causal = choice("Causal mask", [[0, "On"], [1, "Off"]], (value) => store.set({ causal: value }));
+  const switched = labelled("causal mask", causal.el);
+  controls.append(parts.el, ...heads.elements, switched);
+  const reason = app.source.live ? null : h("p", { class: "note reason" }, disable(causal.el, WHY_OFFLINE));
+  if (reason) controls.append(reason);
+  const asked = { key: "", view: null, note: "" };
+  const ask = async (view) => {
+    if (asked.key === view.key) return;
+    Object.assign(asked, { key: view.key, view: null, note: "Asking the model …" });
+    try {
+      const answer = await app.source.changed(view, { causal_off: true });
+      if (asked.key === view.key) Object.assign(asked, { view: answer, note: "" });
+    } catch (error) {
+      asked.note = error.message;
+    }
+    draw(store.get());
+  };
+  const draw = (state) => {
+    const place = chosenMap(app.view, { ...state, head: Math.max(0, state.head) });
+    const own = place.part === "decoder";
+    const off = own && state.causal === 1 && app.source.live;
+    if (off) ask(app.view);
     parts.set(place.part);
     heads.update(state);
-    const map = view.map(place);
-    const [row, column] = [within(state.row, map.rows.length), within(state.column, map.columns.length)];
-    const side = Math.max(12, Math.min(26, Math.floor(300 / Math.max(map.rows.length, map.columns.length))));
-    const largest = Math.max(...map.rows.flatMap((_, r) => map.columns.map((_, c) => Math.abs(map.score(r, c)))));
-    const common = { rows: map.rows, columns: map.columns, row, column, side, axes: AXES[place.part], onChoose: (r, c) => store.set({ row: r, column: c }) };
-    const named = (r, c) => `${map.rows[r]} → ${map.columns[c]}`;
-    const allowed = (r, c) => map.allowed(r, c);
-    show(stage, h("p", { class: "note" }, WORDS[place.part]), h("div", { class: "pair" },
-      step("Scores: q · k / √dₖ", matrix({
-        ...common, key: "scores", title: "Scores", largest, value: map.score, shown: (r, c) => `${named(r, c)}: score ${fixed(map.score(r, c), 3)}`,
-      }), scaleBar(largest, { signed: true, label: "score" })),
-      step("Mask: dashed is hidden", matrix({
-        ...common, key: "mask", title: "Mask", largest: 1, value: () => 0.35, blocked: (r, c) => !allowed(r, c),
-        shown: (r, c) => `${named(r, c)}: ${allowed(r, c) ? "may be seen" : "hidden, −∞"}`,
-      })),
-      step("Weights: softmax of what is left", matrix({
-        ...common, key: "weights", title: "Weights", largest: 1, value: map.weight, blocked: (r, c) => !allowed(r, c),
-        shown: (r, c) => `${named(r, c)}: weight ${fixed(map.weight(r, c), 3)}`,
-      }), scaleBar(1, { label: "weight" }))));
+    causal.set(off ? 1 : 0);
+    for (const element of [switched, reason]) element?.classList.toggle("gone", !own);
+    const view = (off && asked.view) || app.view;
+    show(stage, h("p", { class: "note" }, off ? unmasked(app.view, asked) : WORDS[place.part]), matrices(view, place, state, store));
   };
+  return draw;
+}
+
+// What it does to the answer that each position sees those behind it.
+function unmasked(view, asked) {
+  if (!asked.view) return asked.note;
+  const sum = (one) => fixed(one.steps.reduce((total, step) => total + step.written.log_probability, 0), 2);
+  return `Each piece now sees those behind it, which no training with the mask has taught it: the same translation has the log-probability ${sum(asked.view)} instead of ${sum(view)}. A model that is trained so only learns to copy what it is to predict.`;
+}
+
+// The three side by side, with one cursor.
+function matrices(view, place, state, store) {
+  const map = view.map(place);
+  const [row, column] = [within(state.row, map.rows.length), within(state.column, map.columns.length)];
+  const side = Math.max(12, Math.min(26, Math.floor(230 / Math.max(map.rows.length, map.columns.length))));
+  const largest = Math.max(...map.rows.flatMap((_, r) => map.columns.map((_, c) => Math.abs(map.score(r, c)))));
+  const common = { rows: map.rows, columns: map.columns, row, column, side, axes: AXES[place.part], onChoose: (r, c) => store.set({ row: r, column: c }) };
+  const named = (r, c) => `${map.rows[r]} → ${map.columns[c]}`;
+  const blocked = (r, c) => !map.allowed(r, c);
+  return h("div", { class: "pair triple" },
+    step("Scores: q · k / √dₖ", matrix({
+      ...common, key: "scores", title: "Scores", largest, value: map.score, shown: (r, c) => `${named(r, c)}: score ${fixed(map.score(r, c), 3)}`,
+    }), scaleBar(largest, { signed: true, label: "score" })),
+    step("Mask: dashed is hidden", matrix({
+      ...common, key: "mask", title: "Mask", largest: 1, value: () => 0.35, blocked, shown: (r, c) => `${named(r, c)}: ${blocked(r, c) ? "hidden, −∞" : "may be seen"}`,
+    })),
+    step("Weights: softmax of what is left", matrix({
+      ...common, key: "weights", title: "Weights", largest: 1, value: map.weight, blocked, shown: (r, c) => `${named(r, c)}: weight ${fixed(map.weight(r, c), 3)}`,
+    }), scaleBar(1, { label: "weight" })));
 }
 
 function step(title, ...children) {

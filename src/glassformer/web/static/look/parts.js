@@ -1,6 +1,6 @@
 // What each box of Figure 1 is: in a sentence, its equation, its shapes here, its parameters.
 
-import { shape } from "./numbers.js";
+import { fixed, shape } from "./numbers.js";
 
 const ATTENTION = "Attention(Q, K, V) = softmax(QKᵀ / √dₖ) V";
 
@@ -28,7 +28,7 @@ export function factsOf(box, view, state) {
     name: /\.(self|cross|feed)/.test(box) ? `${name}, layer ${layer + 1} of ${view.layers(side)}` : name,
     text: kind === "norm" ? normText(config) : text + (box === "output" && config.tying !== "none" ? " Its matrix is the target embedding's own." : ""),
     equation: kind === "norm" ? normEquation(config) : equation,
-    shapes: shapesOf(kind, box, view),
+    shapes: [...shapesOf(kind, box, view), ...lengthsOf(view.sublayer(box, layer))],
     parameters: view.parametersOf(box, layer),
     section: `section ${section}`, panel, panelName,
   };
@@ -42,6 +42,13 @@ function normText(config) {
 
 function normEquation(config) {
   return config.norm === "pre" ? "x + Sublayer(LayerNorm(x))" : "LayerNorm(x + Sublayer(x))";
+}
+
+// How long the vectors are, on average over the positions, around one residual block.
+function lengthsOf(sublayer) {
+  if (!sublayer) return [];
+  const mean = (numbers) => fixed(numbers.reduce((sum, value) => sum + value, 0) / numbers.length, 1);
+  return [["vectors", `length ${mean(sublayer.input)} in, ${mean(sublayer.added)} added, ${mean(sublayer.output)} out`]];
 }
 
 function shapesOf(kind, box, view) {

@@ -83,7 +83,8 @@ export function createView(trace) {
     readOfSource: (step) => (step === null ? null : meanRow("cross", step)),
     readOfTarget: (step) => meanRow("decoder", step),
     steps: trace.steps.map((step) => ({ ...step, candidates: step.candidates.map(labelled), lens: step.lens.map((layer) => layer.map(labelled)) })),
-    parametersOf: (box, layer) => parametersOf(parts, box, layer),
+    parametersOf: (box, layer) => parts.get(pathOf(box, layer))?.parameters ?? null,
+    sublayer: (box, layer) => trace.sublayers.find((one) => one.name === pathOf(box, layer)) ?? null,
     worked: (part, layer, number, row) => worked(attentions.get(`${part}.${layer}`), number, row, allowedIn[part]),
   };
 }
@@ -135,7 +136,7 @@ function configOf(trace, parts) {
   };
 }
 
-function parametersOf(parts, box, layer) {
-  const name = box.replace(/^(encoder|decoder)\.(self_attention|cross_attention|feed_forward)/, `$1.blocks.${layer}.$2`);
-  return parts.get(name)?.parameters ?? null;
+// A box of the figure as its path in the model: `encoder.self_attention` of a layer.
+function pathOf(box, layer) {
+  return box.replace(/^(encoder|decoder)\.(self_attention|cross_attention|feed_forward)/, `$1.blocks.${layer}.$2`);
 }
