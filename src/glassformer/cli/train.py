@@ -5,16 +5,22 @@ from __future__ import annotations
 import os
 import sys
 import time
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from glassformer.config import TrainConfig
+from glassformer.errors import InputError
 
 if TYPE_CHECKING:
     from glassformer.training.progress import Reporter
+    from glassformer.training.run import Run
 
 __all__ = ["OPTIONS", "run", "train_until_stopped"]
 
 OPTIONS = TrainConfig
+
+
+_LONGEST = 200  # characters of a side of a pair that alignment is learnt from
 
 
 def run(options: TrainConfig) -> int:
@@ -33,8 +39,20 @@ def train_until_stopped(config: TrainConfig, reporter: Reporter | None = None) -
     from glassformer.training.trainer import Stopped
 
     try:
-        train(config, reporter, began=began)
+        _keep_heads(train(config, reporter, began=began))
     except Stopped as stopped:
         print(f"glassformer: {stopped}", file=sys.stderr)
         return 128 + stopped.signal
     return 0
+
+
+def _keep_heads(found: Run) -> None:
+    """The heads that align words best, on the validation pairs, into the bundle."""
+    from glassformer.inspection.heads import find_heads, store_heads
+    from glassformer.translator import Translator
+
+    translator = Translator.load(found.directory, device="cpu")
+    pairs = [(pair.source, pair.target) for pair in found.pairs]
+    pairs = [pair for pair in pairs if max(map(len, pair)) <= _LONGEST]
+    with suppress(InputError):  # where they tell nothing, all heads of a layer do
+        store_heads(found.directory, find_heads(translator, pairs).heads)

@@ -32,7 +32,7 @@ __all__ = ["Candidate", "Found", "anchors", "error_rate", "find_heads", "store_h
 _Maps: TypeAlias = NDArray[np.float32]
 
 _ROWS: tuple[Row, ...] = ("output", "input")
-_MOST = 500  # pairs that heads are judged on
+_MOST = 300  # pairs that heads are judged on
 
 
 class Candidate(NamedTuple):
@@ -60,7 +60,7 @@ def find_heads(
     """The heads of one layer, and the row, whose mean attention aligns ``pairs`` best.
 
     The best head comes first, and then whichever other of its layer lowers the error rate of their
-    mean most, as long as one does. Up to 500 pairs are used. ``truth`` is their true links;
+    mean most, as long as one does. Up to 300 pairs are judged. ``truth`` is their true links;
     without, their anchors are, and of more pairs the anchors are better.
 
     Errors: InputError where there is nothing to judge by.
@@ -137,7 +137,7 @@ class _Judged:
             links = linked(pick(maps)) & asked
             right = right + (links & sure).sum((-2, -1)) + (links & possible).sum((-2, -1))
             total = total + links.sum((-2, -1)) + sure.sum()
-        return 1 - right / np.maximum(total, 1)
+        return np.asarray(1 - right / np.maximum(total, 1))
 
     def joined(self, row: int, layer: int, head: int) -> tuple[list[int], float]:
         """The head, and those of its layer that lower the error of their mean, the best first."""

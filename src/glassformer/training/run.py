@@ -1,7 +1,7 @@
 """``train(config)``: the whole way from files to a scored bundle, and on from where it was."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -41,11 +41,12 @@ __all__ = ["Run", "train"]
 
 @dataclass(frozen=True)
 class Run:
-    """A finished training: its directory (which is the bundle), and its scores."""
+    """A finished training: its directory (the bundle), its scores, the pairs of validation."""
 
     directory: Path
     validation: dict[str, Any]
     test: Scores | None
+    pairs: Sequence[Pair] = ()
 
 
 def train(
@@ -185,7 +186,7 @@ def _finish(trainer: Trainer) -> Run:
     bundle = Bundle(model, *prepared.tokenizers, prepared.languages, about, shortlist)
     save_bundle(bundle, trainer.config.run)
     trainer.reporter.note(f"bundle: {trainer.config.run}")
-    return Run(trainer.config.run, validation.as_dict(), test)
+    return Run(trainer.config.run, validation.as_dict(), test, prepared.valid)
 
 
 def _scores(trainer: Trainer, pairs: list[Pair]) -> Scores:

@@ -1,0 +1,98 @@
+"""Word alignment on the phrasebook: the error rate of each layer, head and row, and of the best.
+
+Run it as ``python -m benchmarks.alignment BUNDLE``. The heads are chosen on validation phrases,
+the figure is that of test phrases, whose years neither training nor validation has shown. Both
+sides of a phrase are written from one value, so which words belong together is known. A head
+chosen without that knowledge, by anchors, is given beside it.
+"""
+
+import argparse
+import json
+import sys
+from pathlib import Path
+
+from benchmarks.report import table
+from glassformer.data.phrasebook import Phrase, phrasebook, true_links
+from glassformer.data.words import TrueLinks
+from glassformer.errors import InputError
+from glassformer.inspection.alignment import Heads, align
+from glassformer.inspection.heads import Found, error_rate, find_heads, store_heads
+from glassformer.translator import Translator
+
+__all__ = ["main"]
+
+
+def main(words: list[str] | None = None) -> int:
+    """Print the tables, write a JSON where asked to; 0 done, 1 the work failed."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.alignment", description=__doc__)
+    parser.add_argument("bundle", type=Path, help="a phrasebook's translator, as of the demo")
+    parser.add_argument("--phrases", type=int, default=500, help="of validation, and of test")
+    parser.add_argument("--seed", type=int, default=1, help="of the phrases: the demo's own")
+    parser.add_argument("--out", type=Path, help="a JSON file for the figures")
+    parser.add_argument("--store", action="store_true", help="keep the heads in the bundle")
+    options = parser.parse_args(words)
+    try:
+        return _measure(options)
+    except InputError as error:
+        print(f"benchmarks: error: {error}", file=sys.stderr)
+        return 1
+
+
+def _measure(options: argparse.Namespace) -> int:
+    translator = Translator.load(options.bundle)
+    source, target = translator.bundle.languages or ("en", "de")
+    book = phrasebook(source=source, target=target, seed=options.seed, size=24 * options.phrases)
+    valid, test = book.validation, book.test[: options.phrases]
+    truth, known = (_truth(phrases, source, target) for phrases in (valid, test))
+    pairs = [(phrase.source, phrase.target) for phrase in valid]
+    found, unaided = find_heads(translator, pairs, truth), find_heads(translator, pairs)
+    print(_by_head(found, translator.model.config.num_heads))
+    errors = {
+        name: _error(translator, heads, test, known)
+        for name, heads in (
+            ("true links", found.heads),
+            ("anchors", unaided.heads),
+            ("not chosen: all heads of a layer", Heads.of(None, translator.model.config)),
+        )
+    }
+    chosen = (found.heads, unaided.heads, Heads.of(None, translator.model.config))
+    rows = [
+        [name, h.row, str(h.layer), " ".join(map(str, h.heads)), f"{100 * errors[name]:.2f} %"]
+        for name, h in zip(errors, chosen, strict=True)
+    ]
+    title = f"Alignment error rate of {len(test)} test phrases, {source} to {target}"
+    print(table(title, ["chosen by", "row", "layer", "heads", "error rate"], rows))
+    if options.out:
+        stored = {"table": [one._asdict() for one in found.table], "test": errors}
+        options.out.write_text(json.dumps(stored, indent=2) + "\n", encoding="utf-8")
+    if options.store:
+        store_heads(options.bundle, found.heads)
+    return 0
+
+
+def _truth(phrases: list[Phrase], source: str, target: str) -> list[TrueLinks]:
+    found = [true_links(phrase.source, source=source, target=target) for phrase in phrases]
+    return [links for links in found if links is not None]
+
+
+def _error(
+    translator: Translator, heads: Heads, phrases: list[Phrase], truth: list[TrueLinks]
+) -> float:
+    sources, targets = [p.source for p in phrases], [p.target for p in phrases]
+    found = align(translator, sources, targets, heads=heads)
+    return error_rate([{(one.source, one.target) for one in links} for links in found], truth)
+
+
+def _by_head(found: Found, heads: int) -> str:
+    cells = {(one.row, one.layer, one.head): f"{100 * one.error:.1f}" for one in found.table}
+    names = [*range(heads), None]
+    rows = [
+        [row, str(layer), *(cells[row, layer, head] for head in names)]
+        for row, layer in dict.fromkeys(place[:2] for place in cells)
+    ]
+    columns = ["row", "layer", *(f"head {head}" for head in range(heads)), "all"]
+    return table("Alignment error rate on validation phrases, in %", columns, rows) + "\n"
+
+
+if __name__ == "__main__":
+    sys.exit(main())
