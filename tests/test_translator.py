@@ -284,3 +284,14 @@ def test_cuda_where_there_is_none_is_refused(bundle_directory, monkeypatch):
 def test_an_unknown_engine_is_refused(bundle_directory):
     with pytest.raises(UsageError, match="engine 'tensorflow'"):
         Translator.load(bundle_directory, engine="tensorflow")
+
+
+def test_a_translator_by_ctranslate2_scores_and_counts_as_before(bundle_directory, translator):
+    other = Translator.load(bundle_directory, device="cpu", engine="ctranslate2")
+
+    assert other.count_tokens(TEXTS) == translator.count_tokens(TEXTS)
+    assert other.score(TEXTS, TEXTS) == translator.score(TEXTS, TEXTS)
+    long = " ".join(f"A dog runs across {number} hats." for number in range(18))
+    found, expected = (one.translate([long, "a hat"], beam=1) for one in (other, translator))
+    assert [item.text for item in found] == [item.text for item in expected]
+    assert [item.score for item in found] == pytest.approx([i.score for i in expected], **FINITE)

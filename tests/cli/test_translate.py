@@ -201,6 +201,8 @@ def test_drawn_translations_depend_on_the_seed_and_the_line_alone(translate, mon
         (["--beam", "wide"], "--beam 'wide': expected a whole number"),
         (["--baem", 5], "unknown option --baem (did you mean '--beam'?)"),
         (["--device", "cuda:99"], "device 'cuda:99': this machine has "),
+        (["--engine", "onyx"], "--engine 'onyx': expected "),
+        (["--quantization", "int8"], "quantization 'int8': only engine ctranslate2 has it"),
         (["--device", "gpu"], "device 'gpu': expected cpu, cuda, cuda:N or auto"),
         (["more"], "unexpected 'more': expected only BUNDLE and options"),
     ],

@@ -1,0 +1,84 @@
+"""``export`` through the real command line."""
+
+import sys
+
+import ctranslate2
+import pytest
+
+from glassformer.bundle import load_bundle
+from glassformer.cli.main import main
+from glassformer.interchange.ctranslate2 import token_names
+
+
+def test_what_is_exported_translates_by_itself(bundle_directory, tmp_path, capsys):
+    place = tmp_path / "exported"
+
+    status = main(["export", str(bundle_directory), str(place), "--quantization", "int8"])
+
+    said = capsys.readouterr()
+    assert (status, said.err) == (0, "")
+    size = sum(path.stat().st_size for path in place.iterdir())
+    assert said.out == f"{place}: ctranslate2, int8, {size / 1e6:.1f} MB\n"
+    pieces = load_bundle(bundle_directory).source_tokenizer.pieces("A dog runs.")
+    [found] = ctranslate2.Translator(str(place)).translate_batch([pieces], max_decoding_length=9)
+    assert found.hypotheses[0]
+    names = token_names(load_bundle(bundle_directory).target_tokenizer)
+    assert set(found.hypotheses[0]) <= set(names)
+
+
+@pytest.mark.parametrize(
+    ("words", "status", "message"),
+    [
+        (["--quantization", "int4"], 2, "quantization 'int4': expected float32, float16, "),
+        (["--format", "onyx"], 2, "--format 'onyx': expected 'ctranslate2'"),
+    ],
+)
+def test_a_wrong_call_is_one_line(bundle_directory, tmp_path, refused, words, status, message):
+    found, line = refused("export", bundle_directory, tmp_path / "new", *words)
+
+    assert (found, line[: len(message)]) == (status, message)
+    assert not (tmp_path / "new").exists()
+
+
+def test_a_directory_in_use_is_refused(bundle_directory, tmp_path, refused):
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full" / "mine").write_text("text")
+
+    assert refused("export", bundle_directory, tmp_path / "full") == (
+        2,
+        f"{tmp_path / 'full'}: there is something already; give a new directory",
+    )
+
+
+def test_no_bundle_is_said(tmp_path, refused):
+    assert refused("export", tmp_path / "no", tmp_path / "new") == (
+        1,
+        f"{tmp_path / 'no'}: not a bundle (no such directory)",
+    )
+
+
+def test_the_absent_package_is_named(bundle_directory, tmp_path, refused, monkeypatch):
+    monkeypatch.setitem(sys.modules, "ctranslate2", None)
+
+    status, line = refused("export", bundle_directory, tmp_path / "new")
+
+    assert status == 1
+    assert "glassformer[export]" in line
+
+
+def test_translate_by_the_other_engine_writes_the_same(
+    bundle_directory, tmp_path, monkeypatch, capfdbinary
+):
+    def translate(*words):
+        (tmp_path / "input").write_bytes(b"A dog runs.\n\nAn old hat.\nx\n")
+        with (tmp_path / "input").open() as file:
+            monkeypatch.setattr(sys, "stdin", file)
+            status = main(["translate", str(bundle_directory), "--device", "cpu", *words])
+        said = capfdbinary.readouterr()
+        assert (status, said.err) == (0, b"")
+        return said.out
+
+    for words in (["--beam", "1"], ["--n-best", "2"]):
+        assert translate(*words, "--engine", "ctranslate2") == translate(*words)
+    lines = translate("--engine", "ctranslate2", "--quantization", "int8").split(b"\n")
+    assert [bool(line) for line in lines] == [True, False, True, True, False]
