@@ -137,8 +137,9 @@ def listen(host: str, port: int) -> socket.socket:
         family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
         return socket.create_server((host, port), family=family, backlog=256)
     except OSError as error:
+        reason = str(error.strerror).partition(" (")[0]
         raise InputError(
-            f"cannot listen on {host}:{port} ({error.strerror}): choose another --host or --port"
+            f"cannot listen on {host}:{port} ({reason}): choose another --host or --port"
         ) from error
 
 

@@ -1,0 +1,134 @@
+"""``glassformer serve``: its options, and the process with its signals."""
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+from urllib.request import Request, urlopen
+
+import pytest
+
+SOURCE = Path(__file__).parents[2] / "src"
+
+
+@pytest.fixture
+def process(bundle_directory):
+    """A running server, and its address."""
+    words = ["serve", str(bundle_directory), "--port", "0", "--threads", "1", "--device", "cpu"]
+    started = subprocess.Popen(
+        [sys.executable, "-m", "glassformer", *words],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONPATH": str(SOURCE)},
+    )
+    line = started.stdout.readline()
+    assert line.endswith("/ translates until Ctrl+C\n"), started.stderr.read()
+    yield started, line.split()[0]
+    if started.poll() is None:
+        started.kill()
+    started.communicate(timeout=30)
+
+
+def ask(address: str, text: str) -> dict:
+    said = json.dumps({"q": text, "source": "en", "target": "de"}).encode()
+    request = Request(f"{address}translate", said, {"Content-Type": "application/json"})
+    with urlopen(request, timeout=120) as answer:
+        return json.load(answer)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no SIGTERM to end with")
+def test_sigterm_answers_what_is_in_flight_and_ends_with_0(process):
+    started, address = process
+    assert address.startswith("http://127.0.0.1:")
+    long = "A dog runs across the grass.\n" * 60
+    answers = []
+    asking = threading.Thread(target=lambda: answers.append(ask(address, long)))
+    asking.start()
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline:  # until the long one is under way
+        with urlopen(address + "metrics", timeout=60) as metrics:
+            if b"glassformer_waiting_pieces 0.0" not in metrics.read():
+                break
+    started.send_signal(signal.SIGTERM)
+    asking.join(120)
+
+    assert started.wait(60) == 0
+    assert answers[0]["translatedText"].count("\n") >= 60
+    assert started.stderr.read() == ""
+    with pytest.raises(OSError, match=r"refused|reset"):
+        urlopen(address + "health", timeout=5)
+
+
+@pytest.mark.parametrize(
+    ("words", "status", "line"),
+    [
+        ([], 2, "BUNDLE is missing"),
+        (["{bundle}", "--port", "70000"], 2, "--port '70000': expected a number less than"),
+        (["{bundle}", "--beam", "0"], 2, "--beam '0': expected a number greater than"),
+        (["{bundle}", "--timeout", "0"], 2, "--timeout '0': expected a number greater than 0"),
+        (
+            ["{bundle}", "--host", "0.0.0.0", "--allow-host", "mine.example"],
+            2,
+            "--allow-host belongs to a server on 127.0.0.1; on 0.0.0.0 any name will do",
+        ),
+        (
+            ["{bundle}", "--port", "0", "--api-key-file", "{bundle}/none"],
+            1,
+            "--api-key-file {bundle}/none: cannot be read",
+        ),
+        (["{bundle}", "--port", "0", "--host", "256.0.0.1"], 1, "cannot listen on 256.0.0.1:0"),
+        (["nowhere", "--port", "0"], 1, "nowhere: not a bundle (no such directory)"),
+    ],
+)
+def test_a_wrong_call_is_one_line(refused, bundle_directory, words, status, line):
+    filled = [word.replace("{bundle}", str(bundle_directory)) for word in words]
+
+    found = refused("serve", *filled)
+
+    assert found[0] == status
+    assert found[1].startswith(line.replace("{bundle}", str(bundle_directory)))
+
+
+def test_two_bundles_of_one_pair_are_refused(refused, bundle_directory, tmp_path):
+    other = tmp_path / "other"
+    other.symlink_to(bundle_directory)
+
+    status, line = refused("serve", bundle_directory, other, "--port", "0", "--device", "cpu")
+
+    assert status == 2
+    assert line.startswith(f"{bundle_directory} and {other} both translate en to de")
+
+
+def test_a_place_that_is_taken_is_named(refused, bundle_directory):
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        status, line = refused("serve", bundle_directory, "--port", port)
+
+    assert status == 1
+    assert line.startswith(f"cannot listen on 127.0.0.1:{port} (Address already in use)")
+    assert line.endswith("choose another --host or --port")
+
+
+def test_an_empty_key_file_is_refused(refused, bundle_directory, tmp_path):
+    file = tmp_path / "keys"
+    file.write_text("\n \n", "utf-8")
+
+    status, line = refused("serve", bundle_directory, "--api-key-file", file)
+
+    assert (status, line) == (1, f"--api-key-file {file}: holds no key; write one a line")
+
+
+def test_without_the_extra_the_error_names_it(refused, bundle_directory, monkeypatch):
+    monkeypatch.setitem(sys.modules, "glassformer.web.server", None)
+    monkeypatch.setitem(sys.modules, "fastapi", None)
+
+    status, line = refused("serve", bundle_directory)
+
+    assert status == 1
+    assert line.endswith("pip install 'glassformer[serve]'")

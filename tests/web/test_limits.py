@@ -1,0 +1,105 @@
+"""Bodies, hosts and keys."""
+
+import asyncio
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from glassformer.web.limits import Keys, Limits, RefusedError, host_is_known, read_body
+
+SMALL = Limits(max_chars=1, body_timeout=0.05)
+MOST = SMALL.max_body_bytes
+
+
+def read(*chunks, gone=False, forever=False):
+    """What `read_body` makes of a body that comes in these chunks, and how many it took."""
+    messages = [
+        {"type": "http.request", "body": chunk, "more_body": place < len(chunks)}
+        for place, chunk in enumerate(chunks, start=1)
+    ]
+    taken = 0
+
+    async def receive():
+        nonlocal taken
+        if not messages:
+            if gone:
+                return {"type": "http.disconnect"}
+            await asyncio.sleep(60)
+        taken += 1
+        return messages[0] if forever else messages.pop(0)
+
+    if gone or forever:
+        messages = [message | {"more_body": True} for message in messages]
+    try:
+        return asyncio.run(read_body(receive, SMALL)), taken
+    except RefusedError as error:
+        return error.status, taken
+
+
+@given(st.lists(st.binary(max_size=30), min_size=1))
+def test_a_body_is_read_whole(chunks):
+    assert read(*chunks) == (b"".join(chunks), len(chunks))
+
+
+def test_a_body_may_have_just_the_most_bytes():
+    assert read(b"x" * MOST)[0] == b"x" * MOST
+    assert read(b"x" * MOST, b"x") == (413, 2)
+
+
+def test_a_body_without_end_is_refused_after_some_more_of_it():
+    assert read(b"x" * MOST, forever=True) == (413, 9)
+
+
+def test_a_slow_body_is_refused():
+    assert read(b"x", b"") == (b"x", 2)
+    assert read(forever=True)[0] == 408
+
+
+def test_a_client_that_goes_is_not_waited_for():
+    assert read(b"x", gone=True)[0] == 400
+
+
+@given(st.text(max_size=2000))
+def test_the_body_limit_has_room_for_any_text_of_the_character_limit(text):
+    import json
+    from urllib.parse import urlencode
+
+    most = Limits(max_chars=len(text)).max_body_bytes - (1 << 16)
+    assert len(json.dumps(text)) - 2 <= most
+    assert len(urlencode({"q": text}, errors="surrogatepass")) - 2 <= most
+
+
+@pytest.mark.parametrize(
+    ("header", "known"),
+    [
+        ("127.0.0.1", True),
+        ("127.0.0.1:5000", True),
+        ("LOCALHOST:80", True),
+        ("[::1]", True),
+        ("[::1]:5000", True),
+        ("mine.example", True),
+        ("mine.example:443", True),
+        ("", False),
+        ("evil.example", False),
+        ("localhost.evil.example", False),
+        ("127.0.0.1.evil.example:5000", False),
+        ("evil.example:127.0.0.1", False),
+        ("localhost:x", False),
+    ],
+)
+def test_only_names_of_this_machine_and_those_given_are_known(header, known):
+    assert host_is_known(header, ["mine.example"]) is known
+
+
+def test_any_of_several_keys_fits():
+    keys = Keys(["one", "zwei"])
+
+    assert [keys.fit(key) for key in ("one", "zwei", "drei", "", None, "\ud800")] == [
+        True,
+        True,
+        False,
+        False,
+        False,
+        False,
+    ]
