@@ -12,6 +12,7 @@ export const AXES = {
   decoder: ["query: what the decoder reads", "key: what it read before"],
   cross: ["query: the piece that is being written", "key: source"],
 };
+const WIDE = 28; // columns that take the panel's whole width
 const WHY_OFFLINE = "Switching a head off needs the model: start it with glassformer look BUNDLE.";
 
 export const attentionPanel = {
@@ -67,7 +68,7 @@ function build({ controls, stage, app }) {
     off.textContent = names.includes(`${place.part}.${place.layer}.${place.head}`) ? "Switch this head on again" : "Switch this head off";
     if (app.source.can.heads) off.disabled = place.head < 0;
     ask(state);
-    show(stage, h("div", { class: "pair" }, large(app, place, state), grid(app, place, names)), changes(view, names, without));
+    show(stage, h("div", { class: view.map(place).columns.length > WIDE ? "stage" : "pair" }, large(app, place, state), grid(app, place, names)), changes(view, names, without));
   };
   return draw;
 }

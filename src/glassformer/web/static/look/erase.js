@@ -3,7 +3,7 @@
 import { bars } from "./chart.js";
 import { h, show } from "./dom.js";
 import { matrix, scaleBar } from "./matrix.js";
-import { signed } from "./numbers.js";
+import { count, signed } from "./numbers.js";
 import { within } from "./state.js";
 
 export const erasePanel = {
@@ -30,7 +30,7 @@ function build({ stage, app }) {
       shown: (r, c) => `Without “${erased.words[r]}”, ${columns[c]} is ${times(changes[r][c])} (${signed(changes[r][c], 3)})`,
       onChoose: (r, c) => store.set({ row: r, column: c }),
     });
-    return show(stage, h("div", { class: "pair" },
+    return show(stage, h("div", { class: columns.length > 28 ? "stage" : "pair" },
       h("div", {}, h("h3", {}, "Change of each piece's log-probability"), drawn, scaleBar(largest, { signed: true, label: "change in nats", digits: 1 })),
       h("div", {}, h("h3", {}, "In all"), totals(erased, row, store))));
   };
@@ -39,7 +39,7 @@ function build({ stage, app }) {
 function times(change) {
   const factor = Math.exp(Math.abs(change));
   if (factor < 1.005) return "as likely as before";
-  return `${factor.toPrecision(3)} times ${change < 0 ? "less" : "more"} likely`;
+  return `${factor < 100 ? factor.toPrecision(3) : count(factor)} times ${change < 0 ? "less" : "more"} likely`;
 }
 
 function totals(erased, row, store) {

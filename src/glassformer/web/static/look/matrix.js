@@ -14,7 +14,7 @@ const widest = (labels) => Math.max(0, ...labels.map((label) => cut(label).lengt
 // row, column (the chosen square), onChoose(r, c), onHover(r, c), axes [rows, columns], digits, side
 export function matrix(options) {
   const { rows, columns } = options;
-  const left = Math.ceil(widest(rows)) + 12;
+  const left = Math.ceil(widest(rows)) + 18;
   const top = Math.ceil(widest(columns) * 0.72) + 18;
   const right = Math.ceil(widest(columns.slice(-3)) * 0.7);
   const usual = options.side ?? Math.max(14, Math.min(34, Math.floor(520 / Math.max(rows.length, columns.length))));

@@ -76,7 +76,6 @@ function seen(view, step) {
   const own = view.readOfTarget(step);
   const row = (pieces, shares, key, later) => h("div", { class: "pieces" }, pieces.map((piece, place) => {
     const element = chip(piece, place, { key: `${key}:${place}`, later: later && place > step });
-    element.tabIndex = -1;
     element.disabled = true;
     shade(element, shares?.[place] ?? 0);
     return element;

@@ -1,4 +1,5 @@
-// The sentence in its pieces, both sides; a target piece shades what it read in the source.
+// The sentence in its pieces, both sides; a target piece shades what it read in the source, and a
+// source piece that is chosen shades those that read it.
 
 import { disable, h, rove, show } from "./dom.js";
 import { tone } from "./numbers.js";
@@ -17,11 +18,12 @@ export function sentence(app) {
     },
   }, field, send);
   const why = app.source.live ? null : h("p", { class: "note reason" }, disable(ask, WHY_OFFLINE));
+  const bounds = h("p", { class: "note", "data-bounds": "" });
   const [source, target] = [h("div", { class: "pieces" }), h("div", { class: "pieces" })];
   const [from, to] = app.view.languages ?? ["source", "target"];
   const el = h("section", { class: "card sentence", "aria-label": "The sentence and its pieces" }, ask, why,
     h("div", { class: "side" }, h("span", {}, `reads (${from})`), source),
-    h("div", { class: "side" }, h("span", {}, `writes (${to})`), target));
+    h("div", { class: "side" }, h("span", {}, `writes (${to})`), target), bounds);
   rove(source, (place) => store.set({ word: place }));
   rove(target, (place) => store.set({ step: place }));
 
@@ -33,27 +35,29 @@ export function sentence(app) {
   const update = (state) => {
     if (view !== app.view) {
       view = app.view;
+      bounds.textContent = view.trace.bounds.left_out.join(" ");
       if (document.activeElement !== field) field.value = view.sourceText;
     }
     const step = within(state.step, view.target.length);
     show(source, view.source.map((piece, place) => chip(piece, place, {
-      key: `source:${place}`, onclick: () => store.set({ word: state.word === place ? -1 : place }), chosen: state.word === place,
+      key: `source:${place}`, onclick: () => store.set({ word: state.word === place ? -1 : place }), chosen: state.word === place, reachable: place === Math.max(0, state.word),
       onpointerenter: () => light(null), onpointerleave: () => light(step),
     })));
     show(target, view.target.map((piece, place) => chip(piece, place, {
-      key: `target:${place}`, onclick: () => store.set({ step: place }), chosen: place === step, later: state.panel === "player" && place > step,
+      key: `target:${place}`, onclick: () => store.set({ step: place }), chosen: place === step, reachable: place === step, later: state.panel === "player" && place > step,
       onpointerenter: () => light(place), onpointerleave: () => light(step),
     })));
     light(step);
+    if (state.word >= 0) [...target.children].forEach((piece, place) => shade(piece, view.readOfSource(place)[state.word] ?? 0));
   };
   return { el, update };
 }
 
 // One piece; `▁` has become the space that it stands for, `·` goes before what continues a word.
-export function chip(piece, place, { key, onclick, chosen, later, onpointerenter, onpointerleave }) {
+export function chip(piece, place, { key, onclick, chosen, later, reachable, onpointerenter, onpointerleave }) {
   const classes = ["piece", piece.special && "special", chosen && "chosen", later && "later"].filter(Boolean).join(" ");
   return h("button", {
-    type: "button", class: classes, "data-key": key, tabindex: chosen || (place === 0 && chosen === undefined) ? 0 : place === 0 ? 0 : -1,
+    type: "button", class: classes, "data-key": key, tabindex: reachable ? 0 : -1,
     "aria-pressed": chosen === undefined ? null : String(chosen), title: `piece ${place + 1}: ${piece.piece}, id ${piece.id}`,
     onclick, onpointerenter, onpointerleave,
   }, h("span", { class: "shade" }), piece.label, h("sup", {}, String(place + 1)));

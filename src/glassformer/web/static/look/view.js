@@ -70,9 +70,10 @@ export function createView(trace) {
     };
   };
   const layers = (side) => (side === "encoder" ? config.num_encoder_layers : config.num_decoder_layers);
+  const means = new Map();
   const meanRow = (part, row) => {
-    const every = [...Array(layers("decoder")).keys()].map((layer) => map({ part, layer, head: -1 }).values);
-    return mean(every)[row];
+    if (!means.has(part)) means.set(part, mean([...Array(layers("decoder")).keys()].map((layer) => map({ part, layer, head: -1 }).values)));
+    return means.get(part)[row];
   };
 
   return {
