@@ -1,0 +1,122 @@
+"""The translator's page in a real browser; skipped where there is none."""
+
+import shutil
+import threading
+import time
+
+import pytest
+import uvicorn
+
+from glassformer.web.server import create_app, listen
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
+ARGUMENTS = [
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+TEXT = "<b>A dog</b> runs.\n\n  Two men 😀 sit."
+
+
+@pytest.fixture(scope="module")
+def address(translator):
+    place = listen("127.0.0.1", 0)
+    app = create_app({"toy": translator})
+    server = uvicorn.Server(uvicorn.Config(app, lifespan="on", ws="none", log_level="error"))
+    thread = threading.Thread(target=server.run, kwargs={"sockets": [place]})
+    thread.start()
+    while not server.started:
+        time.sleep(0.05)
+    yield f"http://127.0.0.1:{place.getsockname()[1]}/"
+    server.should_exit = True
+    thread.join()
+
+
+@pytest.fixture(scope="module")
+def browser():
+    playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+    if CHROMIUM is None:
+        pytest.skip("there is no chromium")
+    with playwright.sync_playwright() as found:
+        started = found.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
+        yield started
+        started.close()
+
+
+@pytest.fixture(params=[360, 1920])
+def page(browser, address, request):
+    """The page with an answer; at the end, nothing may have been complained of."""
+    opened = browser.new_page(viewport={"width": request.param, "height": 900})
+    complaints = []
+    opened.on("console", lambda m: complaints.append(m.text) if m.type == "error" else None)
+    opened.on("pageerror", lambda error: complaints.append(str(error)))
+    opened.goto(address)
+    opened.fill("#source", TEXT)
+    opened.wait_for_selector("#choices li", timeout=60_000)
+    yield opened
+    opened.close()
+    assert complaints == []
+
+
+def test_the_page_shows_what_the_library_says(page, translator):
+    lines = [line.strip() for line in TEXT.split("\n") if line]
+    best = translator.translate(lines, n_best=5, alignment=True)
+
+    # The answer as text: what was typed, and what was answered, is no markup.
+    assert page.text_content("#target") == f"{best[0].text}\n\n  {best[1].text}"
+    assert page.text_content("#mirror").rstrip("\u200b") == TEXT
+    assert page.query_selector("#mirror b, #target b, #choices b, #segment-of b") is None
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+
+    # The words of the target are those that the alignment links.
+    words = [span.text_content() for span in page.query_selector_all("#target .word")]
+    linked = [
+        one.text[slice(*place)]
+        for one in best
+        for place in sorted({link.target for link in one.alignment})
+    ]
+    assert words == linked
+
+
+def test_words_that_belong_together_are_lit(page, translator):
+    (first,) = translator.translate([TEXT.split("\n")[0]], n_best=5, alignment=True)
+    if not first.alignment:
+        pytest.skip("the toy links nothing")
+    place = min(link.target for link in first.alignment)
+    sources = sorted(link.source for link in first.alignment if link.target == place)
+    expected = [TEXT[slice(*one)] for one in sources]
+
+    page.focus("#target")
+    page.keyboard.press("ArrowRight")
+
+    lit = [span.text_content() for span in page.query_selector_all("#mirror .lit")]
+    assert lit == expected
+    assert page.text_content("#readout") == f"{first.text[slice(*place)]} ↔ {' '.join(expected)}"
+
+
+def test_another_translation_can_be_taken(page, translator):
+    best = translator.translate([TEXT.split("\n")[0]], n_best=5)[0]
+    others = [one.text for one in best.alternatives if one.text != best.text]
+    before = page.text_content("#target")
+
+    page.click("#choices li:nth-child(2) button")
+
+    assert page.text_content("#target") == before.replace(best.text, others[0], 1)
+    assert page.get_attribute("#choices li:nth-child(2) button", "aria-pressed") == "true"
+    link = page.evaluate(
+        "new URLSearchParams(document.getElementById('look').hash.slice(1)).get('text')"
+    )
+    assert link == TEXT.split("\n")[0]
+
+
+def test_an_empty_box_has_no_answer(page):
+    page.click("#clear")
+    page.wait_for_selector("#others", state="hidden")
+
+    assert page.text_content("#target") == ""
+    assert page.is_disabled("#copy")
