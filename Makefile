@@ -10,7 +10,7 @@ demo: $(INSTALLED)
 	$(BIN)/glassformer demo
 
 test: check
-	$(BIN)/pytest
+	OMP_NUM_THREADS=1 $(BIN)/pytest -n auto
 
 check: $(INSTALLED)
 	$(BIN)/ruff check .
