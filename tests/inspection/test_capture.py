@@ -201,9 +201,9 @@ def test_what_is_added_explains_what_comes_out(model):
 
 
 @pytest.mark.parametrize("beam", [1, 3])
-def test_a_translator_is_seen_while_it_decodes(nonsense, beam):
-    translator = nonsense()
-    texts = ["A dog runs.", "An old hat in the snow", "x"]
+def test_a_translator_is_seen_while_it_decodes(beginner, beam):
+    translator = beginner()
+    texts = ["A dog runs.", "Two men sit in the grass", "x"]
     alone = translator.translate(texts, beam=beam)
     with capture(translator.model) as seen:
         inside = translator.translate(texts, beam=beam)
