@@ -1,34 +1,31 @@
 """Attention drawn: who read whom, in a run of a trained model (section 3.2; figures 3 to 5)."""
 
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Literal
 
 from jaxtyping import Float
 from torch import Tensor
 
-from glassformer.errors import UsageError
 from glassformer.inspection.plots.figure import (
-    INK,
-    Axes,
     Figure,
-    cell_inches,
     draw_matrix,
     draw_scale,
-    label_inches,
-    label_tokens,
     new_figure,
+    write_numbers,
 )
-from glassformer.inspection.sentence import Part, TranslatorParts, attention_of
+from glassformer.inspection.plots.lettering import cell_inches, label_inches, label_tokens, noted
+from glassformer.inspection.plots.traced import PART_NAMES, attention_in, check_number
+from glassformer.inspection.sentence import Attention, Part, TranslatorParts, attention_of
+from glassformer.inspection.trace_schema import Trace
 
-__all__ = ["attention_figure", "plot_attention_grid", "plot_attention_head"]
+__all__ = [
+    "attention_figure",
+    "plot_attention",
+    "plot_attention_grid",
+    "plot_attention_head",
+]
 
 _WRITTEN_IN = 14  # tokens up to which the numbers fit the squares
-
-_NAMES = {
-    "encoder": "Encoder's self-attention",
-    "decoder": "Decoder's self-attention",
-    "cross": "Decoder's cross-attention",
-}
 
 
 def attention_figure(
@@ -49,14 +46,34 @@ def attention_figure(
         UsageError: a layer or head that the model does not have, or an unknown part.
         InputError: an empty source, or a sentence longer than the model reads.
     """
-    seen = attention_of(parts, source_text, target_text, part=part)
+    return _draw(attention_of(parts, source_text, target_text, part=part), part, layer, head)
+
+
+def plot_attention(
+    trace: Trace,
+    *,
+    part: Part = "cross",
+    layer: int | None = None,
+    head: int | Literal["mean"] | None = None,
+) -> Figure:
+    """The same of a trace: of the sentence that it reads, and the answer that was found.
+
+    Raises:
+        UsageError: a layer or head that the model does not have.
+    """
+    return _draw(attention_in(trace, part), part, layer, head)
+
+
+def _draw(
+    seen: Attention, part: Part, layer: int | None, head: int | Literal["mean"] | None
+) -> Figure:
     weights, names = _select(seen.weights, layer, head)
     words = (seen.query_labels, seen.key_labels)
     if weights.shape[:2] == (1, 1):
-        title = f"{_NAMES[part]}: {names[0][0]}"
+        title = f"{PART_NAMES[part]}: {names[0][0]}"
         return plot_attention_head(weights[0, 0], *words, title=title, axes_labels=seen.axes_labels)
     return plot_attention_grid(
-        weights, *words, title=_NAMES[part], axes_labels=seen.axes_labels, names=names
+        weights, *words, title=PART_NAMES[part], axes_labels=seen.axes_labels, names=names
     )
 
 
@@ -87,12 +104,13 @@ def plot_attention_head(
     image = draw_matrix(axes, weights, vmin=0)
     label_tokens(axes, rows=query_labels, columns=key_labels, cell=cell)
     if max(weights.shape) <= _WRITTEN_IN:
-        _write_in(axes, weights)
+        texts = [[f"{100 * value:.0f}" for value in row] for row in weights.tolist()]
+        write_numbers(axes, texts, (weights > 0.55 * weights.max()).tolist())
     figure.suptitle(title, fontsize=11)
     axes.set_ylabel(axes_labels[0])
     axes.set_xlabel(axes_labels[1])
     draw_scale(figure, image, axes, label="weight")
-    return figure
+    return noted(figure)
 
 
 def plot_attention_grid(
@@ -139,7 +157,7 @@ def plot_attention_grid(
     figure.supylabel(axes_labels[0], fontsize=10)
     figure.supxlabel(axes_labels[1], fontsize=10)
     draw_scale(figure, image, grid, label="weight")
-    return figure
+    return noted(figure)
 
 
 def _select(
@@ -147,14 +165,14 @@ def _select(
 ) -> tuple[Tensor, list[list[str]]]:
     """The wanted layers and heads, ``(layers, heads, …)``, and what each is called."""
     layers, heads = weights.shape[:2]
-    _check_number("layer", layer, layers)
+    check_number("layer", layer, layers)
     kept_layers = slice(layer, layer + 1) if layer is not None else slice(None)
     if head == "mean":
         name = (
             "mean over all layers and heads" if layer is None else f"layer {layer}, mean of heads"
         )
         return weights[kept_layers].mean(dim=(0, 1), keepdim=True), [[name]]
-    _check_number("head", head, heads)
+    check_number("head", head, heads)
     kept_heads = slice(head, head + 1) if head is not None else slice(None)
     names = [row[kept_heads] for row in _names(layers, heads)[kept_layers]]
     return weights[kept_layers, kept_heads], names
@@ -164,29 +182,9 @@ def _names(layers: int, heads: int) -> list[list[str]]:
     return [[f"layer {row}, head {column}" for column in range(heads)] for row in range(layers)]
 
 
-def _check_number(what: str, number: int | None, count: int) -> None:
-    if number is not None and not 0 <= number < count:
-        raise UsageError(
-            f"{what} {number}: this part of the model has the {what}s 0 to {count - 1}"
-        )
-
-
 def _check_labels(weights: Tensor, queries: Sequence[str], keys: Sequence[str]) -> None:
     if weights.shape[-2:] != (len(queries), len(keys)):
         raise ValueError(
             f"weights of {weights.size(-2)} queries and {weights.size(-1)} keys, but"
             f" {len(queries)} query labels and {len(keys)} key labels"
         )
-
-
-def _write_in(axes: Axes, weights: Tensor) -> None:
-    for row, values in enumerate(weights.tolist()):
-        for column, value in enumerate(values):
-            colour = "white" if value > 0.55 * weights.max() else INK
-            style: dict[str, Any] = {
-                "ha": "center",
-                "va": "center",
-                "fontsize": 7.5,
-                "color": colour,
-            }
-            axes.text(column, row, f"{100 * value:.0f}", **style)

@@ -1,4 +1,4 @@
-"""What the pictures share: figures, labels, the drawing of a matrix, and saving.
+"""What the pictures share: figures, colours, the drawing of a matrix, and saving.
 
 The figures are matplotlib's own and belong to no window: ``figure.savefig`` or :func:`save` writes
 one. Blue is much, white is nothing, and red is below zero, in every picture.
@@ -6,7 +6,6 @@ one. Blue is much, white is nothing, and red is below zero, in every picture.
 
 import io
 from collections.abc import Sequence
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -19,10 +18,12 @@ try:
     import matplotlib
     from matplotlib import font_manager
     from matplotlib.axes import Axes
-    from matplotlib.colors import ListedColormap
+    from matplotlib.colors import Colormap, ListedColormap
     from matplotlib.figure import Figure
     from matplotlib.image import AxesImage
-    from matplotlib.patches import Patch
+    from matplotlib.layout_engine import ConstrainedLayoutEngine
+    from matplotlib.patches import Patch, Rectangle
+    from matplotlib.text import Text
 except ModuleNotFoundError:
     raise missing_extra("matplotlib", "plot") from None
 
@@ -33,20 +34,26 @@ __all__ = [
     "INK",
     "SIGNED",
     "Axes",
+    "AxesImage",
+    "ConstrainedLayoutEngine",
     "Figure",
     "ListedColormap",
     "Patch",
-    "cell_inches",
+    "Rectangle",
+    "Text",
     "draw_matrix",
     "draw_scale",
-    "label_inches",
-    "label_tokens",
+    "font_manager",
+    "hiding",
     "new_figure",
+    "number",
     "picture_suffix",
-    "readable",
     "save",
+    "shade",
+    "sheet",
     "thousands",
     "tidy",
+    "write_numbers",
 ]
 
 BLUES = "Blues"  # from nothing (white) to much
@@ -56,28 +63,19 @@ GREY = "#5c6670"
 INK = "#1b2733"
 
 SUFFIXES = (".png", ".svg")
-LONGEST_LABEL = 18  # characters; a longer one is cut
-
-# Fonts for scripts that matplotlib's own lacks, tried in this order where they are installed.
-_FALLBACKS = (
-    "Noto Sans CJK JP",
-    "Noto Sans CJK SC",
-    "Source Han Sans",
-    "WenQuanYi Zen Hei",
-    "Hiragino Sans",
-    "PingFang SC",
-    "Yu Gothic",
-    "Microsoft YaHei",
-    "Malgun Gothic",
-    "Arial Unicode MS",
-    "Noto Sans Devanagari",
-    "Noto Sans Thai",
-)
 
 
 def new_figure(width: float, height: float) -> Figure:
     """An empty figure of this size in inches, which places its parts without overlap."""
     return Figure(figsize=(width, height), layout="constrained")
+
+
+def sheet(width: float, height: float) -> tuple[Figure, Axes]:
+    """An empty figure to draw on in inches, counted from its top left corner."""
+    figure = Figure(figsize=(width, height))
+    axes = figure.add_axes((0.0, 0.0, 1.0, 1.0), xlim=(0.0, width), ylim=(height, 0.0))
+    axes.set_axis_off()
+    return figure, axes
 
 
 def save(figure: Figure, path: Path) -> None:
@@ -152,67 +150,35 @@ def draw_scale(figure: Figure, image: AxesImage, axes: Any, *, label: str) -> No
     figure.colorbar(image, ax=axes, label=label, shrink=shrink, aspect=length / 0.14, pad=0.015)
 
 
-def label_tokens(
-    axes: Axes, *, rows: Sequence[str] = (), columns: Sequence[str] = (), cell: float
+def write_numbers(
+    axes: Axes, texts: Sequence[Sequence[str]], dark: Sequence[Sequence[bool]], *, size: float = 7.5
 ) -> None:
-    """Write tokens at the rows and columns of a matrix whose squares are ``cell`` inches wide.
+    """A text in each square of a matrix, white where the square is dark."""
+    style: dict[str, Any] = {"ha": "center", "va": "center", "fontsize": size}
+    for row, line in enumerate(texts):
+        for column, text in enumerate(line):
+            axes.text(column, row, text, color="white" if dark[row][column] else INK, **style)
 
-    The letters fit the squares; where even the smallest would not, every other (third, …) token
-    is written. No labels: no ticks.
+
+def number(value: float, digits: int) -> str:
+    """With a true minus, and none before a zero.
+
+    >>> number(-1.25, 1), number(-0.01, 1)
+    ('−1.2', '0.0')
     """
-    size = _points(cell)
-    step = 1 + int(size / (72 * cell * 0.95))
-    style: dict[str, Any] = {"fontsize": size, "fontfamily": _families(), "parse_math": False}
-    shown = [readable(label) for label in columns]
-    flat = all(len(label) * size * 0.62 < 72 * cell for label in shown)
-    axes.set_xticks(range(0, len(shown), step), shown[::step], **style)
-    axes.tick_params(axis="x", rotation=0 if flat else 90)
-    axes.set_yticks(range(0, len(rows), step), [readable(row) for row in rows[::step]], **style)
+    return f"{round(value, digits) + 0.0:.{digits}f}".replace("-", "−")
 
 
-def cell_inches(count: int, *, room: float = 12.0, largest: float = 0.42) -> float:
-    """The side of a square such that ``count`` of them fit into ``room`` inches, if they can.
+def hiding(colours: str, hidden: str) -> Colormap:
+    """The named colours, and ``hidden`` for squares that are NaN."""
+    return matplotlib.colormaps[colours].with_extremes(bad=hidden)
 
-    >>> cell_inches(5), cell_inches(48)
-    (0.42, 0.25)
+
+def shade(value: float) -> tuple[float, float, float, float]:
+    """The blue of a number from 0 to 1.
+
+    >>> shade(0.0)[2] > shade(1.0)[2]
+    True
     """
-    return min(largest, max(room / max(count, 1), 0.1), 2 * room / max(count, 1))
-
-
-def label_inches(labels: Sequence[str], cell: float) -> float:
-    """The room that the longest of the labels takes along its line."""
-    longest = max((len(readable(label)) for label in labels), default=0)
-    return longest * _points(cell) * 0.66 / 72
-
-
-def readable(label: str) -> str:
-    """A label that can be drawn: not too long, and □ for what no installed font can show.
-
-    >>> readable("Donaudampfschifffahrtsgesellschaft")
-    'Donaudampfschifff…'
-    """
-    if len(label) > LONGEST_LABEL:
-        label = label[: LONGEST_LABEL - 1] + "…"
-    return "".join(character if _drawable(character) else "□" for character in label)
-
-
-def _points(cell: float) -> float:
-    """Size of the letters beside squares of ``cell`` inches."""
-    return min(10.0, max(4.5, 72 * cell * 0.62))
-
-
-@cache
-def _families() -> list[str]:
-    """matplotlib's own font, and those of the fallbacks that are installed."""
-    installed = set(font_manager.get_font_names())
-    return ["DejaVu Sans", *(name for name in _FALLBACKS if name in installed)]
-
-
-@cache
-def _drawable(character: str) -> bool:
-    if not character.isprintable():
-        return False
-    return any(
-        font_manager.get_font(font_manager.findfont(family)).get_char_index(ord(character))
-        for family in _families()
-    )
+    red, green, blue, alpha = matplotlib.colormaps[BLUES](value)
+    return float(red), float(green), float(blue), float(alpha)

@@ -10,12 +10,10 @@ from glassformer.inspection.plots.figure import (
     Figure,
     ListedColormap,
     Patch,
-    cell_inches,
     draw_matrix,
-    label_inches,
-    label_tokens,
     new_figure,
 )
+from glassformer.inspection.plots.lettering import cell_inches, label_inches, label_tokens, noted
 from glassformer.model.masks import padding_mask, target_mask
 
 __all__ = ["PAD", "plot_masks", "plot_source_mask", "plot_target_mask"]
@@ -113,4 +111,4 @@ def _plot(panels: list[_Panel]) -> Figure:
         Patch(facecolor=_HIDDEN, label="masked"),
     ]
     figure.legend(handles=legend, loc="outside lower center", ncols=2, frameon=False)
-    return figure
+    return noted(figure)

@@ -12,14 +12,12 @@ from glassformer.inspection.plots.figure import (
     SIGNED,
     Axes,
     Figure,
-    cell_inches,
     draw_matrix,
     draw_scale,
-    label_inches,
-    label_tokens,
     new_figure,
     tidy,
 )
+from glassformer.inspection.plots.lettering import cell_inches, label_inches, label_tokens
 from glassformer.model.positions import Frequencies, Layout, sinusoidal_positions
 
 __all__ = [

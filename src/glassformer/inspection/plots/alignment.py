@@ -1,0 +1,105 @@
+"""Word alignment drawn as lines between two columns of words."""
+
+from collections.abc import Iterable
+
+import numpy as np
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from glassformer.data.words import Link, Span, words
+from glassformer.inspection.alignment import linked
+from glassformer.inspection.plots.figure import GREY, INK, Figure, shade, sheet
+from glassformer.inspection.plots.lettering import noted, text_inches, write
+from glassformer.inspection.plots.traced import attention_in, check_number
+from glassformer.inspection.trace_schema import Side, Trace
+
+__all__ = ["links_in", "plot_alignment"]
+
+_ROW, _LETTERS, _BETWEEN = 0.28, 10.0, 2.2
+
+
+def plot_alignment(source: str, target: str, links: Iterable[Link]) -> Figure:
+    """The words of both texts, one below the other, with a line for each link.
+
+    The darker a line, the surer. Words without a link are grey. ``links`` are those of a
+    ``Translation.alignment``, or of :func:`links_in`.
+
+    Raises:
+        ValueError: a link's span is no word of its text.
+
+    >>> figure = plot_alignment("a dog", "ein Hund", [Link((2, 5), (4, 8), 0.9)])
+    >>> len(figure.axes[0].lines)
+    1
+    """
+    links = list(links)
+    spans = words(source), words(target)
+    _check(links, spans)
+    texts = [
+        [text[slice(*span)] for span in side]
+        for text, side in zip((source, target), spans, strict=True)
+    ]
+    breadths = [max((text_inches(word, _LETTERS) for word in side), default=0.0) for side in texts]
+    rows = max(map(len, texts))
+    width = max(sum(breadths) + _BETWEEN + 0.6, 5.5)
+    left = (width - _BETWEEN + breadths[0] - breadths[1]) / 2
+    right = left + _BETWEEN
+    figure, axes = sheet(width, rows * _ROW + 1.0)
+    axes.text(left, 0.5, "source", fontsize=9, color=GREY, ha="right", va="center")
+    axes.text(right, 0.5, "target", fontsize=9, color=GREY, va="center")
+    heights = [{span: 0.75 + (row + 0.5) * _ROW for row, span in enumerate(side)} for side in spans]
+    for link in sorted(links, key=lambda one: one.weight):
+        ends = [heights[0][link.source], heights[1][link.target]]
+        blue = shade(0.3 + 0.7 * min(max(link.weight, 0.0), 1.0))
+        axes.plot([left + 0.08, right - 0.08], ends, color=blue, linewidth=1.8)
+    linked_words = {link.source for link in links}, {link.target for link in links}
+    for side, (at, align) in enumerate(((left, "right"), (right, "left"))):
+        for span, word in zip(spans[side], texts[side], strict=True):
+            colour = INK if span in linked_words[side] else "#9aa4ad"
+            write(axes, at, heights[side][span], word, ha=align, fontsize=_LETTERS, color=colour)
+    axes.text(0.3, 0.22, "Which word was made from which", fontsize=11, color=INK, va="center")
+    return noted(figure)
+
+
+def _check(links: list[Link], spans: tuple[list[Span], list[Span]]) -> None:
+    for link in links:
+        for side, span, known in zip(
+            ("source", "target"), (link.source, link.target), spans, strict=True
+        ):
+            if span not in known:
+                raise ValueError(f"link {link}: {span} is no word of the {side}")
+
+
+def links_in(trace: Trace, *, layer: int | None = None, head: int | None = None) -> list[Link]:
+    """The words of a trace's answer with the source words that one layer's cross-attention read.
+
+    By default the mean of its heads, and the layer that is taken of a bundle for which no better
+    heads were found (``inspection.alignment.Heads``). Pieces are merged to words: what a word reads
+    is the mean over its pieces, how much of a word is read the sum over its pieces.
+
+    Raises:
+        UsageError: a layer or head that the model does not have.
+    """
+    weights = attention_in(trace, "cross").weights  # (layers, heads, tgt_len, src_len)
+    layers = weights.size(0)
+    check_number("layer", layer, layers)
+    check_number("head", head, weights.size(1))
+    if layer is None:
+        layer = layers - 2 if layers > 2 else layers - 1
+    chosen = weights[layer].mean(dim=0) if head is None else weights[layer, head]
+    target, source = _members(trace.target), _members(trace.source)
+    shares = target / target.sum(dim=1, keepdim=True).clamp(min=1.0)
+    of_words = (shares @ chosen @ source.T).numpy()
+    return [
+        Link(trace.source.words[read], trace.target.words[said], float(of_words[said, read]))
+        for said, read in np.argwhere(linked(of_words)).tolist()
+    ]
+
+
+def _members(side: Side) -> Float[Tensor, "words pieces"]:
+    """1 where a piece belongs to a word."""
+    members = torch.zeros(len(side.words), len(side.pieces))
+    for place, piece in enumerate(side.pieces):
+        if piece.word is not None:
+            members[piece.word, place] = 1.0
+    return members

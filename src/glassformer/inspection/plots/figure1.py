@@ -1,0 +1,200 @@
+"""The paper's figure 1, drawn of a model and a sentence, with the shapes that flow through it."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from glassformer.inspection.plots.figure import GREY, INK, Axes, Figure, Rectangle, sheet
+from glassformer.inspection.plots.lettering import noted, write
+from glassformer.inspection.trace_records import Part
+from glassformer.inspection.trace_schema import Trace
+
+__all__ = ["plot_figure1"]
+
+# Inches, from the lower left corner.
+_WIDTH, _HEIGHT, _NORM = 2.9, 0.64, 0.3
+_GAP, _PAD, _ASIDE = 0.36, 0.14, 0.16  # between boxes, around a block, of a line beside them
+_LEFT = {"encoder": 1.0, "decoder": 5.3}
+_FOOT = 0.62
+_PAGE = 9.2
+_TINTS = {"Attention": "#9ecae1", "Feed Forward": "#c6dbef", "Norm": "#f1f3f5"}
+_TINT = "#deebf7"
+_LINE: dict[str, Any] = {"color": GREY, "linewidth": 1.1}
+_PLUS: dict[str, Any] = {
+    "fontsize": 8,
+    "color": INK,
+    "ha": "center",
+    "va": "center",
+    "bbox": {
+        "boxstyle": "circle,pad=0.05",
+        "facecolor": "white",
+        "edgecolor": GREY,
+        "linewidth": 0.8,
+    },
+}
+_ARROW = {"arrowstyle": "-|>", "shrinkA": 0, "shrinkB": 0} | _LINE
+
+
+@dataclass(frozen=True)
+class _Box:
+    part: Part
+    left: float
+    bottom: float
+    height: float
+
+    @property
+    def top(self) -> float:
+        return self.bottom + self.height
+
+    @property
+    def middle(self) -> float:
+        return self.left + _WIDTH / 2
+
+
+def plot_figure1(trace: Trace) -> Figure:
+    """Every part of the model with what goes in and out, and how many numbers are learnt there.
+
+    Shapes are without the batch, length first. Of the layers of a stack, which are alike, one is
+    drawn, with its own parameters, and ``N ×`` beside it, as in the paper. Of a model that
+    normalises before each sublayer (pre-norm), Norm stands before it and the sum behind it.
+    """
+    encoder = _stack([part for part in trace.figure if part.stack == "encoder"], "encoder")
+    decoder = _stack([part for part in trace.figure if part.stack != "encoder"], "decoder")
+    height = decoder[-1].top + 1.0
+    figure, axes = sheet(_PAGE, height)
+    axes.set_ylim(0.0, height)  # upwards, as the data goes
+    total = sum(part.parameters for part in trace.figure)
+    title = f"Figure 1 of this model: {total:,} parameters"
+    axes.text(0.2, height - 0.25, title, fontsize=11, color=INK, va="center")
+    titles = {part.name: part.title for part in trace.figure}
+    for stack, boxes in (("encoder", encoder), ("decoder", decoder)):
+        layers = 1 + max(part.layer or 0 for part in trace.figure if part.stack == stack)
+        _draw_block(axes, [box for box in boxes if box.part.layer is not None], layers, stack)
+        _draw_flow(axes, boxes)
+        for box in boxes:
+            _draw_box(axes, box, titles)
+    _draw_memory(axes, encoder[-1], decoder)
+    _write_ends(axes, trace, encoder[0], decoder)
+    return noted(figure)
+
+
+def _stack(parts: Sequence[Part], column: str) -> list[_Box]:
+    """One above the other; of the layers the first."""
+    shown = [part for part in parts if part.layer in (None, 0)]
+    if any(part.name == f"{column}.norm" for part in parts):
+        shown = _norm_first(shown)
+    boxes: list[_Box] = []
+    bottom = _FOOT
+    for part in shown:
+        before = boxes[-1].part if boxes else None
+        if before is None or not _one_block(before, part):
+            bottom += _GAP
+        if before is not None and (before.layer is None) != (part.layer is None):
+            bottom += _PAD
+        height = _NORM if part.layer == 0 and part.name.endswith(".norm") else _HEIGHT
+        boxes.append(_Box(part, _LEFT[column], bottom, height))
+        bottom = boxes[-1].top
+    return boxes
+
+
+def _norm_first(parts: list[Part]) -> list[Part]:
+    """Only pre-norm stacks have a norm at their end."""
+    inside = [part for part in parts if part.layer is not None]
+    pairs = zip(inside[::2], inside[1::2], strict=True)
+    swapped = iter([part for pair in pairs for part in (replace(pair[1], title="Norm"), pair[0])])
+    return [part if part.layer is None else next(swapped) for part in parts]
+
+
+def _one_block(one: Part, other: Part) -> bool:
+    """Whether they are a sublayer and its norm."""
+    return f"{one.name}.norm" == other.name or one.name == f"{other.name}.norm"
+
+
+def _draw_box(axes: Axes, box: _Box, titles: dict[str, str]) -> None:
+    part = box.part
+    tint = next((tint for word, tint in _TINTS.items() if word in part.title), _TINT)
+    place = (box.left, box.bottom)
+    axes.add_patch(Rectangle(place, _WIDTH, box.height, facecolor=tint, edgecolor=GREY, lw=0.8))
+    section: dict[str, Any] = {"fontsize": 6.5, "color": GREY, "ha": "right", "va": "top"}
+    axes.text(box.left + _WIDTH - 0.05, box.top - 0.04, part.section, **section)
+    lines = [part.title, _shapes(part), _learnt(part, titles)]
+    if box.height < _HEIGHT:
+        lines = [f"{part.title}: {_learnt(part, titles)}"]
+    step = box.height / (len(lines) + 0.4)
+    for number, line in enumerate(lines):
+        y = box.top - (number + 0.7) * step
+        size, weight = (9, "bold") if number == 0 and len(lines) > 1 else (8, "normal")
+        axes.text(
+            box.middle, y, line, fontsize=size, weight=weight, color=INK, ha="center", va="center"
+        )
+
+
+def _shapes(part: Part) -> str:
+    shapes = [" × ".join(map(str, shape)) for shape in (part.input_shape, part.output_shape)]
+    text = " → ".join(dict.fromkeys(shapes))
+    if part.inner_shape is None:
+        return text
+    return f"{text}, inside {' × '.join(map(str, part.inner_shape))}"
+
+
+def _learnt(part: Part, titles: dict[str, str]) -> str:
+    own = f"{part.parameters:,} parameters" if part.parameters else ""
+    shared = f"those of the {titles[part.shared_with]}" if part.shared_with else ""
+    return " and ".join(filter(None, (own, shared))) or "no parameters"
+
+
+def _draw_block(axes: Axes, boxes: Sequence[_Box], layers: int, stack: str) -> None:
+    """The frame of a layer, how often it is there, and the ways around its sublayers."""
+    left, bottom = boxes[0].left - 2 * _ASIDE, boxes[0].bottom - _GAP
+    width, height = _WIDTH + 4 * _ASIDE, boxes[-1].top + 0.2 - bottom
+    frame = Rectangle((left, bottom), width, height, facecolor="none", edgecolor="#c3c9cf", lw=1.2)
+    axes.add_patch(frame)
+    outside = left - 0.15 if stack == "encoder" else left + width + 0.15
+    align = "right" if stack == "encoder" else "left"
+    axes.text(outside, bottom + height / 2, f"{layers} ×", fontsize=13, color=INK, ha=align)
+    for lower, upper in zip(boxes[::2], boxes[1::2], strict=True):
+        side = lower.left if stack == "encoder" else lower.left + _WIDTH
+        aside = side - _ASIDE if stack == "encoder" else side + _ASIDE
+        below, beside = lower.bottom - 0.15, upper.bottom + _NORM / 2
+        if lower.height < upper.height:  # pre-norm: the sum comes last
+            beside = upper.top + 0.1
+            axes.text(lower.middle, beside, "+", **_PLUS)
+            side = lower.middle + (-0.07 if stack == "encoder" else 0.07)
+        axes.plot([lower.middle, aside, aside], [below, below, beside], **_LINE)
+        axes.annotate("", (side, beside), (aside, beside), arrowprops=_ARROW)
+
+
+def _draw_flow(axes: Axes, boxes: Sequence[_Box]) -> None:
+    """An arrow into each box from what is below it, and one out of the last."""
+    below = _FOOT - 0.05
+    for box in boxes:
+        if box.bottom > below:
+            axes.annotate("", (box.middle, box.bottom), (box.middle, below), arrowprops=_ARROW)
+        below = box.top
+
+
+def _draw_memory(axes: Axes, last: _Box, decoder: Sequence[_Box]) -> None:
+    """From the encoder's end to the attention that reads it."""
+    cross = next(box for box in decoder if box.part.name.endswith("cross_attention"))
+    between = (last.left + _WIDTH + cross.left) / 2
+    above, into = last.top + 0.2, cross.bottom + cross.height / 2
+    axes.plot([last.middle, last.middle, between, between], [last.top, above, above, into], **_LINE)
+    axes.annotate("", (cross.left, into), (between, into), arrowprops=_ARROW)
+    axes.text(last.middle + 0.08, above + 0.09, "memory", fontsize=8, color=GREY, va="center")
+
+
+def _write_ends(axes: Axes, trace: Trace, first: _Box, decoder: Sequence[_Box]) -> None:
+    """What is read at the foot, and what comes out at the top."""
+    bounds = trace.bounds
+    ends = (
+        (first, trace.source.text, f"{bounds.source_pieces} source pieces"),
+        (decoder[0], trace.target.text, f"{bounds.target_pieces} target pieces, one step late"),
+    )
+    style: dict[str, Any] = {"ha": "center", "va": "center"}
+    for box, text, count in ends:
+        write(axes, box.middle, 0.42, text, fontsize=9, **style)
+        axes.text(box.middle, 0.2, count, fontsize=8, color=GREY, **style)
+    top = decoder[-1]
+    axes.annotate("", (top.middle, top.top + 0.25), (top.middle, top.top), arrowprops=_ARROW)
+    said = "probabilities of the next piece"
+    axes.text(top.middle, top.top + 0.36, said, fontsize=8, color=GREY, **style)

@@ -1,0 +1,99 @@
+"""What each head does, in numbers: is it sharp, does it look at itself, back, or at nothing?
+
+The kinds of heads are those of Clark et al. 2019 (arXiv 1906.04341, section 3), who found heads
+that attend to the previous token, to the separator, or broadly.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from glassformer.inspection.plots.figure import (
+    Axes,
+    AxesImage,
+    Figure,
+    draw_matrix,
+    draw_scale,
+    new_figure,
+    write_numbers,
+)
+from glassformer.inspection.plots.traced import PART_NAMES, attention_in
+from glassformer.inspection.sentence import Part
+from glassformer.inspection.trace_schema import Piece, Trace
+
+__all__ = ["HeadStatistics", "head_statistics", "plot_head_statistics"]
+
+_PARTS: tuple[Part, ...] = ("encoder", "decoder", "cross")
+_CELL = 0.42
+
+
+@dataclass(frozen=True)
+class HeadStatistics:
+    """Means over the queries of one sentence, for each head of one part of a model."""
+
+    entropy: Float[Tensor, "layers heads"]
+    """In nats: 0 where each query looks at one key alone, log(k_len) where at all alike."""
+    diagonal: Float[Tensor, "layers heads"]
+    """Share that goes to the key of the query's own place. Of the cross-attention this is word
+    order: 1 where step ``i`` reads source piece ``i``."""
+    previous: Float[Tensor, "layers heads"]
+    """Share that goes to the key one place before; of all queries but the first."""
+    separator: Float[Tensor, "layers heads"]
+    """Share that goes to start and end symbols, where heads look that have nothing to do."""
+
+
+def head_statistics(trace: Trace, part: Part) -> HeadStatistics:
+    """The statistics of one part's heads, from the trace's weights."""
+    weights = attention_in(trace, part).weights  # (layers, heads, q_len, k_len)
+    keys = trace.target.read if part == "decoder" else trace.source.pieces
+    entropy = torch.special.entr(weights / weights.sum(-1, keepdim=True).clamp(min=1e-9)).sum(-1)
+    return HeadStatistics(
+        entropy=entropy.mean(-1),
+        diagonal=weights.diagonal(0, -2, -1).sum(-1) / weights.size(-2),
+        previous=weights.diagonal(-1, -2, -1).sum(-1) / max(weights.size(-2) - 1, 1),
+        separator=weights[..., _separators(keys)].sum(-1).mean(-1),
+    )
+
+
+def plot_head_statistics(trace: Trace) -> Figure:
+    """Layers by heads, for each part of the model and each of the four statistics."""
+    found = [head_statistics(trace, part) for part in _PARTS]
+    layers, heads = [one.entropy.size(0) for one in found], found[0].entropy.size(1)
+    figure = new_figure(
+        4 * max(_CELL * heads, 1.3) + 3.6,
+        sum(max(_CELL * count, 0.7) + 0.3 for count in layers) + 1.2,
+    )
+    panels = figure.subplots(len(_PARTS), 4, height_ratios=layers)
+    titles = ("entropy", "own place", "place before", "start, end symbol")
+    longest = max(len(trace.source.pieces), len(trace.target.pieces), 2)
+    images = {}
+    for row, (part, one) in enumerate(zip(_PARTS, found, strict=True)):
+        columns = (one.entropy, one.diagonal, one.previous, one.separator)
+        for column, values in enumerate(columns):
+            axes = panels[row, column]
+            images[column] = _draw(axes, values, 1.0 if column else math.log(longest))
+            axes.set_title("" if row else titles[column], fontsize=10)
+            axes.tick_params(labelbottom=row == len(_PARTS) - 1, labelleft=column == 0)
+        panels[row, 0].set_ylabel(f"{PART_NAMES[part].replace(' ', chr(10))}\nlayer", fontsize=9)
+    figure.supxlabel("head", fontsize=9)
+    figure.suptitle("What the heads look at", fontsize=11)
+    draw_scale(figure, images[0], panels[:, 0], label="entropy (nats)")
+    draw_scale(figure, images[1], panels[:, 1:], label="share of the weight")
+    return figure
+
+
+def _draw(axes: Axes, values: Tensor, most: float) -> AxesImage:
+    image = draw_matrix(axes, values, vmin=0.0, vmax=most)
+    texts = [[f"{value:.2f}" for value in row] for row in values.tolist()]
+    write_numbers(axes, texts, (values > 0.55 * most).tolist(), size=7.0)
+    for axis, count in ((axes.yaxis, values.size(0)), (axes.xaxis, values.size(1))):
+        axis.set_ticks(range(count), [str(number) for number in range(count)], fontsize=8)
+    return image
+
+
+def _separators(keys: Sequence[Piece]) -> list[int]:
+    return [place for place, piece in enumerate(keys) if piece.word is None]
