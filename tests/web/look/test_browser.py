@@ -24,12 +24,11 @@ def test_every_panel_fits_its_window(tab, look, width, theme):
 
 
 def test_it_is_there_within_a_second(look):
-    paint = "performance.getEntriesByName('first-contentful-paint')[0].startTime"
-    times = []
-    for _ in range(3):
-        tab = look()
-        tab.wait_for_function(f"{paint} > 0")
-        times.append(tab.evaluate(paint))
+    paint = """() => new Promise((done) => new PerformanceObserver((list) => {
+      const first = list.getEntries().find((one) => one.name === "first-contentful-paint");
+      if (first) done(first.startTime);
+    }).observe({type: "paint", buffered: true}))"""
+    times = [look().evaluate(paint) for _ in range(3)]
 
     assert min(times) < 1000, times
 
@@ -100,5 +99,5 @@ def test_the_server_answers_what_the_file_cannot(tab, served, seen):
 
     tab.fill(".ask input", "An old hat.")
     tab.press(".ask input", "Enter")
-    tab.wait_for_function("document.querySelector('.sentence .pieces').innerText.includes('hat')")
+    tab.wait_for_selector("[data-key='source:0']:has-text('An')")
     assert "text=An+old+hat." in tab.url

@@ -1,14 +1,17 @@
 """What the page shows are the library's numbers, to the digits shown."""
 
 import copy
+import json
 
 import pytest
 import torch
 
 from glassformer.inspection.capture import capture
+from glassformer.inspection.trace import trace
 from glassformer.inspection.worked_sum import worked_sum
 from glassformer.model.positions import sinusoidal_positions
 from glassformer.translator import Translator
+from glassformer.web.page import build_page
 
 
 @pytest.fixture
@@ -163,3 +166,21 @@ def test_the_film_has_the_runs_checkpoint(look, seen):
     cells = tab.locator("[data-frame='0'] td").all_inner_texts()
     assert cells[0] == "1,234"
     assert cells[2] == shown(seen.answer.log_probability, 2)
+
+
+def test_of_a_long_sentence_the_weights_are_still_the_models(tab, bundle, tmp_path):
+    long = "An old hat. " * 30
+    seen = trace(bundle, long)
+    assert seen.bounds.source_pieces > len(seen.source.pieces)
+    stored = {"trace": json.loads(seen.to_json()), "film": []}
+    (tmp_path / "long.html").write_text(build_page(stored), "utf-8")
+    weights = next(one for one in seen.attention if one.part == "encoder").weights.array()
+    row, column = divmod(int(weights[1].argmax()), weights.shape[2])
+
+    state = f"panel=attention&part=encoder&head=1&row={row}&column={column}"
+    tab.goto(f"{(tmp_path / 'long.html').as_uri()}#{state}")
+    words = tab.inner_text("[data-readout=attention]")
+    assert f" takes {shown(float(weights[1, row, column]), 2)} from " in words
+    tab.click("#tab-worked")
+    assert "leaves out some" in tab.inner_text(".panel .reason")
+    assert f"{seen.bounds.source_pieces}" in tab.inner_text("[data-bounds]")

@@ -47,6 +47,8 @@ export function createView(trace) {
   const labelsOf = { encoder: [source, source], decoder: [read, read], cross: [target, source] };
   const allowedIn = { encoder: (_, c) => trace.masks.source[c], decoder: (r, c) => trace.masks.target[r][c], cross: (_, c) => trace.masks.source[c] };
 
+  // Where source pieces are left out, their share of the softmax is known to the stored weights only.
+  const whole = (part) => part === "decoder" || trace.bounds.source_pieces === source.length;
   const weightsOf = (part, layer) => {
     const key = `${part}.${layer}`;
     if (!maps.has(key)) maps.set(key, unpack(attentions.get(key).weights));
@@ -55,7 +57,7 @@ export function createView(trace) {
   // One head as the model computed it, from its own queries and keys; in 8 bits where they are not kept.
   const head = (part, layer, number) => {
     const key = `${part}.${layer}.${number}`;
-    if (!exact.has(key)) exact.set(key, computed(attentions.get(`${part}.${layer}`), number, allowedIn[part]));
+    if (!exact.has(key)) exact.set(key, (whole(part) ? computed : kept)(attentions.get(`${part}.${layer}`), number, allowedIn[part]));
     return exact.get(key);
   };
   const map = ({ part, layer, head: number }) => {
@@ -86,15 +88,18 @@ export function createView(trace) {
     steps: trace.steps.map((step) => ({ ...step, candidates: step.candidates.map(labelled), lens: step.lens.map((layer) => layer.map(labelled)) })),
     parametersOf: (box, layer) => parts.get(pathOf(box, layer))?.parameters ?? null,
     sublayer: (box, layer) => trace.sublayers.find((one) => one.name === pathOf(box, layer)) ?? null,
-    worked: (part, layer, number, row) => worked(attentions.get(`${part}.${layer}`), number, row, allowedIn[part]),
+    worked: (part, layer, number, row) => (whole(part) ? worked : () => null)(attentions.get(`${part}.${layer}`), number, row, allowedIn[part]),
   };
 }
 
-// Scores and weights of one head: query · key / sqrt(d_head), then softmax over what is allowed.
+// Scores and weights of one head as the trace keeps them, in 16 and 8 bits.
+function kept(attention, number) {
+  return { scores: rowsOf(slice(unpack(attention.scores), number)), weights: rowsOf(slice(unpack(attention.weights), number)) };
+}
+
+// The same in full: query · key / sqrt(d_head), then softmax over what is allowed.
 function computed(attention, number, allowed) {
-  if (!attention.query || !attention.key) {
-    return { scores: rowsOf(slice(unpack(attention.scores), number)), weights: rowsOf(slice(unpack(attention.weights), number)) };
-  }
+  if (!attention.query || !attention.key) return kept(attention, number);
   const [queries, keys] = [attention.query, attention.key].map((packed) => rowsOf(slice(unpack(packed), number)));
   const scores = queries.map((query) => keys.map((key) => dot(query, key) / Math.sqrt(query.length)));
   return { scores, weights: scores.map((row, r) => softmax(row.map((score, c) => (allowed(r, c) ? score : -Infinity)))) };

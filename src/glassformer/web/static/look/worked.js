@@ -34,7 +34,7 @@ function build({ controls, stage, app }) {
     query.input.max = map.rows.length - 1;
     query.set(row, map.rows[row]);
     const sum = view.worked(place.part, place.layer, place.head, row);
-    if (!sum) return show(stage, h("p", { class: "note reason" }, "The trace leaves this sum's vectors out, because the sentence is long."));
+    if (!sum) return show(stage, h("p", { class: "note reason" }, "The sentence is so long that the trace leaves out some of what this sum needs."));
     return show(stage, h("div", { class: "steps" },
       vectors(sum, map, row, column), table(sum, map, column, store), handsOn(sum, map, row)));
   };
