@@ -2,21 +2,12 @@
 
 import json
 import math
-from dataclasses import replace
 
 import pytest
 
-from glassformer.errors import UsageError
 from glassformer.inspection.trace_schema import Trace
-from glassformer.translator import Translator
-from glassformer.web.limits import Limits
-from glassformer.web.server import create_app
 
 TEXTS = ["A dog runs.", "Two men sit in the snow.", "An old hat."]
-
-
-def with_languages(translator, source, target) -> Translator:
-    return replace(translator, bundle=replace(translator.bundle, languages=(source, target)))
 
 
 def post(client, path, said):
@@ -243,71 +234,3 @@ def test_a_trace_that_cannot_be_is_refused(client, question, part):
 
     assert answer.status_code == 400
     assert part in answer.json()["error"]
-
-
-def test_several_translators_by_their_pairs(served, translator):
-    client = served(
-        {
-            "a": translator,
-            "b": with_languages(translator, "fr", "de"),
-            "c": with_languages(translator, "de", "en"),
-        }
-    )
-
-    assert [one["targets"] for one in client.get("/languages").json()] == [["en"], ["de"], ["de"]]
-    assert ask(client, source="fr").status_code == 200
-    assert ask(client, source="auto", target="en").json()["detectedLanguage"]["language"] == "de"
-    for source, target, error in (
-        ("auto", "de", "source 'auto' could be several: say which"),
-        ("fr", "en", "'fr' to 'en' is not supported: there is"),
-    ):
-        answer = ask(client, source=source, target=target)
-        assert answer.status_code == 400
-        assert answer.json()["error"].startswith(error)
-
-
-def test_two_translators_of_one_pair_are_refused(translator):
-    with pytest.raises(UsageError, match=r"^a and b both translate en to de: serve one of them"):
-        create_app({"a": translator, "b": translator})
-
-
-def test_a_translator_without_languages_is_served(served, translator):
-    client = served({"a": replace(translator, bundle=replace(translator.bundle, languages=None))})
-
-    assert ask(client, source="source", target="target").status_code == 200
-
-
-def test_keys(served):
-    client = served(keys=["sesame"])
-
-    assert ask(client).status_code == 400
-    assert ask(client).json() == {"error": "Please contact the server operator to get an API key"}
-    assert ask(client, api_key="wheat").status_code == 403
-    assert ask(client, api_key="wheat").json() == {"error": "Invalid API key"}
-    assert ask(client, api_key="sesame").status_code == 200
-    assert client.get("/metrics").status_code == 400
-    assert client.post("/api/v1/trace", json={"text": "a"}).status_code == 400
-    client.headers["Authorization"] = "Bearer sesame"
-    assert ask(client).status_code == 200
-    assert client.get("/metrics").status_code == 200
-    assert client.get("/languages").status_code == 200
-
-
-def test_what_takes_too_long_is_given_up(served):
-    client = served(limits=Limits(timeout=0.0))
-
-    answer = ask(client)
-
-    assert answer.status_code == 503
-    assert answer.headers["Retry-After"] == "10"
-    assert answer.json()["error"].startswith("not done within 0 s")
-
-
-def test_too_many_at_once_are_told_to_come_again(served):
-    client = served(limits=Limits(max_requests=0))
-
-    answer = ask(client)
-
-    assert answer.status_code == 503
-    assert answer.headers["Retry-After"] == "2"
-    assert client.get("/health").status_code == 200
