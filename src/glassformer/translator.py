@@ -15,6 +15,7 @@ from glassformer.data.segments import LONGEST_SOURCE
 from glassformer.data.tokenizer import Tokenizer
 from glassformer.data.words import Link
 from glassformer.decoding.engine import Engine, Sampling, SearchOptions, TorchEngine
+from glassformer.decoding.shortlist import Shortlist
 from glassformer.decoding.step import Vocabulary
 from glassformer.errors import InputError, UsageError, nearest
 from glassformer.model.transformer import Transformer
@@ -23,6 +24,7 @@ from glassformer.streaming import TextEngine, Translation, windows_of
 __all__ = ["Sampling", "Translation", "Translator"]
 
 _ENGINES = ("torch", "ctranslate2")
+_TORCH_WEIGHTS = {"float32": "as they are", "bfloat16": "bfloat16"}
 _EXTRA_LENGTH = 50  # what a translation may be longer than its source (section 6.1)
 _SCORED_AT_ONCE = 8192  # subwords of sources and targets, with padding
 
@@ -37,6 +39,8 @@ class Translator:
     bundle: Bundle
     device: torch.device = field(default=torch.device("cpu"))
     engine: Engine | None = None
+    quantization: str = "float32"
+    shortlisted: bool = False
 
     @classmethod
     def load(
@@ -46,23 +50,31 @@ class Translator:
         device: str = "auto",
         engine: str = "torch",
         quantization: str = "float32",
+        shortlist: bool = False,
     ) -> "Translator":
         """Read the translator in ``directory``; ``device`` is cpu, cuda, or auto.
 
         ``engine="ctranslate2"`` (extra ``export``) gives the same translations faster; the model is
         converted at the first time and kept in the bundle. ``quantization`` is what CTranslate2
         computes in: "int8" is faster still, and then scores and some translations differ a little.
+        Torch has "float32" and "bfloat16". ``shortlist``: search only among the words that the
+        bundle's shortlist gives for the source's, which is faster and may miss a rare one.
         """
         if engine not in _ENGINES:
             raise UsageError(
                 f"engine {engine!r}: expected {' or '.join(_ENGINES)}{nearest(engine, _ENGINES)}"
             )
-        if engine == "torch" and quantization != "float32":
+        if engine == "torch" and quantization not in _TORCH_WEIGHTS:
             raise UsageError(f"quantization {quantization!r}: only engine ctranslate2 has it")
+        if engine != "torch" and shortlist:
+            raise UsageError("shortlist: only engine torch has one")
         place = _device(device)
-        translator = cls(load_bundle(Path(directory), device=place), place)
+        bundle = load_bundle(Path(directory), device=place)
+        if shortlist and bundle.shortlist is None:
+            raise InputError(f"{directory}: this bundle has no shortlist; train with --shortlist")
         if engine == "torch":
-            return translator
+            return cls(bundle, place, quantization=quantization, shortlisted=shortlist)
+        translator = cls(bundle, place)
         from glassformer.interchange.ctranslate2_load import load_ctranslate2
 
         found = load_ctranslate2(
@@ -215,6 +227,18 @@ class Translator:
             Vocabulary.of(self.target_tokenizer),
             self.device,
             self._extra_length,
+            weights=_TORCH_WEIGHTS[self.quantization],
+            shortlist=self._shortlist,
+        )
+
+    @property
+    def _shortlist(self) -> Shortlist | None:
+        if not self.shortlisted or self.bundle.shortlist is None:
+            return None
+        return Shortlist.of(
+            self.bundle.shortlist,
+            source_vocab_size=self.source_tokenizer.vocab_size,
+            target_vocab_size=self.target_tokenizer.vocab_size,
         )
 
     @cached_property

@@ -130,7 +130,7 @@ def test_float32_is_equal_to_five_digits(build, sentences):
 def test_bf16_rounds_and_leaves_the_model_as_it_was(build, sentences):
     model, source = build().float(), sentences(*LENGTHS)
     before = {name: value.clone() for name, value in model.state_dict().items()}
-    fast = PreparedTransformer(model, weights="bf16")
+    fast = PreparedTransformer(model, weights="bfloat16")
     tokens = torch.full((5,), 2)
     logits, _ = fast.step(tokens, fast.start(fast.encode(source)))
     expected, _ = model.step(tokens, model.start(model.encode(source)))

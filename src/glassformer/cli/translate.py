@@ -62,7 +62,10 @@ class TranslateOptions:
     engine: Literal["torch", "ctranslate2"] = "torch"
     """ctranslate2: the same translations, faster (extra export)."""
     quantization: str = "float32"
-    """What ctranslate2 computes in: float32, int8, …; int8 is faster and differs a little."""
+    """What is computed in: float32, and with ctranslate2 int8, which is faster and differs a
+    little; with torch bfloat16, for machines that have matrix units for it."""
+    shortlist: bool = False
+    """Search only among the words that the bundle's shortlist gives for the source's: faster."""
     device: str = "auto"
     """cpu, cuda, or auto."""
     threads: int = 0
@@ -93,6 +96,7 @@ def run(options: TranslateOptions) -> int:
         device=options.device,
         engine=options.engine,
         quantization=options.quantization,
+        shortlist=options.shortlist,
     )
     sources: deque[str] = deque()  # those whose answers are to come
     windows = _noted(_windows(sys.stdin.fileno()), sources)

@@ -80,10 +80,9 @@ def marked_pattern(pattern: str, item: int = 0) -> Any:
     """Babel's form of a CLDR pattern for dates or times, which marks the fields that it writes."""
     from babel.dates import DateTimePattern, parse_pattern
 
-    plain = parse_pattern(pattern).format  # as in "%(MMMM)s %(d)s"
-    return DateTimePattern(
-        pattern, re.sub(r"%\((.).*?\)s", lambda field: marked(field[0], field[1], item), plain)
-    )
+    plain: Any = parse_pattern(pattern).format  # as in "%(MMMM)s %(d)s"
+    with_marks: Any = re.sub(r"%\((.).*?\)s", lambda field: marked(field[0], field[1], item), plain)
+    return DateTimePattern(pattern, with_marks)
 
 
 @dataclass(frozen=True)

@@ -38,7 +38,8 @@ def links_between(value: Value, source: str, target: str) -> TrueLinks:
     field that is repeated on one side only, fields of several words, and *PM* with the hour.
     """
     sides = [_side(text, value) for text in (source, target)]
-    sure, possible = set(), set()
+    sure: set[tuple[tuple[int, int], tuple[int, int]]] = set()
+    possible: set[tuple[tuple[int, int], tuple[int, int]]] = set()
     for one, other in product(*(side.fields for side in sides)):
         pairs = set(product(sides[0].fields[one], sides[1].fields[other]))
         partners = sides[1].fields.keys() & {one}, sides[0].fields.keys() & {other}

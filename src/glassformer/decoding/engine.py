@@ -20,7 +20,8 @@ from glassformer.decoding.beam import beam_search, penalty
 from glassformer.decoding.constraints import ForcedPrefix
 from glassformer.decoding.greedy import greedy
 from glassformer.decoding.sampling import sample
-from glassformer.decoding.sentences import Search, decode_sentences
+from glassformer.decoding.sentences import Preparable, Search, decode_sentences
+from glassformer.decoding.shortlist import Shortlist, Shortlisted
 from glassformer.decoding.step import Hypothesis, StepFunction, Vocabulary
 
 __all__ = ["Engine", "Job", "Sampling", "SearchOptions", "TorchEngine"]
@@ -95,6 +96,8 @@ class TorchEngine:
     """The searches of this package on a model of this program.
 
     `extra_length`: what a target may have more than its source, in tokens (section 6.1).
+    `weights`: what the model is arranged in, see `Transformer.for_decoding`. With a `shortlist`,
+    searches look among its tokens only, but for those that are forced or drawn.
     """
 
     model: Any  # a SequenceModel
@@ -103,6 +106,8 @@ class TorchEngine:
     device: torch.device
     extra_length: int = 50
     at_once: int = sys.maxsize  # the more it knows, the better it can sort
+    weights: str = "as they are"
+    shortlist: Shortlist | None = None
 
     def decode(
         self, jobs: Iterable[Job], options: SearchOptions
@@ -111,15 +116,25 @@ class TorchEngine:
         search = self._search(options)
         for job in jobs:
             forced = [ForcedPrefix(job.prefixes, self.target)] if job.prefixes else []
+            model = self._prepared()
+            searched = search
+            if self.shortlist and not forced and options.sampling is None:
+                model = Shortlisted(model, self.shortlist, self.target)
+                searched = model.among(search)
             yield decode_sentences(
-                self.model,
+                model,
                 job.sources,
-                search=search,
+                search=searched,
                 constraints=forced,
                 extra_length=self.extra_length,
                 device=self.device,
                 vocabulary=self.source,
             )
+
+    def _prepared(self) -> Any:
+        if isinstance(self.model, Preparable):
+            return self.model.for_decoding(self.weights)
+        return self.model
 
     def _search(self, options: SearchOptions) -> Search:
         common: dict[str, Any] = {"vocabulary": self.target}

@@ -39,8 +39,8 @@ class SequenceModel(Protocol[M, S]):
 class Preparable(Protocol):
     """A model that has a faster form for decoding, which gives the same."""
 
-    def for_decoding(self) -> SequenceModel[Any, Any]:
-        """That form."""
+    def for_decoding(self, weights: str = ..., /) -> SequenceModel[Any, Any]:
+        """That form; ``weights`` says what it computes in."""
         ...
 
 

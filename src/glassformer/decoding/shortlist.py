@@ -136,9 +136,11 @@ class Shortlisted:
     shortlist: Shortlist
     vocabulary: Vocabulary = DEFAULT_IDS
 
-    def for_decoding(self) -> Shortlisted:
+    def for_decoding(self, weights: str = "as they are") -> Shortlisted:
         """The same on the model's faster form, if it has one."""
-        fast: Any = self.model.for_decoding() if isinstance(self.model, Preparable) else self.model
+        if not isinstance(self.model, Preparable):
+            return self
+        fast: Any = self.model.for_decoding(weights)
         return replace(self, model=fast)
 
     def encode(self, source: Int[Tensor, "batch src_len"]) -> tuple[Any, Tensor]:

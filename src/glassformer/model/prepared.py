@@ -14,7 +14,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable
 from functools import partial
-from typing import Any, Literal, TypeAlias
+from typing import Any, TypeAlias
 
 import torch
 from jaxtyping import Float, Int
@@ -30,9 +30,8 @@ from glassformer.model.pool import KeyPool, PooledState
 from glassformer.model.state import Memory
 from glassformer.model.transformer import Transformer
 
-__all__ = ["PreparedTransformer", "Weights"]
+__all__ = ["PreparedTransformer"]
 
-Weights: TypeAlias = Literal["as they are", "bf16"]
 Read: TypeAlias = Callable[[Tensor], Tensor]
 
 
@@ -40,7 +39,7 @@ class PreparedTransformer:
     """What ``decode_sentences`` takes for a model, made from one. Later changes of the model's
     weights reach it in part or not at all: prepare it anew.
 
-    ``weights="bf16"`` rounds them, and computes, in bfloat16: good where the machine has matrix
+    ``weights="bfloat16"`` rounds them, and computes, in bfloat16: good where the machine has matrix
     units for it. A sum over pad among *earlier target tokens* is not masked, as in the plain step:
     the searches never produce a pad.
 
@@ -55,10 +54,10 @@ class PreparedTransformer:
     True
     """
 
-    def __init__(self, model: Transformer, *, weights: Weights = "as they are") -> None:
+    def __init__(self, model: Transformer, *, weights: str = "as they are") -> None:
         if model.training:
             raise ValueError("the model is in training mode: call model.eval() before decoding")
-        if weights == "bf16":
+        if weights == "bfloat16":
             model = copy.deepcopy(model).bfloat16()
         self.config = model.config
         self._model = model

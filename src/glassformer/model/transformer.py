@@ -137,12 +137,12 @@ class Transformer(nn.Module):
         x, blocks = self.decoder.step(embedded, state.blocks, state.memory_mask)
         return x[:, 0], DecoderState(blocks, state.memory_mask)
 
-    def for_decoding(self) -> "Transformer | PreparedTransformer":
+    def for_decoding(self, weights: str = "as they are") -> "Transformer | PreparedTransformer":
         """The same model arranged for speed; itself while somebody watches its sublayers."""
         from glassformer.model.prepared import PreparedTransformer  # it is made from this class
 
         watched = any(module._forward_hooks for module in self.modules())
-        return self if watched else PreparedTransformer(self)
+        return self if watched else PreparedTransformer(self, weights=weights)
 
 
 def initialise(model: nn.Module) -> None:
