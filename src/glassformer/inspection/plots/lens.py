@@ -63,7 +63,8 @@ def plot_lens(trace: Trace, *, first: int = 0, count: int | None = None) -> Figu
 def _write_row(axes: Axes, row: int, step: Step) -> None:
     for column, (layer, rank) in enumerate(zip(step.lens, step.lens_rank, strict=True)):
         style: dict[str, Any] = {"color": "white" if layer[0].probability > 0.55 else INK}
-        write(axes, column, row, label(layer[0].piece), ha="center", fontsize=_LETTERS, **style)
+        place = float(column), float(row)
+        write(axes, *place, label(layer[0].piece), ha="center", fontsize=_LETTERS, **style)
         if layer[0].id == step.written.id:
             frame = Rectangle((column - 0.47, row - 0.43), 0.94, 0.86)
             frame.set(facecolor="none", edgecolor=COLOURS[1], linewidth=1.8)
