@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import signal
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -82,9 +81,6 @@ def run(options: ServeOptions) -> int:
         host, port = place.getsockname()[:2]
         shown = f"[{host}]" if ":" in host else host
         print(f"http://{shown}:{port}/ translates until Ctrl+C", flush=True)
-        # Uvicorn raises the signal that ended it once more; this work is done by then.
-        for number in (signal.SIGTERM, signal.SIGINT):
-            signal.signal(number, lambda *_: None)
         serve(app, place)
     return 0
 

@@ -5,6 +5,7 @@ Nothing of a request is logged: neither text nor address; `/metrics` counts.
 
 from __future__ import annotations
 
+import signal
 import socket
 from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager
@@ -157,4 +158,7 @@ def serve(app: ASGIApp, place: socket.socket) -> None:
         server_header=False,
         limit_concurrency=_CONNECTIONS,
     )
+    # Uvicorn raises the signal that ended it once more; this work is done by then.
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: None)
     uvicorn.Server(config).run(sockets=[place])
