@@ -53,7 +53,8 @@ def _without(bundle: Bundle, seen: Trace) -> Mapping[str, list[float]] | None:
     ]
     if len(heads) > _MOST_HEADS:
         return None
-    sources = [[piece.id for piece in seen.source.pieces]]
+    tokenizer = bundle.source_tokenizer  # a trace may leave out some of a long source
+    sources = [[*tokenizer.encode(seen.asked.text), tokenizer.eos_id]]
     target = [piece.id for piece in seen.target.pieces]
     whole = log_probabilities(bundle.model, sources, target)[0]
     return {

@@ -54,6 +54,7 @@ function question(state) {
   const said = { text: state.text };
   if (state.beam > 0) said.beam = state.beam;
   if (state.penalty >= 0) said.length_penalty = state.penalty;
+  if (state.prefix) said.forced_prefix = state.prefix;
   if (state.reference) said.reference = state.reference;
   if (state.from) said.source = state.from;
   if (state.to) said.target = state.to;
@@ -62,9 +63,9 @@ function question(state) {
 
 // The question that a view answers, without what is a list or a change.
 function again({ trace }) {
-  const { text, beam, length_penalty } = trace.asked;
+  const { text, beam, length_penalty, forced_prefix } = trace.asked;
   const [source, target] = trace.languages ?? [];
-  return { text, beam, length_penalty, ...(source ? { source, target } : {}) };
+  return { text, beam, length_penalty, forced_prefix, ...(source ? { source, target } : {}) };
 }
 
 // Two questions: what the same translation loses, and what would now be written.

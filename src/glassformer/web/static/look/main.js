@@ -26,7 +26,7 @@ async function start() {
   let app = null;
   if (source.live && !store.get().text) return welcome(root, store);
   try {
-    app = { store, source, view: await source.first(store.get()), glow: new EventTarget() };
+    app = { store, source, view: await source.first(store.get()) };
   } catch (error) {
     show(root, h("p", { class: "waiting error", role: "alert" }, error.message));
     return;
@@ -73,7 +73,7 @@ function build(root, app) {
   };
   store.listen(async (state, before) => {
     setTheme(state.theme);
-    const other = ["text", "from", "to", "beam", "penalty", "reference"].some((name) => state[name] !== before?.[name]);
+    const other = ["text", "from", "to", "beam", "penalty", "prefix", "reference"].some((name) => state[name] !== before?.[name]);
     if (other) {
       status.textContent = "Asking the model …";
       try {
@@ -123,7 +123,7 @@ function panels(container, app) {
     if (card.firstChild !== el) {
       card.replaceChildren(el);
       const tab = tabs[PANELS.indexOf(panel)];
-      list.scrollTo({ left: tab.offsetLeft - list.clientWidth / 2 + tab.clientWidth / 2 });
+      list.scrollTo({ left: tab.offsetLeft - list.offsetLeft - list.clientWidth / 2 + tab.clientWidth / 2 });
     }
     update(state);
   };

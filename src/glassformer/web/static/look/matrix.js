@@ -77,7 +77,8 @@ function follow(svg, { side, left, top, rows, columns, chosen, light, onChoose }
     const scale = svg.viewBox.baseVal.width / box.width;
     const c = Math.floor(((event.clientX - box.left) * scale - left) / side);
     const r = Math.floor(((event.clientY - box.top) * scale - top) / side);
-    return r >= 0 && c >= 0 && r < rows.length && c < columns.length ? [r, c] : null;
+    if (r >= rows.length || c >= columns.length || (r < 0 && c < 0)) return null;
+    return [r < 0 ? chosen.r : r, c < 0 ? chosen.c : c]; // on a word: its whole row or column
   };
   svg.addEventListener("pointermove", (event) => {
     const place = under(event);

@@ -1,7 +1,7 @@
 // Decoding, step by step: what is read, what may be seen, what is likely next.
 
 import { bars } from "./chart.js";
-import { h, show, slider } from "./dom.js";
+import { disable, h, show, slider } from "./dom.js";
 import { fixed, percent } from "./numbers.js";
 import { chip, shade } from "./sentence.js";
 import { within } from "./state.js";
@@ -38,6 +38,15 @@ function build({ controls, stage, app }) {
   controls.append(push("First step", "|◀", () => go(0)), push("Step back", "◀", () => go(store.get().step - 1)), play,
     push("Step on", "▶", () => go(store.get().step + 1)), push("Last step", "▶|", () => go(last())), place.el);
 
+  const field = h("input", { type: "text", "aria-label": "What the translation must begin with", placeholder: "Must begin with …", maxlength: 1000, "data-key": "player:prefix" });
+  const prefix = h("form", {
+    class: "ask expected", onsubmit: (event) => {
+      event.preventDefault();
+      store.set({ prefix: field.value.trim(), branch: "", step: 0 });
+    },
+  }, field, h("button", { type: "submit", class: "push" }, "Go on"));
+  controls.append(prefix);
+  if (!app.source.live) disable(prefix, WHY_OFFLINE);
   const branch = { key: "", view: null, note: "" };
   const branchOff = async (state) => {
     const { view } = app;
@@ -56,6 +65,7 @@ function build({ controls, stage, app }) {
   const draw = (state) => {
     const { view } = app;
     if (state.branch) branchOff(state);
+    if (document.activeElement !== field) field.value = state.prefix;
     const step = within(state.step, view.target.length);
     place.input.max = last();
     place.set(step, `${step + 1} of ${view.target.length}`);
@@ -67,7 +77,7 @@ function build({ controls, stage, app }) {
 function sentenceOf(view, step) {
   const read = view.read[step];
   const written = view.target[step];
-  return h("p", { class: "answer" }, "It reads ", h("mark", { "data-reads": "" }, read.label), " and writes ", h("mark", { "data-writes": "" }, written.label), ".");
+  return h("p", { class: "answer" }, "It reads ", h("mark", { "data-reads": "" }, read.label), view.steps[step].forced ? " and is made to write " : " and writes ", h("mark", { "data-writes": "" }, written.label), ".");
 }
 
 // What this step may see: the whole source by cross-attention, the target up to here.

@@ -14,7 +14,7 @@ export function sentence(app) {
   const ask = h("form", {
     class: "ask", onsubmit: (event) => {
       event.preventDefault();
-      if (field.value.trim()) store.set({ text: field.value.trim(), step: 0, row: 0, column: 0, word: -1, branch: "", reference: "" });
+      if (field.value.trim()) store.set({ text: field.value.trim(), prefix: "", step: 0, row: 0, column: 0, word: -1, branch: "", reference: "" });
     },
   }, field, send);
   const why = app.source.live ? null : h("p", { class: "note reason" }, disable(ask, WHY_OFFLINE));
