@@ -4,6 +4,7 @@ import os
 import re
 import subprocess
 import sys
+import urllib.request
 from pathlib import Path
 
 import pytest
@@ -45,6 +46,31 @@ def test_the_commands_of_make_exist():
         assert done.returncode == 0, done.stderr
 
 
+def served(command: str, workplace: Path, environment: dict[str, str]) -> None:
+    """It answers where it says it does, and ends well when it is asked to."""
+    quietly = command.strip() + (" --no-browser" if "look" in command else "") + " --port 0"
+    with subprocess.Popen(
+        quietly.split(),
+        cwd=workplace,
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    ) as process:
+        try:
+            said = ""
+            while not (found := re.search(r"http://127\.0\.0\.1:\d+\S*", said)):
+                line = process.stdout.readline()
+                assert line, said
+                said += line
+            with urllib.request.urlopen(found[0], timeout=30) as page:
+                assert b"<html" in page.read()
+            process.terminate()
+            assert process.wait(timeout=30) == 0
+        finally:
+            process.kill()
+
+
 def test_every_other_command_runs(workplace):
     environment = dict(os.environ, PATH=f"{Path(sys.executable).parent}:{os.environ['PATH']}")
     skipped = ("make ", ". .venv", "git clone", "cd ")
@@ -56,6 +82,9 @@ def test_every_other_command_runs(workplace):
     ]
     assert len(commands) >= 4
     for command in commands:
+        if re.fullmatch(r"glassformer (look|serve) \S+", command.strip()):
+            served(command, workplace, environment)
+            continue
         done = subprocess.run(
             command,
             shell=True,
