@@ -16,7 +16,8 @@ from glassformer.config import ModelConfig, TrainConfig
 from glassformer.errors import InputError, UsageError
 
 SOURCE = Path(__file__).parents[2] / "src"
-PLOTS = ("masks", "positions", "schedule", "smoothing", "training", "attention")
+PLOTS = ("masks", "positions", "schedule", "smoothing", "training", "attention", "alignment")
+PLOTS += ("beam", "steps", "lens", "scores", "heads", "erase", "figure1")
 
 
 def python(*words: str) -> subprocess.CompletedProcess:
@@ -73,7 +74,8 @@ def test_help_has_every_option_with_its_doc_and_default(name, capsys):
         names = getattr(chosen, "model_fields", None) or chosen.__dataclass_fields__
         told = " ".join(text.replace("│", " ").split())
         for field in names:
-            assert f"--{field.replace('_', '-')} " in told or field in chosen.__annotations__
+            ways = (f"--{field.replace('_', '-')} ", field.upper())  # an option or a place
+            assert any(way in told for way in ways) or field in chosen.__annotations__
         assert told.count("(default:") + told.count("(required)") >= len(names)
         assert f"--{kind}." not in text  # no option has a prefix
 

@@ -84,6 +84,46 @@ def test_attention_of_a_bundle(bundle, tmp_path, capsys, arguments):
     assert out.exists()
 
 
+@pytest.fixture(scope="module")
+def trace_file(bundle, tmp_path_factory):
+    from glassformer.bundle import load_bundle
+    from glassformer.inspection.trace import trace
+
+    path = tmp_path_factory.mktemp("trace") / "trace.json"
+    path.write_text(trace(load_bundle(bundle), "two men", beam=2).to_json(), encoding="utf-8")
+    return path
+
+
+@pytest.mark.parametrize(
+    "kind",
+    ["attention", "alignment", "beam", "steps", "lens", "scores", "heads", "erase", "figure1"],
+)
+def test_each_picture_of_a_trace(trace_file, tmp_path, capsys, kind):
+    out = tmp_path / "picture.svg"
+    words = ["--count", 1] if kind in ("beam", "steps", "lens") else []
+    assert call(kind, "--trace", trace_file, *words, "--out", out) == 0
+    assert capsys.readouterr().out == f"wrote {out}\n"
+    assert "<svg" in out.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("words", [[], ["--layer", 0, "--head", 1]])
+def test_a_bundle_is_traced_and_its_answer_said(bundle, tmp_path, capsys, words):
+    out = tmp_path / "picture.svg"
+    assert call("alignment", bundle, "two men", *words, "--beam", 1, "--out", out) == 0
+    assert capsys.readouterr().out.startswith("translation: ")
+    assert out.exists()
+
+
+def test_a_file_that_is_no_trace(tmp_path):
+    path = tmp_path / "t.json"
+    path.write_bytes(b"{}")
+    with pytest.raises(InputError, match=r"t\.json: not a trace: version: Field required"):
+        call("heads", "--trace", path, "--out", tmp_path / "a.svg")
+    path.write_bytes(b"\xff")
+    with pytest.raises(InputError, match=r"t\.json: .*decode"):
+        call("heads", "--trace", path, "--out", tmp_path / "a.svg")
+
+
 def test_attention_over_the_bundles_own_translation(bundle, tmp_path, capsys):
     from glassformer.translator import Translator
 
@@ -136,6 +176,12 @@ def _load(bundle):
         (["attention", "nowhere", "two"], InputError, "nowhere: not a bundle"),
         (["attention", "nowhere", ""], UsageError, "source sentence is empty"),
         (["schedule", "--out", "s.pdf"], UsageError, r"s\.pdf: .* \.png or \.svg"),
+        (["beam"], UsageError, "give BUNDLE and TEXT, or --trace FILE"),
+        (["beam", "nowhere"], UsageError, "TEXT is missing"),
+        (["lens", "nowhere", "two", "--beam", 17], UsageError, "--beam 17: expected 1 to 16"),
+        (["lens", "--trace", "t.json"], InputError, r"t\.json: cannot be read"),
+        (["lens", "a", "b", "--trace", "t.json"], UsageError, "BUNDLE cannot be given"),
+        (["lens", "--trace", "t.json", "--beam", 2], UsageError, "--beam cannot be given"),
     ],
 )
 def test_bad_calls_are_one_clear_line(arguments, error, message, tmp_path, monkeypatch):

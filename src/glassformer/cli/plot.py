@@ -1,4 +1,4 @@
-"""``glassformer plot``: pictures of the parts, of a training, and of a translator's attention."""
+"""``glassformer plot``: pictures of the parts, of a training, and of one translation."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -6,9 +6,22 @@ from typing import Annotated, Literal
 
 import tyro
 
+from glassformer.cli.plot_sentence import (
+    AlignmentOptions,
+    AttentionOptions,
+    BeamOptions,
+    EraseOptions,
+    Figure1Options,
+    HeadsOptions,
+    LensOptions,
+    ScoresOptions,
+    SentenceOptions,
+    StepsOptions,
+    check_sentence,
+)
+
 __all__ = [
     "OPTIONS",
-    "AttentionOptions",
     "MasksOptions",
     "PlotOptions",
     "PositionsOptions",
@@ -21,8 +34,6 @@ __all__ = [
 _NONE = "(default: none)"
 _TEXT = tyro.conf.arg(metavar="TEXT", help_behavior_hint=_NONE)
 _BUNDLE = tyro.conf.arg(metavar="BUNDLE", help_behavior_hint=_NONE)
-_NUMBER = tyro.conf.arg(metavar="N", help_behavior_hint="(default: all)")
-_HEAD = tyro.conf.arg(metavar="N|mean", help_behavior_hint="(default: all)")
 _CHOSEN = tyro.conf.arg(metavar="N [N ...]", help_behavior_hint="(default: chosen by d_model)")
 
 
@@ -112,26 +123,6 @@ class TrainingOptions:
     """The picture: .png or .svg."""
 
 
-@dataclass(frozen=True)
-class AttentionOptions:
-    """The attention of a trained translator for one sentence, layers by heads or one of them."""
-
-    bundle: Annotated[Path, tyro.conf.Positional, tyro.conf.arg(metavar="BUNDLE")]
-    """The directory of a trained translator."""
-    source: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="TEXT")]
-    """The sentence that it reads."""
-    target: Annotated[str | None, _TEXT] = None
-    """The sentence that it writes; without it, its own translation."""
-    part: Literal["encoder", "decoder", "cross"] = "cross"
-    """Self-attention of the encoder or the decoder, or from the decoder to the encoder."""
-    layer: Annotated[int | None, _NUMBER] = None
-    """Only this layer; the first is 0."""
-    head: Annotated[int | Literal["mean"] | None, _HEAD] = None
-    """Only this head, the first being 0; or the mean of the heads."""
-    out: Path = Path("attention.png")
-    """The picture: .png or .svg."""
-
-
 PlotOptions = (
     Annotated[MasksOptions, tyro.conf.subcommand("masks")]
     | Annotated[PositionsOptions, tyro.conf.subcommand("positions")]
@@ -139,6 +130,14 @@ PlotOptions = (
     | Annotated[SmoothingOptions, tyro.conf.subcommand("smoothing")]
     | Annotated[TrainingOptions, tyro.conf.subcommand("training")]
     | Annotated[AttentionOptions, tyro.conf.subcommand("attention")]
+    | Annotated[AlignmentOptions, tyro.conf.subcommand("alignment")]
+    | Annotated[BeamOptions, tyro.conf.subcommand("beam")]
+    | Annotated[StepsOptions, tyro.conf.subcommand("steps")]
+    | Annotated[LensOptions, tyro.conf.subcommand("lens")]
+    | Annotated[ScoresOptions, tyro.conf.subcommand("scores")]
+    | Annotated[HeadsOptions, tyro.conf.subcommand("heads")]
+    | Annotated[EraseOptions, tyro.conf.subcommand("erase")]
+    | Annotated[Figure1Options, tyro.conf.subcommand("figure1")]
 )
 
 OPTIONS = PlotOptions
@@ -151,6 +150,8 @@ def run(options: PlotOptions) -> int:
         UsageError: an option is out of range, or the picture's name ends in neither .png nor .svg.
         InputError: matplotlib is missing, or a file or sentence cannot be used.
     """
+    if isinstance(options, SentenceOptions):
+        check_sentence(options)
     from glassformer.cli.plot_figures import draw
     from glassformer.inspection.plots.figure import picture_suffix, save
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import torch
 
+from glassformer.cli import plot_traces
 from glassformer.cli.plot import (
-    AttentionOptions,
     MasksOptions,
     PlotOptions,
     PositionsOptions,
@@ -15,10 +15,20 @@ from glassformer.cli.plot import (
     SmoothingOptions,
     TrainingOptions,
 )
+from glassformer.cli.plot_sentence import (
+    AlignmentOptions,
+    AttentionOptions,
+    BeamOptions,
+    EraseOptions,
+    Figure1Options,
+    HeadsOptions,
+    LensOptions,
+    ScoresOptions,
+    StepsOptions,
+)
 from glassformer.data.tokenizer import Tokenizer
 from glassformer.errors import UsageError
 from glassformer.inspection.plots import masks, positions
-from glassformer.inspection.plots.attention import attention_figure
 from glassformer.inspection.plots.curves import plot_training
 from glassformer.inspection.plots.figure import Figure
 from glassformer.inspection.plots.training import plot_label_smoothing, plot_schedule
@@ -149,31 +159,21 @@ def _training(options: TrainingOptions) -> Figure:
     return plot_training(options.run, against=options.against)
 
 
-def _attention(options: AttentionOptions) -> Figure:
-    if not options.source.strip():
-        raise UsageError("the source sentence is empty: there is no token to attend to")
-    translator = _translator(options.bundle)
-    target = options.target
-    if target is None:
-        target = translator.translate([options.source])[0].text
-        print(f"translation: {target}")
-    return attention_figure(
-        translator,
-        options.source,
-        target,
-        part=options.part,
-        layer=options.layer,
-        head=options.head,
-    )
-
-
 _DRAW: dict[type, Callable[[Any], Figure]] = {
     MasksOptions: _masks,
     PositionsOptions: _positions,
     ScheduleOptions: _schedule,
     SmoothingOptions: _smoothing,
     TrainingOptions: _training,
-    AttentionOptions: _attention,
+    AttentionOptions: plot_traces.attention,
+    AlignmentOptions: plot_traces.alignment,
+    BeamOptions: plot_traces.beam,
+    StepsOptions: plot_traces.steps,
+    LensOptions: plot_traces.lens,
+    ScoresOptions: plot_traces.scores,
+    HeadsOptions: plot_traces.heads,
+    EraseOptions: plot_traces.erase,
+    Figure1Options: plot_traces.figure1,
 }
 
 
