@@ -76,7 +76,7 @@ def served(run_directory, text):
     command = [sys.executable, "-m", "glassformer", "look", str(run_directory), "--no-browser"]
     command += ["--threads", "1", "--text", text]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
-        assert select.select([process.stdout], [], [], 60)[0], "the server does not begin"
+        assert select.select([process.stdout], [], [], 180)[0], "the server does not begin"
         yield process.stdout.readline().strip()
         process.terminate()
 
@@ -101,3 +101,9 @@ def test_the_server_answers_what_the_file_cannot(tab, served, seen):
     tab.press(".ask input", "Enter")
     tab.wait_for_selector("[data-key='source:0']:has-text('An')")
     assert "text=An+old+hat." in tab.url
+
+    tab.click("#tab-player")
+    tab.fill("[data-key='player:prefix']", "Ein")
+    tab.press("[data-key='player:prefix']", "Enter")
+    tab.wait_for_selector("text=is made to write")
+    assert "&prefix=Ein" in tab.evaluate("location.hash")
