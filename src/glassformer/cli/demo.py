@@ -97,6 +97,7 @@ def _config(options: DemoOptions, directory: Path, files: dict[str, Path]) -> Tr
         label_smoothing=0.0,
         epochs=options.epochs,
         batch_tokens=512,
+        optimiser="adam",
         warmup=300,
         rate_factor=0.8,
         anneal=0.5,

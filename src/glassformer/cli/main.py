@@ -23,7 +23,7 @@ COMMANDS = {
     "export": "a translator as a model of another engine",
     "evaluate": "score a translator, or a file of translations",
     "look": "see what a translator does with a sentence, on a page",
-    "plot": "draw masks, positions, schedule, curves, attention",
+    "plot": "draw masks, positions, schedule, curves, and what a translation was made from",
 }
 
 

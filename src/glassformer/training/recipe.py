@@ -1,6 +1,6 @@
 """What a run does where the person said nothing: size, schedule and batches from the data.
 
-The numbers of the smallest class are the best of a few trials on Multi30k (29,000 pairs; see
+The numbers of the smallest class come from trials on Multi30k (29,000 pairs; see
 CHANGELOG); the others are the field's usual ones. Each choice is returned with its reason, which is
 printed.
 """
@@ -34,7 +34,7 @@ class _Class:
 
 
 _CLASSES = (
-    _Class(60_000, "tiny", 0.15, 4_000, 1_024, 14_500, 800, 1.2, "pre", "muon"),
+    _Class(60_000, "tiny", 0.3, 4_000, 2_048, 20_000, 800, 1.2, "pre", "muon"),
     _Class(1_000_000, "small", 0.1, 8_000, 4_096, 8_000, 1_000, 1.0, "pre", "muon"),
     _Class(float("inf"), "base", 0.1, 32_000, 16_384, 100_000, 4_000, 1.0, "post", "adam"),
 )
@@ -56,7 +56,7 @@ def useful_updates(pairs: int, per_epoch: float) -> int:
     """The updates that so many training pairs want, where an epoch is ``per_epoch`` of them.
 
     >>> useful_updates(29_000, 800.0), useful_updates(10, 1.0)
-    (14500, 200)
+    (20000, 200)
     """
     return max(1, round(min(_class(pairs).updates, _MAX_EPOCHS * per_epoch)))
 
