@@ -10,7 +10,7 @@ demo: $(INSTALLED)
 	$(BIN)/glassformer demo
 
 test: check
-	OMP_NUM_THREADS=1 $(BIN)/pytest -n auto
+	OMP_NUM_THREADS=1 $(BIN)/pytest -n auto --dist loadfile
 
 check: $(INSTALLED)
 	$(BIN)/ruff check .

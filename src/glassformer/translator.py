@@ -17,6 +17,7 @@ from glassformer.data.words import Link
 from glassformer.decoding.engine import Engine, Sampling, SearchOptions, TorchEngine
 from glassformer.decoding.shortlist import Shortlist
 from glassformer.decoding.step import Vocabulary
+from glassformer.device import device_of
 from glassformer.errors import InputError, UsageError, nearest
 from glassformer.model.transformer import Transformer
 from glassformer.streaming import TextEngine, Translation, windows_of
@@ -68,7 +69,7 @@ class Translator:
             raise UsageError(f"quantization {quantization!r}: only engine ctranslate2 has it")
         if engine != "torch" and shortlist:
             raise UsageError("shortlist: only engine torch has one")
-        place = _device(device)
+        place = device_of(device)
         bundle = load_bundle(Path(directory), device=place)
         if shortlist and bundle.shortlist is None:
             raise InputError(f"{directory}: this bundle has no shortlist; train with --shortlist")
@@ -279,22 +280,6 @@ class Translator:
         logits = self.model(source, _padded(read, tokenizer.pad_id).to(self.device))
         of_labels = logits.log_softmax(-1).gather(-1, labels[..., None])[..., 0]
         return of_labels.masked_fill(labels == tokenizer.pad_id, 0.0).sum(-1).tolist()
-
-
-def _device(name: str) -> torch.device:
-    """The place that ``name`` says; UsageError where this machine has it not."""
-    there = torch.cuda.device_count() if torch.cuda.is_available() else 0
-    if name == "auto":
-        return torch.device("cuda" if there else "cpu")
-    try:
-        device = torch.device(name)
-    except RuntimeError:
-        device = torch.device("meta")
-    if device.type not in ("cpu", "cuda"):
-        raise UsageError(f"device {name!r}: expected cpu, cuda, cuda:N or auto")
-    if device.type == "cuda" and (device.index or 0) >= there:
-        raise UsageError(f"device {name!r}: this machine has {there} CUDA devices")
-    return device
 
 
 def _alike(lengths: Sequence[int]) -> Iterator[list[int]]:

@@ -112,7 +112,7 @@ def test_a_wrong_call_is_one_line_and_2(tmp_path, refused, words, message):
 
 
 def test_it_can_be_stopped(tmp_path, monkeypatch, capsys):
-    def train(_config, _reporter):
+    def train(*_, **__):
         raise Stopped(7, 2)
 
     monkeypatch.setattr("glassformer.training.run.train", train)

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -232,12 +233,10 @@ def test_a_prefix_that_is_too_long_is_one_line(translate):
 
 def broken(directory: Path, bundle: Path, name: str, content: bytes | None) -> Path:
     """A copy of the bundle in which one file is missing or holds something else."""
-    directory.mkdir()
-    for path in bundle.iterdir():
-        if path.name != name:
-            (directory / path.name).write_bytes(path.read_bytes())
-        elif content is not None:
-            (directory / name).write_bytes(content)
+    shutil.copytree(bundle, directory)
+    (directory / name).unlink()
+    if content is not None:
+        (directory / name).write_bytes(content)
     return directory
 
 

@@ -210,9 +210,9 @@ def test_an_error_closes_what_was_open(config, recorder, monkeypatch):
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"device": "mps"}, "device 'mps': expected cpu, cuda or cuda:N"),
-        ({"device": "gpu"}, "device 'gpu': expected cpu, cuda or cuda:N"),
-        ({"device": "cuda:99"}, "device 'cuda:99': there are [0-9]+ CUDA devices"),
+        ({"device": "mps"}, "device 'mps': expected cpu, cuda, cuda:N or auto"),
+        ({"device": "gpu"}, "device 'gpu': expected cpu, cuda, cuda:N or auto"),
+        ({"device": "cuda:99"}, "device 'cuda:99': this machine has [0-9]+ CUDA devices"),
         ({"d_model": 30, "num_heads": None}, "d_model 30 is not divisible by num_heads 4"),
         ({"vocab_size": 20}, "vocab_size 20: expected at least 300"),
     ],

@@ -12,9 +12,9 @@ import torch
 
 from glassformer.config import ModelConfig, TrainConfig
 from glassformer.data.packed import Packed
+from glassformer.device import device_of
 from glassformer.model.transformer import Transformer
 from glassformer.training.checkpoint import RunState, moments
-from glassformer.training.device import device_of
 from glassformer.training.optimiser import Learner, new_optimiser, update
 from glassformer.training.parallel import RankLostError, Ranks, joined_by_store, under_torchrun
 from glassformer.training.reading import read_batches, seed_update

@@ -26,9 +26,9 @@ from glassformer.data.segments import LONGEST_SOURCE, pieces_of
 from glassformer.decoding.beam import beam_search
 from glassformer.decoding.sentences import decode_sentences
 from glassformer.decoding.step import Vocabulary
+from glassformer.device import device_of
 from glassformer.errors import InputError
 from glassformer.evaluation import bleu_metric
-from glassformer.training.device import device_of
 
 __all__ = ["Lesson", "distilled", "lesson_of"]
 

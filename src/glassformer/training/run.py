@@ -18,12 +18,12 @@ from glassformer.data.corpus import Pair
 from glassformer.data.packed import pack
 from glassformer.decoding.beam import beam_search
 from glassformer.decoding.step import Vocabulary
+from glassformer.device import device_of
 from glassformer.errors import UsageError
 from glassformer.evaluation import Scores, corpus_scores
 from glassformer.model.transformer import Transformer
 from glassformer.training.checkpoint import RunState, average, checkpoints, load_checkpoint
 from glassformer.training.continuing import changed_text
-from glassformer.training.device import device_of
 from glassformer.training.distil import lesson_of
 from glassformer.training.lexicon import shortlist_tensors
 from glassformer.training.minutes import TimedPace

@@ -22,7 +22,7 @@ def text() -> str:
     return "Two men sit in the <b>snow</b>."
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")  # its loop must have ended where another test wants one
 def browser():
     sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
     program = next(filter(None, map(shutil.which, BROWSERS)), None)
