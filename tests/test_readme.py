@@ -26,7 +26,7 @@ def workplace(tmp_path_factory):
     directory = tmp_path_factory.mktemp("readme")
     book = phrasebook(seed=3, size=240)
     for name, phrases in (
-        ("train", book.train[:40]),
+        ("train", book.train[:8]),
         ("valid", book.validation),
         ("test", book.test),
     ):
