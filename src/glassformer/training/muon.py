@@ -83,9 +83,10 @@ class Muon(torch.optim.Optimizer):
                 self.state[matrix]["momentum"] = torch.zeros_like(matrix)
         momentum = torch.stack([self.state[matrix]["momentum"] for matrix in group])
         gradient = torch.stack([matrix.grad for matrix in group if matrix.grad is not None])
-        scale = 1.0 if self.grad_scale is None else self.grad_scale
-        found = momentum.lerp(gradient / scale, 1 - _MOMENTUM)
-        ahead = (gradient / scale).lerp(found, _MOMENTUM)  # Nesterov's: as the next would be
+        if self.grad_scale is not None:
+            gradient /= self.grad_scale
+        found = momentum.lerp(gradient, 1 - _MOMENTUM)
+        ahead = gradient.lerp(found, _MOMENTUM)  # Nesterov's: as the next would be
         step = length * orthogonal(ahead.to(self.products)).to(momentum.dtype)
         if self.found_inf is not None:
             found = torch.where(self.found_inf.bool(), momentum, found)
