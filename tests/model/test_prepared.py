@@ -142,6 +142,11 @@ def test_bf16_rounds_and_leaves_the_model_as_it_was(build, sentences):
         assert value.equal(before[name])
 
 
+def test_other_weights_are_refused(build):
+    with pytest.raises(ValueError, match="weights 'bf16': expected 'as they are' or 'bfloat16'"):
+        PreparedTransformer(build(), weights="bf16")
+
+
 def test_no_rows_and_no_more_positions(build, sentences):
     fast = PreparedTransformer(build(max_length=5))
     state = fast.start(fast.encode(sentences(3, 5)))

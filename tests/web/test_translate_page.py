@@ -85,8 +85,7 @@ def test_the_page_shows_what_the_library_says(page, translator):
 
 def test_words_that_belong_together_are_lit(page, translator):
     (first,) = translator.translate([TEXT.split("\n")[0]], n_best=5, alignment=True)
-    if not first.alignment:
-        pytest.skip("the toy links nothing")
+    assert first.alignment
     place = min(link.target for link in first.alignment)
     sources = sorted(link.source for link in first.alignment if link.target == place)
     expected = [TEXT[slice(*one)] for one in sources]

@@ -57,6 +57,8 @@ class PreparedTransformer:
     def __init__(self, model: Transformer, *, weights: str = "as they are") -> None:
         if model.training:
             raise ValueError("the model is in training mode: call model.eval() before decoding")
+        if weights not in ("as they are", "bfloat16"):
+            raise ValueError(f"weights {weights!r}: expected 'as they are' or 'bfloat16'")
         if weights == "bfloat16":
             model = copy.deepcopy(model).bfloat16()
         self.config = model.config
