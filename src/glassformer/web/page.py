@@ -21,13 +21,14 @@ __all__ = ["build_page", "join_modules", "look_folder"]
 _ENTRY = "main.js"
 _IMPORT = re.compile(r'^import \{ ([\w, ]+) \} from "\./([\w-]+\.js)";\n', re.MULTILINE)
 _EXPORT = re.compile(r"^export ((?:async )?(?:function|const|class) (\w+))", re.MULTILINE)
-_LINK = '<link rel="stylesheet" href="look.css">'
+_STYLES = ("theme.css", "look.css")
+_LINKS = "\n".join(f'<link rel="stylesheet" href="{name}">' for name in _STYLES)
 _SCRIPT = '<script type="module" src="main.js"></script>'
 _CHARSET = '<meta charset="utf-8">'
 
 
 def look_folder() -> Traversable:
-    """The page's own files: look.html, look.css and the modules."""
+    """The page's own files: look.html, its styles and the modules."""
     return files("glassformer.web") / "static" / "look"
 
 
@@ -38,7 +39,7 @@ def build_page(stored: Mapping[str, Any], *, title: str = "") -> str:
     ``stored["without"]`` and ``stored["changed"]`` are what was worked out beforehand, or None.
     """
     folder = look_folder()
-    style = (folder / "look.css").read_text("utf-8")
+    style = "".join((folder / name).read_text("utf-8") for name in _STYLES)
     script = join_modules(_modules(folder), _ENTRY)
     page = (folder / "look.html").read_text("utf-8")
     policy = (
@@ -50,7 +51,7 @@ def build_page(stored: Mapping[str, Any], *, title: str = "") -> str:
     if title:
         page = page.replace("<title>", f"<title>{escape(title)} · ")
     page = page.replace(_CHARSET, f"{_CHARSET}\n{meta}")
-    page = page.replace(_LINK, f"<style>{style}</style>")
+    page = page.replace(_LINKS, f"<style>{style}</style>")
     return page.replace(_SCRIPT, f'{data}\n<script type="module">{script}</script>')
 
 

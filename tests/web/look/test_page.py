@@ -136,6 +136,7 @@ def test_the_files_are_installed_with_the_package():
     assert {
         package / "web/static/look/look.html",
         package / "web/static/look/look.css",
+        package / "web/static/look/theme.css",
     } <= installed
 
 
