@@ -8,7 +8,7 @@ from benchmarks.capture import main
 def test_answers_and_weights_are_equal_to_the_bit(bundle_directory, tmp_path, capsys):
     text, out = tmp_path / "text", tmp_path / "found.json"
     text.write_text("Two men sit.\n", encoding="utf-8")
-    words = "--pairs 1 --updates 1 --beam 2 --threads 1 --out".split()
+    words = ["--pairs", "1", "--updates", "1", "--beam", "2", "--threads", "1", "--out"]
 
     assert main([str(bundle_directory), str(text), *words, str(out)]) == 0
 
