@@ -57,10 +57,11 @@ def write_corpus(place: Path, pairs: int) -> None:
     """``source`` and ``target`` in ``place``, a sentence a line; the same each time."""
     draws = np.random.default_rng(1)
     letters = np.array(list("abcdefghijklmnopqrstuvwxyz"))
+    odds = 1 / np.arange(1, _WORDS + 1)
     for side in ("source", "target"):
+        spelt = draws.choice(letters, (_WORDS, 9))
         lengths = draws.integers(2, 10, _WORDS)
-        known = np.array(["".join(draws.choice(letters, length)) for length in lengths])
-        odds = 1 / np.arange(1, _WORDS + 1)
+        known = np.array(["".join(s[:n]) for s, n in zip(spelt, lengths, strict=True)])
         with (place / side).open("w", encoding="utf-8", newline="\n") as file:
             for begin in range(0, pairs, _AT_ONCE):
                 counts = draws.integers(*_SENTENCE, min(_AT_ONCE, pairs - begin))
