@@ -83,6 +83,11 @@ def test_sigterm_answers_what_is_in_flight_and_ends_with_0(process):
             "--api-key-file {bundle}/none: cannot be read",
         ),
         (["{bundle}", "--port", "0", "--host", "256.0.0.1"], 1, "cannot listen on 256.0.0.1:0"),
+        (
+            ["{bundle}", "--port", "0", "--host", "a..b"],
+            1,
+            "cannot listen on a..b:0 (no host's name",
+        ),
         (["nowhere", "--port", "0"], 1, "nowhere: not a bundle (no such directory)"),
     ],
 )

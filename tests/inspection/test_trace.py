@@ -202,14 +202,16 @@ def test_json_gives_the_trace_back(traced):
 
 
 def test_bounds_are_said_where_they_bite(translator, traced, monkeypatch):
+    whole = trace(translator, TEXT, beam=3, reference="Hund " * 9).reference
     monkeypatch.setattr(trace_module, "_PIECES", 4)
     monkeypatch.setattr(trace_module, "_VECTOR_NUMBERS", 10)
-    small = trace(translator, TEXT, beam=3)
+    small = trace(translator, TEXT, beam=3, reference="Hund " * 9)
     sizes = (len(traced.source.pieces), len(traced.target.pieces))
     assert (small.bounds.source_pieces, small.bounds.target_pieces) == sizes
     assert [line.split(";")[0] for line in small.bounds.left_out] == [
         f"the source has {sizes[0]} pieces",
         f"the target has {sizes[1]} pieces",
+        f"the reference has {len(whole.pieces)} pieces",
         "queries, keys and values are not stored: they are more than 10 numbers",
     ]
     assert len(small.source.pieces) == len(small.steps) == len(small.sublayers[0].added) == 4
@@ -217,9 +219,23 @@ def test_bounds_are_said_where_they_bite(translator, traced, monkeypatch):
     for small_one, large in zip(small.attention, traced.attention, strict=True):
         expected = large.weights.array()[:, :4, :4]
         np.testing.assert_allclose(small_one.weights.array(), expected, atol=0.004)
-    for step, whole in zip(small.steps, traced.steps, strict=False):
-        assert (step.written.id, step.rank, step.sees) == (whole.written.id, whole.rank, whole.sees)
+    for step, large in zip(small.steps, traced.steps, strict=False):
+        assert (step.written.id, step.rank, step.sees) == (large.written.id, large.rank, large.sees)
     assert small.answer == traced.answer
+    assert small.reference.ranks == whole.ranks[:4]
+    assert small.reference.score == whole.score
+    first = {piece.word for piece in small.source.pieces} - {None}
+    assert len(small.erased.words) == len(first) < len(traced.erased.words)
+
+
+def test_no_sum_is_worked_out_over_a_part_of_the_source(translator, monkeypatch):
+    monkeypatch.setattr(trace_module, "_PIECES", 4)
+    small = trace(translator, TEXT, beam=1)
+
+    for part in ("encoder", "cross"):
+        with pytest.raises(UsageError, match=r"leaves out pieces of the source"):
+            worked_sum(small, part, 0, 0, 0)
+    assert len(worked_sum(small, "decoder", 0, 0, 0).weights) == 4
 
 
 def test_a_worked_sum_leads_to_what_the_sublayer_added(translator, traced):

@@ -33,11 +33,13 @@ def test_health_languages_and_settings(client):
     assert settings["language"]["target"] == {"code": "de", "name": "German"}
 
 
-@pytest.mark.parametrize("form", [False, True])
-def test_a_text_is_translated_as_the_library_does(client, translator, form):
-    said = {"q": TEXTS[1], "source": "en", "target": "de"}
+@pytest.mark.parametrize("sent", ["json", "data", "files"])  # urlencoded, and multipart
+def test_a_text_is_translated_as_the_library_does(client, translator, sent):
+    said = {"q": TEXTS[1], "source": "en", "target": "de", "format": ""}
+    if sent == "files":
+        said = {name: (None, value) for name, value in said.items()}
 
-    answer = client.post("/translate", **{"data" if form else "json": said})
+    answer = client.post("/translate", **{sent: said})
 
     assert answer.status_code == 200
     assert answer.json() == {"translatedText": translator.translate([TEXTS[1]], beam=1)[0].text}
@@ -93,7 +95,7 @@ def test_auto_is_the_only_source_that_there_is(client):
         ({"source": "fr"}, 400, "'fr' is not supported: there is en to de"),
         ({"target": "<b>"}, 400, "'<b>' is not supported: there is en to de"),
         ({"source": "de", "target": "en"}, 400, "'de' is not supported: there is en to de"),
-        ({"format": "html"}, 400, "format: Input should be 'text'"),
+        ({"format": "html"}, 400, "format: html format is not supported"),
         ({"alternatives": 5}, 400, "alternatives 5: at most 4"),
         (
             {"alternatives": -1},
@@ -135,10 +137,22 @@ def test_a_question_that_cannot_be_is_refused(client, question, status, error):
             "the body is not application/x-www-form-urlencoded in UTF-8",
         ),
         (
+            "multipart/form-data",
+            b"q=a",
+            400,
+            "the body is not multipart/form-data in UTF-8",
+        ),
+        (
+            "multipart/form-data; boundary=x",
+            b'--x\r\nContent-Disposition: form-data; name="q"; filename="f"\r\n\r\na\r\n--x--\r\n',
+            400,
+            "the body is not multipart/form-data in UTF-8",
+        ),
+        (
             "text/plain",
             b"q",
             415,
-            "send application/json or application/x-www-form-urlencoded",
+            "send application/json, application/x-www-form-urlencoded or multipart/form-data",
         ),
         (
             "application/json",

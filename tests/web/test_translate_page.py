@@ -108,9 +108,9 @@ def test_another_translation_can_be_taken(page, translator):
     assert page.text_content("#target") == before.replace(best.text, others[0], 1)
     assert page.get_attribute("#choices li:nth-child(2) button", "aria-pressed") == "true"
     link = page.evaluate(
-        "new URLSearchParams(document.getElementById('look').hash.slice(1)).get('text')"
+        "Object.fromEntries(new URLSearchParams(document.getElementById('look').hash.slice(1)))"
     )
-    assert link == TEXT.split("\n")[0]
+    assert link == {"text": TEXT.split("\n")[0], "from": "en", "to": "de"}
 
 
 def test_an_empty_box_has_no_answer(page):

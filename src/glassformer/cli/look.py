@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 from urllib.parse import urlencode
 
 import tyro
+from pydantic import Field
 
 from glassformer.errors import InputError, UsageError, missing_extra
 
@@ -31,17 +32,17 @@ class LookOptions:
     """The sentence to begin with."""
     out: Annotated[Path | None, tyro.conf.arg(metavar="FILE", help_behavior_hint=_NONE)] = None
     """Write the page for TEXT into this one file, .html, which needs no server."""
-    beam: int = 5
+    beam: Annotated[int, Field(ge=1, le=16)] = 5
     """Hypotheses that are followed at once, from 1 to 16."""
-    length_penalty: float = 0.6
+    length_penalty: Annotated[float, Field(ge=0, le=10)] = 0.6
     """The paper's alpha (section 6.1)."""
-    port: int = 0
+    port: Annotated[int, Field(ge=0, le=65535)] = 0
     """Where the page is served on 127.0.0.1; 0: any free port."""
     browser: bool = True
     """Open the page in the browser."""
     device: str = "auto"
     """cpu, cuda, or auto."""
-    threads: int = 0
+    threads: Annotated[int, Field(ge=0, le=1024)] = 0
     """CPU threads; 0: all."""
 
 
@@ -64,16 +65,11 @@ def run(options: LookOptions) -> int:
 
 
 def _check(options: LookOptions) -> None:
-    if not 1 <= options.beam <= 16:
-        raise UsageError(f"--beam {options.beam}: expected 1 to 16")
-    if not 0 <= options.length_penalty <= 10:
-        raise UsageError(f"--length-penalty {options.length_penalty}: expected 0 to 10")
-    if not 0 <= options.port <= 65535:
-        raise UsageError(f"--port {options.port}: expected 0 to 65535")
-    if options.threads < 0:
-        raise UsageError(f"--threads {options.threads}: expected 0 or more")
-    if options.text is not None and not options.text.strip():
-        raise UsageError(f"--text {options.text!r}: expected a sentence")
+    if options.text is not None:
+        if not options.text.strip():
+            raise UsageError(f"--text {options.text!r}: expected a sentence")
+        if any("\ud800" <= character <= "\udfff" for character in options.text):
+            raise UsageError(f"--text {options.text!r}: is not UTF-8")
     if options.out is None:
         return
     if options.text is None:

@@ -32,7 +32,7 @@ def changed(model: Transformer, changes: Changes) -> Transformer:
     order of the source is its input, and the causal mask is given to it.
     """
     other = twin(model).eval()
-    for head in changes.heads_off:
+    for head in dict.fromkeys(changes.heads_off):  # each once, however often it is named
         _switch_off(other, head)
     if changes.positions_off:
         for module in other.modules():
@@ -52,8 +52,8 @@ def reordered(pieces: Sequence[T], order: Sequence[int] | None) -> list[T]:
         return list(pieces)
     if sorted(order) != list(range(len(pieces))):
         raise UsageError(
-            f"source_order {list(order)}: expected each of 0 to {len(pieces) - 1} once, for the"
-            f" {len(pieces)} pieces of the source"
+            f"source_order of {len(order)} places: expected each of 0 to {len(pieces) - 1} once,"
+            f" for the {len(pieces)} pieces of the source"
         )
     return [pieces[place] for place in order]
 

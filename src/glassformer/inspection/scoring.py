@@ -64,15 +64,22 @@ def scored(
 
 
 def erased_words(
-    model: Transformer, source: Sequence[Piece], text: str, target: Sequence[int]
+    model: Transformer,
+    source: Sequence[Piece],
+    text: str,
+    target: Sequence[int],
+    *,
+    most: int | None = None,
 ) -> Erased:
     """Take each word of the source away in turn: by how much every target piece changes.
+
+    With ``most``, only the words of the first so many pieces.
 
     ``source`` is all that the encoder reads, the end symbol too; the pieces behind the gap move
     up, as if the word had never been written.
     """
     spans = words(text)
-    there = sorted({piece.word for piece in source if piece.word is not None})
+    there = sorted({piece.word for piece in source[:most] if piece.word is not None})
     without = [[piece.id for piece in source if piece.word != word] for word in there]
     numbers = log_probabilities(model, [[piece.id for piece in source], *without], target)
     changes = numbers[1:] - numbers[:1]

@@ -7,6 +7,7 @@ decoding step by step, for the causal mask hides from each position all that com
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Literal
 
 import torch
@@ -96,7 +97,7 @@ def _assembled(
         source=Side(asked.text, source, source, words(asked.text)),
         target=Side(text, target, [_start(tokenizer), *target[:-1]], words(text)),
         answer=Answer(text, found.log_probability, found.score, found.finished),
-        bounds=_bounds(len(question.source), len(written), vectors),
+        bounds=_bounds(len(question.source), len(written), reference, vectors),
         figure=figure1(question.model, len(question.source), len(written)),
         masks=trace_parts.masks(run),
         positions=trace_parts.positions(run),
@@ -104,8 +105,10 @@ def _assembled(
         sublayers=trace_parts.sublayer_norms(run),
         steps=trace_parts.steps(run, top=asked.top, forced=len(asked.forced_prefix)),
         beam=beam_graph(watch, found, tokenizer, alpha=asked.length_penalty, steps=_PIECES),
-        erased=erased_words(question.model, question.source, asked.text, shown),
-        reference=reference,
+        erased=erased_words(
+            question.model, question.source, asked.text, shown, most=run.source_shown
+        ),
+        reference=None if reference is None else _shortened(reference),
     )
 
 
@@ -135,6 +138,16 @@ def _reference(
     )
 
 
+def _shortened(reference: Reference) -> Reference:
+    """The reference with no more pieces than are shown of a side."""
+    return replace(
+        reference,
+        pieces=reference.pieces[:_PIECES],
+        log_probabilities=reference.log_probabilities[:_PIECES],
+        ranks=reference.ranks[:_PIECES],
+    )
+
+
 @torch.no_grad()
 def _run(question: Sentence, written: tuple[int, ...]) -> Run:
     """The model on source and answer, every sublayer captured."""
@@ -160,10 +173,13 @@ def _languages(translator: TranslatorParts) -> tuple[str, str] | None:
     return None if found is None else (str(found[0]), str(found[1]))
 
 
-def _bounds(source: int, target: int, vectors: bool) -> Bounds:
+def _bounds(source: int, target: int, reference: Reference | None, vectors: bool) -> Bounds:
+    counts = {"source": source, "target": target}
+    if reference is not None:
+        counts["reference"] = len(reference.pieces)
     left_out = [
         f"the {side} has {count} pieces; the first {_PIECES} are shown"
-        for side, count in (("source", source), ("target", target))
+        for side, count in counts.items()
         if count > _PIECES
     ]
     if not vectors:

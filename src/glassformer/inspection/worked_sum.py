@@ -48,6 +48,8 @@ def worked_sum(trace: Trace, part: AttentionPart, layer: int, head: int, query: 
     found = [one for one in trace.attention if (one.part, one.layer) == (part, layer)]
     if not found or found[0].query is None or found[0].key is None or found[0].value is None:
         raise UsageError(f"the trace holds no vectors of {part} attention in layer {layer}")
+    if part != "decoder" and trace.bounds.source_pieces > len(trace.source.pieces):
+        raise UsageError("the trace leaves out pieces of the source, over which the sum goes too")
     rows = _head(found[0].query, head)
     if not 0 <= query < len(rows):
         raise UsageError(f"query {query}: expected 0 to {len(rows) - 1}")

@@ -15,6 +15,7 @@ from urllib.parse import parse_qs
 
 from fastapi import APIRouter, Request, Response
 from pydantic import ValidationError
+from starlette.exceptions import HTTPException
 
 from glassformer.web.languages import language_name
 from glassformer.web.limits import Keys, Limits, RefusedError
@@ -36,13 +37,12 @@ T = TypeVar("T")
 _REFUSALS: dict[int | str, dict[str, Any]] = {
     status: {"model": Error} for status in (400, 403, 408, 413, 415, 503)
 }
+_KINDS = ("application/json", "application/x-www-form-urlencoded", "multipart/form-data")
+_MOST_FIELDS = 100  # of a form
 _BODY = {
     "requestBody": {
         "required": True,
-        "content": {
-            kind: {"schema": Question.model_json_schema()}
-            for kind in ("application/json", "application/x-www-form-urlencoded")
-        },
+        "content": {kind: {"schema": Question.model_json_schema()} for kind in _KINDS},
     }
 }
 
@@ -207,12 +207,17 @@ async def _question(request: Request) -> Question:
             said = json.loads(body)
         elif kind == "application/x-www-form-urlencoded":
             form = parse_qs(
-                body.decode("ascii"), keep_blank_values=True, errors="strict", max_num_fields=100
+                body.decode("ascii"),
+                keep_blank_values=True,
+                errors="strict",
+                max_num_fields=_MOST_FIELDS,
             )
             said = {name: values[-1] for name, values in form.items()}
+        elif kind == "multipart/form-data":
+            said = dict(await request.form(max_files=0, max_fields=_MOST_FIELDS))
         else:
-            raise RefusedError(415, "send application/json or application/x-www-form-urlencoded")
-    except (ValueError, RecursionError):
+            raise RefusedError(415, f"send {', '.join(_KINDS[:-1])} or {_KINDS[-1]}")
+    except (ValueError, RecursionError, HTTPException):
         raise RefusedError(400, f"the body is not {kind} in UTF-8") from None
     if not isinstance(said, dict):
         raise RefusedError(400, "the body must be one JSON object")

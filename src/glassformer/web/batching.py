@@ -149,14 +149,14 @@ class Batcher:
             self._observe(len(batch), seconds)
         for (request, _), answer in zip(batch, answers, strict=True):
             request.answers.append(answer)
-            if request.future.done():
+            failed = isinstance(answer, Exception)
+            if request.future.done() or not (failed or len(request.answers) == len(request.items)):
                 continue
+            if not request.future.set_running_or_notify_cancel():
+                continue  # cancelled this moment
             if isinstance(answer, Exception):
                 request.future.set_exception(answer)
-            elif (
-                len(request.answers) == len(request.items)
-                and request.future.set_running_or_notify_cancel()
-            ):
+            else:
                 request.future.set_result(request.answers)
 
     def _learn(self, key: Hashable, cost: int, seconds: float) -> None:

@@ -25,7 +25,9 @@ __all__ = ["film", "film_route"]
 _MOST = 24  # checkpoints; of more, so many that are spread over the run
 
 
-def film(bundle: Bundle, directory: Path, text: str) -> list[dict[str, Any]]:
+def film(
+    bundle: Bundle, directory: Path, text: str, *, beam: int = 5, length_penalty: float = 0.6
+) -> list[dict[str, Any]]:
     """One frame for each checkpoint of the run in ``directory``, oldest first; [] without any.
 
     A frame has the ``update``, the translation's ``text``, ``log_probability`` and ``pieces``, and
@@ -33,14 +35,15 @@ def film(bundle: Bundle, directory: Path, text: str) -> list[dict[str, Any]]:
     """
     paths = checkpoints(directory / "checkpoints")
     step = max(1, -(-len(paths) // _MOST))
-    return [_frame(bundle, path, text) for path in paths[::-step][::-1]]
+    search = {"beam": beam, "length_penalty": length_penalty}
+    return [_frame(bundle, path, text, search) for path in paths[::-step][::-1]]
 
 
-def _frame(bundle: Bundle, path: Path, text: str) -> dict[str, Any]:
+def _frame(bundle: Bundle, path: Path, text: str, search: dict[str, Any]) -> dict[str, Any]:
     model = Transformer(bundle.model.config)
     load_weights(model, load_tensors(path / "model.safetensors"), path)
     model.to(bundle.model.output_weight.device).eval().requires_grad_(False)
-    seen = trace(replace(bundle, model=model), text)
+    seen = trace(replace(bundle, model=model), text, **search)
     maps = [
         torch.from_numpy(one.weights.array()).mean(dim=0)
         for one in seen.attention

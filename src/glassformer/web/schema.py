@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 
 from glassformer.inspection.trace_schema import Changes
 
@@ -35,6 +35,14 @@ def _unicode(text: str) -> str:
     return text
 
 
+def _plain_text(said: object) -> object:
+    """What LibreTranslate takes for text; its other format is refused in its words."""
+    if said == "html":
+        raise ValueError("html format is not supported")
+    return said or "text"
+
+
+Format = Annotated[Literal["text"], BeforeValidator(_plain_text)]
 Text = Annotated[str, AfterValidator(_unicode)]
 Code = Annotated[Text, Field(max_length=40)]
 
@@ -52,8 +60,8 @@ class Question(_Question):
     """A language's code; auto: the one that there is a translator from."""
     target: Code
     """A language's code."""
-    format: Literal["text"] = "text"
-    """Only plain text: markup would be translated as if it were words."""
+    format: Format = "text"
+    """Only plain text: markup would be translated as if it were words. Empty is text too."""
     alternatives: int = Field(0, ge=0)
     """How many other translations of each text to give."""
     alignment: bool = False

@@ -137,8 +137,8 @@ def listen(host: str, port: int) -> socket.socket:
     try:
         family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
         return socket.create_server((host, port), family=family, backlog=256)
-    except OSError as error:
-        reason = str(error.strerror).partition(" (")[0]
+    except (OSError, UnicodeError) as error:  # a name that is none for IDNA is the second
+        reason = str(getattr(error, "strerror", "no host's name")).partition(" (")[0]
         raise InputError(
             f"cannot listen on {host}:{port} ({reason}): choose another --host or --port"
         ) from error

@@ -33,7 +33,13 @@ def stored_answers(bundle: Bundle, seen: Trace, directory: Path) -> dict[str, An
             "positions_off": _changed(bundle, seen, Changes(positions_off=True)),
             "source_order": _changed(bundle, seen, Changes(source_order=_order(seen))),
         },
-        "film": film(bundle, directory, seen.asked.text),
+        "film": film(
+            bundle,
+            directory,
+            seen.asked.text,
+            beam=seen.asked.beam,
+            length_penalty=seen.asked.length_penalty,
+        ),
     }
 
 

@@ -81,6 +81,56 @@ def served(run_directory, text):
         process.terminate()
 
 
+def test_a_link_from_another_model_breaks_nothing(look):
+    tab = look(panel="attention", off="cross.9.0")
+    tab.wait_for_selector("text=This needs the model")
+
+
+def test_a_late_answer_leaves_the_newer_one(tab, served):
+    tab.goto(served)
+    tab.wait_for_selector("#app:not([aria-busy]) .tabs")
+    held = []
+    tab.route(
+        "**/api/v1/trace",
+        lambda way: held.append(way) if "slow" in way.request.post_data else way.continue_(),
+    )
+
+    def ask(text: str) -> None:
+        tab.fill(".ask input", text)
+        tab.press(".ask input", "Enter")
+
+    ask("slow one")
+    ask("An old hat.")
+    tab.wait_for_selector("[data-key='source:0']:has-text('An')")
+    with tab.expect_response("**/api/v1/trace"):
+        held.pop().continue_()
+    tab.click("#tab-beam")
+    assert tab.inner_text("[data-key='source:0']").startswith("An")
+
+    ask("slow two")
+    tab.click("#tab-lens")  # while it is waited for
+    with tab.expect_response("**/api/v1/trace"):
+        held.pop().continue_()
+    tab.wait_for_function("document.querySelector('[data-key=\"source:0\"]').innerText[0] === 's'")
+    assert tab.get_attribute(".panel", "data-panel") == "lens"
+
+    tab.evaluate("sessionStorage.setItem('glassformer-key', 'k')")
+    with tab.expect_request("**/api/v1/trace") as asked:
+        ask("An old man.")
+    assert asked.value.headers["authorization"] == "Bearer k"
+
+
+def test_a_question_that_cannot_be_can_be_asked_anew(browser, served):
+    tab = browser.new_page()
+    tab.goto(f"{served}&prefix=1%202".replace("beam=5", "beam=99"))
+    tab.wait_for_selector(".error:not(:empty)")
+    tab.fill(".ask input", "An old hat.")
+    tab.press(".ask input", "Enter")
+    tab.wait_for_selector("[data-key='source:0']:has-text('An')")
+    assert "beam=" not in tab.url
+    tab.close()
+
+
 def test_the_server_answers_what_the_file_cannot(tab, served, seen):
     tab.goto(served)
     tab.wait_for_selector("#app:not([aria-busy]) .tabs")

@@ -184,3 +184,4 @@ def test_of_a_long_sentence_the_weights_are_still_the_models(tab, bundle, tmp_pa
     tab.click("#tab-worked")
     assert "leaves out some" in tab.inner_text(".panel .reason")
     assert f"{seen.bounds.source_pieces}" in tab.inner_text("[data-bounds]")
+    assert f"memory {seen.bounds.source_pieces} × " in tab.text_content(".architecture svg")

@@ -166,9 +166,9 @@ def test_a_film_has_a_frame_for_each_checkpoint(bundle_directory, tmp_path):
         checkpoint.mkdir(parents=True)
         shutil.copy(bundle_directory / "model.safetensors", checkpoint)
 
-    frames = film(bundle, tmp_path, "Two men sit.")
+    frames = film(bundle, tmp_path, "Two men sit.", beam=1)
 
-    seen = trace(bundle, "Two men sit.")
+    seen = trace(bundle, "Two men sit.", beam=1)
     assert [frame["update"] for frame in frames] == [2, 10]
     assert frames[0]["text"] == seen.answer.text
     assert frames[0]["weights"]["shape"] == (len(seen.target.pieces), len(seen.source.pieces))
@@ -190,11 +190,16 @@ def test_the_command_writes_one_file(bundle_directory, tmp_path, capsys):
     [
         (["--out", "a.html"], 2, "--out writes the page of one sentence: say it with --text"),
         (["--text", "a", "--out", "a.pdf"], 2, "--out a.pdf: a page's name ends in .html"),
+        (["--text", "\udcff"], 2, "--text '\\udcff': is not UTF-8"),
         (["--text", " "], 2, "--text ' ': expected a sentence"),
-        (["--beam", "17"], 2, "--beam 17: expected 1 to 16"),
-        (["--length-penalty", "-1"], 2, "--length-penalty -1.0: expected 0 to 10"),
-        (["--port", "70000"], 2, "--port 70000: expected 0 to 65535"),
-        (["--threads", "-1"], 2, "--threads -1: expected 0 or more"),
+        (["--beam", "17"], 2, "--beam '17': expected a number less than or equal to 16"),
+        (
+            ["--length-penalty", "-1"],
+            2,
+            "--length-penalty '-1': expected a number greater than or equal to 0",
+        ),
+        (["--port", "70000"], 2, "--port '70000': expected a number less than or equal to 65535"),
+        (["--threads", "-1"], 2, "--threads '-1': expected a number greater than or equal to 0"),
         (["--text", "a", "--out", "a.html"], 1, "nowhere: not a bundle (no such directory)"),
     ],
 )

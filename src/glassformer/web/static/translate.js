@@ -190,7 +190,7 @@ function drawChoices() {
   const several = view.answer.segments.length > 1;
   const source = [...view.text].slice(...view.answer.segments[place].source).join("");
   $("segment-of").textContent = several ? `of “${source}”` : "";
-  $("look").href = `look/#${new URLSearchParams({ text: source, source: view.pair.source, target: view.pair.target })}`;
+  $("look").href = `look/#${new URLSearchParams({ text: source, from: view.pair.source, to: view.pair.target })}`;
   $("choices").replaceChildren(...candidates.map((one, rank) => {
     const button = make("button", { type: "button", ariaPressed: String(rank === view.chosen[place]) },
       make("span", { className: "confidence" }, meter(one.confidence), percent(one.confidence)),

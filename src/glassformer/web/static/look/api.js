@@ -5,6 +5,7 @@ import { createView, labelled } from "./view.js";
 const TRACE = "../api/v1/trace";
 const FILM = "../api/v1/film";
 const KEPT = 24; // answers that are kept, so that going back is at once
+const KEY = "glassformer-key"; // where the translator's page keeps the key of a server that asks for one
 
 export function createSource() {
   const stored = document.getElementById("stored");
@@ -19,7 +20,7 @@ function fromFile(page) {
     live: false, can: { heads: Boolean(page.without), changed: Boolean(page.changed) },
     first: async () => view, base: async () => view, branch: never, film: async () => page.film,
     changed: async (_, changes) => answered(page.changed[Object.keys(changes)[0]]),
-    withoutHeads: async (_, [name, more]) => (more ? never() : { changes: page.without[name], translation: null }),
+    withoutHeads: async (_, [name, more]) => (more || !page.without[name] ? never() : { changes: page.without[name], translation: null }),
   };
 }
 
@@ -45,7 +46,8 @@ function fromServer() {
     branch: (view, ids) => ask({ ...again(view), forced_prefix: ids }),
     changed: (view, changes) => ask({ ...again(view), changes }),
     withoutHeads: (view, heads) => withoutHeads(ask, view, heads),
-    film: (view) => post(FILM, JSON.stringify({ text: view.sourceText })).catch((error) => (error.status === 404 ? [] : Promise.reject(error))),
+    film: ({ trace }) => post(FILM, JSON.stringify({ text: trace.asked.text, beam: trace.asked.beam, length_penalty: trace.asked.length_penalty }))
+      .catch((error) => Promise.reject(error.status === 404 ? new Error("Only `glassformer look` shows the training.") : error)),
   };
 }
 
@@ -78,9 +80,11 @@ async function withoutHeads(ask, view, names) {
 }
 
 async function post(address, body) {
+  const key = sessionStorage.getItem(KEY);
+  const headers = { "Content-Type": "application/json", ...(key ? { Authorization: `Bearer ${key}` } : {}) };
   let answer;
   try {
-    answer = await fetch(address, { method: "POST", headers: { "Content-Type": "application/json" }, body });
+    answer = await fetch(address, { method: "POST", headers, body });
   } catch {
     throw new Error("The server does not answer: is `glassformer look` still running?");
   }

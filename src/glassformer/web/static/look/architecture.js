@@ -20,7 +20,8 @@ export function architecture(app) {
     const { view } = app;
     const { config } = view;
     const box = state.box || "decoder.cross_attention";
-    const [source, target, d] = [view.source.length, view.target.length, config.d_model];
+    const { source_pieces: source, target_pieces: target } = view.trace.bounds; // shown or not
+    const d = config.d_model;
     show(drawing, drawFigure({
       pre: config.norm === "pre",
       layers: { encoder: config.num_encoder_layers, decoder: config.num_decoder_layers },

@@ -2,7 +2,7 @@
 
 import { disable, h, s, show, slider } from "./dom.js";
 import { fixed } from "./numbers.js";
-import { labelled } from "./view.js";
+import { labelled, written } from "./view.js";
 
 const [WIDE, HIGH] = [104, 38];
 const WHY_OFFLINE = "Another beam size needs the model: start it with glassformer look BUNDLE. The length penalty re-ranks what this search has finished.";
@@ -78,7 +78,7 @@ function finishedTable(beam, alpha) {
   const found = beam.finished.map((id) => beam.nodes[id]).map((node) => ({ node, score: scoreOf(node, alpha) })).sort((one, other) => other.score - one.score);
   const rows = found.map(({ node, score }, place) => h("tr", { class: place === 0 ? "chosen" : null, "data-node": node.id },
     h("td", { class: "n" }, String(place + 1)),
-    h("td", { class: "wrap" }, wayTo(beam, node).slice(0, -1).map((one) => one.piece).join("").replaceAll("▁", " ").trim()),
+    h("td", { class: "wrap" }, written(wayTo(beam, node).slice(0, -1))),
     [String(node.step + 1), fixed(node.log_probability, 3), fixed(score, 3)].map((number) => h("td", { class: "n" }, number))));
   const heads = ["", "finished translation", "pieces", "log P", "score"].map((name, place) => h("th", { scope: "col", class: place === 1 ? null : "n" }, name));
   return h("div", {}, h("h3", {}, "What it finished, best first"), h("div", { class: "scroll" },

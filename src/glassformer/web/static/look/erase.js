@@ -26,7 +26,7 @@ function build({ stage, app }) {
     const row = within(state.row, erased.words.length);
     const drawn = matrix({
       key: "erase", title: "Change of log-probability", rows: erased.words, columns, row, column: within(state.column, columns.length),
-      axes: ["word that is gone", "piece that is written"], largest, digits: 1, side: Math.max(16, Math.min(34, Math.floor(560 / columns.length))), value: (r, c) => changes[r][c],
+      axes: ["word that is gone", "piece that is written"], largest, digits: 1, side: Math.max(16, Math.min(34, Math.floor(460 / columns.length))), value: (r, c) => changes[r][c],
       shown: (r, c) => `Without “${erased.words[r]}”, ${columns[c]} is ${times(changes[r][c])} (${signed(changes[r][c], 3)})`,
       onChoose: (r, c) => store.set({ row: r, column: c }),
     });

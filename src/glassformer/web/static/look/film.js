@@ -37,7 +37,7 @@ function build({ controls, stage, app }) {
     const number = within(state.frame, seen.frames.length);
     place.input.max = seen.frames.length - 1;
     place.set(number, `update ${count(seen.frames[number].update)}`);
-    return show(stage, said(seen.frames, number, store), picture(view, seen.frames[number]));
+    return show(stage, said(seen.frames, number, store), picture(view, seen.frames[number], store));
   };
   return draw;
 }
@@ -49,12 +49,14 @@ function said(frames, number, store) {
   return h("div", { class: "scroll" }, h("table", {}, h("thead", {}, h("tr", {}, heads)), h("tbody", {}, rows)));
 }
 
-function picture(view, frame) {
+function picture(view, frame, store) {
   const values = rowsOf(unpack(frame.weights));
   const rows = frame.pieces.map((piece) => labelled(piece).label);
   const columns = view.source.map((piece) => piece.label);
   return h("div", {}, h("h3", {}, `After ${count(frame.update)} updates`), matrix({
     key: "film", title: "Attention to the source", rows, columns, largest: 1, value: (r, c) => values[r][c],
+    row: within(store.get().row, rows.length), column: within(store.get().column, columns.length),
+    onChoose: (r, c) => store.set({ row: r, column: c }),
     axes: ["the piece that is being written", "source"], shown: (r, c) => `${rows[r]} takes ${fixed(values[r][c], 2)} from ${columns[c]}`,
   }), scaleBar(1, { label: "weight" }));
 }

@@ -9,7 +9,7 @@ export const lensPanel = {
   id: "lens", tab: "Layer lens",
   title: "Which word would each layer have said?",
   lead: "The decoder's state after each layer, put through the last LayerNorm and the output matrix as if it were the last one. Early layers are often unsure, or still say the piece that they have read.",
-  source: "Not in the paper: the “logit lens” (nostalgebraist 2020). Only the last row is what the model was trained for.",
+  source: "Not in the paper: the “logit lens” (nostalgebraist 2020). Only the last layer is what the model was trained for.",
   build,
 };
 

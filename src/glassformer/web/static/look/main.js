@@ -13,9 +13,11 @@ import { count } from "./numbers.js";
 import { playerPanel } from "./player.js";
 import { positionsPanel } from "./positions.js";
 import { sentence } from "./sentence.js";
-import { createStore } from "./state.js";
+import { createStore, readState, writeState } from "./state.js";
 import { workedPanel } from "./worked.js";
 
+// What another answer of the model is needed for.
+const QUESTION = ["text", "from", "to", "beam", "penalty", "prefix", "reference"];
 const PANELS = [playerPanel, attentionPanel, masksPanel, positionsPanel, beamPanel, lensPanel, workedPanel, erasePanel, filmPanel];
 
 async function start() {
@@ -28,27 +30,26 @@ async function start() {
   try {
     app = { store, source, view: await source.first(store.get()) };
   } catch (error) {
-    show(root, h("p", { class: "waiting error", role: "alert" }, error.message));
-    return;
+    return welcome(root, store, error.message);
   }
   root.removeAttribute("aria-busy");
   build(root, app);
 }
 
-// Before there is a sentence: a place to write one.
-function welcome(root, store) {
-  const field = h("input", { type: "text", "aria-label": "Sentence to translate", maxlength: 1000 });
+// Before there is a sentence that can be shown: a place to write one.
+function welcome(root, store, error = "") {
+  const field = h("input", { type: "text", "aria-label": "Sentence to translate", maxlength: 1000, value: store.get().text });
   const form = h("form", {
     class: "ask", onsubmit: (event) => {
       event.preventDefault();
       if (!field.value.trim()) return;
-      store.set({ text: field.value.trim() });
+      history.replaceState(null, "", writeState({ ...readState(""), theme: store.get().theme, from: store.get().from, to: store.get().to, text: field.value.trim() }));
       start();
     },
   }, field, h("button", { type: "submit", class: "push strong" }, "Look inside"));
   root.removeAttribute("aria-busy");
   show(root, h("div", { class: "app" }, h("header", { class: "bar-top" }, h("h1", {}, "Glassformer")),
-    h("section", { class: "card sentence" }, h("p", { class: "lead" }, "Write a sentence, and see how this translator reads it and writes another."), form)));
+    h("section", { class: "card sentence" }, h("p", { class: "lead" }, "Write a sentence, and see how this translator reads it and writes another."), form, h("p", { class: "error", role: "alert" }, error))));
   field.focus();
 }
 
@@ -73,19 +74,20 @@ function build(root, app) {
   };
   store.listen(async (state, before) => {
     setTheme(state.theme);
-    const other = ["text", "from", "to", "beam", "penalty", "prefix", "reference"].some((name) => state[name] !== before?.[name]);
-    if (other) {
+    const changed = (now, then) => QUESTION.some((name) => now[name] !== then?.[name]);
+    if (changed(state, before)) {
       status.textContent = "Asking the model …";
       try {
-        app.view = await app.source.base(state);
+        const view = await app.source.base(state);
+        if (changed(store.get(), state)) return; // a later question has overtaken this one
+        app.view = view;
         status.textContent = "";
       } catch (error) {
-        status.textContent = error.message;
+        if (!changed(store.get(), state)) status.textContent = error.message;
         return;
       }
-      if (store.get() !== state) return; // a later question has overtaken this one
     }
-    update(state, before);
+    update(store.get(), before);
   });
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => update(store.get()));
   update(store.get());

@@ -53,8 +53,7 @@ function lengthsOf(sublayer) {
 
 function shapesOf(kind, box, view) {
   const { config } = view;
-  const source = view.source.length;
-  const target = view.target.length;
+  const { source_pieces: source, target_pieces: target } = view.trace.bounds;
   const length = box.startsWith("encoder") || box.startsWith("source") ? source : target;
   const keys = box === "decoder.cross_attention" ? source : length;
   const [d, heads] = [config.d_model, config.num_heads];

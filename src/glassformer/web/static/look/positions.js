@@ -32,7 +32,7 @@ function build({ controls, stage, app }) {
     if (asked.key === key) return;
     Object.assign(asked, { key, answer: null, note: "Asking the model …" });
     try {
-      const changes = kind === "off" ? { positions_off: true } : { source_order: shuffledOrder(view.source.length - 1) };
+      const changes = kind === "off" ? { positions_off: true } : { source_order: shuffledOrder(view.trace.bounds.source_pieces - 1) };
       const answer = await app.source.changed(view, changes);
       if (asked.key === key) Object.assign(asked, { answer, note: "" });
     } catch (error) {

@@ -37,6 +37,15 @@ export function labelled(piece) {
   return { ...piece, special, label: begins ? piece.text || "▁" : `·${piece.text}` };
 }
 
+// Pieces as text; where a character is in pieces of its UTF-8 bytes, they are put together.
+export function written(pieces) {
+  const bytes = pieces.flatMap(({ piece }) => {
+    const byte = /^<0x([0-9A-F]{2})>$/.exec(piece);
+    return byte ? [parseInt(byte[1], 16)] : [...new TextEncoder().encode(piece)];
+  });
+  return new TextDecoder().decode(Uint8Array.from(bytes)).replaceAll("▁", " ").trim();
+}
+
 export function createView(trace) {
   const [source, target, read] = [trace.source.pieces, trace.target.pieces, trace.target.read].map((pieces) => pieces.map(labelled));
   const attentions = new Map(trace.attention.map((one) => [`${one.part}.${one.layer}`, one]));
