@@ -168,6 +168,10 @@ class TrainConfig(_Options):
     """How the files hold pairs; None: told by their names."""
     keys: tuple[str, str] = ("source", "target")
     """Names of the two sides in JSON lines."""
+    max_chars: int = Field(2000, ge=1)
+    """Pairs with a side of more characters are dropped."""
+    max_ratio: float = Field(9.0, ge=1)
+    """Pairs with a side more than this many times as long as the other are dropped."""
     languages: tuple[str, str] | None = None
     """Codes of the two languages, as in "en de"; None: from file names that end in codes."""
 
@@ -177,7 +181,7 @@ class TrainConfig(_Options):
     """Kind of subword model."""
     joint: bool = True
     """One vocabulary for both sides."""
-    vocab_size: int | None = Field(None, ge=1)
+    vocab_size: int | None = Field(None, ge=1, le=1_000_000)
     """Subwords of a vocabulary."""
     subword_dropout: float = Field(0.0, ge=0, lt=1)
     """Share of merges left out, anew each epoch (Provilkov et al. 2020); 0: none."""

@@ -78,19 +78,21 @@ class TextEngine:
         spans: Sequence[range],
         pieces: Sequence[Sequence[int]],
     ) -> list[list[int]]:
-        """Each text's prefix, forced on its first piece."""
+        """Each text's prefix, forced on its first piece that says something."""
         if not any(prefixes):
             return []
         forced: list[list[int]] = [[] for _ in pieces]
         for span, ids in zip(spans, self.target.encode_batch(prefixes), strict=True):
-            room = self.room - len(pieces[span.start])
+            # A piece of spaces only never meets the model.
+            first = next((place for place in span if pieces[place]), span.start)
+            room = self.room - len(pieces[first])
             if self.target.unk_id in ids:
                 raise UsageError("a prefix has a character that the target tokenizer has not")
             if len(ids) > room:
                 raise UsageError(
                     f"a prefix has {len(ids):,} subwords, and this model has room for {room:,}"
                 )
-            forced[span.start] = ids
+            forced[first] = ids
         return forced
 
     def _joined(

@@ -32,6 +32,17 @@ def test_the_report_says_what_training_would_do(files, capsys):
     )
 
 
+def test_what_is_dropped_has_no_part_in_what_is_chosen(files, capsys):
+    call(*files)
+    chosen = capsys.readouterr().out.split("\n  preset")[1]
+    for file in files:
+        file.write_bytes(file.read_bytes() + b"far too long " * 1000 + b"\n")
+
+    call(*files)
+
+    assert capsys.readouterr().out.split("\n  preset")[1] == chosen
+
+
 def test_faults_that_stop_training_give_status_1(files, capsys):
     files[0].write_bytes(b"Hallo\nW\xe4lt\nTag\n")
     assert call(*files) == 1

@@ -254,6 +254,9 @@ def test_a_wrong_value_in_a_file_is_named_with_the_file(stored, text, message):
         ("a: [", "not YAML ("),
         (b"\xff\xfe", "not YAML ("),
         ("a: \x00", "not YAML ("),
+        ("a: 2030-13-45", "not YAML ("),
+        ("a: " + "9" * 5000, "not YAML ("),
+        ("[" * 3000, "not YAML ("),
         ("!!python/object/apply:os.getcwd []", "not YAML ("),
         ("- a", "expected a mapping"),
         ("", "expected a mapping"),
@@ -269,6 +272,11 @@ def test_a_file_that_is_no_mapping_is_named(stored, content, message):
     assert str(caught.value).startswith(f"{words[1]}: {message}")
     assert "\n" not in str(caught.value)
     assert not isinstance(caught.value, UsageError)
+
+
+def test_two_files_are_one_too_many():
+    with pytest.raises(UsageError, match=r"^--config is given twice$"):
+        parse_options(Options, ["--config", "a.yaml", "--config=b.yaml"])
 
 
 def test_a_file_that_is_not_there_is_named(tmp_path):

@@ -172,6 +172,12 @@ def test_a_prefix_begins_each_translation(translate):
     assert [line.startswith("Ein Hund") for line in out.decode().split("\n")[:2]] == [True, True]
 
 
+def test_a_prefix_waits_for_the_first_piece_that_says_something(translate):
+    _, out, _ = translate(b" " * 2500 + b"A dog.\n", "--prefix", "Ein Hund")
+
+    assert out.decode().strip().startswith("Ein Hund")
+
+
 def test_drawn_translations_depend_on_the_seed_and_the_line_alone(translate, monkeypatch):
     lines = b"A dog.\nhat\nA dog.\n"
 
@@ -193,8 +199,8 @@ def test_drawn_translations_depend_on_the_seed_and_the_line_alone(translate, mon
         (["--beam", 0], "--beam 0: expected at least 1"),
         (["--n-best", 0], "--n-best 0: expected at least 1"),
         (["--n-best", 6], "--n-best 6: expected at most the beam"),
-        (["--length-penalty", -1], "--length-penalty -1.0: expected 0 or more"),
-        (["--length-penalty", "nan"], "--length-penalty nan: expected 0 or more"),
+        (["--length-penalty", -1], "--length-penalty -1.0: expected 0 to 100"),
+        (["--length-penalty", "nan"], "--length-penalty nan: expected 0 to 100"),
         (["--sample", "--temperature", 0], "--temperature 0.0: expected more than 0"),
         (["--sample", "--top-k", -1], "--top-k -1: expected 0 or more"),
         (["--sample", "--top-p", 1.5], "--top-p 1.5: expected more than 0 and at most 1"),

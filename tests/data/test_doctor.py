@@ -99,6 +99,15 @@ def test_the_doctor_drops_exactly_what_training_drops(tmp_path):
     report = examine(files, limits=limits)
     assert min(used.counts.values()) > 0
     assert (report.kept, report.dropped) == (len(kept), used.counts)
+    assert report.characters == sum(len(side.strip()) for pair in kept for side in pair)
+
+
+def test_pairs_that_probably_have_too_many_subwords_are_warned_of(tmp_path):
+    source, target = "a\n" + "b" * 1001 + "\n", "c\n" + "d" * 1000 + "\n"
+
+    (found,) = examine(two_files(tmp_path, source, target)).findings
+
+    assert (found.code, found.severity, found.lines) == ("many-subwords", "warning", [2])
 
 
 def test_nothing_left_is_an_error(tmp_path):

@@ -51,6 +51,11 @@ def test_the_distribution_is_the_one_worked_out_by_hand(seed, temperature, top_k
     np.testing.assert_allclose(shaped.numpy(), expected, atol=1e-12)
 
 
+def test_the_coldest_temperature_takes_the_likeliest():
+    row = torch.tensor([[-1.0, -0.5, -math.inf]])
+    assert shape_distribution(row, temperature=1e-300).tolist() == [[0.0, 1.0, 0.0]]
+
+
 def test_what_is_impossible_stays_impossible():
     row = torch.tensor([[-math.inf, 0.0, -1.0, -math.inf]])
     shaped = shape_distribution(row, temperature=5.0, top_k=3, top_p=0.999)

@@ -207,6 +207,12 @@ def test_heads_must_divide_the_width(d_model, num_heads, message):
         MultiHeadAttention(d_model, num_heads)
 
 
+@pytest.mark.parametrize("dropout", [-0.1, 1.0])
+def test_a_dropout_out_of_its_range_is_refused(dropout):
+    with pytest.raises(ValueError, match=rf"at least 0 and below 1, got {dropout}"):
+        MultiHeadAttention(8, 2, dropout=dropout)
+
+
 @pytest.mark.parametrize("explicit", [True, False])
 def test_wrong_masks_are_refused_by_both_forms(explicit):
     attention, of = module(), inputs()

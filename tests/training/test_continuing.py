@@ -1,6 +1,7 @@
 """What a run is held to when it is called again, and whose files it leaves alone."""
 
 import json
+from pathlib import Path
 
 import pytest
 import torch
@@ -122,6 +123,27 @@ def test_a_run_that_cannot_be_made(config, tmp_path):
 
     with pytest.raises(InputError, match=r"run .*file/run: cannot be made"):
         prepare(config(60, run=tmp_path / "file" / "run"))
+
+
+def test_a_name_that_cannot_be_is_refused(config):
+    with pytest.raises(InputError, match=r"cannot be made \(embedded null byte\)"):
+        prepare(config(60, run=Path("a\0b")))
+
+
+def test_a_kill_while_old_data_are_removed_locks_nothing(config, monkeypatch):
+    prepare(config(60))
+
+    def killed(path, **_):
+        if Path(path).exists():
+            (Path(path) / "meta.json").unlink()
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr("glassformer.training.continuing.shutil.rmtree", killed)
+    with pytest.raises(KeyboardInterrupt):
+        prepare(config(60, max_tokens=20))
+    monkeypatch.undo()
+
+    prepare(config(60, max_tokens=20))
 
 
 def test_the_hash_is_of_the_bytes(config):

@@ -214,6 +214,8 @@ def test_an_error_closes_what_was_open(config, recorder, monkeypatch):
         ({"device": "gpu"}, "device 'gpu': expected cpu, cuda, cuda:N or auto"),
         ({"device": "cuda:99"}, "device 'cuda:99': this machine has [0-9]+ CUDA devices"),
         ({"d_model": 30, "num_heads": None}, "d_model 30 is not divisible by num_heads 4"),
+        ({"d_model": None, "num_heads": 3}, "d_model 128 is not divisible by num_heads 3"),
+        ({"vocab_size": None, "d_model": 30, "num_heads": 4}, "d_model 30 is not divisible"),
         ({"vocab_size": 20}, "vocab_size 20: expected at least 300"),
     ],
 )

@@ -153,14 +153,11 @@ def _verdict(report: Report) -> str:
 
 def _choices(report: Report) -> list[str]:
     """What training would choose for these data, in the words that it prints itself."""
-    train = report.parts["train"]
-    tables = (train.source.characters, train.target.characters)
-    mean = sum(table.mean for table in tables if table is not None)
     if not report.ok:
         return []
-    config = TrainConfig(pairs=tuple(map(Path, train.files)), run=Path("runs"))
-    tokens = estimated_tokens(round(report.kept * mean))
-    return choose(config, pairs=report.kept, tokens=tokens)[1]
+    files = tuple(map(Path, report.parts["train"].files))
+    config = TrainConfig(pairs=files, run=Path("runs"))
+    return choose(config, pairs=report.kept, tokens=estimated_tokens(report.characters))[1]
 
 
 def _printable(line: str) -> str:

@@ -172,7 +172,8 @@ def _write_lines(path: Path, lines: Sequence[str]) -> None:
     # Under another name first: a file that was there stays whole until the new one is.
     unfinished = path.with_name(path.name + ".unfinished")
     try:
-        unfinished.write_text("".join(f"{line}\n" for line in lines), "utf-8", newline="\n")
+        one_for_one = (line.replace("\n", " ") + "\n" for line in lines)
+        unfinished.write_text("".join(one_for_one), "utf-8", newline="\n")
         unfinished.replace(path)
     except OSError as error:
         raise InputError(f"--output {path}: cannot be written: {error.strerror}") from error

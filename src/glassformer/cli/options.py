@@ -231,6 +231,8 @@ def _placed(loose: list[str], known: Mapping[str, _Option]) -> dict[str, Any]:
 
 def _take_config(words: list[str]) -> tuple[list[str], Path | None]:
     """The words without ``--config FILE``, and the file."""
+    if sum(word == "--config" or word.startswith("--config=") for word in words) > 1:
+        raise UsageError("--config is given twice")
     for place, word in enumerate(words):
         if word == "--config":
             if place + 1 == len(words):
@@ -265,7 +267,7 @@ def _read(path: Path) -> dict[Any, Any]:
         content = yaml.safe_load(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise InputError(f"{path}: cannot be read ({error.strerror})") from error
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
+    except (yaml.YAMLError, ValueError, RecursionError) as error:  # a date that is none, say
         reason = " ".join(str(error).split())
         raise InputError(f"{path}: not YAML ({reason})") from error
     if not isinstance(content, dict):

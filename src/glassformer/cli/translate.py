@@ -156,7 +156,7 @@ def _check(options: TranslateOptions) -> None:
         ("beam", options.beam < 1, "at least 1"),
         ("n_best", options.n_best < 1, "at least 1"),
         ("n_best", not options.sample and options.n_best > options.beam, "at most the beam"),
-        ("length_penalty", not 0 <= options.length_penalty < float("inf"), "0 or more"),
+        ("length_penalty", not 0 <= options.length_penalty <= 100, "0 to 100"),
         ("temperature", not 0 < options.temperature < float("inf"), "more than 0"),
         ("top_k", options.top_k < 0, "0 or more"),
         ("top_p", not 0 < options.top_p <= 1, "more than 0 and at most 1"),

@@ -153,6 +153,7 @@ class Filter:
     def __init__(self, limits: Limits | None = None) -> None:
         self.limits = limits or Limits()
         self.kept = 0
+        self.characters = 0  # of the pairs that are kept, both sides
         self.counts = dict.fromkeys(REASONS, 0)
 
     def __call__(self, pairs: Iterable[Pair]) -> Iterator[Pair]:
@@ -167,6 +168,7 @@ class Filter:
         reason = _reason(source, target, self.limits)
         if reason is None:
             self.kept += 1
+            self.characters += source + target
         else:
             self.counts[reason] += 1
         return reason

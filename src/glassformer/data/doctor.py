@@ -37,6 +37,7 @@ __all__ = ["CorpusFiles", "Report", "examine"]
 _QUOTED = re.compile('".+"')
 _AT_ONCE = 1 << 19  # characters, about: a few thousand pairs
 _LONGEST = 2**16 - 1  # of the lengths that are kept
+_MANY = 1_000  # characters of a side; four make a subword, roughly, and 250 of them are too many
 _KINDS = ("pairs", "sources", "targets")
 _Hashes: TypeAlias = dict[str, NDArray[np.uint64]]
 _Row: TypeAlias = tuple[int, str, str]  # line, source, target
@@ -87,6 +88,7 @@ def examine(
     return Report(
         ok=all(finding.severity != "error" for finding in findings),
         kept=used.kept,
+        characters=used.characters,
         dropped=used.counts,
         parts={name: check.part() for name, check in checks.items()},
         overlaps=overlaps,
@@ -114,8 +116,8 @@ class _PartCheck:
         # Characters of each line of two files, and of the lines without a partner.
         self.sizes: tuple[list[NDArray[np.uint16]], list[NDArray[np.uint16]]] = ([], [])
         self.surplus = array("H")
-        codes = ("unpaired", "malformed", "identical", "quoted", *self.filter.counts)
-        self.found = {code: Tally() for code in codes}
+        codes = ("unpaired", "malformed", "identical", "quoted", "many-subwords")
+        self.found = {code: Tally() for code in (*codes, *self.filter.counts)}
 
     def read(self, searches: Sequence["_Search"]) -> None:
         """Reads all; what was found stands in the attributes, and in those of ``searches``."""
@@ -154,8 +156,11 @@ class _PartCheck:
             reason = self.filter.reason(len(source), len(target))
             if reason:
                 self.found[reason].add(line, f"{source[:25]!r}, {target[:25]!r}")
-            elif source == target:
+                continue
+            if source == target:
                 self.found["identical"].add(line, source)
+            if max(len(source), len(target)) > _MANY:
+                self.found["many-subwords"].add(line, f"{source[:25]!r}, {target[:25]!r}")
         if self.format == "lines":
             for sizes, texts in zip(self.sizes, (left, right), strict=True):
                 sizes.append(np.fromiter(map(_size, texts), np.uint16, len(texts)))

@@ -20,6 +20,11 @@ MEANINGS: dict[str, tuple[Severity, str]] = {
     "empty": ("warning", "a side is empty"),
     "long": ("warning", "a side is too long for a sentence"),
     "ratio": ("warning", "one side is far longer than the other"),
+    "many-subwords": (
+        "warning",
+        "a side of over 1,000 characters, which is over 250 subwords by the usual count of four"
+        " characters each: training drops such pairs (its option max_tokens)",
+    ),
     "replacement": ("warning", "U+FFFD in the text, where bytes were lost earlier"),
     "mojibake": ("warning", "UTF-8 that was read as Latin-1 or Windows-1252"),
     "control": ("warning", "control characters, or line ends of other systems, in the text"),
@@ -97,6 +102,8 @@ class Report:
 
     ok: bool
     kept: int
+    characters: int
+    """Of the pairs that are kept, both sides."""
     dropped: dict[str, int]
     parts: dict[str, Part]
     overlaps: list[Overlap]

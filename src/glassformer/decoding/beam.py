@@ -35,7 +35,9 @@ from glassformer.decoding.step import (
     select_beams,
 )
 
-__all__ = ["BeamState", "beam_search", "penalty"]
+__all__ = ["MOST_PENALTY", "BeamState", "beam_search", "penalty"]
+
+MOST_PENALTY = 100  # of alpha: beyond it, powers of long lengths leave the numbers that there are
 
 
 @dataclass(frozen=True)
@@ -93,8 +95,8 @@ class _Plan:
             raise ValueError(f"beam must be at least 1, not {self.beam}")
         if not 1 <= self.n_best <= self.beam:
             raise ValueError(f"n_best must be from 1 to the beam of {self.beam}, not {self.n_best}")
-        if not 0 <= self.alpha < math.inf:
-            raise ValueError(f"length_penalty must be a finite number >= 0, not {self.alpha}")
+        if not 0 <= self.alpha <= MOST_PENALTY:
+            raise ValueError(f"length_penalty must be from 0 to {MOST_PENALTY}, not {self.alpha}")
 
 
 @torch.no_grad()

@@ -16,7 +16,7 @@ from typing import Any, Protocol, runtime_checkable
 
 import torch
 
-from glassformer.decoding.beam import beam_search, penalty
+from glassformer.decoding.beam import MOST_PENALTY, beam_search, penalty
 from glassformer.decoding.constraints import ForcedPrefix
 from glassformer.decoding.greedy import greedy
 from glassformer.decoding.sampling import sample
@@ -57,9 +57,9 @@ class SearchOptions:
             raise ValueError(f"beam must be at least 1, not {self.beam}")
         if not 1 <= self.n_best <= most:
             raise ValueError(f"n_best must be from 1 to the beam of {self.beam}, not {self.n_best}")
-        if not 0 <= self.length_penalty < math.inf:
+        if not 0 <= self.length_penalty <= MOST_PENALTY:
             raise ValueError(
-                f"length_penalty must be a finite number >= 0, not {self.length_penalty}"
+                f"length_penalty must be from 0 to {MOST_PENALTY}, not {self.length_penalty}"
             )
 
 

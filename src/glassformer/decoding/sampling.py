@@ -19,6 +19,8 @@ from glassformer.decoding.step import DEFAULT_IDS, Hypothesis, S, StepFunction, 
 
 __all__ = ["sample", "shape_distribution"]
 
+_COLDEST = torch.finfo(torch.float32).tiny  # a temperature that float32 can divide by
+
 
 @torch.no_grad()
 def sample(
@@ -98,7 +100,9 @@ def shape_distribution(
     tensor([[1., 0., 0.]])
     """
     _check(temperature, top_k, top_p)
-    probabilities = (log_probabilities / temperature).softmax(dim=-1)
+    # Less the greatest, which changes nothing but that it stays 0 at any temperature.
+    behind = log_probabilities - log_probabilities.amax(dim=-1, keepdim=True)
+    probabilities = (behind / max(temperature, _COLDEST)).softmax(dim=-1)
     if top_k == 0 and top_p == 1:
         return probabilities
     kept, ids = probabilities.sort(dim=-1, descending=True, stable=True)

@@ -98,6 +98,8 @@ class MultiHeadAttention(nn.Module):
                 f"d_model {d_model} is not divisible by num_heads {num_heads}"
                 + (f" (remainder {d_model % num_heads})" if num_heads > 0 else "")
             )
+        if not 0.0 <= dropout < 1.0:
+            raise ValueError(f"dropout must be at least 0 and below 1, got {dropout}")
         self.num_heads = num_heads
         self.dropout = dropout
         self.query = nn.Linear(d_model, d_model)
@@ -154,10 +156,10 @@ class MultiHeadAttention(nn.Module):
     ) -> Float[Tensor, "batch heads len d_head"]:
         """Cut the last axis into heads."""
         d_head = joint.size(-1) // self.num_heads
-        return joint.reshape(*joint.shape[:-1], self.num_heads, d_head).transpose(1, 2)
+        return joint.reshape(*joint.shape[:-1], self.num_heads, d_head).transpose(-3, -2)
 
     def merge(
         self, heads: Float[Tensor, "batch heads len d_head"]
     ) -> Float[Tensor, "batch len d_model"]:
         """Concatenate the heads again."""
-        return heads.transpose(1, 2).flatten(-2)
+        return heads.transpose(-3, -2).flatten(-2)

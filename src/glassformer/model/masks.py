@@ -3,7 +3,7 @@
 A mask is boolean, **True = may attend**, and broadcasts to ``(batch, heads, q_len, k_len)``.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import torch
 from jaxtyping import Bool, Int
@@ -20,7 +20,9 @@ def padding_mask(
     >>> padding_mask(torch.tensor([[5, 6, 0]]), 0).tolist()
     [[[[True, True, False]]]]
     """
-    pads = [pad] if isinstance(pad, int) else list(pad)
+    if tokens.dim() != 2:
+        raise ValueError(f"tokens must be (batch, len), got {tuple(tokens.shape)}")
+    pads = list(pad) if isinstance(pad, Iterable) else [pad]
     real = torch.ones_like(tokens, dtype=torch.bool)
     for pad_id in pads:
         real &= tokens != pad_id
@@ -58,6 +60,8 @@ def check_mask(mask: Tensor, scores_shape: Sequence[int]) -> None:
     Traceback (most recent call last):
     TypeError: a mask must be boolean (True = may attend), got torch.float32
     """
+    if not isinstance(mask, Tensor):
+        raise TypeError(f"a mask must be a boolean tensor, got {type(mask).__name__}")
     if mask.dtype != torch.bool:
         raise TypeError(f"a mask must be boolean (True = may attend), got {mask.dtype}")
     shape, wanted = tuple(mask.shape), tuple(scores_shape)

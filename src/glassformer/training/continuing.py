@@ -37,9 +37,10 @@ def claim(run: Path) -> None:
     """Make the directory of a run; refuse one where a run would write over files of others."""
     try:
         (run / "data").mkdir(parents=True, exist_ok=True)
-    except OSError as error:
+    except (OSError, ValueError) as error:  # a NUL in a name is the second
+        reason = getattr(error, "strerror", error)
         raise InputError(
-            f"run {run}: cannot be made ({error.strerror}): give a directory that can be written to"
+            f"run {run}: cannot be made ({reason}): give a directory that can be written to"
         ) from error
     ours = (run / "data" / "inputs.json").exists() or checkpoints(run / "checkpoints")
     foreign = [] if ours else [run / name for name in _WRITTEN if (run / name).exists()]
@@ -127,7 +128,11 @@ def _remove_derived(directory: Path) -> None:
     for name in _LEARNT:
         (directory / name).unlink(missing_ok=True)
     for meta in directory.glob("*/meta.json"):
-        shutil.rmtree(meta.parent)
+        # Its name goes first: what a kill leaves of it is nobody's, and is overwritten.
+        doomed = meta.parent.with_name(meta.parent.name + ".partial")
+        shutil.rmtree(doomed, ignore_errors=True)
+        meta.parent.rename(doomed)
+        shutil.rmtree(doomed)
 
 
 def _hash(files: tuple[Path, ...]) -> str:

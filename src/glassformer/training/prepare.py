@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from glassformer.config import TrainConfig
-from glassformer.data.corpus import Filter, Pair, read_pairs
+from glassformer.data.corpus import Filter, Limits, Pair, read_pairs
 from glassformer.data.packed import Packed, pack
 from glassformer.data.tokenizer import Tokenizer, train_tokenizer
 from glassformer.errors import InputError
@@ -96,14 +96,15 @@ def prepare(config: TrainConfig, *, tell: Callable[[str], None] | None = None) -
 
 def _settled(config: TrainConfig) -> tuple[TrainConfig, int, list[str]]:
     """The options with nothing left open, the number of pairs that are kept, and why."""
-    keep = Filter()
-    characters = sum(len(p.source) + len(p.target) for p in _kept_pairs(config, keep))
+    keep = _filter(config)
+    for _ in _kept_pairs(config, keep):
+        pass
     if keep.kept == 0:
         files = " and ".join(map(str, config.pairs))
         raise InputError(f"{files}: no pair is left to train on ({keep})")
     times = 2 if config.distil_from and config.distil_originals else 1
     settled, reasons = choose(
-        config, pairs=times * keep.kept, tokens=times * estimated_tokens(characters)
+        config, pairs=times * keep.kept, tokens=times * estimated_tokens(keep.characters)
     )
     return settled, keep.kept, [f"data: {keep}", *reasons]
 
@@ -140,7 +141,7 @@ def _validation_pairs(config: TrainConfig, held_out: frozenset[int]) -> tuple[li
             note = f"validation: the first {_VALIDATION_PAIRS:,} of {len(pairs):,} pairs"
             return pairs[:_VALIDATION_PAIRS], note
         return pairs, f"validation: {len(pairs):,} pairs"
-    kept = _kept_pairs(config, Filter())
+    kept = _kept_pairs(config, _filter(config))
     if not held_out:
         return list(islice(kept, 100)), (
             "validation: on training pairs, for there are too few to hold some out;"
@@ -148,6 +149,10 @@ def _validation_pairs(config: TrainConfig, held_out: frozenset[int]) -> tuple[li
         )
     pairs = [pair for place, pair in enumerate(kept) if place in held_out]
     return pairs, f"validation: {len(pairs):,} training pairs held out (no --valid was given)"
+
+
+def _filter(config: TrainConfig) -> Filter:
+    return Filter(Limits(max_chars=config.max_chars, max_ratio=config.max_ratio))
 
 
 def _kept_pairs(config: TrainConfig, keep: Filter) -> Iterator[Pair]:
@@ -170,7 +175,7 @@ def _training_pairs(
 
 
 def _originals(config: TrainConfig, held_out: frozenset[int]) -> Iterator[Pair]:
-    kept = _kept_pairs(config, Filter())
+    kept = _kept_pairs(config, _filter(config))
     return (pair for place, pair in enumerate(kept) if place not in held_out)
 
 

@@ -243,8 +243,9 @@ def _refuse_early(config: TrainConfig) -> None:
     languages = config.languages or guess_languages(config.pairs)
     if lesson := lesson_of(config, fingerprint="", languages=languages):
         lesson.load()
-    open_heads = None if config.preset else 1  # which preset it is, only the data will say
-    sizes = {"num_heads": config.num_heads or open_heads, "tying": "none"}
+    sizes: dict[str, object] = {"tying": "none"}
+    if not config.preset:  # which it is, and so what is not said here, only the data will say
+        sizes["num_heads"] = (config.d_model and config.num_heads) or 1
     model_config(
         config.model_copy(update=sizes), source_vocab_size=9, target_vocab_size=9, special_ids={}
     )
