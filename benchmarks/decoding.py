@@ -1,7 +1,7 @@
 """Decoding: one trained bundle through all engines, the same search, outputs compared.
 
 Greedy (beam 1) and beam 5, a whole file at once and one sentence at a time. Every engine has its
-best setting: it is tried in each for some of the sentences, then all run in turn, A B C A B C.
+best setting: it is tried in each for some of the sentences, then all run in turn, A B C C B A.
 The length penalty is 0, because the engines' penalties are different formulas.
 """
 

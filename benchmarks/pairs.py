@@ -1,4 +1,4 @@
-"""Two programs timed in turn, A B A B: what slows the machine down for a while slows both.
+"""Two programs timed in turn, A B B A: what slows the machine down for a while slows both.
 
 Each run is a process of its own. A pair gives a ratio; the median of the ratios is the figure,
 the smallest and the largest are its spread.
@@ -95,5 +95,11 @@ def paired(
 def rounds(
     contenders: Sequence[Contender], *, number: int, timeout: float = 3600.0
 ) -> list[list[dict[str, Any]]]:
-    """``number`` times all of them in turn: one list of reports for each round."""
-    return [[run(one, timeout=timeout) for one in contenders] for _ in range(number)]
+    """``number`` times all of them in turn, and every second time from last to first, so that none
+    is always the one after another: one list of reports for each round, in the given order."""
+    found = []
+    for number_of_round in range(number):
+        order = contenders if number_of_round % 2 == 0 else contenders[::-1]
+        reports = [run(one, timeout=timeout) for one in order]
+        found.append(reports if order is contenders else reports[::-1])
+    return found
