@@ -6,6 +6,7 @@ The length penalty is 0, because the engines' penalties are different formulas.
 """
 
 import json
+import shutil
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import product
@@ -224,6 +225,7 @@ def _exported(bundle: Bundle, place: Path) -> str:
     from glassformer.interchange.ctranslate2 import export_ctranslate2
 
     try:
+        shutil.rmtree(place, ignore_errors=True)  # of an earlier bundle
         export_ctranslate2(bundle, place)
     except InputError as error:
         print(f"no export: {error}")
