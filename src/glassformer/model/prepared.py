@@ -137,9 +137,7 @@ class _DecoderBlock:
     def __init__(self, block: DecoderBlock) -> None:
         self.attention = _SelfAttention(block.self_attention.sublayer)
         self.around_attention = _Residual(block.self_attention)
-        self.cross_query, self.cross_output = map(
-            _linear, (block.cross_attention.sublayer.query, block.cross_attention.sublayer.output)
-        )
+        self.cross = block.cross_attention.sublayer
         self.around_cross = _Residual(block.cross_attention)
         self.feed_forward = _feed_forward(block.feed_forward.sublayer)
         self.around_feed_forward = _Residual(block.feed_forward)
@@ -155,8 +153,8 @@ class _DecoderBlock:
             return self.attention.output(read)
 
         def read_memory(x: Tensor) -> Tensor:
-            query = self.cross_query(x)
-            return self.cross_output(
+            query = self.cross.query(x)
+            return self.cross.output(
                 _attend(query, memory[:, 0], memory[:, 1], state.memory_mask, heads)
             )
 
@@ -169,7 +167,7 @@ class _Residual:
     """What :class:`ResidualBlock` does around its sublayer, without dropout."""
 
     def __init__(self, block: ResidualBlock) -> None:
-        self.norm, self.norm_first = _norm(block.norm), block.norm_first
+        self.norm, self.norm_first = block.norm, block.norm_first
 
     def __call__(self, x: Tensor, read: Read) -> Tensor:
         return x + read(self.norm(x)) if self.norm_first else self.norm(x + read(x))
@@ -179,21 +177,11 @@ class _SelfAttention:
     def __init__(self, attention: MultiHeadAttention) -> None:
         self.heads = attention.num_heads
         self.read = _joint([attention.query, attention.key, attention.value])
-        self.output = _linear(attention.output)
+        self.output = attention.output
 
 
 def _feed_forward(part: FeedForward) -> Read:
-    inner, activation, outer = _linear(part.inner), part.activation, _linear(part.outer)
-    return lambda x: outer(activation(inner(x)))
-
-
-def _linear(part: nn.Linear) -> Read:
-    """The function of a module: calling it costs half as much as calling the module."""
-    return partial(F.linear, weight=part.weight, bias=part.bias)
-
-
-def _norm(part: nn.LayerNorm) -> Read:
-    return lambda x: torch.layer_norm(x, part.normalized_shape, part.weight, part.bias, part.eps)
+    return lambda x: part.outer(part.activation(part.inner(x)))
 
 
 def _joint(parts: list[nn.Linear]) -> Read:
