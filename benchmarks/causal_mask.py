@@ -16,8 +16,8 @@ from typing import Any
 from unittest import mock
 
 from benchmarks.report import save, table
-from glassformer.config import TrainConfig
-from glassformer.data.phrasebook import Phrase, phrasebook
+from glassformer.cli.demo import DemoOptions, config_of, write_phrases
+from glassformer.data.phrasebook import phrasebook
 from glassformer.model import masks
 from glassformer.training.run import train
 
@@ -54,48 +54,28 @@ def main(words: list[str] | None = None) -> int:
 def measure(directory: Path, options: argparse.Namespace) -> dict[str, Any]:
     """The validations of both trainings: perplexity is of the given target, exact match of what
     the model writes by itself."""
-    book = phrasebook(seed=1, size=options.size)
-    train_file = _written(directory / "train.tsv", book.train)
-    valid_file = _written(directory / "valid.tsv", book.validation[: options.phrases])
+    demo = DemoOptions(size=options.size)
+    book = phrasebook(seed=demo.seed, size=demo.size)
+    watched = book.validation[: options.phrases]
+    files = {
+        name: write_phrases(directory / f"{name}.tsv", phrases)
+        for name, phrases in (("train", book.train), ("valid", watched))
+    }
+    shorter = {
+        "epochs": None,
+        "updates": options.updates,
+        "warmup": min(300, options.updates // 2),
+        "validations": options.validations,
+        "threads": options.threads,
+        "workers": 1,  # the mask is removed in this process
+    }
     blind = mock.patch.object(masks, "target_mask", masks.padding_mask)
     found = {}
     for name, seen in (("with", nullcontext()), ("without", blind)):
-        config = TrainConfig(
-            pairs=(train_file,),
-            valid=(valid_file,),
-            run=directory / name,
-            languages=("en", "de"),
-            vocab_size=700,
-            preset="tiny",
-            d_model=64,
-            d_ff=256,
-            num_encoder_layers=2,
-            num_decoder_layers=2,
-            norm="pre",
-            dropout=0.0,
-            label_smoothing=0.0,
-            updates=options.updates,
-            batch_tokens=512,
-            optimiser="adam",
-            warmup=min(300, options.updates // 2),
-            rate_factor=0.8,
-            validations=options.validations,
-            patience=0,
-            average="none",
-            beam=1,
-            threads=options.threads,
-            workers=1,  # the mask is removed in this process
-        )
         with seen:
-            train(config)
+            train(config_of(demo, directory / name, files).model_copy(update=shorter))
         found[name] = _validations(directory / name)
     return found
-
-
-def _written(path: Path, phrases: list[Phrase]) -> Path:
-    lines = [f"{phrase.source}\t{phrase.target}\n" for phrase in phrases]
-    path.write_text("".join(lines), encoding="utf-8", newline="\n")
-    return path
 
 
 def _validations(run: Path) -> list[dict[str, Any]]:

@@ -49,7 +49,7 @@ def main(words: list[str] | None = None) -> int:
     ]
     print(table(f"{options.pairs:,} synthetic pairs", ["stage", "seconds", "MiB"], rows))
     if options.out:
-        save(options.out, {"facts": facts(threads=0), "pairs": options.pairs, "stages": found})
+        save(options.out, {"facts": facts(), "pairs": options.pairs, "stages": found})
     return 0
 
 

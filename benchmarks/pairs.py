@@ -98,8 +98,7 @@ def rounds(
     """``number`` times all of them in turn, and every second time from last to first, so that none
     is always the one after another: one list of reports for each round, in the given order."""
     found = []
-    for number_of_round in range(number):
-        order = contenders if number_of_round % 2 == 0 else contenders[::-1]
-        reports = [run(one, timeout=timeout) for one in order]
-        found.append(reports if order is contenders else reports[::-1])
+    for played in range(number):
+        turn = -1 if played % 2 else 1
+        found.append([run(one, timeout=timeout) for one in contenders[::turn]][::turn])
     return found

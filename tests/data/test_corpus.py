@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from glassformer.config import TrainConfig
 from glassformer.data import lines as lines_module
 from glassformer.data.corpus import Filter, Limits, Pair, drop_reason, read_lines, read_pairs
 from glassformer.data.records import split_record
@@ -242,3 +243,8 @@ def test_the_filter_counts_what_it_drops():
 def test_limits_that_would_drop_everything_are_refused(wrong):
     with pytest.raises(UsageError, match=f"{next(iter(wrong))} .*or more"):
         Limits(**wrong)
+
+
+def test_training_drops_by_default_what_the_doctor_does():
+    fields = TrainConfig.model_fields
+    assert Limits() == Limits(fields["max_chars"].default, fields["max_ratio"].default)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from glassformer.training.validation import Validation
     from glassformer.translator import Translator
 
-__all__ = ["OPTIONS", "DemoOptions", "run"]
+__all__ = ["OPTIONS", "DemoOptions", "config_of", "run", "write_phrases"]
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ def run(options: DemoOptions) -> int:
     watched = book.validation[:_WATCHED]
     directory = options.directory / f"{options.source}-{options.target}"
     files = {
-        name: _written(directory / "phrases" / f"{name}.tsv", phrases)
+        name: write_phrases(directory / "phrases" / f"{name}.tsv", phrases)
         for name, phrases in (
             ("train", book.train),
             ("valid", watched),
@@ -69,7 +69,7 @@ def run(options: DemoOptions) -> int:
     from glassformer.translator import Translator
 
     shown = [next(p for p in watched if p.kind == kind) for kind in _kinds(watched)]
-    if status := train_until_stopped(_config(options, directory, files), _Watcher(shown)):
+    if status := train_until_stopped(config_of(options, directory, files), _Watcher(shown)):
         return status
     translator = Translator.load(directory)
     _score(translator, book.test)
@@ -78,7 +78,7 @@ def run(options: DemoOptions) -> int:
     return 0
 
 
-def _config(options: DemoOptions, directory: Path, files: dict[str, Path]) -> TrainConfig:
+def config_of(options: DemoOptions, directory: Path, files: dict[str, Path]) -> TrainConfig:
     """A model so small, and a schedule so short, that it is done in about three minutes."""
     return TrainConfig(
         pairs=(files["train"],),
@@ -109,7 +109,8 @@ def _config(options: DemoOptions, directory: Path, files: dict[str, Path]) -> Tr
     )
 
 
-def _written(path: Path, phrases: Sequence[Phrase]) -> Path:
+def write_phrases(path: Path, phrases: Sequence[Phrase]) -> Path:
+    """Phrases as TSV, the file that training reads."""
     path.parent.mkdir(parents=True, exist_ok=True)
     lines = [f"{phrase.source}\t{phrase.target}\n" for phrase in phrases]
     path.write_text("".join(lines), encoding="utf-8", newline="\n")

@@ -30,7 +30,7 @@ from glassformer.errors import InputError, UsageError, nearest
 __all__ = ["BOS", "EOS", "PAD", "SMALLEST_VOCABULARY", "UNK", "Tokenizer", "train_tokenizer"]
 
 PAD, UNK, BOS, EOS = 0, 1, 2, 3  # the special symbols of every model that is trained here
-LARGEST_VOCABULARY = 1_000_000
+_LARGEST_VOCABULARY = 1_000_000
 SMALLEST_VOCABULARY = 300  # 256 bytes, 4 special symbols, and a few pieces of text
 _SPACE = "\u2581"  # what SentencePiece writes for a space
 _ESCAPE = "\ufdd0"  # a noncharacter: Unicode keeps it for use inside programs like this one
@@ -214,8 +214,8 @@ def _train(lines: Iterable[str], options: dict[str, Any]) -> Tokenizer:
 
 
 def _check_options(vocab_size: int, kind: str, coverage: float, normalization: str) -> None:
-    if vocab_size > LARGEST_VOCABULARY:
-        raise UsageError(f"vocab_size {vocab_size}: expected at most {LARGEST_VOCABULARY:,}")
+    if vocab_size > _LARGEST_VOCABULARY:
+        raise UsageError(f"vocab_size {vocab_size}: expected at most {_LARGEST_VOCABULARY:,}")
     if vocab_size < SMALLEST_VOCABULARY:
         raise UsageError(
             f"vocab_size {vocab_size}: expected at least {SMALLEST_VOCABULARY} "

@@ -149,11 +149,11 @@ class Batcher:
             self._observe(len(batch), seconds)
         for (request, _), answer in zip(batch, answers, strict=True):
             request.answers.append(answer)
-            failed = isinstance(answer, Exception)
-            if request.future.done() or not (failed or len(request.answers) == len(request.items)):
+            ready = isinstance(answer, Exception) or len(request.answers) == len(request.items)
+            if not ready or request.future.done():
                 continue
             if not request.future.set_running_or_notify_cancel():
-                continue  # cancelled this moment
+                continue  # cancelled this moment; from here on it cannot be
             if isinstance(answer, Exception):
                 request.future.set_exception(answer)
             else:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import asdict, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import torch
+from pydantic import ValidationError
 
 from glassformer.bundle import Bundle, load_tensors, load_weights
 from glassformer.inspection.packed import pack
@@ -59,18 +60,24 @@ def _frame(bundle: Bundle, path: Path, text: str, search: dict[str, Any]) -> dic
 
 
 def film_route(bundle: Bundle, directory: Path) -> Route:
-    """``POST {"text": …}`` is answered with the film of that text, or with ``{"error": …}``."""
+    """``POST {"text": …, "beam": …, "length_penalty": …}`` is answered with the film of that text,
+    or with ``{"error": …}``; what a trace can be asked beside these is passed over."""
     from starlette.concurrency import run_in_threadpool
     from starlette.responses import JSONResponse
     from starlette.routing import Route
 
+    from glassformer.web.api import fault
+    from glassformer.web.schema import TraceQuestion
+
     async def answer(request: Request) -> Response:
         try:
-            text = json.loads(await request.body())["text"]
-            if not isinstance(text, str):
-                raise ValueError("text: expected a sentence")
-            return JSONResponse(await run_in_threadpool(film, bundle, directory, text))
-        except (ValueError, KeyError, TypeError, RecursionError) as error:
+            said = TraceQuestion.model_validate_json(await request.body())
+            search = partial(film, beam=said.beam, length_penalty=said.length_penalty)
+            frames = await run_in_threadpool(search, bundle, directory, said.text)
+            return JSONResponse(frames)
+        except ValidationError as error:
+            return JSONResponse({"error": fault(error)}, 400)
+        except ValueError as error:  # a text that cannot be translated
             return JSONResponse({"error": str(error)}, 400)
 
     return Route("/api/v1/film", answer, methods=["POST"])

@@ -14,7 +14,7 @@ from glassformer.bundle import load_bundle
 from glassformer.cli.main import main
 from glassformer.inspection.trace import trace
 from glassformer.inspection.trace_schema import Changes, Head
-from glassformer.web.film import film
+from glassformer.web.film import film, film_route
 from glassformer.web.page import build_page, join_modules, look_folder
 from glassformer.web.stored import stored_answers
 
@@ -172,6 +172,29 @@ def test_a_film_has_a_frame_for_each_checkpoint(bundle_directory, tmp_path):
     assert [frame["update"] for frame in frames] == [2, 10]
     assert frames[0]["text"] == seen.answer.text
     assert frames[0]["weights"]["shape"] == (len(seen.target.pieces), len(seen.source.pieces))
+
+
+def test_the_film_is_asked_with_its_search(bundle_directory, run_directory):
+    testclient = pytest.importorskip("starlette.testclient", reason="starlette is not installed")
+    from starlette.applications import Starlette
+
+    bundle, text = load_bundle(bundle_directory), "Two men sit."
+    client = testclient.TestClient(Starlette(routes=[film_route(bundle, run_directory)]))
+    asked = {"text": text, "beam": 1, "length_penalty": 0.0}
+
+    (frame,) = client.post("/api/v1/film", json=asked).json()
+
+    alone = trace(bundle, text, beam=1, length_penalty=0.0).answer
+    assert alone.log_probability != trace(bundle, text).answer.log_probability
+    assert frame["log_probability"] == pytest.approx(alone.log_probability)
+    for wrong, error in (
+        ({"text": 7}, "text: Input should be a valid string"),
+        ({"text": text, "beam": 99}, "beam: Input should be less than or equal to 20"),
+        ({"text": " "}, "the text is blank"),
+    ):
+        refused = client.post("/api/v1/film", json=wrong)
+        assert refused.status_code == 400
+        assert refused.json()["error"].startswith(error)
 
 
 def test_the_command_writes_one_file(bundle_directory, tmp_path, capsys):
