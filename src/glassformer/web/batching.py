@@ -58,7 +58,7 @@ class Batcher:
     """
 
     def __init__(
-        self, *, seconds: float = 0.2, observe: Callable[[int, float], None] | None = None
+        self, *, seconds: float = 0.5, observe: Callable[[int, float], None] | None = None
     ) -> None:
         self._seconds = seconds
         self._observe = observe
