@@ -7,13 +7,16 @@ chosen without that knowledge, by anchors, is given beside it.
 """
 
 import argparse
+import itertools
 import json
+import statistics
 import sys
+from collections.abc import Collection
 from pathlib import Path
 
 from benchmarks.report import table
 from glassformer.data.phrasebook import Phrase, phrasebook, true_links
-from glassformer.data.words import TrueLinks
+from glassformer.data.words import Span, TrueLinks
 from glassformer.errors import InputError
 from glassformer.inspection.alignment import Heads, align
 from glassformer.inspection.heads import Found, error_rate, find_heads, store_heads
@@ -62,8 +65,13 @@ def _measure(options: argparse.Namespace) -> int:
     ]
     title = f"Alignment error rate of {len(test)} test phrases, {source} to {target}"
     print(table(title, ["chosen by", "row", "layer", "heads", "error rate"], rows))
+    orders = _orders(translator, found.heads, test, known)
+    title = "Order of the words that belong together: 1 as in the source, -1 reversed"
+    rows = [[kind, *(f"{order:+.2f}" for order in pair)] for kind, pair in orders.items()]
+    print("\n" + table(title, ["kind of phrase", "true", "found"], rows))
     if options.out:
-        stored = {"table": [one._asdict() for one in found.table], "test": errors}
+        table_of_heads = [one._asdict() for one in found.table]
+        stored = {"table": table_of_heads, "test": errors, "order": orders}
         options.out.write_text(json.dumps(stored, indent=2) + "\n", encoding="utf-8")
     if options.store:
         store_heads(options.bundle, found.heads)
@@ -78,9 +86,44 @@ def _truth(phrases: list[Phrase], source: str, target: str) -> list[TrueLinks]:
 def _error(
     translator: Translator, heads: Heads, phrases: list[Phrase], truth: list[TrueLinks]
 ) -> float:
+    return error_rate(_links(translator, heads, phrases), truth)
+
+
+def _links(
+    translator: Translator, heads: Heads, phrases: list[Phrase]
+) -> list[set[tuple[Span, Span]]]:
     sources, targets = [p.source for p in phrases], [p.target for p in phrases]
     found = align(translator, sources, targets, heads=heads)
-    return error_rate([{(one.source, one.target) for one in links} for links in found], truth)
+    return [{(one.source, one.target) for one in links} for links in found]
+
+
+def _orders(
+    translator: Translator, heads: Heads, phrases: list[Phrase], truth: list[TrueLinks]
+) -> dict[str, tuple[float, float]]:
+    """For each kind of phrase the mean order of the true links, and of those found among their
+    words: the map of a date is nearly anti-diagonal where the year comes first."""
+    orders: dict[str, list[tuple[float, float]]] = {}
+    links = _links(translator, heads, phrases)
+    for phrase, known, found in zip(phrases, truth, links, strict=True):
+        sources, targets = (set(side) for side in zip(*known.possible, strict=True))
+        judged = {(one, other) for one, other in found if one in sources and other in targets}
+        orders.setdefault(phrase.kind, []).append((_order(known.sure), _order(judged)))
+    return {
+        kind: (statistics.fmean(true for true, _ in pairs), statistics.fmean(f for _, f in pairs))
+        for kind, pairs in sorted(orders.items())
+    }
+
+
+def _order(links: Collection[tuple[Span, Span]]) -> float:
+    """Kendall's tau: pairs of links in the same order less those that cross, by their number; 0
+    where there are none."""
+    signs = [
+        1 if source_before == target_before else -1
+        for one, other in itertools.combinations(links, 2)
+        if one[0] != other[0] and one[1] != other[1]
+        for source_before, target_before in [(one[0] < other[0], one[1] < other[1])]
+    ]
+    return statistics.fmean(signs) if signs else 0.0
 
 
 def _by_head(found: Found, heads: int) -> str:

@@ -78,7 +78,7 @@ class CTranslate2Engine:
     special: Vocabulary
     torch: Engine
     extra_length: int = 50
-    at_once: int = 256  # it sorts them by tokens, so that batches are full and little is padding
+    at_once: int = 1024  # it sorts them by tokens, so that batches are full and little is padding
 
     def decode(
         self, jobs: Iterable[Job], options: SearchOptions
