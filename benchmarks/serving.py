@@ -34,10 +34,12 @@ def main() -> int:
     made.add_argument("--clients", type=int, nargs="+", default=[1, 8, 64])
     made.add_argument("--seconds", type=float, default=20.0)
     made.add_argument("--hostile", type=float, default=0.0, metavar="SECONDS")
-    made.add_argument("--server", nargs="*", default=[], help="options of serve, without --")
+    made.add_argument(
+        "--server", nargs="*", default=[], metavar="NAME=VALUE", help="options of serve, without --"
+    )
     said = made.parse_args()
     texts = [line for line in said.sentences.read_text("utf-8").splitlines() if line.strip()]
-    words = [f"--{word}" if word[:1].isalpha() else word for word in said.server]
+    words = [part for option in said.server for part in f"--{option}".split("=", 1)]
     command = [sys.executable, "-m", "glassformer", "serve", said.bundle, "--port", "0", *words]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
         assert server.stdout is not None

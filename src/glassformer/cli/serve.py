@@ -120,9 +120,11 @@ def _translators(options: ServeOptions) -> dict[str, Translator]:
 
     from glassformer.translator import Translator
 
-    if options.threads:
-        torch.set_num_threads(options.threads)
-    return {
+    threads = options.threads or torch.get_num_threads()
+    # This thread only loads. With helpers of its own beside those of the thread that translates
+    # they would be more than the cores, and then wait for each other asleep: half the speed.
+    torch.set_num_threads(1)
+    found = {
         str(path): Translator.load(
             path,
             device=options.device,
@@ -131,3 +133,5 @@ def _translators(options: ServeOptions) -> dict[str, Translator]:
         )
         for path in options.bundles
     }
+    torch.set_num_threads(threads)
+    return found

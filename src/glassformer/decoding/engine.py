@@ -117,6 +117,9 @@ class TorchEngine:
         for job in jobs:
             forced = [ForcedPrefix(job.prefixes, self.target)] if job.prefixes else []
             model = self._prepared()
+            # What is not prepared is watched; draws have their order.
+            shared = self.device.type == "cpu" and model is not self.model and not options.sampling
+            cores = torch.get_num_threads() if shared else 1
             searched = search
             if self.shortlist and not forced and options.sampling is None:
                 model = Shortlisted(model, self.shortlist, self.target)
@@ -129,6 +132,7 @@ class TorchEngine:
                 extra_length=self.extra_length,
                 device=self.device,
                 vocabulary=self.source,
+                cores=cores,
             )
 
     def _prepared(self) -> Any:

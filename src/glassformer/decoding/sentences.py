@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Protocol, TypeVar, runtime_checkable
 
 import torch
@@ -14,8 +15,12 @@ from glassformer.decoding.step import DEFAULT_IDS, Hypothesis, State, StepFuncti
 
 __all__ = ["Preparable", "Search", "SequenceModel", "decode_sentences"]
 
+A = TypeVar("A")
+B = TypeVar("B")
 M = TypeVar("M")
 S = TypeVar("S", bound=State)
+
+_WORTH_A_CORE = 32  # sentences: fewer in a batch take nearly as long as so many
 
 
 @runtime_checkable
@@ -71,6 +76,7 @@ def decode_sentences(
     extra_length: int = 50,
     device: torch.device | str = "cpu",
     vocabulary: Vocabulary = DEFAULT_IDS,
+    cores: int = 1,
 ) -> list[list[Hypothesis]]:
     """The hypotheses of each source, in the order of the sources.
 
@@ -85,6 +91,8 @@ def decode_sentences(
       longest target. A sentence that is longer by itself gets a batch of its own.
     - `device`: where the model is.
     - `vocabulary`: the special ids of the source side; those of the target side are the search's.
+    - `cores`: so many batches go side by side, one core each, because the products of one step are
+      too small to share. A search that draws or watches must have one.
 
     Raises `ValueError` for a module in training mode, whose dropout would spoil the answer.
     """
@@ -101,24 +109,44 @@ def decode_sentences(
         len(source) + extra_length + sum(rule.needed(i) for rule in constraints)
         for i, source in enumerate(sources)
     ]
-    with torch.inference_mode():
-        for batch in _batches(sources, rooms, max_tokens):
-            source = _padded([sources[i] for i in batch], vocabulary).to(device)
-            answers = search(
-                fast.step,
-                fast.start(fast.encode(source)),
-                max_lengths=torch.tensor([rooms[i] for i in batch], device=source.device),
-                constraints=[rule.select(batch) for rule in constraints],
-            )
-            for i, answer in zip(batch, answers, strict=True):
-                found[i] = answer
+
+    @torch.inference_mode()
+    def answers(batch: list[int]) -> list[list[Hypothesis]]:
+        source = _padded([sources[i] for i in batch], vocabulary).to(device)
+        return search(
+            fast.step,
+            fast.start(fast.encode(source)),
+            max_lengths=torch.tensor([rooms[i] for i in batch], device=source.device),
+            constraints=[rule.select(batch) for rule in constraints],
+        )
+
+    share = max(_WORTH_A_CORE, -(-len(sources) // cores)) if cores > 1 else len(sources)
+    batches = list(_batches(sources, rooms, max_tokens, share))
+    for batch, answered in zip(batches, _side_by_side(answers, batches, cores), strict=True):
+        for i, answer in zip(batch, answered, strict=True):
+            found[i] = answer
     return found
 
 
+def _side_by_side(work: Callable[[B], A], batches: Sequence[B], cores: int) -> list[A]:
+    """The work of each batch in a thread of its own, with one of torch's threads in it."""
+    if cores == 1 or len(batches) < 2:
+        return list(map(work, batches))
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)  # threads that begin now take it over
+    pool = ThreadPoolExecutor(min(cores, len(batches)))
+    try:
+        return list(pool.map(work, batches))
+    finally:
+        pool.shutdown(cancel_futures=True)  # at an error or Ctrl+C those that have not begun
+        torch.set_num_threads(before)
+
+
 def _batches(
-    sources: Sequence[Sequence[int]], rooms: Sequence[int], max_tokens: int
+    sources: Sequence[Sequence[int]], rooms: Sequence[int], max_tokens: int, most: int
 ) -> Iterator[list[int]]:
-    """The places of the sources that are not empty, the longest first, cut by the token budget.
+    """The places of the sources that are not empty, the longest first, cut by the token budget, at
+    most `most` together.
 
     Equal lengths share a batch, so little is padding. The longest come first so that a lack of
     memory shows at once.
@@ -129,7 +157,8 @@ def _batches(
         if not sources[i]:
             break  # only empty ones are left
         width, room = max(width, len(sources[i]) + 1), max(room, rooms[i])
-        if batch and (len(batch) + 1) * (width + room) > max_tokens:
+        full = len(batch) == most or (len(batch) + 1) * (width + room) > max_tokens
+        if batch and full:
             yield batch
             batch, width, room = [], len(sources[i]) + 1, rooms[i]
         batch.append(i)
