@@ -1,5 +1,7 @@
 """Sentences through a model: a real class with padding and a cache, and its own arithmetic."""
 
+import threading
+import time
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -82,6 +84,46 @@ def test_the_batch_that_a_source_is_in_changes_nothing():
     together = decode_sentences(Copy(), SOURCES, search=search)
     alone = [decode_sentences(Copy(), [source], search=search)[0] for source in SOURCES]
     assert together == alone
+
+
+def test_batches_go_side_by_side_with_one_thread_of_torch_each():
+    class Meeting(Copy):
+        """Says nothing before there is another batch to say it with."""
+
+        def encode(self, source: Tensor) -> Tensor:
+            both.wait(timeout=60)
+            threads.append(torch.get_num_threads())
+            return super().encode(source)
+
+    both, threads = threading.Barrier(2), []
+    sources = [[4 + i % 9] * (1 + i % 5) for i in range(64)]
+    before = torch.get_num_threads()
+    torch.set_num_threads(3)
+    try:
+        found = decode_sentences(Meeting(), sources, search=greedy, cores=2)
+        assert threads == [1, 1]
+        assert torch.get_num_threads() == 3
+    finally:
+        torch.set_num_threads(before)
+    assert found == decode_sentences(Copy(), sources, search=greedy)
+
+
+def test_few_sentences_are_not_divided():
+    model = Copy()
+    decode_sentences(model, SOURCES, search=greedy, cores=2)
+    assert len(model.met) == 1
+
+
+def test_after_a_fault_no_further_batch_begins():
+    class Broken(Copy):
+        def step(self, tokens: Tensor, state: CopyState) -> tuple[Tensor, CopyState]:
+            time.sleep(0.02)
+            raise RuntimeError(f"broken at {state.place} with {len(tokens)}")
+
+    model = Broken()
+    with pytest.raises(RuntimeError, match="broken at 0 with 1"):
+        decode_sentences(model, [[4]] * 500, search=greedy, cores=2, max_tokens=60)
+    assert len(model.met) < 100
 
 
 def test_nothing_to_do_does_not_meet_the_model():

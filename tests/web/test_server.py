@@ -1,5 +1,6 @@
 """What a server is made of: its translators, its keys, its bounds."""
 
+import socket
 from dataclasses import replace
 
 import pytest
@@ -7,7 +8,7 @@ import pytest
 from glassformer.errors import UsageError
 from glassformer.translator import Translator
 from glassformer.web.limits import Limits
-from glassformer.web.server import create_app
+from glassformer.web.server import create_app, listen
 
 
 def with_languages(translator, source, target) -> Translator:
@@ -86,3 +87,12 @@ def test_too_many_at_once_are_told_to_come_again(served):
     assert answer.status_code == 503
     assert answer.headers["Retry-After"] == "2"
     assert client.get("/health").status_code == 200
+
+
+def test_an_answers_second_packet_does_not_wait_for_the_first_to_be_acknowledged():
+    with (
+        listen("127.0.0.1", 0) as place,
+        socket.create_connection(place.getsockname()),
+        place.accept()[0] as connection,
+    ):
+        assert connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
