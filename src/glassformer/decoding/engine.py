@@ -117,9 +117,8 @@ class TorchEngine:
         for job in jobs:
             forced = [ForcedPrefix(job.prefixes, self.target)] if job.prefixes else []
             model = self._prepared()
-            # What is not prepared is watched; draws have their order.
-            shared = self.device.type == "cpu" and model is not self.model and not options.sampling
-            cores = torch.get_num_threads() if shared else 1
+            # What is not prepared may be watched; draws have their order.
+            shared = model is not self.model and options.sampling is None
             searched = search
             if self.shortlist and not forced and options.sampling is None:
                 model = Shortlisted(model, self.shortlist, self.target)
@@ -132,7 +131,7 @@ class TorchEngine:
                 extra_length=self.extra_length,
                 device=self.device,
                 vocabulary=self.source,
-                cores=cores,
+                cores=torch.get_num_threads() if shared else 1,
             )
 
     def _prepared(self) -> Any:

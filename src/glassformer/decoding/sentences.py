@@ -91,8 +91,8 @@ def decode_sentences(
       longest target. A sentence that is longer by itself gets a batch of its own.
     - `device`: where the model is.
     - `vocabulary`: the special ids of the source side; those of the target side are the search's.
-    - `cores`: so many batches go side by side, one core each, because the products of one step are
-      too small to share. A search that draws or watches must have one.
+    - `cores`: on a CPU so many batches go side by side, one core each, because the products of one
+      step are too small to share. A search that draws, or a model that is watched, must have one.
 
     Raises `ValueError` for a module in training mode, whose dropout would spoil the answer.
     """
@@ -120,6 +120,7 @@ def decode_sentences(
             constraints=[rule.select(batch) for rule in constraints],
         )
 
+    cores = cores if torch.device(device).type == "cpu" else 1
     share = max(_WORTH_A_CORE, -(-len(sources) // cores)) if cores > 1 else len(sources)
     batches = list(_batches(sources, rooms, max_tokens, share))
     for batch, answered in zip(batches, _side_by_side(answers, batches, cores), strict=True):

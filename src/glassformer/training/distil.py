@@ -19,6 +19,8 @@ from functools import partial
 from itertools import islice
 from pathlib import Path
 
+import torch
+
 from glassformer.bundle import Bundle, load_bundle, write_atomically
 from glassformer.config import TrainConfig
 from glassformer.data.corpus import Limits, Pair, drop_reason
@@ -119,6 +121,7 @@ def _translated(pairs: Sequence[Pair], teacher: Bundle, config: TrainConfig) -> 
         extra_length=extra,
         device=next(model.parameters()).device,
         vocabulary=Vocabulary.of(teacher.source_tokenizer),
+        cores=torch.get_num_threads(),
     )
     nearness = _Nearness(teacher.languages)
     said = [pair.target for pair in pairs]

@@ -81,6 +81,7 @@ def translations(
         search=search,
         device=next(model.parameters()).device,
         vocabulary=Vocabulary.of(source_tokenizer),
+        cores=torch.get_num_threads(),
     )
     said = target_tokenizer.decode_batch([best.tokens for best, *_ in found])
     return [joined([said[place] for place in span]) for span in pieces.spans]
