@@ -42,6 +42,18 @@ def test_before_the_first_checkpoint_other_text_begins_anew(config, write):
     assert prepared.tokenizers[0].fingerprint == fresh.fingerprint
 
 
+def test_the_machine_that_a_size_is_chosen_by_is_measured_once(config, monkeypatch):
+    speeds = iter([2e9, 1e9])
+    monkeypatch.setattr("glassformer.training.prepare.product_speed", lambda: next(speeds))
+    options = config(60, minutes=5.0, preset=None, updates=None, epochs=None)
+
+    for _ in range(2):
+        prepare(options)
+
+    assert json.loads((options.run / "data" / "speed.json").read_text()) == 2e9
+    assert next(speeds) == 1e9
+
+
 @pytest.mark.parametrize("option", ["pairs", "valid", "tokenizer"])
 def test_a_run_that_has_begun_refuses_other_text(config, write, tmp_path, option):
     model = tmp_path / "own.model"

@@ -39,6 +39,33 @@ def test_the_size_follows_from_the_pairs(pairs, preset):
     assert f"{pairs:,} pairs" in reason
 
 
+@pytest.mark.parametrize(
+    ("pairs", "minutes", "speed", "preset"),
+    [
+        (160_000, 60, 1e12, "small"),
+        (160_000, 60, 150e9, "tiny"),  # 2,600 tokens a second of small, 9 million in the hour
+        (160_000, 240, 150e9, "small"),
+        (29_000, 1, 150e9, "tiny"),  # there is none smaller
+        (4_500_000, 600, 1e12, "small"),
+        (4_500_000, 600, 1e14, "base"),
+    ],
+)
+def test_in_little_time_a_smaller_model_learns_more(pairs, minutes, speed, preset):
+    config = options(minutes=minutes)
+    settled, reasons = choose(config, pairs=pairs, tokens=30 * pairs, speed=speed)
+    unhurried, _ = chosen(pairs)
+
+    assert settled.preset == preset
+    assert settled.dropout == unhurried.dropout  # so many pairs are not learnt by heart
+    [reason] = [line for line in reasons if line.startswith("preset")]
+    assert ("in the minutes given" in reason) == (preset != unhurried.preset)
+
+
+def test_a_size_that_is_said_stays_however_little_time_there_is():
+    config = options(minutes=1, preset="small")
+    assert choose(config, pairs=160_000, tokens=5_000_000, speed=1e9)[0].preset == "small"
+
+
 def test_everything_open_is_settled_with_a_reason():
     settled, reasons = chosen(29_000)
 

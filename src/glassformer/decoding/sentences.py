@@ -103,8 +103,7 @@ def decode_sentences(
             f"max_tokens and extra_length must be at least 1, not {max_tokens} and {extra_length}"
         )
     fast: SequenceModel[Any, Any] = model.for_decoding() if isinstance(model, Preparable) else model
-    nothing = Hypothesis((), 0.0, 0.0, finished=True)
-    found = [[nothing] for _ in sources]
+    found = [[Hypothesis((), 0.0, 0.0, finished=True)] for _ in sources]
     rooms = [
         len(source) + extra_length + sum(rule.needed(i) for rule in constraints)
         for i, source in enumerate(sources)

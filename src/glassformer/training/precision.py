@@ -20,7 +20,7 @@ from torch import Tensor, nn
 from glassformer.model.embeddings import ScaledEmbedding
 from glassformer.model.transformer import Transformer
 
-__all__ = ["Precision", "precision_for", "working_copy"]
+__all__ = ["Precision", "precision_for", "product_speed", "working_copy"]
 
 Precision = Literal["float32", "bf16"]
 
@@ -78,6 +78,18 @@ def precision_for(device: torch.device) -> Precision:
         if times[torch.bfloat16] * (1.5 if size == 512 else 0.5) > times[torch.float32]:
             return "float32"
     return "bf16"
+
+
+def product_speed() -> float:
+    """The operations a second of this CPU's products, in the precision that it trains in."""
+    precision = precision_for(torch.device("cpu"))
+    matrix = torch.ones(512, 512, dtype=torch.bfloat16 if precision == "bf16" else torch.float32)
+    times = []
+    for _ in range(9):
+        begin = perf_counter()
+        matrix @ matrix
+        times.append(perf_counter() - begin)
+    return float(2 * 512**3 / min(times))
 
 
 class _RoundedEmbedding(nn.Module):

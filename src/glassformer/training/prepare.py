@@ -1,21 +1,26 @@
 """From files to packed ids: read, filter, hold out, learn subwords, pack. Done once a run."""
 
+import json
 import re
 import shutil
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
 
 import numpy as np
 
+from glassformer.bundle import write_atomically
 from glassformer.config import TrainConfig
 from glassformer.data.corpus import Filter, Limits, Pair, read_pairs
 from glassformer.data.packed import Packed, pack
 from glassformer.data.tokenizer import Tokenizer, train_tokenizer
+from glassformer.device import device_of
 from glassformer.errors import InputError
 from glassformer.training.continuing import bind, claim, input_hashes
 from glassformer.training.distil import Lesson, distilled, lesson_of
+from glassformer.training.precision import product_speed
 from glassformer.training.recipe import choose, estimated_tokens
 
 __all__ = ["Prepared", "guess_languages", "prepare"]
@@ -104,9 +109,25 @@ def _settled(config: TrainConfig) -> tuple[TrainConfig, int, list[str]]:
         raise InputError(f"{files}: no pair is left to train on ({keep})")
     times = 2 if config.distil_from and config.distil_originals else 1
     settled, reasons = choose(
-        config, pairs=times * keep.kept, tokens=times * estimated_tokens(keep.characters)
+        config,
+        pairs=times * keep.kept,
+        tokens=times * estimated_tokens(keep.characters),
+        speed=_speed(config),
     )
     return settled, keep.kept, [f"data: {keep}", *reasons]
+
+
+def _speed(config: TrainConfig) -> float | None:
+    """How fast this machine multiplies, where the size of the model hangs on it. It is measured
+    once in a run, which must not be another one when it goes on."""
+    if not config.minutes or config.preset or device_of(config.device).type != "cpu":
+        return None
+    path = config.run / "data" / "speed.json"
+    with suppress(OSError, ValueError, TypeError):
+        return float(json.loads(path.read_bytes()))
+    speed = product_speed()
+    write_atomically(path, json.dumps(speed).encode())
+    return speed
 
 
 def guess_languages(files: tuple[Path, ...]) -> tuple[str, str] | None:

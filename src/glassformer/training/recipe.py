@@ -7,6 +7,7 @@ printed.
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 from pydantic import ValidationError
 
@@ -39,6 +40,7 @@ _CLASSES = (
     _Class(float("inf"), "base", 0.1, 32_000, 16_384, 100_000, 4_000, 1.0, "post", "adam"),
 )
 _MAX_EPOCHS = 200
+_REACHED = 0.4  # of the speed of a large product: what a training step on a CPU comes to
 # Wang et al. 2019 (arXiv 1906.01787), section 2: deeper encoders with post-norm fail to train.
 _DEEPEST_POST_NORM = 6  # blocks
 
@@ -61,11 +63,14 @@ def useful_updates(pairs: int, per_epoch: float) -> int:
     return max(1, round(min(_class(pairs).updates, _MAX_EPOCHS * per_epoch)))
 
 
-def choose(config: TrainConfig, *, pairs: int, tokens: int) -> tuple[TrainConfig, list[str]]:
+def choose(
+    config: TrainConfig, *, pairs: int, tokens: int, speed: float | None = None
+) -> tuple[TrainConfig, list[str]]:
     """``config`` with nothing left open, and a line for each choice that was made.
 
     ``pairs`` are the training pairs that are kept, ``tokens`` a rough count of their tokens,
-    source + target.
+    source + target; ``speed`` are the operations a second that this machine multiplies with, by
+    which a size is chosen that can learn enough in ``config.minutes``.
     """
     fit = _class(pairs)
     chosen: dict[str, object] = {}
@@ -78,17 +83,20 @@ def choose(config: TrainConfig, *, pairs: int, tokens: int) -> tuple[TrainConfig
             reasons.append(f"{name.replace('_', ' ')} {shown}: {reason}")
 
     limit = f"up to {fit.pairs:,} pairs" if fit.pairs < float("inf") else "over a million pairs"
-    settle("preset", fit.preset, f"{pairs:,} pairs, and {limit} want this size")
+    size = _in_time(config, fit, speed) if config.minutes and speed else fit.preset
+    wanted = f"{pairs:,} pairs, and {limit} want this size"
+    hurried = f"{pairs:,} pairs want {fit.preset}, which learns too little in the minutes given"
+    settle("preset", size, wanted if size == fit.preset else hurried)
     if config.preset in (None, fit.preset):
         settle("dropout", fit.dropout, "what so many pairs need against learning them by heart")
     if not config.tokenizer:
         # Fewer subwords are seen more often; a small corpus cannot fill many.
-        size = min(fit.vocab_size, max(300, tokens // 20))
-        settle("vocab_size", size, f"about {tokens:,} tokens of text")
+        subwords = min(fit.vocab_size, max(300, tokens // 20))
+        settle("vocab_size", subwords, f"about {tokens:,} tokens of text")
     settle("batch_tokens", fit.batch_tokens, "smaller batches learn more from each token")
     per_epoch = tokens / (0.95 * (config.batch_tokens or fit.batch_tokens)) / config.accumulate
     _settle_schedule(settle, config, fit, max(1.0, per_epoch))
-    preset = presets[config.preset or fit.preset]
+    preset = presets[config.preset or size]
     if (config.num_encoder_layers or preset["num_encoder_layers"]) > _DEEPEST_POST_NORM:
         settle("norm", "pre", "so deep an encoder hardly learns with the paper's post-norm")
     before = "a run as short as this gets further with it than with the paper's post-norm"
@@ -98,6 +106,26 @@ def choose(config: TrainConfig, *, pairs: int, tokens: int) -> tuple[TrainConfig
     shared = config.joint and len(config.tokenizer) < 2
     settle("tying", "three-way" if shared else "target", "one vocabulary" if shared else "two")
     return config.model_copy(update=chosen), reasons
+
+
+def _in_time(config: TrainConfig, fit: _Class, speed: float) -> str:
+    """The largest size, up to that of the class, that reads half of the tokens that it wants."""
+    seconds = 60 * (config.minutes or 0)
+    for one in reversed(_CLASSES[: _CLASSES.index(fit) + 1]):
+        tokens = seconds * _REACHED * speed / _operations(one.preset, fit.vocab_size)
+        if tokens >= one.updates * one.batch_tokens / 2:
+            return one.preset
+    return _CLASSES[0].preset
+
+
+def _operations(size: str, vocab_size: int) -> float:
+    """Of training on a token: six for each weight that it meets, and half of the tokens meet the
+    encoder, the others the decoder."""
+    shape: dict[str, Any] = presets[size]
+    width, inner = shape["d_model"], shape["d_ff"]
+    encoder = shape["num_encoder_layers"] * (4 * width + 2 * inner) * width
+    decoder = shape["num_decoder_layers"] * (8 * width + 2 * inner) * width
+    return 6 * (encoder + decoder + vocab_size * width) / 2
 
 
 def _class(pairs: int) -> _Class:
