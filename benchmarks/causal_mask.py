@@ -62,6 +62,8 @@ def measure(directory: Path, options: argparse.Namespace) -> dict[str, Any]:
         for name, phrases in (("train", book.train), ("valid", watched))
     }
     shorter = {
+        "optimiser": "adam",  # the paper's
+        "batch_tokens": 512,
         "epochs": None,
         "updates": options.updates,
         "warmup": min(300, options.updates // 2),
