@@ -3,7 +3,8 @@
 Run it as ``python -m benchmarks.alignment BUNDLE``. The heads are chosen on validation phrases,
 the figure is that of test phrases, whose years neither training nor validation has shown. Both
 sides of a phrase are written from one value, so which words belong together is known. A head
-chosen without that knowledge, by anchors, is given beside it.
+chosen without that knowledge, by anchors, is given beside it. The last table compares the order of
+the words that belong together with that of the words which attention links.
 """
 
 import argparse
@@ -50,22 +51,20 @@ def _measure(options: argparse.Namespace) -> int:
     pairs = [(phrase.source, phrase.target) for phrase in valid]
     found, unaided = find_heads(translator, pairs, truth), find_heads(translator, pairs)
     print(_by_head(found, translator.model.config.num_heads))
-    errors = {
-        name: _error(translator, heads, test, known)
-        for name, heads in (
-            ("true links", found.heads),
-            ("anchors", unaided.heads),
-            ("not chosen: all heads of a layer", Heads.of(None, translator.model.config)),
-        )
+    chosen = {
+        "true links": found.heads,
+        "anchors": unaided.heads,
+        "not chosen: all heads of a layer": Heads.of(None, translator.model.config),
     }
-    chosen = (found.heads, unaided.heads, Heads.of(None, translator.model.config))
+    links = {name: _links(translator, heads, test) for name, heads in chosen.items()}
+    errors = {name: error_rate(ours, known) for name, ours in links.items()}
     rows = [
         [name, h.row, str(h.layer), " ".join(map(str, h.heads)), f"{100 * errors[name]:.2f} %"]
-        for name, h in zip(errors, chosen, strict=True)
+        for name, h in chosen.items()
     ]
     title = f"Alignment error rate of {len(test)} test phrases, {source} to {target}"
     print(table(title, ["chosen by", "row", "layer", "heads", "error rate"], rows))
-    orders = _orders(translator, found.heads, test, known)
+    orders = _orders(test, known, links["true links"])
     title = "Order of the words that belong together: 1 as in the source, -1 reversed"
     rows = [[kind, *(f"{order:+.2f}" for order in pair)] for kind, pair in orders.items()]
     print("\n" + table(title, ["kind of phrase", "true", "found"], rows))
@@ -83,12 +82,6 @@ def _truth(phrases: list[Phrase], source: str, target: str) -> list[TrueLinks]:
     return [links for links in found if links is not None]
 
 
-def _error(
-    translator: Translator, heads: Heads, phrases: list[Phrase], truth: list[TrueLinks]
-) -> float:
-    return error_rate(_links(translator, heads, phrases), truth)
-
-
 def _links(
     translator: Translator, heads: Heads, phrases: list[Phrase]
 ) -> list[set[tuple[Span, Span]]]:
@@ -98,12 +91,11 @@ def _links(
 
 
 def _orders(
-    translator: Translator, heads: Heads, phrases: list[Phrase], truth: list[TrueLinks]
+    phrases: list[Phrase], truth: list[TrueLinks], links: list[set[tuple[Span, Span]]]
 ) -> dict[str, tuple[float, float]]:
     """For each kind of phrase the mean order of the true links, and of those found among their
     words: the map of a date is nearly anti-diagonal where the year comes first."""
     orders: dict[str, list[tuple[float, float]]] = {}
-    links = _links(translator, heads, phrases)
     for phrase, known, found in zip(phrases, truth, links, strict=True):
         sources, targets = (set(side) for side in zip(*known.possible, strict=True))
         judged = {(one, other) for one, other in found if one in sources and other in targets}

@@ -44,8 +44,10 @@ def main() -> int:
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
         assert server.stdout is not None
         try:
-            place = urlsplit(server.stdout.readline().split()[0]).netloc
-            found = _measured(place, texts[:2000], said)
+            ready = server.stdout.readline().split()
+            if not ready:  # it has said why
+                return 1
+            found = _measured(urlsplit(ready[0]).netloc, texts[:2000], said)
         finally:
             server.terminate()
         found["exit status after SIGTERM"] = server.wait(120)

@@ -66,30 +66,27 @@ def precision_for(device: torch.device) -> Precision:
     """
     if device.type == "cuda":
         return "bf16" if torch.cuda.is_bf16_supported() else "float32"
-    for size in (64, 512):
-        times = {}
-        for dtype in (torch.float32, torch.bfloat16):
-            matrix = torch.ones(size, size, dtype=dtype)
-            matrix @ matrix
-            begin = perf_counter()
-            for _ in range(3):
-                matrix @ matrix
-            times[dtype] = perf_counter() - begin
-        if times[torch.bfloat16] * (1.5 if size == 512 else 0.5) > times[torch.float32]:
+    for size, gain in ((64, 0.5), (512, 1.5)):
+        if _seconds(size, torch.bfloat16) * gain > _seconds(size, torch.float32):
             return "float32"
     return "bf16"
 
 
 def product_speed() -> float:
     """The operations a second of this CPU's products, in the precision that it trains in."""
-    precision = precision_for(torch.device("cpu"))
-    matrix = torch.ones(512, 512, dtype=torch.bfloat16 if precision == "bf16" else torch.float32)
+    bf16 = precision_for(torch.device("cpu")) == "bf16"
+    return float(2 * 512**3 / _seconds(512, torch.bfloat16 if bf16 else torch.float32))
+
+
+def _seconds(size: int, dtype: torch.dtype) -> float:
+    """The shortest of a few products of two square matrices: others may be at work beside it."""
+    matrix = torch.ones(size, size, dtype=dtype)
     times = []
-    for _ in range(9):
+    for _ in range(5):
         begin = perf_counter()
         matrix @ matrix
         times.append(perf_counter() - begin)
-    return float(2 * 512**3 / min(times))
+    return min(times)
 
 
 class _RoundedEmbedding(nn.Module):
