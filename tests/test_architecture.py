@@ -6,7 +6,7 @@
                                                      and streaming the searches)
     bundle
     model | data                                    (which do not know each other)
-    config, device
+    config, device, threads
     errors
 
 Imports inside functions count as well: late or not, they are knowledge.
@@ -21,7 +21,7 @@ SOURCE = Path(__file__).parents[1] / "src"
 
 LAYERS = (
     {"errors"},
-    {"config", "device"},
+    {"config", "device", "threads"},
     {"model", "data"},
     {"bundle"},
     {"training", "decoding", "evaluation", "significance", "streaming"},

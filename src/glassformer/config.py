@@ -236,7 +236,8 @@ class TrainConfig(_Options):
     """Kind of positions."""
 
     minutes: float | None = Field(None, gt=0)
-    """Time for everything, from reading to the last score: the updates are fitted to it."""
+    """Time for everything, from reading to the last score: the updates are fitted to it, and where
+    this machine is too slow for the size that the pairs want, so is the size."""
     epochs: float | None = Field(None, gt=0)
     """How often the data are read."""
     updates: int | None = Field(None, ge=1)

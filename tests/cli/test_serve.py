@@ -12,6 +12,12 @@ from pathlib import Path
 from urllib.request import Request, urlopen
 
 import pytest
+import torch
+
+from glassformer.cli.serve import ServeOptions, _translators
+from glassformer.errors import InputError
+from glassformer.threads import torch_threads
+from glassformer.translator import Translator
 
 SOURCE = Path(__file__).parents[2] / "src"
 
@@ -137,3 +143,21 @@ def test_without_the_extra_the_error_names_it(refused, bundle_directory, monkeyp
 
     assert status == 1
     assert line.endswith("pip install 'glassformer[serve]'")
+
+
+def test_who_loads_has_one_thread_and_who_translates_all(bundle_directory, monkeypatch):
+    loading, load = [], Translator.load
+
+    def watched(*words, **options):
+        loading.append(torch.get_num_threads())
+        return load(*words, **options)
+
+    monkeypatch.setattr(Translator, "load", watched)
+    with torch_threads(2):
+        options = ServeOptions((bundle_directory,), engine="ctranslate2", device="cpu")
+        [translator] = _translators(options).values()
+        with pytest.raises(InputError, match="nowhere"):
+            _translators(ServeOptions((Path("nowhere"),)))
+        assert torch.get_num_threads() == 2
+        assert translator.engine.workers.cores == 2
+    assert loading == [1, 1]

@@ -126,6 +126,25 @@ def test_after_a_fault_no_further_batch_begins():
     assert len(model.met) < 100
 
 
+def test_after_a_fault_a_batch_that_runs_ends_within_a_step():
+    class HalfBroken(Copy):
+        """Breaks in the batch of the long source, and never ends those of the others."""
+
+        def step(self, tokens: Tensor, state: CopyState) -> tuple[Tensor, CopyState]:
+            both.wait(timeout=60) if state.place == 0 else time.sleep(0.01)
+            if state.source.shape[1] > 2:
+                raise RuntimeError("broken")
+            steps.append(state.place)
+            logits = torch.eye(self.vocab)[torch.full_like(tokens, 4)]
+            return logits, replace(state, place=state.place + 1)
+
+    both, steps = threading.Barrier(2), []
+    sources = [[5, 6]] * 32 + [[5]] * 32
+    with pytest.raises(RuntimeError, match="broken"):
+        decode_sentences(HalfBroken(), sources, search=greedy, cores=2, extra_length=10_000)
+    assert len(steps) < 1_000
+
+
 def test_nothing_to_do_does_not_meet_the_model():
     model = Copy()
     assert decode_sentences(model, [], search=greedy) == []
@@ -172,7 +191,7 @@ def test_a_module_in_training_mode_is_an_error():
     assert len(decode_sentences(Module().eval(), SOURCES, search=greedy)) == len(SOURCES)
 
 
-@pytest.mark.parametrize("options", [{"max_tokens": 0}, {"extra_length": 0}])
-def test_a_wrong_parameter_is_named(options):
-    with pytest.raises(ValueError, match=r"max_tokens and extra_length must be at least 1, not"):
-        decode_sentences(Copy(), SOURCES, search=greedy, **options)
+@pytest.mark.parametrize("name", ["max_tokens", "extra_length", "cores"])
+def test_a_wrong_parameter_is_named(name):
+    with pytest.raises(ValueError, match=f"{name} must be at least 1, not 0"):
+        decode_sentences(Copy(), SOURCES, search=greedy, **{name: 0})

@@ -6,8 +6,11 @@ import pytest
 import torch
 
 from glassformer.bundle import save_bundle
-from glassformer.decoding.engine import Job, SearchOptions
+from glassformer.decoding.engine import Job, Sampling, SearchOptions
+from glassformer.decoding.sentences import decode_sentences
 from glassformer.errors import InputError, UsageError
+from glassformer.inspection.capture import capture
+from glassformer.threads import torch_threads
 from glassformer.translator import Translator
 
 TEXTS = ["A dog runs.", "An old hat.", "", "Two men sit in the snow."]
@@ -65,3 +68,33 @@ def test_bfloat16_is_near_and_other_types_are_refused(bundle_directory):
     assert other.score != one.score
     with pytest.raises(UsageError, match="only engine ctranslate2 has it"):
         Translator.load(bundle_directory, quantization="int8")
+
+
+MANY = [
+    f"{text} {number}" for number in range(32) for text in ("A dog runs.", "An old hat.", "Snow.")
+]
+
+
+def test_two_threads_say_what_one_says(bundle_directory):
+    translator = Translator.load(bundle_directory, device="cpu")
+    with torch_threads(1):
+        alone = [one.text for one in translator.translate(MANY)]
+    with torch_threads(2):
+        assert [one.text for one in translator.translate(MANY)] == alone
+
+
+def test_draws_and_watched_models_have_one_thread(bundle_directory, monkeypatch):
+    cores = []
+
+    def decoded(*words, **options):
+        cores.append(options["cores"])
+        return decode_sentences(*words, **options)
+
+    monkeypatch.setattr("glassformer.decoding.engine.decode_sentences", decoded)
+    translator = Translator.load(bundle_directory, device="cpu")
+    with torch_threads(2):
+        translator.translate(TEXTS)
+        translator.translate(TEXTS, sampling=Sampling(seed=1))
+        with capture(translator.model):
+            translator.translate(TEXTS)
+    assert cores == [2, 1, 1]

@@ -42,16 +42,18 @@ def test_before_the_first_checkpoint_other_text_begins_anew(config, write):
     assert prepared.tokenizers[0].fingerprint == fresh.fingerprint
 
 
-def test_the_machine_that_a_size_is_chosen_by_is_measured_once(config, monkeypatch):
-    speeds = iter([2e9, 1e9])
-    monkeypatch.setattr("glassformer.training.prepare.product_speed", lambda: next(speeds))
+def test_a_run_keeps_the_size_that_it_began_with_on_a_faster_machine(config, monkeypatch):
+    sizes = iter(["small", "base", "tiny"])
+    monkeypatch.setattr("glassformer.training.prepare.size_in_time", lambda *_, **__: next(sizes))
     options = config(60, minutes=5.0, preset=None, updates=None, epochs=None)
 
-    for _ in range(2):
-        prepare(options)
+    assert prepare(options).config.preset == "small"
+    prepared = prepare(options)  # nothing is lost yet: the machine as it is now decides
+    assert prepared.config.preset == "base"
+    begin(prepared)
 
-    assert json.loads((options.run / "data" / "speed.json").read_text()) == 2e9
-    assert next(speeds) == 1e9
+    assert prepare(options).config == prepared.config
+    assert next(sizes) == "tiny"
 
 
 @pytest.mark.parametrize("option", ["pairs", "valid", "tokenizer"])

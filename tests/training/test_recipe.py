@@ -4,7 +4,7 @@ import pytest
 
 from glassformer.config import TrainConfig, presets
 from glassformer.errors import UsageError
-from glassformer.training.recipe import choose, model_config
+from glassformer.training.recipe import choose, model_config, size_in_time
 
 SPECIAL = {"pad_id": 0, "unk_id": 1, "bos_id": 2, "eos_id": 3}
 CHOSEN = [
@@ -52,7 +52,8 @@ def test_the_size_follows_from_the_pairs(pairs, preset):
 )
 def test_in_little_time_a_smaller_model_learns_more(pairs, minutes, speed, preset):
     config = options(minutes=minutes)
-    settled, reasons = choose(config, pairs=pairs, tokens=30 * pairs, speed=speed)
+    size = size_in_time(config, pairs=pairs, speed=speed)
+    settled, reasons = choose(config, pairs=pairs, tokens=30 * pairs, size=size)
     unhurried, _ = chosen(pairs)
 
     assert settled.preset == preset
@@ -61,9 +62,24 @@ def test_in_little_time_a_smaller_model_learns_more(pairs, minutes, speed, prese
     assert ("in the minutes given" in reason) == (preset != unhurried.preset)
 
 
+def test_a_smaller_size_is_trained_as_such():
+    small, _ = chosen(160_000)
+    hurried, _ = choose(options(minutes=60), pairs=4_500_000, tokens=10**8, size="small")
+
+    for name in ("batch_tokens", "warmup", "rate_factor", "norm", "optimiser"):
+        assert getattr(hurried, name) == getattr(small, name)
+
+
+def test_a_width_that_is_said_counts_for_the_time():
+    for width, expected in ((None, "small"), (1024, "tiny")):
+        config = options(minutes=240, d_model=width)
+        assert size_in_time(config, pairs=160_000, speed=150e9) == expected
+
+
 def test_a_size_that_is_said_stays_however_little_time_there_is():
     config = options(minutes=1, preset="small")
-    assert choose(config, pairs=160_000, tokens=5_000_000, speed=1e9)[0].preset == "small"
+    found, _ = choose(config, pairs=160_000, tokens=5_000_000, size="tiny")
+    assert found.preset == "small"
 
 
 def test_everything_open_is_settled_with_a_reason():

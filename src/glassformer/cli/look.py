@@ -100,6 +100,7 @@ def _write(options: LookOptions, out: Path) -> int:
 
 
 def _serve(options: LookOptions) -> int:
+    from glassformer.threads import torch_threads
     from glassformer.translator import Translator
     from glassformer.web.film import film_route
 
@@ -107,7 +108,8 @@ def _serve(options: LookOptions) -> int:
         from glassformer.web.server import Settings, create_app, listen, serve
     except ModuleNotFoundError as error:
         raise missing_extra(error.name or "FastAPI", "serve") from None
-    translator = Translator.load(options.bundle, device=options.device)
+    with torch_threads(1):  # this thread only loads: as `serve`
+        translator = Translator.load(options.bundle, device=options.device)
     routes = [film_route(translator.bundle, options.bundle)]
     settings = Settings(beam=options.beam)
     app = create_app({options.bundle.name: translator}, settings, routes=routes)

@@ -74,6 +74,10 @@ def run(options: ServeOptions) -> int:
         from glassformer.web.server import create_app, listen, serve
     except ModuleNotFoundError as error:
         raise missing_extra(error.name or "fastapi", "serve") from error
+    import torch
+
+    if options.threads:
+        torch.set_num_threads(options.threads)
     settings = _settings(options)
     place = listen(options.host, options.port)  # before the long work that would be vain
     with place:
@@ -116,22 +120,18 @@ def _keys(path: Path) -> list[str]:
 
 
 def _translators(options: ServeOptions) -> dict[str, Translator]:
-    import torch
-
+    from glassformer.threads import torch_threads
     from glassformer.translator import Translator
 
-    threads = options.threads or torch.get_num_threads()
     # This thread only loads. With helpers of its own beside those of the thread that translates
     # they would be more than the cores, and then wait for each other asleep: half the speed.
-    torch.set_num_threads(1)
-    found = {
-        str(path): Translator.load(
-            path,
-            device=options.device,
-            engine=options.engine,
-            quantization=options.quantization,
-        )
-        for path in options.bundles
-    }
-    torch.set_num_threads(threads)
-    return found
+    with torch_threads(1):
+        return {
+            str(path): Translator.load(
+                path,
+                device=options.device,
+                engine=options.engine,
+                quantization=options.quantization,
+            )
+            for path in options.bundles
+        }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from threading import Event
 from typing import Any, Protocol, TypeVar, runtime_checkable
 
 import torch
@@ -12,6 +12,7 @@ from torch import Tensor, nn
 
 from glassformer.decoding.constraints import Constraint
 from glassformer.decoding.step import DEFAULT_IDS, Hypothesis, State, StepFunction, Vocabulary
+from glassformer.threads import pool_of_single_threads
 
 __all__ = ["Preparable", "Search", "SequenceModel", "decode_sentences"]
 
@@ -98,10 +99,7 @@ def decode_sentences(
     """
     if isinstance(model, nn.Module) and model.training:
         raise ValueError("the model is in training mode: call model.eval() before decoding")
-    if max_tokens < 1 or extra_length < 1:
-        raise ValueError(
-            f"max_tokens and extra_length must be at least 1, not {max_tokens} and {extra_length}"
-        )
+    _at_least_one(max_tokens=max_tokens, extra_length=extra_length, cores=cores)
     fast: SequenceModel[Any, Any] = model.for_decoding() if isinstance(model, Preparable) else model
     found = [[Hypothesis((), 0.0, 0.0, finished=True)] for _ in sources]
     rooms = [
@@ -109,11 +107,13 @@ def decode_sentences(
         for i, source in enumerate(sources)
     ]
 
+    stop = Event()
+
     @torch.inference_mode()
     def answers(batch: list[int]) -> list[list[Hypothesis]]:
         source = _padded([sources[i] for i in batch], vocabulary).to(device)
         return search(
-            fast.step,
+            _until(stop, fast.step),
             fast.start(fast.encode(source)),
             max_lengths=torch.tensor([rooms[i] for i in batch], device=source.device),
             constraints=[rule.select(batch) for rule in constraints],
@@ -122,24 +122,39 @@ def decode_sentences(
     cores = cores if torch.device(device).type == "cpu" else 1
     share = max(_WORTH_A_CORE, -(-len(sources) // cores)) if cores > 1 else len(sources)
     batches = list(_batches(sources, rooms, max_tokens, share))
-    for batch, answered in zip(batches, _side_by_side(answers, batches, cores), strict=True):
+    for batch, answered in zip(batches, _side_by_side(answers, batches, cores, stop), strict=True):
         for i, answer in zip(batch, answered, strict=True):
             found[i] = answer
     return found
 
 
-def _side_by_side(work: Callable[[B], A], batches: Sequence[B], cores: int) -> list[A]:
-    """The work of each batch in a thread of its own, with one of torch's threads in it."""
+def _at_least_one(**numbers: int) -> None:
+    for name, number in numbers.items():
+        if number < 1:
+            raise ValueError(f"{name} must be at least 1, not {number}")
+
+
+def _until(stop: Event, step: StepFunction[S]) -> StepFunction[S]:
+    """A step that is no longer done when nobody waits for it: another batch failed, or Ctrl+C."""
+
+    def checked(tokens: Tensor, state: S) -> tuple[Tensor, S]:
+        if stop.is_set():
+            raise InterruptedError
+        return step(tokens, state)
+
+    return checked
+
+
+def _side_by_side(work: Callable[[B], A], batches: Sequence[B], cores: int, stop: Event) -> list[A]:
+    """The work of each batch, ``cores`` of them at a time; ``stop`` is set when it has ended."""
     if cores == 1 or len(batches) < 2:
         return list(map(work, batches))
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)  # threads that begin now take it over
-    pool = ThreadPoolExecutor(min(cores, len(batches)))
+    pool = pool_of_single_threads(min(cores, len(batches)))
     try:
         return list(pool.map(work, batches))
     finally:
-        pool.shutdown(cancel_futures=True)  # at an error or Ctrl+C those that have not begun
-        torch.set_num_threads(before)
+        stop.set()
+        pool.shutdown(cancel_futures=True)
 
 
 def _batches(

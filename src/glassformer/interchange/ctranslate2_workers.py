@@ -35,11 +35,15 @@ class Workers:
         self, directory: Path, device: torch.device, compute_type: str, *, temporary: bool = False
     ) -> None:
         self.directory = directory
-        self.cores = torch.get_num_threads() if device.type == "cpu" else 1
         self._device = device
         self._compute_type = compute_type
         if temporary:  # when nobody holds the workers any more, or at the program's end
             weakref.finalize(self, shutil.rmtree, directory, ignore_errors=True)
+
+    @cached_property
+    def cores(self) -> int:
+        """What the thread that first translates may use; who loads may be told to use less."""
+        return torch.get_num_threads() if self._device.type == "cpu" else 1
 
     @cached_property
     def many(self) -> Any:

@@ -20,9 +20,10 @@ from glassformer.errors import InputError
 from glassformer.training.checkpoint import checkpoints
 from glassformer.training.minutes import PACE_FILE
 
-__all__ = ["bind", "changed_text", "claim", "input_hashes"]
+__all__ = ["begun_options", "bind", "changed_text", "claim", "input_hashes"]
 
-# Options that may differ when a run goes on: they name places, or change no more than rounding.
+# Options that may differ when a run goes on: they name places, or change no more than rounding (a
+# size that was chosen for the time is kept, see `begun_options`).
 _FREE = frozenset(
     {"pairs", "run", "valid", "test", "threads", "device", "checkpoint_minutes"}
     | {"tensorboard", "beam", "shortlist"}
@@ -79,7 +80,7 @@ def bind(config: TrainConfig, hashes: dict[str, str]) -> None:
         for name, value in options.items()
         if name not in _FREE and options_before.get(name, value) != value
     ]
-    begun = checkpoints(config.run / "checkpoints") or (config.run / "config.json").exists()
+    begun = _begun(config.run)
     if begun and text:
         raise changed_text(config, text[0])
     if begun and changed:
@@ -95,6 +96,15 @@ def bind(config: TrainConfig, hashes: dict[str, str]) -> None:
         dumped = yaml.safe_dump(options, sort_keys=False, allow_unicode=True)
         write_atomically(records[0], (json.dumps(hashes) + "\n").encode())
         write_atomically(records[1], dumped.encode())
+
+
+def begun_options(run: Path) -> dict[str, Any]:
+    """The settled options of a run that has something to lose; of another one none."""
+    return _read(run / "config.yaml", yaml.safe_load) if _begun(run) else {}
+
+
+def _begun(run: Path) -> bool:
+    return bool(checkpoints(run / "checkpoints")) or (run / "config.json").exists()
 
 
 def changed_text(config: TrainConfig, option: str) -> InputError:

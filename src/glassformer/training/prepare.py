@@ -1,27 +1,24 @@
 """From files to packed ids: read, filter, hold out, learn subwords, pack. Done once a run."""
 
-import json
 import re
 import shutil
 from collections.abc import Callable, Iterator
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
 
 import numpy as np
 
-from glassformer.bundle import write_atomically
 from glassformer.config import TrainConfig
 from glassformer.data.corpus import Filter, Limits, Pair, read_pairs
 from glassformer.data.packed import Packed, pack
 from glassformer.data.tokenizer import Tokenizer, train_tokenizer
 from glassformer.device import device_of
 from glassformer.errors import InputError
-from glassformer.training.continuing import bind, claim, input_hashes
+from glassformer.training.continuing import begun_options, bind, claim, input_hashes
 from glassformer.training.distil import Lesson, distilled, lesson_of
-from glassformer.training.precision import product_speed
-from glassformer.training.recipe import choose, estimated_tokens
+from glassformer.training.precision import precision_for, product_speed
+from glassformer.training.recipe import choose, estimated_tokens, size_in_time
 
 __all__ = ["Prepared", "guess_languages", "prepare"]
 
@@ -108,26 +105,23 @@ def _settled(config: TrainConfig) -> tuple[TrainConfig, int, list[str]]:
         files = " and ".join(map(str, config.pairs))
         raise InputError(f"{files}: no pair is left to train on ({keep})")
     times = 2 if config.distil_from and config.distil_originals else 1
-    settled, reasons = choose(
-        config,
-        pairs=times * keep.kept,
-        tokens=times * estimated_tokens(keep.characters),
-        speed=_speed(config),
-    )
+    pairs = times * keep.kept
+    tokens = times * estimated_tokens(keep.characters)
+    settled, reasons = choose(config, pairs=pairs, tokens=tokens, size=_size(config, pairs))
     return settled, keep.kept, [f"data: {keep}", *reasons]
 
 
-def _speed(config: TrainConfig) -> float | None:
-    """How fast this machine multiplies, where the size of the model hangs on it. It is measured
-    once in a run, which must not be another one when it goes on."""
-    if not config.minutes or config.preset or device_of(config.device).type != "cpu":
+def _size(config: TrainConfig, pairs: int) -> str | None:
+    """The size that the time is enough for on this machine; a run that has begun keeps its own."""
+    device = device_of(config.device)
+    if not config.minutes or config.preset:
         return None
-    path = config.run / "data" / "speed.json"
-    with suppress(OSError, ValueError, TypeError):
-        return float(json.loads(path.read_bytes()))
-    speed = product_speed()
-    write_atomically(path, json.dumps(speed).encode())
-    return speed
+    if before := begun_options(config.run).get("preset"):
+        return str(before)
+    if device.type != "cpu":
+        return None
+    precision = precision_for(device) if config.precision == "auto" else config.precision
+    return size_in_time(config, pairs=pairs, speed=product_speed(precision))
 
 
 def guess_languages(files: tuple[Path, ...]) -> tuple[str, str] | None:

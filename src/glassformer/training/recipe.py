@@ -1,4 +1,5 @@
-"""What a run does where the person said nothing: size, schedule and batches from the data.
+"""What a run does where the person said nothing: size, schedule and batches from the data, and
+from the time where that is short.
 
 The numbers of the smallest class come from trials on Multi30k (29,000 pairs; see
 CHANGELOG); the others are the field's usual ones. Each choice is returned with its reason, which is
@@ -15,7 +16,7 @@ from glassformer.config import ModelConfig, TrainConfig, presets
 from glassformer.errors import UsageError
 from glassformer.training.schedule import shortened
 
-__all__ = ["choose", "estimated_tokens", "model_config", "useful_updates"]
+__all__ = ["choose", "estimated_tokens", "model_config", "size_in_time", "useful_updates"]
 
 
 @dataclass(frozen=True)
@@ -64,15 +65,16 @@ def useful_updates(pairs: int, per_epoch: float) -> int:
 
 
 def choose(
-    config: TrainConfig, *, pairs: int, tokens: int, speed: float | None = None
+    config: TrainConfig, *, pairs: int, tokens: int, size: str | None = None
 ) -> tuple[TrainConfig, list[str]]:
     """``config`` with nothing left open, and a line for each choice that was made.
 
     ``pairs`` are the training pairs that are kept, ``tokens`` a rough count of their tokens,
-    source + target; ``speed`` are the operations a second that this machine multiplies with, by
-    which a size is chosen that can learn enough in ``config.minutes``.
+    source + target; ``size`` is a smaller one than so many pairs want (`size_in_time`). How it is
+    trained follows from the size, dropout and vocabulary from the pairs.
     """
-    fit = _class(pairs)
+    wants = _class(pairs)
+    fit = next((one for one in _CLASSES if one.preset == size), wants)
     chosen: dict[str, object] = {}
     reasons = []
 
@@ -82,21 +84,20 @@ def choose(
             shown = f"{value:,}" if isinstance(value, int) else value
             reasons.append(f"{name.replace('_', ' ')} {shown}: {reason}")
 
-    limit = f"up to {fit.pairs:,} pairs" if fit.pairs < float("inf") else "over a million pairs"
-    size = _in_time(config, fit, speed) if config.minutes and speed else fit.preset
+    limit = f"up to {wants.pairs:,} pairs" if wants.pairs < float("inf") else "over a million pairs"
     wanted = f"{pairs:,} pairs, and {limit} want this size"
-    hurried = f"{pairs:,} pairs want {fit.preset}, which learns too little in the minutes given"
-    settle("preset", size, wanted if size == fit.preset else hurried)
+    hurried = f"{pairs:,} pairs want {wants.preset}, which learns too little in the minutes given"
+    settle("preset", fit.preset, wanted if fit is wants else hurried)
     if config.preset in (None, fit.preset):
-        settle("dropout", fit.dropout, "what so many pairs need against learning them by heart")
+        settle("dropout", wants.dropout, "what so many pairs need against learning them by heart")
     if not config.tokenizer:
         # Fewer subwords are seen more often; a small corpus cannot fill many.
-        subwords = min(fit.vocab_size, max(300, tokens // 20))
+        subwords = min(wants.vocab_size, max(300, tokens // 20))
         settle("vocab_size", subwords, f"about {tokens:,} tokens of text")
     settle("batch_tokens", fit.batch_tokens, "smaller batches learn more from each token")
     per_epoch = tokens / (0.95 * (config.batch_tokens or fit.batch_tokens)) / config.accumulate
     _settle_schedule(settle, config, fit, max(1.0, per_epoch))
-    preset = presets[config.preset or size]
+    preset = presets[config.preset or fit.preset]
     if (config.num_encoder_layers or preset["num_encoder_layers"]) > _DEEPEST_POST_NORM:
         settle("norm", "pre", "so deep an encoder hardly learns with the paper's post-norm")
     before = "a run as short as this gets further with it than with the paper's post-norm"
@@ -108,20 +109,28 @@ def choose(
     return config.model_copy(update=chosen), reasons
 
 
-def _in_time(config: TrainConfig, fit: _Class, speed: float) -> str:
-    """The largest size, up to that of the class, that reads half of the tokens that it wants."""
+def size_in_time(config: TrainConfig, *, pairs: int, speed: float) -> str:
+    """The largest size, up to what so many pairs want, that reads half of the tokens that it wants
+    in ``config.minutes``, where products run at ``speed`` operations a second.
+
+    >>> hour = TrainConfig(pairs=("a", "b"), run="run", minutes=60)
+    >>> [size_in_time(hour, pairs=160_000, speed=speed) for speed in (1e11, 1e12)]
+    ['tiny', 'small']
+    """
     seconds = 60 * (config.minutes or 0)
-    for one in reversed(_CLASSES[: _CLASSES.index(fit) + 1]):
-        tokens = seconds * _REACHED * speed / _operations(one.preset, fit.vocab_size)
-        if tokens >= one.updates * one.batch_tokens / 2:
+    wants = _class(pairs)
+    for one in reversed(_CLASSES[: _CLASSES.index(wants) + 1]):
+        operations = _operations(config, one.preset, config.vocab_size or wants.vocab_size)
+        if seconds * _REACHED * speed / operations >= one.updates * one.batch_tokens / 2:
             return one.preset
     return _CLASSES[0].preset
 
 
-def _operations(size: str, vocab_size: int) -> float:
+def _operations(config: TrainConfig, size: str, vocab_size: int) -> float:
     """Of training on a token: six for each weight that it meets, and half of the tokens meet the
     encoder, the others the decoder."""
-    shape: dict[str, Any] = presets[size]
+    shape: dict[str, Any] = dict(presets[size])
+    shape |= {name: said for name in shape if (said := getattr(config, name)) is not None}
     width, inner = shape["d_model"], shape["d_ff"]
     encoder = shape["num_encoder_layers"] * (4 * width + 2 * inner) * width
     decoder = shape["num_decoder_layers"] * (8 * width + 2 * inner) * width
