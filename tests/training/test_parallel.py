@@ -6,7 +6,7 @@ import signal
 import pytest
 import torch
 
-from glassformer.training import parallel
+from glassformer.training import muon, parallel
 from glassformer.training.parallel import ALONE, quickest_workers
 
 RANK = """
@@ -146,6 +146,46 @@ def test_micro_batches_on_ranks_are_one_big_batch(on_ranks):
     for pair in zip(found[0][:-1], whole[:-1], strict=True):
         ours, alone = (torch.tensor(gradient, dtype=torch.float64) for gradient in pair)
         torch.testing.assert_close(ours, alone, rtol=1e-9, atol=1e-12)
+
+
+MUON = """
+import torch
+from glassformer.config import ModelConfig
+from glassformer.model.transformer import Transformer
+from glassformer.training.optimiser import Learner, new_optimiser
+
+SIZES = {"d_model": 8, "num_heads": 2, "d_ff": 12, "num_encoder_layers": 1}
+SIZES |= {"source_vocab_size": 11, "target_vocab_size": 11, "num_decoder_layers": 1}
+
+def work(ranks, rate):
+    '''The matrices after two steps along gradients that are the same on each rank.'''
+    torch.manual_seed(3)
+    model = Transformer(ModelConfig(**SIZES))
+    optimiser = new_optimiser(model, "muon")
+    learner = Learner(model, optimiser, ranks=ranks)
+    for _ in range(2):
+        for weight in model.parameters():
+            weight.grad = torch.randn_like(weight)
+        learner.step([weight.grad for weight in model.parameters()], torch.ones(2), rate=rate)
+    return [matrix.tolist() for matrix in optimiser.matrices]
+"""
+
+
+def test_ranks_divide_muons_products(on_ranks, monkeypatch):
+    names = {}
+    exec(MUON, names)
+    alone = names["work"](ALONE, 0.5)
+
+    found, _ = on_ranks(3, MUON, 0.5)  # of two shapes there are two matrices: one rank has none
+
+    assert found[0] == found[1] == found[2]
+    for ours, expected in zip(found[0], alone, strict=True):
+        torch.testing.assert_close(torch.tensor(ours), torch.tensor(expected))
+    counted = []
+    monkeypatch.setattr(muon, "orthogonal", lambda x: counted.append(len(x)) or x)
+    monkeypatch.setattr(parallel.Ranks, "sum", lambda _, tensors: list(tensors))
+    names["work"](parallel.Ranks(1, 2), 0.5)
+    assert sum(counted) == len(alone)  # a half, in each of two steps
 
 
 LOST = """

@@ -18,6 +18,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from glassformer.training.parallel import ALONE
+
 __all__ = ["Muon", "orthogonal"]
 
 _MOMENTUM = 0.95
@@ -61,6 +63,7 @@ class Muon(torch.optim.Optimizer):
         self.adam: Any = adam
         self.adam.state = self.state  # one memory, which a checkpoint keeps
         self.products = torch.float32
+        self.ranks = ALONE
         self.grad_scale: Tensor | None = None
         self.found_inf: Tensor | None = None
 
@@ -72,12 +75,18 @@ class Muon(torch.optim.Optimizer):
         shapes: dict[torch.Size, list[nn.Parameter]] = {}
         for matrix in self.matrices:
             shapes.setdefault(matrix.shape, []).append(matrix)
-        for shape, group in shapes.items():
-            self._step(group, self.param_groups[0]["lr"] * _STEP * max(shape) ** 0.5)
+        directions = self._orthogonal([self._ahead(group) for group in shapes.values()])
+        for (shape, group), direction in zip(shapes.items(), directions, strict=True):
+            change = self.param_groups[0]["lr"] * _STEP * max(shape) ** 0.5 * direction
+            if self.found_inf is not None:
+                change = change.masked_fill(self.found_inf.bool(), 0.0)
+            for matrix, difference in zip(group, change, strict=True):
+                matrix.sub_(difference)
         return loss
 
-    def _step(self, group: list[nn.Parameter], length: float) -> None:
-        """All matrices of one shape at once."""
+    def _ahead(self, group: list[nn.Parameter]) -> Float[Tensor, "count rows cols"]:
+        """Bring the momentum of matrices of one shape up to their gradients; what it would be with
+        as much of these again: Nesterov's."""
         for matrix in group:
             if not self.state[matrix]:
                 self.state[matrix]["momentum"] = torch.zeros_like(matrix)
@@ -86,11 +95,18 @@ class Muon(torch.optim.Optimizer):
         if self.grad_scale is not None:
             gradient /= self.grad_scale
         found = momentum.lerp(gradient, 1 - _MOMENTUM)
-        ahead = gradient.lerp(found, _MOMENTUM)  # Nesterov's: as the next would be
-        step = length * orthogonal(ahead.to(self.products)).to(momentum.dtype)
+        ahead = gradient.lerp(found, _MOMENTUM)
         if self.found_inf is not None:
             found = torch.where(self.found_inf.bool(), momentum, found)
-            step = step.masked_fill(self.found_inf.bool(), 0.0)
-        for matrix, remembered, change in zip(group, found, step, strict=True):
+        for matrix, remembered in zip(group, found, strict=True):
             self.state[matrix]["momentum"].copy_(remembered)
-            matrix.sub_(change)
+        return ahead
+
+    def _orthogonal(self, stacks: list[Tensor]) -> list[Tensor]:
+        """Of each matrix; each rank computes its share of them, and has the others' told."""
+        share = self.ranks.share()
+        found = [torch.zeros_like(stack) for stack in stacks]
+        for stack, own in zip(stacks, found, strict=True):
+            if len(stack[share]):
+                own[share] = orthogonal(stack[share].to(self.products)).to(own.dtype)
+        return self.ranks.sum(found)

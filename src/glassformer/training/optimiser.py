@@ -138,6 +138,8 @@ class Learner:
         # from the host what they are.
         optimiser.grad_scale = (norm / self.clip).clamp(min=1.0) if self.clip > 0 else None
         optimiser.found_inf = (~torch.isfinite(figures.sum())).float()
+        if isinstance(optimiser, Muon):
+            optimiser.ranks = self.ranks
         for group in optimiser.param_groups:
             group["lr"] = rate
         optimiser.step()
