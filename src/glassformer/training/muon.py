@@ -104,6 +104,8 @@ class Muon(torch.optim.Optimizer):
 
     def _orthogonal(self, stacks: list[Tensor]) -> list[Tensor]:
         """Of each matrix; each rank computes its share of them, and has the others' told."""
+        if self.ranks.size == 1:
+            return [orthogonal(stack.to(self.products)).to(stack.dtype) for stack in stacks]
         share = self.ranks.share()
         found = [torch.zeros_like(stack) for stack in stacks]
         for stack, own in zip(stacks, found, strict=True):
