@@ -104,6 +104,32 @@ def test_what_the_ranks_tell_each_other(on_ranks):
     assert [one["share"] for one in found] == [[0, 3, 6], [1, 4, 7], [2, 5]]
 
 
+LARGE_SUMS = """
+import torch
+from glassformer.training import parallel
+
+def work(ranks, sizes):
+    # Where one rank is ahead of another, what it writes next must not reach the sum before.
+    wrong = []
+    for turn, size in enumerate(sizes):
+        row = torch.arange(size, dtype=torch.float64)
+        [found] = ranks.sum([row * (ranks.rank + turn)])
+        expected = row * sum(rank + turn for rank in range(ranks.size))
+        if not torch.equal(found, expected):
+            wrong.append((turn, size))
+    return ranks.common is not None, parallel._PART, wrong
+"""
+
+
+def test_sums_of_many_parts_one_after_the_other(on_ranks):
+    part = parallel._PART // 8  # numbers in float64
+    sizes = [1, part, part + 1, 5 * part - 3, 2 * part, *[part // 2, 3] * 20]
+
+    found, _ = on_ranks(3, LARGE_SUMS, sizes)
+
+    assert found == [(True, parallel._PART, [])] * 3
+
+
 GRADIENT = """
 import torch
 from glassformer.config import ModelConfig
