@@ -121,7 +121,7 @@ def _sizes(d_model: int, num_heads: int, d_ff: int, blocks: int, dropout: float)
 presets: dict[str, dict[str, Any]] = {
     # Tens of thousands of pairs: near the Transformer-Tiny of Wu et al. 2021, which has 4+4 blocks
     # and a d_ff of 256.
-    "tiny": _sizes(128, 4, 512, blocks=3, dropout=0.3),
+    "tiny": _sizes(128, 4, 512, blocks=3, dropout=0.2),
     # Hundreds of thousands of pairs.
     "small": _sizes(256, 4, 1024, blocks=3, dropout=0.1),
     # The paper's. With a shared vocabulary of 37,000: 63,082,496 parameters. Counted is each
