@@ -252,7 +252,7 @@ class TrainConfig(_Options):
     """Updates during which the learning rate rises (section 5.3)."""
     rate_factor: float | None = Field(None, gt=0)
     """Factor on the paper's schedule."""
-    anneal: float = Field(0.6, ge=0, le=1)
+    anneal: float = Field(0.3, ge=0, le=1)
     """Last share of the updates, over which the rate goes to zero; 0: the paper's schedule."""
     label_smoothing: float = Field(0.1, ge=0, lt=1)
     """Section 5.4."""

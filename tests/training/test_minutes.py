@@ -110,7 +110,7 @@ def test_at_a_steady_speed_it_is_the_schedule_of_as_many_updates(tmp_path):
     assert machine.updates == pytest.approx((SECONDS - 10) / 0.5, rel=0.003)
     warmup = round(0.2 * machine.updates)
     factor = 1.2 * (warmup / 800) ** 0.5
-    same = {"d_model": 128, "warmup": warmup, "factor": factor, "anneal": 0.6}
+    same = {"d_model": 128, "warmup": warmup, "factor": factor, "anneal": machine.config.anneal}
     for update in (50, 300, 700, 1_500, 2_000, 2_350):
         expected = learning_rate(update, updates=machine.updates, **same)
         assert machine.rates[update] == pytest.approx(expected, rel=0.03)
