@@ -1,8 +1,9 @@
 """Decoding: one trained bundle through all engines, the same search, outputs compared.
 
-Greedy (beam 1) and beam 5, a whole file at once and one sentence at a time. Every engine has its
-best setting: it is tried in each for some of the sentences, then all run in turn, A B C C B A.
-The length penalty is 0, because the engines' penalties are different formulas.
+Greedy (beam 1) and beam 5, a whole file at once and one sentence at a time, or those of them that
+are asked for. Every engine has its best setting: it is tried in each for some of the sentences,
+then all run in turn, A B C C B A. The length penalty is 0, because the engines' penalties are
+different formulas.
 """
 
 import json
@@ -59,7 +60,8 @@ def main(options: Options) -> None:
     }
     slow = matrix_peak(options)
     computes = ["float32"] if slow["bf16"] < 0.5 * slow["float32"] else ["float32", "bf16"]
-    for one, beam in product((False, True), (1, 5)):
+    for way, beam in product(options.ways, options.beams):
+        one = way == "one"
         few = _written(texts[:_TRIED], bundle.source_tokenizer, place / "few.json")
         every = _written(texts, bundle.source_tokenizer, place / "sources.json")
         task = {**job, "one": one, "beam": beam}
@@ -164,7 +166,7 @@ def _show(
                 _ratio(found, names, counterpart, place),
                 f"{100 * share_of_same(texts[0], texts[place]):.1f} %",
                 f"{corpus_scores(texts[place], references, quick=True).bleu:.2f}",
-                f"{max(one_round[place]['peak_bytes'] for one_round in found) / 1e6:,.0f}",
+                _megabytes([one_round[place]["peak_bytes"] for one_round in found]),
             ]
         )
     rows += [[text[:_WIDEST], *[""] * 6] for text in chosen if isinstance(text, str)]
@@ -190,6 +192,11 @@ def _ratio(found: list[list[dict[str, Any]]], names: list[str], first: str, plac
         return ""
     speeds = [[report["sentences_per_second"] for report in one_round] for one_round in found]
     return shown(spread([one[names.index(first)] / one[place] for one in speeds]), ".2f")
+
+
+def _megabytes(peaks: Sequence[int]) -> str:
+    """The most of all runs; blank where it was not seen."""
+    return f"{max(peaks) / 1e6:,.0f}" if any(peaks) else ""
 
 
 def share_of_same(ours: Sequence[str], theirs: Sequence[str]) -> float:
