@@ -277,7 +277,7 @@ class TrainConfig(_Options):
     """Validations without a better one after which training ends; 0: never."""
     average: Literal["last", "best", "none"] = "best"
     """Checkpoints whose mean the final weights are (section 6.1: the last); none: the last one."""
-    average_count: int = Field(5, ge=1)
+    average_count: int = Field(3, ge=1)
     """How many of them."""
     checkpoint_minutes: float = Field(5.0, gt=0)
     """Minutes between checkpoints, beside those of the validations."""
