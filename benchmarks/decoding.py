@@ -84,7 +84,11 @@ def _engines(task: dict[str, Any], computes: Sequence[str]) -> dict[str, list[En
     theirs = ("marian", "translate_hugging_face")
     raw = ("ctranslate2", "translate_ctranslate2")
     batches = (1,) if task["one"] else (32, 128)
-    splits = (1,) if task["one"] else workers_of(task["threads"])
+    threads: int = task["threads"]
+    # Workers and threads of each; a single sentence may be too small to share.
+    splits = [(1, count) for count in sorted({1, threads})]
+    if not task["one"]:
+        splits = [(workers, threads // workers) for workers in workers_of(threads)]
     found: dict[str, list[Engine]] = {
         "Glassformer": [("torch", *ours, {"engine": "torch"})],
         "Hugging Face": [
@@ -99,11 +103,11 @@ def _engines(task: dict[str, Any], computes: Sequence[str]) -> dict[str, list[En
             found[f"{WITH_COMMAND} {compute}"] = [("", "ours", "translate_command", asked)]
         found[f"CTranslate2 {compute}"] = [
             (
-                f"{workers} x {task['threads'] // workers} threads, {batch} at once",
+                f"{workers} x {each} threads, {batch} at once",
                 *raw,
-                {"compute": compute, "workers": workers, "batch": batch},
+                {"compute": compute, "workers": workers, "threads": workers * each, "batch": batch},
             )
-            for workers, batch in product(splits, batches)
+            for (workers, each), batch in product(splits, batches)
         ]
     return found
 
