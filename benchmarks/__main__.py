@@ -28,6 +28,8 @@ def main(words: Sequence[str] | None = None) -> int:
     for name in said["sizes"]:
         if name not in SIZES:
             made.error(f"--sizes {name}: expected {', '.join(SIZES)}{nearest(name, SIZES)}")
+    if min(said["beams"]) < 1:
+        made.error(f"--beams {min(said['beams'])}: a beam is at least 1, which is greedy search")
     lists = {name: tuple(value) for name, value in said.items() if isinstance(value, list)}
     options = Options(**{**said, **lists})
     figures = [options.figure]

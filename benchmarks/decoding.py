@@ -28,7 +28,7 @@ from glassformer.data.tokenizer import Tokenizer
 from glassformer.errors import InputError
 from glassformer.evaluation import corpus_scores
 
-__all__ = ["main", "share_of_same", "workers_of"]
+__all__ = ["main", "share_of_same", "splits_of"]
 
 EXTRA = 50  # section 6.1: how much longer than its source a translation may be
 _TRIED = 200  # sentences of a trial
@@ -84,11 +84,7 @@ def _engines(task: dict[str, Any], computes: Sequence[str]) -> dict[str, list[En
     theirs = ("marian", "translate_hugging_face")
     raw = ("ctranslate2", "translate_ctranslate2")
     batches = (1,) if task["one"] else (32, 128)
-    threads: int = task["threads"]
-    # Workers and threads of each; a single sentence may be too small to share.
-    splits = [(1, count) for count in sorted({1, threads})]
-    if not task["one"]:
-        splits = [(workers, threads // workers) for workers in workers_of(threads)]
+    splits = splits_of(task["threads"], one=task["one"])
     found: dict[str, list[Engine]] = {
         "Glassformer": [("torch", *ours, {"engine": "torch"})],
         "Hugging Face": [
@@ -112,13 +108,16 @@ def _engines(task: dict[str, Any], computes: Sequence[str]) -> dict[str, list[En
     return found
 
 
-def workers_of(threads: int) -> list[int]:
-    """Numbers of workers that share the threads evenly.
+def splits_of(threads: int, *, one: bool) -> list[tuple[int, int]]:
+    """Numbers of workers and of threads for each; a single sentence may be too small to share.
 
-    >>> workers_of(12)
-    [1, 2, 3, 4, 6, 12]
+    >>> splits_of(6, one=False), splits_of(6, one=True)
+    ([(1, 6), (2, 3), (3, 2), (6, 1)], [(1, 1), (1, 6)])
     """
-    return [workers for workers in range(1, threads + 1) if threads % workers == 0]
+    if one:
+        return [(1, count) for count in sorted({1, threads})]
+    return [(workers, threads // workers) for workers in range(1, threads + 1)
+            if threads % workers == 0]  # fmt: skip
 
 
 def _best(

@@ -12,7 +12,7 @@ from torch.utils.flop_counter import FlopCounterMode
 
 from benchmarks import environments, time_to_quality
 from benchmarks.__main__ import FIGURES, main
-from benchmarks.decoding import share_of_same, workers_of
+from benchmarks.decoding import share_of_same, splits_of
 from benchmarks.environments import Unavailable, requirements
 from benchmarks.figure import Curve, bars, curves, growth
 from benchmarks.growth import slope
@@ -86,7 +86,9 @@ def test_a_table_is_markdown():
 
 
 def test_workers_share_the_threads():
-    assert workers_of(6) == [1, 2, 3, 6]
+    assert splits_of(6, one=False) == [(1, 6), (2, 3), (3, 2), (6, 1)]
+    assert splits_of(6, one=True) == [(1, 1), (1, 6)]
+    assert splits_of(1, one=True) == [(1, 1)]
     assert share_of_same(["a", "b", "c"], ["a", "x", "c"]) == pytest.approx(2 / 3)
 
 
@@ -137,12 +139,19 @@ def test_the_device_is_passed_through():
     assert options("training", "--device", "cuda").device == "cuda"
 
 
-def test_a_wrong_size_is_a_wrong_call(capsys):
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["training", "--sizes", "smal"], "did you mean 'small'?"),
+        (["decoding", "--beams", "5", "0"], "--beams 0: a beam is at least 1"),
+    ],
+)
+def test_a_wrong_call_is_one_line(words, said, capsys):
     with pytest.raises(SystemExit) as ended:
-        main(["training", "--sizes", "smal"])
+        main(words)
 
     assert ended.value.code == 2
-    assert "did you mean 'small'?" in capsys.readouterr().err
+    assert said in capsys.readouterr().err.splitlines()[-1]
 
 
 def test_quality_needs_text(tmp_path, capsys):
