@@ -96,7 +96,7 @@ class _ProjectedCrossEntropy(torch.autograd.Function):
         grad_enabled: bool,
     ) -> tuple[Tensor, Tensor]:
         sums, gradients = _sums_and_gradients(
-            (states, weight.to(states.dtype), bias),
+            (states, weight.to(states.dtype), None if bias is None else bias.to(states.dtype)),
             labels,
             smoothing,
             wanted=grad_enabled and any(ctx.needs_input_grad),
@@ -145,7 +145,8 @@ def _sums_and_gradients(
         of_label = logits.gather(1, label[:, None])[:, 0].to(wide)
         highest = logits.amax(dim=1, keepdim=True)
         exponentials = logits.sub_(highest).exp_()
-        sums = exponentials.sum(dim=1, keepdim=True, dtype=wide)
+        # Summed in float32 inside; asked for in float32 it would first copy the whole chunk.
+        sums = exponentials.sum(dim=1, keepdim=True).to(wide)
         log_sums = (sums.log() + highest)[:, 0]
         mean_logit = (chunk @ weight_sum).to(wide) / vocab + bias_mean
         plain += (log_sums - of_label).sum()
