@@ -137,3 +137,23 @@ def test_the_loss_curve_is_that_of_float32():
 
 def test_the_precision_of_a_cpu_is_measured():
     assert precision_for(torch.device("cpu")) in ("float32", "bf16")
+
+
+@pytest.mark.parametrize(
+    ("small", "large", "chosen"),
+    [
+        pytest.param(0.3, 0.2, "bf16", id="AMX"),
+        pytest.param(2.8, 0.45, "bf16", id="AVX-512 with bf16, slower where products are tiny"),
+        pytest.param(2.8, 0.9, "float32", id="no gain"),
+        pytest.param(25.0, None, "float32", id="no units: the large product is not tried"),
+    ],
+)
+def test_bf16_is_chosen_where_it_gains(monkeypatch, small, large, chosen):
+    def seconds(size, dtype):
+        if dtype == torch.float32:
+            return 1.0
+        assert size == 64 or large is not None
+        return small if size == 64 else large
+
+    monkeypatch.setattr("glassformer.training.precision._seconds", seconds)
+    assert precision_for(torch.device("cpu")) == chosen
