@@ -35,6 +35,8 @@ _TRIED = 200  # sentences of a trial
 _WIDEST = 90  # characters of a reason in the table
 _UPDATES = 300  # of the bundle that is trained where none is given
 
+_AS_OURS = {"float32": "float32", "bf16": "bfloat16"}  # what ours call a precision
+
 WITH_ENGINE = "Glassformer, engine ctranslate2,"
 WITH_COMMAND = "glassformer translate --engine ctranslate2,"
 
@@ -86,7 +88,10 @@ def _engines(task: dict[str, Any], computes: Sequence[str]) -> dict[str, list[En
     batches = (1,) if task["one"] else (32, 128)
     splits = splits_of(task["threads"], one=task["one"])
     found: dict[str, list[Engine]] = {
-        "Glassformer": [("torch", *ours, {"engine": "torch"})],
+        "Glassformer": [
+            (f"torch {compute}", *ours, {"engine": "torch", "compute": _AS_OURS[compute]})
+            for compute in computes
+        ],
         "Hugging Face": [
             (f"{compute}, {batch} at once", *theirs, {"compute": compute, "batch": batch})
             for compute, batch in product(computes, batches)
