@@ -18,7 +18,7 @@ import os
 import random
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any, SupportsInt
 
@@ -38,7 +38,6 @@ _ESCAPE = "\ufdd0"  # a noncharacter: Unicode keeps it for use inside programs l
 _TRAINING_LINES = 2_000_000  # more lines do not change the subwords, only the memory
 _LINE_CHARACTERS = 4_000  # longer lines are cut: SentencePiece would drop them
 _TRAINING_THREADS = 4  # a constant: the number of threads changes the sums of the unigram model
-_ENCODING_THREADS = min(8, os.cpu_count() or 1)
 
 
 class Tokenizer:
@@ -93,7 +92,7 @@ class Tokenizer:
 
     def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
         """The ids of many texts at once, on several threads."""
-        return self._model.encode(self._prepared(texts), num_threads=_ENCODING_THREADS)
+        return self._model.encode(self._prepared(texts), num_threads=_threads(len(texts)))
 
     def sample_batch(self, texts: Sequence[str], *, dropout: float, seed: int) -> list[list[int]]:
         """Ids of a random segmentation of each text: the same for the same texts and seed, in any
@@ -119,7 +118,7 @@ class Tokenizer:
     def decode_batch(self, batch: Iterable[Iterable[SupportsInt]]) -> list[str]:
         """The texts of many lists of ids at once, on several threads."""
         kept = [self._spoken(ids) for ids in batch]
-        return [_unescape(t) for t in self._model.decode(kept, num_threads=_ENCODING_THREADS)]
+        return [_unescape(t) for t in self._model.decode(kept, num_threads=_threads(len(kept)))]
 
     def _spoken(self, ids: Iterable[SupportsInt]) -> list[int]:
         silent = (self.pad_id, self.bos_id, self.eos_id)
@@ -247,12 +246,14 @@ def _sample(lines: Iterable[str], seed: int) -> list[str]:
 
 def _without_rare_characters(lines: list[str], characters: int) -> Iterator[str]:
     """The lines with only their most frequent characters; a space stands for each other one."""
-    counts: Counter[str] = Counter()
-    for line in lines:
-        counts.update(_escape(line))
+    counts = Counter(chain.from_iterable(map(_escape, lines)))
     kept = {character for character, _ in counts.most_common(characters)}
     for line in lines:
         yield "".join(character if character in kept else " " for character in _escape(line))
+
+
+def _threads(texts: int) -> int:
+    return min(8, os.cpu_count() or 1, 1 + texts // 64)  # few are done before a thread has begun
 
 
 def _escape(text: str) -> str:
