@@ -111,7 +111,7 @@ def test_a_late_answer_leaves_the_newer_one(tab, served):
     tab.click("#tab-lens")  # while it is waited for
     with tab.expect_response("**/api/v1/trace"):
         held.pop().continue_()
-    tab.wait_for_function("document.querySelector('[data-key=\"source:0\"]').innerText[0] === 's'")
+    tab.wait_for_selector("[data-key='source:0']:has-text('s')")
     assert tab.get_attribute(".panel", "data-panel") == "lens"
 
     tab.evaluate("sessionStorage.setItem('glassformer-key', 'k')")
