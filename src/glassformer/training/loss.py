@@ -145,7 +145,7 @@ def _sums_and_gradients(
         of_label = logits.gather(1, label[:, None])[:, 0].to(wide)
         highest = logits.amax(dim=1, keepdim=True)
         exponentials = logits.sub_(highest).exp_()
-        # Summed in float32 inside; asked for in float32 it would first copy the whole chunk.
+        # Added up in float32, then rounded to the logits' type: a float32 sum would copy the chunk.
         sums = exponentials.sum(dim=1, keepdim=True).to(wide)
         log_sums = (sums.log() + highest)[:, 0]
         mean_logit = (chunk @ weight_sum).to(wide) / vocab + bias_mean
