@@ -87,14 +87,19 @@ def _engines(task: dict[str, Any], computes: Sequence[str]) -> dict[str, list[En
     raw = ("ctranslate2", "translate_ctranslate2")
     batches = (1,) if task["one"] else (32, 128)
     splits = splits_of(task["threads"], one=task["one"])
+    threads = sorted({each for _, each in splits}) if task["one"] else [task["threads"]]
     found: dict[str, list[Engine]] = {
         "Glassformer": [
             (f"torch {compute}", *ours, {"engine": "torch", "compute": _AS_OURS[compute]})
             for compute in computes
         ],
         "Hugging Face": [
-            (f"{compute}, {batch} at once", *theirs, {"compute": compute, "batch": batch})
-            for compute, batch in product(computes, batches)
+            (
+                f"{compute}, {each} threads, {batch} at once",
+                *theirs,
+                {"compute": compute, "threads": each, "batch": batch},
+            )
+            for compute, each, batch in product(computes, threads, batches)
         ],
     }
     for compute in ("float32", "int8"):

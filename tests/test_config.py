@@ -16,6 +16,7 @@ def options(**changes):
         ({"epochs": 1.0, "updates": 5}, "give epochs or updates, not both"),
         ({"tokenizer": ("a", "b")}, "two tokenizers are not joint: add joint false"),
         ({"tying": "three-way", "joint": False}, "three-way tying needs one vocabulary"),
+        ({"both_ways": 0.3, "joint": False}, "both_ways needs one vocabulary"),
     ],
 )
 def test_what_excludes_each_other(changes, message):

@@ -83,10 +83,7 @@ class ModelConfig(_Options):
     @model_validator(mode="after")
     def _fits_together(self) -> "ModelConfig":
         if self.d_model % 2:
-            raise ValueError(
-                f"d_model must be even, for positions are pairs of sine and cosine,"
-                f" got {self.d_model}"
-            )
+            raise ValueError(f"d_model must be even (pairs of sine and cosine), got {self.d_model}")
         if self.d_model % self.num_heads:
             raise ValueError(
                 f"d_model {self.d_model} is not divisible by num_heads {self.num_heads}"
@@ -141,7 +138,6 @@ presets |= {
     }
     for name in ("tiny", "small", "base")
 }
-
 
 Files = tuple[Path, ...]
 _PAIRS = tyro.conf.arg(metavar="SOURCE [TARGET]", help_behavior_hint="(required)")
@@ -244,6 +240,8 @@ class TrainConfig(_Options):
     """How many updates; instead of epochs."""
     batch_tokens: int | None = Field(None, ge=16)
     """Tokens of a batch, source + target with padding."""
+    both_ways: float | None = Field(None, ge=0, le=1)
+    """First share of the run where every other update learns backwards (Ding et al. 2021)."""
     accumulate: int = Field(1, ge=1)
     """Batches whose gradients are added up for one update."""
     optimiser: Literal["adam", "muon"] | None = None
@@ -295,6 +293,8 @@ class TrainConfig(_Options):
             raise ValueError(f"give {lengths[0]} or {lengths[1]}, not both")
         if len(self.tokenizer) == 2 and self.joint:
             raise ValueError("two tokenizers are not joint: add joint false (--no-joint)")
+        if self.both_ways and not self.joint:
+            raise ValueError("both_ways needs one vocabulary: joint true, or both_ways 0")
         if self.tying == "three-way" and not self.joint:
             raise ValueError("three-way tying needs one vocabulary: joint true, or tying target")
         return self

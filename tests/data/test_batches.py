@@ -113,6 +113,16 @@ def test_a_batch_by_hand(packed):
     assert {t.dtype for t in (batch.source, batch.target, batch.labels)} == {torch.int64}
 
 
+def test_backwards_the_source_is_what_is_said(packed):
+    a, b, c = packed.source[0].tolist()
+    x, y = packed.target[1].tolist()
+    batch = make_batch(packed, np.array([0, 2, 1]), slice(0, 2), backwards=True)
+    assert batch.source.tolist() == [[x, 3, 0, 0], [y, y, x, 3]]
+    assert batch.target.tolist() == [[2, a, b, c], [2, b, b, 0]]
+    assert batch.labels.tolist() == [[a, b, c, 3], [b, b, 3, 0]]
+    assert (batch.tokens, batch.target_tokens) == (18, 4 + 3 + 2)
+
+
 def test_labels_are_the_target_one_step_on_and_counts_are_those_of_the_tensors(packed):
     for rows in plan_batches(
         packed.source_lengths, packed.target_lengths, tokens=20, seed=0, epoch=0
@@ -135,6 +145,9 @@ def test_the_symbols_are_the_tokenizers(packed):
     assert batch.source[1, 1:].tolist() == [92, 90, 90]
     assert batch.target[0, [0, -1]].tolist() == [81, 80]
     assert batch.labels[0, 1:].tolist() == [82, 80]
+    turned = make_batch(other, np.array([0, 1]), backwards=True)
+    assert turned.source[0].tolist()[1:] == [82, 80]
+    assert turned.labels[1].tolist()[1:] == [92, 90, 90]
 
 
 def test_to_moves_every_tensor_and_keeps_the_counts(packed):

@@ -36,7 +36,7 @@ def weights(model):
 
 
 def test_two_learn_what_one_does_and_go_on_as_two(made, tmp_path, workers, monkeypatch):
-    options = {**TWO, "dropout": 0.0, "accumulate": 2, "optimiser": "adam"}
+    options = {**TWO, "dropout": 0.0, "accumulate": 2, "optimiser": "adam", "both_ways": 1.0}
     one = made(**{**options, "workers": 1, "run": tmp_path / "one"})
     one.run()
     assert not workers

@@ -63,7 +63,7 @@ def test_alone_nothing_is_sent():
     tensors = [torch.ones(2, 3), torch.zeros(())]
 
     assert all(ours is theirs for ours, theirs in zip(ALONE.sum(tensors), tensors, strict=True))
-    assert ALONE.agree(stop=15, rate=0.5) == (15, 0.5)
+    assert ALONE.agree(stop=15, rate=0.5, backwards=True) == (15, 0.5, True)
     assert ALONE.tell("what") == "what"
     ALONE.copy(tensors)
     assert ALONE.share() == slice(0, None, 1)
@@ -81,7 +81,14 @@ def work(ranks, _):
     return {
         "drawn": [x.tolist() for x in drawn],
         "sums": [[x.tolist() for x in one] for one in sums],
-        "agreed": ranks.agree(stop=15 if ranks.rank == 1 else 0, rate=0.0 if ranks.rank else 0.125),
+        "agreed": [
+            ranks.agree(
+                stop=15 if ranks.rank == 1 else 0,
+                rate=0.0 if ranks.rank else 0.125,
+                backwards=said and ranks.rank == 0,
+            )
+            for said in (True, False)
+        ],
         "told": ranks.tell({"place": 7} if ranks.rank == 0 else None),
         "copied": [x.tolist() for x in copied],
         "share": list(range(8))[ranks.share()],
@@ -98,7 +105,7 @@ def test_what_the_ranks_tell_each_other(on_ranks):
         torch.testing.assert_close(torch.tensor(found[0]["sums"][0][place]), expected)
     for one in found:
         assert one["sums"] == [found[0]["sums"][0]] * 3  # the same bits everywhere and each time
-        assert one["agreed"] == (15, 0.125)
+        assert one["agreed"] == [(15, 0.125, True), (15, 0.125, False)]
         assert one["told"] == {"place": 7}
         assert one["copied"] == [[0.0, 0.0], 3.0]
     assert [one["share"] for one in found] == [[0, 3, 6], [1, 4, 7], [2, 5]]

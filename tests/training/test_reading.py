@@ -7,14 +7,16 @@ import torch
 from glassformer.training import reading
 from glassformer.training.checkpoint import RunState
 from glassformer.training.prepare import prepare
-from glassformer.training.reading import epoch_plan, read_batches, seed_update, total_updates
+from glassformer.training.reading import Reader, epoch_plan, seed_update, total_updates
 
 
 def test_all_batches_are_read_once_an_epoch_across_updates(made, monkeypatch):
     read = []
     inner = reading.make_batch
     monkeypatch.setattr(
-        reading, "make_batch", lambda packed, rows, _: (read.append(rows), inner(packed, rows))[1]
+        reading,
+        "make_batch",
+        lambda packed, rows, *_, **how: (read.append(rows), inner(packed, rows, **how))[1],
     )
     trainer = made(accumulate=3, updates=20, validations=1)
     packed = trainer.prepared.packed(0)
@@ -23,6 +25,19 @@ def test_all_batches_are_read_once_an_epoch_across_updates(made, monkeypatch):
     plans = [rows for epoch in range(20) for rows in epoch_plan(packed, trainer.config, epoch)]
     assert len(read) == 60
     assert [rows.tolist() for rows in read] == [rows.tolist() for rows in plans[:60]]
+
+
+def test_both_ways_every_other_update_of_the_first_share_is_backwards(made, monkeypatch):
+    turned = []
+    inner = reading.make_batch
+    monkeypatch.setattr(
+        reading,
+        "make_batch",
+        lambda *where, backwards: (turned.append(backwards), inner(*where, backwards=backwards))[1],
+    )
+    made(both_ways=0.5, updates=10, validations=1).run()
+
+    assert turned == [False, True, False, True, *[False] * 6]
 
 
 @pytest.mark.parametrize(("epochs", "accumulate"), [(3.0, 1), (0.5, 1), (4.0, 3), (0.001, 1)])
@@ -40,8 +55,8 @@ def test_the_ranks_shares_are_the_batch(config):
     packed = prepare(options).packed(0)
 
     def read(share, count=12):
-        batches = read_batches(RunState(), options, lambda _: packed, share)
-        return [next(batches) for _ in range(count)]
+        reader = Reader(RunState(), options, lambda _: packed, share)
+        return [batch for _ in range(count) for batch in reader.read()]
 
     whole = read(slice(None))
     shares = [read(slice(rank, None, 3)) for rank in range(3)]
@@ -59,12 +74,12 @@ def test_reading_goes_on_from_any_place(config):
     packed = prepare(options).packed(0)
     per_epoch = len(epoch_plan(packed, options, 0))
     state = RunState()
-    batches = read_batches(state, options, lambda _: packed, slice(None))
-    read = [next(batches).source for _ in range(per_epoch + 2)]
+    reader = Reader(state, options, lambda _: packed, slice(None))
+    read = [reader.read()[0].source for _ in range(per_epoch + 2)]
 
     assert (state.epoch, state.batch) == (1, 2)
-    again = read_batches(RunState(epoch=1, batch=1), options, lambda _: packed, slice(None))
-    assert torch.equal(next(again).source, read[-1])
+    again = Reader(RunState(epoch=1, batch=1), options, lambda _: packed, slice(None))
+    assert torch.equal(again.read()[0].source, read[-1])
 
 
 def test_what_is_drawn_hangs_on_seed_update_and_rank():

@@ -120,8 +120,16 @@ def _cut(
     return batches
 
 
-def make_batch(packed: Packed, rows: NDArray[np.int64], share: slice = slice(None)) -> Batch:
+def make_batch(
+    packed: Packed,
+    rows: NDArray[np.int64],
+    share: slice = slice(None),
+    *,
+    backwards: bool = False,
+) -> Batch:
     """The tensors of these rows of a packed corpus, or of a ``share`` of them.
+
+    ``backwards``: from target to source, which must have one vocabulary.
 
     The one place where the target is shifted. For the target sentence ``[7, 8]``:
 
@@ -133,19 +141,22 @@ def make_batch(packed: Packed, rows: NDArray[np.int64], share: slice = slice(Non
     So at each position the decoder sees the tokens before the one that it has to predict.
     """
     rows = np.asarray(rows, dtype=np.int64)
-    source_tokens = int(packed.source_lengths[rows].sum()) + len(rows)
-    target_tokens = int(packed.target_lengths[rows].sum()) + len(rows)
+    sides = ("target", "source") if backwards else ("source", "target")
+    read, said = (getattr(packed, side) for side in sides)
+    read_symbols, said_symbols = (packed.meta.symbols[side] for side in sides)
+    source_tokens, target_tokens = (
+        int(one.lengths[rows].sum()) + len(rows) for one in (read, said)
+    )
     rows = rows[share]
-    symbols = packed.meta.symbols
-    source_ids, source_lengths = packed.source.gather(rows)
-    target_ids, target_lengths = packed.target.gather(rows)
-    source = _padded(source_ids, source_lengths, pad=symbols["source"]["pad"])
-    target = _padded(target_ids, target_lengths, pad=symbols["target"]["pad"], first=1)
-    labels = _padded(target_ids, target_lengths, pad=symbols["target"]["pad"])
+    source_ids, source_lengths = read.gather(rows)
+    target_ids, target_lengths = said.gather(rows)
+    source = _padded(source_ids, source_lengths, pad=read_symbols["pad"])
+    target = _padded(target_ids, target_lengths, pad=said_symbols["pad"], first=1)
+    labels = _padded(target_ids, target_lengths, pad=said_symbols["pad"])
     every = np.arange(len(rows))
-    source[every, source_lengths] = symbols["source"]["eos"]
-    target[:, 0] = symbols["target"]["bos"]
-    labels[every, target_lengths] = symbols["target"]["eos"]
+    source[every, source_lengths] = read_symbols["eos"]
+    target[:, 0] = said_symbols["bos"]
+    labels[every, target_lengths] = said_symbols["eos"]
     return Batch(
         source=torch.from_numpy(source),
         target=torch.from_numpy(target),

@@ -17,7 +17,7 @@ from glassformer.model.transformer import Transformer
 from glassformer.training.checkpoint import RunState, moments
 from glassformer.training.optimiser import Learner, new_optimiser, update
 from glassformer.training.parallel import RankLostError, Ranks, joined_by_store, under_torchrun
-from glassformer.training.reading import read_batches, seed_update
+from glassformer.training.reading import Reader, seed_update
 from glassformer.training.stopping import StopSignal
 
 __all__ = ["Task", "assist", "assist_under_torchrun", "main", "replicate"]
@@ -77,15 +77,15 @@ def assist(ranks: Ranks, device: torch.device | str = "cpu") -> None:
     learner = task.learner(model, new_optimiser(model, config.optimiser or "adam"))
     learner.ranks = ranks
     replicate(ranks, learner)
-    batches = read_batches(state, config, lambda _: Packed.open(ranks.tell()), ranks.share())
+    reader = Reader(state, config, lambda _: Packed.open(ranks.tell()), ranks.share())
     with StopSignal() as asked:
         while True:
-            stop, rate = ranks.agree(stop=asked.number)
+            stop, rate, backwards = ranks.agree(stop=asked.number)
             if stop:
                 return
             state.update += 1
             seed_update(config.seed, state.update, ranks.rank)
-            update(learner, [next(batches) for _ in range(config.accumulate)], rate=rate)
+            update(learner, reader.read(backwards=backwards), rate=rate)
 
 
 def replicate(ranks: Ranks, learner: Learner) -> None:

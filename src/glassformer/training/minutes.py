@@ -111,6 +111,9 @@ class TimedPace:
         """Seconds of the person's time, those of earlier processes up to their last plan."""
         return self._before + self._clock()
 
+    def share(self, update: int) -> float:
+        return self.plan.share_at(update)
+
     def validation_due(self, update: int) -> bool:
         return update == self.plan.validate_at
 

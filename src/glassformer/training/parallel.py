@@ -95,13 +95,16 @@ class Ranks:
         """Go on when all ranks are here."""
         _together(dist.all_reduce, torch.zeros(1))
 
-    def agree(self, *, stop: int = 0, rate: float = 0.0) -> tuple[int, float]:
-        """Before each update: the signal to stop that any rank has, and rank 0's learning rate."""
+    def agree(
+        self, *, stop: int = 0, rate: float = 0.0, backwards: bool = False
+    ) -> tuple[int, float, bool]:
+        """Before each update: the signal to stop that any rank has; and what rank 0 says, its
+        learning rate and whether it is learnt backwards."""
         if self.size == 1:
-            return stop, rate
-        said = torch.tensor([stop, rate], dtype=torch.float64)
+            return stop, rate, backwards
+        said = torch.tensor([stop, rate, backwards], dtype=torch.float64)
         _together(dist.all_reduce, said, op=dist.ReduceOp.MAX)
-        return int(said[0].item()), said[1].item()
+        return int(said[0].item()), said[1].item(), bool(said[2].item())
 
     def tell(self, what: Any = None) -> Any:
         """What rank 0 tells all."""

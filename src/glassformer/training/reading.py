@@ -11,7 +11,7 @@ from glassformer.data.batches import Batch, make_batch, plan_batches
 from glassformer.data.packed import Packed
 from glassformer.training.checkpoint import RunState
 
-__all__ = ["epoch_plan", "read_batches", "seed_update", "total_updates"]
+__all__ = ["Reader", "epoch_plan", "seed_update", "total_updates"]
 
 
 def epoch_plan(packed: Packed, config: TrainConfig, epoch: int) -> list[NDArray[np.int64]]:
@@ -33,21 +33,40 @@ def total_updates(packed: Packed, config: TrainConfig) -> int:
     return max(1, round((config.epochs or 1.0) * per_epoch))
 
 
-def read_batches(
-    state: RunState, config: TrainConfig, packed_of: Callable[[int], Packed], share: slice
-) -> Iterator[Batch]:
-    """Batches from where the state is, epoch after epoch; it is moved on as they are read.
+class Reader:
+    """What update after update reads, from where the state is; it is moved on with each.
 
     Of each batch only the ``share`` that is given is made; the plan is the same for any.
     """
-    while True:
-        packed = packed_of(state.epoch)
-        plan = epoch_plan(packed, config, state.epoch)
-        while state.batch < len(plan):
-            rows = plan[state.batch]
-            state.batch += 1
-            yield make_batch(packed, rows, share)
-        state.epoch, state.batch = state.epoch + 1, 0
+
+    def __init__(
+        self,
+        state: RunState,
+        config: TrainConfig,
+        packed_of: Callable[[int], Packed],
+        share: slice,
+    ) -> None:
+        self._state, self._config = state, config
+        self._packed_of, self._share = packed_of, share
+        self._places = self._each_place()
+
+    def read(self, *, backwards: bool = False) -> list[Batch]:
+        """The batches of the next update; ``backwards``: from target to source."""
+        return [
+            make_batch(*next(self._places), self._share, backwards=backwards)
+            for _ in range(self._config.accumulate)
+        ]
+
+    def _each_place(self) -> Iterator[tuple[Packed, NDArray[np.int64]]]:
+        """Where the next batch lies, epoch after epoch."""
+        state = self._state
+        while True:
+            packed = self._packed_of(state.epoch)
+            plan = epoch_plan(packed, self._config, state.epoch)
+            while state.batch < len(plan):
+                state.batch += 1
+                yield packed, plan[state.batch - 1]
+            state.epoch, state.batch = state.epoch + 1, 0
 
 
 def seed_update(seed: int, update: int, rank: int) -> None:

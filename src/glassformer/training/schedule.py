@@ -71,6 +71,9 @@ class Pace(Protocol):
     def rate(self, update: int, /) -> float:
         """The learning rate of an update; they count from 1."""
 
+    def share(self, update: int, /) -> float:
+        """The share of the run that is done with this update, from 0 to 1."""
+
     def validation_due(self, update: int, /) -> bool:
         """Whether to validate after this update; after the last one in any case."""
 
@@ -95,6 +98,9 @@ class SteadyPace:
             factor=self.config.rate_factor or 1.0,
             anneal=self.config.anneal,
         )
+
+    def share(self, update: int) -> float:
+        return update / self.updates
 
     def validation_due(self, update: int) -> bool:
         return update % max(1, self.updates // self.config.validations) == 0

@@ -8,7 +8,7 @@ from its last checkpoint does what it would have done, to the bit on the same ma
 import math
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -38,7 +38,7 @@ from glassformer.training.parallel import (
 )
 from glassformer.training.prepare import Prepared
 from glassformer.training.progress import Metrics, Reporter
-from glassformer.training.reading import epoch_plan, read_batches, seed_update
+from glassformer.training.reading import Reader, epoch_plan, seed_update
 from glassformer.training.schedule import Pace
 from glassformer.training.selection import averaged_updates, best, validations_since_best
 from glassformer.training.stopping import StopSignal
@@ -73,6 +73,7 @@ class Trainer:
     _unread: list[tuple[str, Update, float]] = field(default_factory=list)  # with its seconds
     _gradient_norm: float = 0.0
     _rate: float = 0.0
+    _backwards: bool = False
 
     @property
     def config(self) -> TrainConfig:
@@ -109,10 +110,10 @@ class Trainer:
         torch.set_num_threads(max(1, threads // ranks.size))
         ranks.tell(Task(self.config, self.model.config, state))
         replicate(ranks, learner)
-        batches = read_batches(state, self.config, self._packed_for(ranks), ranks.share())
+        reader = Reader(state, self.config, self._packed_for(ranks), ranks.share())
         saved = time.monotonic()
         while self._goes_on(ranks):
-            self._one_update(learner, batches)
+            self._one_update(learner, reader)
             self.pace.passed(state.update)
             last = state.update == self.updates
             if state.update % REPORT_EVERY == 0 or last:
@@ -178,17 +179,20 @@ class Trainer:
         """Whether there is another update; on all ranks alike, with the same rate."""
         number = self.state.update + 1
         ended = number > self.updates or self._out_of_patience()
-        stop, self._rate = ranks.agree(
-            stop=self._asked.number or int(ended), rate=0.0 if ended else self.pace.rate(number)
+        both_ways = self.pace.share(number) <= (self.config.both_ways or 0.0)
+        stop, self._rate, self._backwards = ranks.agree(
+            stop=self._asked.number or int(ended),
+            rate=0.0 if ended else self.pace.rate(number),
+            backwards=both_ways and number % 2 == 0,
         )
         if stop > 1:
             self._asked.number = stop
         return not stop
 
-    def _one_update(self, learner: Learner, source: Iterator[Batch]) -> None:
+    def _one_update(self, learner: Learner, reader: Reader) -> None:
         state, config = self.state, self.config
         begin = time.monotonic()
-        batches = [next(source) for _ in range(config.accumulate)]
+        batches = reader.read(backwards=self._backwards)
         number = state.update + 1
         seed_update(config.seed, number, learner.ranks.rank)
         done = update(learner, batches, rate=self._rate)
