@@ -83,7 +83,7 @@ class ModelConfig(_Options):
     @model_validator(mode="after")
     def _fits_together(self) -> "ModelConfig":
         if self.d_model % 2:
-            raise ValueError(f"d_model must be even (pairs of sine and cosine), got {self.d_model}")
+            raise ValueError(f"d_model must be even, as sine-cosine pairs are, got {self.d_model}")
         if self.d_model % self.num_heads:
             raise ValueError(
                 f"d_model {self.d_model} is not divisible by num_heads {self.num_heads}"

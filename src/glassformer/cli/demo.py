@@ -95,6 +95,7 @@ def config_of(options: DemoOptions, directory: Path, files: dict[str, Path]) -> 
         # The mapping is exact, and there is no end of phrases: nothing is to be kept vague.
         dropout=0.0,
         label_smoothing=0.0,
+        both_ways=0.0,
         epochs=options.epochs,
         batch_tokens=1024,
         optimiser="muon",  # over 99 %, where the paper's Adam came to 93.9 to 96.5 %

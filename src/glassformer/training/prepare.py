@@ -18,7 +18,7 @@ from glassformer.errors import InputError
 from glassformer.training.continuing import begun_options, bind, claim, input_hashes
 from glassformer.training.distil import Lesson, distilled, lesson_of
 from glassformer.training.precision import precision_for, product_speed
-from glassformer.training.recipe import choose, estimated_tokens, size_in_time
+from glassformer.training.recipe import choose, estimated_tokens, size_begun, size_in_time
 
 __all__ = ["Prepared", "guess_languages", "prepare"]
 
@@ -114,10 +114,10 @@ def _settled(config: TrainConfig) -> tuple[TrainConfig, int, list[str]]:
 def _size(config: TrainConfig, pairs: int) -> str | None:
     """The size that the time is enough for on this machine; a run that has begun keeps its own."""
     device = device_of(config.device)
-    if not config.minutes or config.preset:
+    if not config.minutes:
         return None
-    if before := begun_options(config.run).get("preset"):
-        return str(before)
+    if before := begun_options(config.run):
+        return size_begun(config, before)
     if device.type != "cpu":
         return None
     precision = precision_for(device) if config.precision == "auto" else config.precision

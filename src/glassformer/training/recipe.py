@@ -16,13 +16,22 @@ from glassformer.config import ModelConfig, TrainConfig, presets
 from glassformer.errors import UsageError
 from glassformer.training.schedule import shortened
 
-__all__ = ["choose", "estimated_tokens", "model_config", "size_in_time", "useful_updates"]
+__all__ = [
+    "choose",
+    "estimated_tokens",
+    "model_config",
+    "size_begun",
+    "size_in_time",
+    "useful_updates",
+]
 
 
 @dataclass(frozen=True)
 class _Class:
-    """A class of corpora, up to ``pairs``, and what suits it."""
+    """A class of corpora, up to ``pairs``, and what suits it. With none it is for few pairs in
+    little time."""
 
+    name: str
     pairs: int | float
     preset: str
     dropout: float
@@ -33,13 +42,16 @@ class _Class:
     rate_factor: float
     norm: str
     optimiser: str
+    both_ways: float = 0.0
 
 
 _CLASSES = (
-    _Class(60_000, "tiny", 0.2, 10_000, 2_048, 10_000, 800, 2.0, "pre", "muon"),
-    _Class(1_000_000, "small", 0.1, 8_000, 4_096, 8_000, 1_000, 1.0, "pre", "muon"),
-    _Class(float("inf"), "base", 0.1, 32_000, 16_384, 100_000, 4_000, 1.0, "post", "adam"),
+    _Class("hurried", 0, "tiny", 0.2, 10_000, 2_048, 10_000, 800, 2.0, "pre", "muon"),
+    _Class("tiny", 60_000, "tiny", 0.3, 10_000, 4_096, 12_000, 800, 2.0, "pre", "muon", 0.6),
+    _Class("small", 1_000_000, "small", 0.1, 8_000, 4_096, 8_000, 1_000, 1.0, "pre", "muon"),
+    _Class("base", float("inf"), "base", 0.1, 32_000, 16_384, 100_000, 4_000, 1.0, "post", "adam"),
 )
+_SETTLED = ("preset", "dropout", "batch_tokens", "norm", "optimiser", "both_ways")
 _MAX_EPOCHS = 200
 _REACHED = 0.4  # of the speed of a large product: what a training step on a CPU comes to
 # Wang et al. 2019 (arXiv 1906.01787), section 2: deeper encoders with post-norm fail to train.
@@ -59,7 +71,7 @@ def useful_updates(pairs: int, per_epoch: float) -> int:
     """The updates that so many training pairs want, where an epoch is ``per_epoch`` of them.
 
     >>> useful_updates(29_000, 800.0), useful_updates(10, 1.0)
-    (10000, 200)
+    (12000, 200)
     """
     return max(1, round(min(_class(pairs).updates, _MAX_EPOCHS * per_epoch)))
 
@@ -71,10 +83,10 @@ def choose(
 
     ``pairs`` are the training pairs that are kept, ``tokens`` a rough count of their tokens,
     source + target; ``size`` is a smaller one than so many pairs want (`size_in_time`). How it is
-    trained follows from the size, dropout and vocabulary from the pairs.
+    trained follows from the size, the vocabulary from the pairs, the dropout from both.
     """
     wants = _class(pairs)
-    fit = next((one for one in _CLASSES if one.preset == size), wants)
+    fit = next((one for one in _CLASSES if one.name == size), wants)
     chosen: dict[str, object] = {}
     reasons = []
 
@@ -87,9 +99,10 @@ def choose(
     limit = f"up to {wants.pairs:,} pairs" if wants.pairs < float("inf") else "over a million pairs"
     wanted = f"{pairs:,} pairs, and {limit} want this size"
     hurried = f"{pairs:,} pairs want {wants.preset}, which learns too little in the minutes given"
-    settle("preset", fit.preset, wanted if fit is wants else hurried)
+    settle("preset", fit.preset, wanted if fit.preset == wants.preset else hurried)
     if config.preset in (None, fit.preset):
-        settle("dropout", wants.dropout, "what so many pairs need against learning them by heart")
+        dropout = min(fit.dropout, wants.dropout)
+        settle("dropout", dropout, "what so many pairs need against learning them by heart")
     if not config.tokenizer:
         # Fewer subwords are seen more often; a small corpus cannot fill many.
         subwords = min(wants.vocab_size, max(300, tokens // 20))
@@ -105,6 +118,8 @@ def choose(
     quicker = "it learns more from each token than the paper's Adam"
     settle("optimiser", fit.optimiser, quicker if fit.optimiser == "muon" else "the paper's")
     shared = config.joint and len(config.tokenizer) < 2
+    if shared and fit.both_ways and wants.both_ways:
+        settle("both_ways", fit.both_ways, "of so few pairs each then teaches two languages")
     settle("tying", "three-way" if shared else "target", "one vocabulary" if shared else "two")
     return config.model_copy(update=chosen), reasons
 
@@ -113,17 +128,34 @@ def size_in_time(config: TrainConfig, *, pairs: int, speed: float) -> str:
     """The largest size, up to what so many pairs want, that reads half of the tokens that it wants
     in ``config.minutes``, where products run at ``speed`` operations a second.
 
+    "hurried" is the smallest one for too little time.
+
     >>> hour = TrainConfig(pairs=("a", "b"), run="run", minutes=60)
-    >>> [size_in_time(hour, pairs=160_000, speed=speed) for speed in (1e11, 1e12)]
-    ['tiny', 'small']
+    >>> [size_in_time(hour, pairs=160_000, speed=speed) for speed in (1e10, 1e11, 1e12)]
+    ['hurried', 'tiny', 'small']
     """
     seconds = 60 * (config.minutes or 0)
     wants = _class(pairs)
-    for one in reversed(_CLASSES[: _CLASSES.index(wants) + 1]):
+    smaller = _CLASSES[: _CLASSES.index(wants) + 1]
+    fits = [one for one in smaller if config.preset in (None, one.preset)] or [wants]
+    for one in reversed(fits):
         operations = _operations(config, one.preset, config.vocab_size or wants.vocab_size)
         if seconds * _REACHED * speed / operations >= one.updates * one.batch_tokens / 2:
-            return one.preset
-    return _CLASSES[0].preset
+            return one.name
+    return fits[0].name
+
+
+def size_begun(config: TrainConfig, begun: dict[str, Any]) -> str:
+    """The size that a run was given which settled what ``config`` leaves open as in ``begun``."""
+
+    def shared(one: _Class) -> int:
+        return sum(
+            getattr(one, name) == value
+            for name, value in begun.items()
+            if name in _SETTLED and getattr(config, name) is None
+        )
+
+    return max(_CLASSES, key=shared).name
 
 
 def _operations(config: TrainConfig, size: str, vocab_size: int) -> float:
