@@ -2,6 +2,9 @@
 
 import json
 import os
+import re
+import shutil
+from dataclasses import replace
 
 import pytest
 import torch
@@ -73,6 +76,28 @@ def test_round_trip_to_the_bit(changes, tokenizers, tmp_path):
     assert after.about == before.about
     for ours, theirs in zip((after.source_tokenizer, after.target_tokenizer), sides, strict=True):
         assert ours.serialized == theirs.serialized
+
+
+def test_its_length_penalty_is_the_papers_where_it_has_none(tokenizers, tmp_path):
+    chosen = replace(bundle_of(tokenizers[0], tokenizers[0]), length_penalty=1.5)
+    save_bundle(chosen, tmp_path)
+    assert load_bundle(tmp_path).length_penalty == 1.5
+
+    path = tmp_path / "config.json"
+    config = json.loads(path.read_text())
+    del config["length_penalty"]
+    path.write_text(json.dumps(config))
+    assert load_bundle(tmp_path).length_penalty == 0.6
+
+
+@pytest.mark.parametrize("wrong", [-1, float("nan"), 1e9, "much", None])
+def test_a_length_penalty_that_cannot_be_is_named(saved, tmp_path, wrong):
+    damaged = tmp_path / "damaged"
+    shutil.copytree(saved, damaged)
+    change_config(damaged, length_penalty=wrong)
+
+    with pytest.raises(InputError, match=re.escape(str(damaged / "config.json"))):
+        load_bundle(damaged)
 
 
 def test_a_loaded_bundle_is_ready_to_translate(saved):

@@ -25,6 +25,7 @@ from glassformer.model.transformer import Transformer
 
 __all__ = [
     "FORMAT_VERSION",
+    "PAPERS_PENALTY",
     "SHORTLIST_FILE",
     "Bundle",
     "load_bundle",
@@ -36,6 +37,8 @@ __all__ = [
 ]
 
 FORMAT_VERSION = 1
+PAPERS_PENALTY = 0.6
+_MOST_PENALTY = 10
 SHORTLIST_FILE = "shortlist.safetensors"
 
 
@@ -50,6 +53,7 @@ class Bundle:
     about: Mapping[str, Any] = field(default_factory=dict)
     shortlist: Mapping[str, Tensor] | None = None  # as `decoding.shortlist` reads it
     alignment: Mapping[str, Any] | None = None  # as `inspection.alignment` reads it
+    length_penalty: float = PAPERS_PENALTY  # alpha of section 6.1, where nobody says another
 
 
 def save_bundle(bundle: Bundle, directory: Path) -> None:
@@ -75,6 +79,7 @@ def save_bundle(bundle: Bundle, directory: Path) -> None:
         "languages": bundle.languages,
         "joint": joint,
         "model": bundle.model.config.model_dump(),
+        "length_penalty": bundle.length_penalty,
         "about": dict(bundle.about),
     }
     if bundle.alignment is not None:
@@ -96,6 +101,11 @@ def load_bundle(directory: Path, *, device: torch.device | str = "cpu") -> Bundl
         config = ModelConfig(**stored["model"])
         joint, languages, about = stored["joint"], stored["languages"], stored["about"]
         alignment = stored.get("alignment")
+        length_penalty = float(stored.get("length_penalty", PAPERS_PENALTY))
+        if not 0 <= length_penalty <= _MOST_PENALTY:
+            raise InputError(
+                f"{path}: length_penalty {length_penalty}: expected 0 to {_MOST_PENALTY}"
+            )
     except FileNotFoundError as error:
         known = "no such directory" if not directory.is_dir() else "it holds no config.json"
         raise InputError(f"{directory}: not a bundle ({known})") from error
@@ -103,7 +113,12 @@ def load_bundle(directory: Path, *, device: torch.device | str = "cpu") -> Bundl
         reason = error.errors()[0]
         where = ".".join(map(str, reason["loc"]))
         raise InputError(f"{path}: {where} {reason['msg']}".replace("  ", " ")) from error
-    except (OSError, KeyError, TypeError, json.JSONDecodeError, UnicodeDecodeError) as error:
+    except (
+        OSError,
+        KeyError,
+        TypeError,
+        ValueError,
+    ) as error:  # a fault of JSON or text is the last
         raise InputError(f"{path}: not a bundle's config ({error!r})") from error
 
     names = ("tokenizer.model",) * 2 if joint else ("source.model", "target.model")
@@ -123,7 +138,16 @@ def load_bundle(directory: Path, *, device: torch.device | str = "cpu") -> Bundl
     languages = tuple(languages) if languages else None
     path = directory / SHORTLIST_FILE
     shortlist = load_tensors(path) if path.exists() else None
-    return Bundle(model, source_tokenizer, target_tokenizer, languages, about, shortlist, alignment)
+    return Bundle(
+        model,
+        source_tokenizer,
+        target_tokenizer,
+        languages,
+        about,
+        shortlist,
+        alignment,
+        length_penalty,
+    )
 
 
 def weights(model: nn.Module) -> dict[str, Tensor]:

@@ -92,6 +92,10 @@ class Translator:
         return self.bundle.model
 
     @property
+    def length_penalty(self) -> float:
+        return self.bundle.length_penalty
+
+    @property
     def source_tokenizer(self) -> Tokenizer:
         return self.bundle.source_tokenizer
 
@@ -105,17 +109,18 @@ class Translator:
         *,
         beam: int = 5,
         n_best: int = 1,
-        length_penalty: float = 0.6,
+        length_penalty: float | None = None,
         prefixes: Sequence[str] | None = None,
         sampling: Sampling | None = None,
         alignment: bool = False,
     ) -> list[Translation]:
         """One translation for each text, in their order; a blank text gives a blank one.
 
-        ``beam=1`` is greedy search. ``n_best`` adds alternatives. ``prefixes``: what each
-        translation must begin with. A text of more than 200 subwords is translated in pieces,
-        which are joined by spaces; of such a text there are no alternatives, and no alignment.
-        ``alignment``: which source word each word was made from (``inspection.alignment``).
+        ``beam=1`` is greedy search. ``length_penalty`` is the bundle's where it is None. ``n_best``
+        adds alternatives. ``prefixes``: what each translation must begin with. A text of more than
+        200 subwords is translated in pieces, which are joined by spaces; of such a text there are
+        no alternatives, and no alignment. ``alignment``: which source word each word was made from
+        (``inspection.alignment``).
 
         Raises UsageError for a prefix that cannot be, ValueError for a number out of its range.
         """
@@ -123,7 +128,7 @@ class Translator:
             raise TypeError("texts must be a list of texts, not one text")
         if prefixes is not None and len(prefixes) != len(texts):
             raise ValueError(f"{len(prefixes)} prefixes for {len(texts)} texts")
-        options = SearchOptions(beam, n_best, length_penalty, sampling)
+        options = SearchOptions(beam, n_best, self._penalty(length_penalty), sampling)
         found = next(self._text_engine.answers([(texts, prefixes)], options))
         return self._aligned(texts, found) if alignment else found
 
@@ -133,7 +138,7 @@ class Translator:
         *,
         beam: int = 5,
         n_best: int = 1,
-        length_penalty: float = 0.6,
+        length_penalty: float | None = None,
         prefix: str = "",
         alignment: bool = False,
     ) -> Iterator[list[Translation]]:
@@ -143,7 +148,7 @@ class Translator:
         one is decoded, the next may be read already; an empty window asks for all answers to those
         before it first, and is answered by an empty list.
         """
-        options = SearchOptions(beam, n_best, length_penalty)
+        options = SearchOptions(beam, n_best, self._penalty(length_penalty))
         return self._answers(windows, options, prefix, aligned=alignment)
 
     def translate_stream(
@@ -152,7 +157,7 @@ class Translator:
         *,
         beam: int = 5,
         n_best: int = 1,
-        length_penalty: float = 0.6,
+        length_penalty: float | None = None,
         prefix: str = "",
         alignment: bool = False,
     ) -> Iterator[Translation]:
@@ -202,17 +207,12 @@ class Translator:
         return [len(ids) + 1 for ids in self.target_tokenizer.encode_batch(targets)]
 
     def _answers(
-        self,
-        windows: Iterable[Sequence[str]],
-        options: SearchOptions,
-        prefix: str,
-        *,
-        aligned: bool,
+        self, parts: Iterable[Sequence[str]], options: SearchOptions, prefix: str, *, aligned: bool
     ) -> Iterator[list[Translation]]:
         taken: deque[Sequence[str]] = deque()  # the windows that are still to be answered
 
         def pairs() -> Iterator[tuple[Sequence[str], list[str] | None]]:
-            for texts in windows:
+            for texts in parts:
                 taken.append(texts)
                 yield texts, [prefix] * len(texts) if prefix else None
 
@@ -222,6 +222,13 @@ class Translator:
 
     @cached_property
     def _torch_engine(self) -> TorchEngine:
+        shortlist = None
+        if self.shortlisted and self.bundle.shortlist is not None:
+            shortlist = Shortlist.of(
+                self.bundle.shortlist,
+                source_vocab_size=self.source_tokenizer.vocab_size,
+                target_vocab_size=self.target_tokenizer.vocab_size,
+            )
         return TorchEngine(
             self.model,
             Vocabulary.of(self.source_tokenizer),
@@ -229,18 +236,11 @@ class Translator:
             self.device,
             self._extra_length,
             weights=_TORCH_WEIGHTS[self.quantization],
-            shortlist=self._shortlist,
+            shortlist=shortlist,
         )
 
-    @property
-    def _shortlist(self) -> Shortlist | None:
-        if not self.shortlisted or self.bundle.shortlist is None:
-            return None
-        return Shortlist.of(
-            self.bundle.shortlist,
-            source_vocab_size=self.source_tokenizer.vocab_size,
-            target_vocab_size=self.target_tokenizer.vocab_size,
-        )
+    def _penalty(self, said: float | None) -> float:
+        return self.length_penalty if said is None else said
 
     @cached_property
     def _text_engine(self) -> TextEngine:

@@ -34,8 +34,8 @@ class LookOptions:
     """Write the page for TEXT into this one file, .html, which needs no server."""
     beam: Annotated[int, Field(ge=1, le=16)] = 5
     """Hypotheses that are followed at once, from 1 to 16."""
-    length_penalty: Annotated[float, Field(ge=0, le=10)] = 0.6
-    """The paper's alpha (section 6.1)."""
+    length_penalty: Annotated[float | None, Field(ge=0, le=10)] = None
+    """The paper's alpha (section 6.1); None: the bundle's."""
     port: Annotated[int, Field(ge=0, le=65535)] = 0
     """Where the page is served on 127.0.0.1; 0: any free port."""
     browser: bool = True
@@ -124,7 +124,9 @@ def _serve(options: LookOptions) -> int:
 
 
 def _address(port: int, text: str | None, options: LookOptions) -> str:
-    state: dict[str, object] = {"beam": options.beam, "penalty": options.length_penalty}
+    state: dict[str, object] = {"beam": options.beam}
+    if options.length_penalty is not None:
+        state["penalty"] = options.length_penalty
     if text:
         state["text"] = text
     return f"http://127.0.0.1:{port}/look/#{urlencode(state)}"

@@ -40,8 +40,8 @@ class TranslateOptions:
     """Hypotheses that are followed at once; 1: greedy."""
     n_best: int = 1
     """Translations of each line. More than 1 prints rows: line from 0 ||| text ||| score."""
-    length_penalty: float = 0.6
-    """The paper's alpha (section 6.1); 0: none, more: longer translations."""
+    length_penalty: float | None = None
+    """The paper's alpha (section 6.1); 0: none, more: longer translations; None: the bundle's."""
     prefix: str = ""
     """What each translation must begin with."""
     sample: bool = False
@@ -156,7 +156,7 @@ def _check(options: TranslateOptions) -> None:
         ("beam", options.beam < 1, "at least 1"),
         ("n_best", options.n_best < 1, "at least 1"),
         ("n_best", not options.sample and options.n_best > options.beam, "at most the beam"),
-        ("length_penalty", not 0 <= options.length_penalty <= 100, "0 to 100"),
+        ("length_penalty", not 0 <= (options.length_penalty or 0) <= 100, "0 to 100"),
         ("temperature", not 0 < options.temperature < float("inf"), "more than 0"),
         ("top_k", options.top_k < 0, "0 or more"),
         ("top_p", not 0 < options.top_p <= 1, "more than 0 and at most 1"),

@@ -52,7 +52,7 @@ def trace(
     *,
     beam: int = 5,
     forced_prefix: str | Sequence[int] | None = None,
-    length_penalty: float = 0.6,
+    length_penalty: float | None = None,
     top: int = 8,
     reference: str | None = None,
     changes: Changes = _NO_CHANGES,
@@ -61,7 +61,8 @@ def trace(
 
     ``forced_prefix``: what the answer must begin with, as text or as ids of pieces. To go on from
     another candidate of step ``i``, give the ids that were written before it and the candidate's;
-    the end symbol may be the last. ``top``: candidates a step. ``reference``: a translation held
+    the end symbol may be the last. ``length_penalty``: None for the translator's own. ``top``:
+    candidates a step. ``reference``: a translation held
     for right, to see what became of it. ``changes``: what is switched off.
 
     The translator itself is not touched: others can use it at the same time. Raises InputError for
@@ -70,6 +71,8 @@ def trace(
     """
     if top < 1:
         raise UsageError(f"top {top}: expected at least 1 candidate a step")
+    if length_penalty is None:
+        length_penalty = translator.length_penalty
     prefix = prefix_ids(translator, forced_prefix)
     asked = Asked(text, beam, length_penalty, prefix, top, reference, changes)
     question = sentence(translator, asked)

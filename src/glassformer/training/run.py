@@ -28,6 +28,7 @@ from glassformer.training.distil import lesson_of
 from glassformer.training.lexicon import shortlist_tensors
 from glassformer.training.minutes import TimedPace
 from glassformer.training.optimiser import new_optimiser, precision_for
+from glassformer.training.penalty import best_penalty
 from glassformer.training.prepare import Prepared, guess_languages, prepare
 from glassformer.training.progress import Metrics, Reporter, TextReporter, duration
 from glassformer.training.reading import epoch_plan, total_updates
@@ -145,8 +146,8 @@ def _pace(prepared: Prepared, d_model: int, *, begun: int, clock: Callable[[], f
         d_model=d_model,
         begun=begun,
         # Measured: a beam of 5 takes twice as long as a validation, which has a loss as well; and a
-        # little to spare.
-        scoring=(2 + config.beam) / 3 * (1 + len(prepared.test) / len(prepared.valid)),
+        # little to spare. The validation pairs are searched twice.
+        scoring=(2 + config.beam) / 3 * (2 + len(prepared.test) / len(prepared.valid)),
         clock=clock,
     )
 
@@ -166,7 +167,17 @@ def _finish(trainer: Trainer) -> Run:
     paths = [trainer.checkpoint_directory / f"{update:08d}" for update in updates]
     load_weights(model, average(paths), trainer.checkpoint_directory)
     model.eval()
-    validation = _scores(trainer, prepared.valid)
+    beam, languages = prepared.config.beam, prepared.languages
+    alpha = best_penalty(
+        model,
+        prepared.valid,
+        prepared.tokenizers,
+        beam=beam,
+        language=languages[1] if languages else None,
+    )
+    if beam > 1:
+        trainer.reporter.note(f"length penalty {alpha:g}: the best on the validation pairs")
+    validation = _scores(trainer, prepared.valid, alpha)
     about: dict[str, Any] = {
         "data": " and ".join(path.name for path in prepared.config.pairs),
         "pairs": len(prepared.packed(0)),
@@ -175,7 +186,7 @@ def _finish(trainer: Trainer) -> Run:
         "weights": f"mean of the checkpoints at updates {', '.join(map(str, updates))}",
         "validation": _shown(validation),
     }
-    test = _scores(trainer, prepared.test) if prepared.test else None
+    test = _scores(trainer, prepared.test, alpha) if prepared.test else None
     if test is not None:
         about["test"] = _shown(test)
     for name, scores in (("validation", validation), ("test", test)):
@@ -184,20 +195,23 @@ def _finish(trainer: Trainer) -> Run:
     shortlist = None
     if prepared.config.shortlist:
         shortlist = shortlist_tensors(prepared.packed(0), prepared.tokenizers)
-    bundle = Bundle(model, *prepared.tokenizers, prepared.languages, about, shortlist)
+    bundle = Bundle(model, *prepared.tokenizers, languages, about, shortlist, length_penalty=alpha)
     save_bundle(bundle, trainer.config.run)
     trainer.reporter.note(f"bundle: {trainer.config.run}")
     return Run(trainer.config.run, validation.as_dict(), test, prepared.valid)
 
 
-def _scores(trainer: Trainer, pairs: list[Pair]) -> Scores:
+def _scores(trainer: Trainer, pairs: list[Pair], alpha: float) -> Scores:
     tokenizers, languages = trainer.prepared.tokenizers, trainer.prepared.languages
     found = translations(
         trainer.model,
         [pair.source for pair in pairs],
         tokenizers,
         search=partial(
-            beam_search, beam=trainer.config.beam, vocabulary=Vocabulary.of(tokenizers[1])
+            beam_search,
+            beam=trainer.config.beam,
+            length_penalty=alpha,
+            vocabulary=Vocabulary.of(tokenizers[1]),
         ),
     )
     return corpus_scores(

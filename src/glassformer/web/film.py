@@ -27,7 +27,12 @@ _MOST = 24  # checkpoints; of more, so many that are spread over the run
 
 
 def film(
-    bundle: Bundle, directory: Path, text: str, *, beam: int = 5, length_penalty: float = 0.6
+    bundle: Bundle,
+    directory: Path,
+    text: str,
+    *,
+    beam: int = 5,
+    length_penalty: float | None = None,
 ) -> list[dict[str, Any]]:
     """One frame for each checkpoint of the run in ``directory``, oldest first; [] without any.
 

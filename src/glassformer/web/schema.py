@@ -83,8 +83,8 @@ class TraceQuestion(_Question):
     """A language's code; left out: the first translator's."""
     beam: int = Field(5, ge=1, le=20)
     """Hypotheses that are followed at once."""
-    length_penalty: float = Field(0.6, ge=0, le=10)
-    """The paper's alpha (section 6.1)."""
+    length_penalty: float | None = Field(None, ge=0, le=10)
+    """The paper's alpha (section 6.1); left out: the translator's."""
     forced_prefix: list[int] | Text = ""
     """What the translation must begin with, as text or as ids."""
     top: int = Field(10, ge=1, le=50)

@@ -31,7 +31,6 @@ __all__ = ["Pair", "Service", "by_pair"]
 
 Pair = tuple[str, str]
 
-_LENGTH_PENALTY = 0.6
 _ALONE = 1 << 20  # more than any batch may cost: others can have their turn after it
 
 
@@ -57,10 +56,10 @@ def by_pair(translators: Mapping[str, Translator]) -> dict[Pair, Translator]:
 
 @dataclass(frozen=True)
 class _Answer:
-    """What a translator says of a piece, with the token count of each hypothesis."""
+    """What a translator says of a piece, and how sure it is of each hypothesis."""
 
     translation: Translation
-    counts: Sequence[int]
+    confidences: Sequence[float]
 
 
 @dataclass(frozen=True)
@@ -117,10 +116,9 @@ class Service:
                 some,
                 beam=max(self.beam, n_best),
                 n_best=n_best,
-                length_penalty=_LENGTH_PENALTY,
                 alignment=alignment,
             )
-            return _counted(translator, found)
+            return _answers(translator, found)
 
         answers = await asyncio.wrap_future(
             self.batcher.submit(
@@ -158,11 +156,18 @@ def _cuts(texts: Sequence[str], translator: Translator) -> list[Cut]:
     ]
 
 
-def _counted(translator: Translator, found: Sequence[Translation]) -> list[_Answer]:
+def _answers(translator: Translator, found: Sequence[Translation]) -> list[_Answer]:
     found = [replace(one, alternatives=_others(one)) for one in found]
     texts = [one.text for best in found for one in (best, *best.alternatives)]
     counts = iter(translator.count_tokens(texts))
-    return [_Answer(one, [next(counts) for _ in (one, *one.alternatives)]) for one in found]
+
+    def confidence(one: Translation) -> float:
+        """The geometric mean of a token's probability: exp(log p / tokens)."""
+        tokens = next(counts)
+        log_probability = one.score * penalty(tokens, translator.length_penalty)
+        return math.exp(min(0.0, log_probability / tokens))
+
+    return [_Answer(one, [*map(confidence, (one, *one.alternatives))]) for one in found]
 
 
 def _others(translation: Translation) -> tuple[Translation, ...]:
@@ -170,11 +175,6 @@ def _others(translation: Translation) -> tuple[Translation, ...]:
     by_text = {one.text: one for one in reversed(translation.alternatives)}
     by_text.pop(translation.text, None)
     return tuple(sorted(by_text.values(), key=lambda one: -one.score))
-
-
-def _confidence(score: float, tokens: int) -> float:
-    """The geometric mean of a token's probability: exp(log p / tokens)."""
-    return math.exp(min(0.0, score * penalty(tokens, _LENGTH_PENALTY) / tokens))
 
 
 def _document(found: Cut, answers: Sequence[_Answer]) -> Document:
@@ -204,7 +204,7 @@ def _candidates(answer: _Answer) -> list[Candidate]:
         Candidate(
             text=one.text,
             score=one.score,
-            confidence=_confidence(one.score, tokens),
+            confidence=confidence,
             alignment=None
             if one.alignment is None
             else [
@@ -212,5 +212,5 @@ def _candidates(answer: _Answer) -> list[Candidate]:
                 for link in one.alignment
             ],
         )
-        for one, tokens in zip((best, *best.alternatives), answer.counts, strict=True)
+        for one, confidence in zip((best, *best.alternatives), answer.confidences, strict=True)
     ]
