@@ -101,8 +101,8 @@ def load_bundle(directory: Path, *, device: torch.device | str = "cpu") -> Bundl
         config = ModelConfig(**stored["model"])
         joint, languages, about = stored["joint"], stored["languages"], stored["about"]
         alignment = stored.get("alignment")
-        length_penalty = float(stored.get("length_penalty", PAPERS_PENALTY))
-        if not 0 <= length_penalty <= _MOST_PENALTY:
+        length_penalty = stored.get("length_penalty", PAPERS_PENALTY)
+        if not 0 <= length_penalty <= _MOST_PENALTY:  # of a text: TypeError
             raise InputError(
                 f"{path}: length_penalty {length_penalty}: expected 0 to {_MOST_PENALTY}"
             )
@@ -113,12 +113,7 @@ def load_bundle(directory: Path, *, device: torch.device | str = "cpu") -> Bundl
         reason = error.errors()[0]
         where = ".".join(map(str, reason["loc"]))
         raise InputError(f"{path}: {where} {reason['msg']}".replace("  ", " ")) from error
-    except (
-        OSError,
-        KeyError,
-        TypeError,
-        ValueError,
-    ) as error:  # a fault of JSON or text is the last
+    except (OSError, KeyError, TypeError, json.JSONDecodeError, UnicodeDecodeError) as error:
         raise InputError(f"{path}: not a bundle's config ({error!r})") from error
 
     names = ("tokenizer.model",) * 2 if joint else ("source.model", "target.model")
@@ -138,16 +133,8 @@ def load_bundle(directory: Path, *, device: torch.device | str = "cpu") -> Bundl
     languages = tuple(languages) if languages else None
     path = directory / SHORTLIST_FILE
     shortlist = load_tensors(path) if path.exists() else None
-    return Bundle(
-        model,
-        source_tokenizer,
-        target_tokenizer,
-        languages,
-        about,
-        shortlist,
-        alignment,
-        length_penalty,
-    )
+    tokenizers = source_tokenizer, target_tokenizer
+    return Bundle(model, *tokenizers, languages, about, shortlist, alignment, length_penalty)
 
 
 def weights(model: nn.Module) -> dict[str, Tensor]:

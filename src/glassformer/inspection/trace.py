@@ -62,8 +62,8 @@ def trace(
     ``forced_prefix``: what the answer must begin with, as text or as ids of pieces. To go on from
     another candidate of step ``i``, give the ids that were written before it and the candidate's;
     the end symbol may be the last. ``length_penalty``: None for the translator's own. ``top``:
-    candidates a step. ``reference``: a translation held
-    for right, to see what became of it. ``changes``: what is switched off.
+    candidates a step. ``reference``: a translation held for right, to see what became of it.
+    ``changes``: what is switched off.
 
     The translator itself is not touched: others can use it at the same time. Raises InputError for
     a text that cannot be, UsageError for a wrong call, ValueError for a beam or length penalty out
