@@ -28,7 +28,7 @@ _BLOCKS = {
 
 @runtime_checkable
 class TranslatorParts(Protocol):
-    """A model, its tokenizers and how it is searched: a ``Bundle`` or a ``Translator`` is one."""
+    """A model and its tokenizers: a ``Bundle`` or a ``Translator`` is one."""
 
     @property
     def model(self) -> Transformer: ...
@@ -36,8 +36,6 @@ class TranslatorParts(Protocol):
     def source_tokenizer(self) -> Tokenizer: ...
     @property
     def target_tokenizer(self) -> Tokenizer: ...
-    @property
-    def length_penalty(self) -> float: ...
 
 
 @dataclass(frozen=True)

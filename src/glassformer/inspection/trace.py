@@ -12,6 +12,7 @@ from typing import Literal
 
 import torch
 
+from glassformer.bundle import PAPERS_PENALTY
 from glassformer.data.tokenizer import Tokenizer
 from glassformer.data.words import words
 from glassformer.decoding.beam import penalty
@@ -71,8 +72,8 @@ def trace(
     """
     if top < 1:
         raise UsageError(f"top {top}: expected at least 1 candidate a step")
-    if length_penalty is None:
-        length_penalty = translator.length_penalty
+    if length_penalty is None:  # parts put together by hand have none of their own
+        length_penalty = getattr(translator, "length_penalty", PAPERS_PENALTY)
     prefix = prefix_ids(translator, forced_prefix)
     asked = Asked(text, beam, length_penalty, prefix, top, reference, changes)
     question = sentence(translator, asked)

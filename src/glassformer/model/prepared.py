@@ -137,8 +137,7 @@ class _DecoderBlock:
     def __init__(self, block: DecoderBlock) -> None:
         self.attention = _SelfAttention(block.self_attention.sublayer)
         self.around_attention = _Residual(block.self_attention)
-        cross = block.cross_attention.sublayer
-        self.query, self.output = _linear(cross.query), _linear(cross.output)
+        self.cross = block.cross_attention.sublayer
         self.around_cross = _Residual(block.cross_attention)
         self.feed_forward = _feed_forward(block.feed_forward.sublayer)
         self.around_feed_forward = _Residual(block.feed_forward)
@@ -154,8 +153,10 @@ class _DecoderBlock:
             return self.attention.output(read)
 
         def read_memory(x: Tensor) -> Tensor:
-            query = self.query(x)
-            return self.output(_attend(query, memory[:, 0], memory[:, 1], state.memory_mask, heads))
+            query = self.cross.query(x)
+            return self.cross.output(
+                _attend(query, memory[:, 0], memory[:, 1], state.memory_mask, heads)
+            )
 
         x = self.around_attention(x, read_self)
         x = self.around_cross(x, read_memory)
@@ -166,7 +167,7 @@ class _Residual:
     """What :class:`ResidualBlock` does around its sublayer, without dropout."""
 
     def __init__(self, block: ResidualBlock) -> None:
-        self.norm, self.norm_first = _norm(block.norm), block.norm_first
+        self.norm, self.norm_first = block.norm, block.norm_first
 
     def __call__(self, x: Tensor, read: Read) -> Tensor:
         return x + read(self.norm(x)) if self.norm_first else self.norm(x + read(x))
@@ -176,24 +177,11 @@ class _SelfAttention:
     def __init__(self, attention: MultiHeadAttention) -> None:
         self.heads = attention.num_heads
         self.read = _joint([attention.query, attention.key, attention.value])
-        self.output = _linear(attention.output)
-
-
-# Functions instead of modules: to call one of torch's modules takes as long as a small product.
+        self.output = attention.output
 
 
 def _feed_forward(part: FeedForward) -> Read:
-    inner, outer = _linear(part.inner), _linear(part.outer)
-    return lambda x: outer(part.activation(inner(x)))
-
-
-def _linear(part: nn.Linear) -> Read:
-    return partial(F.linear, weight=part.weight, bias=part.bias)
-
-
-def _norm(part: nn.LayerNorm) -> Read:
-    shape, weight, bias, epsilon = part.normalized_shape, part.weight, part.bias, part.eps
-    return lambda x: F.layer_norm(x, shape, weight, bias, epsilon)
+    return lambda x: part.outer(part.activation(part.inner(x)))
 
 
 def _joint(parts: list[nn.Linear]) -> Read:

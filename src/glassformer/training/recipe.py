@@ -131,7 +131,7 @@ def size_in_time(config: TrainConfig, *, pairs: int, speed: float) -> str:
     "hurried" is the smallest one for too little time.
 
     >>> hour = TrainConfig(pairs=("a", "b"), run="run", minutes=60)
-    >>> [size_in_time(hour, pairs=160_000, speed=speed) for speed in (1e10, 1e11, 1e12)]
+    >>> [size_in_time(hour, pairs=160_000, speed=speed) for speed in (1e11, 2e11, 1e12)]
     ['hurried', 'tiny', 'small']
     """
     seconds = 60 * (config.minutes or 0)
