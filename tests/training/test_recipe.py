@@ -170,7 +170,8 @@ def test_epochs_come_to_as_many_updates(factor, share):
     settled, _ = chosen(29_000, **factor)
 
     batches = 29_000 * 30 / (0.95 * settled.batch_tokens)
-    assert settled.epochs * batches / share == pytest.approx(12_000, rel=0.1)
+    most = 200 * batches / share
+    assert settled.epochs * batches / share == pytest.approx(min(14_000, most), rel=0.1)
 
 
 def test_a_small_corpus_gets_few_subwords_and_no_endless_run():
