@@ -6,7 +6,7 @@ from glassformer.bundle import PAPERS_PENALTY, load_bundle
 from glassformer.data.corpus import Pair
 from glassformer.data.tokenizer import train_tokenizer
 from glassformer.decoding.step import Hypothesis
-from glassformer.training import penalty as module
+from glassformer.training import validation as module
 from glassformer.training.penalty import best_penalty
 
 LONG, SHORT = "a b c d e f g h", "a b c d"

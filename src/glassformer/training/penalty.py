@@ -7,17 +7,14 @@ development set". Its 0.6 is one of those that are tried here.
 from collections.abc import Sequence
 from functools import partial
 
-import torch
-
 from glassformer.bundle import PAPERS_PENALTY
 from glassformer.data.corpus import Pair
-from glassformer.data.segments import joined, pieces_of
 from glassformer.data.tokenizer import Tokenizer
 from glassformer.decoding.beam import beam_search, penalty
-from glassformer.decoding.sentences import decode_sentences
 from glassformer.decoding.step import Hypothesis, Vocabulary
 from glassformer.evaluation import corpus_scores
 from glassformer.model.transformer import Transformer
+from glassformer.training.validation import searched, texts_of
 
 __all__ = ["best_penalty"]
 
@@ -40,23 +37,15 @@ def best_penalty(
     if beam == 1:
         return PAPERS_PENALTY
     source, target = tokenizers
-    pieces = pieces_of([pair.source for pair in pairs], source)
-    found = decode_sentences(
-        model,
-        pieces.ids,
-        search=partial(beam_search, beam=beam, n_best=beam, vocabulary=Vocabulary.of(target)),
-        device=next(model.parameters()).device,
-        vocabulary=Vocabulary.of(source),
-        cores=torch.get_num_threads(),
-    )
+    search = partial(beam_search, beam=beam, n_best=beam, vocabulary=Vocabulary.of(target))
+    pieces, found = searched(model, [pair.source for pair in pairs], source, search=search)
 
     def bleu(alpha: float) -> float:
         def score(one: Hypothesis) -> tuple[bool, float]:
             length = len(one.tokens) + one.finished  # the end symbol counts
             return one.finished, one.log_probability / penalty(length, alpha)
 
-        said = target.decode_batch([max(beams, key=score).tokens for beams in found])
-        texts = [joined([said[place] for place in span]) for span in pieces.spans]
+        texts = texts_of(pieces, [max(beams, key=score) for beams in found], target)
         references = [pair.target for pair in pairs]
         return corpus_scores(texts, references, language=language, quick=True).bleu
 

@@ -9,17 +9,25 @@ import torch
 
 from glassformer.data.batches import Batch
 from glassformer.data.corpus import Pair
-from glassformer.data.segments import joined, pieces_of
+from glassformer.data.segments import Pieces, joined, pieces_of
 from glassformer.data.tokenizer import Tokenizer
 from glassformer.decoding.greedy import greedy
 from glassformer.decoding.sentences import Search, decode_sentences
-from glassformer.decoding.step import Vocabulary
+from glassformer.decoding.step import Hypothesis, Vocabulary
 from glassformer.evaluation import corpus_scores
 from glassformer.model.transformer import Transformer
 from glassformer.training.loss import projected_cross_entropy
 from glassformer.training.optimiser import NotFiniteError
 
-__all__ = ["Validation", "greedy_texts", "plain_loss", "translations", "validate"]
+__all__ = [
+    "Validation",
+    "greedy_texts",
+    "plain_loss",
+    "searched",
+    "texts_of",
+    "translations",
+    "validate",
+]
 
 
 @dataclass(frozen=True)
@@ -73,17 +81,29 @@ def translations(
     search: Search,
 ) -> list[str]:
     """What ``search`` finds best for each source; a blank one gives an empty translation."""
-    source_tokenizer, target_tokenizer = tokenizers
-    pieces = pieces_of(sources, source_tokenizer)
+    pieces, found = searched(model, sources, tokenizers[0], search=search)
+    return texts_of(pieces, [best for best, *_ in found], tokenizers[1])
+
+
+def searched(
+    model: Transformer, sources: Sequence[str], tokenizer: Tokenizer, *, search: Search
+) -> tuple[Pieces, list[list[Hypothesis]]]:
+    """The pieces that the sources are translated in, and what ``search`` finds for each."""
+    pieces = pieces_of(sources, tokenizer)
     found = decode_sentences(
         model,
         pieces.ids,
         search=search,
         device=next(model.parameters()).device,
-        vocabulary=Vocabulary.of(source_tokenizer),
+        vocabulary=Vocabulary.of(tokenizer),
         cores=torch.get_num_threads(),
     )
-    said = target_tokenizer.decode_batch([best.tokens for best, *_ in found])
+    return pieces, found
+
+
+def texts_of(pieces: Pieces, chosen: Sequence[Hypothesis], tokenizer: Tokenizer) -> list[str]:
+    """The translation of each source, from one hypothesis for each piece."""
+    said = tokenizer.decode_batch([one.tokens for one in chosen])
     return [joined([said[place] for place in span]) for span in pieces.spans]
 
 
