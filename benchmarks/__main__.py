@@ -10,7 +10,7 @@ from benchmarks.pairs import Failed
 from benchmarks.prepared import SIZES
 from glassformer.errors import InputError, nearest
 
-__all__ = ["FIGURES", "main"]
+__all__ = ["FIGURES", "NEED_DATA", "main"]
 
 FIGURES = {
     "training": "benchmarks.training",
@@ -18,7 +18,10 @@ FIGURES = {
     "decoding": "benchmarks.decoding",
     "growth": "benchmarks.growth",
     "quality": "benchmarks.time_to_quality",
+    "recipes": "benchmarks.recipes",
 }
+
+NEED_DATA = ("quality", "recipes")  # a whole training wants real text
 
 
 def main(words: Sequence[str] | None = None) -> int:
@@ -33,8 +36,8 @@ def main(words: Sequence[str] | None = None) -> int:
     lists = {name: tuple(value) for name, value in said.items() if isinstance(value, list)}
     options = Options(**{**said, **lists})
     figures = [options.figure]
-    if options.figure == "all":  # the clock of a whole training needs real text
-        figures = [name for name in FIGURES if name != "quality" or options.data]
+    if options.figure == "all":
+        figures = [name for name in FIGURES if options.data or name not in NEED_DATA]
     try:
         for figure in figures:
             import_module(FIGURES[figure]).main(options)

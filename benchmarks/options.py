@@ -64,12 +64,12 @@ def parser(figures: tuple[str, ...]) -> argparse.ArgumentParser:
     add("--threads", type=int, default=cores(), help="CPU threads of each program")
     add("--device", default="cpu", help="cpu or cuda")
     add("--timeout", type=float, default=3600.0, help="seconds after which a run is given up")
-    add("--bundle", type=Path, help="decoding: the trained translator; else one is trained")
+    add("--bundle", type=Path, help="a trained translator for decoding, or a teacher for recipes")
     add("--sentences", type=int, default=1000, help="decoding: how many are translated")
     add("--beams", nargs="+", type=int, default=[1, 5], help="decoding: 1 is greedy search")
     add("--ways", nargs="+", default=["file", "one"], choices=("file", "one"),
         help="decoding: all sentences at once, one at a time")  # fmt: skip
     add("--axes", nargs="+", default=["all"], help="growth: which sizes to vary")
-    add("--run", type=Path, default=HERE / ".work" / "quality", help="quality: the run's place")
-    add("--minutes", type=float, default=0.0, help="quality: a training fitted to this time")
+    add("--run", type=Path, default=HERE / ".work" / "run", help="quality, recipes: where to train")
+    add("--minutes", type=float, default=0.0, help="the same: trainings fitted to this time")
     return made

@@ -12,17 +12,20 @@ __all__ = ["load"]
 
 
 def load() -> Callable[[Sequence[str]], list[str]]:
-    """A function from texts to texts; the length penalty is 0 in all engines alike."""
+    """A function from texts to texts; the length penalty is 0, as in the other engines, where the
+    job does not say another (None: the bundle's)."""
+    penalty = job.get("length_penalty", 0.0)
     torch.set_num_threads(job["threads"])
     translator = Translator.load(
         job["bundle"],
         device=job["device"],
         engine=job["engine"],
         quantization=job["compute"],
+        shortlist=job.get("shortlist", False),
     )
 
     def translate(texts: Sequence[str]) -> list[str]:
-        found = translator.translate(list(texts), beam=job["beam"], length_penalty=0.0)
+        found = translator.translate(list(texts), beam=job["beam"], length_penalty=penalty)
         return [one.text for one in found]
 
     return translate

@@ -19,9 +19,11 @@ from benchmarks.growth import slope
 from benchmarks.machine import facts, training_flops
 from benchmarks.options import PEERS, Options, parser
 from benchmarks.pairs import Contender, Failed, Spread, run, spread
+from benchmarks.recipes import recipes_of
 from benchmarks.report import shown, table
 from benchmarks.training import COMPILES, NAMES, settings_of
-from glassformer.config import ModelConfig
+from glassformer.cli.options import parse_options
+from glassformer.config import ModelConfig, TrainConfig
 from glassformer.errors import InputError
 from glassformer.model.transformer import Transformer
 
@@ -161,16 +163,38 @@ def test_quality_needs_text(tmp_path, capsys):
         time_to_quality.command(options("quality"), tmp_path)
 
 
-def test_quality_runs_the_default_command(tmp_path):
+@pytest.fixture
+def data(tmp_path):
     for name in ("train", "val", "test_2016_flickr"):
         for code in ("en", "de"):
             (tmp_path / f"{name}.{code}.gz").touch()
+    return tmp_path
 
-    words = time_to_quality.command(options("quality", "--minutes", "20"), tmp_path)
+
+def test_quality_runs_the_default_command(data):
+    words = time_to_quality.command(options("quality", "--minutes", "20"), data)
 
     assert words[1:4] == ["-m", "glassformer", "train"]
-    assert words[words.index("--valid") + 2] == str(tmp_path / "val.de.gz")
+    assert words[words.index("--valid") + 2] == str(data / "val.de.gz")
     assert words[-2:] == ["--minutes", "20.0"]
+
+
+def test_recipes_differ_in_what_their_names_say(data):
+    asked = options("recipes", "--sizes", "tiny", "--minutes", "20", "--run", str(data / "runs"))
+    command = time_to_quality.command(asked, data)
+    said = {
+        recipe.name: parse_options(TrainConfig, [*command[4:], *recipe.words])
+        for recipe in recipes_of(asked)
+    }
+
+    assert {one.preset for name, one in said.items() if "shallow" in name} == {"tiny-deep-shallow"}
+    assert {one.preset for name, one in said.items() if "shallow" not in name} == {"tiny"}
+    teachers = {name: one.distil_from for name, one in said.items()}
+    even = next(iter(recipes_of(asked))).run
+    assert all(teachers[name] == (even if "taught" in name else None) for name in teachers)
+    assert all(one.shortlist for one in said.values())  # asked or not, so that all learn alike
+    asked_with = {one.name for one in recipes_of(asked) if one.shortlist}
+    assert asked_with == {name for name in said if "shortlist" in name}
 
 
 def test_validations_are_seen_with_their_minute(tmp_path):

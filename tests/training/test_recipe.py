@@ -90,11 +90,25 @@ def test_few_pairs_in_little_time_are_read_in_smaller_batches_and_one_way():
 
 @pytest.mark.parametrize(
     ("preset", "minutes", "expected"),
-    [(None, 10, "hurried"), (None, 60, "tiny"), ("tiny", 10, "hurried"), ("small", 10, "tiny")],
+    [
+        (None, 10, "hurried"),
+        (None, 60, "tiny"),
+        ("tiny", 10, "hurried"),
+        ("small", 10, "tiny"),
+        ("tiny-deep-shallow", 10, "hurried"),
+        ("tiny-deep-shallow", 60, "tiny"),
+    ],
 )
 def test_the_time_decides_how_a_said_size_is_trained(preset, minutes, expected):
     config = options(minutes=minutes, preset=preset)
     assert size_in_time(config, pairs=29_000, speed=400e9) == expected
+
+
+@pytest.mark.parametrize("pairs", [29_000, 160_000])
+def test_a_shallow_decoder_is_trained_as_its_size_is(pairs):
+    even, _ = chosen(pairs)
+    shallow, _ = chosen(pairs, preset=f"{even.preset}-deep-shallow")
+    assert shallow.model_copy(update={"preset": even.preset}) == even
 
 
 @pytest.mark.parametrize("size", ["hurried", "tiny"])

@@ -100,7 +100,7 @@ def choose(
     wanted = f"{pairs:,} pairs, and {limit} want this size"
     hurried = f"{pairs:,} pairs want {wants.preset}, which learns too little in the minutes given"
     settle("preset", fit.preset, wanted if fit.preset == wants.preset else hurried)
-    if config.preset in (None, fit.preset):
+    if _size(config.preset) in (None, fit.preset):
         dropout = min(fit.dropout, wants.dropout)
         settle("dropout", dropout, "what so many pairs need against learning them by heart")
     if not config.tokenizer:
@@ -137,9 +137,10 @@ def size_in_time(config: TrainConfig, *, pairs: int, speed: float) -> str:
     seconds = 60 * (config.minutes or 0)
     wants = _class(pairs)
     smaller = _CLASSES[: _CLASSES.index(wants) + 1]
-    fits = [one for one in smaller if config.preset in (None, one.preset)] or [wants]
+    fits = [one for one in smaller if _size(config.preset) in (None, one.preset)] or [wants]
     for one in reversed(fits):
-        operations = _operations(config, one.preset, config.vocab_size or wants.vocab_size)
+        preset = config.preset or one.preset
+        operations = _operations(config, preset, config.vocab_size or wants.vocab_size)
         if seconds * _REACHED * speed / operations >= one.updates * one.batch_tokens / 2:
             return one.name
     return fits[0].name
@@ -158,10 +159,15 @@ def size_begun(config: TrainConfig, begun: dict[str, Any]) -> str:
     return max(_CLASSES, key=shared).name
 
 
-def _operations(config: TrainConfig, size: str, vocab_size: int) -> float:
+def _size(preset: str | None) -> str | None:
+    """The size that a preset has, however its blocks are divided."""
+    return None if preset is None else preset.removesuffix("-deep-shallow")
+
+
+def _operations(config: TrainConfig, preset: str, vocab_size: int) -> float:
     """Of training on a token: six for each weight that it meets, and half of the tokens meet the
     encoder, the others the decoder."""
-    shape: dict[str, Any] = dict(presets[size])
+    shape: dict[str, Any] = dict(presets[preset])
     shape |= {name: said for name in shape if (said := getattr(config, name)) is not None}
     width, inner = shape["d_model"], shape["d_ff"]
     encoder = shape["num_encoder_layers"] * (4 * width + 2 * inner) * width
