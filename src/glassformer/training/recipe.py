@@ -47,7 +47,7 @@ class _Class:
 
 _CLASSES = (
     _Class("hurried", 0, "tiny", 0.2, 10_000, 2_048, 10_000, 800, 2.0, "pre", "muon"),
-    _Class("tiny", 60_000, "tiny", 0.3, 10_000, 4_096, 14_000, 800, 2.0, "pre", "muon", 0.6),
+    _Class("tiny", 60_000, "tiny", 0.3, 10_000, 4_096, 24_000, 800, 2.0, "pre", "muon", 0.6),
     _Class("small", 1_000_000, "small", 0.1, 8_000, 4_096, 8_000, 1_000, 1.0, "pre", "muon"),
     _Class("base", float("inf"), "base", 0.1, 32_000, 16_384, 100_000, 4_000, 1.0, "post", "adam"),
 )
@@ -71,7 +71,7 @@ def useful_updates(pairs: int, per_epoch: float) -> int:
     """The updates that so many training pairs want, where an epoch is ``per_epoch`` of them.
 
     >>> useful_updates(29_000, 800.0), useful_updates(10, 1.0)
-    (14000, 200)
+    (24000, 200)
     """
     return max(1, round(min(_class(pairs).updates, _MAX_EPOCHS * per_epoch)))
 
