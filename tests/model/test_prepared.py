@@ -8,7 +8,7 @@ import torch
 from glassformer.decoding.beam import beam_search
 from glassformer.decoding.greedy import greedy
 from glassformer.decoding.sampling import sample
-from glassformer.model.prepared import PreparedTransformer
+from glassformer.model.prepared import PreparedTransformer, _attend, _attend_once
 from glassformer.model.state import DecoderState
 
 VARIANTS = [
@@ -140,6 +140,35 @@ def test_bf16_rounds_and_leaves_the_model_as_it_was(build, sentences):
     for name, value in model.state_dict().items():
         assert value.dtype == torch.float32
         assert value.equal(before[name])
+
+
+@pytest.mark.parametrize("keys", [1, 7])
+@pytest.mark.parametrize("masked", [False, True])
+def test_attention_of_one_query_is_the_same_as_of_several(keys, masked):
+    query, key, value = torch.randn(3, 5, keys, 24).double().unbind()
+    mask = None
+    if masked:  # each sentence sees its first key, and others by chance
+        seen = torch.rand(5, 1, 1, keys) < 0.5
+        seen[..., 0] = True
+        mask = (
+            torch.zeros(5, 1, 1, keys).double().masked_fill_(~seen, torch.finfo(torch.double).min)
+        )
+    expected = _attend(query[:, :1], key, value, mask, heads=3)
+    torch.testing.assert_close(_attend_once(query[:, :1], key, value, mask, heads=3), expected)
+
+
+def test_many_sentences_in_bf16_are_read_as_few_are(build, sentences):
+    """They are attended to in another way: the difference is rounding."""
+    fast = PreparedTransformer(build().float(), weights="bfloat16")
+    source, tokens = sentences(*[9] * 40), sentences(*[6] * 40, seed=4)
+    parts = [slice(first, first + 10) for first in range(0, 40, 10)]
+    many, few = fast.start(fast.encode(source)), [fast.start(fast.encode(source[p])) for p in parts]
+    for column in tokens.unbind(1):
+        logits, many = fast.step(column, many)
+        steps = [fast.step(column[p], state) for p, state in zip(parts, few, strict=True)]
+        few = [state for _, state in steps]
+        apart = (logits - torch.cat([part for part, _ in steps])).abs().max()
+        assert apart < 0.05 * logits.abs().max()
 
 
 def test_other_weights_are_refused(build):
