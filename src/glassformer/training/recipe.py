@@ -131,8 +131,10 @@ def size_in_time(config: TrainConfig, *, pairs: int, speed: float) -> str:
     "hurried" is the smallest one for too little time.
 
     >>> hour = TrainConfig(pairs=("a", "b"), run="run", minutes=60)
-    >>> [size_in_time(hour, pairs=160_000, speed=speed) for speed in (1e11, 2e11, 1e12)]
-    ['hurried', 'tiny', 'small']
+    >>> [size_in_time(hour, pairs=29_000, speed=speed) for speed in (2e11, 4e11)]
+    ['hurried', 'tiny']
+    >>> size_in_time(hour, pairs=160_000, speed=4e11)
+    'small'
     """
     seconds = 60 * (config.minutes or 0)
     wants = _class(pairs)
