@@ -212,7 +212,7 @@ def _attend_once(
     """:func:`_attend` for one query in each of many sentences, as products and their sums.
 
     Fused attention makes two matrix products of each head of each sentence. Where one query meets a
-    dozen keys their cost is all overhead, and in bfloat16 on a CPU three times that of float32.
+    dozen keys their cost is all overhead, which is greatest in bfloat16 on a CPU.
     """
     by_head = (heads, query.size(2) // heads)
     query = query.unflatten(2, by_head) * by_head[1] ** -0.5
