@@ -25,6 +25,7 @@ from benchmarks.report import save, shown, table
 from benchmarks.time_to_quality import command
 from benchmarks.training import matrix_peak
 from glassformer.bundle import write_atomically
+from glassformer.config import presets
 from glassformer.errors import InputError
 from glassformer.evaluation import corpus_scores
 
@@ -63,6 +64,8 @@ def recipes_of(options: Options) -> list[Recipe]:
 def main(options: Options) -> None:
     if options.data is None:
         raise InputError("recipes needs --data DIR with train.en, val.en and test_2016_flickr.en")
+    if f"{options.sizes[0]}-deep-shallow" not in presets:  # better now than after a training
+        raise InputError(f"recipes: size {options.sizes[0]} has no preset with a shallow decoder")
     recipes = recipes_of(options)
     for recipe in recipes:
         if not recipe.shortlist:

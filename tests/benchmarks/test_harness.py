@@ -179,6 +179,18 @@ def test_quality_runs_the_default_command(data):
     assert words[-2:] == ["--minutes", "20.0"]
 
 
+def test_recipes_say_what_they_lack_before_they_train(data, capsys):
+    for words, said in (
+        (["recipes"], "recipes needs --data"),
+        (
+            ["recipes", "--data", str(data), "--sizes", "big"],
+            "size big has no preset with a shallow",
+        ),
+    ):
+        assert main(words) == 1
+        assert said in capsys.readouterr().err
+
+
 def test_recipes_differ_in_what_their_names_say(data):
     asked = options("recipes", "--sizes", "tiny", "--minutes", "20", "--run", str(data / "runs"))
     command = time_to_quality.command(asked, data)

@@ -3,8 +3,8 @@
 The plain form is :class:`glassformer.model.transformer.Transformer`; tests hold the two equal. What
 differs:
 
-- Weights are arranged once: queries, keys and values of a self-attention are one matrix, scaled
-  already by 1/sqrt(d_head); all blocks' keys and values of the memory are another.
+- Weights are arranged once: queries, keys and values of a self-attention are one matrix, all
+  blocks' keys and values of the memory are another.
 - The state is a :class:`glassformer.model.pool.PooledState`, whose keys stay where they are.
 - Nothing is there that only training or inspection needs: no dropout, no weights to look at.
 """
