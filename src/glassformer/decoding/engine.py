@@ -26,6 +26,10 @@ from glassformer.decoding.step import Hypothesis, StepFunction, Vocabulary
 
 __all__ = ["Engine", "Job", "Sampling", "SearchOptions", "TorchEngine"]
 
+# What a batch may hold: enough that the products are large, little enough that what they read stays
+# near the processor. Beam search follows several targets of each sentence.
+_GREEDY_TOKENS, _BEAM_TOKENS = 24_576, 8192
+
 
 @dataclass(frozen=True)
 class Sampling:
@@ -128,6 +132,7 @@ class TorchEngine:
                 job.sources,
                 search=searched,
                 constraints=forced,
+                max_tokens=_GREEDY_TOKENS if options.beam == 1 else _BEAM_TOKENS,
                 extra_length=self.extra_length,
                 device=self.device,
                 vocabulary=self.source,
