@@ -98,3 +98,29 @@ def test_draws_and_watched_models_have_one_thread(bundle_directory, monkeypatch)
         with capture(translator.model):
             translator.translate(TEXTS)
     assert cores == [2, 1, 1]
+
+
+def test_a_model_is_arranged_once_and_anew_when_it_has_changed(bundle_directory, monkeypatch):
+    translator = Translator.load(bundle_directory, device="cpu")
+    model, made = translator.model, []
+    arranged = type(model).for_decoding
+
+    def counted(model, *weights):
+        made.append(arranged(model, *weights))
+        return made[-1]
+
+    monkeypatch.setattr(type(model), "for_decoding", counted)
+    first = translator.translate(TEXTS)
+    assert translator.translate(TEXTS) == first
+    assert len(made) == 1
+    with torch.no_grad():
+        model.output_weight.neg_()
+    assert translator.translate(TEXTS) != first
+    assert len(made) == 2
+    hook = model.encoder.register_forward_pre_hook(lambda *_: None)
+    translator.translate(TEXTS)
+    assert {*made[2:]} == {model}
+    hook.remove()
+    with torch.no_grad():
+        model.output_weight.neg_()
+    assert translator.translate(TEXTS) == first

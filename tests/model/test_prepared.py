@@ -157,6 +157,18 @@ def test_attention_of_one_query_is_the_same_as_of_several(keys, masked):
     torch.testing.assert_close(_attend_once(query[:, :1], key, value, mask, heads=3), expected)
 
 
+@pytest.mark.parametrize("masked", [False, True])
+def test_attention_of_one_sentence_is_the_same_as_among_others(masked):
+    query, key, value = torch.randn(3, 5, 7, 24).double().unbind()
+    mask = torch.randn(5, 1, 3, 7).double() if masked else None
+    together = _attend(query[:, :3], key, value, mask, heads=3)
+    for row in range(5):
+        one = slice(row, row + 1)
+        own = None if mask is None else mask[one]
+        alone = _attend(query[one, :3], key[one], value[one], own, heads=3)
+        torch.testing.assert_close(alone, together[one])
+
+
 def test_many_sentences_in_bf16_are_read_as_few_are(build, sentences):
     """They are attended to in another way: the difference is rounding."""
     fast = PreparedTransformer(build().float(), weights="bfloat16")
@@ -194,9 +206,10 @@ def test_a_model_in_training_mode_is_refused(build):
     model.eval()
 
 
-def test_a_model_that_is_watched_stays_as_it_is(build):
+@pytest.mark.parametrize("kind", ["register_forward_hook", "register_forward_pre_hook"])
+def test_a_model_with_hooks_stays_as_it_is(build, kind):
     model = build()
     assert isinstance(model.for_decoding(), PreparedTransformer)
-    handle = model.decoder.blocks[0].register_forward_hook(lambda *_: None)
+    handle = getattr(model.decoder.blocks[0], kind)(lambda *_: None)
     assert model.for_decoding() is model
     handle.remove()

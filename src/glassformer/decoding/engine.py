@@ -10,11 +10,12 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Protocol, runtime_checkable
 
 import torch
+from torch import nn
 
 from glassformer.decoding.beam import MOST_PENALTY, beam_search, penalty
 from glassformer.decoding.constraints import ForcedPrefix
@@ -112,6 +113,7 @@ class TorchEngine:
     at_once: int = sys.maxsize  # the more it knows, the better it can sort
     weights: str = "as they are"
     shortlist: Shortlist | None = None
+    _kept: _Kept = field(default_factory=lambda: _Kept(), repr=False, compare=False)
 
     def decode(
         self, jobs: Iterable[Job], options: SearchOptions
@@ -140,9 +142,15 @@ class TorchEngine:
             )
 
     def _prepared(self) -> Any:
-        if isinstance(self.model, Preparable):
+        """The model arranged for speed, anew only where its weights or hooks have changed."""
+        if not isinstance(self.model, Preparable):
+            return self.model
+        if not isinstance(self.model, nn.Module):
             return self.model.for_decoding(self.weights)
-        return self.model
+        state = _state_of(self.model)
+        if self._kept.state != state:
+            self._kept.model, self._kept.state = self.model.for_decoding(self.weights), state
+        return self._kept.model
 
     def _search(self, options: SearchOptions) -> Search:
         common: dict[str, Any] = {"vocabulary": self.target}
@@ -161,6 +169,24 @@ class TorchEngine:
         if options.beam == 1:
             return partial(_greedy, **common)
         return partial(beam_search, beam=options.beam, n_best=options.n_best, **common)
+
+
+@dataclass
+class _Kept:
+    """A model arranged for speed, and the state of the plain one that it was made from."""
+
+    model: Any = None
+    state: Any = None
+
+
+def _state_of(model: nn.Module) -> Any:
+    """What is another when a weight was written to or replaced, or a hook set."""
+    weights, hooked = [], False
+    for one in model.modules():
+        for weight in one.parameters(recurse=False):
+            weights.append((weight.data_ptr(), 0 if weight.is_inference() else weight._version))
+        hooked |= bool(one._forward_hooks or one._forward_pre_hooks)
+    return weights, hooked, model.training
 
 
 def _greedy(

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Protocol, TypeAlias, TypeVar, runtime_checkable
 
 import torch
@@ -161,7 +162,7 @@ def likeliest(
     count, together = min(count, logits.shape[1]), max(len(logits), 1)
     if logits.device.type == "cpu":
         together = _ROWS_AT_ONCE
-    barred = torch.tensor(list(never), dtype=torch.int64, device=logits.device)
+    barred = _ids(tuple(never), logits.device)
     precise = torch.promote_types(logits.dtype, torch.float32)
     found = [
         _top(part.log_softmax(dim=1, dtype=precise).index_fill_(1, barred, -torch.inf), count)
@@ -171,6 +172,12 @@ def likeliest(
     if best.isnan().any():  # seldom: a row of -inf only, or an error
         return _top(log_softmax(logits).index_fill_(1, barred, -torch.inf), count)
     return best, ids
+
+
+@cache
+@torch.inference_mode(mode=False)  # what is kept may be used by whoever computes gradients
+def _ids(ids: tuple[int, ...], device: torch.device) -> Tensor:
+    return torch.tensor(ids, dtype=torch.int64, device=device)
 
 
 def _top(values: Tensor, count: int) -> tuple[Tensor, Tensor]:

@@ -4,7 +4,8 @@ The plain form is :class:`glassformer.model.transformer.Transformer`; tests hold
 differs:
 
 - Weights are arranged once: queries, keys and values of a self-attention are one matrix, all
-  blocks' keys and values of the memory are another.
+  blocks' keys and values of the memory are another; matrices lie in memory as products of few rows
+  read them best.
 - The state is a :class:`glassformer.model.pool.PooledState`, whose keys stay where they are.
 - Nothing is there that only training or inspection needs: no dropout, no weights to look at.
 """
@@ -13,7 +14,6 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable
-from functools import partial
 from typing import Any, TypeAlias
 
 import torch
@@ -71,6 +71,7 @@ class PreparedTransformer:
             self._decoder = [_DecoderBlock(block) for block in written]
             crossed = [block.cross_attention.sublayer for block in written]
             self._read_memory = _joint([part for one in crossed for part in (one.key, one.value)])
+            self._project = _product(model.output_weight, model.output_bias)
 
     @property
     def output_weight(self) -> Float[Tensor, "vocab d_model"]:
@@ -104,7 +105,7 @@ class PreparedTransformer:
     ) -> tuple[Float[Tensor, "rows vocab"], PooledState]:
         """Read one token a row; return the next token's logits and the state after it."""
         x, state = self.advance(tokens, state)
-        return F.linear(x, self.output_weight, self.output_bias), state
+        return self._project(x), state
 
     def advance(
         self, tokens: Int[Tensor, " rows"], state: PooledState
@@ -139,7 +140,8 @@ class _DecoderBlock:
     def __init__(self, block: DecoderBlock) -> None:
         self.attention = _SelfAttention(block.self_attention.sublayer)
         self.around_attention = _Residual(block.self_attention)
-        self.cross = block.cross_attention.sublayer
+        self.query = _of(block.cross_attention.sublayer.query)
+        self.output = _of(block.cross_attention.sublayer.output)
         self.around_cross = _Residual(block.cross_attention)
         self.feed_forward = _feed_forward(block.feed_forward.sublayer)
         self.around_feed_forward = _Residual(block.feed_forward)
@@ -147,18 +149,18 @@ class _DecoderBlock:
     def __call__(self, x: Tensor, number: int, state: PooledState) -> Tensor:
         """``state`` is the one after this step; the block writes its newest keys into it."""
         heads, own, memory = self.attention.heads, state.own(number), state.memory[number]
+        sentences, width, d_model = x.shape
 
         def read_self(x: Tensor) -> Tensor:
-            query, new = self.attention.read(x).split((x.size(-1), 2 * x.size(-1)), dim=-1)
-            own[:, :, -state.width :] = new.unflatten(-1, (2, -1)).transpose(1, 2)
-            read = _attend(query, own[:, 0], own[:, 1], state.mask, heads)
-            return self.attention.output(read)
+            read = self.attention.read(x)
+            query, new = read[:, :, :d_model], read[:, :, d_model:]
+            own[:, :, -width:] = new.view(sentences, width, 2, d_model).transpose(1, 2)
+            key, value = own.unbind(1)
+            return self.attention.output(_attend(query, key, value, state.mask, heads))
 
         def read_memory(x: Tensor) -> Tensor:
-            query = self.cross.query(x)
-            return self.cross.output(
-                _attend(query, memory[:, 0], memory[:, 1], state.memory_mask, heads)
-            )
+            key, value = memory.unbind(1)
+            return self.output(_attend(self.query(x), key, value, state.memory_mask, heads))
 
         x = self.around_attention(x, read_self)
         x = self.around_cross(x, read_memory)
@@ -169,7 +171,9 @@ class _Residual:
     """What :class:`ResidualBlock` does around its sublayer, without dropout."""
 
     def __init__(self, block: ResidualBlock) -> None:
-        self.norm, self.norm_first = block.norm, block.norm_first
+        norm, self.norm_first = block.norm, block.norm_first
+        shape, weight, bias, eps = norm.normalized_shape, norm.weight, norm.bias, norm.eps
+        self.norm: Read = lambda x: torch.layer_norm(x, shape, weight, bias, eps)
 
     def __call__(self, x: Tensor, read: Read) -> Tensor:
         return x + read(self.norm(x)) if self.norm_first else self.norm(x + read(x))
@@ -179,24 +183,39 @@ class _SelfAttention:
     def __init__(self, attention: MultiHeadAttention) -> None:
         self.heads = attention.num_heads
         self.read = _joint([attention.query, attention.key, attention.value])
-        self.output = attention.output
+        self.output = _of(attention.output)
 
 
 def _feed_forward(part: FeedForward) -> Read:
-    return lambda x: part.outer(part.activation(part.inner(x)))
+    inner, outer, activation = _of(part.inner), _of(part.outer), part.activation
+    return lambda x: outer(activation(inner(x)))
 
 
 def _joint(parts: list[nn.Linear]) -> Read:
     """Several projections of one thing as one, side by side."""
     weight = torch.cat([part.weight for part in parts])
     bias = torch.cat([part.bias for part in parts])
-    return partial(F.linear, weight=weight, bias=bias)
+    return _product(weight, bias)
+
+
+def _of(linear: nn.Linear) -> Read:
+    return _product(linear.weight, linear.bias)
+
+
+def _product(weight: Tensor, bias: Tensor | None) -> Read:
+    """x W^T + b. On a CPU in float32 W lies in memory column after column: a product with one row
+    then reads long runs, and takes half the time or less where W is not in the cache."""
+    if weight.device.type == "cpu" and weight.dtype == torch.float32:
+        weight = weight.t().contiguous().t()
+    return lambda x: F.linear(x, weight, bias)
 
 
 def _attend(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, heads: int) -> Tensor:
     """Attention of all heads, from and to (sentences, len, d_model); the mask is added."""
-    rounded = query.dtype == torch.bfloat16 and query.device.type == "cpu"
-    if rounded and query.size(1) == 1 and len(query) >= _MANY:
+    on_cpu = query.device.type == "cpu"
+    if on_cpu and len(query) == 1:
+        return _attend_alone(query, key, value, mask, heads)
+    if on_cpu and query.size(1) == 1 and len(query) >= _MANY and query.dtype == torch.bfloat16:
         return _attend_once(query, key, value, mask, heads)
 
     def split(x: Tensor) -> Tensor:
@@ -204,6 +223,22 @@ def _attend(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, head
 
     read = F.scaled_dot_product_attention(split(query), split(key), split(value), attn_mask=mask)
     return read.transpose(1, 2).flatten(-2)
+
+
+def _attend_alone(
+    query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, heads: int
+) -> Tensor:
+    """:func:`_attend` for one sentence, as two products: less around them than in fused attention,
+    which is what the time of one sentence goes to."""
+    width = query.size(2) // heads
+
+    def split(x: Tensor) -> Tensor:
+        return x.view(-1, heads, width).transpose(0, 1)  # (heads, len, width)
+
+    added, beta = (query.new_empty(()), 0) if mask is None else (mask[0], 1)
+    keys = split(key).transpose(1, 2)
+    scores = torch.baddbmm(added, split(query), keys, beta=beta, alpha=width**-0.5)
+    return torch.bmm(scores.softmax(dim=2), split(value)).transpose(0, 1).reshape(query.shape)
 
 
 def _attend_once(

@@ -138,11 +138,11 @@ class Transformer(nn.Module):
         return x[:, 0], DecoderState(blocks, state.memory_mask)
 
     def for_decoding(self, weights: str = "as they are") -> "Transformer | PreparedTransformer":
-        """The same model arranged for speed; itself while somebody watches its sublayers."""
+        """The same model arranged for speed; itself while hooks watch or change its sublayers."""
         from glassformer.model.prepared import PreparedTransformer  # it is made from this class
 
-        watched = any(module._forward_hooks for module in self.modules())
-        return self if watched else PreparedTransformer(self, weights=weights)
+        hooked = any(one._forward_hooks or one._forward_pre_hooks for one in self.modules())
+        return self if hooked else PreparedTransformer(self, weights=weights)
 
 
 def initialise(model: nn.Module) -> None:
