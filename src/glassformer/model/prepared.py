@@ -4,8 +4,8 @@ The plain form is :class:`glassformer.model.transformer.Transformer`; tests hold
 differs:
 
 - Weights are arranged once: queries, keys and values of a self-attention are one matrix, all
-  blocks' keys and values of the memory are another; matrices lie in memory as products of few rows
-  read them best.
+  blocks' keys and values of the memory are another; each lies in memory as its products want it
+  (:mod:`glassformer.model.product`).
 - The state is a :class:`glassformer.model.pool.PooledState`, whose keys stay where they are.
 - Nothing is there that only training or inspection needs: no dropout, no weights to look at.
 """
@@ -27,6 +27,7 @@ from glassformer.model.decoder import DecoderBlock
 from glassformer.model.encoder import EncoderBlock
 from glassformer.model.masks import padding_mask
 from glassformer.model.pool import KeyPool, PooledState
+from glassformer.model.product import product
 from glassformer.model.state import Memory
 from glassformer.model.transformer import Transformer
 
@@ -71,7 +72,7 @@ class PreparedTransformer:
             self._decoder = [_DecoderBlock(block) for block in written]
             crossed = [block.cross_attention.sublayer for block in written]
             self._read_memory = _joint([part for one in crossed for part in (one.key, one.value)])
-            self._project = _product(model.output_weight, model.output_bias)
+            self._project = product(model.output_weight, model.output_bias)
 
     @property
     def output_weight(self) -> Float[Tensor, "vocab d_model"]:
@@ -195,19 +196,11 @@ def _joint(parts: list[nn.Linear]) -> Read:
     """Several projections of one thing as one, side by side."""
     weight = torch.cat([part.weight for part in parts])
     bias = torch.cat([part.bias for part in parts])
-    return _product(weight, bias)
+    return product(weight, bias)
 
 
 def _of(linear: nn.Linear) -> Read:
-    return _product(linear.weight, linear.bias)
-
-
-def _product(weight: Tensor, bias: Tensor | None) -> Read:
-    """x W^T + b. On a CPU in float32 W lies in memory column after column: a product with one row
-    then reads long runs, and takes half the time or less where W is not in the cache."""
-    if weight.device.type == "cpu" and weight.dtype == torch.float32:
-        weight = weight.t().contiguous().t()
-    return lambda x: F.linear(x, weight, bias)
+    return product(linear.weight, linear.bias)
 
 
 def _attend(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, heads: int) -> Tensor:
