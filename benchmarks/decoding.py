@@ -170,23 +170,24 @@ def _show(
     names = [engine.name for engine in ready]
     rows = []
     for place, engine in enumerate(ready):
-        counterpart = f"{WITH_ENGINE} {engine.job['compute']}"
+        compute = engine.job["compute"]
         rows.append(
             [
                 str(engine),
                 shown(speeds[str(engine)], ",.1f"),
                 _ratio(found, names, "Glassformer", place),
-                _ratio(found, names, counterpart, place),
+                _ratio(found, names, f"{WITH_ENGINE} {compute}", place),
+                _ratio(found, names, f"{WITH_COMMAND} {compute}", place),
                 f"{100 * share_of_same(texts[0], texts[place]):.1f} %",
                 f"{corpus_scores(texts[place], references, quick=True).bleu:.2f}",
                 _megabytes([one_round[place]["peak_bytes"] for one_round in found]),
             ]
         )
-    rows += [[text[:_WIDEST], *[""] * 6] for text in chosen if isinstance(text, str)]
+    rows += [[text[:_WIDEST], *[""] * 7] for text in chosen if isinstance(text, str)]
     way = "one sentence at a time" if one else f"{len(references):,} sentences at once"
     title = f"Decoding, {'greedy' if beam == 1 else f'beam {beam}'}, {way} ({corpus.name})"
     columns = ["", "sentences/s", "Glassformer / this", "its ctranslate2 engine / this"]
-    columns += ["lines the same", "BLEU", "MB"]
+    columns += ["translate --engine / this", "lines the same", "BLEU", "MB"]
     print(f"\n{table(title, columns, rows)}\n")
     path = options.out / f"decoding-{'one' if one else 'file'}-beam{beam}"
     runs_without_outputs = [

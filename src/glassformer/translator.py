@@ -141,14 +141,15 @@ class Translator:
         length_penalty: float | None = None,
         prefix: str = "",
         alignment: bool = False,
+        scores: bool = True,
     ) -> Iterator[list[Translation]]:
         """:meth:`translate` for one window of texts after the other, in bounded memory.
 
-        Each window's texts are sorted by length for speed, so that some hundreds are best. While
-        one is decoded, the next may be read already; an empty window asks for all answers to those
-        before it first, and is answered by an empty list.
+        Each window's texts are sorted by length for speed, so that some hundreds are best. The next
+        may be read while one is decoded; an empty window asks for all answers to those before it,
+        and is answered by an empty list. Without ``scores`` (then NaN) greedy search may be faster.
         """
-        options = SearchOptions(beam, n_best, self._penalty(length_penalty))
+        options = SearchOptions(beam, n_best, self._penalty(length_penalty), scored=scores)
         return self._answers(windows, options, prefix, aligned=alignment)
 
     def translate_stream(
@@ -165,14 +166,8 @@ class Translator:
 
         It reads ahead: for one answer at once to each line, call :meth:`translate`.
         """
-        found = self.translate_windows(
-            windows_of(lines),
-            beam=beam,
-            n_best=n_best,
-            length_penalty=length_penalty,
-            prefix=prefix,
-            alignment=alignment,
-        )
+        options = SearchOptions(beam, n_best, self._penalty(length_penalty))
+        found = self._answers(windows_of(lines), options, prefix, aligned=alignment)
         return chain.from_iterable(found)
 
     def score(self, sources: Sequence[str], targets: Sequence[str]) -> list[float]:

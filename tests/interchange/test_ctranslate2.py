@@ -2,6 +2,7 @@
 
 import dataclasses
 import itertools
+import math
 
 import ctranslate2
 import pytest
@@ -71,6 +72,17 @@ def test_the_engine_gives_what_torch_gives(bundle_of, options):
         expected = ours.translate(TEXTS, **search)
         check_same(theirs.translate(TEXTS, **search), expected)
         assert len({one.text for one in expected}) > 2
+
+
+@pytest.mark.parametrize("beam", [1, 2])
+def test_scores_that_nobody_asks_for_are_left_out_where_that_saves_time(bundle_of, beam):
+    _, theirs = both_engines(bundle_of())
+    expected = theirs.translate(TEXTS, beam=beam)
+    [found] = theirs.translate_windows([TEXTS], beam=beam, scores=False)
+    assert [one.text for one in found] == [one.text for one in expected]
+    said = [one for one, text in zip(found, TEXTS, strict=True) if text]
+    assert all(math.isnan(one.score) for one in said) == (beam == 1)
+    assert beam == 1 or found == expected
 
 
 @pytest.mark.parametrize(

@@ -130,6 +130,7 @@ def _best(
         length_penalty=options.length_penalty,
         prefix=options.prefix,
         alignment=options.alignment,
+        scores=options.json or options.n_best > 1,
     )
 
 

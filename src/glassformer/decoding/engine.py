@@ -46,6 +46,9 @@ class Sampling:
 class SearchOptions:
     """What is searched for; `ValueError` for a number out of its range.
 
+    Where not `scored`, greedy search may leave scores out (they are NaN): some engines then need no
+    sum over the vocabulary.
+
     >>> SearchOptions(beam=2, n_best=3)
     Traceback (most recent call last):
     ValueError: n_best must be from 1 to the beam of 2, not 3
@@ -55,6 +58,7 @@ class SearchOptions:
     n_best: int = 1
     length_penalty: float = 0.6
     sampling: Sampling | None = None
+    scored: bool = True
 
     def __post_init__(self) -> None:
         most = self.beam if self.sampling is None else math.inf

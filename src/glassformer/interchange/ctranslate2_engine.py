@@ -24,6 +24,7 @@ log-probabilities differ by about 1e-6 may change places.
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict, deque
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -37,7 +38,7 @@ from glassformer.interchange.ctranslate2_workers import Workers
 
 __all__ = ["CTranslate2Engine"]
 
-_BATCH_TOKENS = 1024  # of sources, with padding: enough to fill a core, little enough to share out
+_BATCH_TOKENS = 768  # of sources, with padding: enough to fill a core, little enough to share out
 _NO_PENALTY = 1e-12  # |Y| to this power is 1 in float32; at 0 the search stops at the first end
 _NOTHING = Hypothesis((), 0.0, 0.0, finished=True)  # the target of a blank source
 
@@ -126,7 +127,7 @@ class CTranslate2Engine:
             length_penalty=_NO_PENALTY,
             end_token=self._ends,
             return_end_token=True,
-            return_scores=True,
+            return_scores=options.scored or options.beam > 1,
             max_input_length=0,  # none is cut
             min_decoding_length=0,
             max_decoding_length=steps,
@@ -174,10 +175,11 @@ class CTranslate2Engine:
     def _ranked(self, result: Any, options: SearchOptions) -> list[_Found]:
         """All targets of a result, best first, those without an end symbol last."""
         end, alpha = self._ends[0], options.length_penalty
+        totals = result.scores or [math.nan]
         found = [
             # |Y| counts the end symbol.
             _Found(names, total / penalty(len(names), alpha), total, names[-1] == end)
-            for names, total in zip(result.hypotheses, result.scores, strict=True)
+            for names, total in zip(result.hypotheses, totals, strict=True)
         ]
         found.sort(key=lambda one: (not one.finished, -one.score))
         return found
