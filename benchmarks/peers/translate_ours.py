@@ -13,7 +13,7 @@ __all__ = ["load"]
 
 def load() -> Callable[[Sequence[str]], list[str]]:
     """A function from texts to texts; the length penalty is 0, as in the other engines, where the
-    job does not say another (None: the bundle's)."""
+    job does not say another (None: the bundle's). No scores: the other engines give none either."""
     penalty = job.get("length_penalty", 0.0)
     torch.set_num_threads(job["threads"])
     translator = Translator.load(
@@ -25,7 +25,9 @@ def load() -> Callable[[Sequence[str]], list[str]]:
     )
 
     def translate(texts: Sequence[str]) -> list[str]:
-        found = translator.translate(list(texts), beam=job["beam"], length_penalty=penalty)
+        [found] = translator.translate_windows(
+            [texts], beam=job["beam"], length_penalty=penalty, scores=False
+        )
         return [one.text for one in found]
 
     return translate

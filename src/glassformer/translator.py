@@ -147,7 +147,7 @@ class Translator:
 
         Each window's texts are sorted by length for speed, so that some hundreds are best. The next
         may be read while one is decoded; an empty window asks for all answers to those before it,
-        and is answered by an empty list. Without ``scores`` (then NaN) greedy search may be faster.
+        and is answered by an empty list. Without ``scores`` (then NaN) greedy search is faster.
         """
         options = SearchOptions(beam, n_best, self._penalty(length_penalty), scored=scores)
         return self._answers(windows, options, prefix, aligned=alignment)

@@ -1,10 +1,9 @@
 """Text to subword ids and back, without losing a character.
 
-One :class:`Tokenizer` wraps one SentencePiece model. A model that is trained here has byte
-fallback (a character outside the vocabulary becomes its UTF-8 bytes) and, by default, no
-normalisation, so that ``decode(encode(text)) == text`` for any text. SentencePiece alone keeps
-that promise for all characters but one: it writes a space as U+2581 (``▁``), so a ``▁`` in the text
-would come back as a space. This file therefore escapes that character, reversibly.
+One :class:`Tokenizer` wraps one SentencePiece model. A model that is trained here has byte fallback
+(a character outside the vocabulary becomes its UTF-8 bytes) and, by default, no normalisation, so
+that ``decode(encode(text)) == text`` for any text. SentencePiece alone breaks that promise for one
+character: it writes a space as U+2581 (``▁``). This file escapes that character, reversibly.
 
 A model of others can be brought too. Without byte fallback, an unknown character becomes the
 unknown symbol, and what its own normalisation changes stays changed.
@@ -43,9 +42,8 @@ _TRAINING_THREADS = 4  # a constant: the number of threads changes the sums of t
 class Tokenizer:
     """One SentencePiece model: its symbols, and the way from text to ids and back.
 
-    The ids of the special symbols are the model's own. Where only the padding symbol is missing
-    (as in BPEmb's models), it gets an id of its own after the last piece, so ``vocab_size`` is one
-    larger than the model's. ``name`` is what an error calls the model.
+    The ids of the special symbols are the model's own. Where only padding is missing (as in BPEmb's
+    models), it gets an id after the last piece. ``name`` is what an error calls the model.
 
     >>> tokenizer = train_tokenizer(["the cat sat", "the dog sat"], vocab_size=400)
     >>> tokenizer.pieces("the cat"), tokenizer.decode(tokenizer.encode("the cow ▁ 🐄"))
@@ -92,7 +90,10 @@ class Tokenizer:
 
     def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
         """The ids of many texts at once, on several threads."""
-        return self._model.encode(self._prepared(texts), num_threads=_threads(len(texts)))
+        given = self._prepared(texts)
+        if len(given) == 1:  # a thread takes longer to begin than one text does
+            return [self._model.encode(given[0])]
+        return self._model.encode(given, num_threads=_threads(len(given)))
 
     def sample_batch(self, texts: Sequence[str], *, dropout: float, seed: int) -> list[list[int]]:
         """Ids of a random segmentation of each text: the same for the same texts and seed, in any
@@ -118,6 +119,8 @@ class Tokenizer:
     def decode_batch(self, batch: Iterable[Iterable[SupportsInt]]) -> list[str]:
         """The texts of many lists of ids at once, on several threads."""
         kept = [self._spoken(ids) for ids in batch]
+        if len(kept) == 1 and kept[0]:
+            return [_unescape(self._model.decode(kept[0]))]
         return [_unescape(t) for t in self._model.decode(kept, num_threads=_threads(len(kept)))]
 
     def _spoken(self, ids: Iterable[SupportsInt]) -> list[int]:
@@ -222,14 +225,11 @@ def _check_options(vocab_size: int, kind: str, coverage: float, normalization: s
         )
     if not 0.98 <= coverage <= 1.0:
         raise UsageError(f"character_coverage {coverage}: expected 0.98 to 1")
-    for option, value, known in (
-        ("kind", kind, ("bpe", "unigram")),
-        ("normalization", normalization, ("identity", "nfkc")),
-    ):
+    kinds, forms = ("bpe", "unigram"), ("identity", "nfkc")
+    for option, value, known in (("kind", kind, kinds), ("normalization", normalization, forms)):
         if value not in known:
-            raise UsageError(
-                f"{option} {value!r}: expected {' or '.join(known)}{nearest(value, known)}"
-            )
+            expected = " or ".join(known) + nearest(value, known)
+            raise UsageError(f"{option} {value!r}: expected {expected}")
 
 
 def _sample(lines: Iterable[str], seed: int) -> list[str]:

@@ -173,14 +173,18 @@ class Rules:
         sentences: Int64[Tensor, " rows"],
         *,
         count: int,
+        scored: bool = True,
     ) -> tuple[Float[Tensor, "rows count"], Int64[Tensor, "rows count"]]:
-        """The `count` most probable next tokens that may come: log-probabilities and ids."""
+        """The `count` most probable next tokens that may come: log-probabilities and ids.
+
+        Where not `scored`, logits may stand for log-probabilities: see `likeliest`.
+        """
         if self.constraints:
             allowed = self.log_probabilities(logits, tokens, sentences)
             best = allowed.topk(min(count, allowed.shape[1]), dim=1)
             return best.values, best.indices
         self._check(logits, len(tokens))
-        return likeliest(logits, count, never=self.vocabulary.never_produced)
+        return likeliest(logits, count, never=self.vocabulary.never_produced, scored=scored)
 
     def log_probabilities(
         self,

@@ -46,8 +46,8 @@ class Sampling:
 class SearchOptions:
     """What is searched for; `ValueError` for a number out of its range.
 
-    Where not `scored`, greedy search may leave scores out (they are NaN): some engines then need no
-    sum over the vocabulary.
+    Where not `scored`, greedy search leaves scores out (they are NaN): no step then needs a sum
+    over the vocabulary.
 
     >>> SearchOptions(beam=2, n_best=3)
     Traceback (most recent call last):
@@ -171,7 +171,7 @@ class TorchEngine:
             )
         common["length_penalty"] = options.length_penalty
         if options.beam == 1:
-            return partial(_greedy, **common)
+            return partial(_greedy, scored=options.scored, **common)
         return partial(beam_search, beam=options.beam, n_best=options.n_best, **common)
 
 
