@@ -38,7 +38,7 @@ from glassformer.interchange.ctranslate2_workers import Workers
 
 __all__ = ["CTranslate2Engine"]
 
-_BATCH_TOKENS = 768  # of sources, with padding: enough to fill a core, little enough to share out
+_BATCH_TOKENS = 512  # of sources, with padding: enough to fill a core, little enough to share out
 _NO_PENALTY = 1e-12  # |Y| to this power is 1 in float32; at 0 the search stops at the first end
 _NOTHING = Hypothesis((), 0.0, 0.0, finished=True)  # the target of a blank source
 
