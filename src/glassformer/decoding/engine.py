@@ -100,6 +100,14 @@ class Engine(Protocol):
         ...
 
 
+@dataclass
+class _Kept:
+    """A model arranged for speed, and the state of the plain one that it was made from."""
+
+    model: Any = None
+    state: Any = None
+
+
 @dataclass(frozen=True)
 class TorchEngine:
     """The searches of this package on a model of this program.
@@ -117,7 +125,7 @@ class TorchEngine:
     at_once: int = sys.maxsize  # the more it knows, the better it can sort
     weights: str = "as they are"
     shortlist: Shortlist | None = None
-    _kept: _Kept = field(default_factory=lambda: _Kept(), repr=False, compare=False)
+    _kept: _Kept = field(default_factory=_Kept, repr=False, compare=False)
 
     def decode(
         self, jobs: Iterable[Job], options: SearchOptions
@@ -151,7 +159,7 @@ class TorchEngine:
             return self.model
         if not isinstance(self.model, nn.Module):
             return self.model.for_decoding(self.weights)
-        state = _state_of(self.model)
+        state = self.weights, _state_of(self.model)
         if self._kept.state != state:
             self._kept.model, self._kept.state = self.model.for_decoding(self.weights), state
         return self._kept.model
@@ -175,20 +183,14 @@ class TorchEngine:
         return partial(beam_search, beam=options.beam, n_best=options.n_best, **common)
 
 
-@dataclass
-class _Kept:
-    """A model arranged for speed, and the state of the plain one that it was made from."""
-
-    model: Any = None
-    state: Any = None
-
-
 def _state_of(model: nn.Module) -> Any:
     """What is another when a weight was written to or replaced, or a hook set."""
     weights, hooked = [], False
     for one in model.modules():
-        for weight in one.parameters(recurse=False):
-            weights.append((weight.data_ptr(), 0 if weight.is_inference() else weight._version))
+        for weight in one._parameters.values():
+            if weight is not None:
+                version = 0 if weight.is_inference() else weight._version
+                weights.append((weight.data_ptr(), version))
         hooked |= bool(one._forward_hooks or one._forward_pre_hooks)
     return weights, hooked, model.training
 
