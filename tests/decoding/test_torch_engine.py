@@ -124,3 +124,11 @@ def test_a_model_is_arranged_once_and_anew_when_it_has_changed(bundle_directory,
     with torch.no_grad():
         model.output_weight.neg_()
     assert translator.translate(TEXTS) == first
+
+
+def test_an_engine_of_other_weights_has_an_arrangement_of_its_own(bundle_directory):
+    exact = Translator.load(bundle_directory, device="cpu")._torch_engine
+    jobs, search = [Job([[5, 6, 7]])], SearchOptions(beam=1)
+    [[[first]]] = exact.decode(jobs, search)
+    [[[other]]] = dataclasses.replace(exact, weights="bfloat16").decode(jobs, search)
+    assert other.score != first.score
