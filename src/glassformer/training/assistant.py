@@ -15,6 +15,7 @@ from glassformer.data.packed import Packed
 from glassformer.device import device_of
 from glassformer.model.transformer import Transformer
 from glassformer.training.checkpoint import RunState, moments
+from glassformer.training.memory import keep_freed_memory
 from glassformer.training.optimiser import Learner, new_optimiser, update
 from glassformer.training.parallel import RankLostError, Ranks, joined_by_store, under_torchrun
 from glassformer.training.reading import Reader, seed_update
@@ -32,6 +33,7 @@ class Task:
     state: RunState
 
     def learner(self, model: Transformer, optimiser: torch.optim.Optimizer) -> Learner:
+        keep_freed_memory()
         return Learner(
             model.train(),
             optimiser,
