@@ -33,4 +33,5 @@ def test_what_was_freed_is_not_fetched_again() -> None:
     if not keep_freed_memory():
         pytest.skip("this C library has no mallopt")
     pages = (128 << 20) // resource.getpagesize()
-    assert page_faults(keep=True) < 0.1 * pages < page_faults(keep=False)
+    assert page_faults(keep=True) < 0.3 * pages
+    assert page_faults(keep=False) > 0.9 * pages

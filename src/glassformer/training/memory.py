@@ -26,4 +26,4 @@ def keep_freed_memory() -> bool:
         mallopt = ctypes.CDLL(None).mallopt
     except (AttributeError, TypeError):  # another C library; no such names on this system
         return False
-    return all([mallopt(*setting) for setting in (_TRIM_THRESHOLD, _TOP_PAD, _MMAP_THRESHOLD)])
+    return all(mallopt(*setting) for setting in (_TRIM_THRESHOLD, _TOP_PAD, _MMAP_THRESHOLD))
