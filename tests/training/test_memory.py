@@ -15,7 +15,8 @@ if {keep}:
     keep_freed_memory()
 def ask():
     [torch.ones(1 << 22) for _ in range(8)]  # 128 MiB at once
-ask()
+for _ in range(6):
+    ask()
 before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
 ask()
 print(resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before)
