@@ -1,6 +1,7 @@
 """The converted model beside the bundle: made once, made anew for other weights; the workers."""
 
 import json
+import os
 import sys
 
 import pytest
@@ -121,3 +122,7 @@ def test_more_threads_are_taken_where_they_pay_and_remembered(
     assert json.loads((tmp_path / "threads.json").read_bytes()) == {"4": expected}
     (tmp_path / "threads.json").write_text("broken")
     assert workers().alone == best
+    assert measured == 2 * [1, 2, 4]
+    os.utime(tmp_path / "threads.json", (0, 0))  # of another day
+    assert workers().alone == best
+    assert measured == 3 * [1, 2, 4]

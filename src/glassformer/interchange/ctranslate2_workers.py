@@ -19,6 +19,7 @@ __all__ = ["Workers"]
 _TRIAL_LENGTH = 16  # tokens of the sentence that the number of threads is measured on
 _TRIALS = 3
 _WORTH = 0.9  # more threads must take at most this share of the time of fewer
+_FRESH = 24 * 3600  # seconds for which an answer holds
 
 
 class Workers:
@@ -26,7 +27,8 @@ class Workers:
 
     For files there are as many workers as torch has threads, with one thread each: sentences do not
     wait for each other, threads within one do. How many threads one sentence is worth depends on
-    the model's size; it is measured once for each converted model and number of cores.
+    the model's size and on what else runs here; it is measured once a day for each converted model
+    and number of cores.
 
     ``temporary``: the directory goes with the workers.
     """
@@ -74,7 +76,8 @@ class Workers:
         path = self.directory / "threads.json"
         known: dict[str, int] = {}
         with suppress(OSError, ValueError):
-            known = json.loads(path.read_bytes())
+            if time.time() - path.stat().st_mtime < _FRESH:
+                known = json.loads(path.read_bytes())
         key = str(self.cores)
         if known.get(key) not in range(1, self.cores + 1):
             known[key] = self._measured_threads()
