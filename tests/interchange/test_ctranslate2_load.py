@@ -123,6 +123,6 @@ def test_more_threads_are_taken_where_they_pay_and_remembered(
     (tmp_path / "threads.json").write_text("broken")
     assert workers().alone == best
     assert measured == 2 * [1, 2, 4]
-    os.utime(tmp_path / "threads.json", (0, 0))  # of another day
+    os.utime(tmp_path / "threads.json", (0, 0))  # long ago
     assert workers().alone == best
     assert measured == 3 * [1, 2, 4]

@@ -19,7 +19,7 @@ __all__ = ["Workers"]
 _TRIAL_LENGTH = 16  # tokens of the sentence that the number of threads is measured on
 _TRIALS = 3
 _WORTH = 0.9  # more threads must take at most this share of the time of fewer
-_FRESH = 24 * 3600  # seconds for which an answer holds
+_FRESH = 3600  # seconds for which an answer holds
 
 
 class Workers:
@@ -27,8 +27,8 @@ class Workers:
 
     For files there are as many workers as torch has threads, with one thread each: sentences do not
     wait for each other, threads within one do. How many threads one sentence is worth depends on
-    the model's size and on what else runs here; it is measured once a day for each converted model
-    and number of cores.
+    the model's size and on what else runs here; it is measured once an hour for each converted
+    model and number of cores.
 
     ``temporary``: the directory goes with the workers.
     """
