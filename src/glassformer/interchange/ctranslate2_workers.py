@@ -8,6 +8,7 @@ import weakref
 from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 import torch
@@ -17,7 +18,7 @@ from glassformer.bundle import write_atomically
 __all__ = ["Workers"]
 
 _TRIAL_LENGTH = 16  # tokens of the sentence that the number of threads is measured on
-_TRIALS = 3
+_FEWEST, _MOST, _LONG = 3, 9, 0.2  # trials; no more than the fewest after so many seconds
 _WORTH = 0.9  # more threads must take at most this share of the time of fewer
 _FRESH = 3600  # seconds for which an answer holds
 
@@ -97,15 +98,20 @@ class Workers:
 
 
 def _seconds(translator: Any) -> float:
-    """The least time for one sentence; which one does not matter, its length is fixed."""
-    taken = []
-    for _ in range(_TRIALS):
+    """The usual time for one sentence; which one does not matter, its length is fixed."""
+    _translate_one(translator)  # the first also fetches the weights
+    taken: list[float] = []
+    while len(taken) < _FEWEST or (len(taken) < _MOST and sum(taken) < _LONG):
         start = time.perf_counter()
-        translator.translate_batch(
-            [["<unk>"] * _TRIAL_LENGTH],
-            beam_size=5,
-            min_decoding_length=_TRIAL_LENGTH,
-            max_decoding_length=_TRIAL_LENGTH,
-        )
+        _translate_one(translator)
         taken.append(time.perf_counter() - start)
-    return min(taken)
+    return median(taken)
+
+
+def _translate_one(translator: Any) -> None:
+    translator.translate_batch(
+        [["<unk>"] * _TRIAL_LENGTH],
+        beam_size=5,
+        min_decoding_length=_TRIAL_LENGTH,
+        max_decoding_length=_TRIAL_LENGTH,
+    )
