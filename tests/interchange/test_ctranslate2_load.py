@@ -2,6 +2,7 @@
 
 import json
 import os
+import subprocess
 import sys
 
 import pytest
@@ -102,27 +103,56 @@ def test_one_core_has_one_worker_for_all(bundle_of, monkeypatch):
 def test_more_threads_are_taken_where_they_pay_and_remembered(
     tmp_path, monkeypatch, seconds, expected
 ):
-    measured = []
+    measured = set()
     monkeypatch.setattr(torch, "get_num_threads", lambda: 4)
     monkeypatch.setattr(Workers, "_translator", lambda _, workers, threads: (workers, threads))
     monkeypatch.setattr(
         ctranslate2_workers,
         "_seconds",
-        lambda translator: measured.append(translator[1]) or seconds[translator[1]],
+        lambda translator: measured.add(translator) or seconds[translator[1]],
     )
 
-    def workers():
-        return Workers(tmp_path, torch.device("cpu"), "float32")
+    def alone():
+        measured.clear()
+        return Workers(tmp_path, torch.device("cpu"), "float32").alone
 
     best = (1, expected) if expected > 1 else (4, 1)
-    assert workers().many == (4, 1)
-    assert workers().alone == best
-    assert workers().alone == best
-    assert measured == [1, 2, 4]
+    every = {(1, 1), (1, 2), (1, 4)}
+    assert Workers(tmp_path, torch.device("cpu"), "float32").many == (4, 1)
+    assert (alone(), measured) == (best, every)
     assert json.loads((tmp_path / "threads.json").read_bytes()) == {"4": expected}
+    assert (alone(), measured) == (best, set())
     (tmp_path / "threads.json").write_text("broken")
-    assert workers().alone == best
-    assert measured == 2 * [1, 2, 4]
+    assert (alone(), measured) == (best, every)
     os.utime(tmp_path / "threads.json", (0, 0))  # long ago
-    assert workers().alone == best
-    assert measured == 3 * [1, 2, 4]
+    assert (alone(), measured) == (best, every)
+
+
+def test_of_two_workers_one_has_threads_that_help(tmp_path, monkeypatch):
+    monkeypatch.setattr(torch, "get_num_threads", lambda: 2)
+    monkeypatch.setattr(Workers, "_translator", lambda _, workers, threads: (workers, threads))
+    (tmp_path / "threads.json").write_text('{"2": 2}')
+    first, second = (Workers(tmp_path, torch.device("cpu"), "float32") for _ in range(2))
+
+    assert first.alone == (1, 2)
+    assert second.alone == (2, 1)
+    assert first.alone == (1, 2)
+
+
+def test_ctranslate2_keeps_its_own_openmp(tmp_path):
+    """Whose functions it found is what the dynamic linker says."""
+    code = """
+import torch
+from glassformer.interchange.ctranslate2_package import import_ctranslate2
+import_ctranslate2()
+"""
+    seen = {"LD_DEBUG": "bindings", "LD_DEBUG_OUTPUT": str(tmp_path / "bindings")}
+    subprocess.run([sys.executable, "-c", code], env=os.environ | seen, check=True, timeout=100)
+
+    [found] = [
+        line
+        for file in tmp_path.iterdir()
+        for line in file.read_text("utf-8", errors="replace").splitlines()
+        if "`GOMP_parallel'" in line and "/libctranslate2" in line.split(" to ")[0]
+    ]
+    assert "/ctranslate2.libs/libgomp" in found.split(" to ")[1]

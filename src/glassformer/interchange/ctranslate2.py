@@ -17,7 +17,8 @@ from torch import Tensor
 from glassformer.bundle import Bundle
 from glassformer.config import ModelConfig
 from glassformer.data.tokenizer import Tokenizer
-from glassformer.errors import InputError, UsageError, missing_extra, nearest
+from glassformer.errors import InputError, UsageError, nearest
+from glassformer.interchange.ctranslate2_package import import_ctranslate2
 from glassformer.model.positions import PositionalEncoding
 from glassformer.model.transformer import Transformer
 
@@ -163,11 +164,7 @@ def token_names(tokenizer: Tokenizer) -> list[str]:
 
 def _specification(bundle: Bundle) -> Any:
     """CTranslate2's own record of a model: what it has, and every weight of it."""
-    try:
-        from ctranslate2 import specs
-    except ImportError as error:
-        raise missing_extra("ctranslate2", "export") from error
-
+    specs = import_ctranslate2().specs
     model, config = bundle.model, bundle.model.config
     _refuse_unknown(config)
     common = {

@@ -13,13 +13,14 @@ from pathlib import Path
 from glassformer.bundle import Bundle
 from glassformer.decoding.engine import Engine
 from glassformer.decoding.step import Vocabulary
-from glassformer.errors import InputError, UsageError, missing_extra
+from glassformer.errors import InputError, UsageError
 from glassformer.interchange.ctranslate2 import (
     check_quantization,
     export_ctranslate2,
     token_names,
 )
 from glassformer.interchange.ctranslate2_engine import CTranslate2Engine
+from glassformer.interchange.ctranslate2_package import import_ctranslate2
 from glassformer.interchange.ctranslate2_workers import Workers
 
 __all__ = ["load_ctranslate2"]
@@ -43,11 +44,7 @@ def load_ctranslate2(
             cannot be held.
         InputError: ctranslate2 is not installed.
     """
-    try:
-        import ctranslate2
-    except ImportError as error:
-        raise missing_extra("ctranslate2", "export") from error
-
+    ctranslate2 = import_ctranslate2()
     check_quantization(quantization)
     device = next(bundle.model.parameters()).device
     if device.type == "cuda" and not ctranslate2.get_cuda_device_count():

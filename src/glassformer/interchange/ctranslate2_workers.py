@@ -5,6 +5,7 @@ import os
 import shutil
 import time
 import weakref
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
@@ -14,11 +15,13 @@ from typing import Any
 import torch
 
 from glassformer.bundle import write_atomically
+from glassformer.interchange.ctranslate2_package import import_ctranslate2
 
 __all__ = ["Workers"]
 
 _TRIAL_LENGTH = 16  # tokens of the sentence that the number of threads is measured on
-_FEWEST, _MOST, _LONG = 3, 9, 0.2  # trials; no more than the fewest after so many seconds
+_IN_A_ROW = 2  # sentences of a trial: the first wakes the threads
+_FEWEST, _MOST, _LONG = 3, 9, 0.3  # trials; no more than the fewest after so many seconds
 _WORTH = 0.9  # more threads must take at most this share of the time of fewer
 _FRESH = 3600  # seconds for which an answer holds
 
@@ -55,21 +58,29 @@ class Workers:
 
     @cached_property
     def alone(self) -> Any:
-        """For one sentence while nothing else is to do: the threads that make it fastest."""
-        threads = self._best_threads()
-        return self.many if threads == 1 else self._translator(workers=1, threads=threads)
+        """For one sentence while nothing else is to do: the threads that make it fastest.
+
+        Of all workers of the program only the first have more than one thread here: the threads of
+        two would be more than the cores.
+        """
+        if _WITH_HELPERS or (threads := self._best_threads()) == 1:
+            return self.many
+        _WITH_HELPERS.add(self)
+        return self._translator(workers=1, threads=threads)
 
     def _translator(self, *, workers: int, threads: int) -> Any:
-        import ctranslate2
-
-        return ctranslate2.Translator(
-            os.fspath(self.directory),
-            device=self._device.type,
-            device_index=self._device.index or 0,
-            compute_type=self._compute_type,
-            inter_threads=workers,
-            intra_threads=threads,
-        )
+        # In a thread that ends. Helpers of the thread that loads would stay, and be more than the
+        # cores with those of the worker.
+        with ThreadPoolExecutor(1) as passing:
+            return passing.submit(
+                import_ctranslate2().Translator,
+                os.fspath(self.directory),
+                device=self._device.type,
+                device_index=self._device.index or 0,
+                compute_type=self._compute_type,
+                inter_threads=workers,
+                intra_threads=threads,
+            ).result()
 
     def _best_threads(self) -> int:
         if self.cores == 1:
@@ -87,25 +98,35 @@ class Workers:
         return known[key]
 
     def _measured_threads(self) -> int:
-        best, least = 1, float("inf")
-        threads = 1
+        # Each number beside one thread: of two that have helpers, those would be too many.
+        single = self._translator(workers=1, threads=1)
+        best, least = 1, 1.0
+        threads = 2
         while threads <= self.cores:
-            seconds = _seconds(self._translator(workers=1, threads=threads))
-            if seconds < _WORTH * least:
-                best, least = threads, seconds
+            share = _share(self._translator(workers=1, threads=threads), single)
+            if share < _WORTH * least:
+                best, least = threads, share
             threads *= 2
         return best
 
 
+def _share(one: Any, other: Any) -> float:
+    """Of the other's time for a trial, what the one usually takes; in turn, against the noise."""
+    for translator in (one, other):
+        _seconds(translator)  # the first also fetches the weights
+    shares: list[float] = []
+    start = time.perf_counter()
+    while len(shares) < _FEWEST or (len(shares) < _MOST and time.perf_counter() - start < _LONG):
+        shares.append(_seconds(one) / _seconds(other))
+    return median(shares)
+
+
 def _seconds(translator: Any) -> float:
-    """The usual time for one sentence; which one does not matter, its length is fixed."""
-    _translate_one(translator)  # the first also fetches the weights
-    taken: list[float] = []
-    while len(taken) < _FEWEST or (len(taken) < _MOST and sum(taken) < _LONG):
-        start = time.perf_counter()
+    """What a trial takes; which sentence it is does not matter, its length is fixed."""
+    start = time.perf_counter()
+    for _ in range(_IN_A_ROW):
         _translate_one(translator)
-        taken.append(time.perf_counter() - start)
-    return median(taken)
+    return time.perf_counter() - start
 
 
 def _translate_one(translator: Any) -> None:
@@ -115,3 +136,6 @@ def _translate_one(translator: Any) -> None:
         min_decoding_length=_TRIAL_LENGTH,
         max_decoding_length=_TRIAL_LENGTH,
     )
+
+
+_WITH_HELPERS: "weakref.WeakSet[Workers]" = weakref.WeakSet()
