@@ -22,7 +22,7 @@ __all__ = ["Workers"]
 _TRIAL_LENGTH = 16  # tokens of the sentence that the number of threads is measured on
 _IN_A_ROW = 2  # sentences of a trial: the first wakes the threads
 _FEWEST, _MOST, _LONG = 3, 9, 0.3  # trials; no more than the fewest after so many seconds
-_WORTH = 0.9  # more threads must take at most this share of the time of fewer
+_WORTH = 0.95  # more threads must take at most this share of the time of fewer
 _FRESH = 3600  # seconds for which an answer holds
 
 
