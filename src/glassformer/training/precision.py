@@ -11,7 +11,7 @@ import copy
 from collections.abc import Callable
 from functools import partial
 from time import perf_counter
-from typing import Literal
+from typing import Any, Literal
 
 import torch
 from jaxtyping import BFloat16, Float, Int
@@ -37,23 +37,21 @@ def working_copy(
     """
     if precision == "float32":
         return model, lambda: None
-    shared: dict[int, object] = {
+    shared: dict[int, Any] = {
         id(table): _RoundedEmbedding(table)
         for table in (model.source_embedding, model.target_embedding)
     }
     shared |= {id(part): part for part in (model.output, model.output_bias)}
-    working: Transformer = copy.deepcopy(model, shared).train()
-    masters: list[Tensor] = []
-    rounded: list[Tensor] = []
-    for master, weight in zip(_blocks(model), _blocks(working), strict=True):
-        weight.data = weight.data.bfloat16()
+    masters = _blocks(model)
+    rounded = [nn.Parameter(master.detach().bfloat16()) for master in masters]
+    for master, weight in zip(masters, rounded, strict=True):
         weight.register_post_accumulate_grad_hook(partial(_hand_over, master))
-        masters.append(master)
-        rounded.append(weight)
+        shared[id(master)] = weight
+    working: Transformer = copy.deepcopy(model, shared).train()
 
     def refresh() -> None:
         with torch.no_grad():
-            torch._foreach_copy_(rounded, masters)
+            torch._foreach_copy_([*rounded], [*masters])
 
     return working, refresh
 
