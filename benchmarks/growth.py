@@ -91,7 +91,13 @@ def slope(values: Sequence[float], seconds: Sequence[float]) -> float:
 def _contender(name: str, axis: Axis, value: int, options: Options) -> Contender:
     model = model_of(SIZES[options.sizes[0]])
     model |= dict.fromkeys(axis.of_model, value)
-    common = {"model": model, "threads": options.threads, "device": options.device, "seed": 1}
+    common = {
+        "model": model,
+        "weights": None,
+        "threads": options.threads,
+        "device": options.device,
+        "seed": 1,
+    }
     if name in ("beam", "target", "corpus"):
         job = {**common, "what": name, "value": value}
         return Contender(axis.name, interpreter("ours"), "grow_ours", job, str(value))
@@ -113,7 +119,6 @@ def _contender(name: str, axis: Axis, value: int, options: Options) -> Contender
         "clip": 1.0,
         "precision": "float32",
         "compiled": False,
-        "weights": None,
     }
     return Contender(axis.name, interpreter("ours"), "ours", job, str(value))
 

@@ -88,6 +88,7 @@ def run_updates(
         updates=job["updates"],
         tokens=tokens,
         seconds=end - begin,
+        seconds_per_update=(end - begin) / len(arrays[warm:]),
         tokens_per_second=tokens / (end - begin),
         warm_seconds=begin - first,
         peak_bytes=device_peak() if device_peak else peak_bytes(),
