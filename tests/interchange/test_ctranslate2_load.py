@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+import weakref
 
 import pytest
 import torch
@@ -13,6 +14,12 @@ from glassformer.errors import InputError, UsageError
 from glassformer.interchange import ctranslate2_load, ctranslate2_workers
 from glassformer.interchange.ctranslate2_workers import Workers
 from glassformer.translator import Translator
+
+
+@pytest.fixture
+def nobody_helped(monkeypatch):
+    """As in a program whose first workers these are, whatever other tests still hold."""
+    monkeypatch.setattr(ctranslate2_workers, "_WITH_HELPERS", weakref.WeakSet())
 
 
 @pytest.fixture
@@ -96,6 +103,7 @@ def test_one_core_has_one_worker_for_all(bundle_of, monkeypatch):
     assert workers.alone is workers.many
 
 
+@pytest.mark.usefixtures("nobody_helped")
 @pytest.mark.parametrize(
     ("seconds", "expected"),
     [({1: 4.0, 2: 3.0, 4: 2.9}, 2), ({1: 4.0, 2: 3.9, 4: 2.0}, 4), ({1: 1.0, 2: 1.0, 4: 1.0}, 1)],
@@ -128,6 +136,7 @@ def test_more_threads_are_taken_where_they_pay_and_remembered(
     assert (alone(), measured) == (best, every)
 
 
+@pytest.mark.usefixtures("nobody_helped")
 def test_of_two_workers_one_has_threads_that_help(tmp_path, monkeypatch):
     monkeypatch.setattr(torch, "get_num_threads", lambda: 2)
     monkeypatch.setattr(Workers, "_translator", lambda _, workers, threads: (workers, threads))

@@ -25,6 +25,8 @@ _FEWEST, _MOST, _LONG = 3, 9, 0.3  # trials; no more than the fewest after so ma
 _WORTH = 0.95  # more threads must take at most this share of the time of fewer
 _FRESH = 3600  # seconds for which an answer holds
 
+_WITH_HELPERS: "weakref.WeakSet[Workers]" = weakref.WeakSet()  # one sentence has more threads
+
 
 class Workers:
     """CTranslate2 translators of the model in ``directory``, each made when it is first used.
@@ -136,6 +138,3 @@ def _translate_one(translator: Any) -> None:
         min_decoding_length=_TRIAL_LENGTH,
         max_decoding_length=_TRIAL_LENGTH,
     )
-
-
-_WITH_HELPERS: "weakref.WeakSet[Workers]" = weakref.WeakSet()
