@@ -43,7 +43,7 @@ def working_copy(
     }
     shared |= {id(part): part for part in (model.output, model.output_bias)}
     masters = _blocks(model)
-    rounded = [nn.Parameter(master.detach().bfloat16()) for master in masters]
+    rounded: list[Tensor] = [nn.Parameter(master.detach().bfloat16()) for master in masters]
     for master, weight in zip(masters, rounded, strict=True):
         weight.register_post_accumulate_grad_hook(partial(_hand_over, master))
         shared[id(master)] = weight
@@ -51,7 +51,7 @@ def working_copy(
 
     def refresh() -> None:
         with torch.no_grad():
-            torch._foreach_copy_([*rounded], [*masters])
+            torch._foreach_copy_(rounded, masters)
 
     return working, refresh
 
@@ -106,13 +106,13 @@ class _RoundedEmbedding(nn.Module):
         return self.table(tokens).bfloat16()
 
 
-def _blocks(model: Transformer) -> list[nn.Parameter]:
+def _blocks(model: Transformer) -> list[Tensor]:
     """The weights between the embeddings and the output matrix."""
     parts = (model.source_positions, model.target_positions, model.encoder, model.decoder)
     return [weight for part in parts for weight in part.parameters()]
 
 
-def _hand_over(master: nn.Parameter, weight: nn.Parameter) -> None:
+def _hand_over(master: Tensor, weight: Tensor) -> None:
     assert weight.grad is not None
     gradient = weight.grad.to(master.dtype)
     master.grad = gradient if master.grad is None else master.grad.add_(gradient)
