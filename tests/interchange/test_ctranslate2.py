@@ -12,6 +12,7 @@ from pydantic import create_model
 from glassformer.bundle import load_bundle, save_bundle
 from glassformer.config import ModelConfig
 from glassformer.data.tokenizer import Tokenizer
+from glassformer.decoding.engine import Engine
 from glassformer.errors import InputError, UsageError
 from glassformer.interchange.ctranslate2 import export_ctranslate2, token_names
 from glassformer.translator import Sampling, Translator
@@ -34,11 +35,29 @@ def both_engines(directory) -> tuple[Translator, Translator]:
     return ours, Translator.load(directory, device="cpu", engine="ctranslate2")
 
 
-def forgetful(translator: Translator) -> Translator:
-    """The same without the torch engine behind it."""
+def with_behind(translator: Translator, engine) -> Translator:
+    """The same with this engine behind CTranslate2's."""
     return dataclasses.replace(
-        translator, engine=dataclasses.replace(translator.engine, torch=NoEngine())
+        translator, engine=dataclasses.replace(translator.engine, torch=engine)
     )
+
+
+def forgetful(translator: Translator) -> Translator:
+    return with_behind(translator, NoEngine())
+
+
+@dataclasses.dataclass
+class Counted:
+    """An engine that counts the sources it is asked for."""
+
+    engine: Engine
+    sources: int = 0
+    at_once: int = 1
+
+    def decode(self, jobs, options):
+        for job in jobs:
+            self.sources += len(job.sources)
+            yield from self.engine.decode([job], options)
 
 
 class NoEngine:
@@ -138,6 +157,26 @@ def test_forbidden_symbols_never_come_out(bundle_of):
         check_same(theirs.translate(TEXTS, beam=beam), ours.translate(TEXTS, beam=beam))
     with pytest.raises(AssertionError, match="torch was asked"):
         forgetful(theirs).translate(["A dog runs."])
+
+
+def test_forbidden_ends_that_cannot_matter_need_no_torch(bundle_of):
+    directory = bundle_of(norm="pre", output_bias=True)
+    bundle = load_bundle(directory)
+    with torch.no_grad():
+        bundle.model.output_bias[3] += 2.0
+    save_bundle(bundle, directory)
+    ours, theirs = both_engines(directory)
+    words = [*TEXTS[0].split(), "x", "y"]
+    lines = [" ".join(some) for some in itertools.permutations(words, 3)]
+
+    asked = {}
+    for n_best in (1, 4):
+        counted = Counted(theirs.engine.torch)
+        theirs = with_behind(theirs, counted)
+        found = theirs.translate(lines, beam=4, n_best=n_best)
+        check_same(found, ours.translate(lines, beam=4, n_best=n_best))
+        asked[n_best] = counted.sources
+    assert 0 < asked[1] < asked[4]  # of four, each that ends matters
 
 
 def test_targets_that_never_end_are_cut_at_each_sentences_own_length(bundle_of):

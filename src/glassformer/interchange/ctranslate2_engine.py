@@ -9,7 +9,8 @@ with `beam` finished targets. What differs, and what is done about it:
   and ranked here.
 - *Forbidden symbols.* It can forbid padding, unknown and start, but then gives their probability
   to the others, so that scores change. Instead they end a target, as the end symbol does. A trained
-  model hardly ever writes one; a sentence where one is returned is decoded by torch.
+  model hardly ever writes one. Where it does, the sentence is decoded again with room for twice as
+  many; if what took their places can still be among the `n_best`, by torch.
 - *Length.* It knows one maximum for all sentences of a call. One whose targets pass its own maximum
   is decoded again, up to there.
 - *More than `beam` finished.* It returns the `beam` most probable. Where one that it dropped could
@@ -156,11 +157,16 @@ class CTranslate2Engine:
         for place, targets in found.items():
             if steps := self._steps_again(targets, len(sources[place]), options):
                 again[steps].append(place)
+        asked: list[tuple[int, Any]] = []  # all are under way before one is waited for
         for steps, places in again.items():
             chosen = [sources[place] for place in places]
             results = self._ask(self.workers.many, chosen, options, steps=steps, room=2)
-            for place, result in zip(places, results, strict=True):
-                found[place] = self._ranked(result.result(), options)
+            asked += zip(places, results, strict=True)
+        for place, result in asked:
+            more = self._ranked(result.result(), options)
+            if self._forbidden(found[place]):
+                more = self._without_forbidden(found[place], more, options) or found[place]
+            found[place] = more
 
         answers = [[_NOTHING] for _ in sources]
         for place, targets in found.items():
@@ -196,13 +202,35 @@ class CTranslate2Engine:
         """Up to which step a sentence must be decoded again; 0: this is the answer."""
         most = length + self.extra_length
         longest = max(len(one.names) for one in found)
-        if self._forbidden(found):
-            return 0
         if options.beam == 1:
-            return most if longest > most else 0
+            return most if longest > most and not self._forbidden(found) else 0
+        if self._forbidden(found):
+            return most
         if longest > most or not found[-1].finished:  # the last is the worst
             return min(longest, most)
         # Dropped was what is less probable than all of these: its score can be this at most.
         least = min(one.log_probability for one in found)
         dropped = least / penalty(longest, options.length_penalty)
         return longest if dropped > found[options.n_best - 1].score else 0
+
+    def _without_forbidden(
+        self, found: list[_Found], more: list[_Found], options: SearchOptions
+    ) -> list[_Found]:
+        """The answer of a search that knows no forbidden symbol, from one that took them for ends
+        and from the same with twice the room; nothing where they do not tell.
+
+        Each forbidden end stood where another candidate of that step, less probable, would have
+        been. If those all ended, the search was over when `found` was; if none did, it went on to
+        the last of `beam` targets. The answer must be the same.
+        """
+        over = max(len(one.names) for one in found)
+        ended = sorted((one for one in more if one.finished), key=lambda one: len(one.names))
+        if len(ended) < options.beam:
+            return []
+        last = len(ended[options.beam - 1].names)
+        best = [one for one in more if one.finished and len(one.names) <= last][: options.n_best]
+        # Dropped was what is less probable than all that were returned.
+        hidden = [min(one.log_probability for one in more) / penalty(last, options.length_penalty)]
+        hidden += [one.score for one in more if not one.finished]
+        certain = max(len(one.names) for one in best) <= over and max(hidden) < best[-1].score
+        return best if certain else []
