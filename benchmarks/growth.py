@@ -56,6 +56,7 @@ def main(options: Options) -> None:
         if name not in AXES:
             raise Failed(f"--axes {name}: expected {', '.join(AXES)}{nearest(name, AXES)}")
     panels, rows, stored = {}, [], {}
+    about = facts(threads=options.threads, device=options.device)
     for name in names:
         axis = AXES[name]
         contenders = [_contender(name, axis, value, options) for value in axis.values]
@@ -71,11 +72,10 @@ def main(options: Options) -> None:
         )
         rows.append([axis.name, axis.measured.replace("_", " "), cells, f"{found_slope:.2f}"])
         stored[name] = {"values": axis.values, "rounds": found}
-        print(f"{axis.name}: slope {found_slope:.2f}")
+        save(options.out / "growth.json", {"facts": about, "axes": stored})
+        print(f"{axis.name}: slope {found_slope:.2f}", flush=True)
     title = f"How cost grows ({options.sizes[0]} but for what is varied)"
     print(f"\n{table(title, ['', 'measured', 'milliseconds', 'slope'], rows)}\n")
-    about = facts(threads=options.threads, device=options.device)
-    save(options.out / "growth.json", {"facts": about, "axes": stored})
     growth(options.out / "growth.png", title, panels, unit="milliseconds")
 
 

@@ -33,6 +33,7 @@ LAYERS = (
 NEIGHBOURS = {
     ("training", "decoding"),
     ("training", "evaluation"),
+    ("training", "significance"),
     ("significance", "evaluation"),
     ("streaming", "decoding"),
     ("translator", "interchange"),  # an engine of another's is one of the translator's

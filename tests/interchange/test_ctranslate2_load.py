@@ -130,8 +130,9 @@ def test_more_threads_are_taken_where_they_pay_and_remembered(
     assert (alone(), measured) == (best, every)
     assert json.loads((tmp_path / "threads.json").read_bytes()) == {"4": expected}
     assert (alone(), measured) == (best, set())
-    (tmp_path / "threads.json").write_text("broken")
-    assert (alone(), measured) == (best, every)
+    for spoilt in ("broken", "5", "[5]"):
+        (tmp_path / "threads.json").write_text(spoilt)
+        assert (alone(), measured) == (best, every)
     os.utime(tmp_path / "threads.json", (0, 0))  # long ago
     assert (alone(), measured) == (best, every)
 

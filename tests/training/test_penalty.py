@@ -49,6 +49,16 @@ def test_it_ranks_what_was_found_anew(tokenizer, model, monkeypatch, reference, 
     assert [(one["beam"], one["n_best"]) for one in asked] == [(4, 4)]
 
 
+@pytest.mark.parametrize(("short", "expected"), [(2, 0.6), (0, 1.0)])
+def test_what_chance_alone_would_give_moves_nothing(tokenizer, model, monkeypatch, short, expected):
+    monkeypatch.setattr(
+        module, "decode_sentences", lambda _, sources, **__: [found_of(tokenizer)] * len(sources)
+    )
+    pairs = [Pair("a", SHORT)] * short + [Pair("b", LONG)] * 2
+
+    assert best_penalty(model, pairs, (tokenizer,) * 2, beam=4) == expected
+
+
 def test_greedy_search_has_nothing_to_choose_from(model, tokenizer, monkeypatch):
     monkeypatch.setattr(module, "decode_sentences", None)
     pairs = [Pair("a", LONG)]

@@ -89,9 +89,9 @@ class Workers:
             return 1
         path = self.directory / "threads.json"
         known: dict[str, int] = {}
-        with suppress(OSError, ValueError):
+        with suppress(OSError, ValueError, TypeError):
             if time.time() - path.stat().st_mtime < _FRESH:
-                known = json.loads(path.read_bytes())
+                known = dict(json.loads(path.read_bytes()))
         key = str(self.cores)
         if known.get(key) not in range(1, self.cores + 1):
             known[key] = self._measured_threads()
