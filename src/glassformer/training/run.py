@@ -176,7 +176,7 @@ def _finish(trainer: Trainer) -> Run:
         language=languages[1] if languages else None,
     )
     if beam > 1:
-        trainer.reporter.note(f"length penalty {alpha:g}: the best on the validation pairs")
+        trainer.reporter.note(f"length penalty {alpha:g}: chosen on the validation pairs")
     validation = _scores(trainer, prepared.valid, alpha)
     about: dict[str, Any] = {
         "data": " and ".join(path.name for path in prepared.config.pairs),
