@@ -12,7 +12,7 @@ from sacrebleu.significance import PairedTest, Result
 from glassformer.errors import UsageError
 from glassformer.evaluation import bleu_metric, reference_streams
 
-__all__ = ["Comparison", "Difference", "compare"]
+__all__ = ["Comparison", "Difference", "bleu_p_values", "compare"]
 
 
 @dataclass(frozen=True)
@@ -95,17 +95,42 @@ def compare(
     return Comparison(sentences=len(system), bleu=bleu, chrf=chrf)
 
 
-def _difference(results: Sequence[str | Result], *, signature: str) -> Difference:
-    baseline, system = (result for result in results if isinstance(result, Result))
+def bleu_p_values(
+    baseline: Sequence[str],
+    systems: Sequence[Sequence[str]],
+    references: Sequence[str],
+    *,
+    language: str | None = None,
+) -> list[float]:
+    """For each of several systems the ``p_value`` of its BLEU beside the baseline's, as `compare`
+    finds it; nothing else is measured.
+
+    >>> bleu_p_values(["Ein Hund läuft."], [["Ein Hund läuft."]], ["Ein Hund läuft heim."])
+    [1.0]
+    """
+    named = [(str(number), system) for number, system in enumerate((baseline, *systems))]
+    metrics: dict[str, Metric] = {"bleu": bleu_metric(language, force=True)}
+    _, results = PairedTest(named, metrics, [references], "bs", n_samples=1000)()
+    [found] = [column for name, column in results.items() if name != "System"]
+    first, *others = (result for result in found if isinstance(result, Result))
+    return [_p_value(first, other) for other in others]
+
+
+def _p_value(baseline: Result, system: Result) -> float:
     # No difference is no evidence. sacreBLEU counts the samples that differ by strictly more than
     # the systems do, finds none for two equal outputs, and would report the smallest p there is.
     p_value = 1.0 if baseline.score == system.score else system.p_value
     if p_value is None:
         raise RuntimeError("sacreBLEU's paired test gave no p-value for the system")
+    return float(p_value)
+
+
+def _difference(results: Sequence[str | Result], *, signature: str) -> Difference:
+    baseline, system = (result for result in results if isinstance(result, Result))
     return Difference(
         baseline=float(baseline.score),
         system=float(system.score),
-        p_value=float(p_value),
+        p_value=_p_value(baseline, system),
         baseline_interval=_interval(baseline),
         system_interval=_interval(system),
         signature=signature,

@@ -172,8 +172,7 @@ def test_forbidden_ends_that_cannot_matter_need_no_torch(bundle_of):
     asked = {}
     for n_best in (1, 4):
         counted = Counted(theirs.engine.torch)
-        theirs = with_behind(theirs, counted)
-        found = theirs.translate(lines, beam=4, n_best=n_best)
+        found = with_behind(theirs, counted).translate(lines, beam=4, n_best=n_best)
         check_same(found, ours.translate(lines, beam=4, n_best=n_best))
         asked[n_best] = counted.sources
     assert 0 < asked[1] < asked[4]  # of four, each that ends matters

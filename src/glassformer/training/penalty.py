@@ -13,9 +13,9 @@ from glassformer.data.corpus import Pair
 from glassformer.data.tokenizer import Tokenizer
 from glassformer.decoding.beam import beam_search, penalty
 from glassformer.decoding.step import Hypothesis, Vocabulary
-from glassformer.evaluation import corpus_scores
+from glassformer.evaluation import bleu_metric
 from glassformer.model.transformer import Transformer
-from glassformer.significance import compare
+from glassformer.significance import bleu_p_values
 from glassformer.training.validation import searched, texts_of
 
 __all__ = ["best_penalty"]
@@ -54,13 +54,7 @@ def best_penalty(
         return texts_of(pieces, [max(beams, key=score) for beams in found], target)
 
     texts = {alpha: chosen_by(alpha) for alpha in _TRIED}
-
-    def bleu(alpha: float) -> float:
-        return corpus_scores(texts[alpha], references, language=language, quick=True).bleu
-
-    def as_good(alpha: float) -> bool:
-        found = compare(texts[alpha], texts[best], references, language=language)
-        return found.bleu.p_value >= _CHANCE
-
-    best = max(_TRIED, key=bleu)
-    return next(alpha for alpha in _TRIED if alpha == best or as_good(alpha))
+    bleu = bleu_metric(language, force=True)
+    best = max(texts.values(), key=lambda said: bleu.corpus_score(said, [references]).score)
+    differ = bleu_p_values(best, list(texts.values()), references, language=language)
+    return next(alpha for alpha, p in zip(_TRIED, differ, strict=True) if p >= _CHANCE)
