@@ -58,6 +58,12 @@ def test_one_metric_of_several_systems_is_judged_as_each_is_alone():
     assert len(set(found)) == len(systems)
 
 
+@pytest.mark.parametrize("systems", [[["a"]], [["a", "b"], ["a", "b", "c"]]])
+def test_each_of_several_systems_has_as_many_lines_as_there_are_references(systems):
+    with pytest.raises(InputError, match="2"):
+        bleu_p_values(["a", "b"], systems, ["a", "b"])
+
+
 def test_outputs_that_differ_without_a_difference_in_score_show_none():
     output = spoilt(0.2, seed=1)
 

@@ -14,6 +14,8 @@ from glassformer.evaluation import bleu_metric, reference_streams
 
 __all__ = ["Comparison", "Difference", "bleu_p_values", "compare"]
 
+_SAMPLES = 1_000
+
 
 @dataclass(frozen=True)
 class Difference:
@@ -62,7 +64,7 @@ def compare(
     references: Sequence[str] | Sequence[Sequence[str]],
     *,
     language: str | None = None,
-    samples: int = 1000,
+    samples: int = _SAMPLES,
 ) -> Comparison:
     """Is the system's score different from the baseline's by more than the choice of sentences?
 
@@ -105,12 +107,17 @@ def bleu_p_values(
     """For each of several systems the ``p_value`` of its BLEU beside the baseline's, as `compare`
     finds it; nothing else is measured.
 
+    Raises:
+        InputError: as `compare` does.
+
     >>> bleu_p_values(["Ein Hund läuft."], [["Ein Hund läuft."]], ["Ein Hund läuft heim."])
     [1.0]
     """
     named = [(str(number), system) for number, system in enumerate((baseline, *systems))]
+    for _, system in named:
+        streams = reference_streams(system, references)
     metrics: dict[str, Metric] = {"bleu": bleu_metric(language, force=True)}
-    _, results = PairedTest(named, metrics, [references], "bs", n_samples=1000)()
+    _, results = PairedTest(named, metrics, streams, "bs", n_samples=_SAMPLES)()
     [found] = [column for name, column in results.items() if name != "System"]
     first, *others = (result for result in found if isinstance(result, Result))
     return [_p_value(first, other) for other in others]
