@@ -16,11 +16,11 @@ from collections.abc import Collection
 from pathlib import Path
 
 from benchmarks.report import table
-from glassformer.data.phrasebook import Phrase, phrasebook, true_links
+from glassformer.data.phrasebook.book import Phrase, phrasebook, true_links
 from glassformer.data.words import Span, TrueLinks
 from glassformer.errors import InputError
-from glassformer.inspection.alignment import Heads, align
-from glassformer.inspection.heads import Found, error_rate, find_heads, store_heads
+from glassformer.inspection.alignment.align import Heads, align
+from glassformer.inspection.alignment.heads import Found, error_rate, find_heads, store_heads
 from glassformer.translator import Translator
 
 __all__ = ["main"]

@@ -17,9 +17,9 @@ from unittest import mock
 
 from benchmarks.report import save, table
 from glassformer.cli.demo import DemoOptions, config_of, write_phrases
-from glassformer.data.phrasebook import phrasebook
+from glassformer.data.phrasebook.book import phrasebook
 from glassformer.model import masks
-from glassformer.training.run import train
+from glassformer.training.train import train
 
 __all__ = ["main", "measure"]
 

@@ -227,7 +227,7 @@ def _texts(outputs: Sequence[Any], tokenizer: Tokenizer) -> list[str]:
     if all(isinstance(one, str) for one in outputs):
         return list(outputs)
     if any(isinstance(piece, str) for one in outputs for piece in one):
-        from glassformer.interchange.ctranslate2 import token_names
+        from glassformer.interchange.ctranslate2.export import token_names
 
         ids = {name: place for place, name in enumerate(token_names(tokenizer))}
         return [tokenizer.decode([ids[piece] for piece in one]) for one in outputs]
@@ -243,7 +243,7 @@ def _written(texts: Sequence[str], tokenizer: Tokenizer, path: Path) -> str:
 
 def _exported(bundle: Bundle, place: Path) -> str:
     """The bundle as a CTranslate2 model; where that package is missing, its rows say so."""
-    from glassformer.interchange.ctranslate2 import export_ctranslate2
+    from glassformer.interchange.ctranslate2.export import export_ctranslate2
 
     try:
         shutil.rmtree(place, ignore_errors=True)  # of an earlier bundle
@@ -255,7 +255,7 @@ def _exported(bundle: Bundle, place: Path) -> str:
 
 def _trained(options: Options, corpus: Corpus, place: Path) -> Path:
     """A small translator, trained just long enough that it ends its sentences."""
-    from glassformer.training.run import train
+    from glassformer.training.train import train
 
     files = []
     for side in ("source", "target"):

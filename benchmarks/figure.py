@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from benchmarks.pairs import Spread
-from glassformer.inspection.plots.figure import COLOURS, GREY, new_figure, save, tidy
+from glassformer.inspection.plots.canvas import COLOURS, GREY, new_figure, save, tidy
 
 __all__ = ["Curve", "bars", "curves", "growth"]
 

@@ -14,8 +14,8 @@ import numpy as np
 
 from glassformer.data.batches import make_batch, plan_batches
 from glassformer.data.corpus import Pair, read_pairs
-from glassformer.data.packed import Packed, pack
-from glassformer.data.phrasebook import phrasebook
+from glassformer.data.phrasebook.book import phrasebook
+from glassformer.data.token_store import Packed, pack
 from glassformer.data.tokenizer import Tokenizer, train_tokenizer
 from glassformer.errors import InputError
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from glassformer.data.phrasebook import phrasebook
+from glassformer.data.phrasebook.book import phrasebook
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")

@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-MAX_FILE_LINES = 300
 MAX_FUNCTION_LINES = 60
 
 # Put together here, so that this file does not hold what it looks for.
@@ -34,11 +33,6 @@ def text_of(path: Path) -> str:
     """The file's text; none for a picture or another binary file."""
     raw = path.read_bytes()
     return "" if b"\0" in raw else raw.decode("utf-8")
-
-
-def long_file(text: str) -> list[str]:
-    lines = len(text.splitlines())
-    return [f"{lines}: the file's lines, at most {MAX_FILE_LINES}"] * (lines > MAX_FILE_LINES)
 
 
 def long_functions(text: str) -> list[str]:
@@ -122,7 +116,6 @@ def anything(path: Path) -> bool:
 
 
 RULES = [
-    (long_file, python),
     (long_functions, python),
     (nothing_public, module),
     (unfinished, anything),
@@ -151,7 +144,6 @@ def test_the_files_are_found():
 @pytest.mark.parametrize(
     ("check", "kept", "broken", "line"),
     [
-        (long_file, "a = 1\n" * 300, "a = 1\n" * 301, 301),
         (
             long_functions,
             "def f():\n" + "    a = 1\n" * 59,

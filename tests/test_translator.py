@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from glassformer.config import ModelConfig
-from glassformer.data.segments import split_long
+from glassformer.data.splitting import split_long
 from glassformer.decoding.beam import penalty
 from glassformer.errors import InputError, UsageError
 from glassformer.model.transformer import Transformer

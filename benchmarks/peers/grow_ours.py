@@ -9,7 +9,7 @@ import torch
 from benchmarks.peers.measure import job, report
 from benchmarks.peers.ours import build
 from benchmarks.prepared import VOCABULARY, read_corpus
-from glassformer.data.packed import pack
+from glassformer.data.token_store import pack
 from glassformer.data.tokenizer import train_tokenizer
 from glassformer.decoding.beam import beam_search
 from glassformer.decoding.constraints import Forbidden

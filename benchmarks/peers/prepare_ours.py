@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from glassformer.data.corpus import read_pairs
-from glassformer.data.doctor import CorpusFiles, examine
-from glassformer.data.packed import pack
+from glassformer.data.doctor.examine import CorpusFiles, examine
+from glassformer.data.token_store import pack
 from glassformer.data.tokenizer import Tokenizer, train_tokenizer
 
 __all__ = ["main"]

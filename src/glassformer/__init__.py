@@ -27,8 +27,8 @@ if TYPE_CHECKING:  # what the table below does, said so that type checkers and e
     from glassformer.model.positions import PositionalEncoding, sinusoidal_positions
     from glassformer.model.transformer import Transformer
     from glassformer.training.loss import label_smoothed_cross_entropy
-    from glassformer.training.run import train
     from glassformer.training.schedule import noam_schedule
+    from glassformer.training.train import train
     from glassformer.translator import Translation, Translator
 
 __all__ = [
@@ -79,7 +79,7 @@ _HOMES = {
     "model.positions": "PositionalEncoding sinusoidal_positions",
     "model.transformer": "Transformer",
     "training.loss": "label_smoothed_cross_entropy",
-    "training.run": "train",
+    "training.train": "train",
     "training.schedule": "noam_schedule",
     "translator": "Translation Translator",
 }

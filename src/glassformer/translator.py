@@ -11,16 +11,16 @@ import torch
 from torch import nn
 
 from glassformer.bundle import Bundle, load_bundle
-from glassformer.data.segments import LONGEST_SOURCE
+from glassformer.data.splitting import LONGEST_SOURCE
 from glassformer.data.tokenizer import Tokenizer
 from glassformer.data.words import Link
 from glassformer.decoding.engine import Engine, Sampling, SearchOptions, TorchEngine
+from glassformer.decoding.protocols import Vocabulary
 from glassformer.decoding.shortlist import Shortlist
-from glassformer.decoding.step import Vocabulary
-from glassformer.device import device_of
+from glassformer.devices import device_of
 from glassformer.errors import InputError, UsageError, nearest
 from glassformer.model.transformer import Transformer
-from glassformer.streaming import TextEngine, Translation, windows_of
+from glassformer.text_engine import TextEngine, Translation, windows_of
 
 __all__ = ["Sampling", "Translation", "Translator"]
 
@@ -76,7 +76,7 @@ class Translator:
         if engine == "torch":
             return cls(bundle, place, quantization=quantization, shortlisted=shortlist)
         translator = cls(bundle, place)
-        from glassformer.interchange.ctranslate2_load import load_ctranslate2
+        from glassformer.interchange.ctranslate2.load import load_ctranslate2
 
         found = load_ctranslate2(
             translator.bundle,
@@ -193,7 +193,7 @@ class Translator:
 
     def align(self, sources: Sequence[str], targets: Sequence[str]) -> list[tuple[Link, ...]]:
         """Which words of each source belong to which of its target, whoever translated it."""
-        from glassformer.inspection.alignment import align
+        from glassformer.inspection.alignment.align import align
 
         return align(self, sources, targets)
 
@@ -256,7 +256,7 @@ class Translator:
     def _aligned(
         self, texts: Sequence[str], translations: Sequence[Translation]
     ) -> list[Translation]:
-        from glassformer.inspection.alignment import with_alignment
+        from glassformer.inspection.alignment.align import with_alignment
 
         return with_alignment(self, texts, translations, longest=self._text_engine.longest)
 

@@ -6,8 +6,8 @@ import pytest
 
 from glassformer.cli.demo import DemoOptions, _judged
 from glassformer.cli.main import main
-from glassformer.data.phrasebook import phrasebook
-from glassformer.training.trainer import Stopped
+from glassformer.data.phrasebook.book import phrasebook
+from glassformer.training.loop import Stopped
 
 SMALL = ["--size", "120", "--epochs", "0.5"]
 
@@ -115,7 +115,7 @@ def test_it_can_be_stopped(tmp_path, monkeypatch, capsys):
     def train(*_, **__):
         raise Stopped(7, 2)
 
-    monkeypatch.setattr("glassformer.training.run.train", train)
+    monkeypatch.setattr("glassformer.training.train.train", train)
 
     assert main(["demo", "--directory", str(tmp_path), *SMALL]) == 130
     assert "stopped and saved at update 7" in capsys.readouterr().err

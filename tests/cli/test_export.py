@@ -7,7 +7,7 @@ import pytest
 
 from glassformer.bundle import load_bundle
 from glassformer.cli.main import main
-from glassformer.interchange.ctranslate2 import token_names
+from glassformer.interchange.ctranslate2.export import token_names
 
 
 def test_what_is_exported_translates_by_itself(bundle_directory, tmp_path, capsys):

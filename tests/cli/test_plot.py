@@ -5,7 +5,7 @@ import torch
 import tyro
 
 from glassformer.bundle import Bundle, save_bundle
-from glassformer.cli import plot
+from glassformer.cli.plot import command as plot
 from glassformer.config import ModelConfig
 from glassformer.data.tokenizer import train_tokenizer
 from glassformer.errors import InputError, UsageError
@@ -87,7 +87,7 @@ def test_attention_of_a_bundle(bundle, tmp_path, capsys, arguments):
 @pytest.fixture(scope="module")
 def trace_file(bundle, tmp_path_factory):
     from glassformer.bundle import load_bundle
-    from glassformer.inspection.trace import trace
+    from glassformer.inspection.trace.build import trace
 
     path = tmp_path_factory.mktemp("trace") / "trace.json"
     path.write_text(trace(load_bundle(bundle), "two men", beam=2).to_json(), encoding="utf-8")
@@ -133,7 +133,7 @@ def test_attention_over_the_bundles_own_translation(bundle, tmp_path, capsys):
 
 
 def test_the_bundles_tokens_and_positions(bundle):
-    from glassformer.cli.plot_figures import draw
+    from glassformer.cli.plot.figures import draw
 
     figure = draw(plot.MasksOptions(source="two twomen", bundle=bundle, padding=0))
     labels = [tick.get_text() for tick in figure.axes[0].get_xticklabels()]

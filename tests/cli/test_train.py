@@ -153,13 +153,13 @@ def test_what_training_cannot_use_is_one_line_and_mended_goes_on(
 
 
 def test_a_run_that_is_stopped_says_so_and_with_what(monkeypatch, capsys):
-    from glassformer.training.trainer import Stopped
+    from glassformer.training.loop import Stopped
 
     def train(_config, _reporter, *, began):
         assert began <= time.monotonic()
         raise Stopped(7, signal.SIGTERM)
 
-    monkeypatch.setattr("glassformer.training.run.train", train)
+    monkeypatch.setattr("glassformer.training.train.train", train)
 
     assert train_until_stopped(TrainConfig(pairs=("a",), run="r")) == 128 + signal.SIGTERM
     assert run(TrainConfig(pairs=("a",), run="r")) == 128 + signal.SIGTERM

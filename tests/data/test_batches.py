@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from glassformer.data.batches import make_batch, plan_batches
 from glassformer.data.corpus import Pair
-from glassformer.data.packed import Packed, pack
+from glassformer.data.token_store import Packed, pack
 from glassformer.data.tokenizer import train_tokenizer
 
 

@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from glassformer.data import doctor, lines
+from glassformer.data import lines
 from glassformer.data.corpus import read_pairs
-from glassformer.data.doctor import CorpusFiles, examine
+from glassformer.data.doctor import examine as doctor
+from glassformer.data.doctor.examine import CorpusFiles, examine
 
 AWKWARD = [
     "\ufeffein Haus",

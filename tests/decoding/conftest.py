@@ -9,7 +9,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from glassformer.decoding.step import Hypothesis
+from glassformer.decoding.protocols import Hypothesis
 
 BOS, EOS = 2, 3
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from glassformer.decoding.beam import beam_search, penalty
 from glassformer.decoding.greedy import greedy
-from glassformer.decoding.step import IMPOSSIBLE
+from glassformer.decoding.protocols import IMPOSSIBLE
 
 
 def same(one, other):

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from glassformer.decoding.greedy import greedy
-from glassformer.decoding.step import IMPOSSIBLE, Vocabulary, log_softmax
+from glassformer.decoding.protocols import IMPOSSIBLE, Vocabulary, log_softmax
 
 EOS = 3
 

@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from glassformer.decoding.greedy import greedy
+from glassformer.decoding.protocols import IMPOSSIBLE
 from glassformer.decoding.sampling import sample, shape_distribution
-from glassformer.decoding.step import IMPOSSIBLE
 
 EOS = 3
 

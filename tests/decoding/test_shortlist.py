@@ -6,13 +6,13 @@ import pytest
 import torch
 
 from glassformer.config import ModelConfig
+from glassformer.decoding.batched import decode_sentences
 from glassformer.decoding.beam import beam_search
 from glassformer.decoding.constraints import ForcedPrefix
 from glassformer.decoding.greedy import greedy
+from glassformer.decoding.protocols import Vocabulary
 from glassformer.decoding.sampling import sample
-from glassformer.decoding.sentences import decode_sentences
 from glassformer.decoding.shortlist import Shortlist, Shortlisted
-from glassformer.decoding.step import Vocabulary
 from glassformer.errors import InputError
 from glassformer.model.transformer import Transformer
 

@@ -6,8 +6,8 @@ import pytest
 import torch
 
 from glassformer.bundle import save_bundle
+from glassformer.decoding.batched import decode_sentences
 from glassformer.decoding.engine import Job, Sampling, SearchOptions
-from glassformer.decoding.sentences import decode_sentences
 from glassformer.errors import InputError, UsageError
 from glassformer.inspection.capture import capture
 from glassformer.threads import torch_threads

@@ -65,15 +65,15 @@ sys.exit(main({words!r}))
 
 # Where a run is killed: module, function, before which call of it in that process.
 KILLS = [
-    ("glassformer.training.prepare", "Tokenizer.save", 1),
-    ("glassformer.data.packed", "_take_the_place_of", 1),
-    ("glassformer.training.trainer", "update", 1),
+    ("glassformer.training.setup.prepare", "Tokenizer.save", 1),
+    ("glassformer.data.token_store", "_take_the_place_of", 1),
+    ("glassformer.training.loop", "update", 1),
     ("glassformer.training.checkpoint", "_flush", 3),
-    ("glassformer.training.trainer", "remove_all_but", 2),
-    ("glassformer.training.trainer", "save_checkpoint", 2),
-    ("glassformer.training.trainer", "update", 33),
+    ("glassformer.training.loop", "remove_all_but", 2),
+    ("glassformer.training.loop", "save_checkpoint", 2),
+    ("glassformer.training.loop", "update", 33),
     ("glassformer.training.checkpoint", "Path.rename", 2),
-    ("glassformer.training.run", "save_bundle", 1),
+    ("glassformer.training.train", "save_bundle", 1),
     ("glassformer.bundle", "write_atomically", 3),
 ]
 
@@ -82,7 +82,7 @@ KILLS = [
 def processes():
     """A server that has torch loaded and forks in a moment; it never computes itself."""
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["glassformer.cli.main", "glassformer.training.run"])
+    context.set_forkserver_preload(["glassformer.cli.main", "glassformer.training.train"])
     return context
 
 
@@ -160,7 +160,7 @@ def test_killed_between_far_checkpoints(whole, processes, corpus, tmp_path):
 
     # The first kill comes after a report that no checkpoint holds yet.
     for kill in [
-        ("glassformer.training.trainer", "update", 52),
+        ("glassformer.training.loop", "update", 52),
         ("glassformer.training.checkpoint", "_flush", 2),
     ]:
         assert run(kill) == -signal.SIGKILL, run.log.read_text()
@@ -179,7 +179,7 @@ def test_two_workers_are_killed_with_the_first_and_go_on(processes, corpus, tmp_
         runs.append(Runner(processes, corpus, tmp_path / name, changes))
     runs[0].finish()
 
-    assert runs[1](("glassformer.training.trainer", "update", 13)) == -signal.SIGKILL
+    assert runs[1](("glassformer.training.loop", "update", 13)) == -signal.SIGKILL
     deadline = time.monotonic() + 20
     while workers_at(tmp_path):
         assert time.monotonic() < deadline, workers_at(tmp_path)
@@ -235,7 +235,7 @@ def test_a_finished_run_is_finished_again_without_an_update(whole):
     checkpoints = sorted((whole.run / "checkpoints").iterdir())
     (whole.run / "README.md").unlink()  # as if killed while the bundle was written
 
-    assert whole(("glassformer.training.trainer", "update", 1)) == 0
+    assert whole(("glassformer.training.loop", "update", 1)) == 0
 
     assert whole.weights() == weights
     assert (whole.run / "metrics.jsonl").read_bytes() == metrics

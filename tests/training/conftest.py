@@ -5,8 +5,8 @@ import random
 import pytest
 
 from glassformer.config import TrainConfig
-from glassformer.training.prepare import prepare
-from glassformer.training.run import _trainer
+from glassformer.training.setup.prepare import prepare
+from glassformer.training.train import _trainer
 
 OPTIONS = {
     "preset": "tiny",

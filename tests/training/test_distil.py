@@ -9,7 +9,7 @@ from glassformer.data.corpus import Pair
 from glassformer.errors import InputError
 from glassformer.training import distil as module
 from glassformer.training.distil import distilled, lesson_of
-from glassformer.training.prepare import prepare
+from glassformer.training.setup.prepare import prepare
 from glassformer.translator import Translator
 
 PAIRS = [

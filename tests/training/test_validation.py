@@ -10,11 +10,11 @@ from torch.nn import functional as F
 from glassformer.config import ModelConfig
 from glassformer.data.batches import make_batch
 from glassformer.data.corpus import Pair
-from glassformer.data.packed import pack
-from glassformer.data.segments import LONGEST_SOURCE, split_long
+from glassformer.data.splitting import LONGEST_SOURCE, split_long
+from glassformer.data.token_store import pack
 from glassformer.data.tokenizer import train_tokenizer
 from glassformer.decoding.greedy import greedy
-from glassformer.decoding.step import Vocabulary
+from glassformer.decoding.protocols import Vocabulary
 from glassformer.model.transformer import Transformer
 from glassformer.training.optimiser import NotFiniteError
 from glassformer.training.validation import (

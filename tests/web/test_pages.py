@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from glassformer.web.guard import SECURITY_HEADERS
+from glassformer.web.security import SECURITY_HEADERS
 
 STATIC = Path(__file__).parents[2] / "src/glassformer/web/static"
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from glassformer.config import TrainConfig
 from glassformer.data.corpus import Pair
-from glassformer.data.phrasebook import KINDS, Phrase, normalise, oracle, phrasebook
+from glassformer.data.phrasebook.book import KINDS, Phrase, normalise, oracle, phrasebook
 from glassformer.errors import InputError, UsageError
 
 if TYPE_CHECKING:
@@ -190,7 +190,7 @@ def _draw(translator: "Translator", options: DemoOptions, directory: Path) -> No
     """The attention that shows how day and month change places."""
     try:
         from glassformer.inspection.plots.attention import attention_figure
-        from glassformer.inspection.plots.figure import save
+        from glassformer.inspection.plots.canvas import save
     except InputError as error:  # without matplotlib there is no picture, but all else
         print(f"no picture: {error}")
         return

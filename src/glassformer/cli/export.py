@@ -37,7 +37,7 @@ def run(options: ExportOptions) -> int:
         InputError: BUNDLE is none, or the engine is not installed.
     """
     from glassformer.bundle import load_bundle
-    from glassformer.interchange.ctranslate2 import check_quantization, export_ctranslate2
+    from glassformer.interchange.ctranslate2.export import check_quantization, export_ctranslate2
 
     check_quantization(options.quantization)
     export_ctranslate2(

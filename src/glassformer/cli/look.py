@@ -80,10 +80,10 @@ def _check(options: LookOptions) -> None:
 
 def _write(options: LookOptions, out: Path) -> int:
     from glassformer.bundle import write_atomically
-    from glassformer.inspection.trace import trace
+    from glassformer.inspection.trace.build import trace
     from glassformer.translator import Translator
-    from glassformer.web.page import build_page
-    from glassformer.web.stored import stored_answers
+    from glassformer.web.look.single_file import build_page
+    from glassformer.web.look.stored import stored_answers
 
     bundle: Bundle = Translator.load(options.bundle, device=options.device).bundle
     text = options.text or ""
@@ -102,7 +102,7 @@ def _write(options: LookOptions, out: Path) -> int:
 def _serve(options: LookOptions) -> int:
     from glassformer.threads import torch_threads
     from glassformer.translator import Translator
-    from glassformer.web.film import film_route
+    from glassformer.web.look.film import film_route
 
     try:
         from glassformer.web.server import Settings, create_app, listen, serve
@@ -134,7 +134,7 @@ def _address(port: int, text: str | None, options: LookOptions) -> str:
 
 def _held_out_sentence(bundle: Bundle, directory: Path) -> str | None:
     """The first of the run's validation sentences that is of a good length; None without a run."""
-    from glassformer.data.packed import Packed
+    from glassformer.data.token_store import Packed
 
     try:
         sentences = Packed.open(directory / "data" / "valid").source

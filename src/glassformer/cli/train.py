@@ -12,8 +12,8 @@ from glassformer.config import TrainConfig
 from glassformer.errors import InputError
 
 if TYPE_CHECKING:
-    from glassformer.training.progress import Reporter
-    from glassformer.training.run import Run
+    from glassformer.training.reporting import Reporter
+    from glassformer.training.train import Run
 
 __all__ = ["OPTIONS", "run", "train_until_stopped"]
 
@@ -32,11 +32,11 @@ def train_until_stopped(config: TrainConfig, reporter: Reporter | None = None) -
     """0 when it is done; 128 + the signal's number where one stopped it and it was saved."""
     began = time.monotonic()  # before torch is imported: a person's minutes include that
     if int(os.environ.get("RANK", 0)) > 0 and "TORCHELASTIC_RUN_ID" in os.environ:
-        from glassformer.training.assistant import assist_under_torchrun
+        from glassformer.training.parallel.worker import assist_under_torchrun
 
         return assist_under_torchrun(config.device)
-    from glassformer.training.run import train
-    from glassformer.training.trainer import Stopped
+    from glassformer.training.loop import Stopped
+    from glassformer.training.train import train
 
     try:
         _keep_heads(train(config, reporter, began=began))
@@ -48,7 +48,7 @@ def train_until_stopped(config: TrainConfig, reporter: Reporter | None = None) -
 
 def _keep_heads(found: Run) -> None:
     """The heads that align words best, on the validation pairs, into the bundle."""
-    from glassformer.inspection.heads import find_heads, store_heads
+    from glassformer.inspection.alignment.heads import find_heads, store_heads
     from glassformer.translator import Translator
 
     translator = Translator.load(found.directory, device="cpu")

@@ -16,7 +16,7 @@ from jaxtyping import Int
 from numpy.typing import NDArray
 from torch import Tensor
 
-from glassformer.data.packed import Packed
+from glassformer.data.token_store import Packed
 
 __all__ = ["Batch", "make_batch", "plan_batches", "to_device"]
 

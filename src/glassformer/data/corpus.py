@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
+from glassformer.data.file_formats import Format, file_format, split_record
 from glassformer.data.lines import read_lines
-from glassformer.data.records import Format, file_format, split_record
 from glassformer.errors import InputError, UsageError
 
 __all__ = [

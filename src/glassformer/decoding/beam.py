@@ -25,7 +25,7 @@ from torch import Tensor
 
 from glassformer.decoding.constraints import Constraint, Rules
 from glassformer.decoding.glossary import Glossary
-from glassformer.decoding.step import (
+from glassformer.decoding.protocols import (
     DEFAULT_IDS,
     IMPOSSIBLE,
     Hypothesis,

@@ -17,13 +17,13 @@ from typing import Any, Protocol, runtime_checkable
 import torch
 from torch import nn
 
+from glassformer.decoding.batched import Preparable, Search, decode_sentences
 from glassformer.decoding.beam import MOST_PENALTY, beam_search, penalty
 from glassformer.decoding.constraints import ForcedPrefix
 from glassformer.decoding.greedy import greedy
+from glassformer.decoding.protocols import Hypothesis, StepFunction, Vocabulary
 from glassformer.decoding.sampling import sample
-from glassformer.decoding.sentences import Preparable, Search, decode_sentences
 from glassformer.decoding.shortlist import Shortlist, Shortlisted
-from glassformer.decoding.step import Hypothesis, StepFunction, Vocabulary
 
 __all__ = ["Engine", "Job", "Sampling", "SearchOptions", "TorchEngine"]
 

@@ -19,7 +19,7 @@ from jaxtyping import Float, Int64
 from torch import Tensor
 
 from glassformer.decoding.constraints import ordinary_ids
-from glassformer.decoding.step import DEFAULT_IDS, Vocabulary
+from glassformer.decoding.protocols import DEFAULT_IDS, Vocabulary
 
 __all__ = ["Glossary"]
 

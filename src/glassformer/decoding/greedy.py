@@ -15,7 +15,7 @@ from jaxtyping import Int64
 from torch import Tensor
 
 from glassformer.decoding.constraints import Constraint, Rules
-from glassformer.decoding.step import (
+from glassformer.decoding.protocols import (
     DEFAULT_IDS,
     IMPOSSIBLE,
     Hypothesis,

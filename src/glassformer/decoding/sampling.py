@@ -15,7 +15,7 @@ from torch import Tensor
 
 from glassformer.decoding.constraints import Constraint, Rules
 from glassformer.decoding.greedy import follow
-from glassformer.decoding.step import DEFAULT_IDS, Hypothesis, S, StepFunction, Vocabulary
+from glassformer.decoding.protocols import DEFAULT_IDS, Hypothesis, S, StepFunction, Vocabulary
 
 __all__ = ["sample", "shape_distribution"]
 

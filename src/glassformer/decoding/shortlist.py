@@ -20,9 +20,9 @@ from jaxtyping import Float, Int, Int64
 from torch import Tensor
 from torch.nn import functional as F
 
+from glassformer.decoding.batched import Preparable, Search
 from glassformer.decoding.constraints import Constraint
-from glassformer.decoding.sentences import Preparable, Search
-from glassformer.decoding.step import (
+from glassformer.decoding.protocols import (
     DEFAULT_IDS,
     Hypothesis,
     StepFunction,

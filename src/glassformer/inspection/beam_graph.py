@@ -18,9 +18,9 @@ from torch import Tensor
 
 from glassformer.data.tokenizer import Tokenizer
 from glassformer.decoding.beam import penalty
-from glassformer.decoding.step import Hypothesis
-from glassformer.inspection.pieces import readable
-from glassformer.inspection.trace_records import BeamGraph, BeamNode
+from glassformer.decoding.protocols import Hypothesis
+from glassformer.inspection.trace.records import BeamGraph, BeamNode
+from glassformer.inspection.trace.subwords import readable
 
 __all__ = ["EndsAfter", "Fall", "Watch", "beam_graph"]
 

@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 from torch import nn
 
-from glassformer.inspection.trace_records import Part
+from glassformer.inspection.trace.records import Part
 from glassformer.model.transformer import Transformer
 
 __all__ = ["figure1"]

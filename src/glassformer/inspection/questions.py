@@ -11,11 +11,11 @@ from random import Random
 from pydantic_core import to_json
 
 from glassformer.data.words import words
-from glassformer.inspection.pieces import pieces_of
+from glassformer.inspection.attention_of import TranslatorParts
 from glassformer.inspection.scoring import erased_words, log_probabilities
-from glassformer.inspection.search import Sentence, sentence
-from glassformer.inspection.sentence import TranslatorParts
-from glassformer.inspection.trace_schema import Asked, Changes, Erased, Head, Piece
+from glassformer.inspection.trace.query import Sentence, sentence
+from glassformer.inspection.trace.schema import Asked, Changes, Erased, Head, Piece
+from glassformer.inspection.trace.subwords import pieces_of
 
 __all__ = [
     "Effect",

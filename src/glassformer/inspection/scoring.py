@@ -7,7 +7,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from glassformer.data.words import words
-from glassformer.inspection.trace_schema import Erased, Piece
+from glassformer.inspection.trace.schema import Erased, Piece
 from glassformer.model.masks import padding_mask
 from glassformer.model.transformer import Transformer
 

@@ -8,9 +8,9 @@ import numpy.typing as npt
 from pydantic_core import to_json
 
 from glassformer.errors import UsageError
-from glassformer.inspection.packed import Packed
-from glassformer.inspection.trace_records import AttentionPart
-from glassformer.inspection.trace_schema import Trace
+from glassformer.inspection.trace.array_codec import Packed
+from glassformer.inspection.trace.records import AttentionPart
+from glassformer.inspection.trace.schema import Trace
 
 __all__ = ["WorkedSum", "worked_sum"]
 

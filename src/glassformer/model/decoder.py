@@ -8,7 +8,7 @@ from torch import Tensor, nn
 
 from glassformer.model.attention import MultiHeadAttention
 from glassformer.model.blocks import Activation, FeedForward, Norm, ResidualBlock
-from glassformer.model.state import BlockState
+from glassformer.model.cache import BlockState
 
 __all__ = ["Decoder", "DecoderBlock"]
 

@@ -9,15 +9,15 @@ from torch.nn import functional as F
 
 from glassformer.config import ModelConfig
 from glassformer.model import masks
+from glassformer.model.cache import DecoderState, Memory
 from glassformer.model.decoder import Decoder, DecoderBlock
 from glassformer.model.dropout import Dropout
 from glassformer.model.embeddings import ScaledEmbedding
 from glassformer.model.encoder import Encoder, EncoderBlock
 from glassformer.model.positions import PositionalEncoding
-from glassformer.model.state import DecoderState, Memory
 
 if TYPE_CHECKING:
-    from glassformer.model.prepared import PreparedTransformer
+    from glassformer.model.fast.decoder import PreparedTransformer
 
 __all__ = ["Transformer", "initialise"]
 
@@ -139,7 +139,7 @@ class Transformer(nn.Module):
 
     def for_decoding(self, weights: str = "as they are") -> "Transformer | PreparedTransformer":
         """The same model arranged for speed; itself while hooks watch or change its sublayers."""
-        from glassformer.model.prepared import PreparedTransformer  # it is made from this class
+        from glassformer.model.fast.decoder import PreparedTransformer  # it is made from this class
 
         hooked = any(one._forward_hooks or one._forward_pre_hooks for one in self.modules())
         return self if hooked else PreparedTransformer(self, weights=weights)

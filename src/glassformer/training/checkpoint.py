@@ -20,7 +20,7 @@ from torch import Tensor, nn
 
 from glassformer.bundle import load_tensors, load_weights, weights
 from glassformer.errors import InputError
-from glassformer.training.muon import Muon
+from glassformer.training.fast.muon import Muon
 
 __all__ = [
     "RunState",

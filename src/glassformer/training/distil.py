@@ -24,11 +24,11 @@ import torch
 from glassformer.bundle import Bundle, load_bundle, write_atomically
 from glassformer.config import TrainConfig
 from glassformer.data.corpus import Limits, Pair, drop_reason
-from glassformer.data.segments import LONGEST_SOURCE, pieces_of
+from glassformer.data.splitting import LONGEST_SOURCE, pieces_of
+from glassformer.decoding.batched import decode_sentences
 from glassformer.decoding.beam import beam_search
-from glassformer.decoding.sentences import decode_sentences
-from glassformer.decoding.step import Vocabulary
-from glassformer.device import device_of
+from glassformer.decoding.protocols import Vocabulary
+from glassformer.devices import device_of
 from glassformer.errors import InputError
 from glassformer.evaluation import bleu_metric
 

@@ -11,10 +11,10 @@ from torch import Tensor, nn
 
 from glassformer.data.batches import Batch, to_device
 from glassformer.model.transformer import Transformer
+from glassformer.training.fast.mixed_precision import Precision, precision_for, working_copy
+from glassformer.training.fast.muon import Muon
 from glassformer.training.loss import projected_cross_entropy
-from glassformer.training.muon import Muon
-from glassformer.training.parallel import ALONE, Ranks
-from glassformer.training.precision import Precision, precision_for, working_copy
+from glassformer.training.parallel.ranks import ALONE, Ranks
 
 __all__ = [
     "Learner",

@@ -9,11 +9,11 @@ import torch
 
 from glassformer.data.batches import Batch
 from glassformer.data.corpus import Pair
-from glassformer.data.segments import Pieces, joined, pieces_of
+from glassformer.data.splitting import Pieces, joined, pieces_of
 from glassformer.data.tokenizer import Tokenizer
+from glassformer.decoding.batched import Search, decode_sentences
 from glassformer.decoding.greedy import greedy
-from glassformer.decoding.sentences import Search, decode_sentences
-from glassformer.decoding.step import Hypothesis, Vocabulary
+from glassformer.decoding.protocols import Hypothesis, Vocabulary
 from glassformer.evaluation import corpus_scores
 from glassformer.model.transformer import Transformer
 from glassformer.training.loss import projected_cross_entropy

@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 
-from glassformer.inspection.trace_schema import Changes
+from glassformer.inspection.trace.schema import Changes
 
 __all__ = [
     "Candidate",

@@ -23,12 +23,12 @@ from starlette.routing import BaseRoute
 from starlette.types import ASGIApp
 
 from glassformer.errors import InputError
-from glassformer.web.api import Api, fault
-from glassformer.web.batching import Batcher
 from glassformer.web.connection import PatientProtocol
-from glassformer.web.guard import Guard
 from glassformer.web.limits import Keys, Limits, RefusedError
 from glassformer.web.metrics import Metrics
+from glassformer.web.queue import Batcher
+from glassformer.web.routes import Api, fault
+from glassformer.web.security import Guard
 from glassformer.web.service import Service, by_pair
 
 if TYPE_CHECKING:

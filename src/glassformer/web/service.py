@@ -8,12 +8,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from glassformer.data.segments import LONGEST_SOURCE
+from glassformer.data.splitting import LONGEST_SOURCE
 from glassformer.decoding.beam import penalty
 from glassformer.errors import UsageError
-from glassformer.web.batching import Batcher
 from glassformer.web.limits import RefusedError
-from glassformer.web.pieces import Cut, cut
+from glassformer.web.queue import Batcher
 from glassformer.web.schema import (
     Candidate,
     Document,
@@ -22,9 +21,10 @@ from glassformer.web.schema import (
     TraceQuestion,
     TranslatorFacts,
 )
+from glassformer.web.segments import Cut, cut
 
 if TYPE_CHECKING:
-    from glassformer.streaming import Translation
+    from glassformer.text_engine import Translation
     from glassformer.translator import Translator
 
 __all__ = ["Pair", "Service", "by_pair"]
@@ -133,7 +133,7 @@ class Service:
 
     async def trace(self, pair: Pair, question: TraceQuestion) -> str:
         """One trace, as JSON. ValueError for a question that a trace cannot answer."""
-        from glassformer.inspection.trace import trace
+        from glassformer.inspection.trace.build import trace
 
         def run(questions: Sequence[dict[str, Any]]) -> list[str]:
             return [trace(self.translators[pair], **said).to_json() for said in questions]

@@ -7,7 +7,7 @@ import pytest
 
 from glassformer.bundle import load_bundle
 from glassformer.cli.main import main
-from glassformer.inspection.trace import trace
+from glassformer.inspection.trace.build import trace
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 FLAGS = (

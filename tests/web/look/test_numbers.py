@@ -7,11 +7,11 @@ import pytest
 import torch
 
 from glassformer.inspection.capture import capture
-from glassformer.inspection.trace import trace
+from glassformer.inspection.trace.build import trace
 from glassformer.inspection.worked_sum import worked_sum
 from glassformer.model.positions import sinusoidal_positions
 from glassformer.translator import Translator
-from glassformer.web.page import build_page
+from glassformer.web.look.single_file import build_page
 
 
 @pytest.fixture

@@ -12,11 +12,11 @@ import pytest
 
 from glassformer.bundle import load_bundle
 from glassformer.cli.main import main
-from glassformer.inspection.trace import trace
-from glassformer.inspection.trace_schema import Changes, Head
-from glassformer.web.film import film, film_route
-from glassformer.web.page import build_page, join_modules, look_folder
-from glassformer.web.stored import stored_answers
+from glassformer.inspection.trace.build import trace
+from glassformer.inspection.trace.schema import Changes, Head
+from glassformer.web.look.film import film, film_route
+from glassformer.web.look.single_file import build_page, join_modules, look_folder
+from glassformer.web.look.stored import stored_answers
 
 HOSTILE = '</script><img src=x onerror="alert(1)"> <!-- \u2028 & "'
 

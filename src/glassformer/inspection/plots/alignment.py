@@ -8,11 +8,11 @@ from jaxtyping import Float
 from torch import Tensor
 
 from glassformer.data.words import Link, Span, words
-from glassformer.inspection.alignment import linked
-from glassformer.inspection.plots.figure import GREY, INK, Figure, shade, sheet
+from glassformer.inspection.alignment.align import linked
+from glassformer.inspection.plots.canvas import GREY, INK, Figure, shade, sheet
+from glassformer.inspection.plots.from_trace import attention_in, check_number
 from glassformer.inspection.plots.lettering import noted, text_inches, write
-from glassformer.inspection.plots.traced import attention_in, check_number
-from glassformer.inspection.trace_schema import Side, Trace
+from glassformer.inspection.trace.schema import Side, Trace
 
 __all__ = ["links_in", "plot_alignment"]
 

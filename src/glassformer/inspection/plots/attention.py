@@ -6,17 +6,17 @@ from typing import Literal
 from jaxtyping import Float
 from torch import Tensor
 
-from glassformer.inspection.plots.figure import (
+from glassformer.inspection.attention_of import Attention, Part, TranslatorParts, attention_of
+from glassformer.inspection.plots.canvas import (
     Figure,
     draw_matrix,
     draw_scale,
     new_figure,
     write_numbers,
 )
+from glassformer.inspection.plots.from_trace import PART_NAMES, attention_in, check_number
 from glassformer.inspection.plots.lettering import cell_inches, label_inches, label_tokens, noted
-from glassformer.inspection.plots.traced import PART_NAMES, attention_in, check_number
-from glassformer.inspection.sentence import Attention, Part, TranslatorParts, attention_of
-from glassformer.inspection.trace_schema import Trace
+from glassformer.inspection.trace.schema import Trace
 
 __all__ = [
     "attention_figure",

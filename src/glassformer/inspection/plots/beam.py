@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from glassformer.inspection.plots.figure import (
+from glassformer.inspection.plots.canvas import (
     COLOURS,
     GREY,
     INK,
@@ -12,10 +12,10 @@ from glassformer.inspection.plots.figure import (
     number,
     sheet,
 )
+from glassformer.inspection.plots.from_trace import chosen_steps, label
 from glassformer.inspection.plots.lettering import noted, text_inches, write
-from glassformer.inspection.plots.traced import chosen_steps, label
-from glassformer.inspection.trace_records import BeamNode
-from glassformer.inspection.trace_schema import Trace
+from glassformer.inspection.trace.records import BeamNode
+from glassformer.inspection.trace.schema import Trace
 
 __all__ = ["plot_beam"]
 

@@ -3,7 +3,7 @@
 import torch
 
 from glassformer.errors import UsageError
-from glassformer.inspection.plots.figure import (
+from glassformer.inspection.plots.canvas import (
     SIGNED,
     Figure,
     draw_matrix,
@@ -12,14 +12,14 @@ from glassformer.inspection.plots.figure import (
     number,
     write_numbers,
 )
+from glassformer.inspection.plots.from_trace import labels
 from glassformer.inspection.plots.lettering import (
     cell_inches,
     label_inches,
     label_tokens,
     noted,
 )
-from glassformer.inspection.plots.traced import labels
-from glassformer.inspection.trace_schema import Trace
+from glassformer.inspection.trace.schema import Trace
 
 __all__ = ["plot_erased"]
 

@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from glassformer.inspection.plots.figure import GREY, INK, Axes, Figure, Rectangle, sheet
+from glassformer.inspection.plots.canvas import GREY, INK, Axes, Figure, Rectangle, sheet
 from glassformer.inspection.plots.lettering import noted, write
-from glassformer.inspection.trace_records import Part
-from glassformer.inspection.trace_schema import Trace
+from glassformer.inspection.trace.records import Part
+from glassformer.inspection.trace.schema import Trace
 
 __all__ = ["plot_figure1"]
 

@@ -12,7 +12,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from glassformer.inspection.plots.figure import (
+from glassformer.inspection.attention_of import Part
+from glassformer.inspection.plots.canvas import (
     Axes,
     AxesImage,
     Figure,
@@ -21,9 +22,8 @@ from glassformer.inspection.plots.figure import (
     new_figure,
     write_numbers,
 )
-from glassformer.inspection.plots.traced import PART_NAMES, attention_in
-from glassformer.inspection.sentence import Part
-from glassformer.inspection.trace_schema import Piece, Trace
+from glassformer.inspection.plots.from_trace import PART_NAMES, attention_in
+from glassformer.inspection.trace.schema import Piece, Trace
 
 __all__ = ["HeadStatistics", "head_statistics", "plot_head_statistics"]
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from glassformer.inspection.plots.figure import (
+from glassformer.inspection.plots.canvas import (
     COLOURS,
     INK,
     Axes,
@@ -18,10 +18,10 @@ from glassformer.inspection.plots.figure import (
     draw_scale,
     new_figure,
 )
+from glassformer.inspection.plots.from_trace import chosen_steps, label
 from glassformer.inspection.plots.lettering import label_tokens, noted, text_inches, write
-from glassformer.inspection.plots.traced import chosen_steps, label
-from glassformer.inspection.trace_records import Step
-from glassformer.inspection.trace_schema import Trace
+from glassformer.inspection.trace.records import Step
+from glassformer.inspection.trace.schema import Trace
 
 __all__ = ["plot_lens"]
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
-from glassformer.inspection.plots.figure import (
+from glassformer.inspection.plots.canvas import (
     GREY,
     INK,
     Axes,

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from glassformer.inspection.plots.figure import (
+from glassformer.inspection.plots.canvas import (
     Axes,
     Figure,
     ListedColormap,

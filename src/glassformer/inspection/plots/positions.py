@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from glassformer.inspection.plots.figure import (
+from glassformer.inspection.plots.canvas import (
     COLOURS,
     GREY,
     SIGNED,

@@ -5,7 +5,8 @@ import math
 import torch
 from torch import Tensor
 
-from glassformer.inspection.plots.figure import (
+from glassformer.inspection.attention_of import Part
+from glassformer.inspection.plots.canvas import (
     BLUES,
     Axes,
     Figure,
@@ -16,15 +17,14 @@ from glassformer.inspection.plots.figure import (
     number,
     write_numbers,
 )
+from glassformer.inspection.plots.from_trace import PART_NAMES, attention_in, check_number, map_of
 from glassformer.inspection.plots.lettering import (
     cell_inches,
     label_inches,
     label_tokens,
     noted,
 )
-from glassformer.inspection.plots.traced import PART_NAMES, attention_in, check_number, map_of
-from glassformer.inspection.sentence import Part
-from glassformer.inspection.trace_schema import Trace
+from glassformer.inspection.trace.schema import Trace
 
 __all__ = ["plot_masked_scores"]
 

@@ -4,11 +4,11 @@ import math
 from typing import Any
 
 from glassformer.errors import UsageError
-from glassformer.inspection.plots.figure import COLOURS, GREY, INK, Axes, Figure, Rectangle, sheet
+from glassformer.inspection.plots.canvas import COLOURS, GREY, INK, Axes, Figure, Rectangle, sheet
+from glassformer.inspection.plots.from_trace import chosen_steps, label
 from glassformer.inspection.plots.lettering import noted, text_inches, write
-from glassformer.inspection.plots.traced import chosen_steps, label
-from glassformer.inspection.trace_records import Candidate, Step
-from glassformer.inspection.trace_schema import Trace
+from glassformer.inspection.trace.records import Candidate, Step
+from glassformer.inspection.trace.schema import Trace
 
 __all__ = ["plot_steps"]
 

@@ -1,4 +1,4 @@
-// A trace as the panels ask for it. The trace's own fields: glassformer/inspection/trace_schema.py.
+// A trace as the panels ask for it. The trace's own fields: glassformer/inspection/trace/schema.py.
 
 const TYPES = { u8: [Uint8Array, 1], u16: [Uint16Array, 2], f32: [Float32Array, 4] };
 

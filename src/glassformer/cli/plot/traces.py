@@ -1,0 +1,138 @@
+"""From the options of ``glassformer plot`` to the figures of one translation."""
+
+from pathlib import Path
+from typing import Any
+
+from glassformer.cli.plot.sentence import (
+    AlignmentOptions,
+    AttentionOptions,
+    BeamOptions,
+    EraseOptions,
+    Figure1Options,
+    HeadsOptions,
+    LensOptions,
+    ScoresOptions,
+    SearchedOptions,
+    SentenceOptions,
+    StepsOptions,
+)
+from glassformer.errors import InputError, UsageError
+from glassformer.inspection.alignment.align import align
+from glassformer.inspection.plots.alignment import links_in, plot_alignment
+from glassformer.inspection.plots.attention import attention_figure, plot_attention
+from glassformer.inspection.plots.beam import plot_beam
+from glassformer.inspection.plots.canvas import Figure
+from glassformer.inspection.plots.erase import plot_erased
+from glassformer.inspection.plots.figure1 import plot_figure1
+from glassformer.inspection.plots.heads import plot_head_statistics
+from glassformer.inspection.plots.lens import plot_lens
+from glassformer.inspection.plots.scores import plot_masked_scores
+from glassformer.inspection.plots.steps import plot_steps
+from glassformer.inspection.trace.build import trace
+from glassformer.inspection.trace.schema import Trace
+from glassformer.translator import Translator
+
+__all__ = [
+    "alignment",
+    "attention",
+    "beam",
+    "erase",
+    "figure1",
+    "heads",
+    "lens",
+    "scores",
+    "steps",
+]
+
+_TOP = 8  # candidates a step
+
+
+def attention(options: AttentionOptions) -> Figure:
+    """Of a trace, or of a translator and whatever target is given."""
+    chosen: dict[str, Any] = {name: getattr(options, name) for name in ("part", "layer", "head")}
+    if options.trace is not None:
+        return plot_attention(_read(options.trace), **chosen)
+    translator, text = _translator(options), options.text or ""
+    target = options.target
+    if target is None:
+        target = translator.translate([text])[0].text
+        print(f"translation: {target}")
+    return attention_figure(translator, text, target, **chosen)
+
+
+def alignment(options: AlignmentOptions) -> Figure:
+    """By the heads that the bundle holds for the best, unless others are asked for."""
+    found = _traced(options)
+    texts = found.source.text, found.target.text
+    if options.trace is not None or options.layer is not None or options.head is not None:
+        links = links_in(found, layer=options.layer, head=options.head)
+    else:
+        links = [*align(_translator(options), [texts[0]], [texts[1]])[0]]
+    return plot_alignment(*texts, links)
+
+
+def beam(options: BeamOptions) -> Figure:
+    return plot_beam(
+        _traced(options), first=options.first, count=options.count, pruned=options.pruned
+    )
+
+
+def steps(options: StepsOptions) -> Figure:
+    found = _traced(options, top=max(options.top, _TOP))
+    return plot_steps(found, first=options.first, count=options.count, top=options.top)
+
+
+def lens(options: LensOptions) -> Figure:
+    return plot_lens(_traced(options), first=options.first, count=options.count)
+
+
+def scores(options: ScoresOptions) -> Figure:
+    return plot_masked_scores(
+        _traced(options), part=options.part, layer=options.layer, head=options.head
+    )
+
+
+def heads(options: HeadsOptions) -> Figure:
+    return plot_head_statistics(_traced(options))
+
+
+def erase(options: EraseOptions) -> Figure:
+    return plot_erased(_traced(options))
+
+
+def figure1(options: Figure1Options) -> Figure:
+    return plot_figure1(_traced(options))
+
+
+def _traced(options: SearchedOptions, top: int = _TOP) -> Trace:
+    """The trace that is read or made; what it leaves out is said."""
+    if options.trace is not None:
+        found = _read(options.trace)
+    else:
+        how: dict[str, Any] = {"beam": options.beam, "length_penalty": options.length_penalty}
+        _check_range("beam", options.beam, 1, 16)
+        _check_range("length-penalty", options.length_penalty, 0, 10)
+        given = {name: value for name, value in how.items() if value is not None}
+        found = trace(_translator(options), options.text or "", top=top, **given)
+        print(f"translation: {found.answer.text}")
+    for left_out in found.bounds.left_out:
+        print(left_out)
+    return found
+
+
+def _read(path: Path) -> Trace:
+    try:
+        return Trace.from_json(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read ({error.strerror})") from None
+    except (InputError, UnicodeDecodeError) as error:
+        raise InputError(f"{path}: {error}") from None
+
+
+def _translator(options: SentenceOptions) -> Translator:
+    return Translator.load(options.bundle or Path(), device="cpu")
+
+
+def _check_range(option: str, value: int | float | None, least: int, most: int) -> None:
+    if value is not None and not least <= value <= most:
+        raise UsageError(f"--{option} {value}: expected {least} to {most}")

@@ -1,0 +1,1 @@
+"""The doctor: examines parallel text before training."""

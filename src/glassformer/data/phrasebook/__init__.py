@@ -1,0 +1,1 @@
+"""The built-in corpus: dates, amounts and times that Unicode's CLDR can write in two languages."""

@@ -1,0 +1,271 @@
+"""The corpus as token ids on disk, packed once and mapped into memory.
+
+A packed corpus is one directory. Each side has two raw little-endian files: ``source.ids``, all
+ids in one row, and ``source.offsets``, where each sentence begins and the last one ends
+(``int64``): sentence ``i`` is ``ids[offsets[i]:offsets[i + 1]]``. Nothing is read before it is
+used. The directory gets its name only when it is whole, with ``meta.json`` in it.
+"""
+
+import hashlib
+import operator
+import shutil
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack
+from functools import cached_property
+from itertools import chain, count, islice
+from pathlib import Path
+from typing import Any, SupportsIndex
+
+import numpy as np
+from numpy.typing import NDArray
+
+from glassformer.data.corpus import Pair
+from glassformer.data.token_store_meta import FORMAT_VERSION, PackedMeta, read_meta, write_meta
+from glassformer.data.tokenizer import Tokenizer
+from glassformer.errors import InputError
+
+__all__ = ["Packed", "Sentences", "pack"]
+
+_CHUNK = 20_000  # pairs that are encoded at once
+_OFFSET = np.dtype("<i8")
+_SIDES, _PARTS = ("source", "target"), ("ids", "offsets")
+
+
+class Sentences:
+    """One side of a packed corpus: ``sentences[i]`` is an array of ids, without start and end."""
+
+    def __init__(self, ids: NDArray[Any], offsets: NDArray[np.int64]) -> None:
+        self.ids = ids
+        self.offsets = offsets
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    def __getitem__(self, index: SupportsIndex) -> NDArray[Any]:
+        if not -len(self) <= operator.index(index) < len(self):
+            raise IndexError(f"sentence {index}: expected 0 to {len(self) - 1}")
+        row = operator.index(index) % len(self)
+        return np.asarray(self.ids[self.offsets[row] : self.offsets[row + 1]])
+
+    @cached_property
+    def lengths(self) -> NDArray[np.int32]:
+        """The number of subwords of every sentence."""
+        return np.diff(self.offsets).astype(np.int32)
+
+    def gather(self, rows: NDArray[np.int64]) -> tuple[NDArray[Any], NDArray[np.int64]]:
+        """The ids of these sentences one after the other, and the sentences' lengths."""
+        starts = self.offsets[rows]
+        lengths = self.offsets[rows + 1] - starts
+        # Where each sentence begins in the result, subtracted, makes one arange serve all.
+        begins = np.cumsum(lengths) - lengths
+        places = np.arange(lengths.sum()) + np.repeat(starts - begins, lengths)
+        return self.ids[places], lengths
+
+
+class Packed:
+    """A packed corpus that is open for reading; see :func:`pack` and :meth:`open`."""
+
+    def __init__(self, directory: Path, meta: PackedMeta) -> None:
+        self.directory = directory
+        self.meta = meta
+        self.source, self.target = (
+            Sentences(
+                np.memmap(directory / f"{side}.ids", meta.dtype[side], mode="r"),
+                np.memmap(directory / f"{side}.offsets", _OFFSET, mode="r"),
+            )
+            for side in _SIDES
+        )
+
+    @classmethod
+    def open(cls, directory: str | Path) -> "Packed":
+        """Open a packed corpus; :class:`InputError` where it is missing, cut off or damaged."""
+        directory = Path(directory)
+        meta = read_meta(directory)
+        for side in _SIDES:
+            _check_size(directory / f"{side}.offsets", (meta.pairs + 1) * _OFFSET.itemsize)
+            width = np.dtype(meta.dtype[side]).itemsize
+            _check_size(directory / f"{side}.ids", meta.tokens[side] * width)
+        return cls(directory, meta)
+
+    def __len__(self) -> int:
+        return self.meta.pairs
+
+    @property
+    def source_lengths(self) -> NDArray[np.int32]:
+        """Subwords of every source sentence, without the end symbol."""
+        return self.source.lengths
+
+    @property
+    def target_lengths(self) -> NDArray[np.int32]:
+        """Subwords of every target sentence, without start and end symbols."""
+        return self.target.lengths
+
+    @property
+    def content_hash(self) -> str:
+        """SHA-256 over all ids and offsets: the same data have the same hash, wherever packed."""
+        return self.meta.content_hash
+
+    def verify(self) -> None:
+        """Read everything and compare it with the hash; :class:`InputError` where it differs."""
+        digests = []
+        for side in _SIDES:
+            for part in _PARTS:
+                with (self.directory / f"{side}.{part}").open("rb") as file:
+                    digests.append(hashlib.file_digest(file, "sha256").hexdigest())
+        if _combined(digests) != self.content_hash:
+            raise InputError(
+                f"{self.directory}: the packed data differ from their content hash: changed or "
+                "damaged; delete the directory to pack them again"
+            )
+
+
+def pack(
+    pairs: Iterable[Pair],
+    source_tokenizer: Tokenizer,
+    target_tokenizer: Tokenizer,
+    directory: str | Path,
+    *,
+    max_tokens: int,
+    dropout: float = 0.0,
+    seed: int = 0,
+) -> Packed:
+    """Encode ``pairs``, a chunk at a time, into ``directory``, which is replaced where it exists.
+
+    Pairs with a blank side, or with more than ``max_tokens`` subwords on a side, are left out and
+    counted in ``Packed.meta``. With ``dropout`` each ``seed`` segments the text anew (see
+    :meth:`Tokenizer.sample_batch`). A kill on the way leaves ``directory`` as it was, or missing.
+    """
+    directory = Path(directory)
+    tokenizers = {"source": source_tokenizer, "target": target_tokenizer}
+    settings = {"max_tokens": max_tokens, "dropout": dropout, "seed": seed}
+    dropped = Counter({"empty": 0, "long": 0})
+    partial = directory.with_name(directory.name + ".partial")
+    shutil.rmtree(partial, ignore_errors=True)
+    partial.mkdir(parents=True)
+    try:
+        with ExitStack() as files:
+            writers = {
+                side: _Writer(partial, side, tokenizers[side].vocab_size, files) for side in _SIDES
+            }
+            for chunk in _encoded_chunks(pairs, tokenizers, settings, dropped):
+                for place, side in enumerate(_SIDES):
+                    writers[side].write([row[place] for row in chunk])
+        meta = _meta(writers, tokenizers, settings, dropped)
+        write_meta(meta, partial)
+        _take_the_place_of(directory, partial)
+    finally:
+        shutil.rmtree(partial, ignore_errors=True)
+    return Packed.open(directory)
+
+
+def _encoded_chunks(
+    pairs: Iterable[Pair],
+    tokenizers: dict[str, Tokenizer],
+    settings: dict[str, Any],
+    dropped: Counter[str],
+) -> Iterator[list[tuple[list[int], list[int]]]]:
+    """The ids of the pairs that are kept, a chunk at a time; counts the others in ``dropped``."""
+    remaining = iter(pairs)
+    for number in count():
+        chunk = list(islice(remaining, _CHUNK))
+        if not chunk:
+            return
+        full = [pair for pair in chunk if pair.source.strip() and pair.target.strip()]
+        # Every chunk and side has its own seed, so that none repeats another's choices.
+        seeds = np.random.SeedSequence((settings["seed"], number)).generate_state(len(_SIDES))
+        source, target = (
+            tokenizers[side].sample_batch(
+                [pair[place] for pair in full], dropout=settings["dropout"], seed=int(seeds[place])
+            )
+            for place, side in enumerate(_SIDES)
+        )
+        rows = list(zip(source, target, strict=True))
+        short = [row for row in rows if max(map(len, row)) <= settings["max_tokens"]]
+        # A brought tokenizer may see nothing in text that is not blank, such as a lone U+200B.
+        kept = [row for row in short if min(map(len, row)) > 0]
+        long = len(rows) - len(short)
+        dropped.update({"long": long, "empty": len(chunk) - len(kept) - long})
+        yield kept
+
+
+class _Writer:
+    """Appends the sentences of one side to its two files, and hashes what it writes."""
+
+    def __init__(self, directory: Path, side: str, vocab_size: int, files: ExitStack) -> None:
+        self.dtype = np.dtype("<u2" if vocab_size <= 2**16 else "<u4")
+        self.sentences = self.tokens = 0
+        self._files, self._digests = {}, {}
+        for part in _PARTS:
+            self._files[part] = files.enter_context((directory / f"{side}.{part}").open("wb"))
+            self._digests[part] = hashlib.sha256()
+        self._append("offsets", np.zeros(1, _OFFSET))
+
+    def write(self, sentences: Sequence[Sequence[int]]) -> None:
+        lengths = np.fromiter(map(len, sentences), dtype=_OFFSET, count=len(sentences))
+        tokens = int(lengths.sum())
+        ids = np.fromiter(chain.from_iterable(sentences), dtype=self.dtype, count=tokens)
+        self._append("ids", ids)
+        self._append("offsets", self.tokens + np.cumsum(lengths, dtype=_OFFSET))
+        self.tokens += tokens
+        self.sentences += len(sentences)
+
+    def digests(self) -> list[str]:
+        return [self._digests[part].hexdigest() for part in _PARTS]
+
+    def _append(self, part: str, values: NDArray[Any]) -> None:
+        written = values.tobytes()
+        self._files[part].write(written)
+        self._digests[part].update(written)
+
+
+def _meta(
+    writers: dict[str, _Writer],
+    tokenizers: dict[str, Tokenizer],
+    settings: dict[str, Any],
+    dropped: Counter[str],
+) -> PackedMeta:
+    pairs = writers["source"].sentences
+    if pairs == 0:
+        raise InputError(
+            f"no pair is left to pack: {dropped['empty']} have an empty side, {dropped['long']} "
+            f"are longer than {settings['max_tokens']} subwords; check the text, or raise the limit"
+        )
+    return PackedMeta(
+        format_version=FORMAT_VERSION,
+        pairs=pairs,
+        dropped_empty=dropped["empty"],
+        dropped_long=dropped["long"],
+        **settings,
+        dtype={side: writers[side].dtype.str for side in _SIDES},
+        tokens={side: writers[side].tokens for side in _SIDES},
+        symbols={
+            side: {"pad": tokenizer.pad_id, "bos": tokenizer.bos_id, "eos": tokenizer.eos_id}
+            for side, tokenizer in tokenizers.items()
+        },
+        tokenizers={side: tokenizers[side].fingerprint for side in _SIDES},
+        content_hash=_combined(digest for side in _SIDES for digest in writers[side].digests()),
+    )
+
+
+def _combined(digests: Iterable[str]) -> str:
+    return hashlib.sha256("\n".join(digests).encode()).hexdigest()
+
+
+def _take_the_place_of(directory: Path, partial: Path) -> None:
+    """Give ``partial`` the name ``directory``; a directory can only be renamed onto none."""
+    old = directory.with_name(directory.name + ".old")
+    shutil.rmtree(old, ignore_errors=True)
+    if directory.exists():
+        directory.rename(old)
+    partial.rename(directory)
+    shutil.rmtree(old, ignore_errors=True)
+
+
+def _check_size(path: Path, expected: int) -> None:
+    size = path.stat().st_size if path.is_file() else 0
+    if size != expected:
+        raise InputError(
+            f"{path}: {size} bytes, expected {expected}: the file is cut off or damaged; delete "
+            "the directory to pack the corpus again"
+        )

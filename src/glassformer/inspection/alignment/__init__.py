@@ -1,0 +1,1 @@
+"""Which target word was made from which source word."""

@@ -1,0 +1,145 @@
+"""A run's curves, drawn from its ``metrics.jsonl``: is it learning, and how well by now?"""
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+from glassformer.errors import InputError
+from glassformer.inspection.plots.canvas import (
+    COLOURS,
+    Axes,
+    Figure,
+    new_figure,
+    thousands,
+    tidy,
+)
+
+__all__ = ["Against", "Record", "plot_training", "read_metrics"]
+
+Record = Mapping[str, Any]
+Against = Literal["updates", "minutes"]
+
+
+def read_metrics(path: Path) -> list[Record]:
+    """The records of a run's ``metrics.jsonl``; ``path`` is that file or the run's directory.
+
+    A last line without its line end is being written just now and is left out.
+    """
+    file = path / "metrics.jsonl" if path.is_dir() else path
+    try:
+        lines = file.read_bytes().split(b"\n")
+    except OSError as error:
+        what = "it holds no metrics.jsonl" if path.is_dir() else error.strerror
+        raise InputError(
+            f"{path}: not a run ({what}); expected the directory of a training"
+        ) from None
+    records = []
+    for number, line in enumerate(lines[:-1], start=1):
+        try:
+            record = json.loads(line)
+            float(record["update"]), str(record["kind"])
+        except (ValueError, TypeError, KeyError):
+            raise InputError(
+                f"{file}, line {number}: expected a JSON object with kind and update, got"
+                f" {line[:40].decode(errors='replace')!r}"
+            ) from None
+        records.append(record)
+    if not records:
+        raise InputError(f"{file}: nothing is recorded yet; wait for the first updates")
+    return records
+
+
+def plot_training(metrics: Path | Sequence[Record], *, against: Against = "updates") -> Figure:
+    """Loss and perplexity, learning rate, and scores on the validation pairs, one above the other.
+
+    ``metrics`` is the run's directory, its ``metrics.jsonl``, or the records themselves. What was
+    not recorded (such as scores) has no panel.
+
+    >>> first = {"kind": "update", "update": 100, "loss": 4.2, "learning_rate": 1e-3}
+    >>> len(plot_training([first, first | {"update": 200, "loss": 3.9}]).axes)
+    2
+    """
+    records = read_metrics(metrics) if isinstance(metrics, Path) else metrics
+    if not records:
+        raise ValueError("no records to draw")
+    curves = _Curves(records, against)
+    panels = {_draw_loss: 2.0, _draw_rate: 1.1}
+    if curves.of("validation", "bleu")[0]:
+        panels[_draw_scores] = 1.6
+    figure = new_figure(9.0, 1.0 + 2.2 * sum(panels.values()) / 1.3)
+    axes = figure.subplots(len(panels), 1, sharex=True, height_ratios=list(panels.values()))
+    for draw, place in zip(panels, axes, strict=True):
+        draw(place, curves)
+    axes[-1].set_xlabel(against)
+    thousands(axes[-1])
+    return figure
+
+
+class _Curves:
+    """Values of the records, each with its place along x."""
+
+    def __init__(self, records: Sequence[Record], against: Against) -> None:
+        self.records, self.against = records, against
+
+    def of(self, kind: str, name: str) -> tuple[list[float], list[float]]:
+        """Places and values of ``name`` where records of this kind have it."""
+        key, unit = ("update", 1.0) if self.against == "updates" else ("seconds", 60.0)
+        points = [
+            (record[key] / unit, record[name])
+            for record in self.records
+            if record["kind"] == kind and record.get(name) is not None and key in record
+        ]
+        return [x for x, _ in points], [y for _, y in points]
+
+
+def _draw_loss(axes: Axes, curves: _Curves) -> None:
+    """Cross-entropy, comparable between training and validation, and the smoothed loss."""
+    series = (
+        ("update", "loss", COLOURS[5], "training: what is minimised"),
+        ("update", "perplexity", COLOURS[0], "training: cross-entropy"),
+        ("validation", "perplexity", COLOURS[1], "validation: cross-entropy"),
+    )
+    for kind, name, colour, label in series:
+        x, y = curves.of(kind, name)
+        if x:
+            y = [math.log(value) for value in y] if name == "perplexity" else y
+            marker = "o" if kind == "validation" or len(x) == 1 else ""
+            width = 0.9 if name == "loss" else 1.5
+            axes.plot(x, y, color=colour, marker=marker, markersize=4, lw=width, label=label)
+    tidy(axes, "Loss", x="", y="loss (nats a token)")
+    if axes.lines:
+        axes.legend(frameon=False)
+    perplexity = axes.secondary_yaxis("right")
+    perplexity.yaxis.set_major_formatter(lambda loss, _: _short(math.exp(min(loss, 700.0))))
+    perplexity.set_ylabel("perplexity")
+    perplexity.spines["right"].set_visible(False)
+
+
+def _draw_rate(axes: Axes, curves: _Curves) -> None:
+    x, y = curves.of("update", "learning_rate")
+    axes.plot(x, y, color=COLOURS[5], linewidth=1.5, marker="o" if len(x) == 1 else "")
+    tidy(axes, "Learning rate", x="", y="learning rate")
+    axes.set_ylim(bottom=0)
+
+
+def _draw_scores(axes: Axes, curves: _Curves) -> None:
+    for place, (name, label) in enumerate((("bleu", "BLEU"), ("chrf", "chrF++"))):
+        x, y = curves.of("validation", name)
+        if x:
+            axes.plot(x, y, "o-", color=COLOURS[place], markersize=4, label=label)
+            axes.annotate(
+                f"{y[-1]:.1f}",
+                (x[-1], y[-1]),
+                xytext=(6, 0),
+                textcoords="offset points",
+                va="center",
+                color=COLOURS[place],
+            )
+    tidy(axes, "Scores on the validation pairs", x="", y="score")
+    axes.legend(frameon=False)
+
+
+def _short(value: float) -> str:
+    return f"{value:,.0f}" if 100 <= value < 1e6 else f"{value:.3g}"

@@ -1,0 +1,1 @@
+"""CTranslate2: a bundle as its model, and its engine behind the translator."""

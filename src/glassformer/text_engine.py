@@ -1,0 +1,140 @@
+"""Texts through an engine: window after window, cut into jobs, encoded, decoded, joined again."""
+
+from collections import deque
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from math import fsum
+
+from glassformer.data.splitting import joined, pieces_of
+from glassformer.data.tokenizer import Tokenizer
+from glassformer.data.words import Link
+from glassformer.decoding.engine import Engine, Job, SearchOptions
+from glassformer.decoding.protocols import Hypothesis
+from glassformer.errors import UsageError
+
+__all__ = ["TextEngine", "Translation", "windows_of"]
+
+_WINDOW = 1 << 16  # characters of a stream that are sorted together
+
+
+@dataclass(frozen=True)
+class Translation:
+    """A translation, its score, and the next best ones.
+
+    The score is log p(text | source) over the length penalty; of a sampled one, without penalty;
+    of a text in pieces, the mean of theirs. It is at most 0. The alignment is None unless it was
+    asked for, and of a text in pieces.
+    """
+
+    text: str
+    score: float
+    alternatives: tuple["Translation", ...] = ()
+    alignment: tuple[Link, ...] | None = None
+
+
+@dataclass(frozen=True)
+class TextEngine:
+    """An engine with its tokenizers: texts in, translations out.
+
+    `longest`: a source with more subwords is cut. `room`: what a source, or a prefix with its
+    source, may have at most.
+    """
+
+    engine: Engine
+    source: Tokenizer
+    target: Tokenizer
+    longest: int
+    room: int
+
+    def answers(
+        self, windows: Iterable[tuple[Sequence[str], Sequence[str] | None]], options: SearchOptions
+    ) -> Iterator[list[Translation]]:
+        """The translations of each window, whose texts are cut into jobs for the engine."""
+        # Of the jobs that the engine has taken: the places of their texts in the window, which
+        # pieces each text has, and whether the window ends with it.
+        taken: deque[tuple[list[int], list[range], bool]] = deque()
+
+        def jobs() -> Iterator[Job]:
+            for texts, prefixes in windows:
+                chunks = _chunks(texts, self.engine.at_once)
+                for number, places in enumerate(chunks, start=1):
+                    chosen = [texts[place] for place in places]
+                    pieces = pieces_of(chosen, self.source, limit=self.longest)
+                    taken.append((places, pieces.spans, number == len(chunks)))
+                    forced = [prefixes[place] for place in places] if prefixes else []
+                    yield Job(pieces.ids, self._forced(forced, pieces.spans, pieces.ids))
+
+        window: dict[int, Translation] = {}
+        for found in self.engine.decode(jobs(), options):
+            places, spans, last = taken.popleft()
+            window |= zip(places, self._joined(found, spans), strict=True)
+            if last:
+                yield [window[place] for place in range(len(window))]
+                window = {}
+
+    def _forced(
+        self,
+        prefixes: Sequence[str],
+        spans: Sequence[range],
+        pieces: Sequence[Sequence[int]],
+    ) -> list[list[int]]:
+        """Each text's prefix, forced on its first piece that says something."""
+        if not any(prefixes):
+            return []
+        forced: list[list[int]] = [[] for _ in pieces]
+        for span, ids in zip(spans, self.target.encode_batch(prefixes), strict=True):
+            # A piece of spaces only never meets the model.
+            first = next((place for place in span if pieces[place]), span.start)
+            room = self.room - len(pieces[first])
+            if self.target.unk_id in ids:
+                raise UsageError("a prefix has a character that the target tokenizer has not")
+            if len(ids) > room:
+                raise UsageError(
+                    f"a prefix has {len(ids):,} subwords, and this model has room for {room:,}"
+                )
+            forced[first] = ids
+        return forced
+
+    def _joined(
+        self, found: Sequence[Sequence[Hypothesis]], spans: Sequence[range]
+    ) -> Iterator[Translation]:
+        """What the hypotheses of the pieces say, text by text; of several pieces the best ones."""
+        chosen = [
+            [found[place][0] for place in span] if len(span) > 1 else found[span.start]
+            for span in spans
+        ]
+        texts = iter(self.target.decode_batch([h.tokens for c in chosen for h in c]))
+        for span, hypotheses in zip(spans, chosen, strict=True):
+            said = [next(texts) for _ in hypotheses]
+            if len(span) > 1:
+                mean = fsum(one.score for one in hypotheses) / len(hypotheses)
+                yield Translation(joined(said), mean)
+            else:
+                scores = [one.score for one in hypotheses]
+                best, *others = map(Translation, said, scores)
+                yield Translation(best.text, best.score, tuple(others))
+
+
+def _chunks(texts: Sequence[str], size: int) -> list[list[int]]:
+    """The places of the texts in groups of like lengths, the longest first; at least one group.
+
+    In characters: to know the subwords, all would have to be there before the first can go.
+    """
+    order = list(range(len(texts)))
+    if len(texts) > size:
+        order.sort(key=lambda place: -len(texts[place]))
+    return [order[start : start + size] for start in range(0, max(len(order), 1), size)]
+
+
+def windows_of(lines: Iterable[str]) -> Iterator[list[str]]:
+    """The lines in lists of about 64 Ki characters: what a stream sorts by length together."""
+    window: list[str] = []
+    length = 0
+    for line in lines:
+        window.append(line)
+        length += len(line) + 1
+        if length >= _WINDOW:
+            yield window
+            window, length = [], 0
+    if window:
+        yield window

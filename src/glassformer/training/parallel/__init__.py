@@ -1,0 +1,1 @@
+"""Training on several ranks; a reader with one process can skip it."""

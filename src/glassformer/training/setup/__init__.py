@@ -1,0 +1,1 @@
+"""What training settles before its first update: options, data, sizes, resuming."""

@@ -1,0 +1,266 @@
+"""``train(config)``: the whole way from files to a scored bundle, and on from where it was."""
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from glassformer.bundle import Bundle, load_weights, save_bundle
+from glassformer.config import TrainConfig
+from glassformer.data.batches import Batch, make_batch, plan_batches
+from glassformer.data.corpus import Pair
+from glassformer.data.token_store import pack
+from glassformer.decoding.beam import beam_search
+from glassformer.decoding.protocols import Vocabulary
+from glassformer.devices import device_of
+from glassformer.errors import UsageError
+from glassformer.evaluation import Scores, corpus_scores
+from glassformer.model.transformer import Transformer
+from glassformer.training.batch_stream import epoch_plan, total_updates
+from glassformer.training.checkpoint import RunState, average, checkpoints, load_checkpoint
+from glassformer.training.distil import lesson_of
+from glassformer.training.ibm_model1 import shortlist_tensors
+from glassformer.training.length_penalty import best_penalty
+from glassformer.training.loop import Trainer
+from glassformer.training.optimiser import new_optimiser, precision_for
+from glassformer.training.reporting import Metrics, Reporter, TextReporter, duration
+from glassformer.training.schedule import Pace, SteadyPace
+from glassformer.training.setup.prepare import Prepared, guess_languages, prepare
+from glassformer.training.setup.recipe import model_config, useful_updates
+from glassformer.training.setup.resume import changed_text
+from glassformer.training.time_budget import TimedPace
+from glassformer.training.validation import translations
+
+__all__ = ["Run", "train"]
+
+
+@dataclass(frozen=True)
+class Run:
+    """A finished training: its directory (the bundle), its scores, the pairs of validation."""
+
+    directory: Path
+    validation: dict[str, Any]
+    test: Scores | None
+    pairs: Sequence[Pair] = ()
+
+
+def train(
+    config: TrainConfig, reporter: Reporter | None = None, *, began: float | None = None
+) -> Run:
+    """Train a translator, or continue where an earlier call with the same options was.
+
+    ``began``, of ``time.monotonic()``, is when ``config.minutes`` began; with this call if None.
+    Errors: :class:`~glassformer.errors.InputError` for data that cannot be used, for a directory
+    that holds a run with other options, for a loss that is not finite.
+    """
+    began = time.monotonic() if began is None else began
+    reporter = reporter or TextReporter()
+    if config.threads:
+        torch.set_num_threads(config.threads)
+    try:
+        _refuse_early(config)
+        prepared = prepare(config, tell=reporter.note)
+        for note in prepared.notes:
+            reporter.note(note)
+        trainer = _trainer(prepared, reporter, lambda: time.monotonic() - began)
+        try:
+            trainer.run()
+        finally:
+            trainer.metrics.close()
+        found = _finish(trainer)
+        if isinstance(trainer.pace, TimedPace):
+            reporter.note(_time_told(trainer.pace, 60 * (config.minutes or 0)))
+        return found
+    finally:
+        reporter.close()
+
+
+def _trainer(
+    prepared: Prepared, reporter: Reporter, clock: Callable[[], float] = time.monotonic
+) -> Trainer:
+    config = prepared.config
+    device = device_of(config.device)
+    model = _new_model(prepared).to(device)
+    optimiser = new_optimiser(model, config.optimiser or "adam")
+    state = RunState(data_hash=prepared.data_hash)
+    found = checkpoints(config.run / "checkpoints")
+    if found:
+        state = load_checkpoint(found[-1], model, optimiser)
+        if state.data_hash != prepared.data_hash:
+            raise changed_text(config, "pairs")
+        reporter.note(f"continuing from update {state.update:,}")
+    pace = _pace(prepared, model.config.d_model, begun=state.update, clock=clock)
+    if not state.precision:  # measured once: another answer on the way would change the weights
+        measured = config.precision == "auto"
+        state.precision = precision_for(device) if measured else config.precision
+    count = sum(weight.numel() for weight in model.parameters())
+    reporter.note(
+        f"model: {count:,} parameters, {len(prepared.packed(0)):,} pairs,"
+        f" {'at most ' if config.minutes else ''}{pace.updates:,} updates,"
+        f" {state.precision} on {device}"
+    )
+    metrics = Metrics(
+        config.run / "metrics.jsonl", from_update=state.update, tensorboard=config.tensorboard
+    )
+    return Trainer(
+        model=model,
+        optimiser=optimiser,
+        prepared=prepared,
+        state=state,
+        reporter=reporter,
+        metrics=metrics,
+        pace=pace,
+        validation_batches=_validation_batches(prepared, reporter),
+    )
+
+
+def _new_model(prepared: Prepared) -> Transformer:
+    source, target = prepared.tokenizers
+    torch.manual_seed(prepared.config.seed)
+    special = {name: getattr(target, name) for name in ("pad_id", "unk_id", "bos_id", "eos_id")}
+    return Transformer(
+        model_config(
+            prepared.config,
+            source_vocab_size=source.vocab_size,
+            target_vocab_size=target.vocab_size,
+            special_ids=special,
+        )
+    )
+
+
+def _pace(prepared: Prepared, d_model: int, *, begun: int, clock: Callable[[], float]) -> Pace:
+    """As many updates as the options come to, or as fit into the minutes."""
+    config, packed = prepared.config, prepared.packed(0)
+    if config.minutes is None:
+        return SteadyPace(config, total_updates(packed, config), d_model)
+    per_epoch = len(epoch_plan(packed, config, 0)) / config.accumulate
+    return TimedPace(
+        config,
+        most=useful_updates(len(packed), per_epoch),
+        d_model=d_model,
+        begun=begun,
+        # Measured: a beam of 5 takes twice as long as a validation, which has a loss as well; and a
+        # little to spare. The validation pairs are searched twice.
+        scoring=(2 + config.beam) / 3 * (2 + len(prepared.test) / len(prepared.valid)),
+        clock=clock,
+    )
+
+
+def _time_told(pace: TimedPace, total: float) -> str:
+    """Why a run with minutes ended when it did; ``total``: of its time, in seconds."""
+    said = f"minutes: {duration(pace.spent())} of {duration(total)}"
+    if pace.ended_early:
+        return f"{said}, for {pace.updates:,} updates are as many as these data want"
+    return said
+
+
+def _finish(trainer: Trainer) -> Run:
+    """The mean of the kept checkpoints, scored, as a bundle in the run's directory."""
+    prepared, model = trainer.prepared, trainer.model
+    updates = trainer.averaged_updates()
+    paths = [trainer.checkpoint_directory / f"{update:08d}" for update in updates]
+    load_weights(model, average(paths), trainer.checkpoint_directory)
+    model.eval()
+    beam, languages = prepared.config.beam, prepared.languages
+    alpha = best_penalty(
+        model,
+        prepared.valid,
+        prepared.tokenizers,
+        beam=beam,
+        language=languages[1] if languages else None,
+    )
+    if beam > 1:
+        trainer.reporter.note(f"length penalty {alpha:g}: chosen on the validation pairs")
+    validation = _scores(trainer, prepared.valid, alpha)
+    about: dict[str, Any] = {
+        "data": " and ".join(path.name for path in prepared.config.pairs),
+        "pairs": len(prepared.packed(0)),
+        "updates": trainer.state.update,
+        "trained for": duration(trainer.state.seconds),
+        "weights": f"mean of the checkpoints at updates {', '.join(map(str, updates))}",
+        "validation": _shown(validation),
+    }
+    test = _scores(trainer, prepared.test, alpha) if prepared.test else None
+    if test is not None:
+        about["test"] = _shown(test)
+    for name, scores in (("validation", validation), ("test", test)):
+        if scores is not None:
+            trainer.reporter.note(f"{name}, beam {trainer.config.beam}:\n{scores}")
+    shortlist = None
+    if prepared.config.shortlist:
+        shortlist = shortlist_tensors(prepared.packed(0), prepared.tokenizers)
+    bundle = Bundle(model, *prepared.tokenizers, languages, about, shortlist, length_penalty=alpha)
+    save_bundle(bundle, trainer.config.run)
+    trainer.reporter.note(f"bundle: {trainer.config.run}")
+    return Run(trainer.config.run, validation.as_dict(), test, prepared.valid)
+
+
+def _scores(trainer: Trainer, pairs: list[Pair], alpha: float) -> Scores:
+    tokenizers, languages = trainer.prepared.tokenizers, trainer.prepared.languages
+    found = translations(
+        trainer.model,
+        [pair.source for pair in pairs],
+        tokenizers,
+        search=partial(
+            beam_search,
+            beam=trainer.config.beam,
+            length_penalty=alpha,
+            vocabulary=Vocabulary.of(tokenizers[1]),
+        ),
+    )
+    return corpus_scores(
+        found, [pair.target for pair in pairs], language=languages[1] if languages else None
+    )
+
+
+def _shown(scores: Scores) -> str:
+    ruler = "" if scores.paper_ruler is None else f", paper ruler {scores.paper_ruler:.2f}"
+    return f"BLEU {scores.bleu:.2f} ({scores.signatures['bleu']}), chrF++ {scores.chrf:.2f}{ruler}"
+
+
+def _validation_batches(prepared: Prepared, reporter: Reporter) -> list[Batch]:
+    """What the validation loss is computed on; all of the pairs are translated."""
+    config = prepared.config
+    packed = pack(
+        prepared.valid,
+        *prepared.tokenizers,
+        config.run / "data" / "valid",
+        max_tokens=config.max_tokens,
+    )
+    if left_out := len(prepared.valid) - len(packed):
+        reporter.note(
+            f"validation: {left_out:,} pairs are blank or have more than {config.max_tokens}"
+            " subwords on a side, and do not count in its loss"
+        )
+    plan: list[NDArray[np.int64]] = plan_batches(
+        packed.source_lengths,
+        packed.target_lengths,
+        tokens=config.batch_tokens or 4096,
+        seed=0,
+        epoch=0,
+    )
+    return [make_batch(packed, rows) for rows in plan]
+
+
+def _refuse_early(config: TrainConfig) -> None:
+    """Say now, not after the data are read, that there is no such device, teacher or model."""
+    if device_of(config.device).type != "cpu" and config.workers > 1:
+        raise UsageError(
+            f"workers {config.workers}: they divide a CPU's threads, and the device is"
+            f" {device_of(config.device)}: leave the option out; several GPUs want torchrun"
+        )
+    languages = config.languages or guess_languages(config.pairs)
+    if lesson := lesson_of(config, fingerprint="", languages=languages):
+        lesson.load()
+    sizes: dict[str, object] = {"tying": "none"}
+    if not config.preset:  # which it is, and so what is not said here, only the data will say
+        sizes["num_heads"] = (config.d_model and config.num_heads) or 1
+    model_config(
+        config.model_copy(update=sizes), source_vocab_size=9, target_vocab_size=9, special_ids={}
+    )

@@ -1,0 +1,1 @@
+"""The page that looks inside a translator."""

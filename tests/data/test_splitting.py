@@ -1,0 +1,59 @@
+"""Cutting texts: nothing is lost, no piece is too long, and the cut is where a reader would cut."""
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from glassformer.data.splitting import split_long
+
+TEXTS = st.text(st.sampled_from('ab .!,;。、？…"»\u2028\n漢🐄'), max_size=120)
+
+
+@settings(max_examples=200, deadline=None)
+@given(TEXTS, st.integers(1, 20))
+def test_the_pieces_are_the_text_and_none_is_too_long(text, limit):
+    pieces = split_long(text, len, limit=limit)
+
+    assert "".join(pieces) == text
+    assert all(len(piece) <= limit for piece in pieces)
+    assert len(pieces) == 1 or all(pieces)
+
+
+def test_a_text_that_fits_is_not_cut():
+    assert split_long("One. Two. Three.", len, limit=16) == ["One. Two. Three."]
+    assert split_long("", len, limit=1) == [""]
+
+
+@pytest.mark.parametrize(
+    ("text", "pieces"),
+    [
+        ("One, two. Three, four five.", ["One, two. ", "Three, four five."]),
+        ("He said “No.” She, he said, left.", ["He said “No.” ", "She, he said, left."]),
+        ("One and two, three four five", ["One and two, ", "three four five"]),
+        ("one two three four", ["one two ", "three four"]),
+        ("一二三。四五六七八", ["一二三。", "四五六七八"]),
+        ("一二三四、五六七八九", ["一二三四、", "五六七八九"]),
+        ("3.14159265358979", ["3.141592", "65358979"]),
+    ],
+)
+def test_the_best_place_near_the_middle_is_taken(text, pieces):
+    assert split_long(text, len, limit=len(text) - 1) == pieces
+
+
+def test_a_sentence_end_near_an_edge_is_left():
+    assert split_long("Oh. one two three four five", len, limit=26) == [
+        "Oh. one two ",
+        "three four five",
+    ]
+
+
+def test_a_character_is_never_cut_however_long_it_counts():
+    assert split_long("🐄🐄", lambda text: len(text.encode()), limit=3) == ["🐄", "🐄"]
+
+
+def test_length_is_asked_as_often_as_the_pieces_want():
+    asked = []
+
+    split_long("x" * 5000, lambda text: asked.append(text) or len(text), limit=100)
+
+    assert sum(map(len, asked)) <= 5000 * 10  # n log n: each halving reads the text once

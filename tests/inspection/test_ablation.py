@@ -1,0 +1,157 @@
+import json
+import math
+
+import pytest
+import torch
+
+from glassformer.errors import InputError, UsageError
+from glassformer.inspection import questions
+from glassformer.inspection.ablation import changed
+from glassformer.inspection.capture import capture
+from glassformer.inspection.trace.build import trace
+from glassformer.inspection.trace.schema import Changes, Head
+
+TEXT = "A dog runs across the grass."
+TARGET = "Ein Hund läuft über das Gras."
+
+
+@pytest.fixture(scope="module", params=["sinusoidal", "learned"])
+def translator(request, beginner):
+    return beginner(norm="pre", positions=request.param)
+
+
+def sides(translator, target=TARGET):
+    """Source and what the decoder reads, as the model takes them; what it shall write."""
+    read, said = translator.source_tokenizer, translator.target_tokenizer
+    ids = [*said.encode(target), said.eos_id]
+    source = torch.tensor([[*read.encode(TEXT), read.eos_id]])
+    return source, torch.tensor([[said.bos_id, *ids[:-1]]]), torch.tensor(ids)
+
+
+def test_a_layer_without_all_its_heads_adds_only_a_bias(translator):
+    heads = [Head("cross", 1, 0), Head("cross", 1, 1)]
+    model = changed(translator.model, Changes(heads_off=heads))
+    source, read, own = sides(translator)
+    with torch.no_grad(), capture(model) as seen:
+        logits = model(source, read)
+    bias = model.decoder.blocks[1].cross_attention.sublayer.output.bias
+    added = seen["decoder.blocks.1.cross_attention"].added
+    torch.testing.assert_close(added, bias.expand_as(added))
+    assert seen["decoder.blocks.0.cross_attention"].added.std() > 0
+
+    found = questions.without_heads(translator, TEXT, heads, target=TARGET)
+    expected = logits[0].log_softmax(-1).gather(-1, own[:, None])[:, 0]
+    assert found.after == pytest.approx(expected.tolist(), abs=1e-4)
+    assert sum(found.before) == pytest.approx(translator.score([TEXT], [TARGET])[0], abs=1e-4)
+    assert sum(found.word_changes) == pytest.approx(sum(found.after) - sum(found.before), abs=1e-4)
+    assert found.words == ["Ein", "Hund", "läuft", "über", "das", "Gras", ".", "</s>"]
+    assert found.answer_before == translator.translate([TEXT])[0].text
+
+
+def test_a_head_off_holds_in_the_search_too(translator):
+    changes = Changes(heads_off=[Head("cross", 0, 0), Head("decoder", 1, 1), Head("encoder", 0, 0)])
+    seen = trace(translator, TEXT, changes=changes)
+    written = [step.written.log_probability for step in seen.steps]  # by the plain model
+    assert seen.answer.log_probability == pytest.approx(sum(written), abs=1e-4)
+    plain = translator.score([TEXT], [seen.answer.text])[0]
+    assert abs(seen.answer.log_probability - plain) > 0.01
+    assert seen.answer.text == questions.effect(translator, TEXT, changes).answer_after
+
+
+def test_without_positions_the_source_is_a_bag_of_pieces(translator):
+    source, _, _ = sides(translator)
+    order = list(range(source.size(1) - 1))[::-1]
+    kept = questions.shuffle_source(translator, TEXT, order=order, target=TARGET)
+    assert kept.after != pytest.approx(kept.before, abs=2e-4)
+    bags = [
+        questions.effect(translator, TEXT, Changes(source_order=one, positions_off=True))
+        for one in (None, order)
+    ]
+    assert bags[0].after == pytest.approx(bags[1].after, abs=1e-5)
+    alone = questions.without_positions(translator, TEXT, target=TARGET)
+    assert alone.after != pytest.approx(alone.before, abs=2e-4)
+    drawn = [questions.shuffle_source(translator, TEXT, seed=seed).changes for seed in (1, 1, 2)]
+    assert drawn[0] == drawn[1] != drawn[2]
+
+
+def test_without_the_causal_mask_the_future_is_seen(translator):
+    source, read, own = sides(translator)
+    with torch.no_grad():
+        everything = torch.ones(1, 1, len(own), len(own), dtype=torch.bool)
+        logits = translator.model(source, read, target_mask=everything)
+    found = questions.without_causal_mask(translator, TEXT, target=TARGET)
+    expected = logits[0].log_softmax(-1).gather(-1, own[:, None])[:, 0]
+    assert found.after == pytest.approx(expected.tolist(), abs=1e-4)
+    assert found.after[0] != pytest.approx(found.before[0], abs=1e-3)
+    assert found.answer_after == found.answer_before
+    seen = trace(translator, TEXT, changes=Changes(causal_off=True))
+    assert all(step.sees == [*range(len(seen.steps))] for step in seen.steps)
+    assert all(map(all, seen.masks.target))
+
+
+def test_erasing_a_word_is_translating_without_it(translator):
+    found = questions.erase(translator, TEXT, target=TARGET)
+    assert found.words == ["A", "dog", "runs", "across", "the", "grass", "."]
+    assert found.words == [TEXT[slice(*span)] for span in found.spans]
+    without = ["A runs across the grass.", "A dog across the grass.", "A dog runs across the grass"]
+    before, *after = translator.score([TEXT, *without], [TARGET] * 4)
+    totals = [found.totals[word] for word in (1, 2, 6)]
+    assert totals == pytest.approx([one - before for one in after], abs=1e-3)
+    assert [sum(row) for row in found.changes] == pytest.approx(found.totals, abs=1e-4)
+    assert json.loads(found.to_json())["words"] == found.words
+
+
+def test_nothing_is_left_in_the_translator(translator):
+    before = translator.translate([TEXT])
+    names = [sorted(vars(module)) for module in translator.model.modules()]
+    questions.effect(translator, TEXT, Changes([Head("cross", 0, 0)], None, True, True))
+    trace(translator, TEXT)
+    assert [sorted(vars(module)) for module in translator.model.modules()] == names
+    assert not any(module._forward_pre_hooks for module in translator.model.modules())
+    assert translator.translate([TEXT]) == before
+
+
+@pytest.mark.parametrize(
+    ("beam", "reference", "verdict", "fell_off"),
+    [
+        (1, "up on", "found", None),
+        (1, "up at", "model", 1),
+        (1, "down by", "search", 0),
+        (2, "down by", "found", None),
+        (2, "up on", "model", None),
+    ],
+)
+def test_a_reference_shows_whether_search_or_model_is_at_fault(
+    ambiguous, beam, reference, verdict, fell_off
+):
+    found = trace(ambiguous, "a b", beam=beam, reference=reference).reference
+    assert (found.verdict, found.fell_off) == (verdict, fell_off)
+    shares = {"up on": 0.35, "up at": 0.25, "down by": 0.4}  # as learnt
+    assert found.log_probability == pytest.approx(math.log(shares[reference]), abs=0.1)
+    assert (found.fell_rank is None) == (found.margin is None) == (fell_off is None)
+    if reference == "down by" and fell_off == 0:  # "up" has 0.6
+        assert (found.fell_rank, found.margin) == (1, pytest.approx(0.405, abs=0.15))
+    assert found.ranks[0] == (reference == "down by")
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        ({"text": " \n"}, InputError, r"the text is blank"),
+        ({"text": "dog " * 900}, InputError, r"and a trace is of one sentence of at most 200"),
+        ({"forced_prefix": [2]}, UsageError, r"the id 2 is no ordinary piece"),
+        ({"forced_prefix": [5, 999]}, UsageError, r"the id 999 is no ordinary piece"),
+        ({"forced_prefix": [5] * 990}, InputError, r"and forced_prefix 990, and this model takes"),
+        ({"reference": "Hund " * 2000}, InputError, r"the reference has .* has positions for"),
+        ({"top": 0}, UsageError, r"top 0: expected at least 1"),
+        ({"beam": 0}, ValueError, r"beam must be at least 1"),
+        ({"changes": Changes([Head("cross", 2, 0)])}, UsageError, r"layer 2: expected one of 0, 1"),
+        ({"changes": Changes([Head("cross", 0, -1)])}, UsageError, r"head -1: expected one of 0"),
+        ({"changes": Changes(source_order=[0])}, UsageError, r"source_order of 1 places: expected"),
+    ],
+)
+def test_a_wrong_question_is_refused_in_one_line(translator, options, error, message):
+    options = {"text": TEXT} | options
+    with pytest.raises(error, match=message) as caught:
+        trace(translator, options.pop("text"), **options)
+    assert "\n" not in str(caught.value)

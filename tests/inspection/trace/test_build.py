@@ -1,0 +1,270 @@
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+from glassformer.decoding.beam import beam_search, penalty
+from glassformer.errors import InputError, UsageError
+from glassformer.inspection.beam_graph import Watch
+from glassformer.inspection.trace import build as trace_module
+from glassformer.inspection.trace.array_codec import pack
+from glassformer.inspection.trace.build import Trace, trace
+from glassformer.inspection.worked_sum import worked_sum
+
+TEXTS = ["A dog runs.", "Two men sit in the grass", "x"]
+TEXT = TEXTS[0]
+
+
+@pytest.fixture(scope="module", params=["post", "pre"])
+def translator(request, beginner):
+    return beginner(norm=request.param)
+
+
+@pytest.fixture(scope="module")
+def traced(translator):
+    return trace(translator, TEXT, beam=3)
+
+
+def tensors(traced):
+    """Source and what the decoder read, as the model takes them."""
+    source = torch.tensor([[piece.id for piece in traced.source.pieces]])
+    return source, torch.tensor([[piece.id for piece in traced.target.read]])
+
+
+@pytest.mark.parametrize("beam", [1, 4])
+def test_the_answer_is_the_translators(translator, beam):
+    for text, item in zip(TEXTS, translator.translate(TEXTS, beam=beam), strict=True):
+        answer = trace(translator, text, beam=beam).answer
+        assert (answer.text, answer.score) == (item.text, pytest.approx(item.score, abs=1e-4))
+
+
+def test_pieces_spell_their_texts(traced):
+    for side in (traced.source, traced.target):
+        assert side.pieces[-1].text == "</s>"
+        visible = "".join(side.text[piece.start : piece.end] for piece in side.pieces)
+        assert visible.replace(" ", "") == side.text.replace(" ", "")
+        for piece in side.pieces[:-1]:
+            start, end = side.words[piece.word]
+            assert start <= piece.end
+            assert piece.start < end
+    assert [piece.text for piece in traced.target.read][:1] == ["<s>"]
+    assert traced.target.read[1:] == traced.target.pieces[:-1]
+    assert (traced.languages, traced.bounds.left_out) == (("en", "de"), [])
+
+
+def test_scores_and_weights_are_those_of_the_explicit_formula(translator, traced):
+    model = translator.model
+    source, read = tensors(traced)
+    x = model.source_positions(model.source_embedding(source))
+    for layer, block in enumerate(model.encoder.blocks):
+        residual = block.self_attention
+        stream = residual.norm(x) if residual.norm_first else x
+        expected = residual.sublayer.with_weights(stream, stream, stream)[1]
+        check(traced, "encoder", layer, expected)
+        x = block(x)
+    memory = model.encoder.norm(x)
+    y = model.target_positions(model.target_embedding(read))
+    causal = torch.ones(read.size(1), read.size(1), dtype=torch.bool).tril()
+    for layer, block in enumerate(model.decoder.blocks):
+        residual = block.self_attention
+        stream = residual.norm(y) if residual.norm_first else y
+        check(traced, "decoder", layer, residual.sublayer.with_weights(*[stream] * 3, causal)[1])
+        middle = residual(y, lambda attention, x: attention(x, x, x, causal))
+        residual = block.cross_attention
+        stream = residual.norm(middle) if residual.norm_first else middle
+        check(traced, "cross", layer, residual.sublayer.with_weights(stream, memory, memory)[1])
+        y = block(y, memory, causal)
+    assert traced.masks.target == causal.tolist()
+    assert traced.masks.source == [True] * source.size(1)
+
+
+def check(traced, part, layer, expected):
+    (found,) = [one for one in traced.attention if (one.part, one.layer) == (part, layer)]
+    weights, scores = found.weights.array(), torch.tensor(found.scores.array())
+    np.testing.assert_allclose(weights, expected[0], atol=found.weights.scale)
+    if part == "decoder":
+        scores = scores.masked_fill(~torch.tensor(traced.masks.target), -torch.inf)
+    torch.testing.assert_close(scores.softmax(-1), expected[0], atol=1e-2, rtol=0)
+    exact = torch.tensor(found.query.array()) @ torch.tensor(found.key.array()).transpose(1, 2)
+    np.testing.assert_allclose(found.scores.array(), exact / 7**0.5, atol=found.scores.scale)
+
+
+def test_steps_are_those_of_decoding_step_by_step(translator, traced):
+    model = translator.model
+    source, _ = tensors(traced)
+    with torch.no_grad():
+        state = model.start(model.encode(source))
+        for number, step in enumerate(traced.steps):
+            logits, state = model.step(torch.tensor([step.read]), state)
+            expected = logits[0].log_softmax(-1)
+            best = expected.topk(8)
+            assert [one.id for one in step.candidates] == best.indices.tolist()
+            found = [one.log_probability for one in step.candidates]
+            assert found == pytest.approx(best.values.tolist(), abs=1e-4)
+            assert step.candidates[0].probability == pytest.approx(float(best.values[0].exp()))
+            assert step.written.id == traced.target.pieces[number].id
+            assert step.rank == int((expected > expected[step.written.id]).sum())
+            entropy = torch.distributions.Categorical(logits=logits[0]).entropy()
+            assert step.entropy == pytest.approx(float(entropy), abs=1e-4)
+            assert (step.sees, step.forced) == ([*range(number + 1)], False)
+
+
+def test_the_lens_of_a_layer_is_the_model_cut_behind_it(translator, traced):
+    source, read = tensors(traced)
+    cut = trace_module.sentence(translator, traced.asked).model
+    cut.decoder.blocks = cut.decoder.blocks[:1]
+    with torch.no_grad():
+        expected = cut(source, read)[0].log_softmax(-1)
+    for row, step in zip(expected, traced.steps, strict=True):
+        assert [one.id for one in step.lens[0]] == row.topk(8).indices.tolist()
+        assert step.lens_rank[0] == int((row > row[step.written.id]).sum())
+        assert step.lens[1] == step.candidates
+    assert len(translator.model.decoder.blocks) == 2
+
+
+def test_the_beam_is_a_tree_that_adds_up(traced):
+    nodes = traced.beam.nodes
+    assert [node.id for node in nodes] == [*range(len(nodes))]
+    assert len({node.status for node in nodes}) >= 3
+    for node in nodes[1:]:
+        parent = nodes[node.parent]
+        assert (parent.status, parent.step) == ("alive", node.step - 1)
+        total = parent.log_probability + node.step_log_probability
+        assert node.log_probability == pytest.approx(total, abs=1e-5)
+        assert node.score == pytest.approx(total / penalty(node.step + 1, 0.6), abs=1e-5)
+    for step in range(nodes[-1].step + 1):
+        level = [node for node in nodes if node.step == step]
+        assert [node.rank for node in level] == [*range(6)]
+        totals = [node.log_probability for node in level]
+        assert totals == sorted(totals, reverse=True)
+        unended = [node for node in level if node.token != 3]
+        on = [node for node in level if node.status in ("alive", "open")]
+        assert on == unended[:3]
+        assert {node.status for node in on} == {"alive" if step < nodes[-1].step else "open"}
+    best = [nodes[place] for place in traced.beam.best]
+    assert [node.token for node in best[1:]] == [piece.id for piece in traced.target.pieces]
+    assert traced.beam.finished[0] == best[-1].id
+    assert best[-1].score == pytest.approx(traced.answer.score)
+    written = [step.written.log_probability for step in traced.steps]
+    assert best[-1].log_probability == pytest.approx(sum(written), abs=1e-4)
+
+
+def test_a_watched_search_that_is_known_beforehand():
+    class Nothing:
+        def select(self, _rows):
+            return self
+
+    def step(tokens, state):  # 4 is likely, but then nothing is sure; 5 surely ends
+        probability = torch.zeros(6, 6)
+        probability[2] = torch.tensor([0, 0, 0, 0, 0.6, 0.4])
+        probability[4] = torch.tensor([0, 0, 0, 0.5, 0.3, 0.2])
+        probability[5] = torch.tensor([0, 0, 0, 1.0, 0, 0])
+        return probability[tokens].log(), state
+
+    watch = Watch(beam=1, eos_id=3, line=(5, 3))
+    beam_search(step, Nothing(), max_lengths=torch.tensor([9]), beam=1, constraints=[watch])
+    assert watch.alive == [{()}, {(4,)}]
+    assert [one.tokens for one in watch.proposed[1]] == [(4, 3), (4, 4)]
+    fall = watch.fall()
+    assert (fall.step, fall.rank) == (0, 1)
+    assert fall.margin == pytest.approx(np.log(0.6 / 0.4))
+    wide = Watch(beam=2, eos_id=3, line=(5, 3))
+    beam_search(step, Nothing(), max_lengths=torch.tensor([9]), beam=2, constraints=[wide])
+    assert wide.fall() is None
+
+
+def test_going_on_from_another_candidate(translator, traced):
+    other = traced.steps[1].candidates[2]
+    ids = [traced.target.pieces[0].id, other.id]
+    branch = trace(translator, TEXT, beam=3, forced_prefix=ids)
+    assert [piece.id for piece in branch.target.pieces][:2] == ids
+    assert [step.forced for step in branch.steps][:3] == [True, True, False]
+    assert branch.steps[1].written.log_probability == pytest.approx(other.log_probability)
+    same = [[one.id for one in seen.steps[1].candidates] for seen in (branch, traced)]
+    assert same[0] == same[1]
+    ended = trace(translator, TEXT, forced_prefix=[ids[0], 3])
+    assert [piece.id for piece in ended.target.pieces] == [ids[0], 3]
+    assert ended.answer.finished
+    words = trace(translator, TEXT, beam=3, forced_prefix="Ein Hund")
+    expected = translator.translate([TEXT], beam=3, prefixes=["Ein Hund"])[0].text
+    assert words.answer.text == expected
+
+
+def test_json_gives_the_trace_back(traced):
+    text = traced.to_json()
+    assert Trace.from_json(text) == traced
+    assert "NaN" not in text
+    with pytest.raises(InputError, match=r"a trace of version 99, but this glassformer reads 1"):
+        Trace.from_json(replace(traced, version=99).to_json())
+    with pytest.raises(InputError, match=r"^not a trace: answer: Field required"):
+        Trace.from_json(text.replace('"answer"', '"anwser"', 1))
+
+
+def test_bounds_are_said_where_they_bite(translator, traced, monkeypatch):
+    whole = trace(translator, TEXT, beam=3, reference="Hund " * 9).reference
+    monkeypatch.setattr(trace_module, "_PIECES", 4)
+    monkeypatch.setattr(trace_module, "_VECTOR_NUMBERS", 10)
+    small = trace(translator, TEXT, beam=3, reference="Hund " * 9)
+    sizes = (len(traced.source.pieces), len(traced.target.pieces))
+    assert (small.bounds.source_pieces, small.bounds.target_pieces) == sizes
+    assert [line.split(";")[0] for line in small.bounds.left_out] == [
+        f"the source has {sizes[0]} pieces",
+        f"the target has {sizes[1]} pieces",
+        f"the reference has {len(whole.pieces)} pieces",
+        "queries, keys and values are not stored: they are more than 10 numbers",
+    ]
+    assert len(small.source.pieces) == len(small.steps) == len(small.sublayers[0].added) == 4
+    assert small.attention[0].query is None
+    for small_one, large in zip(small.attention, traced.attention, strict=True):
+        expected = large.weights.array()[:, :4, :4]
+        np.testing.assert_allclose(small_one.weights.array(), expected, atol=0.004)
+    for step, large in zip(small.steps, traced.steps, strict=False):
+        assert (step.written.id, step.rank, step.sees) == (large.written.id, large.rank, large.sees)
+    assert small.answer == traced.answer
+    assert small.reference.ranks == whole.ranks[:4]
+    assert small.reference.score == whole.score
+    first = {piece.word for piece in small.source.pieces} - {None}
+    assert len(small.erased.words) == len(first) < len(traced.erased.words)
+
+
+def test_no_sum_is_worked_out_over_a_part_of_the_source(translator, monkeypatch):
+    monkeypatch.setattr(trace_module, "_PIECES", 4)
+    small = trace(translator, TEXT, beam=1)
+
+    for part in ("encoder", "cross"):
+        with pytest.raises(UsageError, match=r"leaves out pieces of the source"):
+            worked_sum(small, part, 0, 0, 0)
+    assert len(worked_sum(small, "decoder", 0, 0, 0).weights) == 4
+
+
+def test_a_worked_sum_leads_to_what_the_sublayer_added(translator, traced):
+    name = "decoder.blocks.1.cross_attention"
+    sums = [worked_sum(traced, "cross", 1, head, 2) for head in range(2)]
+    heads = torch.tensor([number for one in sums for number in one.output])
+    added = translator.model.get_submodule(name).sublayer.output(heads)
+    (norms,) = [one.added for one in traced.sublayers if one.name == name]
+    assert float(added.norm()) == pytest.approx(norms[2], abs=1e-3)
+    (found,) = [one for one in traced.attention if one.name == name]
+    np.testing.assert_allclose(sums[1].weights, found.weights.array()[1, 2], atol=0.004)
+    row = worked_sum(traced, "decoder", 0, 0, 1)
+    assert row.allowed == [place < 2 for place in range(len(traced.steps))]
+    assert sum(row.weights[:2]) == pytest.approx(1.0)
+    for wrong, message in (
+        (("cross", 2, 0, 0), r"no vectors of cross attention in layer 2"),
+        (("cross", 0, 2, 0), r"head 2: expected 0 to 1"),
+        (("cross", 0, 0, 99), r"query 99: expected 0 to"),
+    ):
+        with pytest.raises(UsageError, match=message):
+            worked_sum(traced, *wrong)
+
+
+def test_packed_numbers_are_near():
+    values = torch.tensor([[0.0, 0.3, 1.0], [-2.0, 5.5, 0.7]])
+    for kind, levels in (("u8", 255), ("u16", 65535)):
+        packed = pack(values, kind)
+        assert packed.scale == pytest.approx(7.5 / levels)
+        np.testing.assert_allclose(packed.array(), values, atol=packed.scale / 2 + 1e-6)
+    assert torch.equal(torch.tensor(pack(values, "f32").array()), values)
+    assert pack(torch.tensor([0.0, 0.9]), "u8").array()[0] == 0.0
+    assert pack(torch.zeros(3), "u8").array().tolist() == [0.0, 0.0, 0.0]

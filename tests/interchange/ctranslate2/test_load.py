@@ -1,0 +1,169 @@
+"""The converted model beside the bundle: made once, made anew for other weights; the workers."""
+
+import json
+import os
+import subprocess
+import sys
+import weakref
+
+import pytest
+import torch
+
+from glassformer.bundle import load_bundle, save_bundle
+from glassformer.errors import InputError, UsageError
+from glassformer.interchange.ctranslate2 import load as ctranslate2_load
+from glassformer.interchange.ctranslate2 import threads as ctranslate2_workers
+from glassformer.interchange.ctranslate2.threads import Workers
+from glassformer.translator import Translator
+
+
+@pytest.fixture
+def nobody_helped(monkeypatch):
+    """As in a program whose first workers these are, whatever other tests still hold."""
+    monkeypatch.setattr(ctranslate2_workers, "_WITH_HELPERS", weakref.WeakSet())
+
+
+@pytest.fixture
+def conversions(monkeypatch):
+    """How often a model is converted."""
+    made = []
+    real = ctranslate2_load.export_ctranslate2
+    monkeypatch.setattr(
+        ctranslate2_load,
+        "export_ctranslate2",
+        lambda *args, **more: made.append(more["quantization"]) or real(*args, **more),
+    )
+    return made
+
+
+def loaded(directory, quantization="float32") -> Translator:
+    return Translator.load(directory, device="cpu", engine="ctranslate2", quantization=quantization)
+
+
+def test_a_conversion_is_kept_until_the_weights_change(bundle_of, conversions):
+    directory = bundle_of(output_bias=True)
+    first = loaded(directory).translate(["A dog."], beam=1)
+
+    assert loaded(directory).translate(["A dog."], beam=1) == first
+    assert conversions == ["float32"]
+
+    bundle = load_bundle(directory)
+    with torch.no_grad():
+        bundle.model.output_bias[40] += 50.0
+    save_bundle(bundle, directory)
+    assert loaded(directory).translate(["A dog."], beam=1) != first
+    loaded(directory, "int8")
+    assert conversions == ["float32", "float32", "int8"]
+    kept = sorted(path.name.split("-")[0] for path in (directory / "ctranslate2").iterdir())
+    assert kept == ["float32", "int8"]  # the outdated one is gone, and nothing half-made is left
+
+
+def test_a_bundle_that_cannot_be_written_to_is_converted_elsewhere(
+    bundle_of, monkeypatch, tmp_path
+):
+    directory = bundle_of()
+    (directory / "ctranslate2").write_text("in the way")
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    monkeypatch.setattr(ctranslate2_load.tempfile, "tempdir", str(elsewhere))
+
+    translator = loaded(directory)
+
+    assert translator.translate(["A dog."])[0].text
+    assert len(list(elsewhere.iterdir())) == 1
+    del translator
+    assert not list(elsewhere.iterdir())
+
+
+def test_without_the_package_the_extra_is_named(bundle_of, monkeypatch, tmp_path):
+    directory = bundle_of()
+    monkeypatch.setitem(sys.modules, "ctranslate2", None)
+
+    with pytest.raises(InputError, match=r"ctranslate2.*glassformer\[export\]"):
+        loaded(directory)
+    with pytest.raises(InputError, match=r"ctranslate2.*glassformer\[export\]"):
+        ctranslate2_load.export_ctranslate2(load_bundle(directory), tmp_path / "new")
+
+
+def test_what_this_machine_cannot_compute_in_is_refused(bundle_of, monkeypatch):
+    monkeypatch.setattr("ctranslate2.get_supported_compute_types", lambda *_: {"float32", "int8"})
+
+    with pytest.raises(UsageError, match=r"'float16': on this machine's cpu .* in float32, int8"):
+        loaded(bundle_of(), "float16")
+
+
+def test_torch_has_no_quantization(bundle_of):
+    with pytest.raises(UsageError, match="quantization 'int8': only engine ctranslate2 has it"):
+        Translator.load(bundle_of(), engine="torch", quantization="int8")
+
+
+def test_one_core_has_one_worker_for_all(bundle_of, monkeypatch):
+    monkeypatch.setattr(torch, "get_num_threads", lambda: 1)
+    workers = loaded(bundle_of()).engine.workers
+
+    assert workers.alone is workers.many
+
+
+@pytest.mark.usefixtures("nobody_helped")
+@pytest.mark.parametrize(
+    ("seconds", "expected"),
+    [({1: 4.0, 2: 3.0, 4: 2.9}, 2), ({1: 4.0, 2: 3.9, 4: 2.0}, 4), ({1: 1.0, 2: 1.0, 4: 1.0}, 1)],
+)
+def test_more_threads_are_taken_where_they_pay_and_remembered(
+    tmp_path, monkeypatch, seconds, expected
+):
+    measured = set()
+    monkeypatch.setattr(torch, "get_num_threads", lambda: 4)
+    monkeypatch.setattr(Workers, "_translator", lambda _, workers, threads: (workers, threads))
+    monkeypatch.setattr(
+        ctranslate2_workers,
+        "_seconds",
+        lambda translator: measured.add(translator) or seconds[translator[1]],
+    )
+
+    def alone():
+        measured.clear()
+        return Workers(tmp_path, torch.device("cpu"), "float32").alone
+
+    best = (1, expected) if expected > 1 else (4, 1)
+    every = {(1, 1), (1, 2), (1, 4)}
+    assert Workers(tmp_path, torch.device("cpu"), "float32").many == (4, 1)
+    assert (alone(), measured) == (best, every)
+    assert json.loads((tmp_path / "threads.json").read_bytes()) == {"4": expected}
+    assert (alone(), measured) == (best, set())
+    for spoilt in ("broken", "5", "[5]"):
+        (tmp_path / "threads.json").write_text(spoilt)
+        assert (alone(), measured) == (best, every)
+    os.utime(tmp_path / "threads.json", (0, 0))  # long ago
+    assert (alone(), measured) == (best, every)
+
+
+@pytest.mark.usefixtures("nobody_helped")
+def test_of_two_workers_one_has_threads_that_help(tmp_path, monkeypatch):
+    monkeypatch.setattr(torch, "get_num_threads", lambda: 2)
+    monkeypatch.setattr(Workers, "_translator", lambda _, workers, threads: (workers, threads))
+    (tmp_path / "threads.json").write_text('{"2": 2}')
+    first, second = (Workers(tmp_path, torch.device("cpu"), "float32") for _ in range(2))
+
+    assert first.alone == (1, 2)
+    assert second.alone == (2, 1)
+    assert first.alone == (1, 2)
+
+
+def test_ctranslate2_keeps_its_own_openmp(tmp_path):
+    """Whose functions it found is what the dynamic linker says."""
+    code = """
+import torch
+from glassformer.interchange.ctranslate2.package import import_ctranslate2
+import_ctranslate2()
+"""
+    seen = {"LD_DEBUG": "bindings", "LD_DEBUG_OUTPUT": str(tmp_path / "bindings")}
+    subprocess.run([sys.executable, "-c", code], env=os.environ | seen, check=True, timeout=100)
+
+    [found] = [
+        line
+        for file in tmp_path.iterdir()
+        for line in file.read_text("utf-8", errors="replace").splitlines()
+        if "`GOMP_parallel'" in line and "/libctranslate2" in line.split(" to ")[0]
+    ]
+    assert "/ctranslate2.libs/libgomp" in found.split(" to ")[1]

@@ -1,0 +1,225 @@
+"""From files to packed ids: what is held out, dropped, learnt, and used again."""
+
+from pathlib import Path
+
+import pytest
+
+from glassformer.data.tokenizer import Tokenizer, train_tokenizer
+from glassformer.errors import InputError
+from glassformer.training.setup import prepare as module
+from glassformer.training.setup.prepare import guess_languages, prepare
+
+
+def noted(prepared, words):
+    return [note for note in prepared.notes if words in note]
+
+
+def trained_on(prepared):
+    """The training pairs as text."""
+    packed = prepared.packed(0)
+    source, target = prepared.tokenizers
+    return [
+        (source.decode(packed.source[i]), target.decode(packed.target[i]))
+        for i in range(len(packed))
+    ]
+
+
+@pytest.mark.parametrize(
+    ("count", "held_out"), [(1, 0), (5, 0), (10, 1), (60, 6), (1_200, 100), (6_000, 120)]
+)
+def test_pairs_are_held_out_and_not_trained_on(config, count, held_out):
+    prepared = prepare(config(count))
+
+    trained = trained_on(prepared)
+    assert len(prepared.held_out) == held_out
+    if held_out:
+        assert len(prepared.valid) == held_out
+        assert not {tuple(pair) for pair in prepared.valid} & set(trained)
+        assert noted(prepared, f"validation: {held_out:,} training pairs held out (no --valid")
+    else:
+        assert [tuple(pair) for pair in prepared.valid] == trained
+        assert noted(prepared, "on training pairs, for there are too few to hold some out")
+    assert len(trained) == count - held_out
+
+
+def test_what_is_held_out_is_not_seen_by_the_tokenizer_either(config, monkeypatch):
+    seen = []
+    inner = module.train_tokenizer
+
+    def watched(lines, **options):
+        seen.extend(lines)
+        return inner(seen, **options)
+
+    monkeypatch.setattr(module, "train_tokenizer", watched)
+    prepared = prepare(config(60))
+
+    assert not {pair.source for pair in prepared.valid} & set(seen)
+    assert len(seen) == 2 * 54
+
+
+def test_what_is_held_out_follows_from_the_seed(config, tmp_path):
+    found = [
+        prepare(config(60, seed=seed, run=tmp_path / name)).held_out
+        for seed, name in [(1, "a"), (1, "b"), (2, "c")]
+    ]
+
+    assert found[0] == found[1] != found[2]
+
+
+def test_validation_pairs_brought_are_used_whole(config, write):
+    files = write("valid.src", ["a b c", "d e"]), write("valid.tgt", ["c b a", "e d"])
+
+    prepared = prepare(config(60, valid=files))
+
+    assert [tuple(pair) for pair in prepared.valid] == [("a b c", "c b a"), ("d e", "e d")]
+    assert len(trained_on(prepared)) == 60
+    assert noted(prepared, "validation: 2 pairs")
+
+
+def test_many_validation_pairs_are_cut_and_it_is_said(config, write, monkeypatch):
+    monkeypatch.setattr(module, "_VALIDATION_PAIRS", 3)
+    files = write("valid.src", ["a"] * 5), write("valid.tgt", ["b"] * 5)
+
+    prepared = prepare(config(60, valid=files))
+
+    assert len(prepared.valid) == 3
+    assert noted(prepared, "the first 3 of 5 pairs")
+
+
+def test_long_pairs_are_dropped_counted_and_said(config, write):
+    lines = ["a b c", "a b c d e f a b c d e f", "d e f"] * 4
+    pairs = write("long.src", lines), write("long.tgt", lines)
+
+    prepared = prepare(config(pairs=pairs, valid=pairs, max_tokens=8))
+
+    assert len(prepared.packed(0)) == 8
+    assert noted(prepared, "4 pairs dropped: more than 8 subwords on a side (option max_tokens)")
+
+
+def test_filtered_pairs_are_counted_and_said(config, write):
+    pairs = write("some.src", ["a b", "", "c d"]), write("some.tgt", ["b a", "x", "d c"])
+
+    prepared = prepare(config(pairs=pairs))
+
+    assert noted(prepared, "2 of 3 pairs kept; 1 dropped: 1 empty")
+
+
+@pytest.mark.parametrize(
+    ("source", "target", "changes", "message"),
+    [
+        (
+            ["", ""],
+            ["a", "b"],
+            {},
+            "some.src and .*some.tgt: no pair is left to train on .*2 empty",
+        ),
+        ([], [], {}, "some.src: the file is empty"),
+        (
+            ["a b c d"],
+            ["d c b a"],
+            {"max_tokens": 1},
+            "no pair is left to pack: .* longer than 1 subwords",
+        ),
+        (["a", "b"], ["a"], {}, "some.src has 2 lines and .*some.tgt has 1"),
+    ],
+)
+def test_text_that_cannot_be_used(config, write, source, target, changes, message):
+    pairs = write("some.src", source), write("some.tgt", target)
+
+    with pytest.raises(InputError, match=message) as caught:
+        prepare(config(pairs=pairs, **changes))
+
+    assert "\n" not in str(caught.value)
+
+
+def test_missing_files_are_named(config, tmp_path):
+    with pytest.raises(InputError, match=r"nowhere.src: cannot be read .No such file"):
+        prepare(config(pairs=(tmp_path / "nowhere.src", tmp_path / "nowhere.tgt")))
+    with pytest.raises(InputError, match=r"nowhere.valid"):
+        prepare(config(valid=(tmp_path / "nowhere.valid",)))
+
+
+def test_an_empty_test_file_is_an_error_before_training(config, write):
+    with pytest.raises(InputError, match=r"empty.src: the file is empty"):
+        prepare(config(test=(write("empty.src", []), write("empty.tgt", []))))
+
+
+def test_a_second_call_makes_nothing_anew(config, monkeypatch):
+    first = prepare(config(60))
+
+    def never(*_, **__):
+        raise AssertionError("made again")
+
+    monkeypatch.setattr(module, "train_tokenizer", never)
+    monkeypatch.setattr(module, "pack", never)
+    second = prepare(config(60))
+
+    assert second.packed(0).content_hash == first.packed(0).content_hash
+    assert second.valid == first.valid
+
+
+def test_separate_vocabularies(config, write):
+    pairs = write("a.src", ["a b c"] * 9), write("a.tgt", ["x y z"] * 9)
+
+    prepared = prepare(config(pairs=pairs, joint=False))
+
+    source, target = prepared.tokenizers
+    assert source.fingerprint != target.fingerprint
+    assert "▁x" not in source.pieces("x y")
+    assert "▁x" in target.pieces("x y")
+    assert prepared.config.tying == "target"
+
+
+def test_tokenizers_brought_by_file(config, tmp_path):
+    own = train_tokenizer(["a b c d e f"], vocab_size=300)
+    own.save(tmp_path / "one.model")
+    other = train_tokenizer(["f f f e e e"], vocab_size=300)
+    other.save(tmp_path / "two.model")
+    files = tmp_path / "one.model", tmp_path / "two.model"
+
+    one = prepare(config(60, tokenizer=files[:1], run=tmp_path / "run1"))
+    two = prepare(config(60, tokenizer=files, joint=False, run=tmp_path / "run2"))
+
+    prints = [[t.fingerprint for t in prepared.tokenizers] for prepared in (one, two)]
+    assert prints == [[own.fingerprint] * 2, [own.fingerprint, other.fingerprint]]
+    assert not (tmp_path / "run1" / "data" / "both.model").exists()
+
+
+def test_tokenizers_that_pad_with_different_ids_are_refused(config, tmp_path, monkeypatch):
+    paths = tmp_path / "one.model", tmp_path / "two.model"
+    for path in paths:
+        train_tokenizer(["a b c d e f"], vocab_size=300).save(path)
+    load = Tokenizer.load
+
+    def padded(path):
+        tokenizer = load(path)
+        tokenizer.pad_id = 77 if Path(path).name == "two.model" else 0
+        return tokenizer
+
+    monkeypatch.setattr(Tokenizer, "load", padded)
+    with pytest.raises(InputError, match=r"one.model pads with id 0 and .*two.model with 77"):
+        prepare(config(60, tokenizer=paths, joint=False))
+
+
+def test_subword_dropout_draws_each_epoch_anew_and_keeps_two(config):
+    prepared = prepare(config(60, subword_dropout=0.3))
+
+    hashes = [prepared.packed(epoch).content_hash for epoch in range(4)]
+
+    assert len(set(hashes)) == 4
+    assert prepared.packed(3).content_hash == hashes[3]
+    kept = {path.name for path in (prepared.config.run / "data").glob("epoch-*")}
+    assert kept == {"epoch-0", "epoch-3"}
+
+
+def test_languages_are_guessed_from_the_names_or_said(config, write):
+    pairs = write("train.en", ["a b"]), write("train.de", ["b a"])
+
+    prepared = prepare(config(pairs=pairs))
+    assert prepared.languages == ("en", "de")
+    assert prepare(config(pairs=pairs, languages=("fr", "de"))).languages == ("fr", "de")
+
+
+@pytest.mark.parametrize("names", [("a.txt", "b.txt"), ("pairs.tsv",), ("a.en", "b"), ("en", "de")])
+def test_names_that_say_no_language(names):
+    assert guess_languages(tuple(map(Path, names))) is None

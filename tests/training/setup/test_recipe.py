@@ -1,0 +1,264 @@
+"""What a run does where the person said nothing, and that what was said stays."""
+
+import pytest
+
+from glassformer.config import TrainConfig, presets
+from glassformer.errors import UsageError
+from glassformer.training.setup.recipe import choose, model_config, size_begun, size_in_time
+
+SPECIAL = {"pad_id": 0, "unk_id": 1, "bos_id": 2, "eos_id": 3}
+CHOSEN = [
+    "preset",
+    "dropout",
+    "vocab_size",
+    "batch_tokens",
+    "epochs",
+    "warmup",
+    "rate_factor",
+    "norm",
+]
+
+
+def options(**changes):
+    return TrainConfig(pairs=("a", "b"), run="run", **changes)
+
+
+def chosen(pairs, tokens=None, **changes):
+    return choose(options(**changes), pairs=pairs, tokens=tokens or 30 * pairs)
+
+
+@pytest.mark.parametrize(
+    ("pairs", "preset"),
+    [(1, "tiny"), (29_000, "tiny"), (160_000, "small"), (4_500_000, "base")],
+)
+def test_the_size_follows_from_the_pairs(pairs, preset):
+    settled, reasons = chosen(pairs)
+
+    assert settled.preset == preset
+    [reason] = [line for line in reasons if line.startswith("preset")]
+    assert f"{pairs:,} pairs" in reason
+
+
+@pytest.mark.parametrize(
+    ("pairs", "minutes", "speed", "preset"),
+    [
+        (160_000, 60, 1e12, "small"),
+        (160_000, 60, 150e9, "tiny"),  # 2,600 tokens a second of small, 9 million in the hour
+        (160_000, 240, 150e9, "small"),
+        (29_000, 1, 150e9, "tiny"),  # there is none smaller
+        (4_500_000, 600, 1e12, "small"),
+        (4_500_000, 600, 1e14, "base"),
+    ],
+)
+def test_in_little_time_a_smaller_model_learns_more(pairs, minutes, speed, preset):
+    config = options(minutes=minutes)
+    size = size_in_time(config, pairs=pairs, speed=speed)
+    settled, reasons = choose(config, pairs=pairs, tokens=30 * pairs, size=size)
+    unhurried, _ = chosen(pairs)
+
+    assert settled.preset == preset
+    if pairs > 60_000:  # so many pairs are not learnt by heart, however long it takes
+        assert settled.dropout == unhurried.dropout
+    [reason] = [line for line in reasons if line.startswith("preset")]
+    assert ("in the minutes given" in reason) == (preset != unhurried.preset)
+
+
+def test_a_smaller_size_is_trained_as_such():
+    small, _ = chosen(160_000)
+    hurried, _ = choose(options(minutes=60), pairs=4_500_000, tokens=10**8, size="small")
+
+    for name in ("batch_tokens", "warmup", "rate_factor", "norm", "optimiser"):
+        assert getattr(hurried, name) == getattr(small, name)
+
+
+def test_a_width_that_is_said_counts_for_the_time():
+    for width, expected in ((None, "small"), (1024, "hurried")):
+        config = options(minutes=240, d_model=width)
+        assert size_in_time(config, pairs=160_000, speed=150e9) == expected
+
+
+def test_few_pairs_in_little_time_are_read_in_smaller_batches_and_one_way():
+    hurried, reasons = choose(options(minutes=10), pairs=29_000, tokens=870_000, size="hurried")
+    unhurried, _ = chosen(29_000)
+
+    assert hurried.preset == unhurried.preset
+    assert hurried.batch_tokens < unhurried.batch_tokens
+    assert hurried.dropout < unhurried.dropout
+    assert (hurried.both_ways, unhurried.both_ways) == (None, 0.6)
+    assert not [line for line in reasons if "in the minutes given" in line]
+
+
+@pytest.mark.parametrize(
+    ("preset", "minutes", "expected"),
+    [
+        (None, 10, "hurried"),
+        (None, 60, "tiny"),
+        ("tiny", 10, "hurried"),
+        ("small", 10, "tiny"),
+        ("tiny-deep-shallow", 10, "hurried"),
+        ("tiny-deep-shallow", 60, "tiny"),
+    ],
+)
+def test_the_time_decides_how_a_said_size_is_trained(preset, minutes, expected):
+    config = options(minutes=minutes, preset=preset)
+    assert size_in_time(config, pairs=29_000, speed=400e9) == expected
+
+
+@pytest.mark.parametrize("pairs", [29_000, 160_000])
+def test_a_shallow_decoder_is_trained_as_its_size_is(pairs):
+    even, _ = chosen(pairs)
+    shallow, _ = chosen(pairs, preset=f"{even.preset}-deep-shallow")
+    assert shallow.model_copy(update={"preset": even.preset}) == even
+
+
+@pytest.mark.parametrize("size", ["hurried", "tiny"])
+@pytest.mark.parametrize("said", [{}, {"batch_tokens": 2048}, {"dropout": 0.3, "norm": "post"}])
+def test_a_run_that_has_begun_keeps_how_it_is_trained(size, said):
+    config = options(minutes=30, **said)
+    begun, _ = choose(config, pairs=29_000, tokens=870_000, size=size)
+    again = size_begun(config, begun.model_dump())
+    assert choose(config, pairs=29_000, tokens=870_000, size=again)[0] == begun
+
+
+def test_many_pairs_and_two_vocabularies_are_learnt_one_way():
+    many, _ = choose(options(minutes=60), pairs=160_000, tokens=4_800_000, size="tiny")
+    assert many.both_ways is chosen(29_000, joint=False)[0].both_ways is None
+
+
+def test_a_size_that_is_said_stays_however_little_time_there_is():
+    config = options(minutes=1, preset="small")
+    found, _ = choose(config, pairs=160_000, tokens=5_000_000, size="tiny")
+    assert found.preset == "small"
+
+
+def test_everything_open_is_settled_with_a_reason():
+    settled, reasons = chosen(29_000)
+
+    assert [line.split(":")[0].rsplit(" ", 1)[0].replace(" ", "_") for line in reasons] == [
+        *CHOSEN,
+        "optimiser",
+        "both_ways",
+        "tying",
+    ]
+    for name in [*CHOSEN, "optimiser", "both_ways", "tying"]:
+        assert getattr(settled, name) is not None
+    assert all(line.split(": ")[1] for line in reasons)
+    assert settled.tying == "three-way"
+
+
+SAID = {
+    "preset": "big",
+    "dropout": 0.25,
+    "vocab_size": 500,
+    "batch_tokens": 99,
+    "epochs": 3.0,
+    "warmup": 7,
+    "rate_factor": 0.5,
+    "norm": "post",
+    "tying": "none",
+}
+
+
+@pytest.mark.parametrize("name", SAID)
+def test_what_is_said_stays_and_needs_no_reason(name):
+    settled, reasons = chosen(29_000, **{name: SAID[name]})
+
+    assert getattr(settled, name) == SAID[name]
+    assert not [line for line in reasons if line.startswith(name.replace("_", " ") + " ")]
+
+
+def test_updates_said_leave_the_epochs_open():
+    settled, _ = chosen(29_000, updates=500)
+
+    assert (settled.updates, settled.epochs) == (500, None)
+
+
+def test_another_preset_keeps_its_own_dropout():
+    settled, _ = chosen(29_000, preset="big")
+
+    assert settled.dropout is None
+
+
+@pytest.mark.parametrize(("factor", "share"), [({}, 1), ({"accumulate": 4}, 4)])
+def test_epochs_come_to_as_many_updates(factor, share):
+    settled, _ = chosen(29_000, **factor)
+
+    batches = 29_000 * 30 / (0.95 * settled.batch_tokens)
+    most = 200 * batches / share
+    assert settled.epochs * batches / share == pytest.approx(min(24_000, most), rel=0.1)
+
+
+def test_a_small_corpus_gets_few_subwords_and_no_endless_run():
+    settled, _ = chosen(5, tokens=40)
+
+    assert settled.vocab_size == 300
+    assert settled.epochs == 200
+
+
+def test_a_short_run_warms_up_in_time_and_no_hotter():
+    usual, _ = chosen(29_000)
+    short, reasons = chosen(29_000, updates=200)
+
+    assert short.warmup == 40
+    assert [line for line in reasons if "warmup 40: no more than a fifth" in line]
+
+    def peak(settled):
+        return settled.rate_factor * settled.warmup**-0.5
+
+    assert peak(short) == pytest.approx(peak(usual), rel=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("changes", "tying"),
+    [({"joint": False}, "target"), ({"tokenizer": ("m",)}, "three-way")],
+)
+def test_tying_follows_from_the_vocabularies(changes, tying):
+    assert chosen(29_000, **changes)[0].tying == tying
+
+
+def test_a_tokenizer_brought_leaves_the_size_of_the_vocabulary_alone():
+    settled, reasons = chosen(29_000, tokenizer=("m",))
+
+    assert settled.vocab_size is None
+    assert not [line for line in reasons if line.startswith("vocab")]
+
+
+def model_of(**changes):
+    settled, _ = chosen(29_000, **changes)
+    return model_config(settled, source_vocab_size=400, target_vocab_size=400, special_ids=SPECIAL)
+
+
+def test_the_model_is_the_preset():
+    model = model_of(preset="small")
+
+    assert {name: getattr(model, name) for name in presets["small"]} == presets["small"]
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("d_model", 64),
+        ("num_heads", 8),
+        ("d_ff", 99),
+        ("num_encoder_layers", 7),
+        ("num_decoder_layers", 1),
+        ("dropout", 0.0),
+        ("activation", "gelu"),
+        ("norm", "pre"),
+        ("tying", "none"),
+        ("positions", "learned"),
+    ],
+)
+def test_a_setting_overrides_the_presets(name, value):
+    assert getattr(model_of(**{name: value}), name) == value
+
+
+def test_the_positions_hold_the_longest_pair():
+    assert model_of(max_tokens=5_000).max_length > 5_000
+
+
+def test_settings_that_do_not_fit_are_one_line():
+    with pytest.raises(UsageError, match="d_model 30 is not divisible by num_heads 4") as caught:
+        model_of(d_model=30)
+
+    assert "\n" not in str(caught.value)

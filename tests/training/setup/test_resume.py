@@ -1,0 +1,179 @@
+"""What a run is held to when it is called again, and whose files it leaves alone."""
+
+import json
+from pathlib import Path
+
+import pytest
+import torch
+import yaml
+
+from glassformer.data.tokenizer import train_tokenizer
+from glassformer.errors import InputError
+from glassformer.training.checkpoint import RunState, save_checkpoint
+from glassformer.training.optimiser import adam
+from glassformer.training.setup.prepare import prepare
+
+
+def source_texts(prepared):
+    packed = prepared.packed(0)
+    return {prepared.tokenizers[0].decode(packed.source[i]) for i in range(len(packed))}
+
+
+def begin(prepared):
+    """As if a first checkpoint had been saved."""
+    model = torch.nn.Linear(2, 2)
+    optimiser = adam(model)
+    model(torch.ones(1, 2)).sum().backward()
+    optimiser.step()
+    state = RunState(update=1, data_hash=prepared.data_hash)
+    save_checkpoint(prepared.config.run / "checkpoints", model, optimiser, state)
+
+
+def test_before_the_first_checkpoint_other_text_begins_anew(config, write):
+    options = config(60)
+    prepare(options)
+    write("train.src", ["x y z"] * 20)
+    write("train.tgt", ["z y x"] * 20)
+
+    prepared = prepare(options)
+
+    assert source_texts(prepared) == {"x y z"}
+    fresh = train_tokenizer(["x y z", "z y x"] * 18, vocab_size=300, seed=1)
+    assert prepared.tokenizers[0].fingerprint == fresh.fingerprint
+
+
+def test_a_run_keeps_the_size_that_it_began_with_on_a_faster_machine(config, monkeypatch):
+    sizes = iter(["small", "base", "tiny"])
+    monkeypatch.setattr(
+        "glassformer.training.setup.prepare.size_in_time", lambda *_, **__: next(sizes)
+    )
+    options = config(60, minutes=5.0, preset=None, updates=None, epochs=None)
+
+    assert prepare(options).config.preset == "small"
+    prepared = prepare(options)  # nothing is lost yet: the machine as it is now decides
+    assert prepared.config.preset == "base"
+    begin(prepared)
+
+    assert prepare(options).config == prepared.config
+    assert next(sizes) == "tiny"
+
+
+@pytest.mark.parametrize("option", ["pairs", "valid", "tokenizer"])
+def test_a_run_that_has_begun_refuses_other_text(config, write, tmp_path, option):
+    model = tmp_path / "own.model"
+    train_tokenizer(["a b c d e f"] * 3, vocab_size=300).save(model)
+    valid = write("valid.src", ["a b"]), write("valid.tgt", ["b a"])
+    options = config(60, valid=valid, tokenizer=(model,))
+    prepared = prepare(options)
+    begin(prepared)
+    before = (options.run / "data" / "train" / "meta.json").read_bytes()
+    changed = getattr(options, option)[0]
+    if option == "tokenizer":
+        train_tokenizer(["a b c d e f g"] * 3, vocab_size=300).save(model)
+    else:
+        changed.write_text(changed.read_text().replace("a", "f"))
+
+    with pytest.raises(InputError, match=f"the text of option {option} .* has changed") as caught:
+        prepare(options)
+
+    assert changed.name in str(caught.value)
+    assert (options.run / "data" / "train" / "meta.json").read_bytes() == before
+
+
+def test_a_run_that_has_begun_refuses_other_options(config):
+    begin(prepare(config(60)))
+    before = sorted((config(60).run / "data").rglob("*"))
+
+    with pytest.raises(InputError, match="holds a run with d_model 16, now 32: give the same"):
+        prepare(config(60, d_model=32))
+    with pytest.raises(InputError, match="holds a run with joint True, now False"):
+        prepare(config(60, joint=False))
+
+    assert sorted((config(60).run / "data").rglob("*")) == before
+
+
+def test_options_that_change_nothing_are_free(config, tmp_path):
+    begin(prepare(config(60)))
+    moved = tmp_path / "moved"
+    moved.mkdir()
+    files = [path.rename(moved / path.name) for path in config(60).pairs]
+
+    prepare(config(60, pairs=tuple(files), beam=9, threads=2, checkpoint_minutes=1.0))
+
+
+def test_the_options_are_kept_as_yaml(config):
+    prepare(config(60))
+
+    kept = yaml.safe_load((config(60).run / "config.yaml").read_text())
+    assert (kept["d_model"], kept["tying"], kept["epochs"]) == (16, "three-way", None)
+
+
+@pytest.mark.parametrize("content", ["{", "[1]", "a: b: c"])
+def test_a_broken_record_is_named(config, content):
+    prepare(config(60))
+    (config(60).run / "config.yaml").write_text(content)
+
+    with pytest.raises(InputError, match=r"config.yaml: ") as caught:
+        prepare(config(60))
+
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("name", ["README.md", "config.json", "config.yaml", "data/train"])
+def test_files_that_no_run_made_are_not_overwritten(config, tmp_path, name):
+    foreign = tmp_path / "run" / name
+    foreign.parent.mkdir(parents=True)
+    if name == "data/train":
+        foreign.mkdir()
+        foreign /= "corpus.txt"
+    foreign.write_text("mine")
+
+    with pytest.raises(InputError, match=f"{name} is there already, .* give a new directory"):
+        prepare(config(60))
+
+    assert foreign.read_text() == "mine"
+
+
+def test_a_run_that_cannot_be_made(config, tmp_path):
+    (tmp_path / "file").write_text("")
+
+    with pytest.raises(InputError, match=r"run .*file/run: cannot be made"):
+        prepare(config(60, run=tmp_path / "file" / "run"))
+
+
+def test_a_name_that_cannot_be_is_refused(config):
+    with pytest.raises(InputError, match=r"cannot be made \(embedded null byte\)"):
+        prepare(config(60, run=Path("a\0b")))
+
+
+def test_a_kill_while_old_data_are_removed_locks_nothing(config, monkeypatch):
+    prepare(config(60))
+
+    def killed(path, **_):
+        if Path(path).exists():
+            (Path(path) / "meta.json").unlink()
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr("glassformer.training.setup.resume.shutil.rmtree", killed)
+    with pytest.raises(KeyboardInterrupt):
+        prepare(config(60, max_tokens=20))
+    monkeypatch.undo()
+
+    prepare(config(60, max_tokens=20))
+
+
+def test_the_hash_is_of_the_bytes(config):
+    record = config(60).run / "data" / "inputs.json"
+    prepared = prepare(config(60))
+
+    assert json.loads(record.read_text())["pairs"] == prepared.data_hash
+
+
+def test_text_repaired_after_a_failure_is_taken(config, write):
+    pairs = write("some.src", ["a b", "c d"]), write("some.tgt", ["b a"])
+    options = config(pairs=pairs)
+    with pytest.raises(InputError):
+        prepare(options)
+    write("some.tgt", ["b a", "d c"])
+
+    assert len(prepare(options).packed(0)) == 2

@@ -1,0 +1,66 @@
+"""The length penalty is the one whose translations of the validation pairs score best."""
+
+import pytest
+
+from glassformer.bundle import PAPERS_PENALTY, load_bundle
+from glassformer.data.corpus import Pair
+from glassformer.data.tokenizer import train_tokenizer
+from glassformer.decoding.protocols import Hypothesis
+from glassformer.training import validation as module
+from glassformer.training.length_penalty import best_penalty
+
+LONG, SHORT = "a b c d e f g h", "a b c d"
+
+
+@pytest.fixture(scope="module")
+def tokenizer():
+    return train_tokenizer([LONG], vocab_size=300)
+
+
+@pytest.fixture
+def model(bundle_directory):
+    return load_bundle(bundle_directory).model
+
+
+def found_of(tokenizer):
+    """A short target that is more probable, and a long one whose tokens are."""
+    said = [(SHORT, -5.0), (LONG, -6.9), (LONG + " a b c d e f g h" * 3, -0.1)]
+    return [
+        Hypothesis(
+            tuple(tokenizer.encode(text)), 0.0, log_probability, finished=log_probability < -1
+        )
+        for text, log_probability in said
+    ]
+
+
+@pytest.mark.parametrize(("reference", "expected"), [(SHORT, 0.6), (LONG, 1.0)])
+def test_it_ranks_what_was_found_anew(tokenizer, model, monkeypatch, reference, expected):
+    asked = []
+
+    def decoded(_, sources, **options):
+        asked.append(options["search"].keywords)
+        return [found_of(tokenizer) for _ in sources]
+
+    monkeypatch.setattr(module, "decode_sentences", decoded)
+    pairs = [Pair("a", reference), Pair("b", reference)]
+    alpha = best_penalty(model, pairs, (tokenizer, tokenizer), beam=4)
+
+    assert alpha == expected
+    assert [(one["beam"], one["n_best"]) for one in asked] == [(4, 4)]
+
+
+@pytest.mark.parametrize(("short", "expected"), [(2, 0.6), (0, 1.0)])
+def test_what_chance_alone_would_give_moves_nothing(tokenizer, model, monkeypatch, short, expected):
+    monkeypatch.setattr(
+        module, "decode_sentences", lambda _, sources, **__: [found_of(tokenizer)] * len(sources)
+    )
+    pairs = [Pair("a", SHORT)] * short + [Pair("b", LONG)] * 2
+
+    assert best_penalty(model, pairs, (tokenizer,) * 2, beam=4) == expected
+
+
+def test_greedy_search_has_nothing_to_choose_from(model, tokenizer, monkeypatch):
+    monkeypatch.setattr(module, "decode_sentences", None)
+    pairs = [Pair("a", LONG)]
+
+    assert best_penalty(model, pairs, (tokenizer,) * 2, beam=1) == PAPERS_PENALTY

@@ -1,0 +1,278 @@
+"""The loop: what is validated, kept, stopped and reported when."""
+
+import json
+import os
+import signal
+import threading
+from dataclasses import replace
+
+import pytest
+import torch
+
+from glassformer.errors import InputError
+from glassformer.training import loop as module
+from glassformer.training.checkpoint import checkpoints
+from glassformer.training.loop import Stopped
+from glassformer.training.optimiser import NotFiniteError
+from glassformer.training.schedule import learning_rate
+from glassformer.training.validation import Validation
+
+
+def scripted(monkeypatch, scores):
+    """Validation says these (bleu, loss) in turn."""
+    left = iter(scores)
+
+    def said(_, pairs, *_more, **_named):
+        bleu, loss = next(left)
+        if loss != loss:
+            raise NotFiniteError("loss nan")
+        return Validation(loss, bleu, 0.0, 0.0, ["?"] * len(pairs))
+
+    monkeypatch.setattr(module, "validate", said)
+
+
+def kept(trainer):
+    return [int(path.name) for path in checkpoints(trainer.checkpoint_directory)]
+
+
+def records(trainer, kind):
+    path = trainer.config.run / "metrics.jsonl"
+    found = map(json.loads, path.read_text().splitlines())
+    return [record for record in found if record["kind"] == kind]
+
+
+def test_as_many_updates_and_validations_as_said(made):
+    trainer = made(updates=12, validations=3)
+    trainer.run()
+
+    assert trainer.state.update == 12
+    assert [v["update"] for v in trainer.state.validations] == [4, 8, 12]
+    assert [r["update"] for r in records(trainer, "validation")] == [4, 8, 12]
+
+
+def test_the_end_is_validated_though_it_is_not_due(made):
+    trainer = made(updates=11, validations=2)
+    trainer.run()
+
+    assert [v["update"] for v in trainer.state.validations] == [5, 10, 11]
+
+
+def test_the_metrics_have_their_keys(made):
+    trainer = made(updates=51, validations=1)
+    trainer.run()
+
+    updates, [validation] = records(trainer, "update"), records(trainer, "validation")
+    assert [record["update"] for record in updates] == [50, 51]
+    assert updates[0].keys() == {
+        *("kind", "update", "epoch", "loss", "perplexity", "learning_rate"),
+        *("gradient_norm", "tokens", "tokens_per_second", "seconds"),
+    }
+    assert validation.keys() == {
+        *("kind", "update", "loss", "perplexity", "bleu", "chrf", "exact_match", "seconds"),
+        "best",
+    }
+    assert 0 < updates[0]["tokens"] < updates[1]["tokens"] == trainer.state.tokens
+    assert validation["seconds"] > updates[1]["seconds"] > updates[0]["seconds"] > 0
+
+
+def test_a_report_is_the_mean_since_the_last_one(made, monkeypatch):
+    losses = iter(range(1, 61))
+    inner = module.update
+
+    def numbered(*arguments, **options):
+        done = inner(*arguments, **options)
+        return type(done)(torch.tensor([float(next(losses)), 0.0, 1.0]), done.tokens)
+
+    monkeypatch.setattr(module, "update", numbered)
+    trainer = made(updates=60, validations=1)
+    trainer.run()
+
+    assert [r["loss"] for r in records(trainer, "update")] == [25.5, 55.5]
+
+
+def test_the_rate_follows_the_schedule(made, monkeypatch):
+    rates = []
+    inner = module.update
+
+    def watched(*arguments, rate, **options):
+        rates.append(rate)
+        return inner(*arguments, rate=rate, **options)
+
+    monkeypatch.setattr(module, "update", watched)
+    made(updates=6, warmup=3, rate_factor=0.7, anneal=0.5).run()
+
+    same = {"updates": 6, "d_model": 16, "warmup": 3, "factor": 0.7, "anneal": 0.5}
+    assert rates == [learning_rate(update, **same) for update in range(1, 7)]
+
+
+# The best by BLEU is the third (the loss decides between equals), the best by loss the fourth.
+SCORES = [(1.0, 5.0), (3.0, 4.0), (3.0, 3.5), (2.0, 3.0), (2.5, 3.2), (0.5, 3.4), (0.1, 9.0)]
+
+
+@pytest.mark.parametrize(("metric", "best", "end"), [("bleu", 3, 5), ("loss", 4, 6)])
+def test_patience_ends_training(made, monkeypatch, recorder, metric, best, end):
+    scripted(monkeypatch, SCORES)
+    trainer = made(updates=7, validations=7, metric=metric, patience=2)
+    trainer.run()
+
+    assert trainer.state.update == end
+    assert trainer.best()["update"] == best
+    assert recorder.noted("no better validation in 2: training ends here")
+    flags = [record["best"] for record in records(trainer, "validation")]
+    assert flags[best - 1] is True
+    assert True not in flags[best:]
+
+
+def test_no_patience_is_no_end(made, monkeypatch):
+    scripted(monkeypatch, SCORES)
+    trainer = made(updates=7, validations=7, patience=0)
+    trainer.run()
+
+    assert trainer.state.update == 7
+
+
+def ask_to_stop(number=signal.SIGTERM):
+    os.kill(os.getpid(), number)
+
+
+def test_patience_is_decided_alike_after_a_break(made, monkeypatch):
+    scripted(monkeypatch, SCORES)
+    options = {"updates": 7, "validations": 7, "patience": 2}
+    first = made(**options)
+    inner = module.update
+    with monkeypatch.context() as patch:
+        patch.setattr(module, "update", lambda *a, **n: (ask_to_stop(), inner(*a, **n))[1])
+        with pytest.raises(Stopped):
+            first.run()
+    assert first.state.update == 1
+
+    second = made(**options)
+    second.run()
+
+    assert (second.state.update, second.best()["update"]) == (5, 3)
+    third = made(**options)
+    third.run()
+    assert third.state.update == 5
+
+
+@pytest.mark.parametrize(
+    ("average", "metric", "expected"),
+    [
+        ("last", "bleu", [6, 7]),
+        ("best", "bleu", [2, 3]),
+        ("best", "loss", [4, 5]),
+        ("none", "bleu", [7]),
+    ],
+)
+def test_what_is_averaged_is_kept(made, monkeypatch, average, metric, expected):
+    scripted(monkeypatch, SCORES)
+    trainer = made(
+        updates=7, validations=7, patience=0, average=average, average_count=2, metric=metric
+    )
+    trainer.run()
+
+    assert trainer.averaged_updates() == expected
+    assert kept(trainer) == sorted({*expected, 7})
+
+
+def test_checkpoints_by_time(made, monkeypatch):
+    saved = []
+    inner = module.save_checkpoint
+    monkeypatch.setattr(
+        module, "save_checkpoint", lambda *a: (saved.append(a[3].update), inner(*a))[1]
+    )
+    made(updates=5, validations=1, checkpoint_minutes=1e-9).run()
+
+    assert saved == [1, 2, 3, 4, 5]
+
+
+def test_between_validations_nothing_is_saved_in_haste(made, monkeypatch):
+    saved = []
+    monkeypatch.setattr(module, "save_checkpoint", lambda *a: saved.append(a[3].update))
+    made(updates=5, validations=1, checkpoint_minutes=60.0).run()
+
+    assert saved == [5]
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_saves_and_stops(made, monkeypatch, number):
+    before = signal.getsignal(number)
+    inner = module.update
+
+    def interrupted(*arguments, **options):
+        os.kill(os.getpid(), number)
+        return inner(*arguments, **options)
+
+    trainer = made(updates=9, validations=1)
+    with monkeypatch.context() as patch:
+        patch.setattr(module, "update", interrupted)
+        with pytest.raises(Stopped, match="stopped and saved at update 1; the same command") as e:
+            trainer.run()
+
+    assert e.value.signal == number
+    assert kept(trainer) == [1]
+    assert signal.getsignal(number) is before
+
+
+def test_a_second_signal_stops_at_once(made, monkeypatch):
+    def twice(*_, **__):
+        os.kill(os.getpid(), signal.SIGINT)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    monkeypatch.setattr(module, "update", twice)
+    with pytest.raises(KeyboardInterrupt):
+        made().run()
+
+
+def test_it_runs_outside_the_main_thread(made):
+    trainer = made(updates=2, validations=1)
+    thread = threading.Thread(target=trainer.run)
+    thread.start()
+    thread.join()
+
+    assert trainer.state.update == 2
+
+
+def spoil(model):
+    with torch.no_grad():
+        next(model.parameters()).fill_(float("nan"))
+
+
+def test_a_loss_that_is_not_finite_names_the_batch_and_keeps_the_checkpoint(made):
+    trainer = made(updates=2, validations=2)
+    trainer.run()
+    good = {path.name for path in checkpoints(trainer.checkpoint_directory)}
+    trainer.pace = replace(trainer.pace, updates=4)
+    spoil(trainer.model)
+
+    with pytest.raises(InputError) as caught:
+        trainer.run()
+
+    said = str(caught.value)
+    assert (
+        f"update 3 (epoch {trainer.state.epoch}, batch {trainer.state.batch} of " in said
+    )  # so many tokens
+    assert "is not finite: loss nan" in said
+    assert f"the last good checkpoint is {trainer.checkpoint_directory / '00000002'}" in said
+    assert "try a smaller rate_factor or a longer warmup" in said
+    assert "\n" not in said
+    assert {path.name for path in checkpoints(trainer.checkpoint_directory)} == good
+    assert trainer.state.update == 2
+
+
+def test_without_a_checkpoint_none_is_promised(made):
+    trainer = made()
+    spoil(trainer.model)
+
+    with pytest.raises(InputError, match="there is no checkpoint yet"):
+        trainer.run()
+
+
+def test_a_validation_that_is_not_finite_is_not_saved(made, monkeypatch):
+    scripted(monkeypatch, [(1.0, 2.0), (1.0, float("nan"))])
+    trainer = made(updates=4, validations=2)
+
+    with pytest.raises(InputError, match="validation at update 4 is not finite: loss nan"):
+        trainer.run()
+
+    assert kept(trainer) == [2]

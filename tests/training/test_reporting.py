@@ -1,0 +1,184 @@
+"""What a person sees, and the lines of metrics.jsonl."""
+
+import io
+import json
+import sys
+import types
+
+import pytest
+from rich.console import Console
+
+from glassformer.data.corpus import Pair
+from glassformer.errors import InputError
+from glassformer.training.reporting import Metrics, TextReporter, duration
+from glassformer.training.validation import Validation
+
+RECORD = {
+    "kind": "update",
+    "update": 1_250,
+    "loss": 2.5,
+    "perplexity": 6.049,
+    "tokens_per_second": 12_345.6,
+    "seconds": 60.0,
+}
+
+
+def reporter_on(*, terminal, samples=2):
+    """A reporter and what it has written."""
+    reporter = TextReporter(samples=samples)
+    shown = io.StringIO()
+    reporter.console = Console(
+        file=shown,
+        force_terminal=terminal,
+        width=120,
+        highlight=reporter.console._highlight,
+        soft_wrap=reporter.console.soft_wrap,
+        emoji=reporter.console._emoji,
+    )
+    return reporter, shown
+
+
+def test_plain_lines_where_there_is_no_terminal():
+    reporter, shown = reporter_on(terminal=False)
+
+    reporter.update(RECORD, updates=5_000, seconds_left=200.0)
+    reporter.close()
+
+    assert shown.getvalue() == (
+        "update 1,250/5,000  loss 2.500  perplexity 6.05  12,346 tokens/s  3:20 min left\n"
+    )
+
+
+def test_a_live_bar_on_a_terminal():
+    reporter, shown = reporter_on(terminal=True)
+
+    reporter.update(RECORD, updates=5_000, seconds_left=200.0)
+    reporter.update({**RECORD, "update": 1_300}, updates=5_000, seconds_left=190.0)
+    reporter.note("a note")
+    reporter.close()
+    reporter.close()
+
+    text = shown.getvalue()
+    assert "update 1,300/5,000" in text
+    assert "━" in text
+    assert "a note" in text
+    assert "\x1b[?25h" in text  # the cursor is shown again
+
+
+def test_it_goes_to_standard_error(capsys):
+    TextReporter().note("something")
+
+    captured = capsys.readouterr()
+    assert (captured.out, captured.err) == ("", "something\n")
+
+
+@pytest.mark.parametrize("text", ["[red]a[/red] [1]", ":smile: :x:", "x" * 500])
+def test_text_is_shown_as_it_is(text):
+    reporter, shown = reporter_on(terminal=False)
+
+    reporter.note(text)
+
+    assert shown.getvalue() == f"{text}\n"
+
+
+def test_a_validation_shows_scores_and_translations():
+    reporter, shown = reporter_on(terminal=False)
+    pairs = [Pair(f"source {i}", f"reference {i}") for i in range(10)]
+    found = Validation(1.25, 30.5, 51.2, 10.0, [f"translated {i}" for i in range(10)])
+    record = {"update": 1_250, "perplexity": 3.49, "seconds": 75.0, "best": True}
+
+    reporter.validated(record, found, pairs)
+
+    lines = shown.getvalue().splitlines()
+    assert lines[0] == (
+        "validation at update 1,250: BLEU 30.50  chrF++ 51.20  loss 1.250  perplexity 3.49"
+        "  after 1:15 min  (best so far)"
+    )
+    assert [line.split() for line in lines[1:4]] == [
+        ["source", "source", "2"],
+        ["reference", "reference", "2"],
+        ["translation", "translated", "2"],
+    ]
+    assert len(lines) == 1 + 2 * 3
+    reporter.validated({**record, "best": False}, found, pairs)
+    assert shown.getvalue().count("best so far") == 1
+
+
+@pytest.mark.parametrize(("count", "samples", "shown_of"), [(1, 2, 1), (3, 5, 3), (5, 0, 0)])
+def test_fewer_pairs_than_samples(count, samples, shown_of):
+    reporter, shown = reporter_on(terminal=False, samples=samples)
+    pairs = [Pair("a", "b")] * count
+    found = Validation(1.0, 1.0, 1.0, 0.0, ["c"] * count)
+
+    reporter.validated(
+        {"update": 1, "perplexity": 1.0, "seconds": 1.0, "best": False}, found, pairs
+    )
+
+    assert shown.getvalue().count("translation ") == shown_of
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [(-3.0, "0 s"), (59.4, "59 s"), (60.0, "1:00 min"), (3599.4, "59:59 min"), (3600.0, "1:00 h")],
+)
+def test_durations(seconds, text):
+    assert duration(seconds) == text
+
+
+def lines_of(path):
+    return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+def test_metrics_are_a_json_object_a_line(tmp_path):
+    metrics = Metrics(tmp_path / "metrics.jsonl", from_update=0)
+    metrics.write({"kind": "update", "update": 50, "loss": 0.1})
+    assert lines_of(tmp_path / "metrics.jsonl") == [{"kind": "update", "update": 50, "loss": 0.1}]
+    metrics.write({"kind": "validation", "update": 60, "bleu": 1 / 3})
+    metrics.close()
+
+    assert [line["update"] for line in lines_of(tmp_path / "metrics.jsonl")] == [50, 60]
+
+
+def test_metrics_after_the_checkpoint_are_taken_away(tmp_path):
+    path = tmp_path / "metrics.jsonl"
+    kept = '{"update": 50, "loss": 0.30000000000000004}\n{"update": 60}\n'
+    path.write_text(kept + '{"update": 61}\n[1]\n{"kind": 1}\n\xff\n{"update": 55')
+
+    metrics = Metrics(path, from_update=60)
+    metrics.write({"update": 100})
+    metrics.close()
+
+    assert path.read_text() == kept + '{"update": 100}\n'
+
+
+def test_tensorboard_missing_names_the_extra_and_leaves_the_metrics(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "torch.utils.tensorboard", None)
+    path = tmp_path / "metrics.jsonl"
+    path.write_text('{"update": 50}\n')
+
+    with pytest.raises(InputError, match=r"needs tensorboard: pip install 'glassformer\[tensorb"):
+        Metrics(path, from_update=0, tensorboard=True)
+
+    assert lines_of(path) == [{"update": 50}]
+
+
+def test_tensorboard_gets_the_numbers(tmp_path, monkeypatch):
+    written = []
+
+    class Writer:
+        def __init__(self, directory):
+            written.append(directory)
+
+        def add_scalar(self, name, value, update):
+            written.append((name, value, update))
+
+        def close(self):
+            written.append("closed")
+
+    module = types.SimpleNamespace(SummaryWriter=Writer)
+    monkeypatch.setitem(sys.modules, "torch.utils.tensorboard", module)
+    metrics = Metrics(tmp_path / "metrics.jsonl", from_update=0, tensorboard=True)
+    metrics.write({"kind": "update", "update": 50, "loss": 0.5})
+    metrics.close()
+
+    assert written == [str(tmp_path / "tensorboard"), ("update/loss", 0.5, 50), "closed"]

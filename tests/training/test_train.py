@@ -1,0 +1,233 @@
+"""The whole way, from files to a scored bundle, through the public call."""
+
+import json
+import shutil
+import sys
+
+import pytest
+import torch
+from safetensors.torch import load_file
+
+from glassformer import Translator, train
+from glassformer.bundle import load_bundle
+from glassformer.data.tokenizer import train_tokenizer
+from glassformer.errors import InputError, UsageError
+from glassformer.training import train as module
+from glassformer.training.checkpoint import average, checkpoints
+
+
+def test_a_run_is_a_bundle_with_its_records(config, write, recorder):
+    test = write("test.src", ["a b c", "", "d e f"]), write("test.tgt", ["c b a", "", "f e d"])
+
+    found = train(config(test=test, languages=("xx", "de")), recorder)
+
+    assert {path.name for path in found.directory.iterdir()} == {
+        *("config.json", "config.yaml", "model.safetensors", "tokenizer.model", "README.md"),
+        *("metrics.jsonl", "checkpoints", "data"),
+    }
+    assert found.test.sentences == 3
+    assert found.test.paper_ruler is not None
+    assert found.validation["sentences"] == 6
+    assert recorder.noted("test, beam 1:\nsentences")
+    assert recorder.noted(f"bundle: {found.directory}")
+    assert recorder.closed == 1
+    card = (found.directory / "README.md").read_text()
+    for words in (
+        "xx to de",
+        "data: train.src and train.tgt",
+        "pairs: 54",
+        "updates: 12",
+        f"test: BLEU {found.test.bleu:.2f} (nrefs:1|case:mixed",
+        f"paper ruler {found.test.paper_ruler:.2f}",
+    ):
+        assert words in card
+    assert len(Translator.load(found.directory).translate(["a b c", ""])) == 2
+
+
+def test_the_weights_are_the_mean_of_the_kept_checkpoints(config, recorder):
+    found = train(config(average="last", average_count=2), recorder)
+
+    stored = load_file(found.directory / "model.safetensors")
+    paths = checkpoints(found.directory / "checkpoints")
+    assert [path.name for path in paths] == ["00000008", "00000012"]
+    for name, weight in average(paths).items():
+        assert torch.equal(weight, stored[name])
+    about = json.loads((found.directory / "config.json").read_text())["about"]
+    assert about["weights"] == "mean of the checkpoints at updates 8, 12"
+
+
+@pytest.mark.parametrize("tying", ["target", "none"])
+def test_separate_vocabularies_train_and_load(config, write, recorder, tying):
+    pairs = write("a.src", ["a b c", "c a b"] * 9), write("a.tgt", ["x y z w", "w w y"] * 9)
+
+    found = train(config(pairs=pairs, joint=False, tying=tying), recorder)
+
+    bundle = load_bundle(found.directory)
+    assert (found.directory / "source.model").exists()
+    assert bundle.source_tokenizer.pieces("a b") == ["▁a", "▁b"]
+    assert bundle.target_tokenizer.pieces("x y") == ["▁x", "▁y"]
+    assert bundle.model.config.tying == tying
+
+
+def test_two_tokenizers_train_and_load(config, tmp_path, recorder):
+    paths = tmp_path / "one.model", tmp_path / "two.model"
+    for path, text in zip(paths, ["a b c d e f", "f e d c b a a a"], strict=True):
+        train_tokenizer([text], vocab_size=300).save(path)
+
+    found = train(config(tokenizer=paths, joint=False, vocab_size=None), recorder)
+
+    bundle = load_bundle(found.directory)
+    assert bundle.source_tokenizer.serialized == paths[0].read_bytes()
+    assert bundle.target_tokenizer.serialized == paths[1].read_bytes()
+
+
+@pytest.mark.parametrize("count", [1, 5])
+def test_a_handful_of_pairs(config, recorder, count):
+    found = train(config(count, updates=3), recorder)
+
+    assert found.validation["sentences"] == count
+    assert recorder.noted("too few to hold some out")
+
+
+def test_validation_lines_of_any_kind_are_counted_or_scored(config, write, recorder):
+    lines = ["a b", "", " ".join("abcdef" * 400)]
+    valid = write("valid.src", lines), write("valid.tgt", lines)
+
+    found = train(config(valid=valid, test=valid, updates=2, max_tokens=9), recorder)
+
+    assert found.validation["sentences"] == found.test.sentences == 3
+    assert recorder.noted("validation: 2 pairs are blank or have more than 9 subwords on a side")
+
+
+def test_pairs_of_thousands_of_tokens_can_be_learnt(config, write, recorder):
+    lines = [" ".join("abcdef" * 180), "a b c"]
+    pairs = write("long.src", lines), write("long.tgt", lines)
+
+    found = train(config(pairs=pairs, updates=1, max_tokens=1_900), recorder)
+
+    assert load_bundle(found.directory).model.config.max_length == 1_951
+
+
+def test_a_run_that_is_called_again_trains_no_more(config, recorder, monkeypatch):
+    first = train(config(), recorder)
+    files = ("model.safetensors", "metrics.jsonl", "config.yaml", "config.json")
+    before = {name: (first.directory / name).read_bytes() for name in files}
+
+    def never(*_, **__):
+        raise AssertionError("trained again")
+
+    monkeypatch.setattr("glassformer.training.loop.update", never)
+    second = train(config(), recorder)
+
+    assert recorder.noted("continuing from update 12")
+    assert second == first
+    assert {name: (first.directory / name).read_bytes() for name in files} == before
+
+
+def test_other_data_than_the_checkpoints_are_refused_though_the_record_is_gone(
+    config, recorder, write, rows
+):
+    options = config()
+    run = train(options, recorder).directory
+    shutil.rmtree(run / "data")
+    write("train.src", rows(60, seed=8))
+
+    with pytest.raises(InputError, match=r"the text of option pairs .* has changed"):
+        train(options, recorder)
+
+
+def test_the_precision_is_measured_once(config, recorder, monkeypatch):
+    monkeypatch.setattr(module, "precision_for", lambda _: "bf16")
+    options = {"precision": "auto", "updates": 1}
+    train(config(**options), recorder)
+    monkeypatch.setattr(module, "precision_for", lambda _: "float32")
+
+    train(config(**options), recorder)
+
+    models = recorder.noted("model: ")
+    assert len(models) == 2
+    assert all("bf16 on cpu" in note for note in models)
+
+
+def test_a_run_of_minutes_says_how_long_it_took_with_its_earlier_calls(config, recorder):
+    run = train(config(updates=None, minutes=0.05), recorder).directory
+    *_, last = (run / "pace.jsonl").read_text().splitlines()
+    with (run / "pace.jsonl").open("a") as file:  # as if it had been slower
+        file.write(json.dumps({**json.loads(last), "seconds": 3600.0}) + "\n")
+    train(config(updates=None, minutes=0.05), recorder)
+
+    first, second = recorder.noted("minutes: ")
+    assert first.endswith(" s of 3 s")
+    assert second == "minutes: 1:00 h of 3 s"
+
+
+def test_a_run_of_minutes_ends_where_more_would_not_help(config, recorder, monkeypatch):
+    monkeypatch.setattr(module, "useful_updates", lambda *_: 3)
+    train(config(updates=None, minutes=10.0), recorder)
+
+    [note] = recorder.noted("minutes: ")
+    assert note.endswith(" of 10:00 min, for 3 updates are as many as these data want")
+
+
+WORKERS = "workers 2: they divide a CPU's threads, and the device is cuda: leave the option out"
+
+
+def test_workers_are_for_a_cpu(config, recorder, monkeypatch):
+    monkeypatch.setattr(module, "device_of", lambda _: torch.device("cuda"))
+
+    with pytest.raises(UsageError, match=WORKERS):
+        train(config(workers=2), recorder)
+
+
+def test_bfloat16_learns_about_the_same(config, recorder, tmp_path):
+    losses = []
+    for precision in ("float32", "bf16"):
+        train(config(precision=precision, updates=4, run=tmp_path / precision), recorder)
+        losses.append(recorder.records[-1]["loss"])
+
+    assert losses[1] == pytest.approx(losses[0], rel=0.05)
+    assert losses[0] != losses[1]
+
+
+def test_a_rate_that_is_huge_ends_in_one_line_and_nothing_is_lost(config, recorder):
+    with pytest.raises(InputError, match=r"is not finite.*try a smaller rate_factor") as caught:
+        train(config(rate_factor=1e38, warmup=1, updates=40, validations=40), recorder)
+
+    assert "\n" not in str(caught.value)
+    assert recorder.closed == 1
+    assert not (config().run / "config.json").exists()
+
+
+def test_an_error_closes_what_was_open(config, recorder, monkeypatch):
+    monkeypatch.setattr(module.Trainer, "run", lambda _: 1 / 0)
+
+    with pytest.raises(ZeroDivisionError):
+        train(config(), recorder)
+
+    assert recorder.closed == 1
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"device": "mps"}, "device 'mps': expected cpu, cuda, cuda:N or auto"),
+        ({"device": "gpu"}, "device 'gpu': expected cpu, cuda, cuda:N or auto"),
+        ({"device": "cuda:99"}, "device 'cuda:99': this machine has [0-9]+ CUDA devices"),
+        ({"d_model": 30, "num_heads": None}, "d_model 30 is not divisible by num_heads 4"),
+        ({"d_model": None, "num_heads": 3}, "d_model 128 is not divisible by num_heads 3"),
+        ({"vocab_size": None, "d_model": 30, "num_heads": 4}, "d_model 30 is not divisible"),
+        ({"vocab_size": 20}, "vocab_size 20: expected at least 300"),
+    ],
+)
+def test_a_call_that_cannot_be(config, recorder, changes, message):
+    with pytest.raises(UsageError, match=message) as caught:
+        train(config(**changes), recorder)
+
+    assert "\n" not in str(caught.value)
+    train(config(updates=1), recorder)  # the mistake does not bind the run
+
+
+def test_tensorboard_missing_names_the_extra(config, recorder, monkeypatch):
+    monkeypatch.setitem(sys.modules, "torch.utils.tensorboard", None)
+    with pytest.raises(InputError, match=r"pip install 'glassformer\[tensorboard\]'"):
+        train(config(tensorboard=True), recorder)

@@ -1,0 +1,250 @@
+"""The addresses: LibreTranslate's shapes and status codes, and our own that say more."""
+
+import json
+import math
+
+import pytest
+
+from glassformer.inspection.trace.schema import Trace
+
+TEXTS = ["A dog runs.", "Two men sit in the snow.", "An old hat."]
+
+
+def post(client, path, said):
+    """As JSON that escapes, so that it can hold what is no text."""
+    kind = {"Content-Type": "application/json"}
+    return client.post(path, content=json.dumps(said).encode(), headers=kind)
+
+
+def ask(client, **question):
+    said = {"q": TEXTS[0], "source": "en", "target": "de"} | question
+    return post(client, "/translate", {k: v for k, v in said.items() if v is not None})
+
+
+def test_health_languages_and_settings(client):
+    assert client.get("/health").json() == {"status": "ok"}
+    assert client.get("/languages").json() == [
+        {"code": "de", "name": "German", "targets": []},
+        {"code": "en", "name": "English", "targets": ["de"]},
+    ]
+    settings = client.get("/frontend/settings").json()
+    assert settings["charLimit"] == 2000
+    assert settings["keyRequired"] is False
+    assert settings["language"]["target"] == {"code": "de", "name": "German"}
+
+
+@pytest.mark.parametrize("sent", ["json", "data", "files"])  # urlencoded, and multipart
+def test_a_text_is_translated_as_the_library_does(client, translator, sent):
+    said = {"q": TEXTS[1], "source": "en", "target": "de", "format": ""}
+    if sent == "files":
+        said = {name: (None, value) for name, value in said.items()}
+
+    answer = client.post("/translate", **{sent: said})
+
+    assert answer.status_code == 200
+    assert answer.json() == {"translatedText": translator.translate([TEXTS[1]], beam=1)[0].text}
+
+
+def test_a_list_is_answered_by_a_list(client, translator):
+    found = [one.text for one in translator.translate(TEXTS, beam=1)]
+
+    assert ask(client, q=TEXTS).json() == {"translatedText": found}
+    assert ask(client, q=[TEXTS[2], "", TEXTS[0]]).json() == {
+        "translatedText": [found[2], "", found[0]]
+    }
+
+
+def test_lines_are_translated_one_by_one(client, translator):
+    found = [one.text for one in translator.translate(TEXTS, beam=1)]
+
+    answer = ask(client, q="{}\n\n  {}\r\n{}\n".format(*TEXTS)).json()
+
+    assert answer == {"translatedText": "{}\n\n  {}\r\n{}\n".format(*found)}
+
+
+def test_alternatives_are_the_next_best_that_read_differently(client, translator):
+    best = translator.translate([TEXTS[0]], n_best=5)[0]
+    others = [one.text for one in best.alternatives]
+
+    said = ask(client, alternatives=4).json()
+
+    assert said["translatedText"] == best.text
+    assert said["alternatives"] == [t for t in dict.fromkeys(others) if t != best.text]
+    several = ask(client, q=TEXTS[:1], alternatives=4).json()
+    assert several == {key: [value] for key, value in said.items()}
+
+
+def test_auto_is_the_only_source_that_there_is(client):
+    one = ask(client, source="auto").json()
+
+    assert one["detectedLanguage"] == {"confidence": 100, "language": "en"}
+    assert one["translatedText"] == ask(client).json()["translatedText"]
+    assert ask(client, q=TEXTS, source="auto").json()["detectedLanguage"] == [
+        {"confidence": 100, "language": "en"}
+    ] * len(TEXTS)
+
+
+@pytest.mark.parametrize(
+    ("question", "status", "error"),
+    [
+        ({"q": None}, 400, "Invalid request: missing q parameter"),
+        ({"q": ""}, 400, "Invalid request: missing q parameter"),
+        ({"q": []}, 400, "Invalid request: missing q parameter"),
+        ({"source": None}, 400, "Invalid request: missing source parameter"),
+        ({"target": None}, 400, "Invalid request: missing target parameter"),
+        ({"source": "fr"}, 400, "'fr' is not supported: there is en to de"),
+        ({"target": "<b>"}, 400, "'<b>' is not supported: there is en to de"),
+        ({"source": "de", "target": "en"}, 400, "'de' is not supported: there is en to de"),
+        ({"format": "html"}, 400, "format: html format is not supported"),
+        ({"alternatives": 5}, 400, "alternatives 5: at most 4"),
+        (
+            {"alternatives": -1},
+            400,
+            "alternatives: Input should be greater than or equal to 0",
+        ),
+        ({"q": 7}, 400, "q: Input should be a valid string"),
+        ({"q": ["a", None]}, 400, "q: Input should be a valid string"),
+        ({"q": "\ud800"}, 400, "q: half a surrogate pair, which is not Unicode text"),
+        (
+            {"q": "a" * 2001},
+            400,
+            "Invalid request: request (2001) exceeds text limit (2000)",
+        ),
+        (
+            {"q": ["a"] * 1001},
+            400,
+            "Invalid request: request (2001) exceeds text limit (2000)",
+        ),
+    ],
+)
+def test_a_question_that_cannot_be_is_refused(client, question, status, error):
+    answer = ask(client, **question)
+
+    assert (answer.status_code, answer.json()) == (status, {"error": error})
+
+
+@pytest.mark.parametrize(
+    ("kind", "body", "status", "error"),
+    [
+        ("application/json", b"[]", 400, "the body must be one JSON object"),
+        ("application/json", b"{", 400, "the body is not application/json in UTF-8"),
+        ("application/json", b'{"q": "\xff"}', 400, "the body is not application/json in UTF-8"),
+        ("application/json", b"[" * 50_000, 400, "the body is not application/json in UTF-8"),
+        (
+            "application/x-www-form-urlencoded",
+            b"q=%FF&source=en&target=de",
+            400,
+            "the body is not application/x-www-form-urlencoded in UTF-8",
+        ),
+        (
+            "multipart/form-data",
+            b"q=a",
+            400,
+            "the body is not multipart/form-data in UTF-8",
+        ),
+        (
+            "multipart/form-data; boundary=x",
+            b'--x\r\nContent-Disposition: form-data; name="q"; filename="f"\r\n\r\na\r\n--x--\r\n',
+            400,
+            "the body is not multipart/form-data in UTF-8",
+        ),
+        (
+            "text/plain",
+            b"q",
+            415,
+            "send application/json, application/x-www-form-urlencoded or multipart/form-data",
+        ),
+        (
+            "application/json",
+            b" " * 100_000,
+            413,
+            "the body is larger than 89,536 bytes: send less text at once",
+        ),
+    ],
+)
+def test_a_body_that_cannot_be_is_refused(client, kind, body, status, error):
+    answer = client.post("/translate", content=body, headers={"Content-Type": kind})
+
+    assert (answer.status_code, answer.json()) == (status, {"error": error})
+
+
+def test_errors_of_the_routes_have_the_same_shape(client):
+    for method, path, status, error in (
+        ("GET", "/nothing", 404, "Not Found"),
+        ("GET", "/translate", 405, "Method Not Allowed"),
+        ("POST", "/api/v1/translate", 400, "Invalid request: body: Field required"),
+    ):
+        answer = client.request(method, path)
+        assert answer.status_code == status
+        assert list(answer.json()) == ["error"]
+        if status != 400:
+            assert answer.json() == {"error": error}
+
+
+def test_documents_say_where_everything_is(client):
+    text = f"😀 {TEXTS[0]}\n\n  {TEXTS[1]}"
+
+    said = client.post(
+        "/api/v1/translate", json={"q": text, "target": "de", "alternatives": 2}
+    ).json()
+
+    (document,) = said["documents"]
+    assert (said["source"], said["target"]) == ("en", "de")
+    assert [text[slice(*one["source"])] for one in document["segments"]] == [
+        f"😀 {TEXTS[0]}",
+        TEXTS[1],
+    ]
+    for segment in document["segments"]:
+        best = segment["candidates"][0]
+        assert document["text"][slice(*segment["target"])] == best["text"]
+        assert best["alignment"] is None
+        scores = [one["score"] for one in segment["candidates"]]
+        assert scores == sorted(scores, reverse=True)
+
+
+def test_confidence_is_the_mean_probability_of_a_token(client, translator):
+    said = client.post("/api/v1/translate", json={"q": TEXTS[1], "target": "de"}).json()
+    best = said["documents"][0]["segments"][0]["candidates"][0]
+
+    (count,) = translator.count_tokens([best["text"]])
+    log_probability = best["score"] * ((5 + count) / 6) ** 0.6  # Wu et al. 2016, equation 14
+
+    assert best["confidence"] == pytest.approx(math.exp(log_probability) ** (1 / count))
+
+
+def test_alignment_is_the_librarys(client, translator):
+    said = client.post(
+        "/api/v1/translate", json={"q": TEXTS[1], "target": "de", "alignment": True}
+    ).json()
+    best = said["documents"][0]["segments"][0]["candidates"][0]
+
+    (links,) = translator.align([TEXTS[1]], [best["text"]])
+    assert [(tuple(one["source"]), tuple(one["target"])) for one in best["alignment"]] == [
+        (link.source, link.target) for link in links
+    ]
+
+
+def test_a_trace_is_given_as_the_library_writes_it(client, translator):
+    answer = client.post("/api/v1/trace", json={"text": TEXTS[0], "beam": 2, "top": 3})
+
+    traced = Trace.from_json(answer.text)
+    assert traced.source.text == TEXTS[0]
+    assert traced.answer.text == translator.translate([TEXTS[0]], beam=2)[0].text
+
+
+@pytest.mark.parametrize(
+    ("question", "part"),
+    [
+        ({"text": "  "}, "blank"),
+        ({"text": "a", "forced_prefix": [10**6]}, "1000000"),
+        ({"text": "a", "beam": 0}, "beam: "),
+        ({"text": "a", "unheard": 1}, "unheard: "),
+        ({"text": "word " * 300}, "subwords"),
+        ({"text": "a", "reference": "\udc00"}, "reference: half a surrogate"),
+    ],
+)
+def test_a_trace_that_cannot_be_is_refused(client, question, part):
+    answer = post(client, "/api/v1/trace", question)
+
+    assert answer.status_code == 400
+    assert part in answer.json()["error"]
