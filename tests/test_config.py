@@ -94,7 +94,10 @@ def test_the_defaults_are_the_papers_base_model():
     [
         ({"d_model": 511, "num_heads": 7}, "d_model must be even.* got 511"),
         ({"num_heads": 7}, r"d_model 512 is not divisible by num_heads 7 \(remainder 1\)"),
-        ({"target_vocab_size": 90}, "three-way tying .* 100 source and 90 target"),
+        (
+            {"target_vocab_size": 90, "tying": "three-way"},
+            "three-way tying .* 100 source and 90 target",
+        ),
         ({"eos_id": 100}, "eos_id 100 is outside the vocabulary of 100"),
         ({"dropout": 1.0}, "dropout"),
         ({"norm_epsilon": 0.0}, "norm_epsilon"),
@@ -111,3 +114,11 @@ def test_every_option_says_what_it_is(kind):
     undocumented = [name for name, field in kind.model_fields.items() if not field.description]
 
     assert not undocumented
+
+
+@pytest.mark.parametrize(("target", "tying"), [(100, "three-way"), (90, "target")])
+def test_tying_fits_the_vocabularies_by_default(target, tying):
+    config = ModelConfig(source_vocab_size=100, target_vocab_size=target)
+
+    assert config.tying == tying
+    assert config.model_dump()["tying"] == tying  # a bundle stores the settled value

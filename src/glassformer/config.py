@@ -20,6 +20,14 @@ class _Options(BaseModel):
     )
 
 
+Tying = Literal["none", "target", "three-way"]
+
+
+def _default_tying(sizes: dict[str, Any]) -> Tying:
+    alike = sizes.get("source_vocab_size") == sizes.get("target_vocab_size")
+    return "three-way" if alike else "target"
+
+
 class ModelConfig(_Options):
     """What a Transformer is made of. The defaults are the paper's base model (table 3).
 
@@ -53,8 +61,9 @@ class ModelConfig(_Options):
     """LayerNorm after each residual sum (the paper) or before each sublayer."""
     norm_epsilon: float = Field(1e-5, gt=0)
     """Added to the variance in LayerNorm; tensor2tensor has 1e-6, torch 1e-5."""
-    tying: Literal["none", "target", "three-way"] = "three-way"
-    """Output matrix = target embedding, and three-way = source embedding too (section 3.4)."""
+    tying: Tying = Field(default_factory=_default_tying)
+    """Output matrix = target embedding, and three-way = source embedding too (section 3.4).
+    Default: three-way if both vocabularies have one size, else target."""
     output_bias: bool = False
     """A bias on the logits; Marian has one."""
     scale_embeddings: bool = True
