@@ -24,10 +24,10 @@ from benchmarks.prepared import read_corpus
 from benchmarks.report import save, shown, table
 from benchmarks.time_to_quality import command
 from benchmarks.training import matrix_peak
-from glassformer.bundle import write_atomically
 from glassformer.config import presets
 from glassformer.errors import InputError
 from glassformer.evaluation import corpus_scores
+from glassformer.files import write_atomically
 
 __all__ = ["main", "recipes_of"]
 

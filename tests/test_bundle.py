@@ -10,10 +10,11 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
-from glassformer.bundle import Bundle, load_bundle, save_bundle, weights, write_atomically
+from glassformer.bundle import Bundle, load_bundle, save_bundle, weights
 from glassformer.config import ModelConfig
 from glassformer.data.tokenizer import train_tokenizer
 from glassformer.errors import InputError
+from glassformer.files import write_atomically
 from glassformer.model.transformer import Transformer
 
 

@@ -6,7 +6,6 @@
 """
 
 import json
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -21,6 +20,7 @@ from torch import Tensor, nn
 from glassformer.config import ModelConfig
 from glassformer.data.tokenizer import Tokenizer
 from glassformer.errors import InputError
+from glassformer.files import write_atomically
 from glassformer.model.transformer import Transformer
 
 __all__ = [
@@ -33,7 +33,6 @@ __all__ = [
     "load_weights",
     "save_bundle",
     "weights",
-    "write_atomically",
 ]
 
 FORMAT_VERSION = 1
@@ -165,16 +164,6 @@ def load_tensors(path: Path) -> dict[str, Tensor]:
         return load_file(path)
     except (OSError, SafetensorError) as error:
         raise InputError(f"{path}: cannot be read as safetensors ({error})") from error
-
-
-def write_atomically(path: Path, content: bytes) -> None:
-    """Write a file so that a kill at any moment leaves the old one or the new one, whole."""
-    partial = path.with_name(f".{path.name}.partial")
-    with partial.open("wb") as file:
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
-    partial.replace(path)
 
 
 def _card(bundle: Bundle) -> str:

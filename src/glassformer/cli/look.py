@@ -79,7 +79,7 @@ def _check(options: LookOptions) -> None:
 
 
 def _write(options: LookOptions, out: Path) -> int:
-    from glassformer.bundle import write_atomically
+    from glassformer.files import write_atomically
     from glassformer.inspection.trace.build import trace
     from glassformer.translator import Translator
     from glassformer.web.look.single_file import build_page

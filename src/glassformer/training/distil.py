@@ -21,7 +21,7 @@ from pathlib import Path
 
 import torch
 
-from glassformer.bundle import Bundle, load_bundle, write_atomically
+from glassformer.bundle import Bundle, load_bundle
 from glassformer.config import TrainConfig
 from glassformer.data.corpus import Limits, Pair, drop_reason
 from glassformer.data.splitting import LONGEST_SOURCE, pieces_of
@@ -31,6 +31,7 @@ from glassformer.decoding.protocols import Vocabulary
 from glassformer.devices import device_of
 from glassformer.errors import InputError
 from glassformer.evaluation import bleu_metric
+from glassformer.files import write_atomically
 
 __all__ = ["Lesson", "distilled", "lesson_of"]
 

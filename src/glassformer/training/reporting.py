@@ -8,9 +8,9 @@ from typing import Any, Protocol, runtime_checkable
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn
 
-from glassformer.bundle import write_atomically
 from glassformer.data.corpus import Pair
 from glassformer.errors import missing_extra
+from glassformer.files import write_atomically
 from glassformer.training.validation import Validation
 
 __all__ = ["Metrics", "Reporter", "TextReporter", "duration"]

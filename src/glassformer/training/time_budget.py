@@ -17,9 +17,9 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
-from glassformer.bundle import write_atomically
 from glassformer.config import TrainConfig
 from glassformer.errors import InputError
+from glassformer.files import write_atomically
 from glassformer.training.schedule import learning_rate, shortened
 
 __all__ = ["PACE_FILE", "Plan", "TimedPace"]

@@ -19,10 +19,10 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from glassformer.bundle import write_atomically
 from glassformer.data.token_store import Sentences
 from glassformer.data.words import Span, TrueLinks, words
 from glassformer.errors import InputError
+from glassformer.files import write_atomically
 from glassformer.inspection.alignment.align import Heads, Row, WordAttention, linked, word_attention
 from glassformer.inspection.attention_of import TranslatorParts
 from glassformer.training.ibm_model1 import translation_table

@@ -11,8 +11,8 @@ from typing import Any
 
 from torch import Tensor
 
-from glassformer.bundle import write_atomically
 from glassformer.errors import InputError, UsageError, missing_extra
+from glassformer.files import write_atomically
 
 try:
     import matplotlib

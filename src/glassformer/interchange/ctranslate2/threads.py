@@ -14,7 +14,7 @@ from typing import Any
 
 import torch
 
-from glassformer.bundle import write_atomically
+from glassformer.files import write_atomically
 from glassformer.interchange.ctranslate2.package import import_ctranslate2
 
 __all__ = ["Workers"]

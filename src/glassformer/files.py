@@ -1,0 +1,43 @@
+"""Writing files: a kill at any moment leaves the old file or the new one, whole."""
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import BinaryIO
+
+__all__ = ["open_atomically", "write_atomically"]
+
+
+def write_atomically(path: Path, content: bytes) -> None:
+    """Write a whole file at once, as :func:`open_atomically` does."""
+    with open_atomically(path) as file:
+        file.write(content)
+
+
+@contextmanager
+def open_atomically(path: Path) -> Iterator[BinaryIO]:
+    """Open a file for writing; it takes the place of ``path`` when the block ends well.
+
+    A link stays a link: the file behind it is replaced. A device or a pipe is written to
+    directly, as the shell's ``>`` does. Errors: ``OSError`` that names ``path``.
+    """
+    try:
+        if path.exists() and not path.is_file():
+            with path.open("wb") as file:
+                yield file
+            return
+        target = path.resolve()
+        partial = target.with_name(f".{target.name}.partial")
+        try:
+            with partial.open("wb") as file:
+                yield file
+                file.flush()
+                os.fsync(file.fileno())
+            partial.replace(target)
+        except BaseException:
+            partial.unlink(missing_ok=True)
+            raise
+    except OSError as error:
+        error.filename = str(path)  # a full disk names no file, and the partial file is our own
+        raise
