@@ -23,7 +23,6 @@ from starlette.routing import BaseRoute
 from starlette.types import ASGIApp
 
 from glassformer.errors import InputError
-from glassformer.web.connection import PatientProtocol
 from glassformer.web.limits import Keys, Limits, RefusedError
 from glassformer.web.metrics import Metrics
 from glassformer.web.queue import Batcher
@@ -153,7 +152,7 @@ def serve(app: ASGIApp, place: socket.socket) -> None:
     config = uvicorn.Config(
         app,
         loop="asyncio",
-        http=PatientProtocol,
+        http="h11",
         ws="none",
         lifespan="on",
         log_level="error",
