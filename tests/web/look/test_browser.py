@@ -40,6 +40,28 @@ def test_what_was_typed_is_no_markup(look, text):
     assert tab.locator("b").count() == 0
 
 
+@pytest.mark.parametrize(
+    "markup",
+    [
+        "<script>document.title = 'mine'</script>",
+        "<script src=\"data:text/javascript,document.title='mine'\"></script>",
+        "<script type=module>document.title = 'mine'</script>",
+        "<img src=x onerror=\"document.title = 'mine'\">",
+    ],
+)
+def test_the_policy_runs_no_other_script(browser, file, tmp_path, markup):
+    changed = tmp_path / "changed.html"
+    before, noscript, after = file.read_text("utf-8").partition("<noscript>")
+    assert noscript
+    changed.write_text(before + markup + noscript + after, "utf-8")
+    tab = browser.new_page()
+    tab.goto(changed.as_uri())
+    tab.wait_for_selector("#app:not([aria-busy]) .tabs")
+
+    assert "Glassformer" in tab.title()
+    tab.close()
+
+
 def test_keys_go_through_tabs_and_squares_and_the_address_follows(look):
     tab = look()
     tab.focus("#tab-player")

@@ -4,7 +4,6 @@ import json
 import re
 import shutil
 import tomllib
-from graphlib import CycleError
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -15,7 +14,7 @@ from glassformer.cli.main import main
 from glassformer.inspection.trace.build import trace
 from glassformer.inspection.trace.schema import Changes, Head
 from glassformer.web.look.film import film, film_route
-from glassformer.web.look.single_file import build_page, join_modules, look_folder
+from glassformer.web.look.single_file import build_page, look_folder
 from glassformer.web.look.stored import stored_answers
 
 HOSTILE = '</script><img src=x onerror="alert(1)"> <!-- \u2028 & "'
@@ -56,12 +55,13 @@ def test_the_stored_data_comes_back_whole_and_starts_no_element():
     page = Elements(build_page({"trace": {"text": HOSTILE}}, title=HOSTILE))
 
     scripts = page.named("script")
-    assert [attributes.get("type") for attributes, _ in scripts] == ["application/json", "module"]
+    kinds = [attributes.get("type") for attributes, _ in scripts]
+    assert kinds == ["application/json", "importmap", None]
     assert json.loads(scripts[0][1]) == {"trace": {"text": HOSTILE}}
     assert page.named("img") == []
 
 
-def test_the_policy_allows_this_script_and_this_style_and_nothing_else():
+def test_the_policy_names_each_script_and_style_by_its_hash():
     page = Elements(build_page({"trace": None}))
 
     policy = next(
@@ -70,18 +70,34 @@ def test_the_policy_allows_this_script_and_this_style_and_nothing_else():
         if attributes.get("http-equiv") == "Content-Security-Policy"
     )
     allowed = dict(part.strip().split(" ", 1) for part in policy.split(";"))
-    for tag, rule in (("script", "script-src"), ("style", "style-src")):
-        text = page.named(tag)[-1][1]
-        digest = base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
-        assert allowed[rule] == f"'sha256-{digest}'"
+    _, imports, loader = (text for _, text in page.named("script"))
+    style = page.named("style")[0][1]
+    assert allowed["script-src"] == f"'strict-dynamic' {digest(imports)} {digest(loader)}"
+    assert allowed["style-src"] == digest(style)
     assert allowed["default-src"] == "'none'"
     assert "connect-src" not in allowed
+
+
+def digest(text: str) -> str:
+    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
+
+
+def test_the_import_map_holds_every_module_and_each_imports_from_it():
+    page = Elements(build_page({"trace": None}))
+
+    urls = json.loads(page.named("script")[1][1])["imports"]
+    sources = {name: base64.b64decode(url.partition(",")[2]).decode() for name, url in urls.items()}
+    assert sources.keys() == modules().keys()
+    for name, source in sources.items():
+        assert set(re.findall(r'\bfrom "([^"]*)"', source)) <= sources.keys(), name
+    assert sources["dom.js"] == modules()["dom.js"]  # it imports nothing
 
 
 def test_the_page_names_no_other_place():
     page = build_page({"trace": None})
 
-    assert set(re.findall(r"https?://[^\s\"'`]+", page)) == {"http://www.w3.org/2000/svg"}
+    text = "".join([page, *modules().values()])
+    assert set(re.findall(r"https?://[^\s\"'`]+", text)) == {"http://www.w3.org/2000/svg"}
     assert not re.search(r'(src|href)="(?!data:)', page)
 
 
@@ -95,35 +111,6 @@ def test_a_module_is_short_and_makes_no_markup(name):
 
     assert len(text.splitlines()) <= 300
     assert not re.search(r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\b", text)
-
-
-def test_modules_are_joined_after_those_that_they_need():
-    joined = join_modules(
-        {
-            "main.js": 'import { twice } from "./b.js";\ntwice();\n',
-            "b.js": 'import { one } from "./a.js";\nexport function twice() { return 2 * one; }\n',
-            "a.js": "export const one = 1;\n",
-            "unused.js": "export const other = 1;\n",
-        },
-        "main.js",
-    )
-
-    assert re.findall(r"const (module_\w+)", joined) == ["module_a", "module_b", "module_main"]
-    assert "import" not in joined
-    assert "export" not in joined
-
-
-def test_what_cannot_be_joined_is_refused():
-    with pytest.raises(ValueError, match=r"a\.js: cannot be joined: export default 1"):
-        join_modules({"a.js": "export default 1;\n"}, "a.js")
-    with pytest.raises(CycleError):
-        join_modules(
-            {
-                "a.js": 'import { b } from "./b.js";\nexport const a = 1;\n',
-                "b.js": 'import { a } from "./a.js";\nexport const b = 1;\n',
-            },
-            "a.js",
-        )
 
 
 def test_the_files_are_installed_with_the_package():
