@@ -12,7 +12,7 @@ import itertools
 import json
 import statistics
 import sys
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from pathlib import Path
 
 from benchmarks.report import table
@@ -59,7 +59,7 @@ def _measure(options: argparse.Namespace) -> int:
     links = {name: _links(translator, heads, test) for name, heads in chosen.items()}
     errors = {name: error_rate(ours, known) for name, ours in links.items()}
     rows = [
-        [name, h.row, str(h.layer), " ".join(map(str, h.heads)), f"{100 * errors[name]:.2f} %"]
+        [name, h.row, str(h.layer + 1), _numbers(h.heads), f"{100 * errors[name]:.2f} %"]
         for name, h in chosen.items()
     ]
     title = f"Alignment error rate of {len(test)} test phrases, {source} to {target}"
@@ -118,14 +118,19 @@ def _order(links: Collection[tuple[Span, Span]]) -> float:
     return statistics.fmean(signs) if signs else 0.0
 
 
+def _numbers(heads: Sequence[int]) -> str:
+    """Heads as people count them, from 1."""
+    return " ".join(str(head + 1) for head in heads)
+
+
 def _by_head(found: Found, heads: int) -> str:
     cells = {(one.row, one.layer, one.head): f"{100 * one.error:.1f}" for one in found.table}
     names = [*range(heads), None]
     rows = [
-        [row, str(layer), *(cells[row, layer, head] for head in names)]
+        [row, str(layer + 1), *(cells[row, layer, head] for head in names)]
         for row, layer in dict.fromkeys(place[:2] for place in cells)
     ]
-    columns = ["row", "layer", *(f"head {head}" for head in range(heads)), "all"]
+    columns = ["row", "layer", *(f"head {head + 1}" for head in range(heads)), "all"]
     return table("Alignment error rate on validation phrases, in %", columns, rows) + "\n"
 
 

@@ -73,7 +73,7 @@ def test_training(run_directory):
     "arguments",
     [
         ["--target", "zwei Männer", "--part", "encoder"],
-        ["--target", "zwei", "--layer", 0, "--head", 1],
+        ["--target", "zwei", "--layer", 1, "--head", 2],
         ["--target", "zwei", "--head", "mean", "--part", "decoder"],
     ],
 )
@@ -82,6 +82,24 @@ def test_attention_of_a_bundle(bundle, tmp_path, capsys, arguments):
     assert call("attention", bundle, "two men walk", *arguments, "--out", out) == 0
     assert capsys.readouterr().out == f"wrote {out}\n"
     assert out.exists()
+
+
+@pytest.mark.parametrize("part", ["encoder", "decoder"])
+def test_a_title_of_the_grid_can_be_typed(bundle, part):
+    """The panel named "layer 2, head 1" is the picture of ``--layer 2 --head 1``."""
+    from glassformer.cli.plot.figures import draw
+
+    options = {"bundle": bundle, "text": "two men", "target": "zwei Männer", "part": part}
+    panels = [axes for axes in draw(plot.AttentionOptions(**options)).axes if axes.images]
+    titles = [panel.get_title() for panel in panels]
+    layers = 2 if part == "encoder" else 1
+    assert titles == [f"layer {n}, head {m}" for n in range(1, layers + 1) for m in (1, 2)]
+    for panel, title in zip(panels, titles, strict=True):
+        layer, head = (int(words.split()[1]) for words in title.split(", "))
+        alone = draw(plot.AttentionOptions(**options, layer=layer, head=head))
+        assert alone.get_suptitle().endswith(title)
+        weights = [axes.images[0].get_array().tolist() for axes in (panel, alone.axes[0])]
+        assert weights[0] == weights[1]
 
 
 @pytest.fixture(scope="module")
@@ -106,7 +124,7 @@ def test_each_picture_of_a_trace(trace_file, tmp_path, capsys, kind):
     assert "<svg" in out.read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize("words", [[], ["--layer", 0, "--head", 1]])
+@pytest.mark.parametrize("words", [[], ["--layer", 1, "--head", 2]])
 def test_a_bundle_is_traced_and_its_answer_said(bundle, tmp_path, capsys, words):
     out = tmp_path / "picture.svg"
     assert call("alignment", bundle, "two men", *words, "--beam", 1, "--out", out) == 0
@@ -194,8 +212,15 @@ def test_bad_calls_are_one_clear_line(arguments, error, message, tmp_path, monke
 
 def test_bad_values_for_a_bundle(bundle, tmp_path):
     out = ("--out", tmp_path / "a.png")
-    with pytest.raises(UsageError, match="layer 9: this part of the model has the layers 0 to 0"):
-        call("attention", bundle, "two", "--target", "zwei", "--layer", 9, *out)
+    for kind, layer in (("attention", 9), ("alignment", 2), ("scores", 0)):
+        with pytest.raises(UsageError, match=f"layer {layer}: expected 1 to 1; layers count from"):
+            call(kind, bundle, "two", "--layer", layer, *out)
+    for kind in ("attention", "alignment", "scores"):
+        with pytest.raises(UsageError, match=r"^head 0: expected 1 to 2; heads count from 1"):
+            call(kind, bundle, "two", "--layer", 1, "--head", 0, *out)
+    for kind in ("beam", "steps", "lens"):
+        with pytest.raises(UsageError, match=r"^first 0: expected 1 to \d+; steps count from 1"):
+            call(kind, bundle, "two", "--first", 0, *out)
     long = ("--sentence", "two " * 64 + "men")
     with pytest.raises(UsageError, match="--sentence has 65 tokens and the model reads 64"):
         call("positions", "--view", "embedding", "--bundle", bundle, *long, *out)

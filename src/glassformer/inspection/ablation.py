@@ -88,4 +88,4 @@ def _check(what: str, value: object, known: Iterable[object]) -> None:
     choices = list(known)
     if value not in choices:
         names = ", ".join(map(str, choices))
-        raise UsageError(f"head off: {what} {value!r}: expected one of {names}")
+        raise UsageError(f"heads_off: the {what} {value!r} is none of {names}")

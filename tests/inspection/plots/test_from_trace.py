@@ -91,7 +91,7 @@ def test_attention_is_the_traces(seen):
         np.testing.assert_array_equal(shown(axes), maps[place // 3][place % 3].astype(float))
     one = attention.plot_attention(seen, part="decoder", layer=1, head=2).axes[0]
     assert words(one.get_xticklabels())[0] == "<s>"
-    with pytest.raises(UsageError, match="layer 1: this part of the model has the layers 0 to 0"):
+    with pytest.raises(UsageError, match="layer 2: expected 1 to 1; layers count from 1"):
         attention.plot_attention(seen, part="encoder", layer=1)
 
 
@@ -106,9 +106,9 @@ def test_scores_are_hidden_where_the_mask_says(seen):
     exp = np.where(hidden, 0.0, np.exp(raw))
     expected = exp / exp.sum(axis=1, keepdims=True)
     np.testing.assert_allclose(np.nan_to_num(shown(weights)), expected, atol=3e-3)
-    with pytest.raises(UsageError, match=r"head 3: .* 0 to 2"):
+    with pytest.raises(UsageError, match="head 4: expected 1 to 3; heads count from 1"):
         scores.plot_masked_scores(seen, head=3)
-    with pytest.raises(UsageError, match=r"layer 2: .* 0 to 1"):
+    with pytest.raises(UsageError, match="layer 3: expected 1 to 2"):
         scores.plot_masked_scores(seen, layer=2)
 
 
@@ -158,7 +158,7 @@ def test_the_lens_frames_what_was_written(seen):
     assert len(frames) == sum(same)
     ranks = [text for text in texts(axes) if text.startswith("#")]
     wrong = [rank for step in seen.steps for rank in step.lens_rank if rank]
-    assert ranks == [f"#{rank}" for rank in wrong]
+    assert ranks == [f"#{rank + 1}" for rank in wrong]
 
 
 def test_bars_are_as_long_as_probable(seen):
@@ -170,12 +170,12 @@ def test_bars_are_as_long_as_probable(seen):
     lengths = np.array([patch.get_width() for patch in axes.patches])
     chances = np.array([one.probability for one in drawn])
     np.testing.assert_allclose(lengths / lengths[0], chances / chances[0], rtol=1e-5)
-    assert "step 1 (forced) reads" in texts(axes)
+    assert "step 2 (forced) reads" in texts(axes)
 
 
 @pytest.mark.parametrize("draw", [steps.plot_steps, lens.plot_lens, beam.plot_beam])
 def test_steps_that_there_are(seen, draw):
-    with pytest.raises(UsageError, match=r"first 99: there are the steps 0 to \d+"):
+    with pytest.raises(UsageError, match=r"first 100: expected 1 to \d+; steps count from 1"):
         draw(seen, first=99)
     with pytest.raises(UsageError, match="count 0: expected at least 1"):
         draw(seen, count=0)
@@ -225,7 +225,7 @@ def test_links_are_those_of_the_alignment(parts, seen):
     ]
     assert [one.weight for one in found] == pytest.approx([o.weight for o in expected], abs=0.01)
     assert alignment.links_in(seen) != []
-    with pytest.raises(UsageError, match="layer 5"):
+    with pytest.raises(UsageError, match="layer 6"):
         alignment.links_in(seen, layer=5)
 
 

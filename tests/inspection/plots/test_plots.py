@@ -140,17 +140,17 @@ def test_grid_is_layers_by_heads_on_one_scale():
     for number, axes in enumerate(panels):
         np.testing.assert_array_equal(shown(axes), weights[number // 3, number % 3].numpy())
         assert axes.images[0].get_clim() == pytest.approx((0.0, weights.max().item()))
-    assert [axes.get_title() for axes in panels[2:4]] == ["layer 0, head 2", "layer 1, head 0"]
+    assert [axes.get_title() for axes in panels[2:4]] == ["layer 1, head 3", "layer 2, head 1"]
 
 
 @pytest.mark.parametrize(
     ("choice", "titles"),
     [
-        ({}, [f"layer {row}, head {column}" for row in range(2) for column in range(3)]),
-        ({"layer": 1}, [f"layer 1, head {column}" for column in range(3)]),
-        ({"head": 2}, ["layer 0, head 2", "layer 1, head 2"]),
-        ({"layer": 1, "head": 2}, "layer 1, head 2"),
-        ({"layer": 0, "head": "mean"}, "layer 0, mean of heads"),
+        ({}, [f"layer {row}, head {column}" for row in (1, 2) for column in (1, 2, 3)]),
+        ({"layer": 1}, [f"layer 2, head {column}" for column in (1, 2, 3)]),
+        ({"head": 2}, ["layer 1, head 3", "layer 2, head 3"]),
+        ({"layer": 1, "head": 2}, "layer 2, head 3"),
+        ({"layer": 0, "head": "mean"}, "layer 1, mean of heads"),
         ({"head": "mean"}, "mean over all layers and heads"),
     ],
 )
@@ -172,9 +172,9 @@ def test_chosen_layers_and_heads(parts, choice, titles):
 @pytest.mark.parametrize(
     ("source", "choice", "error", "message"),
     [
-        ("two", {"layer": 9}, UsageError, "layer 9: this part of the model has the layers 0 to 0"),
-        ("two", {"head": 3}, UsageError, "head 3: .* the heads 0 to 2"),
-        ("two", {"head": -1}, UsageError, "head -1"),
+        ("two", {"layer": 9}, UsageError, "layer 10: expected 1 to 1; layers count from 1"),
+        ("two", {"head": 3}, UsageError, "head 4: expected 1 to 3; heads count from 1"),
+        ("two", {"head": -1}, UsageError, "head 0: expected 1 to 3"),
         (" ", {}, InputError, "the source sentence is empty"),
         (
             "two men " * 11 + "two men",

@@ -71,9 +71,9 @@ class AttentionOptions(SentenceOptions):
     part: Literal["encoder", "decoder", "cross"] = "cross"
     """Self-attention of the encoder or the decoder, or from the decoder to the encoder."""
     layer: Annotated[int | None, _NUMBER] = None
-    """Only this layer; the first is 0."""
+    """Only this layer, counted from 1."""
     head: Annotated[int | Literal["mean"] | None, _HEAD] = None
-    """Only this head, the first being 0; or the mean of the heads."""
+    """Only this head, counted from 1; or the mean of the heads."""
     out: Path = Path("attention.png")
     """The picture: .png or .svg."""
 
@@ -83,9 +83,9 @@ class AlignmentOptions(SearchedOptions):
     """Which source word each word of the translation was made from, as lines."""
 
     layer: Annotated[int | None, _CHOSEN_HEADS] = None
-    """Of the cross-attention; the first is 0."""
+    """Layer of the cross-attention, counted from 1."""
     head: Annotated[int | None, _CHOSEN_HEADS] = None
-    """One head of it; the first is 0."""
+    """One head of that layer, counted from 1."""
     out: Path = Path("alignment.png")
     """The picture: .png or .svg."""
 
@@ -94,8 +94,8 @@ class AlignmentOptions(SearchedOptions):
 class BeamOptions(SearchedOptions):
     """The beam search as a tree: what went on, what ended, what had no place."""
 
-    first: int = 0
-    """The first step that is shown."""
+    first: int = 1
+    """The first step in the picture, counted from 1."""
     count: Annotated[int | None, _NUMBER] = None
     """So many steps."""
     pruned: bool = True
@@ -108,8 +108,8 @@ class BeamOptions(SearchedOptions):
 class StepsOptions(SearchedOptions):
     """The most probable next pieces at each step of decoding, as bars."""
 
-    first: int = 0
-    """The first step that is shown."""
+    first: int = 1
+    """The first step in the picture, counted from 1."""
     count: Annotated[int | None, _NUMBER] = None
     """So many steps."""
     top: int = 5
@@ -122,8 +122,8 @@ class StepsOptions(SearchedOptions):
 class LensOptions(SearchedOptions):
     """The layer lens: which piece each layer of the decoder would write at each step."""
 
-    first: int = 0
-    """The first step that is shown."""
+    first: int = 1
+    """The first step in the picture, counted from 1."""
     count: Annotated[int | None, _NUMBER] = None
     """So many steps."""
     out: Path = Path("lens.png")
@@ -136,10 +136,10 @@ class ScoresOptions(SearchedOptions):
 
     part: Literal["encoder", "decoder", "cross"] = "decoder"
     """Self-attention of the encoder or the decoder, or from the decoder to the encoder."""
-    layer: int = 0
-    """Which layer; the first is 0."""
-    head: int = 0
-    """Which head; the first is 0."""
+    layer: int = 1
+    """Layer, counted from 1."""
+    head: int = 1
+    """Head, counted from 1."""
     out: Path = Path("scores.png")
     """The picture: .png or .svg."""
 

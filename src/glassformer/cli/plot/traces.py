@@ -49,7 +49,8 @@ _TOP = 8  # candidates a step
 
 def attention(options: AttentionOptions) -> Figure:
     """Of a trace, or of a translator and whatever target is given."""
-    chosen: dict[str, Any] = {name: getattr(options, name) for name in ("part", "layer", "head")}
+    head = _index(options.head) if isinstance(options.head, int) else options.head
+    chosen: dict[str, Any] = {"part": options.part, "layer": _index(options.layer), "head": head}
     if options.trace is not None:
         return plot_attention(_read(options.trace), **chosen)
     translator, text = _translator(options), options.text or ""
@@ -65,7 +66,7 @@ def alignment(options: AlignmentOptions) -> Figure:
     found = _traced(options)
     texts = found.source.text, found.target.text
     if options.trace is not None or options.layer is not None or options.head is not None:
-        links = links_in(found, layer=options.layer, head=options.head)
+        links = links_in(found, layer=_index(options.layer), head=_index(options.head))
     else:
         links = [*align(_translator(options), [texts[0]], [texts[1]])[0]]
     return plot_alignment(*texts, links)
@@ -73,22 +74,22 @@ def alignment(options: AlignmentOptions) -> Figure:
 
 def beam(options: BeamOptions) -> Figure:
     return plot_beam(
-        _traced(options), first=options.first, count=options.count, pruned=options.pruned
+        _traced(options), first=options.first - 1, count=options.count, pruned=options.pruned
     )
 
 
 def steps(options: StepsOptions) -> Figure:
     found = _traced(options, top=max(options.top, _TOP))
-    return plot_steps(found, first=options.first, count=options.count, top=options.top)
+    return plot_steps(found, first=options.first - 1, count=options.count, top=options.top)
 
 
 def lens(options: LensOptions) -> Figure:
-    return plot_lens(_traced(options), first=options.first, count=options.count)
+    return plot_lens(_traced(options), first=options.first - 1, count=options.count)
 
 
 def scores(options: ScoresOptions) -> Figure:
     return plot_masked_scores(
-        _traced(options), part=options.part, layer=options.layer, head=options.head
+        _traced(options), part=options.part, layer=options.layer - 1, head=options.head - 1
     )
 
 
@@ -118,6 +119,11 @@ def _traced(options: SearchedOptions, top: int = _TOP) -> Trace:
     for left_out in found.bounds.left_out:
         print(left_out)
     return found
+
+
+def _index(number: int | None) -> int | None:
+    """The Python index of a layer or head that the command line counts from 1."""
+    return None if number is None else number - 1
 
 
 def _read(path: Path) -> Trace:

@@ -10,7 +10,7 @@ from torch import Tensor
 from glassformer.data.words import Link, Span, words
 from glassformer.inspection.alignment.align import linked
 from glassformer.inspection.plots.canvas import GREY, INK, Figure, shade, sheet
-from glassformer.inspection.plots.from_trace import attention_in, check_number
+from glassformer.inspection.plots.from_trace import attention_in, check_index
 from glassformer.inspection.plots.lettering import noted, text_inches, write
 from glassformer.inspection.trace.schema import Side, Trace
 
@@ -82,8 +82,8 @@ def links_in(trace: Trace, *, layer: int | None = None, head: int | None = None)
     """
     weights = attention_in(trace, "cross").weights  # (layers, heads, tgt_len, src_len)
     layers = weights.size(0)
-    check_number("layer", layer, layers)
-    check_number("head", head, weights.size(1))
+    check_index("layer", layer, layers)
+    check_index("head", head, weights.size(1))
     if layer is None:
         layer = layers - 2 if layers > 2 else layers - 1
     chosen = weights[layer].mean(dim=0) if head is None else weights[layer, head]

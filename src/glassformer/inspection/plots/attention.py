@@ -14,7 +14,7 @@ from glassformer.inspection.plots.canvas import (
     new_figure,
     write_numbers,
 )
-from glassformer.inspection.plots.from_trace import PART_NAMES, attention_in, check_number
+from glassformer.inspection.plots.from_trace import PART_NAMES, attention_in, check_index
 from glassformer.inspection.plots.lettering import cell_inches, label_inches, label_tokens, noted
 from glassformer.inspection.trace.schema import Trace
 
@@ -39,7 +39,8 @@ def attention_figure(
 ) -> Figure:
     """The attention of a model that reads ``source_text`` and writes ``target_text``.
 
-    Without ``layer`` and ``head``, all of them, layers by heads. Both count from 0.
+    Without ``layer`` and ``head``, all of them, layers by heads. Both are indices, from 0; the
+    titles count from 1.
     ``head="mean"`` is the mean over the heads, and over the layers too where none is given.
 
     Raises:
@@ -128,7 +129,7 @@ def plot_attention_grid(
     >>> weights = torch.rand(2, 3, 4, 5).softmax(dim=-1)
     >>> figure = plot_attention_grid(weights, list("abcd"), list("vwxyz"))
     >>> figure.axes[5].get_title()
-    'layer 1, head 2'
+    'layer 2, head 3'
     """
     _check_labels(weights, query_labels, key_labels)
     names = names or _names(*weights.shape[:2])
@@ -165,21 +166,24 @@ def _select(
 ) -> tuple[Tensor, list[list[str]]]:
     """The wanted layers and heads, ``(layers, heads, …)``, and what each is called."""
     layers, heads = weights.shape[:2]
-    check_number("layer", layer, layers)
+    check_index("layer", layer, layers)
     kept_layers = slice(layer, layer + 1) if layer is not None else slice(None)
     if head == "mean":
-        name = (
-            "mean over all layers and heads" if layer is None else f"layer {layer}, mean of heads"
-        )
+        name = "mean over all layers and heads"
+        if layer is not None:
+            name = f"layer {layer + 1}, mean of heads"
         return weights[kept_layers].mean(dim=(0, 1), keepdim=True), [[name]]
-    check_number("head", head, heads)
+    check_index("head", head, heads)
     kept_heads = slice(head, head + 1) if head is not None else slice(None)
     names = [row[kept_heads] for row in _names(layers, heads)[kept_layers]]
     return weights[kept_layers, kept_heads], names
 
 
 def _names(layers: int, heads: int) -> list[list[str]]:
-    return [[f"layer {row}, head {column}" for column in range(heads)] for row in range(layers)]
+    """Titles count from 1: the numbers that ``glassformer plot`` takes."""
+    return [
+        [f"layer {layer + 1}, head {head + 1}" for head in range(heads)] for layer in range(layers)
+    ]
 
 
 def _check_labels(weights: Tensor, queries: Sequence[str], keys: Sequence[str]) -> None:

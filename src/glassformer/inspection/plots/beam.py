@@ -67,7 +67,7 @@ def plot_beam(
     drawn: dict[int, tuple[float, float]] = {}  # where a node's right side is
     left = 0.2
     for nodes, breadth in zip(columns, widths, strict=True):
-        heading = "start" if nodes and nodes[0].step < 0 else f"step {nodes[0].step}"
+        heading = "start" if nodes and nodes[0].step < 0 else f"step {nodes[0].step + 1}"
         axes.text(left, 0.6, heading, fontsize=_LETTERS, color=GREY, va="center")
         for row, node in enumerate(nodes):
             middle = 0.75 + (row + 0.5) * _ROW

@@ -12,7 +12,7 @@ from glassformer.inspection.trace.schema import Piece, Trace
 __all__ = [
     "PART_NAMES",
     "attention_in",
-    "check_number",
+    "check_index",
     "chosen_steps",
     "label",
     "labels",
@@ -68,28 +68,33 @@ def attention_in(trace: Trace, part: Part) -> Attention:
 def map_of(trace: Trace, part: Part, layer: int) -> AttentionTrace:
     """One attention sublayer; UsageError for a layer that the model does not have."""
     found = {one.layer: one for one in trace.attention if one.part == part}
-    check_number("layer", layer, len(found))
+    check_index("layer", layer, len(found))
     return found[layer]
 
 
-def check_number(what: str, number: int | None, count: int) -> None:
-    """UsageError for a layer or head that is not there; None is any."""
-    if number is not None and not 0 <= number < count:
-        raise UsageError(
-            f"{what} {number}: this part of the model has the {what}s 0 to {count - 1}"
-        )
+def check_index(name: str, index: int | None, count: int) -> None:
+    """UsageError for the index of a layer or head that the model does not have; None is any.
+
+    The message counts from 1, as the pictures and the command line do.
+
+    >>> check_index("layer", 6, 6)
+    Traceback (most recent call last):
+    glassformer.errors.UsageError: layer 7: expected 1 to 6; layers count from 1
+    """
+    if index is not None and not 0 <= index < count:
+        raise UsageError(f"{name} {index + 1}: expected 1 to {count}; {name}s count from 1")
 
 
 def chosen_steps(steps: int, first: int, count: int | None) -> range:
-    """``count`` of the steps 0 to ``steps - 1`` from ``first`` on, or all that follow.
+    """The indices of ``count`` of the steps, from the index ``first`` on; None: of all that follow.
 
-    Raises UsageError where there is none.
+    Raises UsageError if there is none; its message counts the steps from 1, as the pictures do.
 
     >>> chosen_steps(12, 2, 3), chosen_steps(12, 10, None)
     (range(2, 5), range(10, 12))
     """
     if not 0 <= first < steps:
-        raise UsageError(f"first {first}: there are the steps 0 to {steps - 1}")
+        raise UsageError(f"first {first + 1}: expected 1 to {steps}; steps count from 1")
     if count is not None and count < 1:
         raise UsageError(f"count {count}: expected at least 1 step")
     return range(first, steps if count is None else min(first + count, steps))

@@ -91,7 +91,7 @@ def _draw(axes: Axes, values: Tensor, most: float) -> AxesImage:
     texts = [[f"{value:.2f}" for value in row] for row in values.tolist()]
     write_numbers(axes, texts, (values > 0.55 * most).tolist(), size=7.0)
     for axis, count in ((axes.yaxis, values.size(0)), (axes.xaxis, values.size(1))):
-        axis.set_ticks(range(count), [str(number) for number in range(count)], fontsize=8)
+        axis.set_ticks(range(count), [str(number + 1) for number in range(count)], fontsize=8)
     return image
 
 

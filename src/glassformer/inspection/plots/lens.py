@@ -32,8 +32,8 @@ _LETTERS = 8.5
 def plot_lens(trace: Trace, *, first: int = 0, count: int | None = None) -> Figure:
     """A row for each step, a column for each layer: its most probable piece, shaded by probability.
 
-    A framed piece is the one that was written in the end. Elsewhere the number is the rank that
-    the layer gave it, 0 being the first.
+    A framed piece is the one that was written in the end. Elsewhere the number is the rank, from
+    1, that the layer gave to the written piece.
 
     Raises:
         UsageError: there is no such step.
@@ -50,7 +50,8 @@ def plot_lens(trace: Trace, *, first: int = 0, count: int | None = None) -> Figu
     axes = figure.subplots()
     image = draw_matrix(axes, best, vmin=0.0, vmax=1.0, aspect="auto")
     label_tokens(axes, rows=written, cell=_ROW)
-    axes.set_xticks(range(best.size(1)), [f"after layer {layer}" for layer in range(best.size(1))])
+    names = [f"after layer {layer + 1}" for layer in range(best.size(1))]
+    axes.set_xticks(range(best.size(1)), names)
     axes.tick_params(labeltop=True, labelbottom=False, labelsize=9)
     for row, step in enumerate(steps):
         _write_row(axes, row, step)
@@ -71,5 +72,5 @@ def _write_row(axes: Axes, row: int, step: Step) -> None:
             axes.add_patch(frame)
         else:
             axes.text(
-                column + 0.46, row, f"#{rank}", fontsize=6.5, ha="right", va="center", **style
+                column + 0.46, row, f"#{rank + 1}", fontsize=6.5, ha="right", va="center", **style
             )

@@ -17,7 +17,7 @@ from glassformer.inspection.plots.canvas import (
     number,
     write_numbers,
 )
-from glassformer.inspection.plots.from_trace import PART_NAMES, attention_in, check_number, map_of
+from glassformer.inspection.plots.from_trace import PART_NAMES, attention_in, check_index, map_of
 from glassformer.inspection.plots.lettering import (
     cell_inches,
     label_inches,
@@ -45,7 +45,7 @@ def plot_masked_scores(
         UsageError: a layer or head that the model does not have.
     """
     found, seen = map_of(trace, part, layer), attention_in(trace, part)
-    check_number("head", head, seen.weights.size(1))
+    check_index("head", head, seen.weights.size(1))
     scores, weights = torch.from_numpy(found.scores.array())[head], seen.weights[layer, head]
     hidden = ~_allowed(trace, part)
     kept, weights = (values.masked_fill(hidden, torch.nan) for values in (scores, weights))
@@ -75,7 +75,7 @@ def plot_masked_scores(
         _write_in(panels[2], weights, 0.0, digits=2)
     panels[0].set_ylabel(seen.axes_labels[0])
     panels[1].set_xlabel(seen.axes_labels[1])
-    figure.suptitle(f"{PART_NAMES[part]}: layer {layer}, head {head}", fontsize=11)
+    figure.suptitle(f"{PART_NAMES[part]}: layer {layer + 1}, head {head + 1}", fontsize=11)
     draw_scale(figure, images[1], panels[:2], label="score")
     draw_scale(figure, images[2], panels[2], label="weight")
     return noted(figure)

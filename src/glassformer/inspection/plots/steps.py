@@ -58,7 +58,7 @@ def _lines(step: Step, top: int) -> list[Candidate]:
 def _write_head(axes: Axes, step: Step, read: str, left: float, middle: float) -> None:
     forced = " (forced)" if step.forced else ""
     style: dict[str, Any] = {"fontsize": _LETTERS, "va": "center", "color": GREY}
-    axes.text(left, middle, f"step {step.step}{forced} reads", **style)
+    axes.text(left, middle, f"step {step.step + 1}{forced} reads", **style)
     right = left + text_inches("step 00 reads", _LETTERS) * (1.0 if not forced else 1.7)
     write(axes, right, middle, read, fontsize=_LETTERS, fontweight="bold")
 
@@ -85,7 +85,7 @@ def _draw_bar(axes: Axes, candidate: Candidate, step: Step, left: float, middle:
     )
     axes.add_patch(bar)
     axes.plot([left, left], [middle - 0.1, middle + 0.1], color="#c3c9cf", linewidth=0.8)
-    rank = f"  rank {step.rank}" if written and step.rank >= len(step.candidates) else ""
+    rank = f"  rank {step.rank + 1}" if written and step.rank >= len(step.candidates) else ""
     axes.text(
         left + _BAR * candidate.probability + 0.05,
         middle,
