@@ -64,7 +64,7 @@ def parser(figures: tuple[str, ...]) -> argparse.ArgumentParser:
     add("--threads", type=int, default=cores(), help="CPU threads of each program")
     add("--device", default="cpu", help="cpu or cuda")
     add("--timeout", type=float, default=3600.0, help="seconds after which a run is given up")
-    add("--bundle", type=Path, help="a trained translator for decoding, or a teacher for recipes")
+    add("--bundle", type=Path, help="a trained translator for decoding")
     add("--sentences", type=int, default=1000, help="decoding: how many are translated")
     add("--beams", nargs="+", type=int, default=[1, 5], help="decoding: 1 is greedy search")
     add("--ways", nargs="+", default=["file", "one"], choices=("file", "one"),

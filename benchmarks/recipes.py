@@ -1,9 +1,8 @@
 """Recipes for speed at equal quality: what each gives in BLEU and in sentences a second.
 
-All are trained by the default command with the same minutes, one after the other; a taught one
-learns from ``--bundle``, or from the first. What the teacher's translations take is in the minutes.
-Then the test set is translated through all in turn, A B C C B A, in bf16 where products are faster
-in it, each with the length penalty of its bundle.
+All are trained by the default command with the same minutes, one after the other. Then the test set
+is translated through all in turn, A B C C B A, in bf16 where products are faster in it, each with
+the length penalty of its bundle.
 
 What a run has done is kept: the same command goes on with what is missing.
 """
@@ -47,12 +46,9 @@ def recipes_of(options: Options) -> list[Recipe]:
     size, place = options.sizes[0], options.run
     even = ("--preset", size, "--shortlist")
     shallow = ("--preset", f"{size}-deep-shallow", "--shortlist")
-    taught = ("--distil-from", str(options.bundle or place / "even"))
     trained = [
         Recipe(size, place / "even", even),
         Recipe("deep encoder, shallow decoder", place / "shallow", shallow),
-        Recipe("taught", place / "taught", (*even, *taught)),
-        Recipe("deep and shallow, taught", place / "shallow-taught", (*shallow, *taught)),
     ]
     return [
         one

@@ -33,7 +33,6 @@ def test_what_excludes_each_other(changes, message):
         ("format", "xml"),
         ("subwords", "words"),
         ("vocab_size", 0),
-        ("subword_dropout", 1.0),
         ("max_tokens", 0),
         ("preset", "huge"),
         ("dropout", -0.1),

@@ -188,19 +188,8 @@ class TrainConfig(_Options):
     """One vocabulary for both sides."""
     vocab_size: int | None = Field(None, ge=1, le=1_000_000)
     """Subwords of a vocabulary."""
-    subword_dropout: float = Field(0.0, ge=0, lt=1)
-    """Share of merges left out, anew each epoch (Provilkov et al. 2020); 0: none."""
     max_tokens: int = Field(250, ge=1)
     """Pairs with more subwords on a side are dropped, and counted."""
-
-    distil_from: Path | None = None
-    """Bundle of a teacher, whose translations of the sources are learnt (Kim & Rush 2016)."""
-    distil_beam: int = Field(5, ge=1)
-    """Beam of the teacher."""
-    distil_choice: Literal["nearest", "best"] = "nearest"
-    """Of the teacher's beam, the one nearest to the original by sentence BLEU, or its best."""
-    distil_originals: bool = False
-    """Learn the original translations as well."""
 
     preset: (
         Literal[

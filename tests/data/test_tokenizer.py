@@ -56,8 +56,6 @@ AWKWARD = [
 @pytest.mark.parametrize("text", AWKWARD)
 def test_awkward_text_comes_back(tokenizer, text):
     assert tokenizer.decode(tokenizer.encode(text)) == text
-    [sampled] = tokenizer.sample_batch([text], dropout=0.3, seed=1)
-    assert tokenizer.decode(sampled) == text
 
 
 @given(st.text(st.sampled_from(" ▁_=\ufdd0\ufdd1aHund\n\t\0<>ü😀") | st.characters(codec="utf-8")))
@@ -116,36 +114,6 @@ def test_a_batch_equals_its_texts_one_by_one(tokenizer):
     texts = [*corpus(50), *AWKWARD]
     assert tokenizer.encode_batch(texts) == [tokenizer.encode(text) for text in texts]
     assert tokenizer.encode_batch([]) == []
-
-
-def test_sampling_is_a_function_of_the_seed(tokenizer):
-    texts = corpus(100)
-    first = tokenizer.sample_batch(texts, dropout=0.2, seed=5)
-    other = tokenizer.sample_batch(texts, dropout=0.2, seed=6)
-    assert tokenizer.sample_batch(texts, dropout=0.2, seed=5) == first != other
-    assert [tokenizer.decode(ids) for ids in first] == texts
-
-
-def test_more_dropout_gives_more_subwords_and_none_gives_the_plain_ones(tokenizer):
-    texts = corpus(100)
-    plain = tokenizer.encode_batch(texts)
-    assert tokenizer.sample_batch(texts, dropout=0.0, seed=1) == plain
-    sizes = [
-        sum(map(len, tokenizer.sample_batch(texts, dropout=dropout, seed=1)))
-        for dropout in (0.02, 0.1, 0.5)
-    ]
-    assert sum(map(len, plain)) <= sizes[0] < sizes[1] < sizes[2]
-
-
-@pytest.mark.parametrize("dropout", [-0.1, 1.0, float("nan")])
-def test_dropout_out_of_its_range_is_named(tokenizer, dropout):
-    with pytest.raises(UsageError, match=f"subword dropout {dropout}: expected 0 <= dropout < 1"):
-        tokenizer.sample_batch(["a"], dropout=dropout, seed=0)
-
-
-def test_a_model_that_cannot_sample_says_so():
-    with pytest.raises(UsageError, match="neither BPE nor unigram"):
-        Tokenizer(foreign_model(model_type="char")).sample_batch(["Hund"], dropout=0.1, seed=0)
 
 
 @pytest.mark.parametrize("kind", ["bpe", "unigram"])

@@ -25,7 +25,6 @@ OPTIONS = {
     "num_decoder_layers": 1,
     "dropout": 0.2,
     "vocab_size": 300,
-    "subword_dropout": 0.1,
     "updates": 60,
     "accumulate": 2,
     "batch_tokens": 160,

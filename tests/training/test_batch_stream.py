@@ -19,7 +19,7 @@ def test_all_batches_are_read_once_an_epoch_across_updates(made, monkeypatch):
         lambda packed, rows, *_, **how: (read.append(rows), inner(packed, rows, **how))[1],
     )
     trainer = made(accumulate=3, updates=20, validations=1)
-    packed = trainer.prepared.packed(0)
+    packed = trainer.prepared.packed
     trainer.run()
 
     plans = [rows for epoch in range(20) for rows in epoch_plan(packed, trainer.config, epoch)]
@@ -44,7 +44,7 @@ def test_both_ways_every_other_update_of_the_first_share_is_backwards(made, monk
 def test_epochs_come_to_updates(made, epochs, accumulate):
     trainer = made(updates=None, epochs=epochs, accumulate=accumulate)
 
-    packed = trainer.prepared.packed(0)
+    packed = trainer.prepared.packed
     batches = len(epoch_plan(packed, trainer.config, 0))
     expected = max(1, round(epochs * batches / accumulate))
     assert total_updates(packed, trainer.config) == trainer.updates == expected
@@ -52,10 +52,10 @@ def test_epochs_come_to_updates(made, epochs, accumulate):
 
 def test_the_ranks_shares_are_the_batch(config):
     options = config(60)
-    packed = prepare(options).packed(0)
+    packed = prepare(options).packed
 
     def read(share, count=12):
-        reader = Reader(RunState(), options, lambda _: packed, share)
+        reader = Reader(RunState(), options, packed, share)
         return [batch for _ in range(count) for batch in reader.read()]
 
     whole = read(slice(None))
@@ -71,14 +71,14 @@ def test_the_ranks_shares_are_the_batch(config):
 
 def test_reading_goes_on_from_any_place(config):
     options = config(60)
-    packed = prepare(options).packed(0)
+    packed = prepare(options).packed
     per_epoch = len(epoch_plan(packed, options, 0))
     state = RunState()
-    reader = Reader(state, options, lambda _: packed, slice(None))
+    reader = Reader(state, options, packed, slice(None))
     read = [reader.read()[0].source for _ in range(per_epoch + 2)]
 
     assert (state.epoch, state.batch) == (1, 2)
-    again = Reader(RunState(epoch=1, batch=1), options, lambda _: packed, slice(None))
+    again = Reader(RunState(epoch=1, batch=1), options, packed, slice(None))
     assert torch.equal(again.read()[0].source, read[-1])
 
 

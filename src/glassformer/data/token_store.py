@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from functools import cached_property
-from itertools import chain, count, islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any, SupportsIndex
 
@@ -127,18 +127,15 @@ def pack(
     directory: str | Path,
     *,
     max_tokens: int,
-    dropout: float = 0.0,
-    seed: int = 0,
 ) -> Packed:
     """Encode ``pairs``, a chunk at a time, into ``directory``, which is replaced where it exists.
 
     Pairs with a blank side, or with more than ``max_tokens`` subwords on a side, are left out and
-    counted in ``Packed.meta``. With ``dropout`` each ``seed`` segments the text anew (see
-    :meth:`Tokenizer.sample_batch`). A kill on the way leaves ``directory`` as it was, or missing.
+    counted in ``Packed.meta``. A kill on the way leaves ``directory`` as it
+    was, or missing.
     """
     directory = Path(directory)
     tokenizers = {"source": source_tokenizer, "target": target_tokenizer}
-    settings = {"max_tokens": max_tokens, "dropout": dropout, "seed": seed}
     dropped = Counter({"empty": 0, "long": 0})
     partial = directory.with_name(directory.name + ".partial")
     shutil.rmtree(partial, ignore_errors=True)
@@ -148,10 +145,10 @@ def pack(
             writers = {
                 side: _Writer(partial, side, tokenizers[side].vocab_size, files) for side in _SIDES
             }
-            for chunk in _encoded_chunks(pairs, tokenizers, settings, dropped):
+            for chunk in _encoded_chunks(pairs, tokenizers, max_tokens, dropped):
                 for place, side in enumerate(_SIDES):
                     writers[side].write([row[place] for row in chunk])
-        meta = _meta(writers, tokenizers, settings, dropped)
+        meta = _meta(writers, tokenizers, max_tokens, dropped)
         write_meta(meta, partial)
         _take_the_place_of(directory, partial)
     finally:
@@ -162,26 +159,19 @@ def pack(
 def _encoded_chunks(
     pairs: Iterable[Pair],
     tokenizers: dict[str, Tokenizer],
-    settings: dict[str, Any],
+    max_tokens: int,
     dropped: Counter[str],
 ) -> Iterator[list[tuple[list[int], list[int]]]]:
     """The ids of the pairs that are kept, a chunk at a time; counts the others in ``dropped``."""
     remaining = iter(pairs)
-    for number in count():
-        chunk = list(islice(remaining, _CHUNK))
-        if not chunk:
-            return
+    while chunk := list(islice(remaining, _CHUNK)):
         full = [pair for pair in chunk if pair.source.strip() and pair.target.strip()]
-        # Every chunk and side has its own seed, so that none repeats another's choices.
-        seeds = np.random.SeedSequence((settings["seed"], number)).generate_state(len(_SIDES))
         source, target = (
-            tokenizers[side].sample_batch(
-                [pair[place] for pair in full], dropout=settings["dropout"], seed=int(seeds[place])
-            )
+            tokenizers[side].encode_batch([pair[place] for pair in full])
             for place, side in enumerate(_SIDES)
         )
         rows = list(zip(source, target, strict=True))
-        short = [row for row in rows if max(map(len, row)) <= settings["max_tokens"]]
+        short = [row for row in rows if max(map(len, row)) <= max_tokens]
         # A brought tokenizer may see nothing in text that is not blank, such as a lone U+200B.
         kept = [row for row in short if min(map(len, row)) > 0]
         long = len(rows) - len(short)
@@ -222,21 +212,21 @@ class _Writer:
 def _meta(
     writers: dict[str, _Writer],
     tokenizers: dict[str, Tokenizer],
-    settings: dict[str, Any],
+    max_tokens: int,
     dropped: Counter[str],
 ) -> PackedMeta:
     pairs = writers["source"].sentences
     if pairs == 0:
         raise InputError(
             f"no pair is left to pack: {dropped['empty']} have an empty side, {dropped['long']} "
-            f"are longer than {settings['max_tokens']} subwords; check the text, or raise the limit"
+            f"are longer than {max_tokens} subwords; check the text, or raise the limit"
         )
     return PackedMeta(
         format_version=FORMAT_VERSION,
         pairs=pairs,
         dropped_empty=dropped["empty"],
         dropped_long=dropped["long"],
-        **settings,
+        max_tokens=max_tokens,
         dtype={side: writers[side].dtype.str for side in _SIDES},
         tokens={side: writers[side].tokens for side in _SIDES},
         symbols={

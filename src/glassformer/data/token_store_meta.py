@@ -25,8 +25,6 @@ class PackedMeta:
     dropped_empty: int
     dropped_long: int
     max_tokens: int
-    dropout: float
-    seed: int
     dtype: dict[str, str]
     tokens: dict[str, int]
     symbols: dict[str, dict[str, int]]
@@ -45,7 +43,8 @@ def read_meta(directory: Path) -> PackedMeta:
     try:
         fields = json.loads(path.read_text())
         if fields["format_version"] == FORMAT_VERSION:
-            return PackedMeta(**fields)
+            names = PackedMeta.__dataclass_fields__  # earlier versions wrote more
+            return PackedMeta(**{name: fields[name] for name in names})
     except OSError as error:
         raise InputError(
             f"{directory}: not a packed corpus (meta.json: {error.strerror}); pack it again"

@@ -8,7 +8,7 @@ character: it writes a space as U+2581 (``▁``). This file escapes that charact
 A model of others can be brought too. Without byte fallback, an unknown character becomes the
 unknown symbol, and what its own normalisation changes stays changed.
 
-Sources: Sennrich et al. 2016 (BPE), Kudo 2018 (unigram), Provilkov et al. 2020 (BPE-dropout).
+Sources: Sennrich et al. 2016 (BPE), Kudo 2018 (unigram).
 """
 
 import hashlib
@@ -23,7 +23,6 @@ from typing import Any, SupportsInt
 
 import sentencepiece
 
-from glassformer.data.subword_dropout import SubwordSampler, sampler_of
 from glassformer.errors import InputError, UsageError, nearest
 
 __all__ = ["BOS", "EOS", "PAD", "SMALLEST_VOCABULARY", "UNK", "Tokenizer", "train_tokenizer"]
@@ -62,7 +61,6 @@ class Tokenizer:
         self.eos_id: int = self._model.eos_id()
         self.vocab_size: int = pieces if pad >= 0 else pieces + 1
         self._has_bytes = any(map(self._model.is_byte, range(pieces)))
-        self._samplers: dict[float, SubwordSampler] = {}
         _require_symbols(self, name)
 
     @classmethod
@@ -94,23 +92,6 @@ class Tokenizer:
         if len(given) == 1:  # a thread takes longer to begin than one text does
             return [self._model.encode(given[0])]
         return self._model.encode(given, num_threads=_threads(len(given)))
-
-    def sample_batch(self, texts: Sequence[str], *, dropout: float, seed: int) -> list[list[int]]:
-        """Ids of a random segmentation of each text: the same for the same texts and seed, in any
-        process (:mod:`subword_dropout`).
-
-        For BPE, ``dropout`` is the probability that a merge is left out (Provilkov et al. 2020,
-        section 3). For unigram, a segmentation is drawn with probability ``P(x)^alpha / Z`` (Kudo
-        2018, section 3.3), ``alpha = 0.02 / dropout``: at 0.1 this is Kudo's 0.2, and any
-        ``dropout`` lengthens the text about as much as it does with BPE. 0 is no sampling.
-        """
-        if not 0.0 <= dropout < 1.0:
-            raise UsageError(f"subword dropout {dropout}: expected 0 <= dropout < 1")
-        if dropout == 0.0:
-            return self.encode_batch(texts)
-        if dropout not in self._samplers:
-            self._samplers = {dropout: sampler_of(self._model, dropout)}
-        return self._samplers[dropout].sample(self.encode_batch(texts), seed=seed)
 
     def decode(self, ids: Iterable[SupportsInt]) -> str:
         """The text of ``ids``; start, end and padding are left out, unknown shows as ``⁇``."""

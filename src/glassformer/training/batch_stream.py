@@ -1,6 +1,6 @@
 """Which batches an update reads, and what it draws: functions of the seed and of the place."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import numpy as np
 import torch
@@ -43,29 +43,28 @@ class Reader:
         self,
         state: RunState,
         config: TrainConfig,
-        packed_of: Callable[[int], Packed],
+        packed: Packed,
         share: slice,
     ) -> None:
         self._state, self._config = state, config
-        self._packed_of, self._share = packed_of, share
+        self._packed, self._share = packed, share
         self._places = self._each_place()
 
     def read(self, *, backwards: bool = False) -> list[Batch]:
         """The batches of the next update; ``backwards``: from target to source."""
         return [
-            make_batch(*next(self._places), self._share, backwards=backwards)
+            make_batch(self._packed, next(self._places), self._share, backwards=backwards)
             for _ in range(self._config.accumulate)
         ]
 
-    def _each_place(self) -> Iterator[tuple[Packed, NDArray[np.int64]]]:
-        """Where the next batch lies, epoch after epoch."""
+    def _each_place(self) -> Iterator[NDArray[np.int64]]:
+        """The rows of the next batch, epoch after epoch."""
         state = self._state
         while True:
-            packed = self._packed_of(state.epoch)
-            plan = epoch_plan(packed, self._config, state.epoch)
+            plan = epoch_plan(self._packed, self._config, state.epoch)
             while state.batch < len(plan):
                 state.batch += 1
-                yield packed, plan[state.batch - 1]
+                yield plan[state.batch - 1]
             state.epoch, state.batch = state.epoch + 1, 0
 
 

@@ -8,7 +8,6 @@ from its last checkpoint does what it would have done, to the bit on the same ma
 import math
 import os
 import time
-from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,7 +17,6 @@ import torch
 
 from glassformer.config import TrainConfig
 from glassformer.data.batches import Batch, make_batch
-from glassformer.data.token_store import Packed
 from glassformer.errors import InputError
 from glassformer.model.transformer import Transformer
 from glassformer.training.batch_stream import Reader, epoch_plan, seed_update
@@ -110,7 +108,9 @@ class Trainer:
         torch.set_num_threads(max(1, threads // ranks.size))
         ranks.tell(Task(self.config, self.model.config, state))
         replicate(ranks, learner)
-        reader = Reader(state, self.config, self._packed_for(ranks), ranks.share())
+        packed = self.prepared.packed
+        ranks.tell(packed.directory.resolve())
+        reader = Reader(state, self.config, packed, ranks.share())
         saved = time.monotonic()
         while self._goes_on(ranks):
             self._one_update(learner, reader)
@@ -159,21 +159,11 @@ class Trainer:
         return with_workers(state.workers, threads=max(1, threads // state.workers))
 
     def _quickest_workers(self, learner: Learner, threads: int) -> int:
-        packed = self.prepared.packed(self.state.epoch)
+        packed = self.prepared.packed
         rows = epoch_plan(packed, self.config, self.state.epoch)[0]
         return quickest_workers(
             lambda share: learner.gradient([make_batch(packed, rows, share)]), threads
         )
-
-    def _packed_for(self, ranks: Ranks) -> Callable[[int], Packed]:
-        """The pairs of an epoch, made by this rank and then read by all."""
-
-        def packed_of(epoch: int) -> Packed:
-            packed = self.prepared.packed(epoch)
-            ranks.tell(packed.directory.resolve())
-            return packed
-
-        return packed_of
 
     def _goes_on(self, ranks: Ranks) -> bool:
         """Whether there is another update; on all ranks alike, with the same rate."""

@@ -24,14 +24,13 @@ from glassformer.evaluation import Scores, corpus_scores
 from glassformer.model.transformer import Transformer
 from glassformer.training.batch_stream import epoch_plan, total_updates
 from glassformer.training.checkpoint import RunState, average, checkpoints, load_checkpoint
-from glassformer.training.distil import lesson_of
 from glassformer.training.ibm_model1 import shortlist_tensors
 from glassformer.training.length_penalty import best_penalty
 from glassformer.training.loop import Trainer
 from glassformer.training.optimiser import new_optimiser, precision_for
 from glassformer.training.reporting import Metrics, Reporter, TextReporter, duration
 from glassformer.training.schedule import Pace, SteadyPace
-from glassformer.training.setup.prepare import Prepared, guess_languages, prepare
+from glassformer.training.setup.prepare import Prepared, prepare
 from glassformer.training.setup.recipe import model_config, useful_updates
 from glassformer.training.setup.resume import changed_text
 from glassformer.training.time_budget import TimedPace
@@ -65,7 +64,7 @@ def train(
         torch.set_num_threads(config.threads)
     try:
         _refuse_early(config)
-        prepared = prepare(config, tell=reporter.note)
+        prepared = prepare(config)
         for note in prepared.notes:
             reporter.note(note)
         trainer = _trainer(prepared, reporter, lambda: time.monotonic() - began)
@@ -101,7 +100,7 @@ def _trainer(
         state.precision = precision_for(device) if measured else config.precision
     count = sum(weight.numel() for weight in model.parameters())
     reporter.note(
-        f"model: {count:,} parameters, {len(prepared.packed(0)):,} pairs,"
+        f"model: {count:,} parameters, {len(prepared.packed):,} pairs,"
         f" {'at most ' if config.minutes else ''}{pace.updates:,} updates,"
         f" {state.precision} on {device}"
     )
@@ -136,7 +135,7 @@ def _new_model(prepared: Prepared) -> Transformer:
 
 def _pace(prepared: Prepared, d_model: int, *, begun: int, clock: Callable[[], float]) -> Pace:
     """As many updates as the options come to, or as fit into the minutes."""
-    config, packed = prepared.config, prepared.packed(0)
+    config, packed = prepared.config, prepared.packed
     if config.minutes is None:
         return SteadyPace(config, total_updates(packed, config), d_model)
     per_epoch = len(epoch_plan(packed, config, 0)) / config.accumulate
@@ -180,7 +179,7 @@ def _finish(trainer: Trainer) -> Run:
     validation = _scores(trainer, prepared.valid, alpha)
     about: dict[str, Any] = {
         "data": " and ".join(path.name for path in prepared.config.pairs),
-        "pairs": len(prepared.packed(0)),
+        "pairs": len(prepared.packed),
         "updates": trainer.state.update,
         "trained for": duration(trainer.state.seconds),
         "weights": f"mean of the checkpoints at updates {', '.join(map(str, updates))}",
@@ -194,7 +193,7 @@ def _finish(trainer: Trainer) -> Run:
             trainer.reporter.note(f"{name}, beam {trainer.config.beam}:\n{scores}")
     shortlist = None
     if prepared.config.shortlist:
-        shortlist = shortlist_tensors(prepared.packed(0), prepared.tokenizers)
+        shortlist = shortlist_tensors(prepared.packed, prepared.tokenizers)
     bundle = Bundle(model, *prepared.tokenizers, languages, about, shortlist, length_penalty=alpha)
     save_bundle(bundle, trainer.config.run)
     trainer.reporter.note(f"bundle: {trainer.config.run}")
@@ -249,15 +248,12 @@ def _validation_batches(prepared: Prepared, reporter: Reporter) -> list[Batch]:
 
 
 def _refuse_early(config: TrainConfig) -> None:
-    """Say now, not after the data are read, that there is no such device, teacher or model."""
+    """Say now, not after the data are read, that there is no such device or model."""
     if device_of(config.device).type != "cpu" and config.workers > 1:
         raise UsageError(
             f"workers {config.workers}: they divide a CPU's threads, and the device is"
             f" {device_of(config.device)}: leave the option out; several GPUs want torchrun"
         )
-    languages = config.languages or guess_languages(config.pairs)
-    if lesson := lesson_of(config, fingerprint="", languages=languages):
-        lesson.load()
     sizes: dict[str, object] = {"tying": "none"}
     if not config.preset:  # which it is, and so what is not said here, only the data will say
         sizes["num_heads"] = (config.d_model and config.num_heads) or 1

@@ -16,7 +16,7 @@ def noted(prepared, words):
 
 def trained_on(prepared):
     """The training pairs as text."""
-    packed = prepared.packed(0)
+    packed = prepared.packed
     source, target = prepared.tokenizers
     return [
         (source.decode(packed.source[i]), target.decode(packed.target[i]))
@@ -92,7 +92,7 @@ def test_long_pairs_are_dropped_counted_and_said(config, write):
 
     prepared = prepare(config(pairs=pairs, valid=pairs, max_tokens=8))
 
-    assert len(prepared.packed(0)) == 8
+    assert len(prepared.packed) == 8
     assert noted(prepared, "4 pairs dropped: more than 8 subwords on a side (option max_tokens)")
 
 
@@ -154,7 +154,7 @@ def test_a_second_call_makes_nothing_anew(config, monkeypatch):
     monkeypatch.setattr(module, "pack", never)
     second = prepare(config(60))
 
-    assert second.packed(0).content_hash == first.packed(0).content_hash
+    assert second.packed.content_hash == first.packed.content_hash
     assert second.valid == first.valid
 
 
@@ -199,17 +199,6 @@ def test_tokenizers_that_pad_with_different_ids_are_refused(config, tmp_path, mo
     monkeypatch.setattr(Tokenizer, "load", padded)
     with pytest.raises(InputError, match=r"one.model pads with id 0 and .*two.model with 77"):
         prepare(config(60, tokenizer=paths, joint=False))
-
-
-def test_subword_dropout_draws_each_epoch_anew_and_keeps_two(config):
-    prepared = prepare(config(60, subword_dropout=0.3))
-
-    hashes = [prepared.packed(epoch).content_hash for epoch in range(4)]
-
-    assert len(set(hashes)) == 4
-    assert prepared.packed(3).content_hash == hashes[3]
-    kept = {path.name for path in (prepared.config.run / "data").glob("epoch-*")}
-    assert kept == {"epoch-0", "epoch-3"}
 
 
 def test_languages_are_guessed_from_the_names_or_said(config, write):

@@ -15,7 +15,7 @@ from glassformer.training.setup.prepare import prepare
 
 
 def source_texts(prepared):
-    packed = prepared.packed(0)
+    packed = prepared.packed
     return {prepared.tokenizers[0].decode(packed.source[i]) for i in range(len(packed))}
 
 
@@ -90,6 +90,32 @@ def test_a_run_that_has_begun_refuses_other_options(config):
         prepare(config(60, joint=False))
 
     assert sorted((config(60).run / "data").rglob("*")) == before
+
+
+def earlier_version(run, **options):
+    """Write options that this version does not have into the run's record."""
+    path = run / "config.yaml"
+    path.write_text(yaml.safe_dump({**yaml.safe_load(path.read_text()), **options}))
+
+
+def test_a_run_of_an_earlier_version_goes_on_if_it_did_not_use_removed_options(config):
+    prepared = prepare(config(60))
+    begin(prepared)
+    earlier_version(prepared.config.run, subword_dropout=0.0, distil_from=None, distil_beam=5)
+
+    assert prepare(config(60)).config == prepared.config
+
+
+@pytest.mark.parametrize(("option", "value"), [("subword_dropout", 0.1), ("distil_from", "t")])
+def test_a_run_that_used_a_removed_option_is_refused(config, option, value):
+    prepared = prepare(config(60))
+    begin(prepared)
+    earlier_version(prepared.config.run, **{option: value})
+
+    with pytest.raises(InputError, match=f"{option} {value}, an option that this version") as error:
+        prepare(config(60))
+
+    assert "\n" not in str(error.value)
 
 
 def test_options_that_change_nothing_are_free(config, tmp_path):
@@ -176,4 +202,4 @@ def test_text_repaired_after_a_failure_is_taken(config, write):
         prepare(options)
     write("some.tgt", ["b a", "d c"])
 
-    assert len(prepare(options).packed(0)) == 2
+    assert len(prepare(options).packed) == 2

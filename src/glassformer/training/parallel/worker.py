@@ -84,7 +84,7 @@ def assist(ranks: Ranks, device: torch.device | str = "cpu") -> None:
     learner = task.learner(model, new_optimiser(model, config.optimiser or "adam"))
     learner.ranks = ranks
     replicate(ranks, learner)
-    reader = Reader(state, config, lambda _: Packed.open(ranks.tell()), ranks.share())
+    reader = Reader(state, config, Packed.open(ranks.tell()), ranks.share())
     with StopSignal() as asked:
         while True:
             stop, rate, backwards = ranks.agree(stop=asked.number)

@@ -1,9 +1,8 @@
 """From files to packed ids: read, filter, hold out, learn subwords, pack. Done once a run."""
 
 import re
-import shutil
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Iterator
+from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
@@ -15,7 +14,6 @@ from glassformer.data.token_store import Packed, pack
 from glassformer.data.tokenizer import Tokenizer, train_tokenizer
 from glassformer.devices import device_of
 from glassformer.errors import InputError
-from glassformer.training.distil import Lesson, distilled, lesson_of
 from glassformer.training.fast.mixed_precision import precision_for, product_speed
 from glassformer.training.setup.recipe import choose, estimated_tokens, size_begun, size_in_time
 from glassformer.training.setup.resume import begun_options, bind, claim, input_hashes
@@ -36,38 +34,16 @@ class Prepared:
     valid: list[Pair]
     test: list[Pair]
     held_out: frozenset[int]  # places of the pairs that are validated on, not trained on
+    packed: Packed
     data_hash: str
-    lesson: Lesson | None
     notes: tuple[str, ...]
 
-    def packed(self, epoch: int) -> Packed:
-        """The training pairs as ids; with subword dropout drawn anew for each epoch."""
-        config = self.config
-        sampled = config.subword_dropout > 0
-        directory = config.run / "data" / (f"epoch-{epoch}" if sampled else "train")
-        seed = config.seed * 1_000_003 + epoch if sampled else 0
-        if sampled:
-            _remove_epochs_but(config.run / "data", (0, epoch))
-        prints = [tokenizer.fingerprint for tokenizer in self.tokenizers]
-        if (directory / "meta.json").exists():
-            packed = Packed.open(directory)
-            if list(packed.meta.tokenizers.values()) == prints:
-                return packed
-        return pack(
-            _training_pairs(config, self.held_out, self.lesson),
-            *self.tokenizers,
-            directory,
-            max_tokens=config.max_tokens,
-            dropout=config.subword_dropout,
-            seed=seed,
-        )
 
-
-def prepare(config: TrainConfig, *, tell: Callable[[str], None] | None = None) -> Prepared:
+def prepare(config: TrainConfig) -> Prepared:
     """Settle the options, and make what training reads under ``config.run / "data"``.
 
     What an earlier call made is used again; where the training text has changed since, that is
-    an error, for a run goes on with the data that it began with. ``tell`` hears what takes long.
+    an error, for a run goes on with the data that it began with.
     """
     claim(config.run)
     hashes = input_hashes(config)
@@ -75,25 +51,23 @@ def prepare(config: TrainConfig, *, tell: Callable[[str], None] | None = None) -
     bind(settled, hashes)
     held_out = frozenset() if config.valid else _held_out(config, kept)
     valid, note = _validation_pairs(settled, held_out)
-    languages = config.languages or guess_languages(config.pairs)
-    lesson = lesson_of(settled, fingerprint=hashes["distil_from"], languages=languages)
-    if lesson is not None:
-        notes.append(_taught(_originals(settled, held_out), lesson, tell))
-    prepared = Prepared(
+    tokenizers = _tokenizers(settled, held_out)
+    packed = _packed(settled, held_out, tokenizers)
+    notes.append(note)
+    if long := packed.meta.dropped_long:
+        limit = f"more than {config.max_tokens} subwords on a side (option max_tokens)"
+        notes.append(f"{long:,} pairs dropped: {limit}")
+    return Prepared(
         config=settled,
-        tokenizers=_tokenizers(settled, held_out, lesson),
-        languages=languages,
+        tokenizers=tokenizers,
+        languages=config.languages or guess_languages(config.pairs),
         valid=valid,
         test=_read(settled, settled.test) if settled.test else [],
         held_out=held_out,
+        packed=packed,
         data_hash=hashes["pairs"],
-        lesson=lesson,
-        notes=(*notes, note),
+        notes=tuple(notes),
     )
-    limit = f"more than {config.max_tokens} subwords on a side (option max_tokens)"
-    if long := prepared.packed(0).meta.dropped_long:
-        return replace(prepared, notes=(*prepared.notes, f"{long:,} pairs dropped: {limit}"))
-    return prepared
 
 
 def _settled(config: TrainConfig) -> tuple[TrainConfig, int, list[str]]:
@@ -104,10 +78,8 @@ def _settled(config: TrainConfig) -> tuple[TrainConfig, int, list[str]]:
     if keep.kept == 0:
         files = " and ".join(map(str, config.pairs))
         raise InputError(f"{files}: no pair is left to train on ({keep})")
-    times = 2 if config.distil_from and config.distil_originals else 1
-    pairs = times * keep.kept
-    tokens = times * estimated_tokens(keep.characters)
-    settled, reasons = choose(config, pairs=pairs, tokens=tokens, size=_size(config, pairs))
+    tokens = estimated_tokens(keep.characters)
+    settled, reasons = choose(config, pairs=keep.kept, tokens=tokens, size=_size(config, keep.kept))
     return settled, keep.kept, [f"data: {keep}", *reasons]
 
 
@@ -175,43 +147,26 @@ def _kept_pairs(config: TrainConfig, keep: Filter) -> Iterator[Pair]:
     return keep(read_pairs(*config.pairs, format=config.format, keys=config.keys))
 
 
-def _training_pairs(
-    config: TrainConfig, held_out: frozenset[int], lesson: Lesson | None
-) -> Iterator[Pair]:
-    pairs = _originals(config, held_out)
-    if lesson is None:
-        return pairs
-    both = config.distil_originals
-    return (
-        pair
-        for own, taught in distilled(pairs, lesson)
-        for pair in ([taught, own] if both and taught != own else [taught])
-    )
-
-
-def _originals(config: TrainConfig, held_out: frozenset[int]) -> Iterator[Pair]:
+def _training_pairs(config: TrainConfig, held_out: frozenset[int]) -> Iterator[Pair]:
     kept = _kept_pairs(config, _filter(config))
     return (pair for place, pair in enumerate(kept) if place not in held_out)
 
 
-def _taught(pairs: Iterator[Pair], lesson: Lesson, tell: Callable[[str], None] | None) -> str:
-    """Have every pair translated by the teacher; the line that says what came of it."""
-    count = same = 0
-    for own, taught in distilled(pairs, lesson, tell=tell):
-        count, same = count + 1, same + (own == taught)
-    return f"distilled: {count:,} sources from {lesson.teacher}; {same:,} keep their translation"
+def _packed(
+    config: TrainConfig, held_out: frozenset[int], tokenizers: tuple[Tokenizer, Tokenizer]
+) -> Packed:
+    """The training pairs as ids, packed by an earlier call or now."""
+    directory = config.run / "data" / "train"
+    if (directory / "meta.json").exists():
+        packed = Packed.open(directory)
+        fingerprints = [tokenizer.fingerprint for tokenizer in tokenizers]
+        if list(packed.meta.tokenizers.values()) == fingerprints:
+            return packed
+    pairs = _training_pairs(config, held_out)
+    return pack(pairs, *tokenizers, directory, max_tokens=config.max_tokens)
 
 
-def _remove_epochs_but(directory: Path, epochs: tuple[int, ...]) -> None:
-    names = {f"epoch-{epoch}" for epoch in epochs}
-    for path in directory.glob("epoch-*"):
-        if path.name not in names:
-            shutil.rmtree(path, ignore_errors=True)
-
-
-def _tokenizers(
-    config: TrainConfig, held_out: frozenset[int], lesson: Lesson | None
-) -> tuple[Tokenizer, Tokenizer]:
+def _tokenizers(config: TrainConfig, held_out: frozenset[int]) -> tuple[Tokenizer, Tokenizer]:
     if config.tokenizer:
         loaded = [Tokenizer.load(path) for path in config.tokenizer]
         if loaded[0].pad_id != loaded[-1].pad_id:
@@ -234,7 +189,7 @@ def _tokenizers(
         made[name] = train_tokenizer(
             (
                 text
-                for pair in _training_pairs(config, held_out, lesson)
+                for pair in _training_pairs(config, held_out)
                 for text in (pair if config.joint else (pair[side],))
             ),
             vocab_size=config.vocab_size or 8_000,

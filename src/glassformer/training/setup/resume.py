@@ -30,8 +30,9 @@ _FREE = frozenset(
     | {"tensorboard", "beam", "shortlist"}
 )
 _LEARNT = ("both.model", "source.model", "target.model")
-# Of a teacher's bundle, what its translations depend on.
 _BUNDLE = ("config.json", "model.safetensors", "tokenizer.model", "source.model", "target.model")
+# Options of earlier versions, with the default that meant the option was not used.
+_REMOVED = {"subword_dropout": 0.0, "distil_from": None}
 _WRITTEN = (*_BUNDLE, "config.yaml", "metrics.jsonl", "README.md", PACE_FILE, SHORTLIST_FILE)
 
 
@@ -57,12 +58,7 @@ def claim(run: Path) -> None:
 
 def input_hashes(config: TrainConfig) -> dict[str, str]:
     """SHA-256 of the files that decide what is learnt, by the option that names them."""
-    teacher = config.distil_from
-    parts = [] if teacher is None else [teacher / name for name in _BUNDLE]
-    return {
-        **{name: _hash(getattr(config, name)) for name in ("pairs", "valid", "tokenizer")},
-        "distil_from": _hash(tuple(path for path in parts if path.exists())),
-    }
+    return {name: _hash(getattr(config, name)) for name in ("pairs", "valid", "tokenizer")}
 
 
 def bind(config: TrainConfig, hashes: dict[str, str]) -> None:
@@ -90,7 +86,16 @@ def bind(config: TrainConfig, hashes: dict[str, str]) -> None:
             f"{config.run} holds a run with {name} {options_before[name]}, now {options[name]}:"
             " give the same options to continue it, or another directory"
         )
-    if text or changed:
+    removed = [
+        name for name in _REMOVED if options_before.get(name, _REMOVED[name]) != _REMOVED[name]
+    ]
+    if begun and removed:
+        name = removed[0]
+        raise InputError(
+            f"{config.run} holds a run with {name} {options_before[name]}, an option that this"
+            " version no longer has: begin a new run in another directory"
+        )
+    if text or changed or removed:
         _remove_derived(config.run / "data")
         (config.run / PACE_FILE).unlink(missing_ok=True)
     if not (begun and hashes_before and options_before):
