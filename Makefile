@@ -23,7 +23,7 @@ $(INSTALLED): pyproject.toml constraints.txt
 	touch $@
 
 benchmark: $(INSTALLED)
-	$(BIN)/python -m benchmarks $(or $(ARGS),all)
+	$(BIN)/python -m benchmarks $(or $(ARGS),--help)
 
 clean:
 	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache

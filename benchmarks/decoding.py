@@ -1,9 +1,8 @@
-"""Decoding: one trained bundle through all engines, the same search, outputs compared.
+"""Decoding: one trained bundle through all engines, with the same search, outputs compared.
 
-Greedy (beam 1) and beam 5, a whole file at once and one sentence at a time, or those of them that
-are asked for. Every engine has its best setting: it is tried in each for some of the sentences,
-then all run in turn, A B C C B A. The length penalty is 0, because the engines' penalties are
-different formulas.
+Greedy (beam 1) and beam 5, a whole file at once and one sentence at a time. A trial on some of the
+sentences finds each engine's fastest setting; then all engines run in turn, A B C C B A. The
+length penalty is 0, because the engines' formulas differ.
 """
 
 import json
@@ -15,32 +14,34 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.environments import Unavailable, interpreter
-from benchmarks.figure import bars
 from benchmarks.machine import facts
 from benchmarks.options import Options
 from benchmarks.pairs import Contender, Failed, rounds, run, spread
 from benchmarks.prepared import Corpus, read_corpus
 from benchmarks.report import save, shown, table
 from benchmarks.training import matrix_peak
+from glassformer import TrainConfig, train
 from glassformer.bundle import Bundle, load_bundle
-from glassformer.config import TrainConfig
 from glassformer.data.tokenizer import Tokenizer
 from glassformer.errors import InputError
 from glassformer.evaluation import corpus_scores
 
 __all__ = ["main", "share_of_same", "splits_of"]
 
-EXTRA = 50  # section 6.1: how much longer than its source a translation may be
+EXTRA = 50  # section 6.1: a translation is at most this much longer than its source
 _TRIED = 200  # sentences of a trial
-_WIDEST = 90  # characters of a reason in the table
-_UPDATES = 300  # of the bundle that is trained where none is given
+_WIDEST = 90  # characters of a failure's reason in the table
+_UPDATES = 300  # training of the small bundle that stands in for --bundle
 
-_AS_OURS = {"float32": "float32", "bf16": "bfloat16"}  # what ours call a precision
+_AS_OURS = {"float32": "float32", "bf16": "bfloat16"}  # Glassformer's names
 
 WITH_ENGINE = "Glassformer, engine ctranslate2,"
 WITH_COMMAND = "glassformer translate --engine ctranslate2,"
 
-Engine = tuple[str, str, str, dict[str, Any]]  # name, environment, module, job
+_COLUMNS = ["", "sentences/s", "Glassformer / this", "its ctranslate2 engine / this"]
+_COLUMNS += ["translate --engine / this", "equal lines", "BLEU", "MB"]
+
+Engine = tuple[str, str, str, dict[str, Any]]  # setting, environment, module, additions to the job
 
 
 def main(options: Options) -> None:
@@ -60,35 +61,46 @@ def main(options: Options) -> None:
         "batch": 64,
         "compute": "float32",
     }
-    slow = matrix_peak(options)
-    computes = ["float32"] if slow["bf16"] < 0.5 * slow["float32"] else ["float32", "bf16"]
+    peak = matrix_peak(options)
+    computes = ["float32"] if peak["bf16"] < 0.5 * peak["float32"] else ["float32", "bf16"]
+    sources = _written(texts, bundle.source_tokenizer, place / "sources.json")
+    few = _written(texts[:_TRIED], bundle.source_tokenizer, place / "few.json")
     for way, beam in product(options.ways, options.beams):
-        one = way == "one"
-        few = _written(texts[:_TRIED], bundle.source_tokenizer, place / "few.json")
-        every = _written(texts, bundle.source_tokenizer, place / "sources.json")
-        task = {**job, "one": one, "beam": beam}
+        task = {**job, "one": way == "one", "beam": beam}
         chosen = [
             _best(name, engines, {**task, "sources": few}, options)
             for name, engines in _engines(task, computes).items()
         ]
-        ready = [
-            replace(best, job={**best.job, "sources": every})
+        engines = [
+            replace(best, job={**best.job, "sources": sources})
             for best in chosen
             if isinstance(best, Contender)
         ]
-        found = rounds(ready, number=options.pairs, timeout=options.timeout)
-        _show(options, corpus, bundle, (ready, found, chosen), references, one=one, beam=beam)
+        reports = rounds(engines, number=options.pairs, timeout=options.timeout)
+        rows = _rows(engines, reports, bundle.target_tokenizer, references)
+        rows += [[text[:_WIDEST], *[""] * 7] for text in chosen if isinstance(text, str)]
+        search = "greedy" if beam == 1 else f"beam {beam}"
+        print(f"\n{table(f'Decoding {corpus.name}, {search}, {way}', _COLUMNS, rows)}\n")
+        for report in (report for one_round in reports for report in one_round):
+            del report["outputs"]
+        figures = {
+            "facts": facts(threads=options.threads, device=options.device),
+            "engines": [str(engine) for engine in engines],
+            "rounds": reports,
+            "rows": rows,
+        }
+        save(options.out / f"decoding-{way}-beam{beam}.json", figures)
 
 
 def _engines(task: dict[str, Any], computes: Sequence[str]) -> dict[str, list[Engine]]:
-    """For each row of the table, the settings of which the fastest is taken."""
+    """For each row of the table, the settings to try."""
     ours = ("ours", "translate_ours")
     theirs = ("marian", "translate_hugging_face")
     raw = ("ctranslate2", "translate_ctranslate2")
     batches = (1,) if task["one"] else (32, 128)
     splits = splits_of(task["threads"], one=task["one"])
     threads = sorted({each for _, each in splits}) if task["one"] else [task["threads"]]
-    found: dict[str, list[Engine]] = {
+    engines: dict[str, list[Engine]] = {
         "Glassformer": [
             (f"torch {compute}", *ours, {"engine": "torch", "compute": _AS_OURS[compute]})
             for compute in computes
@@ -103,11 +115,11 @@ def _engines(task: dict[str, Any], computes: Sequence[str]) -> dict[str, list[En
         ],
     }
     for compute in ("float32", "int8"):
-        asked = {"engine": "ctranslate2", "compute": compute}
-        found[f"{WITH_ENGINE} {compute}"] = [("", *ours, asked)]
+        with_engine = {"engine": "ctranslate2", "compute": compute}
+        engines[f"{WITH_ENGINE} {compute}"] = [("", *ours, with_engine)]
         if not task["one"]:
-            found[f"{WITH_COMMAND} {compute}"] = [("", "ours", "translate_command", asked)]
-        found[f"CTranslate2 {compute}"] = [
+            engines[f"{WITH_COMMAND} {compute}"] = [("", "ours", "translate_command", with_engine)]
+        engines[f"CTranslate2 {compute}"] = [
             (
                 f"{workers} x {each} threads, {batch} at once",
                 *raw,
@@ -115,102 +127,77 @@ def _engines(task: dict[str, Any], computes: Sequence[str]) -> dict[str, list[En
             )
             for (workers, each), batch in product(splits, batches)
         ]
-    return found
+    return engines
 
 
 def splits_of(threads: int, *, one: bool) -> list[tuple[int, int]]:
-    """Numbers of workers and of threads for each; a single sentence may be too small to share.
+    """Pairs (workers, threads of each). A single sentence has one worker, with one or all threads.
 
     >>> splits_of(6, one=False), splits_of(6, one=True)
     ([(1, 6), (2, 3), (3, 2), (6, 1)], [(1, 1), (1, 6)])
     """
     if one:
         return [(1, count) for count in sorted({1, threads})]
-    return [(workers, threads // workers) for workers in range(1, threads + 1)
-            if threads % workers == 0]  # fmt: skip
+    workers = [number for number in range(1, threads + 1) if threads % number == 0]
+    return [(number, threads // number) for number in workers]
 
 
 def _best(
     name: str, engines: Sequence[Engine], job: dict[str, Any], options: Options
 ) -> Contender | str:
-    """The fastest of the settings, or why none runs."""
+    """The engine in its fastest setting, or the reason why no setting runs."""
     tried: list[tuple[float, Contender]] = []
     reason = ""
     for setting, environment, module, more in engines:
         try:
             python = interpreter(environment, device=options.device)
-            one = Contender(name, python, module, {**job, **more}, setting)
-            speed = run(one, timeout=options.timeout)["sentences_per_second"]
+            trial = Contender(name, python, module, {**job, **more}, setting)
+            speed = run(trial, timeout=options.timeout)["sentences_per_second"]
         except (Unavailable, Failed) as fault:
             reason = str(fault) if isinstance(fault, Failed) else f"{name} {fault}"
             print(reason)
             continue
-        print(f"{one}: {speed:,.1f} sentences/s in a trial")
-        tried.append((speed, one))
-    return max(tried, key=lambda found: found[0])[1] if tried else reason
+        print(f"{trial}: {speed:,.1f} sentences/s in a trial")
+        tried.append((speed, trial))
+    return max(tried, key=lambda trial: trial[0])[1] if tried else reason
 
 
-def _show(
-    options: Options,
-    corpus: Corpus,
-    bundle: Bundle,
-    runs: tuple[list[Contender], list[list[dict[str, Any]]], list[Contender | str]],
-    references: list[str],
-    *,
-    one: bool,
-    beam: int,
-) -> None:
-    """The table, the JSON and the picture of one way to decode."""
-    ready, found, chosen = runs
-    texts = [_texts(report["outputs"], bundle.target_tokenizer) for report in found[0]]
-    speeds = {
-        str(engine): spread([one_round[place]["sentences_per_second"] for one_round in found])
-        for place, engine in enumerate(ready)
-    }
-    names = [engine.name for engine in ready]
+def _rows(
+    engines: Sequence[Contender],
+    reports: Sequence[Sequence[dict[str, Any]]],
+    tokenizer: Tokenizer,
+    references: Sequence[str],
+) -> list[list[str]]:
+    """A row for each engine; ``reports`` has a list of their reports for each round."""
+    speeds = [
+        [report["sentences_per_second"] for report in of_engine]
+        for of_engine in zip(*reports, strict=True)
+    ]
+    texts = [_texts(report["outputs"], tokenizer) for report in reports[0]]
+    by_name = {engine.name: mine for engine, mine in zip(engines, speeds, strict=True)}
     rows = []
-    for place, engine in enumerate(ready):
+    for place, engine in enumerate(engines):
         compute = engine.job["compute"]
+        beside = ["Glassformer", f"{WITH_ENGINE} {compute}", f"{WITH_COMMAND} {compute}"]
+        peak = max(one_round[place]["peak_bytes"] for one_round in reports)
         rows.append(
             [
                 str(engine),
-                shown(speeds[str(engine)], ",.1f"),
-                _ratio(found, names, "Glassformer", place),
-                _ratio(found, names, f"{WITH_ENGINE} {compute}", place),
-                _ratio(found, names, f"{WITH_COMMAND} {compute}", place),
+                shown(spread(speeds[place]), ",.1f"),
+                *(_ratio(by_name.get(name, []), speeds[place]) for name in beside),
                 f"{100 * share_of_same(texts[0], texts[place]):.1f} %",
                 f"{corpus_scores(texts[place], references, quick=True).bleu:.2f}",
-                _megabytes([one_round[place]["peak_bytes"] for one_round in found]),
+                f"{peak / 1e6:,.0f}" if peak else "",
             ]
         )
-    rows += [[text[:_WIDEST], *[""] * 7] for text in chosen if isinstance(text, str)]
-    way = "one sentence at a time" if one else f"{len(references):,} sentences at once"
-    title = f"Decoding, {'greedy' if beam == 1 else f'beam {beam}'}, {way} ({corpus.name})"
-    columns = ["", "sentences/s", "Glassformer / this", "its ctranslate2 engine / this"]
-    columns += ["translate --engine / this", "lines the same", "BLEU", "MB"]
-    print(f"\n{table(title, columns, rows)}\n")
-    path = options.out / f"decoding-{'one' if one else 'file'}-beam{beam}"
-    runs_without_outputs = [
-        {str(engine): {k: v for k, v in report.items() if k != "outputs"}
-         for engine, report in zip(ready, one_round, strict=True)}
-        for one_round in found
-    ]  # fmt: skip
-    about = facts(threads=options.threads, device=options.device)
-    save(path.with_suffix(".json"), {"facts": about, "rounds": runs_without_outputs, "rows": rows})
-    bars(path.with_suffix(".png"), title, speeds, unit="sentences a second")
+    return rows
 
 
-def _ratio(found: list[list[dict[str, Any]]], names: list[str], first: str, place: int) -> str:
-    """How much faster ``first`` was than the one at ``place``, by round; blank where it is not."""
-    if first not in names:
+def _ratio(ours: Sequence[float], theirs: Sequence[float]) -> str:
+    """Our speed over theirs, round by round; blank if this engine of ours did not run."""
+    if not ours:
         return ""
-    speeds = [[report["sentences_per_second"] for report in one_round] for one_round in found]
-    return shown(spread([one[names.index(first)] / one[place] for one in speeds]), ".2f")
-
-
-def _megabytes(peaks: Sequence[int]) -> str:
-    """The most of all runs; blank where it was not seen."""
-    return f"{max(peaks) / 1e6:,.0f}" if any(peaks) else ""
+    return shown(spread([mine / other for mine, other in zip(ours, theirs, strict=True)]), ".2f")
 
 
 def share_of_same(ours: Sequence[str], theirs: Sequence[str]) -> float:
@@ -218,35 +205,38 @@ def share_of_same(ours: Sequence[str], theirs: Sequence[str]) -> float:
     >>> share_of_same(["a", "b"], ["a", "c"])
     0.5
     """
-    pairs = zip(ours, theirs, strict=True)
-    return sum(one == other for one, other in pairs) / max(1, len(ours))
+    equal = sum(mine == other for mine, other in zip(ours, theirs, strict=True))
+    return equal / max(1, len(ours))
 
 
 def _texts(outputs: Sequence[Any], tokenizer: Tokenizer) -> list[str]:
-    """Outputs as text, whether they are texts, ids, or pieces by the names that we export."""
-    if all(isinstance(one, str) for one in outputs):
+    """Outputs as text; an engine gives texts, ids, or subwords by their exported names."""
+    if all(isinstance(output, str) for output in outputs):
         return list(outputs)
-    if any(isinstance(piece, str) for one in outputs for piece in one):
+    if any(isinstance(token, str) for output in outputs for token in output):
         from glassformer.interchange.ctranslate2.export import token_names
 
         ids = {name: place for place, name in enumerate(token_names(tokenizer))}
-        return [tokenizer.decode([ids[piece] for piece in one]) for one in outputs]
-    return [tokenizer.decode(one) for one in outputs]
+        outputs = [[ids[token] for token in output] for output in outputs]
+    return [tokenizer.decode(output) for output in outputs]
 
 
 def _written(texts: Sequence[str], tokenizer: Tokenizer, path: Path) -> str:
+    """The path of a JSON file with the texts, their ids and their subwords."""
     ids = tokenizer.encode_batch(texts)
-    pieces = [[tokenizer.id_to_piece(one) for one in row] for row in ids]
-    path.write_text(json.dumps({"texts": list(texts), "ids": ids, "pieces": pieces}), "utf-8")
+    subwords = [[tokenizer.id_to_piece(token) for token in row] for row in ids]
+    path.parent.mkdir(parents=True, exist_ok=True)
+    sources = {"texts": list(texts), "ids": ids, "subwords": subwords}
+    path.write_text(json.dumps(sources), "utf-8")
     return str(path.resolve())
 
 
 def _exported(bundle: Bundle, place: Path) -> str:
-    """The bundle as a CTranslate2 model; where that package is missing, its rows say so."""
+    """The bundle as a CTranslate2 model; without that package its rows show the reason."""
     from glassformer.interchange.ctranslate2.export import export_ctranslate2
 
     try:
-        shutil.rmtree(place, ignore_errors=True)  # of an earlier bundle
+        shutil.rmtree(place, ignore_errors=True)  # the model of an earlier bundle
         export_ctranslate2(bundle, place)
     except InputError as error:
         print(f"no export: {error}")
@@ -254,9 +244,7 @@ def _exported(bundle: Bundle, place: Path) -> str:
 
 
 def _trained(options: Options, corpus: Corpus, place: Path) -> Path:
-    """A small translator, trained just long enough that it ends its sentences."""
-    from glassformer.training.train import train
-
+    """A small translator, trained just long enough to end its sentences."""
     files = []
     for side in ("source", "target"):
         path = place.with_name(f"train.{side}")

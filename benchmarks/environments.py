@@ -1,6 +1,6 @@
-"""A virtual environment for each peer, made when it is first wanted and kept.
+"""A virtual environment for each peer, made at its first use and kept.
 
-What cannot be installed is no silent gap: :func:`interpreter` says why, and the tables repeat it.
+If a peer cannot be installed, :func:`interpreter` raises the reason, and the table shows it.
 """
 
 import hashlib
@@ -17,10 +17,9 @@ __all__ = ["CACHE", "REQUIREMENTS", "Unavailable", "interpreter", "requirements"
 ROOT = Path(__file__).resolve().parents[1]
 CACHE = Path(__file__).resolve().parent / ".environments"
 
-# What pip is asked for. "torch" and the like without a version get the repository's own pin, so
-# that torch is the same build in every environment. After "--no-deps" stands what is installed
-# alone, because what it asks for (web servers, language models, image codecs) cannot be had
-# everywhere and is not touched by training.
+# The arguments of pip. A name without a version gets the repository's pin, so that torch is the
+# same build in every environment. Packages after "--no-deps" are installed without their own
+# requirements (web servers, language models, image codecs), which training does not touch.
 REQUIREMENTS: dict[str, tuple[str, ...]] = {
     "ours": (),  # the interpreter that runs the benchmark
     "torch_nn": ("torch", "numpy"),
@@ -41,17 +40,17 @@ REQUIREMENTS: dict[str, tuple[str, ...]] = {
     "ctranslate2": ("ctranslate2", "numpy"),
 }
 _ON_CUDA = {"tensorflow-cpu==2.21.0": "tensorflow[and-cuda]==2.21.0"}
-_LOUD = re.compile(r"^(ERROR|error)\b[: ]*(.*)", re.MULTILINE)
+_ERROR = re.compile(r"^(ERROR|error)\b[: ]*(.*)", re.MULTILINE)
 
 Say = Callable[[str], None]
 
 
-class Unavailable(Exception):  # noqa: N818  it is no fault of ours: the table says the reason
-    """A peer that cannot be installed here, with the reason in a line."""
+class Unavailable(Exception):  # noqa: N818  a row of the table, no error
+    """A peer that cannot be installed here; the message is the reason in one line."""
 
 
 def interpreter(peer: str, *, device: str = "cpu", say: Say = print) -> Path:
-    """The Python that has ``peer``; made with pip where it is not there yet."""
+    """The Python interpreter of a peer's environment, which pip makes at the first use."""
     if not REQUIREMENTS[peer]:
         return Path(sys.executable)
     wanted = requirements(peer, device=device)
@@ -67,12 +66,12 @@ def interpreter(peer: str, *, device: str = "cpu", say: Say = print) -> Path:
         if alone:
             _install(python, ["--no-deps", *alone.split()])
         frozen = _checked([str(python), "-m", "pip", "freeze", "--disable-pip-version-check"])
-        (place / "installed.txt").write_text(frozen)  # last: only a whole environment has it
+        (place / "installed.txt").write_text(frozen)  # last: it marks a complete environment
     return python
 
 
 def requirements(peer: str, *, device: str = "cpu") -> list[str]:
-    """What pip is asked for, with the repository's versions where the peer leaves them open."""
+    """The arguments of pip, with the repository's version for each name without one."""
     pins = dict(
         line.strip().split("==")
         for line in (ROOT / "constraints.txt").read_text().splitlines()
@@ -95,13 +94,12 @@ def _install(python: Path, words: Sequence[str]) -> None:
 
 
 def _checked(words: Sequence[str]) -> str:
-    # Another program's path would let its packages be found in the new environment.
-    plain = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
-    done = subprocess.run(words, capture_output=True, text=True, env=plain, check=False)
-    if done.returncode:
-        shown = _LOUD.search(done.stderr)
-        reason = (
-            shown[2] if shown else (done.stderr.strip().splitlines() or ["no reason given"])[-1]
-        )
+    # PYTHONPATH would make other packages visible in the new environment.
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    process = subprocess.run(words, capture_output=True, text=True, env=environment, check=False)
+    if process.returncode:
+        error = _ERROR.search(process.stderr)
+        lines = process.stderr.strip().splitlines() or ["no reason given"]
+        reason = error[2] if error else lines[-1]
         raise Unavailable(f"cannot be installed: {reason.strip()}")
-    return done.stdout
+    return process.stdout

@@ -1,4 +1,4 @@
-"""What the figures were measured on, and the most that it can do."""
+"""The machine of a measurement, and the operations of one update."""
 
 import os
 import platform
@@ -23,7 +23,7 @@ def facts(**more: Any) -> dict[str, Any]:
         "when": datetime.now(UTC).isoformat(timespec="seconds"),
         "cpu": _cpu(),
         "cores": cores(),
-        "load": round(os.getloadavg()[0], 2),  # before the first run: what else was busy
+        "load": round(os.getloadavg()[0], 2),  # before the first run
         "system": platform.platform(terse=True),
         "python": sys.version.split()[0],
         "torch": version("torch"),
@@ -34,18 +34,18 @@ def facts(**more: Any) -> dict[str, Any]:
 
 
 def cores() -> int:
-    """Those that this process may use."""
-    may_use = getattr(os, "sched_getaffinity", None)  # Linux has it
-    return len(may_use(0)) if may_use else os.cpu_count() or 1
+    """Number of CPU cores that this process may use."""
+    affinity = getattr(os, "sched_getaffinity", None)  # Linux only
+    return len(affinity(0)) if affinity else os.cpu_count() or 1
 
 
 def _git(*words: str) -> str:
-    done = subprocess.run(["git", *words], cwd=ROOT, capture_output=True, text=True, check=False)
-    return done.stdout.strip()
+    git = subprocess.run(["git", *words], cwd=ROOT, capture_output=True, text=True, check=False)
+    return git.stdout.strip()
 
 
 def _cpu() -> str:
-    """The processor's name with its matrix and vector units, as far as the system says."""
+    """The processor's name with its matrix and vector units, if the system tells them."""
     info = Path("/proc/cpuinfo")
     if not info.exists():
         return platform.processor() or platform.machine()
@@ -62,19 +62,18 @@ def _cpu() -> str:
 def training_flops(model: dict[str, Any], source: Any, target: Any) -> float:
     """Operations of one update on these id arrays: multiplications and additions of the matrices.
 
-    The backward pass has two products for each of the forward's. Only real tokens count: what a
-    program computes on padding is its own loss. For a token of the source: an encoder block's four
-    projections and two inner layers, and the keys and values of the cross-attention; of the
-    target: the decoder's, and the projection to words. Attention itself is two products of
-    length x length x d_model for a pair.
+    The backward pass has two products for each of the forward pass. Only real tokens count. A
+    source token passes the encoder blocks' four projections and two inner layers, and the keys and
+    values of the cross-attention. A target token passes the decoder blocks and the projection to
+    the vocabulary. Attention itself is two products of length x length x d_model for a pair.
     """
     d, inner = model["d_model"], 2 * model["d_model"] * model["d_ff"]
     encoder, decoder = model["num_encoder_layers"], model["num_decoder_layers"]
-    read = (np.asarray(source) != model["pad_id"]).sum(axis=1).astype(float)
-    said = (np.asarray(target) != model["pad_id"]).sum(axis=1).astype(float)
+    src_len = (np.asarray(source) != model["pad_id"]).sum(axis=1).astype(float)
+    tgt_len = (np.asarray(target) != model["pad_id"]).sum(axis=1).astype(float)
     of_source = encoder * (4 * d * d + inner) + decoder * 2 * d * d
     of_target = decoder * (6 * d * d + inner) + d * model["vocab_size"]
-    # A target position may attend to those before it: half of the square.
-    squares = encoder * read**2 + decoder * (said**2 / 2 + said * read)
-    products = (of_source * read + of_target * said + 2 * d * squares).sum()
+    # A target position attends to the earlier ones: half of the square.
+    squares = encoder * src_len**2 + decoder * (tgt_len**2 / 2 + tgt_len * src_len)
+    products = (of_source * src_len + of_target * tgt_len + 2 * d * squares).sum()
     return float(3 * 2 * products)

@@ -1,12 +1,15 @@
-"""What may be said to a benchmark."""
+"""The command line of the benchmarks."""
 
 import argparse
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from benchmarks.machine import cores
+from benchmarks.prepared import SIZES
+from glassformer.errors import nearest
 
-__all__ = ["PEERS", "Options", "parser"]
+__all__ = ["PEERS", "Options", "parse"]
 
 HERE = Path(__file__).resolve().parent
 PEERS = ("torch_nn", "marian", "keras", "eole", "joey")
@@ -14,7 +17,7 @@ PEERS = ("torch_nn", "marian", "keras", "eole", "joey")
 
 @dataclass(frozen=True)
 class Options:
-    """Settled options; see :func:`parser` for what each is."""
+    """The options of one benchmark; :func:`parse` describes each."""
 
     figure: str
     data: Path | None
@@ -33,43 +36,69 @@ class Options:
     sentences: int
     beams: tuple[int, ...]
     ways: tuple[str, ...]
-    axes: tuple[str, ...]
     run: Path
     minutes: float
+    clients: tuple[int, ...]
+    seconds: float
 
     @property
     def work(self) -> Path:
-        """Where files between the steps are."""
+        """The directory of intermediate files."""
         return HERE / ".work"
 
 
-def parser(figures: tuple[str, ...]) -> argparse.ArgumentParser:
-    """The command line; ``--help`` shows every default."""
-    made = argparse.ArgumentParser(
+def parse(figures: Sequence[str], words: Sequence[str] | None = None) -> Options:
+    """Options from the command line; a wrong call exits with status 2."""
+    parser = _parser(figures)
+    values = vars(parser.parse_args(words))
+    for size in values["sizes"]:
+        if size not in SIZES:
+            parser.error(f"--sizes {size}: expected {', '.join(SIZES)}{nearest(size, SIZES)}")
+    if min(values["beams"]) < 1:
+        parser.error(f"--beams {min(values['beams'])}: a beam is at least 1, which is greedy")
+    lists = {name: tuple(value) for name, value in values.items() if isinstance(value, list)}
+    return Options(**{**values, **lists})
+
+
+def _parser(figures: Sequence[str]) -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
         prog="python -m benchmarks",
-        description="Re-run a figure of README beside its peers.",
+        description="Measures one figure of docs/measurements.md again, peers included.",
         formatter_class=argparse.ArgumentDefaultsHelpFormatter,
     )
-    add = made.add_argument
-    add("figure", choices=(*figures, "all"), help="what to measure")
-    add("--data", type=Path, help="folder with train.en[.gz] …; without it the phrasebook")
-    add("--languages", nargs=2, default=("en", "de"), help="source and target in those names")
-    add("--out", type=Path, default=HERE / "results", help="where JSON and pictures go")
-    add("--sizes", nargs="+", default=["small"], help="of the model: tiny, small, base, big")
-    add("--peers", nargs="+", default=list(PEERS), choices=PEERS, help="training: who else")
-    add("--pairs", type=int, default=5, help="how often each pair is run")
-    add("--updates", type=int, default=20, help="updates of a run")
-    add("--warm", type=int, default=5, help="updates before them that do not count")
-    add("--batch-tokens", type=int, default=4096, help="places of a batch, padding counted")
+    add = parser.add_argument
+    add("figure", choices=figures, help="the figure to measure")
+    add("--data", type=Path, help="folder with train.en[.gz] …; default: the phrasebook")
+    add("--languages", nargs=2, default=["en", "de"], help="source and target, as in file names")
+    add("--out", type=Path, default=HERE / "results", help="folder of the JSON files")
     add("--threads", type=int, default=cores(), help="CPU threads of each program")
     add("--device", default="cpu", help="cpu or cuda")
-    add("--timeout", type=float, default=3600.0, help="seconds after which a run is given up")
-    add("--bundle", type=Path, help="a trained translator for decoding")
-    add("--sentences", type=int, default=1000, help="decoding: how many are translated")
-    add("--beams", nargs="+", type=int, default=[1, 5], help="decoding: 1 is greedy search")
-    add("--ways", nargs="+", default=["file", "one"], choices=("file", "one"),
-        help="decoding: all sentences at once, one at a time")  # fmt: skip
-    add("--axes", nargs="+", default=["all"], help="growth: which sizes to vary")
-    add("--run", type=Path, default=HERE / ".work" / "run", help="quality, recipes: where to train")
-    add("--minutes", type=float, default=0.0, help="the same: trainings fitted to this time")
-    return made
+    add("--pairs", type=int, default=5, help="rounds in which all programs run in turn")
+    add("--timeout", type=float, default=3600.0, help="seconds after which a run has failed")
+    add("--bundle", type=Path, help="decoding, serving: a trained translator")
+    add("--sentences", type=int, default=1000, help="decoding, serving: number of sentences")
+    _add_training(parser.add_argument_group("training"))
+    group = parser.add_argument_group("decoding")
+    group.add_argument("--beams", nargs="+", type=int, default=[1, 5], help="1 is greedy search")
+    ways = ("file", "one")
+    group.add_argument(
+        "--ways", nargs="+", default=ways, choices=ways, help="all sentences at once, one at a time"
+    )
+    group = parser.add_argument_group("quality")
+    run = HERE / ".work" / "run"
+    group.add_argument("--run", type=Path, default=run, help="directory of the training run")
+    group.add_argument("--minutes", type=float, default=0.0, help="length of the training; 0: full")
+    group = parser.add_argument_group("serving")
+    clients = [1, 8, 64]
+    group.add_argument("--clients", nargs="+", type=int, default=clients, help="clients at once")
+    group.add_argument("--seconds", type=float, default=20.0, help="length of each load")
+    return parser
+
+
+def _add_training(group: argparse._ArgumentGroup) -> None:
+    add = group.add_argument
+    add("--sizes", nargs="+", default=["small"], help="models: tiny, small, base, big")
+    add("--peers", nargs="+", default=PEERS, choices=PEERS, help="programs to compare with")
+    add("--updates", type=int, default=20, help="timed updates of a run")
+    add("--warm", type=int, default=5, help="untimed updates before them")
+    add("--batch-tokens", type=int, default=4096, help="tokens of a batch, padding included")

@@ -1,6 +1,6 @@
-"""Two programs timed in turn, A B B A: what slows the machine down for a while slows both.
+"""Two programs timed in turn, A B B A: a slow minute of the machine slows both.
 
-Each run is a process of its own. A pair gives a ratio; the median of the ratios is the figure,
+Each run is a process of its own. A pair gives a ratio. The median of the ratios is the figure;
 the smallest and the largest are its spread.
 """
 
@@ -19,12 +19,12 @@ __all__ = ["Contender", "Failed", "Spread", "paired", "rounds", "run", "spread"]
 ROOT = Path(__file__).resolve().parents[1]
 
 
-# Warnings of other people's libraries would hide the one line that says why a run failed.
+# Warnings of other libraries would hide the line with the reason of a failure.
 _QUIET = {"PYTHONWARNINGS": "ignore", "TF_CPP_MIN_LOG_LEVEL": "3"}
 
 
-class Failed(Exception):  # noqa: N818  a peer that fails is a row of the table, no end
-    """A run that ended without a report; the last line that it wrote says why."""
+class Failed(Exception):  # noqa: N818  a failed peer is a row of the table
+    """A run that ended without a report; its last line gives the reason."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class Contender:
 
 @dataclass(frozen=True)
 class Spread:
-    """A median between the smallest and the largest."""
+    """A median, with the smallest and the largest value."""
 
     median: float
     low: float
@@ -59,13 +59,13 @@ def spread(values: Sequence[float]) -> Spread:
 
 
 def run(contender: Contender, *, timeout: float = 3600.0) -> dict[str, Any]:
-    """One run: the JSON object in the last line of its output."""
+    """The report of one run: the JSON object in the last line of its output."""
     with tempfile.NamedTemporaryFile("w", suffix=".json") as file:
         json.dump(contender.job, file)
         file.flush()
         words = [str(contender.python), "-m", f"benchmarks.peers.{contender.module}"]
         try:
-            done = subprocess.run(
+            process = subprocess.run(
                 words,
                 cwd=ROOT,
                 env={**os.environ, **_QUIET, "BENCHMARK_JOB": file.name},
@@ -76,29 +76,32 @@ def run(contender: Contender, *, timeout: float = 3600.0) -> dict[str, Any]:
             )
         except subprocess.TimeoutExpired:
             raise Failed(f"{contender} took longer than {timeout:.0f} s") from None
-    lines = done.stdout.strip().splitlines()
-    if done.returncode or not lines:
-        said = done.stderr.strip().splitlines() or [f"exit status {done.returncode}"]
-        raise Failed(f"{contender} failed: {said[-1].strip()}")
-    found: dict[str, Any] = json.loads(lines[-1])
-    return found
+    lines = process.stdout.strip().splitlines()
+    if process.returncode or not lines:
+        reasons = process.stderr.strip().splitlines() or [f"exit status {process.returncode}"]
+        raise Failed(f"{contender} failed: {reasons[-1].strip()}")
+    report: dict[str, Any] = json.loads(lines[-1])
+    return report
 
 
 def paired(
     first: Contender, second: Contender, *, pairs: int, timeout: float = 3600.0
 ) -> list[tuple[dict[str, Any], dict[str, Any]]]:
     """``pairs`` runs of both, in turn."""
-    found = rounds([first, second], number=pairs, timeout=timeout)
-    return [(one, other) for one, other in found]
+    reports = rounds([first, second], number=pairs, timeout=timeout)
+    return [(of_first, of_second) for of_first, of_second in reports]
 
 
 def rounds(
     contenders: Sequence[Contender], *, number: int, timeout: float = 3600.0
 ) -> list[list[dict[str, Any]]]:
-    """``number`` times all of them in turn, and every second time from last to first, so that none
-    is always the one after another: one list of reports for each round, in the given order."""
-    found = []
-    for played in range(number):
-        turn = -1 if played % 2 else 1
-        found.append([run(one, timeout=timeout) for one in contenders[::turn]][::turn])
-    return found
+    """The reports of ``number`` rounds, each in the order of the contenders.
+
+    Every second round runs from last to first, so that no contender always follows the same one.
+    """
+    reports = []
+    for number_of_round in range(number):
+        turn = -1 if number_of_round % 2 else 1
+        runs = [run(contender, timeout=timeout) for contender in contenders[::turn]]
+        reports.append(runs[::turn])
+    return reports

@@ -1,7 +1,7 @@
-"""What all peers read: the same batches, written once, and the sizes of the models.
+"""The same batches for all peers, and the sizes of the models.
 
 The batches are Glassformer's own: subwords learnt on the training text, sentences of like length
-together, padded. They go into one ``.npz`` file, which needs nothing but numpy to read.
+together, padded. They are stored in one ``.npz`` file, which numpy alone can read.
 """
 
 from collections.abc import Iterator, Sequence
@@ -28,13 +28,13 @@ SIZES: dict[str, dict[str, Any]] = {
     "big": {"d_model": 1024, "num_heads": 16, "d_ff": 4096, "layers": 6},
 }
 VOCABULARY = 8_000
-_MOST_TOKENS = 200  # of a side; longer pairs are left out for all alike
+_MOST_TOKENS = 200  # of a side; longer pairs are left out
 _PHRASES = 30_000
 
 
 @dataclass(frozen=True)
 class Corpus:
-    """Training pairs, and what is translated; ``references`` is empty where there are none."""
+    """Training pairs, and the sources and references of the test set."""
 
     name: str
     train: list[Pair]
@@ -43,17 +43,18 @@ class Corpus:
 
 
 def read_corpus(data: Path | None, languages: Sequence[str] = ("en", "de")) -> Corpus:
-    """Of a folder with Multi30k's file names, or of the built-in phrasebook where there is none."""
+    """The corpus of a folder with Multi30k's file names; without a folder the phrasebook."""
     if data is None:
         book = phrasebook(source=languages[0], target=languages[1], seed=1, size=_PHRASES)
         pairs = [Pair(phrase.source, phrase.target) for phrase in book.train]
         test = book.test[:1000]
-        sources, references = [one.source for one in test], [one.target for one in test]
+        sources = [phrase.source for phrase in test]
+        references = [phrase.target for phrase in test]
         return Corpus("built-in phrasebook", pairs, sources, references)
     train = list(read_pairs(*(_file(data, ("train",), code) for code in languages)))
     names = ("test_2016_flickr", "test")
-    pairs = list(read_pairs(*(_file(data, names, code) for code in languages)))
-    return Corpus(data.name, train, [one.source for one in pairs], [one.target for one in pairs])
+    test = list(read_pairs(*(_file(data, names, code) for code in languages)))
+    return Corpus(data.name, train, [pair.source for pair in test], [pair.target for pair in test])
 
 
 def _file(data: Path, names: Sequence[str], language: str) -> Path:
@@ -67,7 +68,7 @@ def _file(data: Path, names: Sequence[str], language: str) -> Path:
 def training_batches(
     corpus: Corpus, place: Path, *, tokens: int, number: int
 ) -> tuple[Path, Tokenizer]:
-    """A file of ``number`` batches of at most ``tokens`` places each, and its tokenizer."""
+    """A file of batches of at most ``tokens`` tokens, padding included, and their tokenizer."""
     place.mkdir(parents=True, exist_ok=True)
     tokenizer = train_tokenizer(
         (side for pair in corpus.train for side in pair), vocab_size=VOCABULARY
@@ -97,7 +98,7 @@ def write_batches(path: Path, batches: Iterator[tuple[Any, Any, Any]]) -> None:
 
 
 def model_of(size: dict[str, Any], *, vocab_size: int = VOCABULARY) -> dict[str, Any]:
-    """The job's model. The vocabulary has its full size even where the text fills less of it."""
+    """The job's model. The vocabulary has its full size even if the text fills less of it."""
     sizes = dict(size)
     layers = sizes.pop("layers")
     return {

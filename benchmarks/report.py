@@ -11,7 +11,7 @@ __all__ = ["save", "shown", "table"]
 
 
 def table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Columns side by side, as Markdown, so that a table can go into a README as it is.
+    """A Markdown table with aligned columns.
 
     >>> print(table("speed", ["who", "tokens/s"], [["ours", "9"]]))
     **speed**
@@ -39,7 +39,7 @@ def shown(value: Spread, form: str = ",.0f") -> str:
     return f"{value.median:{form}} ({value.low:{form}} to {value.high:{form}})"
 
 
-def save(path: Path, found: dict[str, Any]) -> None:
-    """Write the JSON beside the pictures."""
+def save(path: Path, figures: dict[str, Any]) -> None:
+    """Write the figures as JSON."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps(found, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    path.write_text(json.dumps(figures, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")

@@ -1,8 +1,8 @@
 """Training throughput: the same updates on the same batches by each peer, in pairs with ours.
 
-Each peer is first tried in every setting (float32 or bf16, compiled or not) with a few updates;
-the best one is then run in pairs. Utilisation is the model's operations on real tokens a second,
-as a share of this machine's fastest matrix product in either precision.
+A few updates of each peer in every setting (float32 or bf16, compiled or not) choose its fastest
+setting, which then runs in pairs with ours. Utilisation is the model's operations a second on real
+tokens, as a share of this machine's fastest matrix product in either precision.
 """
 
 from dataclasses import dataclass, replace
@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 
 from benchmarks.environments import Unavailable, interpreter
-from benchmarks.figure import bars
 from benchmarks.machine import facts, training_flops
 from benchmarks.options import Options
 from benchmarks.pairs import Contender, Failed, Spread, paired, run, spread
@@ -31,14 +30,14 @@ NAMES = {
     "eole": "eole",
     "joey": "Joey NMT",
 }
-COMPILES = {"torch_nn", "marian", "keras"}  # who has a compiler to turn on
+COMPILES = {"torch_nn", "marian", "keras"}  # peers with a compiler that can be turned on
 ONLY_FLOAT32 = {"joey"}  # its mixed precision is float16, for a GPU
 _TRIAL = {"warm": 2, "updates": 4}
 
 
 @dataclass(frozen=True)
 class Measured:
-    """A peer's row: what each pair gave, or why there is none."""
+    """The reports of all pairs with one peer, or the reason why there is none."""
 
     peer: str
     setting: str = ""
@@ -46,10 +45,11 @@ class Measured:
     pairs: tuple[tuple[dict[str, Any], dict[str, Any]], ...] = ()
 
     def ratio(self) -> Spread:
-        speeds = [(a["tokens_per_second"], b["tokens_per_second"]) for a, b in self.pairs]
-        return spread([ours / theirs for ours, theirs in speeds])
+        speed = "tokens_per_second"
+        return spread([ours[speed] / theirs[speed] for ours, theirs in self.pairs])
 
     def of(self, place: int, name: str) -> Spread:
+        """The figure ``name`` of our runs (place 0) or of the peer's (place 1)."""
         return spread([pair[place][name] for pair in self.pairs])
 
 
@@ -57,10 +57,10 @@ def main(options: Options) -> None:
     corpus = read_corpus(options.data, options.languages)
     peak = matrix_peak(options)
     for size in options.sizes:
-        _one_size(options, corpus, size, peak)
+        _measure_size(options, corpus, size, peak)
 
 
-def _one_size(options: Options, corpus: Corpus, size: str, peak: dict[str, float]) -> None:
+def _measure_size(options: Options, corpus: Corpus, size: str, peak: dict[str, float]) -> None:
     job = job_of(options, corpus, size)
     ours = _best("ours", job, options, peak)
     if isinstance(ours, Measured):
@@ -69,33 +69,27 @@ def _one_size(options: Options, corpus: Corpus, size: str, peak: dict[str, float
     flops = _operations(job) / options.updates
     title = f"Training, {size} ({corpus.name}), ours as {ours.setting}"
     print(f"\n{_table(title, measured, job, flops, peak)}\n")
-    path = options.out / f"training-{size}"
-    run_ones = [one for one in measured if one.pairs]
-    found = {
+    figures = {
         "facts": facts(peak=peak, threads=options.threads, device=options.device),
         "job": job,
         "flops_per_update": flops,
         "ours": ours.setting,
         "peers": [
-            {"peer": one.peer, "setting": one.setting, "reason": one.reason, "pairs": one.pairs}
-            for one in measured
+            {"peer": peer.peer, "setting": peer.setting, "reason": peer.reason, "pairs": peer.pairs}
+            for peer in measured
         ],
     }
-    save(path.with_suffix(".json"), found)
-    if run_ones:
-        speeds = {NAMES["ours"]: _ours(run_ones)}
-        speeds |= {f"{NAMES[o.peer]}, {o.setting}": o.of(1, "tokens_per_second") for o in run_ones}
-        bars(path.with_suffix(".png"), title, speeds, unit="tokens a second")
+    save(options.out / f"training-{size}.json", figures)
 
 
 def job_of(options: Options, corpus: Corpus, size: str) -> dict[str, Any]:
-    """What each program is told; the setting is still to be laid over it."""
+    """The job that all programs share, without a setting."""
     number = options.warm + options.updates
     path, _ = training_batches(
         corpus, options.work / corpus.name, tokens=options.batch_tokens, number=number
     )
     model = model_of(SIZES[size])
-    rates = [noam_schedule(one, d_model=model["d_model"]) for one in range(1, number + 1)]
+    rates = [noam_schedule(step, d_model=model["d_model"]) for step in range(1, number + 1)]
     return {
         "batches": str(path.resolve()),
         "model": model,
@@ -114,14 +108,15 @@ def job_of(options: Options, corpus: Corpus, size: str) -> dict[str, Any]:
 
 
 def matrix_peak(options: Options) -> dict[str, float]:
-    """Operations a second of the best product, by precision."""
+    """Operations a second of the fastest matrix product in each precision."""
     job = {"threads": options.threads, "device": options.device}
     return run(Contender("matrix peak", interpreter("ours"), "matrix_peak", job))
 
 
 def settings_of(peer: str, peak: dict[str, float]) -> list[dict[str, Any]]:
-    """What is tried. bf16 only where the machine has units for it: else it takes many times as
-    long in every program, and the table would wait for it."""
+    """All settings of a peer. bf16 is left out if the machine has no units for it: there every
+    program takes many times as long.
+    """
     slow = peak["bf16"] < 0.5 * peak["float32"]
     precisions = ["float32"] if slow or peer in ONLY_FLOAT32 else ["float32", "bf16"]
     compiled = [False, True] if peer in COMPILES else [False]
@@ -129,7 +124,7 @@ def settings_of(peer: str, peak: dict[str, float]) -> list[dict[str, Any]]:
 
 
 def contender(peer: str, job: dict[str, Any], setting: dict[str, Any]) -> Contender:
-    """A peer in one setting; :class:`Unavailable` where it cannot be installed."""
+    """A peer in one setting. Raises Unavailable if it cannot be installed."""
     words = setting["precision"] + (" compiled" if setting["compiled"] else "")
     python = interpreter(peer, device=job["device"])
     return Contender(NAMES[peer], python, peer, {**job, **setting}, words)
@@ -138,7 +133,7 @@ def contender(peer: str, job: dict[str, Any], setting: dict[str, Any]) -> Conten
 def _best(
     peer: str, job: dict[str, Any], options: Options, peak: dict[str, float]
 ) -> Contender | Measured:
-    """The fastest setting by a few updates each, or the reason why there is none."""
+    """The peer in its fastest setting, or the reason why no setting runs."""
     few = {**_TRIAL, "rates": job["rates"][: sum(_TRIAL.values())]}
     if len(few["rates"]) < sum(_TRIAL.values()):  # a run as short as a trial
         few = {}
@@ -146,17 +141,17 @@ def _best(
     reason = ""
     for setting in settings_of(peer, peak):
         try:
-            one = contender(peer, {**job, **few}, setting)
-            speed = run(one, timeout=options.timeout)["tokens_per_second"]
+            trial = contender(peer, {**job, **few}, setting)
+            speed = run(trial, timeout=options.timeout)["tokens_per_second"]
         except (Unavailable, Failed) as fault:
             reason = str(fault)
             print(f"{NAMES[peer]}: {reason}")
             continue
-        print(f"{one}: {speed:,.0f} tokens/s in a trial")
-        tried.append((speed, one))
+        print(f"{trial}: {speed:,.0f} tokens/s in a trial")
+        tried.append((speed, trial))
     if not tried:
         return Measured(peer, reason=reason)
-    _, best = max(tried, key=lambda found: found[0])
+    _, best = max(tried, key=lambda trial: trial[0])
     return replace(best, job={**best.job, **{name: job[name] for name in few}})
 
 
@@ -167,21 +162,16 @@ def _against(
     if isinstance(best, Measured):
         return best
     try:
-        found = paired(ours, best, pairs=options.pairs, timeout=options.timeout)
+        pairs = paired(ours, best, pairs=options.pairs, timeout=options.timeout)
     except Failed as fault:
         return Measured(peer, best.setting, reason=str(fault))
-    done = Measured(peer, best.setting, pairs=tuple(found))
-    print(f"ours / {best}: {shown(done.ratio(), '.2f')}")
-    return done
-
-
-def _ours(measured: list[Measured]) -> Spread:
-    """Over all of its runs, whoever it was paired with."""
-    return spread([pair[0]["tokens_per_second"] for one in measured for pair in one.pairs])
+    measured = Measured(peer, best.setting, pairs=tuple(pairs))
+    print(f"ours / {best}: {shown(measured.ratio(), '.2f')}")
+    return measured
 
 
 def _operations(job: dict[str, Any]) -> float:
-    """Of the timed updates."""
+    """Operations of the timed updates on real tokens."""
     timed = range(job["warm"], job["warm"] + job["updates"])
     with np.load(Path(job["batches"])) as stored:
         return sum(
@@ -196,20 +186,22 @@ def _table(
     highest = max(peak.values())
     columns = ["", "tokens/s", "ours, beside it", "ours is faster by", "of peak, theirs/ours", "MB"]
     rows = []
-    for one in measured:
-        if not one.pairs:
-            rows.append([NAMES[one.peer], one.reason, *[""] * (len(columns) - 2)])
+    for peer in measured:
+        if not peer.pairs:
+            rows.append([NAMES[peer.peer], peer.reason, *[""] * (len(columns) - 2)])
             continue
-        tokens = one.pairs[0][0]["tokens"] / job["updates"]
-        theirs, ours = (one.of(place, "tokens_per_second") for place in (1, 0))
-        shares = [f"{100 * s.median / tokens * flops / highest:.1f} %" for s in (theirs, ours)]
-        memory = [f"{one.of(place, 'peak_bytes').median / 1e6:,.0f}" for place in (1, 0)]
+        tokens = peer.pairs[0][0]["tokens"] / job["updates"]
+        theirs, ours = (peer.of(place, "tokens_per_second") for place in (1, 0))
+        shares = [
+            f"{100 * speed.median / tokens * flops / highest:.1f} %" for speed in (theirs, ours)
+        ]
+        memory = [f"{peer.of(place, 'peak_bytes').median / 1e6:,.0f}" for place in (1, 0)]
         rows.append(
             [
-                f"{NAMES[one.peer]}, {one.setting}",
+                f"{NAMES[peer.peer]}, {peer.setting}",
                 shown(theirs),
                 shown(ours),
-                shown(one.ratio(), ".2f"),
+                shown(peer.ratio(), ".2f"),
                 " / ".join(shares),
                 " / ".join(memory),
             ]

@@ -1,4 +1,4 @@
-"""What every peer does alike: read a job, time the same updates on the same batches, report.
+"""The part that all peers share: read a job, time the same updates on the same batches, report.
 
 A job is a JSON file, named by the environment variable ``BENCHMARK_JOB``, with
 
@@ -7,12 +7,12 @@ A job is a JSON file, named by the environment variable ``BENCHMARK_JOB``, with
   with the end symbol);
 - ``model``: ``vocab_size d_model num_heads d_ff num_encoder_layers num_decoder_layers dropout
   pad_id bos_id eos_id unk_id max_length``;
-- ``updates`` that are timed, after ``warm`` ones that are not (compiling, filling caches);
+- ``updates``: the timed ones, after ``warm`` untimed ones (compiling, filling caches);
 - ``rates``: the learning rate of each update; ``smoothing``; ``clip``, the longest gradient;
 - ``precision`` ("float32" or "bf16"), ``compiled``, ``threads``, ``device``, ``seed``;
 - ``weights``: a .npz of initial weights under our names, or null.
 
-Tokens are counted as everywhere here: source + target without padding, end symbols included.
+Tokens are source + target tokens without padding, end symbols included.
 """
 
 import json
@@ -47,7 +47,7 @@ class Arrays(NamedTuple):
 
 
 def batches() -> Iterator[Arrays]:
-    """The prepared batches in their order, as many as the job reads."""
+    """The prepared batches of the job, in their order."""
     with np.load(job["batches"]) as stored:
         for number in range(job["warm"] + job["updates"]):
             parts = (stored[f"{name}_{number}"] for name in Arrays._fields)
@@ -65,12 +65,12 @@ def run_updates(
 ) -> None:
     """Time ``update(prepare(batch), rate)`` for each batch and print the report.
 
-    ``prepare`` puts a batch where and how the library wants it, outside the timing. ``update``
-    returns its loss (a mean in nats a target token) as anything that ``float`` takes: it is read
-    after the timing, so that a GPU need not wait. ``wait`` returns when the device is idle.
+    ``prepare`` converts a batch for the library, outside the timing. ``update`` returns its loss
+    (a mean in nats a target token) as a number or a tensor: it is read after the timing, so that
+    a GPU need not wait. ``wait`` returns when the device is idle.
     """
     arrays = list(batches())
-    ready = [prepare(one) for one in arrays]
+    ready = [prepare(batch) for batch in arrays]
     pad_id, warm = job["model"]["pad_id"], job["warm"]
     losses: list[Any] = []
     begin = first = time.perf_counter()
@@ -81,7 +81,7 @@ def run_updates(
         losses.append(update(batch, rate))
     wait()
     end = time.perf_counter()
-    tokens = sum(one.tokens(pad_id) for one in arrays[warm:])
+    tokens = sum(batch.tokens(pad_id) for batch in arrays[warm:])
     report(
         library=library,
         parameters=parameters,
@@ -96,16 +96,16 @@ def run_updates(
     )
 
 
-def report(**found: Any) -> None:
-    """The one line that the benchmark reads: the last of standard output."""
-    print(json.dumps(found), flush=True)
+def report(**figures: Any) -> None:
+    """Print the last line of standard output, which the benchmark reads."""
+    print(json.dumps(figures), flush=True)
 
 
 def peak_bytes() -> int:
     """The most memory that this process held at once.
 
-    Linux's VmHWM, not ``getrusage``: that one also counts what the process that started this one
-    held at the start.
+    Linux's VmHWM, not ``getrusage``, which also counts the memory that the parent process held
+    when it started this one.
     """
     status = Path("/proc/self/status")
     if status.exists():
@@ -113,5 +113,5 @@ def peak_bytes() -> int:
         return next(1024 * int(words[1]) for words in lines if words[0] == "VmHWM:")
     import resource
 
-    found = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return found if sys.platform == "darwin" else 1024 * found
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak if sys.platform == "darwin" else 1024 * peak

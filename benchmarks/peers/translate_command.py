@@ -1,7 +1,7 @@
 """``glassformer translate`` as a person calls it: a file of lines in, a file of lines out.
 
-The whole process is timed for one line and for all lines, several times over; the difference is
-the time of translating, tokenising and writing. The time for one line is the cold start.
+The whole process is timed for one line and for all lines. The difference is the time of
+translating, tokenising and writing. The time for one line is the cold start.
 """
 
 import subprocess
@@ -13,25 +13,25 @@ from benchmarks.peers.translating import sources
 
 __all__ = ["seconds_of"]
 
-_LINES = 5_000  # at least, the sources over and over, so that the start is a small part
+_LINES = 5_000  # at least this many, by repetition, so that the start is a small part
 
 
 def seconds_of(texts: list[str]) -> tuple[float, list[str]]:
-    """Seconds of the whole command for these lines, and its lines."""
+    """Seconds of the whole command, and its output lines."""
     words = [sys.executable, "-m", "glassformer", "translate", job["bundle"]]
     words += ["--beam", str(job["beam"]), "--length-penalty", "0", "--device", job["device"]]
     words += ["--threads", str(job["threads"]), "--engine", job["engine"]]
     if job["compute"] != "float32":
         words += ["--quantization", job["compute"]]
-    given = "".join(f"{text}\n" for text in texts).encode()
+    lines = "".join(f"{text}\n" for text in texts).encode()
     begin = time.perf_counter()
-    done = subprocess.run(words, input=given, stdout=subprocess.PIPE, check=True)
-    return time.perf_counter() - begin, done.stdout.decode().split("\n")[:-1]
+    process = subprocess.run(words, input=lines, stdout=subprocess.PIPE, check=True)
+    return time.perf_counter() - begin, process.stdout.decode().split("\n")[:-1]
 
 
 if __name__ == "__main__":
     texts = sources("texts")
-    seconds_of(texts[:1])  # what is converted once, is converted now
+    seconds_of(texts[:1])  # the first call converts the bundle
     start, _ = seconds_of(texts[:1])
     times = -(-_LINES // len(texts))
     whole, lines = seconds_of(texts * times)
@@ -44,6 +44,6 @@ if __name__ == "__main__":
         seconds=whole - start,
         sentences_per_second=sentences / (whole - start),
         load_seconds=start,
-        peak_bytes=0,  # of its own process: not seen from here
+        peak_bytes=0,  # unknown: the command is another process
         outputs=lines[: len(texts)],
     )

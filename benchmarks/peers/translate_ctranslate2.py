@@ -1,4 +1,4 @@
-"""CTranslate2 alone, from pieces to pieces, with a given number of workers and threads each."""
+"""CTranslate2 alone, from subwords to subwords, with a given number of workers and threads each."""
 
 from collections.abc import Callable, Sequence
 
@@ -9,11 +9,11 @@ from benchmarks.peers.translating import time_translation
 
 __all__ = ["load"]
 
-_NO_PENALTY = 1e-12  # at 0 the engine ends its search early, with other answers
+_NO_PENALTY = 1e-12  # at 0 the engine ends its search early, with other translations
 
 
 def load() -> Callable[[Sequence[list[str]]], list[list[str]]]:
-    """A function from pieces to pieces; long sentences first, batches of the job's size."""
+    """A function from subwords to subwords; long sentences first, batches of the job's size."""
     translator = ctranslate2.Translator(
         job["exported"],
         device=job["device"],
@@ -23,17 +23,17 @@ def load() -> Callable[[Sequence[list[str]]], list[list[str]]]:
     )
 
     def translate(sources: Sequence[list[str]]) -> list[list[str]]:
-        found = translator.translate_batch(
+        results = translator.translate_batch(
             list(sources),
             beam_size=job["beam"],
             length_penalty=_NO_PENALTY,
             max_batch_size=job["batch"],
             max_decoding_length=max(map(len, sources)) + job["extra"],
         )
-        return [one.hypotheses[0] for one in found]
+        return [result.hypotheses[0] for result in results]
 
     return translate
 
 
 if __name__ == "__main__":
-    time_translation(load, "pieces", library=f"ctranslate2 {ctranslate2.__version__}")
+    time_translation(load, "subwords", library=f"ctranslate2 {ctranslate2.__version__}")

@@ -1,4 +1,4 @@
-"""Glassformer's translator, text in to text out, with either of its engines."""
+"""Glassformer's translator from text to text, with either of its engines."""
 
 from collections.abc import Callable, Sequence
 
@@ -12,23 +12,15 @@ __all__ = ["load"]
 
 
 def load() -> Callable[[Sequence[str]], list[str]]:
-    """A function from texts to texts; the length penalty is 0, as in the other engines, where the
-    job does not say another (None: the bundle's). No scores: the other engines give none either."""
-    penalty = job.get("length_penalty", 0.0)
+    """A function from texts to texts, with length penalty 0 as in the other engines."""
     torch.set_num_threads(job["threads"])
     translator = Translator.load(
-        job["bundle"],
-        device=job["device"],
-        engine=job["engine"],
-        quantization=job["compute"],
-        shortlist=job.get("shortlist", False),
+        job["bundle"], device=job["device"], engine=job["engine"], quantization=job["compute"]
     )
 
     def translate(texts: Sequence[str]) -> list[str]:
-        [found] = translator.translate_windows(
-            [texts], beam=job["beam"], length_penalty=penalty, scores=False
-        )
-        return [one.text for one in found]
+        translations = translator.translate(texts, beam=job["beam"], length_penalty=0.0)
+        return [translation.text for translation in translations]
 
     return translate
 

@@ -1,10 +1,10 @@
-"""What every decoding peer does alike: the job's sources, the clock, the report.
+"""The part that all decoding peers share: the job's sources, the clock, the report.
 
 A decoding job is a JSON file with ``bundle`` (the translator's directory), ``exported`` (the same
-as a CTranslate2 model), ``sources`` (a JSON file with lists ``texts``, ``ids`` and ``pieces``; ids
-and pieces without end symbols), ``beam``, ``one`` (one sentence at a time, or all at once),
+as a CTranslate2 model), ``sources`` (a JSON file with lists ``texts``, ``ids`` and ``subwords``,
+without end symbols), ``beam``, ``one`` (one sentence at a time, or all at once),
 ``compute`` (float32, bf16, int8), ``threads`` and ``workers``, ``batch`` (sentences at once),
-``extra`` (how much longer than its source a translation may be), ``device``.
+``extra`` (how many tokens longer than its source a translation may be), ``device``.
 """
 
 import json
@@ -19,7 +19,7 @@ __all__ = ["sources", "time_translation"]
 
 
 def sources(kind: str) -> list[Any]:
-    """The job's sources as ``texts``, ``ids`` or ``pieces``."""
+    """The job's sources as ``texts``, ``ids`` or ``subwords``."""
     stored: dict[str, list[Any]] = json.loads(Path(job["sources"]).read_text("utf-8"))
     return stored[kind]
 
@@ -27,24 +27,24 @@ def sources(kind: str) -> list[Any]:
 def time_translation(
     load: Callable[[], Callable[[Sequence[Any]], list[Any]]], kind: str, *, library: str
 ) -> None:
-    """Load, warm up with a few sentences, and time the rest; outputs go into the report.
+    """Load, warm up with a few sentences, time all of them, and report the outputs.
 
-    ``load`` returns what translates a list of sources, in their order.
+    ``load`` returns a function that translates a list of sources, in their order.
     """
-    given = sources(kind)
+    sentences = sources(kind)
     begin = time.perf_counter()
     translate = load()
-    loaded = time.perf_counter()
-    translate(given[:8])
-    start = time.perf_counter()
-    outputs = [translate([one])[0] for one in given] if job["one"] else translate(given)
-    seconds = time.perf_counter() - start
+    load_seconds = time.perf_counter() - begin
+    translate(sentences[:8])
+    begin = time.perf_counter()
+    outputs = [translate([each])[0] for each in sentences] if job["one"] else translate(sentences)
+    seconds = time.perf_counter() - begin
     report(
         library=library,
-        sentences=len(given),
+        sentences=len(sentences),
         seconds=seconds,
-        sentences_per_second=len(given) / seconds,
-        load_seconds=loaded - begin,
+        sentences_per_second=len(sentences) / seconds,
+        load_seconds=load_seconds,
         peak_bytes=peak_bytes(),
         outputs=outputs,
     )

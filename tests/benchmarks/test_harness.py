@@ -1,4 +1,4 @@
-"""What times, pairs, counts and draws, on toy sizes; no environment of a peer is made."""
+"""Operations, spreads, tables, environments and wrong calls of the benchmarks."""
 
 import json
 import sys
@@ -14,16 +14,12 @@ from benchmarks import environments, time_to_quality
 from benchmarks.__main__ import FIGURES, main
 from benchmarks.decoding import share_of_same, splits_of
 from benchmarks.environments import Unavailable, requirements
-from benchmarks.figure import Curve, bars, curves, growth
-from benchmarks.growth import slope
 from benchmarks.machine import facts, training_flops
-from benchmarks.options import PEERS, Options, parser
+from benchmarks.options import PEERS, Options, parse
 from benchmarks.pairs import Contender, Failed, Spread, run, spread
-from benchmarks.recipes import recipes_of
 from benchmarks.report import shown, table
 from benchmarks.training import COMPILES, NAMES, settings_of
-from glassformer.cli.options import parse_options
-from glassformer.config import ModelConfig, TrainConfig
+from glassformer.config import ModelConfig
 from glassformer.errors import InputError
 from glassformer.model.transformer import Transformer
 
@@ -40,8 +36,7 @@ SMALL = {
 
 
 def options(*words: str) -> Options:
-    said = vars(parser(tuple(FIGURES)).parse_args(words))
-    return Options(**{n: tuple(v) if isinstance(v, list) else v for n, v in said.items()})
+    return parse(tuple(FIGURES), words)
 
 
 def test_operations_are_those_that_torch_counts():
@@ -55,11 +50,11 @@ def test_operations_are_those_that_torch_counts():
     with sdpa_kernel(SDPBackend.MATH), FlopCounterMode(display=False) as counter, torch.no_grad():
         model(source, target)
 
-    found = training_flops(SMALL, source.numpy(), target.numpy())
+    operations = training_flops(SMALL, source.numpy(), target.numpy())
 
     # Torch counts the whole square of the decoder's self-attention, of which half is masked.
     masked = 2 * 2 * 3 * 3 * 32 * 5**2 / 2
-    assert found == pytest.approx(3 * (counter.get_total_flops() - masked), rel=1e-6)
+    assert operations == pytest.approx(3 * (counter.get_total_flops() - masked), rel=1e-6)
 
 
 def test_padding_is_no_work():
@@ -72,11 +67,6 @@ def test_padding_is_no_work():
 def test_a_spread_is_median_and_ends():
     assert spread([3.0, 1.0, 2.0]) == Spread(2.0, 1.0, 3.0)
     assert shown(Spread(2.5, 2.25, 3.0), ".2f") == "2.50 (2.25 to 3.00)"
-
-
-def test_the_slope_is_the_exponent():
-    assert slope([1, 2, 4, 8], [5.0, 10.0, 20.0, 40.0]) == pytest.approx(1.0)
-    assert slope([1, 10, 100], [2.0, 200.0, 20_000.0]) == pytest.approx(2.0)
 
 
 def test_a_table_is_markdown():
@@ -106,10 +96,10 @@ def test_a_run_that_takes_too_long_is_given_up():
 
 
 def test_what_cannot_be_installed_says_why():
-    said = "import sys; sys.exit('noise\\nERROR: No matching distribution found for nothing')"
+    program = "import sys; sys.exit('noise\\nERROR: No matching distribution found for nothing')"
 
     with pytest.raises(Unavailable, match="installed: No matching distribution found for nothing"):
-        environments._checked([sys.executable, "-c", said])
+        environments._checked([sys.executable, "-c", program])
 
 
 def test_torch_is_the_same_build_for_all():
@@ -134,7 +124,7 @@ def test_bf16_is_tried_where_the_machine_has_units_for_it():
 
     assert settings_of("eole", slow) == [{"precision": "float32", "compiled": False}]
     assert len(settings_of("torch_nn", fast)) == 4
-    assert {one["precision"] for one in settings_of("joey", fast)} == {"float32"}
+    assert {setting["precision"] for setting in settings_of("joey", fast)} == {"float32"}
 
 
 def test_the_device_is_passed_through():
@@ -142,23 +132,25 @@ def test_the_device_is_passed_through():
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "message"),
     [
         (["training", "--sizes", "smal"], "did you mean 'small'?"),
         (["decoding", "--beams", "5", "0"], "--beams 0: a beam is at least 1"),
     ],
 )
-def test_a_wrong_call_is_one_line(words, said, capsys):
+def test_a_wrong_call_is_one_line(words, message, capsys):
     with pytest.raises(SystemExit) as ended:
         main(words)
 
     assert ended.value.code == 2
-    assert said in capsys.readouterr().err.splitlines()[-1]
+    assert message in capsys.readouterr().err.splitlines()[-1]
 
 
-def test_quality_needs_text(tmp_path, capsys):
+def test_a_missing_folder_or_bundle_is_named(tmp_path, capsys):
     assert main(["quality"]) == 1
-    assert "needs --data" in capsys.readouterr().err
+    assert "quality needs --data" in capsys.readouterr().err
+    assert main(["serving"]) == 1
+    assert "serving needs --bundle" in capsys.readouterr().err
     with pytest.raises(InputError, match=r"holds no train\.en"):
         time_to_quality.command(options("quality"), tmp_path)
 
@@ -179,61 +171,24 @@ def test_quality_runs_the_default_command(data):
     assert words[-2:] == ["--minutes", "20.0"]
 
 
-def test_recipes_say_what_they_lack_before_they_train(data, capsys):
-    for words, said in (
-        (["recipes"], "recipes needs --data"),
-        (
-            ["recipes", "--data", str(data), "--sizes", "big"],
-            "size big has no preset with a shallow",
-        ),
-    ):
-        assert main(words) == 1
-        assert said in capsys.readouterr().err
-
-
-def test_recipes_differ_in_what_their_names_say(data):
-    asked = options("recipes", "--sizes", "tiny", "--minutes", "20", "--run", str(data / "runs"))
-    command = time_to_quality.command(asked, data)
-    said = {
-        recipe.name: parse_options(TrainConfig, [*command[4:], *recipe.words])
-        for recipe in recipes_of(asked)
-    }
-
-    assert {one.preset for name, one in said.items() if "shallow" in name} == {"tiny-deep-shallow"}
-    assert {one.preset for name, one in said.items() if "shallow" not in name} == {"tiny"}
-    assert all(one.shortlist for one in said.values())  # asked or not, so that all learn alike
-    asked_with = {one.name for one in recipes_of(asked) if one.shortlist}
-    assert asked_with == {name for name in said if "shortlist" in name}
-
-
-def test_validations_are_seen_with_their_minute(tmp_path):
+def test_validations_have_their_minute(tmp_path):
     path = tmp_path / "metrics.jsonl"
     records = [{"kind": "update", "update": 1}, {"kind": "validation", "bleu": 3.5}]
-    path.write_text("".join(json.dumps(one) + "\n" for one in records) + '{"kind": "val')
+    path.write_text("".join(json.dumps(record) + "\n" for record in records) + '{"kind": "val')
 
     class Ended:
         def poll(self) -> int:
             return 0
 
-    (seen,) = time_to_quality.watched(path, Ended(), begin=0.0)
+    (record,) = time_to_quality.validations(path, Ended(), start=0.0)
 
-    assert seen["bleu"] == 3.5
-    assert seen["minutes"] > 0
-
-
-def test_pictures_are_drawn(tmp_path):
-    line = Curve([1, 2, 4], [1.0, 2.0, 4.5])
-    bars(tmp_path / "bars.png", "speed", {"ours": Spread(3, 2, 4), "x": Spread(1, 1, 2)}, unit="s")
-    curves(tmp_path / "curves.png", "loss", {"a": line, "b": line}, x="update", y="loss")
-    growth(tmp_path / "growth.png", "cost", {"width": (line, 1.1), "beam": (line, 1)}, unit="ms")
-
-    assert all(path.stat().st_size > 5_000 for path in tmp_path.iterdir())
-    assert len(list(tmp_path.iterdir())) == 3
+    assert record["bleu"] == 3.5
+    assert record["minutes"] > 0
 
 
 def test_facts_name_the_machine_and_the_commit():
-    found = facts(threads=2)
+    machine = facts(threads=2)
 
-    assert found["cores"] >= 1
-    assert found["threads"] == 2
-    assert {"cpu", "commit", "torch", "command"} <= found.keys()
+    assert machine["cores"] >= 1
+    assert machine["threads"] == 2
+    assert {"cpu", "commit", "torch", "command"} <= machine.keys()

@@ -1,4 +1,4 @@
-"""Peers that need nothing but what the tests have: do they compute what ours does?"""
+"""Peers that need only the tests' packages compute the same as ours."""
 
 import sys
 from pathlib import Path
@@ -8,7 +8,6 @@ import pytest
 import torch
 
 from benchmarks import prepared
-from benchmarks.growth import _random_batches
 from benchmarks.pairs import Contender, paired
 from benchmarks.peers.translate_hugging_face import converted
 from benchmarks.prepared import model_of, training_batches, write_batches
@@ -24,12 +23,22 @@ SIZE = {"d_model": 16, "num_heads": 2, "d_ff": 24, "layers": 2}
 UPDATES = 4
 
 
+def random_batches(rows, length, vocab_size, number):
+    """Source, target and labels of random tokens, without padding."""
+    generator = np.random.default_rng(1)
+    for _ in range(number):
+        source, labels = generator.integers(4, vocab_size, (2, rows, length))
+        source[:, -1] = labels[:, -1] = 3
+        target = np.concatenate((np.full((rows, 1), 2), labels[:, :-1]), axis=1)
+        yield source, target, labels
+
+
 @pytest.fixture(scope="module")
 def job(tmp_path_factory):
     """Toy batches and first weights, without dropout, so that two programs can agree."""
     place = tmp_path_factory.mktemp("job")
     model = model_of(SIZE, vocab_size=60) | {"dropout": 0.0}
-    batches = list(_random_batches(5, 7, 60, UPDATES))
+    batches = list(random_batches(5, 7, 60, UPDATES))
     batches[1][0][2, 4:] = 0  # a shorter source
     write_batches(place / "batches.npz", iter(batches))
     sizes = {name: value for name, value in model.items() if name != "vocab_size"}
@@ -57,16 +66,17 @@ def job(tmp_path_factory):
 def test_torch_nn_learns_as_ours_does_from_the_same_weights(job):
     ours, theirs = (Contender(name, HERE, name, job) for name in ("ours", "torch_nn"))
 
-    ((one, other),) = paired(ours, theirs, pairs=1)
+    ((of_ours, of_torch),) = paired(ours, theirs, pairs=1)
 
-    assert one["losses"] == pytest.approx(other["losses"], abs=2e-4)
-    assert len(one["losses"]) == UPDATES
-    assert one["losses"][1] != pytest.approx(one["losses"][0], abs=1e-3)
-    assert one["parameters"] == other["parameters"]
+    losses = of_ours["losses"]
+    assert losses == pytest.approx(of_torch["losses"], abs=2e-4)
+    assert len(losses) == UPDATES
+    assert losses[1] != pytest.approx(losses[0], abs=1e-3)
+    assert of_ours["parameters"] == of_torch["parameters"]
     # 5 sentences of 7 and 7 tokens; in the first timed batch three are missing.
-    assert one["tokens"] == other["tokens"] == (UPDATES - 1) * 5 * 14 - 3
-    assert one["tokens_per_second"] == pytest.approx(one["tokens"] / one["seconds"])
-    assert one["peak_bytes"] > 20_000_000
+    assert of_ours["tokens"] == of_torch["tokens"] == (UPDATES - 1) * 5 * 14 - 3
+    assert of_ours["tokens_per_second"] == pytest.approx(of_ours["tokens"] / of_ours["seconds"])
+    assert of_ours["peak_bytes"] > 20_000_000
 
 
 @pytest.mark.parametrize("norm", ["post", "pre"])
@@ -98,11 +108,11 @@ def test_hugging_face_gets_the_same_model(tmp_path, norm, layout):
     theirs = converted(tmp_path)
     with torch.no_grad():
         expected = ours(source, target)
-        found = theirs(
+        output = theirs(
             input_ids=source, attention_mask=(source != 0).long(), decoder_input_ids=target
         )
 
-    torch.testing.assert_close(found.logits, expected, atol=1e-4, rtol=1e-4)
+    torch.testing.assert_close(output.logits, expected, atol=1e-4, rtol=1e-4)
 
 
 def test_batches_go_on_into_the_next_epoch(tmp_path):
