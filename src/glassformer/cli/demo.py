@@ -1,4 +1,4 @@
-"""``glassformer demo``: a translator of dates, times and amounts, trained while you watch."""
+"""``glassformer demo``: trains a translator of dates, times and amounts while you watch."""
 
 import sys
 from collections.abc import Sequence
@@ -20,10 +20,10 @@ __all__ = ["OPTIONS", "DemoOptions", "config_of", "run", "write_phrases"]
 
 @dataclass(frozen=True)
 class DemoOptions:
-    """Train a small translator of dates, times, units, lists and amounts, and show it at work.
+    """Train a small translator of dates, times and amounts of money, and show it at work.
 
-    Its phrases are made from the Unicode CLDR data; some years are never trained on, and what is
-    scored are phrases with those. The same call again skips the training.
+    The phrases come from Unicode's CLDR. Some years are held out from training, and the score is
+    over phrases with these years. The same call again skips the training.
     """
 
     source: str = "en"
@@ -31,25 +31,25 @@ class DemoOptions:
     target: str = "de"
     """Language to translate to."""
     directory: Path = Path("demo")
-    """Where the run goes: DIRECTORY/SOURCE-TARGET."""
+    """Directory of the run, which is DIRECTORY/SOURCE-TARGET."""
     phrase: tuple[str, ...] = ()
-    """Phrases of your own to translate and judge afterwards; on a terminal you are asked."""
+    """Your phrases, to translate and judge at the end; without them, a terminal asks for some."""
     size: int = 36_000
-    """Phrases that are made."""
+    """Number of training phrases."""
     epochs: float = 2.8
-    """How often they are read."""
+    """How often the training reads them."""
     seed: int = 1
-    """Of the phrases and of the training."""
+    """Seed of the phrases and of the training."""
 
 
 OPTIONS = DemoOptions
 
-_MOST_PHRASES = 200_000  # more would take longer to draw than to train on
-_WATCHED = 500  # held-out phrases that are translated at each look
+_MOST_PHRASES = 200_000  # more take longer to draw than to train on
+_WATCHED = 500  # held-out phrases that each validation translates
 
 
 def run(options: DemoOptions) -> int:
-    """Make the phrases, train, score, draw, and take phrases from the person."""
+    """Make the phrases, train, score, draw, and translate the person's phrases."""
     if not 100 <= options.size <= _MOST_PHRASES:
         raise UsageError(f"--size {options.size}: expected 100 to {_MOST_PHRASES:,}")
     book = phrasebook(
@@ -79,7 +79,7 @@ def run(options: DemoOptions) -> int:
 
 
 def config_of(options: DemoOptions, directory: Path, files: dict[str, Path]) -> TrainConfig:
-    """A model so small, and a schedule so short, that it is done in less than three minutes."""
+    """The options of a small model and a short schedule: under three minutes on two cores."""
     return TrainConfig(
         pairs=(files["train"],),
         valid=(files["valid"],),
@@ -92,13 +92,13 @@ def config_of(options: DemoOptions, directory: Path, files: dict[str, Path]) -> 
         num_encoder_layers=2,
         num_decoder_layers=2,
         norm="pre",
-        # The mapping is exact, and there is no end of phrases: nothing is to be kept vague.
+        # Each phrase has one right translation, so nothing needs to stay uncertain.
         dropout=0.0,
         label_smoothing=0.0,
         both_ways=0.0,
         epochs=options.epochs,
         batch_tokens=1024,
-        optimiser="muon",  # over 99 %, where the paper's Adam came to 93.9 to 96.5 %
+        optimiser="muon",  # over 99 % exact; the paper's Adam reaches 93.9 to 96.5 %
         warmup=300,
         rate_factor=0.8,
         anneal=0.5,
@@ -112,7 +112,7 @@ def config_of(options: DemoOptions, directory: Path, files: dict[str, Path]) -> 
 
 
 def write_phrases(path: Path, phrases: Sequence[Phrase]) -> Path:
-    """Phrases as TSV, the file that training reads."""
+    """Write phrases as the TSV file that training reads."""
     path.parent.mkdir(parents=True, exist_ok=True)
     lines = [f"{phrase.source}\t{phrase.target}\n" for phrase in phrases]
     path.write_text("".join(lines), encoding="utf-8", newline="\n")
@@ -125,7 +125,7 @@ def _kinds(phrases: Sequence[Phrase]) -> list[str]:
 
 
 class _Watcher:
-    """Shows the same phrases at each validation, turning from wrong to right."""
+    """Shows the same phrases after each validation, as they turn from wrong to right."""
 
     def __init__(self, shown: Sequence[Phrase]) -> None:
         from rich.console import Console
@@ -134,7 +134,7 @@ class _Watcher:
         self.shown = shown
 
     def note(self, text: str) -> None:
-        # The scores over all kinds of text say little here; the table and the end say it.
+        # Exact match is the score of this corpus: the tables show it.
         if not text.startswith(("validation", "bundle")):
             self.console.print(text, markup=False, soft_wrap=True)
 
@@ -147,20 +147,23 @@ class _Watcher:
         from rich.table import Table
         from rich.text import Text
 
-        said = {p.source: t for p, t in zip(pairs, validation.translations, strict=True)}
+        translations = {
+            pair.source: translation
+            for pair, translation in zip(pairs, validation.translations, strict=True)
+        }
         table = Table(
             title=f"after {record['seconds']:.0f} s: {record['exact_match']:.1f} % of"
-            f" {len(pairs)} phrases with years never seen are right",
+            f" {len(pairs)} phrases with unseen years are right",
             title_justify="left",
         )
-        for column in ("phrase", "translation so far", "", "right is"):
+        for column in ("phrase", "translation so far", "", "right translation"):
             table.add_column(column)
         for phrase in self.shown:
-            answer = said.get(phrase.source, "")
-            right = answer == phrase.target
+            translation = translations.get(phrase.source, "")
+            right = translation == phrase.target
             table.add_row(
                 Text(phrase.source),
-                Text(answer[:60], style="green" if right else "red"),
+                Text(translation[:60], style="green" if right else "red"),
                 "right" if right else "wrong",
                 Text(phrase.target),
             )
@@ -171,12 +174,12 @@ class _Watcher:
 
 
 def _score(translator: "Translator", test: Sequence[Phrase]) -> None:
-    """Exact match on the phrases of the years that neither training nor validation saw."""
+    """Print the exact match on phrases whose years neither training nor validation has."""
     from rich.console import Console
     from rich.table import Table
 
-    answers = translator.translate([phrase.source for phrase in test], beam=1)
-    rights = [a.text == p.target for a, p in zip(answers, test, strict=True)]
+    translations = translator.translate([phrase.source for phrase in test], beam=1)
+    rights = [t.text == p.target for t, p in zip(translations, test, strict=True)]
     table = Table(title="exact match on held-out years", title_justify="left")
     for column in ("kind", "phrases", "right"):
         table.add_column(column)
@@ -187,25 +190,19 @@ def _score(translator: "Translator", test: Sequence[Phrase]) -> None:
 
 
 def _draw(translator: "Translator", options: DemoOptions, directory: Path) -> None:
-    """The attention that shows how day and month change places."""
+    """Draw the cross-attention of one date: day and month change places."""
     try:
         from glassformer.inspection.plots.attention import attention_figure
         from glassformer.inspection.plots.canvas import save
-    except InputError as error:  # without matplotlib there is no picture, but all else
+    except InputError as error:  # without matplotlib the demo goes on without a picture
         print(f"no picture: {error}")
         return
     text = _date(options.source)
-    answer = translator.translate([text])[0].text
-    figure = attention_figure(
-        translator,
-        text,
-        answer,
-        part="cross",
-        head="mean",
-    )
+    translation = translator.translate([text])[0].text
+    figure = attention_figure(translator, text, translation, part="cross", head="mean")
     path = directory / "attention.png"
     save(figure, path)
-    print(f"attention from {answer!r} to {text!r}: {path}")
+    print(f"attention of {translation!r} to {text!r}: {path}")
 
 
 def _date(language: str) -> str:
@@ -221,7 +218,7 @@ def _ask(translator: "Translator", options: DemoOptions) -> None:
         print(f"{phrase}  ->  {_judged(translator, phrase, options)}")
     if options.phrase or not (sys.stdin.isatty() and sys.stdout.isatty()):
         return
-    print(f"Your own phrase ({_date(options.source)}, for instance); an empty line ends.")
+    print(f"Type a phrase, such as {_date(options.source)}; an empty line ends the demo.")
     while True:
         try:
             phrase = input("> ").strip()
@@ -234,8 +231,8 @@ def _ask(translator: "Translator", options: DemoOptions) -> None:
 
 def _judged(translator: "Translator", phrase: str, options: DemoOptions) -> str:
     text = normalise(phrase)
-    answer = translator.translate([text])[0].text
+    translation = translator.translate([text])[0].text
     right = oracle(text, source=options.source, target=options.target)
     if right is None:
-        return f"{answer}  (not a phrase of this phrasebook: nobody can judge it)"
-    return f"{answer}  (right)" if answer == right else f"{answer}  (wrong: {right})"
+        return f"{translation}  (not in the phrasebook: it has no right translation to compare)"
+    return f"{translation}  (right)" if translation == right else f"{translation}  (wrong: {right})"

@@ -1,1 +1,1 @@
-"""The built-in corpus: dates, amounts and times that Unicode's CLDR can write in two languages."""
+"""The built-in corpus: dates, times and amounts of money, from Unicode's CLDR."""

@@ -1,15 +1,12 @@
-"""The built-in corpus: dates, intervals, times, units, lists and amounts in two languages.
+"""The built-in corpus: dates, intervals, times and amounts of money in two languages.
 
 The texts come from the Unicode CLDR through Babel (the extra ``demo``), so any two of its
-languages will do. The mapping is a function: one source text never has two targets. Whole years
-are held out: no training phrase shows one, and every phrase of validation and test does, so a
-good score there cannot come from memory. :func:`oracle` gives the right target for any phrase of
-the domain, drawn or not.
+languages will do. One source text never has two targets. Whole years are held out: no training
+phrase shows one, and every phrase of validation and test does. So memory alone cannot give a good
+score. :func:`oracle` gives the right target of any phrase of the domain, drawn or not.
 
-The domain: years 1950 to 2049; 1 to 999 units, or tenths below 100; 1.00 to 9,999.99 in ten
-currencies; 1 to 99 seconds to years ago or from now; two to four weekdays, months, countries or
-languages. The texts are CLDR's but for spaces and dashes: see
-:func:`~glassformer.data.phrasebook.forms.normalise`.
+The domain: the years 1950 to 2049, and 1.00 to 9,999.99 in ten currencies. The texts are CLDR's
+but for spaces and dashes: see :func:`~glassformer.data.phrasebook.forms.normalise`.
 """
 
 import re
@@ -20,6 +17,7 @@ from functools import lru_cache
 from random import Random
 from typing import Any, NamedTuple
 
+from glassformer.data.phrasebook.amounts import AMOUNT_FORMS
 from glassformer.data.phrasebook.calendar import CALENDAR_FORMS
 from glassformer.data.phrasebook.forms import (
     FIRST_YEAR,
@@ -32,7 +30,6 @@ from glassformer.data.phrasebook.forms import (
     spelt,
 )
 from glassformer.data.phrasebook.links import links_between
-from glassformer.data.phrasebook.quantities import QUANTITY_FORMS
 from glassformer.data.words import TrueLinks
 from glassformer.errors import UsageError, missing_extra, nearest
 
@@ -49,22 +46,19 @@ __all__ = [
     "true_links",
 ]
 
-FORMS: tuple[Form, ...] = (*CALENDAR_FORMS, *QUANTITY_FORMS)
+FORMS: tuple[Form, ...] = (*CALENDAR_FORMS, *AMOUNT_FORMS)
 KINDS = tuple(dict.fromkeys(form.kind for form in FORMS))
 VALIDATION_YEARS = range(1953, LAST_YEAR + 1, 14)
 TEST_YEARS = range(1960, LAST_YEAR + 1, 14)
 HELD_OUT = frozenset((*VALIDATION_YEARS, *TEST_YEARS))
 TRAINING_YEARS = [year for year in range(FIRST_YEAR, LAST_YEAR + 1) if year not in HELD_OUT]
-# No phrase is longer or has more runs of digits; an oracle asked about another text is quick.
+# No phrase is longer or has more runs of digits: the oracle answers any other text quickly.
 MOST_CHARACTERS, MOST_RUNS = 200, 8
 
 _LEAK = re.compile(
-    r"^$|[{}¤]"  # nothing; a placeholder {0}; a currency pattern
+    r"^$|[{}¤]"  # no text; a placeholder {0}; a currency pattern
     r"|(?<![A-Za-z])([GyMLEcdHhQ])\1+(?![A-Za-z])"  # a field of a date pattern: EEEE, yyyy
     r"|(?<![A-Za-z])M(0[1-9]|1[0-2])(?![0-9])"  # the root locale's name of a month
-    r"|(?:^|\s)[+\-\u2212][0-9]"  # the root locale's relative time: +3 d
-    r"|(?<![A-Za-z])(length|mass|volume|duration|digital|area|power|energy|electric|temperature"
-    r"|speed)-[a-z]+"  # a unit's key
 )
 
 
@@ -87,9 +81,9 @@ class Phrasebook(NamedTuple):
 
 
 def leaked(text: str) -> bool:
-    """True for a text in which data that a language lacks shows through as a CLDR key or pattern.
+    """Whether the text shows a CLDR key or pattern, as it does if a language lacks data.
 
-    >>> leaked("3 length-foot"), leaked("{0} Fuß"), leaked("EEEE, 4. März"), leaked("3 Fuß")
+    >>> leaked("1,00 ¤¤"), leaked("2021 {1}"), leaked("EEEE, 4. März"), leaked("4. März")
     (True, True, True, False)
     """
     return _LEAK.search(text) is not None
@@ -131,25 +125,25 @@ def oracle(text: str, *, source: str = "en", target: str = "de") -> str | None:
     >>> oracle("Mar 4 - 7, 2021"), oracle("$1,234.50")
     ('4.–7. März 2021', '1.234,50 $')
     """
-    found = _read(text, _locales(source, target))
-    return None if found is None else found.target
+    reading = _read(text, _locales(source, target))
+    return None if reading is None else reading.target
 
 
 def true_links(text: str, *, source: str = "en", target: str = "de") -> TrueLinks | None:
-    """Which words of a phrase belong to which of its right target; None if it is no phrase.
+    """The word links of a phrase and its right target; None if the text is no phrase.
 
-    Known of dates, intervals, times and lists; of units, amounts and spans of time it is empty.
+    An amount of money has no links.
 
-    >>> found = true_links("March 4, 2021")  # 4. März 2021
-    >>> sorted(found.sure)
+    >>> links = true_links("March 4, 2021")  # 4. März 2021
+    >>> sorted(links.sure)
     [((0, 5), (3, 7)), ((6, 7), (0, 1)), ((9, 13), (8, 12))]
     """
     locales = _locales(source, target)
-    found = _read(text, locales)
-    if found is None:
+    reading = _read(text, locales)
+    if reading is None:
         return None
-    marked = [spelt(found.form.write(found.value, locale)) for locale in locales]
-    return links_between(found.value, *marked)
+    marked = [spelt(reading.form.write(reading.value, locale)) for locale in locales]
+    return links_between(reading.value, *marked)
 
 
 class _Reading(NamedTuple):
@@ -159,28 +153,28 @@ class _Reading(NamedTuple):
 
 
 def _read(text: str, locales: tuple[Locale, Locale]) -> _Reading | None:
-    """What a phrase of the domain stands for, and its target."""
+    """The form and value of a phrase of the domain, and its target; None for other text."""
     clues = Clues(normalise(text), locales[0])
     if len(clues.text) > MOST_CHARACTERS or len(clues.runs) > MOST_RUNS:
         return None
     for form in FORMS:
         for value in form.guess(clues):
             if _write(form, value, locales[0]) == clues.text:
-                answer = _write(form, value, locales[1])
-                if answer is not None:
-                    return _Reading(form, value, answer)
+                target = _write(form, value, locales[1])
+                if target is not None:
+                    return _Reading(form, value, target)
     return None
 
 
 def _sample(
     years: Sequence[int], size: int, locales: tuple[Locale, Locale], rng: Random
 ) -> list[Phrase]:
-    """Different phrases whose main year is one of ``years``; another may be one of training's."""
+    """Different phrases whose main year is in ``years``; a second year may be one of training's."""
     held_out = bool(HELD_OUT.intersection(years))
     forms = [form for form in FORMS if form.dated or not held_out]
     weights = [form.weight for form in forms]
     forbidden = HELD_OUT.difference(years)
-    found: dict[str, Phrase] = {}
+    phrases: dict[str, Phrase] = {}
     for _ in range(50 * size + 1000):
         form = rng.choices(forms, weights)[0]
         value = form.draw(rng, years)
@@ -189,13 +183,13 @@ def _sample(
         if beyond or forbidden.intersection(shown):
             continue
         texts = _texts(form, value, locales)
-        if texts is not None and texts[0] not in found:
+        if texts is not None and texts[0] not in phrases:
             year = next((year for year in shown if year in HELD_OUT), None)
-            found[texts[0]] = Phrase(form.kind, *texts, year)
-            if len(found) == size:
-                return list(found.values())
+            phrases[texts[0]] = Phrase(form.kind, *texts, year)
+            if len(phrases) == size:
+                return list(phrases.values())
     raise UsageError(
-        f"a phrasebook of {size} phrases from {locales[0]} to {locales[1]}: only {len(found)} "
+        f"a phrasebook of {size} phrases from {locales[0]} to {locales[1]}: only {len(phrases)} "
         "different ones were found; ask for fewer, or choose another language"
     )
 
@@ -203,9 +197,8 @@ def _sample(
 def _texts(form: Form, value: Value, locales: tuple[Locale, Locale]) -> tuple[str, str] | None:
     """The value in both languages.
 
-    One source text, one target: in May, *May 4, 2021* is the long style and the medium one, and
-    German tells the two apart. The earliest form that writes the source so decides, as in the
-    oracle.
+    In May, *May 4, 2021* is the long style and the medium one, and German tells the two apart.
+    The earliest form that writes the same source decides, as in the oracle.
     """
     source = _write(form, value, locales[0])
     for reading in FORMS:
@@ -217,10 +210,10 @@ def _texts(form: Form, value: Value, locales: tuple[Locale, Locale]) -> tuple[st
 
 
 def _write(form: Form, value: Value, locale: Locale) -> str | None:
-    """The text of a value; None where the locale lacks the data, or shows a key in its place."""
+    """The text of a value; None if the locale lacks the data, or shows a key in its place."""
     try:
         text = normalise(form.write(value, locale))
-    except (LookupError, ValueError):  # what forms and Babel raise for a name that is not there
+    except (LookupError, ValueError):  # forms and Babel raise them for missing data
         return None
     return None if leaked(text) else text
 
@@ -247,8 +240,8 @@ def _locale(name: str) -> Locale:
             f"language {name!r}: the CLDR has no such locale{nearest(name, sorted(known))}; "
             "expected a name such as de, fr or pt_BR"
         )
-    # Babel's locales share the parts that they inherit, and it writes what it looks up into them:
-    # after Hebrew, French months would be Hebrew (Babel's issue 1234). So each has its own copy.
+    # Babel's locales share inherited data, and Babel writes into them: after Hebrew, French months
+    # would be Hebrew (Babel's issue 1234). So each locale gets a copy.
     inherited: Any = load(str(locale))
     vars(locale)["_Locale__data"] = LocaleDataDict(deepcopy(inherited))
     return locale

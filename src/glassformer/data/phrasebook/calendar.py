@@ -1,9 +1,8 @@
-"""The phrasebook's dates, intervals, times and relative times."""
+"""The phrasebook's dates, intervals and times of day."""
 
-import math
+from calendar import monthrange
 from collections.abc import Iterator
-from datetime import date, time, timedelta
-from decimal import Decimal
+from datetime import date, time
 from functools import cache
 from itertools import combinations, product
 from random import Random
@@ -18,101 +17,83 @@ from glassformer.data.phrasebook.forms import (
     Value,
     Years,
     marked_pattern,
-    month_length,
     no_years,
     normalise,
 )
 
-__all__ = ["CALENDAR_FORMS", "SPANS", "draw_count", "draw_date", "shown_years", "write_date"]
+__all__ = ["CALENDAR_FORMS"]
 
-SPANS = {  # in seconds, as Babel counts them
-    "second": 1,
-    "minute": 60,
-    "hour": 3600,
-    "day": 86400,
-    "week": 7 * 86400,
-    "month": 30 * 86400,
-    "year": 365 * 86400,
+LEAP_YEAR = 2000  # the year of a form that shows none: 29 February is a day in it
+_UNDATED = ("MMMMd", "MMMd")
+# The clues of a style that shows only a part of the date: the values of the other parts.
+_MISSING_PARTS: dict[str, dict[str, Any]] = {
+    "y": {"months": [1], "days": [1]},
+    "yMMMM": {"days": [1]},
+    "yQQQQ": {"months": [1, 4, 7, 10], "days": [1]},
+    "MMMMd": {"years": [LEAP_YEAR]},
+    "MMMd": {"years": [LEAP_YEAR]},
+    "short": {"short_years": True},
 }
-LEAP_YEAR = 2000  # where a form shows no year: 29 February is a day too
 
 
-def shown_years(value: Value) -> tuple[int, ...]:
+def _shown_years(value: Value) -> tuple[int, ...]:
     return tuple(part.year for part in value if isinstance(part, date))
 
 
-def draw_date(rng: Random, years: Years) -> date:
+def _draw_date(rng: Random, years: Years) -> date:
     year, month = rng.choice(years), rng.randint(1, 12)
-    return date(year, month, rng.randint(1, month_length(year, month)))
+    return date(year, month, rng.randint(1, monthrange(year, month)[1]))
 
 
 def _draw_time(rng: Random, *, seconds: bool) -> time:
     return time(rng.randrange(24), rng.randrange(60), rng.randrange(60) if seconds else 0)
 
 
-def draw_count(rng: Random, digits: int) -> Decimal:
-    """1 often, for its singular; otherwise every length up to ``digits`` alike."""
-    return Decimal(1 if rng.random() < 0.15 else rng.randrange(1, 10 ** rng.randint(1, digits)))
-
-
 @cache
-def _pattern(locale: Locale, name: str, item: int) -> Any:
+def _pattern(locale: Locale, name: str) -> Any:
     """The pattern of a style (``long``) or of a skeleton (``yMMMM``)."""
     patterns = locale.datetime_skeletons if name[0] in "yM" else locale.date_formats
-    return marked_pattern(patterns[name].pattern, item)
+    return marked_pattern(patterns[name].pattern)
 
 
-def write_date(day: date, name: str, locale: Locale, *, item: int = 0) -> str:
-    return str(_pattern(locale, name, item).apply(day, locale))
+def _write_date(day: date, name: str, locale: Locale) -> str:
+    return str(_pattern(locale, name).apply(day, locale))
 
 
 def _date_form(name: str, weight: int) -> Form:
-    dated = name != "MMMMd"
-    absent: dict[str, Any] = {
-        "yMMMM": {"days": [1]},
-        "yQQQQ": {"months": [1, 4, 7, 10], "days": [1]},
-        "MMMMd": {"years": [LEAP_YEAR]},
-        "short": {"short_years": True},
-    }
     return Form(
         "date",
         name,
         weight,
-        draw=lambda rng, years: (draw_date(rng, years),),
-        write=lambda value, locale: write_date(value[0], name, locale),
-        guess=lambda clues: ((day,) for day in clues.dates(**absent.get(name, {}))),
-        years=shown_years if dated else no_years,
-        dated=dated,
+        draw=lambda rng, years: (_draw_date(rng, years),),
+        write=lambda value, locale: _write_date(value[0], name, locale),
+        guess=lambda clues: ((day,) for day in clues.dates(**_MISSING_PARTS.get(name, {}))),
+        years=no_years if name in _UNDATED else _shown_years,
+        dated=name not in _UNDATED,
     )
 
 
 def _interval_form(skeleton: str, weight: int, spans: str) -> Form:
     """``spans``: the largest field in which start and end differ, each drawn equally often."""
-    dated = "y" in skeleton
-    absent: dict[str, Any] = {
-        "yMMMM": {"days": [1]},
-        "y": {"months": [1], "days": [1]},
-        "MMMd": {"years": [LEAP_YEAR]},
-    }
 
     def draw(rng: Random, years: Years) -> Value:
-        start, end = draw_date(rng, years), draw_date(rng, years)
+        start, end = _draw_date(rng, years), _draw_date(rng, years)
         span = rng.choice(spans)
         year = start.year + (rng.choice((-1, 1)) * rng.randint(1, 9) if span == "y" else 0)
         month = start.month if span == "d" else end.month
-        return tuple(sorted((start, date(year, month, min(end.day, month_length(year, month))))))
+        return tuple(sorted((start, date(year, month, min(end.day, monthrange(year, month)[1])))))
 
     def write(value: Value, locale: Locale) -> str:
         start, end = value
         if start == end:
             raise ValueError(f"no interval: both ends are {start}")
         field = "y" if start.year != end.year else "M" if start.month != end.month else "d"
-        # A KeyError where the skeleton cannot show the difference: Babel would fall back.
+        # A KeyError if the skeleton cannot show the difference: Babel would fall back.
         patterns = map(marked_pattern, locale.interval_formats[skeleton][field], (0, 1))
         return "".join(p.apply(day, locale) for p, day in zip(patterns, value, strict=True))
 
     def guess(clues: Clues) -> Iterator[Value]:
-        days = clues.dates(**absent.get(skeleton, {}))
+        days = clues.dates(**_MISSING_PARTS.get(skeleton, {}))
         years = {number for number in clues.numbers if FIRST_YEAR <= number <= LAST_YEAR}
         return (
             pair
@@ -127,8 +108,8 @@ def _interval_form(skeleton: str, weight: int, spans: str) -> Form:
         draw,
         write,
         guess=guess,
-        years=shown_years if dated else no_years,
-        dated=dated,
+        years=no_years if skeleton in _UNDATED else _shown_years,
+        dated=skeleton not in _UNDATED,
     )
 
 
@@ -154,11 +135,11 @@ def _moment_form(style: str, weight: int) -> Form:
         glue = str(locale.datetime_formats[style]).replace("'", "")
         day, moment = value
         return glue.replace("{0}", _write_time(moment, "short", locale, item=1)).replace(
-            "{1}", write_date(day, style, locale)
+            "{1}", _write_date(day, style, locale)
         )
 
     def guess(clues: Clues) -> Iterator[Value]:
-        days = [(day, normalise(write_date(day, style, clues.locale))) for day in clues.dates()]
+        days = [(day, normalise(_write_date(day, style, clues.locale))) for day in clues.dates()]
         times = [(t, normalise(_write_time(t, "short", clues.locale))) for t in clues.times()]
         return product(clues.names(days), clues.names(times))
 
@@ -166,37 +147,16 @@ def _moment_form(style: str, weight: int) -> Form:
         "time",
         f"{style} date",
         weight,
-        draw=lambda rng, years: (draw_date(rng, years), _draw_time(rng, seconds=False)),
+        draw=lambda rng, years: (_draw_date(rng, years), _draw_time(rng, seconds=False)),
         write=write,
         guess=guess,
-        years=shown_years,
+        years=_shown_years,
         dated=True,
     )
 
 
-def _relative_form(weight: int) -> Form:
-    def draw(rng: Random, _: Years) -> Value:
-        return rng.choice((-1, 1)), rng.choice(list(SPANS)), draw_count(rng, 2)
-
-    def write(value: Value, locale: Locale) -> str:
-        from babel.dates import format_timedelta
-
-        sign, span, count = value
-        delta = timedelta(seconds=sign * SPANS[span] * int(count))
-        # No larger unit ever takes over: a person who writes 90 minutes means 90 minutes.
-        return format_timedelta(
-            delta, granularity=span, threshold=math.inf, add_direction=True, locale=locale
-        )
-
-    def guess(clues: Clues) -> Iterator[Value]:
-        counts = [number for number in {1, 2, *clues.numbers} if 1 <= number < 100]
-        return product((-1, 1), SPANS, counts)
-
-    return Form("relative", "timedelta", weight, draw, write, guess)
-
-
 CALENDAR_FORMS = (
-    # Where two styles write a date alike (May 4, 2021), the earlier one says what it means.
+    # If two styles write a date alike (May 4, 2021), the text has the meaning of the earlier one.
     _date_form("long", 5),
     _date_form("full", 6),
     _date_form("medium", 4),
@@ -215,5 +175,4 @@ CALENDAR_FORMS = (
     _moment_form("long", 3),
     _time_form("short", 3),
     _time_form("medium", 3),
-    _relative_form(6),
 )

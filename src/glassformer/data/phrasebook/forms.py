@@ -1,16 +1,17 @@
-"""What the phrasebook's forms are made of: the form itself, and how a text is read back.
+"""What a form of the phrasebook is, and the clues by which a text is read back.
 
-A form turns a value that belongs to no language (a date, an amount, three weekdays) into the text
-of any language that the Unicode CLDR describes, through Babel. Writing one value in two languages
-gives a sentence pair. Reading is writing too: from the numbers and names of a text
-(:class:`Clues`) a form guesses the values that it can stand for; each is written in the text's
-own language, and the one whose writing is the text is the right one. So there is no second
-grammar that could disagree with the first.
+A form turns a value that belongs to no language (a date, an amount of money) into text of any
+language of the Unicode CLDR, through Babel. One value in two languages is a sentence pair.
+
+Reading needs no second grammar. From the numbers and names of a text (:class:`Clues`) each form
+guesses values and writes them in the text's language. The text means the value that it is the
+writing of.
 
 Source: the CLDR as packaged by Babel; its patterns are those of Unicode TR 35, parts 2 to 4.
 """
 
 import re
+from calendar import monthrange
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import date, time
@@ -28,9 +29,7 @@ __all__ = [
     "Locale",
     "Value",
     "Years",
-    "marked",
     "marked_pattern",
-    "month_length",
     "no_years",
     "normalise",
     "spelt",
@@ -43,7 +42,8 @@ Value: TypeAlias = tuple[Any, ...]
 Years: TypeAlias = Sequence[int]
 
 _SPACES = re.compile(r"[\s\u00a0\u2009\u202f]+")
-_MARKS = re.compile("[\u200e\u200f\u061c\ue000-\uefff]")  # of direction; of fields (`marked`)
+# Marks of direction, and of the fields that `marked_pattern` writes.
+_MARKS = re.compile("[\u200e\u200f\u061c\ue000-\uefff]")
 
 
 def normalise(text: str) -> str:
@@ -63,25 +63,22 @@ def spelt(text: str) -> str:
     return _SPACES.sub(" ", text).strip().replace(" - ", " – ")
 
 
-def marked(text: str, field: str, item: int) -> str:
-    """The text of a field between two private characters, which :func:`normalise` takes out.
-
-    ``field`` is the CLDR's letter of it (``y`` for the year), ``item`` the place in the value of
-    what it says something of. The marks tell which words of two languages mean the same.
-
-    >>> normalise(marked("March", "M", 0) + " 4")
-    'March 4'
-    """
-    return f"{chr(0xE000 + 128 * item + ord(field))}{text}{chr(0xEFFF)}"
-
-
 @cache
 def marked_pattern(pattern: str, item: int = 0) -> Any:
-    """Babel's form of a CLDR pattern for dates or times, which marks the fields that it writes."""
+    """Babel's form of a CLDR pattern for dates or times, which marks each field that it writes.
+
+    A field stands between two private characters, which :func:`normalise` removes. The first one
+    names the CLDR's letter (``y``: the year) and ``item``, the place in the form's value. So the
+    words of one field can be found in two languages.
+    """
     from babel.dates import DateTimePattern, parse_pattern
 
     plain: Any = parse_pattern(pattern).format  # as in "%(MMMM)s %(d)s"
-    with_marks: Any = re.sub(r"%\((.).*?\)s", lambda field: marked(field[0], field[1], item), plain)
+    with_marks: Any = re.sub(
+        r"%\((.).*?\)s",
+        lambda field: f"{chr(0xE000 + 128 * item + ord(field[1]))}{field[0]}{chr(0xEFFF)}",
+        plain,
+    )
     return DateTimePattern(pattern, with_marks)
 
 
@@ -105,21 +102,21 @@ class Clues:
     def numbers(self) -> list[int]:
         return sorted({int(run) for run in self.runs})
 
-    def quantities(self) -> list[Decimal]:
-        """Neighbouring runs joined over their separators; also 1 and 2, words in some languages.
+    def amounts(self) -> list[Decimal]:
+        """One to three neighbouring runs joined, with and without the last one as decimals.
 
-        >>> [str(number) for number in Clues("2,5 km", None).quantities()]
-        ['1', '2', '2.5', '5', '25']
+        >>> [str(number) for number in Clues("2,5 $", None).amounts()]
+        ['2', '2.5', '5', '25']
         """
-        found = {Decimal(1), Decimal(2)}
+        amounts = set()
         for size, start in product((1, 2, 3), range(len(self.runs))):
             *head, last = self.runs[start : start + size]
-            found.add(Decimal("".join([*head, last])))
-            found |= {Decimal("".join(head) + "." + last)} if head else set()
-        return sorted(found)
+            amounts.add(Decimal("".join([*head, last])))
+            amounts |= {Decimal("".join(head) + "." + last)} if head else set()
+        return sorted(amounts)
 
     def names(self, table: Iterable[tuple[Any, str]]) -> list[Any]:
-        """The keys of a table whose texts occur."""
+        """The keys of a table whose texts occur in this text."""
         return [key for key, text in table if text in self.text]
 
     def dates(
@@ -132,18 +129,18 @@ class Clues:
     ) -> list[date]:
         """Every date of the domain that the numbers and the names of months make.
 
-        ``years``, ``months``, ``days``: what to try besides, for a form that leaves them out.
+        ``years``, ``months``, ``days``: more values to try, for a form that does not show them.
         ``short_years``: two digits may name a year as well.
         """
-        found = {*self.numbers, *years}
+        candidates = {*self.numbers, *years}
         if short_years:
-            found |= {century + number for number in self.numbers for century in (1900, 2000)}
+            candidates |= {century + number for number in self.numbers for century in (1900, 2000)}
         parts = product(
-            sorted(year for year in found if FIRST_YEAR <= year <= LAST_YEAR),
+            sorted(year for year in candidates if FIRST_YEAR <= year <= LAST_YEAR),
             sorted({*self._months(), *months}),
             sorted({*self.numbers, *days}),
         )
-        return [date(*part) for part in parts if 1 <= part[2] <= month_length(*part[:2])]
+        return [date(*part) for part in parts if 1 <= part[2] <= monthrange(*part[:2])[1]]
 
     def times(self) -> list[time]:
         """Every time that the numbers make, before and after noon; seconds may be absent."""
@@ -166,22 +163,19 @@ class Clues:
         return named | {number for number in self.numbers if 1 <= number <= 12}
 
 
-def month_length(year: int, month: int) -> int:
-    return (date(year + month // 12, month % 12 + 1, 1) - date(year, month, 1)).days
-
-
-def no_years(value: Value) -> tuple[int, ...]:  # noqa: ARG001 (the signature of Form.years)
+def no_years(_: Value) -> tuple[int, ...]:
+    """``Form.years`` of a form whose texts show no year."""
     return ()
 
 
 @dataclass(frozen=True)
 class Form:
-    """One way to say one kind of thing.
+    """One way to write one kind of value.
 
     ``draw(rng, years)``: a random value whose main year, if it has one, is one of ``years``.
-    ``write(value, locale)``: its text, fields marked; LookupError or ValueError where the locale
+    ``write(value, locale)``: its text, fields marked; LookupError or ValueError if the locale
     lacks the data.
-    ``guess(clues)``: the values of the domain that a text can stand for (may hold others too).
+    ``guess(clues)``: values that a text may stand for, some outside of the domain.
     ``years(value)``: the years that the text shows. ``dated``: every text shows one.
     ``weight``: its share of the training phrases, relative to the others.
     """

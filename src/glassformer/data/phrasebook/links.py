@@ -1,9 +1,9 @@
-"""Which words of a phrase and of its translation mean the same: known from how both were made.
+"""The true word links of a phrase and its translation.
 
 Both texts write one value, field by field, so the words of a field belong together: *March* and
-*März* are the month of the same date. The links come in two kinds, as in hand-made references
-(Och and Ney 2003, section 6): sure ones, which an aligner must find, and possible ones, which it
-may. A comma, or a full stop after a number, has no counterpart, and is in no link.
+*März* are the month of the same date. As in hand-made references (Och and Ney 2003, section 6),
+an aligner must find the sure links and may find the possible ones. A comma, or a full stop after a
+number, has no counterpart, and the fields of an amount of money are not marked: no link has them.
 """
 
 from collections import defaultdict
@@ -18,7 +18,8 @@ __all__ = ["links_between"]
 
 
 class Field(NamedTuple):
-    """What a run of words says: its kind, the part of the value it is of, and its number there."""
+    """The meaning of a run of words: a kind such as month, the place of its date or time in the
+    form's value, and its number, such as 3 for March."""
 
     kind: str
     item: int
@@ -27,38 +28,39 @@ class Field(NamedTuple):
 
 _KINDS = {"y": "yYu", "M": "ML", "d": "d", "E": "Eec", "Q": "Qq", "h": "hHkK", "a": "abB"}
 _KIND = {letter: kind for kind, letters in _KINDS.items() for letter in letters}
+_ATTRIBUTES = {"y": "year", "M": "month", "d": "day", "h": "hour", "m": "minute", "s": "second"}
 _DASHES = "-–—~〜～"
 
 
 def links_between(value: Value, source: str, target: str) -> TrueLinks:
-    """The true links of a value's two texts, whose fields are marked (``phrase_forms.marked``).
+    """The true links of a value's two texts, marked as by :func:`forms.marked_pattern`.
 
-    Sure: the same field of the same part of the value. Where a field stands once for two parts, as
-    the month of *4.–7. März*, each part's field with the same number will do. Also possible: a
-    field that is repeated on one side only, fields of several words, and *PM* with the hour.
+    Sure: the same field of the same date or time. If a field stands once for two dates, as the
+    month of *4.–7. März*, it is linked to each date's field with the same number. Possible: a
+    field that only one side repeats, fields of several words, and *PM* with the hour.
     """
     sides = [_side(text, value) for text in (source, target)]
-    sure: set[tuple[tuple[int, int], tuple[int, int]]] = set()
-    possible: set[tuple[tuple[int, int], tuple[int, int]]] = set()
-    for one, other in product(*(side.fields for side in sides)):
-        pairs = set(product(sides[0].fields[one], sides[1].fields[other]))
-        partners = sides[1].fields.keys() & {one}, sides[0].fields.keys() & {other}
-        if one == other or (one[::2] == other[::2] and not any(partners)):
+    sure: set[tuple[Span, Span]] = set()
+    possible: set[tuple[Span, Span]] = set()
+    for left, right in product(*(side.fields for side in sides)):
+        pairs = set(product(sides[0].fields[left], sides[1].fields[right]))
+        partners = left in sides[1].fields, right in sides[0].fields
+        same_number = (left.kind, left.number) == (right.kind, right.number)
+        if left == right or (same_number and not any(partners)):
             (sure if len(pairs) == 1 else possible).update(pairs)
-        elif (one[::2] == other[::2] and not all(partners)) or _hour_and_half(one, other, partners):
+        elif (same_number and not all(partners)) or _hour_and_half(left, right, partners):
             possible |= pairs
-    for first, second in zip(sides[0].between, sides[1].between, strict=True):
-        if len(first) == len(second) == 1:
-            sure.add((first[0], second[0]))
+    if len(sides[0].dashes) == len(sides[1].dashes) == 1:
+        sure.add((sides[0].dashes[0], sides[1].dashes[0]))
     return TrueLinks(frozenset(sure), frozenset(sure | possible))
 
 
 @dataclass
 class _Side:
-    """The words of each field of a text; between the fields, its dashes and its other words."""
+    """The words of each field of a text, and the dashes between fields."""
 
     fields: dict[Field, list[Span]] = field(default_factory=lambda: defaultdict(list))
-    between: tuple[list[Span], list[Span]] = field(default_factory=lambda: ([], []))
+    dashes: list[Span] = field(default_factory=list)
 
 
 def _side(marked: str, value: Value) -> _Side:
@@ -68,40 +70,37 @@ def _side(marked: str, value: Value) -> _Side:
         if fields[start] is not None and text[start].isalnum():
             side.fields[fields[start]].append((start, end))
         elif fields[start] is None and text[start] in _DASHES:
-            side.between[0].append((start, end))
-        elif fields[start] is None and text[start].isalnum():
-            side.between[1].append((start, end))
+            side.dashes.append((start, end))
     return side
 
 
 def _unmarked(marked: str, value: Value) -> tuple[str, list[Any]]:
     """The text without marks, and the field of each character, None between fields."""
-    text, fields, now = "", [], None
+    text, fields, current = "", [], None
     for character in marked:
         code = ord(character) - 0xE000
         if character == chr(0xEFFF):
-            now = None
+            current = None
         elif 0 <= code < 0xFFF:
             item, letter = divmod(code, 128)
             kind = _KIND.get(chr(letter), chr(letter))
-            now = Field(kind, item, _number(kind, value[item]))
+            current = Field(kind, item, _number(kind, value[item]))
         else:
             text += character
-            fields.append(now)
+            fields.append(current)
     return text, fields
 
 
 def _number(kind: str, part: Any) -> int:
-    """What a field says, the same in all languages: 3 for March."""
+    """The number of a field, the same in all languages: 3 for March."""
     if kind == "E":
         return int(part.weekday())
     if kind == "Q":
         return int(part.month + 2) // 3
-    names = {"y": "year", "M": "month", "d": "day", "h": "hour", "m": "minute", "s": "second"}
-    return int(getattr(part, names[kind])) if kind in names else 0
+    return int(getattr(part, _ATTRIBUTES[kind])) if kind in _ATTRIBUTES else 0
 
 
-def _hour_and_half(one: Field, other: Field, partners: tuple[set[Field], set[Field]]) -> bool:
-    """Whether one is AM or PM, which the other side has only in its hour."""
-    alike = one.item == other.item and {one.kind, other.kind} == {"a", "h"}
-    return alike and not partners[0 if one.kind == "a" else 1]
+def _hour_and_half(left: Field, right: Field, partners: tuple[bool, bool]) -> bool:
+    """Whether one field is AM or PM, which the other side has only in its hour."""
+    alike = left.item == right.item and {left.kind, right.kind} == {"a", "h"}
+    return alike and not partners[0 if left.kind == "a" else 1]
