@@ -17,7 +17,7 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file, save
 from torch import Tensor, nn
 
-from glassformer.config import ModelConfig
+from glassformer.config import LENGTH_PENALTY, MOST_LENGTH_PENALTY, ModelConfig
 from glassformer.data.tokenizer import Tokenizer
 from glassformer.errors import InputError
 from glassformer.files import write_atomically
@@ -25,7 +25,6 @@ from glassformer.model.transformer import Transformer
 
 __all__ = [
     "FORMAT_VERSION",
-    "PAPERS_PENALTY",
     "SHORTLIST_FILE",
     "Bundle",
     "load_bundle",
@@ -36,8 +35,6 @@ __all__ = [
 ]
 
 FORMAT_VERSION = 1
-PAPERS_PENALTY = 0.6
-_MOST_PENALTY = 10
 SHORTLIST_FILE = "shortlist.safetensors"
 
 
@@ -52,7 +49,7 @@ class Bundle:
     about: Mapping[str, Any] = field(default_factory=dict)
     shortlist: Mapping[str, Tensor] | None = None  # as `decoding.shortlist` reads it
     alignment: Mapping[str, Any] | None = None  # as `inspection.alignment` reads it
-    length_penalty: float = PAPERS_PENALTY  # alpha of section 6.1, where nobody says another
+    length_penalty: float = LENGTH_PENALTY  # alpha of section 6.1, where nobody says another
 
 
 def save_bundle(bundle: Bundle, directory: Path) -> None:
@@ -100,10 +97,10 @@ def load_bundle(directory: Path, *, device: torch.device | str = "cpu") -> Bundl
         config = ModelConfig(**stored["model"])
         joint, languages, about = stored["joint"], stored["languages"], stored["about"]
         alignment = stored.get("alignment")
-        length_penalty = stored.get("length_penalty", PAPERS_PENALTY)
-        if not 0 <= length_penalty <= _MOST_PENALTY:  # of a text: TypeError
+        length_penalty = stored.get("length_penalty", LENGTH_PENALTY)
+        if not 0 <= length_penalty <= MOST_LENGTH_PENALTY:  # of a text: TypeError
             raise InputError(
-                f"{path}: length_penalty {length_penalty}: expected 0 to {_MOST_PENALTY}"
+                f"{path}: length_penalty {length_penalty}: expected 0 to {MOST_LENGTH_PENALTY:g}"
             )
     except FileNotFoundError as error:
         known = "no such directory" if not directory.is_dir() else "it holds no config.json"

@@ -10,7 +10,27 @@ from typing import Annotated, Any, Literal
 import tyro
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-__all__ = ["ModelConfig", "TrainConfig", "presets"]
+__all__ = [
+    "BEAM",
+    "EXTRA_LENGTH",
+    "LENGTH_PENALTY",
+    "MOST_BEAM",
+    "MOST_LENGTH_PENALTY",
+    "ModelConfig",
+    "TrainConfig",
+    "presets",
+]
+
+BEAM = 5
+"""Hypotheses that beam search follows; the paper has 4 (section 6.1)."""
+MOST_BEAM = 100
+"""The widest beam that a person may ask for."""
+LENGTH_PENALTY = 0.6
+"""The paper's alpha (section 6.1), for a bundle that has none of its own."""
+MOST_LENGTH_PENALTY = 10.0
+"""The greatest alpha: beyond it a long target wins however improbable it is."""
+EXTRA_LENGTH = 50
+"""Tokens that a target may have more than its source (section 6.1)."""
 
 
 class _Options(BaseModel):
@@ -88,6 +108,11 @@ class ModelConfig(_Options):
     """The start symbol, which the decoder reads first."""
     eos_id: int = Field(3, ge=0)
     """The end symbol, after each source and target."""
+
+    @property
+    def extra_length(self) -> int:
+        """Tokens that a target may have more than its source, so that both have positions."""
+        return min(EXTRA_LENGTH, self.max_length // 2)
 
     @model_validator(mode="after")
     def _fits_together(self) -> "ModelConfig":
@@ -277,7 +302,7 @@ class TrainConfig(_Options):
     """How many of them."""
     checkpoint_minutes: float = Field(5.0, gt=0)
     """Minutes between checkpoints, beside those of the validations."""
-    beam: int = Field(5, ge=1)
+    beam: int = Field(BEAM, ge=1, le=MOST_BEAM)
     """Beam of the final scores."""
     shortlist: bool = False
     """Give the bundle a list of each source token's likely translations, for quick decoding."""

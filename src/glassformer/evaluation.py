@@ -20,6 +20,7 @@ from sacrebleu.metrics.bleu import BLEU
 from sacrebleu.metrics.chrf import CHRF
 from sacrebleu.metrics.ter import TER
 
+from glassformer.config import BEAM
 from glassformer.errors import InputError, UsageError
 
 __all__ = [
@@ -224,7 +225,7 @@ def evaluate(
     sources: Sequence[str],
     references: Sequence[str],
     *,
-    beam: int = 5,
+    beam: int = BEAM,
     language: str | None = None,
 ) -> Scores:
     """Translate and score: :func:`corpus_scores` with :func:`reference_loss` beside it."""

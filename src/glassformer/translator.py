@@ -11,6 +11,7 @@ import torch
 from torch import nn
 
 from glassformer.bundle import Bundle, load_bundle
+from glassformer.config import BEAM
 from glassformer.data.splitting import LONGEST_SOURCE
 from glassformer.data.tokenizer import Tokenizer
 from glassformer.data.words import Link
@@ -26,7 +27,6 @@ __all__ = ["Sampling", "Translation", "Translator"]
 
 _ENGINES = ("torch", "ctranslate2")
 _TORCH_WEIGHTS = {"float32": "as they are", "bfloat16": "bfloat16"}
-_EXTRA_LENGTH = 50  # what a translation may be longer than its source (section 6.1)
 _SCORED_AT_ONCE = 8192  # subwords of sources and targets, with padding
 
 
@@ -83,7 +83,7 @@ class Translator:
             Path(directory),
             translator._torch_engine,
             quantization=quantization,
-            extra_length=translator._extra_length,
+            extra_length=bundle.model.config.extra_length,
         )
         return replace(translator, engine=found)
 
@@ -107,7 +107,7 @@ class Translator:
         self,
         texts: Sequence[str],
         *,
-        beam: int = 5,
+        beam: int = BEAM,
         n_best: int = 1,
         length_penalty: float | None = None,
         prefixes: Sequence[str] | None = None,
@@ -136,7 +136,7 @@ class Translator:
         self,
         windows: Iterable[Sequence[str]],
         *,
-        beam: int = 5,
+        beam: int = BEAM,
         n_best: int = 1,
         length_penalty: float | None = None,
         prefix: str = "",
@@ -156,7 +156,7 @@ class Translator:
         self,
         lines: Iterable[str],
         *,
-        beam: int = 5,
+        beam: int = BEAM,
         n_best: int = 1,
         length_penalty: float | None = None,
         prefix: str = "",
@@ -229,7 +229,7 @@ class Translator:
             Vocabulary.of(self.source_tokenizer),
             Vocabulary.of(self.target_tokenizer),
             self.device,
-            self._extra_length,
+            self.model.config.extra_length,
             weights=_TORCH_WEIGHTS[self.quantization],
             shortlist=shortlist,
         )
@@ -240,7 +240,7 @@ class Translator:
     @cached_property
     def _text_engine(self) -> TextEngine:
         # So that the longest translation has positions too.
-        room = self.model.config.max_length - self._extra_length
+        room = self.model.config.max_length - self.model.config.extra_length
         return TextEngine(
             self.engine or self._torch_engine,
             self.source_tokenizer,
@@ -248,10 +248,6 @@ class Translator:
             longest=min(LONGEST_SOURCE, room),
             room=room,
         )
-
-    @property
-    def _extra_length(self) -> int:
-        return min(_EXTRA_LENGTH, self.model.config.max_length // 2)
 
     def _aligned(
         self, texts: Sequence[str], translations: Sequence[Translation]

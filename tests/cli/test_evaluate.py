@@ -183,7 +183,7 @@ def test_a_call_that_is_neither_of_the_two_is_refused(arguments, found):
 
 
 def test_a_beam_of_nothing_is_refused():
-    with pytest.raises(UsageError, match=r"--beam is 0: at least 1 \(greedy\)"):
+    with pytest.raises(UsageError, match=r"--beam is 0: 1 \(greedy\) to 100"):
         call("bundle", "source", "target", "--beam", "0")
 
 

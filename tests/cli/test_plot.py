@@ -196,7 +196,7 @@ def _load(bundle):
         (["schedule", "--out", "s.pdf"], UsageError, r"s\.pdf: .* \.png or \.svg"),
         (["beam"], UsageError, "give BUNDLE and TEXT, or --trace FILE"),
         (["beam", "nowhere"], UsageError, "TEXT is missing"),
-        (["lens", "nowhere", "two", "--beam", 17], UsageError, "--beam 17: expected 1 to 16"),
+        (["lens", "nowhere", "two", "--beam", 101], UsageError, "--beam 101: expected 1 to 100"),
         (["lens", "--trace", "t.json"], InputError, r"t\.json: cannot be read"),
         (["lens", "a", "b", "--trace", "t.json"], UsageError, "BUNDLE cannot be given"),
         (["lens", "--trace", "t.json", "--beam", 2], UsageError, "--beam cannot be given"),

@@ -192,11 +192,12 @@ def test_drawn_translations_depend_on_the_seed_and_the_line_alone(translate, mon
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["--beam", 0], "--beam 0: expected at least 1"),
+        (["--beam", 0], "--beam 0: expected 1 to 100"),
+        (["--beam", 100000], "--beam 100000: expected 1 to 100"),
         (["--n-best", 0], "--n-best 0: expected at least 1"),
         (["--n-best", 6], "--n-best 6: expected at most the beam"),
-        (["--length-penalty", -1], "--length-penalty -1.0: expected 0 to 100"),
-        (["--length-penalty", "nan"], "--length-penalty nan: expected 0 to 100"),
+        (["--length-penalty", -1], "--length-penalty -1.0: expected 0 to 10"),
+        (["--length-penalty", "nan"], "--length-penalty nan: expected 0 to 10"),
         (["--sample", "--temperature", 0], "--temperature 0.0: expected more than 0"),
         (["--sample", "--top-k", -1], "--top-k -1: expected 0 or more"),
         (["--sample", "--top-p", 1.5], "--top-p 1.5: expected more than 0 and at most 1"),

@@ -1,3 +1,4 @@
+import dataclasses
 import json
 import math
 
@@ -56,6 +57,17 @@ def test_a_head_off_holds_in_the_search_too(translator):
     plain = translator.score([TEXT], [seen.answer.text])[0]
     assert abs(seen.answer.log_probability - plain) > 0.01
     assert seen.answer.text == questions.effect(translator, TEXT, changes).answer_after
+
+
+def test_questions_are_asked_with_the_bundles_length_penalty(translator, monkeypatch):
+    asked = []
+    real = questions.sentence
+    monkeypatch.setattr(
+        questions, "sentence", lambda parts, how: asked.append(how) or real(parts, how)
+    )
+    bundle = dataclasses.replace(translator.bundle, length_penalty=1.5)
+    questions.effect(bundle, TEXT, Changes())
+    assert [how.length_penalty for how in asked] == [1.5, 1.5]
 
 
 def test_without_positions_the_source_is_a_bag_of_pieces(translator):

@@ -2,7 +2,8 @@
 
 import pytest
 
-from glassformer.bundle import PAPERS_PENALTY, load_bundle
+from glassformer.bundle import load_bundle
+from glassformer.config import LENGTH_PENALTY
 from glassformer.data.corpus import Pair
 from glassformer.data.tokenizer import train_tokenizer
 from glassformer.decoding.protocols import Hypothesis
@@ -63,4 +64,4 @@ def test_greedy_search_has_nothing_to_choose_from(model, tokenizer, monkeypatch)
     monkeypatch.setattr(module, "decode_sentences", None)
     pairs = [Pair("a", LONG)]
 
-    assert best_penalty(model, pairs, (tokenizer,) * 2, beam=1) == PAPERS_PENALTY
+    assert best_penalty(model, pairs, (tokenizer,) * 2, beam=1) == LENGTH_PENALTY

@@ -10,6 +10,7 @@ from typing import Annotated
 
 import tyro
 
+from glassformer.config import BEAM, MOST_BEAM
 from glassformer.data.corpus import read_lines
 from glassformer.errors import InputError, UsageError, nearest
 from glassformer.evaluation import LANGUAGES, Scores, TranslatorLike, corpus_scores, reference_loss
@@ -55,7 +56,7 @@ class EvaluateOptions:
     language: Annotated[str | None, _CODE] = None
     """The target language's code, such as de: how the scores cut text into words."""
 
-    beam: int = 5
+    beam: int = BEAM
     """With a bundle: how many beginnings of a translation are followed; 1 is greedy."""
 
     output: Annotated[Path | None, _FILE] = None
@@ -94,8 +95,8 @@ def run(options: EvaluateOptions) -> int:
 
 def _files(options: EvaluateOptions) -> tuple[Path, Path]:
     """The file to translate or to score, and the references; a wrong call is refused here."""
-    if options.beam < 1:
-        raise UsageError(f"--beam is {options.beam}: at least 1 (greedy) is expected")
+    if not 1 <= options.beam <= MOST_BEAM:
+        raise UsageError(f"--beam is {options.beam}: 1 (greedy) to {MOST_BEAM} is expected")
     of_bundle = {"BUNDLE": options.bundle, "SOURCE": options.source, "TARGET": options.target}
     of_files = {"--hypotheses": options.hypotheses, "--references": options.references}
     if all(of_bundle.values()) and not any(of_files.values()):

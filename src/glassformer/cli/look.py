@@ -12,6 +12,7 @@ from urllib.parse import urlencode
 import tyro
 from pydantic import Field
 
+from glassformer.config import BEAM, MOST_BEAM, MOST_LENGTH_PENALTY
 from glassformer.errors import InputError, UsageError, missing_extra
 
 if TYPE_CHECKING:
@@ -32,9 +33,9 @@ class LookOptions:
     """The sentence to begin with."""
     out: Annotated[Path | None, tyro.conf.arg(metavar="FILE", help_behavior_hint=_NONE)] = None
     """Write the page for TEXT into this one file, .html, which needs no server."""
-    beam: Annotated[int, Field(ge=1, le=16)] = 5
-    """Hypotheses that are followed at once, from 1 to 16."""
-    length_penalty: Annotated[float | None, Field(ge=0, le=10)] = None
+    beam: Annotated[int, Field(ge=1, le=MOST_BEAM)] = BEAM
+    """Hypotheses that are followed at once, from 1 to 100."""
+    length_penalty: Annotated[float | None, Field(ge=0, le=MOST_LENGTH_PENALTY)] = None
     """The paper's alpha (section 6.1); None: the bundle's."""
     port: Annotated[int, Field(ge=0, le=65535)] = 0
     """Where the page is served on 127.0.0.1; 0: any free port."""

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import tyro
 from pydantic import Field
 
+from glassformer.config import BEAM, MOST_BEAM
 from glassformer.errors import InputError, UsageError, missing_extra
 
 if TYPE_CHECKING:
@@ -48,7 +49,7 @@ class ServeOptions:
     """Requests at once; more are told to come again (503)."""
     timeout: Annotated[float, Field(gt=0, le=3600)] = 60.0
     """Seconds after which a request is given up (503)."""
-    beam: Annotated[int, Field(ge=1, le=100)] = 5
+    beam: Annotated[int, Field(ge=1, le=MOST_BEAM)] = BEAM
     """Hypotheses that are followed at once; 1: greedy."""
     engine: Literal["torch", "ctranslate2"] = "torch"
     """ctranslate2: the same translations, faster (extra export)."""

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import tyro
 
+from glassformer.config import BEAM, MOST_BEAM, MOST_LENGTH_PENALTY
 from glassformer.data.lines import MAX_LINE_BYTES, decode_line
 from glassformer.data.words import pharaoh
 from glassformer.errors import InputError, UsageError
@@ -36,7 +37,7 @@ class TranslateOptions:
 
     bundle: Annotated[Path, tyro.conf.Positional, tyro.conf.arg(metavar="BUNDLE")]
     """The directory of a trained translator."""
-    beam: int = 5
+    beam: int = BEAM
     """Hypotheses that are followed at once; 1: greedy."""
     n_best: int = 1
     """Translations of each line. More than 1 prints rows: line from 0 ||| text ||| score."""
@@ -153,11 +154,12 @@ def _drawn(
 
 
 def _check(options: TranslateOptions) -> None:
+    most = MOST_LENGTH_PENALTY
     for name, wrong, expected in (
-        ("beam", options.beam < 1, "at least 1"),
+        ("beam", not 1 <= options.beam <= MOST_BEAM, f"1 to {MOST_BEAM}"),
         ("n_best", options.n_best < 1, "at least 1"),
         ("n_best", not options.sample and options.n_best > options.beam, "at most the beam"),
-        ("length_penalty", not 0 <= (options.length_penalty or 0) <= 100, "0 to 100"),
+        ("length_penalty", not 0 <= (options.length_penalty or 0) <= most, f"0 to {most:g}"),
         ("temperature", not 0 < options.temperature < float("inf"), "more than 0"),
         ("top_k", options.top_k < 0, "0 or more"),
         ("top_p", not 0 < options.top_p <= 1, "more than 0 and at most 1"),

@@ -10,6 +10,7 @@ import torch
 from jaxtyping import Int64
 from torch import Tensor, nn
 
+from glassformer.config import EXTRA_LENGTH
 from glassformer.decoding.constraints import Constraint
 from glassformer.decoding.protocols import DEFAULT_IDS, Hypothesis, State, StepFunction, Vocabulary
 from glassformer.threads import pool_of_single_threads
@@ -74,7 +75,7 @@ def decode_sentences(
     search: Search,
     constraints: Sequence[Constraint] = (),
     max_tokens: int = 8192,
-    extra_length: int = 50,
+    extra_length: int = EXTRA_LENGTH,
     device: torch.device | str = "cpu",
     vocabulary: Vocabulary = DEFAULT_IDS,
     cores: int = 1,

@@ -23,6 +23,7 @@ import torch
 from jaxtyping import Bool, Float, Int64
 from torch import Tensor
 
+from glassformer.config import BEAM, LENGTH_PENALTY, MOST_LENGTH_PENALTY
 from glassformer.decoding.constraints import Constraint, Rules
 from glassformer.decoding.glossary import Glossary
 from glassformer.decoding.protocols import (
@@ -35,9 +36,7 @@ from glassformer.decoding.protocols import (
     select_beams,
 )
 
-__all__ = ["MOST_PENALTY", "BeamState", "beam_search", "penalty"]
-
-MOST_PENALTY = 100  # of alpha: beyond it, powers of long lengths leave the numbers that there are
+__all__ = ["BeamState", "beam_search", "check_search", "penalty"]
 
 
 @dataclass(frozen=True)
@@ -91,12 +90,7 @@ class _Plan:
         return [rule for rule in self.rules.constraints if isinstance(rule, Glossary)]
 
     def __post_init__(self) -> None:
-        if self.beam < 1:
-            raise ValueError(f"beam must be at least 1, not {self.beam}")
-        if not 1 <= self.n_best <= self.beam:
-            raise ValueError(f"n_best must be from 1 to the beam of {self.beam}, not {self.n_best}")
-        if not 0 <= self.alpha <= MOST_PENALTY:
-            raise ValueError(f"length_penalty must be from 0 to {MOST_PENALTY}, not {self.alpha}")
+        check_search(self.beam, self.n_best, self.alpha)
 
 
 @torch.no_grad()
@@ -105,8 +99,8 @@ def beam_search(
     state: S,
     *,
     max_lengths: Int64[Tensor, " batch"],
-    beam: int = 5,
-    length_penalty: float = 0.6,
+    beam: int = BEAM,
+    length_penalty: float = LENGTH_PENALTY,
     n_best: int = 1,
     vocabulary: Vocabulary = DEFAULT_IDS,
     constraints: Sequence[Constraint] = (),
@@ -146,6 +140,18 @@ def beam_search(
         alive = _extend(alive, candidates)
         alive = _retire(alive, plan)
     return [_ranked(found)[:n_best] or [IMPOSSIBLE] for found in alive.finished]
+
+
+def check_search(beam: int, n_best: int, length_penalty: float) -> None:
+    """Raise `ValueError` for a number out of its range."""
+    if beam < 1:
+        raise ValueError(f"beam must be at least 1, not {beam}")
+    if not 1 <= n_best <= beam:
+        raise ValueError(f"n_best must be from 1 to the beam of {beam}, not {n_best}")
+    if not 0 <= length_penalty <= MOST_LENGTH_PENALTY:
+        raise ValueError(
+            f"length_penalty must be from 0 to {MOST_LENGTH_PENALTY:g}, not {length_penalty}"
+        )
 
 
 @overload

@@ -7,7 +7,6 @@ Torch's is `TorchEngine`; CTranslate2's is in `interchange`.
 
 from __future__ import annotations
 
-import math
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -17,8 +16,9 @@ from typing import Any, Protocol, runtime_checkable
 import torch
 from torch import nn
 
+from glassformer.config import BEAM, EXTRA_LENGTH, LENGTH_PENALTY, MOST_BEAM
 from glassformer.decoding.batched import Preparable, Search, decode_sentences
-from glassformer.decoding.beam import MOST_PENALTY, beam_search, penalty
+from glassformer.decoding.beam import beam_search, check_search, penalty
 from glassformer.decoding.constraints import ForcedPrefix
 from glassformer.decoding.greedy import greedy
 from glassformer.decoding.protocols import Hypothesis, StepFunction, Vocabulary
@@ -54,22 +54,17 @@ class SearchOptions:
     ValueError: n_best must be from 1 to the beam of 2, not 3
     """
 
-    beam: int = 5
+    beam: int = BEAM
     n_best: int = 1
-    length_penalty: float = 0.6
+    length_penalty: float = LENGTH_PENALTY
     sampling: Sampling | None = None
     scored: bool = True
 
     def __post_init__(self) -> None:
-        most = self.beam if self.sampling is None else math.inf
-        if self.beam < 1:
-            raise ValueError(f"beam must be at least 1, not {self.beam}")
-        if not 1 <= self.n_best <= most:
-            raise ValueError(f"n_best must be from 1 to the beam of {self.beam}, not {self.n_best}")
-        if not 0 <= self.length_penalty <= MOST_PENALTY:
-            raise ValueError(
-                f"length_penalty must be from 0 to {MOST_PENALTY}, not {self.length_penalty}"
-            )
+        if self.sampling is None:
+            check_search(self.beam, self.n_best, self.length_penalty)
+        if self.beam > MOST_BEAM:
+            raise ValueError(f"beam must be from 1 to {MOST_BEAM}, not {self.beam}")
 
 
 @dataclass(frozen=True)
@@ -121,7 +116,7 @@ class TorchEngine:
     source: Vocabulary
     target: Vocabulary
     device: torch.device
-    extra_length: int = 50
+    extra_length: int = EXTRA_LENGTH
     at_once: int = sys.maxsize  # the more it knows, the better it can sort
     weights: str = "as they are"
     shortlist: Shortlist | None = None

@@ -10,10 +10,11 @@ from random import Random
 
 from pydantic_core import to_json
 
+from glassformer.config import BEAM
 from glassformer.data.words import words
 from glassformer.inspection.attention_of import TranslatorParts
 from glassformer.inspection.scoring import erased_words, log_probabilities
-from glassformer.inspection.trace.query import Sentence, sentence
+from glassformer.inspection.trace.query import Sentence, length_penalty_of, sentence
 from glassformer.inspection.trace.schema import Asked, Changes, Erased, Head, Piece
 from glassformer.inspection.trace.subwords import pieces_of
 
@@ -101,8 +102,8 @@ def effect(
     translator: TranslatorParts, text: str, changes: Changes, *, target: str | None = None
 ) -> Effect:
     """Any changes together. ``target`` is by default the answer without them."""
-    plain = sentence(translator, _asked(text))
-    other = sentence(translator, _asked(text, changes))
+    plain = sentence(translator, _asked(translator, text))
+    other = sentence(translator, _asked(translator, text, changes))
     answers = [_answer(one) for one in (plain, other)]
     target = answers[0] if target is None else target
     ids = plain.ended(target)
@@ -124,14 +125,14 @@ def erase(translator: TranslatorParts, text: str, *, target: str | None = None) 
 
     ``target`` is by default the answer to the whole text.
     """
-    one = sentence(translator, _asked(text))
+    one = sentence(translator, _asked(translator, text))
     ids = one.ended(_answer(one) if target is None else target)
     return erased_words(one.model, one.source, text, ids)
 
 
-def _asked(text: str, changes: Changes = _NO_CHANGES) -> Asked:
+def _asked(translator: TranslatorParts, text: str, changes: Changes = _NO_CHANGES) -> Asked:
     """As the translator is asked by default."""
-    return Asked(text, 5, 0.6, [], 1, None, changes)
+    return Asked(text, BEAM, length_penalty_of(translator), [], 1, None, changes)
 
 
 def _answer(one: Sentence) -> str:

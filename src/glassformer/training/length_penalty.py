@@ -8,7 +8,7 @@ by more than chance, because what the highest gains on one set it may lose on th
 from collections.abc import Sequence
 from functools import partial
 
-from glassformer.bundle import PAPERS_PENALTY
+from glassformer.config import LENGTH_PENALTY
 from glassformer.data.corpus import Pair
 from glassformer.data.tokenizer import Tokenizer
 from glassformer.decoding.beam import beam_search, penalty
@@ -20,7 +20,7 @@ from glassformer.training.validation import searched, texts_of
 
 __all__ = ["best_penalty"]
 
-_TRIED = (PAPERS_PENALTY, 1.0, 1.5, 2.0)
+_TRIED = (LENGTH_PENALTY, 1.0, 1.5, 2.0)
 _CHANCE = 0.05  # a difference that chance alone makes this often is none
 
 
@@ -39,7 +39,7 @@ def best_penalty(
     leaves nothing to choose: the paper's, then.
     """
     if beam == 1:
-        return PAPERS_PENALTY
+        return LENGTH_PENALTY
     source, target = tokenizers
     search = partial(beam_search, beam=beam, n_best=beam, vocabulary=Vocabulary.of(target))
     pieces, found = searched(model, [pair.source for pair in pairs], source, search=search)

@@ -9,6 +9,7 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 
+from glassformer.config import BEAM, MOST_BEAM, MOST_LENGTH_PENALTY
 from glassformer.inspection.trace.schema import Changes
 
 __all__ = [
@@ -81,9 +82,9 @@ class TraceQuestion(_Question):
     """A language's code; left out: the first translator's."""
     target: Code | None = None
     """A language's code; left out: the first translator's."""
-    beam: int = Field(5, ge=1, le=20)
+    beam: int = Field(BEAM, ge=1, le=MOST_BEAM)
     """Hypotheses that are followed at once."""
-    length_penalty: float | None = Field(None, ge=0, le=10)
+    length_penalty: float | None = Field(None, ge=0, le=MOST_LENGTH_PENALTY)
     """The paper's alpha (section 6.1); left out: the translator's."""
     forced_prefix: list[int] | Text = ""
     """What the translation must begin with, as text or as ids."""

@@ -22,6 +22,7 @@ from starlette.exceptions import HTTPException
 from starlette.routing import BaseRoute
 from starlette.types import ASGIApp
 
+from glassformer.config import BEAM
 from glassformer.errors import InputError
 from glassformer.web.limits import Keys, Limits, RefusedError
 from glassformer.web.metrics import Metrics
@@ -43,7 +44,7 @@ _CONNECTIONS = 512  # at once; whoever comes above that is told 503
 class Settings:
     """How a server serves. `hosts`: names under which it answers; None: under any."""
 
-    beam: int = 5
+    beam: int = BEAM
     limits: Limits = field(default_factory=Limits)
     keys: Collection[str] = ()
     hosts: Collection[str] | None = ()

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from glassformer.config import BEAM
 from glassformer.data.splitting import LONGEST_SOURCE
 from glassformer.decoding.beam import penalty
 from glassformer.errors import UsageError
@@ -71,7 +72,7 @@ class Service:
 
     translators: Mapping[Pair, Translator]
     batcher: Batcher
-    beam: int = 5
+    beam: int = BEAM
 
     def pair(self, source: str | None, target: str | None) -> Pair:
         """The pair that is meant. RefusedError if there is none, or if "auto" could be several."""

@@ -202,7 +202,7 @@ def test_the_command_writes_one_file(bundle_directory, tmp_path, capsys):
         (["--text", "a", "--out", "a.pdf"], 2, "--out a.pdf: a page's name ends in .html"),
         (["--text", "\udcff"], 2, "--text '\\udcff': is not UTF-8"),
         (["--text", " "], 2, "--text ' ': expected a sentence"),
-        (["--beam", "17"], 2, "--beam '17': expected a number less than or equal to 16"),
+        (["--beam", "101"], 2, "--beam '101': expected a number less than or equal to 100"),
         (
             ["--length-penalty", "-1"],
             2,

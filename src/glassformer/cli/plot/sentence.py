@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 
 import tyro
 
+from glassformer.config import BEAM
 from glassformer.errors import UsageError
 
 __all__ = [
@@ -27,8 +28,8 @@ _NONE = "(default: none)"
 _TEXT = tyro.conf.arg(metavar="TEXT", help_behavior_hint=_NONE)
 _BUNDLE = tyro.conf.arg(metavar="BUNDLE", help_behavior_hint=_NONE)
 _FILE = tyro.conf.arg(metavar="FILE", help_behavior_hint=_NONE)
-_BEAM = tyro.conf.arg(metavar="N", help_behavior_hint="(default: 5)")
-_PENALTY = tyro.conf.arg(metavar="X", help_behavior_hint="(default: 0.6)")
+_BEAM = tyro.conf.arg(metavar="N", help_behavior_hint=f"(default: {BEAM})")
+_PENALTY = tyro.conf.arg(metavar="X", help_behavior_hint="(default: the bundle's)")
 _HEAD = tyro.conf.arg(metavar="N|mean", help_behavior_hint="(default: all)")
 _CHOSEN_HEADS = tyro.conf.arg(metavar="N", help_behavior_hint="(default: what aligns best)")
 _NUMBER = tyro.conf.arg(metavar="N", help_behavior_hint="(default: all)")
@@ -57,7 +58,7 @@ class SearchedOptions(SentenceOptions):
     """The same, and how the translation is searched for."""
 
     beam: Annotated[int | None, _BEAM] = None
-    """Hypotheses that are followed at once, from 1 to 16."""
+    """Hypotheses that are followed at once, from 1 to 100."""
     length_penalty: Annotated[float | None, _PENALTY] = None
     """The paper's alpha (section 6.1)."""
 

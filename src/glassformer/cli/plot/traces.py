@@ -16,6 +16,7 @@ from glassformer.cli.plot.sentence import (
     SentenceOptions,
     StepsOptions,
 )
+from glassformer.config import MOST_BEAM, MOST_LENGTH_PENALTY
 from glassformer.errors import InputError, UsageError
 from glassformer.inspection.alignment.align import align
 from glassformer.inspection.plots.alignment import links_in, plot_alignment
@@ -111,8 +112,8 @@ def _traced(options: SearchedOptions, top: int = _TOP) -> Trace:
         found = _read(options.trace)
     else:
         how: dict[str, Any] = {"beam": options.beam, "length_penalty": options.length_penalty}
-        _check_range("beam", options.beam, 1, 16)
-        _check_range("length-penalty", options.length_penalty, 0, 10)
+        _check_range("beam", options.beam, 1, MOST_BEAM)
+        _check_range("length-penalty", options.length_penalty, 0, MOST_LENGTH_PENALTY)
         given = {name: value for name, value in how.items() if value is not None}
         found = trace(_translator(options), options.text or "", top=top, **given)
         print(f"translation: {found.answer.text}")
@@ -139,6 +140,6 @@ def _translator(options: SentenceOptions) -> Translator:
     return Translator.load(options.bundle or Path(), device="cpu")
 
 
-def _check_range(option: str, value: int | float | None, least: int, most: int) -> None:
+def _check_range(option: str, value: int | float | None, least: int, most: int | float) -> None:
     if value is not None and not least <= value <= most:
-        raise UsageError(f"--{option} {value}: expected {least} to {most}")
+        raise UsageError(f"--{option} {value}: expected {least} to {most:g}")

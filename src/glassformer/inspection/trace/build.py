@@ -12,7 +12,7 @@ from typing import Literal
 
 import torch
 
-from glassformer.bundle import PAPERS_PENALTY
+from glassformer.config import BEAM
 from glassformer.data.tokenizer import Tokenizer
 from glassformer.data.words import words
 from glassformer.decoding.beam import penalty
@@ -25,7 +25,7 @@ from glassformer.inspection.figure1 import figure1
 from glassformer.inspection.scoring import erased_words, scored
 from glassformer.inspection.trace import parts as trace_parts
 from glassformer.inspection.trace.parts import Run
-from glassformer.inspection.trace.query import Sentence, prefix_ids, sentence
+from glassformer.inspection.trace.query import Sentence, length_penalty_of, prefix_ids, sentence
 from glassformer.inspection.trace.schema import (
     VERSION,
     Answer,
@@ -51,7 +51,7 @@ def trace(
     translator: TranslatorParts,
     text: str,
     *,
-    beam: int = 5,
+    beam: int = BEAM,
     forced_prefix: str | Sequence[int] | None = None,
     length_penalty: float | None = None,
     top: int = 8,
@@ -72,8 +72,8 @@ def trace(
     """
     if top < 1:
         raise UsageError(f"top {top}: expected at least 1 candidate a step")
-    if length_penalty is None:  # parts put together by hand have none of their own
-        length_penalty = getattr(translator, "length_penalty", PAPERS_PENALTY)
+    if length_penalty is None:
+        length_penalty = length_penalty_of(translator)
     prefix = prefix_ids(translator, forced_prefix)
     asked = Asked(text, beam, length_penalty, prefix, top, reference, changes)
     question = sentence(translator, asked)

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+from glassformer.config import LENGTH_PENALTY
 from glassformer.data.splitting import LONGEST_SOURCE
 from glassformer.data.tokenizer import Tokenizer
 from glassformer.decoding.batched import decode_sentences
@@ -19,9 +20,7 @@ from glassformer.inspection.trace.schema import Asked, Changes, Piece
 from glassformer.inspection.trace.subwords import pieces_of
 from glassformer.model.transformer import Transformer
 
-__all__ = ["Sentence", "prefix_ids", "sentence"]
-
-_EXTRA_LENGTH = 50  # what an answer may be longer than its source, as the translator's
+__all__ = ["Sentence", "length_penalty_of", "prefix_ids", "sentence"]
 
 
 @dataclass(frozen=True)
@@ -71,7 +70,7 @@ class Sentence:
             [self.source_ids[:-1]],  # the search adds the end symbol itself
             search=partial(beam_search, vocabulary=vocabulary, **options),
             constraints=rules,
-            extra_length=_extra_length(self.model),
+            extra_length=self.model.config.extra_length,
             device=self.model.output_weight.device,
             vocabulary=Vocabulary.of(self.translator.source_tokenizer),
         )[0][0]
@@ -84,10 +83,15 @@ class Sentence:
         return (*found.tokens, self.tokenizer.eos_id) if found.finished else found.tokens
 
 
+def length_penalty_of(translator: TranslatorParts) -> float:
+    """The bundle's alpha; the paper's for parts that were put together by hand."""
+    return float(getattr(translator, "length_penalty", LENGTH_PENALTY))
+
+
 def sentence(translator: TranslatorParts, asked: Asked) -> Sentence:
     """The text as the encoder reads it, and the model with the changes that are asked for."""
     source = _source(translator, asked.text, asked.changes)
-    room = translator.model.config.max_length - _extra_length(translator.model)
+    room = translator.model.config.max_length - translator.model.config.extra_length
     if len(source) - 1 + len(asked.forced_prefix) > room:
         raise InputError(
             f"the text has {len(source) - 1:,} subwords and forced_prefix"
@@ -102,7 +106,7 @@ def _source(translator: TranslatorParts, text: str, changes: Changes) -> list[Pi
     if not text.strip():
         raise InputError("the text is blank: there is nothing to translate")
     ids = tokenizer.encode(text)
-    longest = min(LONGEST_SOURCE, config.max_length - _extra_length(translator.model))
+    longest = min(LONGEST_SOURCE, config.max_length - config.extra_length)
     if len(ids) > longest:
         raise InputError(
             f"the text has {len(ids):,} subwords, and a trace is of one sentence of at most"
@@ -124,7 +128,3 @@ def prefix_ids(translator: TranslatorParts, forced: str | Sequence[int] | None) 
                 f"forced_prefix: the id {index} is no ordinary piece of the target's vocabulary"
             )
     return ids
-
-
-def _extra_length(model: Transformer) -> int:
-    return min(_EXTRA_LENGTH, model.config.max_length // 2)

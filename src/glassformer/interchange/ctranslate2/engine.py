@@ -32,6 +32,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
 
+from glassformer.config import EXTRA_LENGTH
 from glassformer.decoding.beam import penalty
 from glassformer.decoding.engine import Engine, Job, SearchOptions
 from glassformer.decoding.protocols import Hypothesis, Vocabulary
@@ -79,7 +80,7 @@ class CTranslate2Engine:
     target_names: Sequence[str]
     special: Vocabulary
     torch: Engine
-    extra_length: int = 50
+    extra_length: int = EXTRA_LENGTH
     at_once: int = 1024  # it sorts them by tokens, so that batches are full and little is padding
 
     def decode(

@@ -11,6 +11,7 @@ import tempfile
 from pathlib import Path
 
 from glassformer.bundle import Bundle
+from glassformer.config import EXTRA_LENGTH
 from glassformer.decoding.engine import Engine
 from glassformer.decoding.protocols import Vocabulary
 from glassformer.errors import InputError, UsageError
@@ -35,7 +36,7 @@ def load_ctranslate2(
     torch_engine: Engine,
     *,
     quantization: str = "float32",
-    extra_length: int = 50,
+    extra_length: int = EXTRA_LENGTH,
 ) -> CTranslate2Engine:
     """The engine for the bundle in ``directory``, on the device where the bundle's model is.
 

@@ -11,6 +11,7 @@ import torch
 from pydantic import ValidationError
 
 from glassformer.bundle import Bundle, load_tensors, load_weights
+from glassformer.config import BEAM
 from glassformer.inspection.trace.array_codec import pack
 from glassformer.inspection.trace.build import trace
 from glassformer.model.transformer import Transformer
@@ -31,7 +32,7 @@ def film(
     directory: Path,
     text: str,
     *,
-    beam: int = 5,
+    beam: int = BEAM,
     length_penalty: float | None = None,
 ) -> list[dict[str, Any]]:
     """One frame for each checkpoint of the run in ``directory``, oldest first; [] without any.
