@@ -33,7 +33,7 @@ def left_behind(model: nn.Module) -> list[str]:
     return [
         name
         for name, module in model.named_modules()
-        if "attend" in vars(module) or module._forward_hooks or module._forward_pre_hooks
+        if {"add", "attend"} & vars(module).keys() or module._forward_hooks
     ]
 
 
@@ -138,7 +138,7 @@ def test_dropout_of_the_weights_acts_inside_too():
     attention = model.encoder.blocks[0].self_attention
     x = torch.randn(2, 5, 14, dtype=torch.float64)
     with capture(model) as seen:
-        outputs = torch.stack([attention(x, lambda f, x: f(x, x, x)) for _ in range(4)])
+        outputs = torch.stack([attention.add(x, attention.sublayer(x, x, x)) for _ in range(4)])
     assert outputs.std(dim=0).max() > 0.1
     weights = seen["encoder.blocks.0.self_attention"].weights
     torch.testing.assert_close(weights.sum(dim=-1), torch.ones(2, 2, 5, dtype=torch.float64))
@@ -165,7 +165,7 @@ def test_wrong_names_and_calls_are_clear():
         seen["encoder.block.1.self_attention"]
     with pytest.raises(ValueError, match=r"decoder\.blocks\.0\.feed_forward has not run"):
         _ = seen["decoder.blocks.0.feed_forward"].output
-    with pytest.raises(ValueError, match=r"encoder\.blocks\.0\.feed_forward is no attention"):
+    with pytest.raises(ValueError, match="feed_forward is a feed-forward network: it has no"):
         _ = seen["encoder.blocks.0.feed_forward"].weights
     with pytest.raises(ValueError, match="MultiHeadAttention has no residual block"):
         capture(MultiHeadAttention(4, 2)).__enter__()

@@ -6,11 +6,13 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from torch import nn
 
 from glassformer.model.attention import (
     MultiHeadAttention,
     fused_attention,
     scaled_dot_product_attention,
+    use_explicit_attention,
 )
 
 HEADS, D_HEAD, BATCH, Q_LEN, K_LEN = 3, 5, 2, 7, 11
@@ -149,6 +151,14 @@ def test_with_weights_equals_forward(share):
     torch.testing.assert_close(output, attention(*of, mask))
 
 
+def test_a_model_may_compute_the_explicit_form(monkeypatch):
+    attention, of = module(), inputs()
+    fused = attention(*of)
+    use_explicit_attention(nn.Sequential(attention))
+    monkeypatch.delattr("glassformer.model.attention.fused_attention")
+    torch.testing.assert_close(attention(*of), fused)
+
+
 def test_nothing_to_see_leaves_only_the_output_bias_and_finite_gradients():
     attention, of = module(), inputs(grad=True)
     mask = torch.zeros(BATCH, 1, 1, K_LEN, dtype=torch.bool)
@@ -181,9 +191,11 @@ def test_split_and_merge_are_each_other_s_inverse():
     assert attention.merge(heads).equal(x)
 
 
-def test_weight_dropout_only_while_training_seeded_and_right_in_the_mean():
-    attention, of = module(dropout=0.4), inputs()
-    exact = module()(*of)
+@pytest.mark.parametrize("explicit", [False, True])
+def test_weight_dropout_only_while_training_seeded_and_right_in_the_mean(explicit):
+    attention, undropped, of = module(dropout=0.4), module(), inputs()
+    attention.explicit = undropped.explicit = explicit
+    exact = undropped(*of)
     assert attention.eval()(*of).equal(exact)
     attention.train()
     torch.manual_seed(0)

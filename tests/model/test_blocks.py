@@ -105,10 +105,10 @@ def test_dropout_falls_on_the_sublayer_s_output_never_on_the_stream(norm):
 
 
 @pytest.mark.parametrize("norm", ["post", "pre"])
-def test_read_says_how_the_sublayer_is_called(norm):
+def test_a_block_may_call_the_sublayer_itself(norm):
     block = ResidualBlock(nn.Bilinear(5, 5, 5), 5, norm=norm).double()
     x, other = stream(2, 3, 5), 2 * stream(2, 3, 5)
-    out = block(x, lambda bilinear, x: bilinear(x, other))
+    out = block.add(x, block.sublayer(block.before(x), other))
     if norm == "post":
         expected = block.norm(x + block.sublayer(x, other))
     else:

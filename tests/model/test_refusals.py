@@ -64,7 +64,7 @@ def test_masks_of_a_wrong_shape_or_type(build, sentences, masks, error, message)
             r"d_model 14 is not divisible by num_heads 4 \(remainder 2\)",
         ),
         (
-            {"target_vocab_size": 29},
+            {"target_vocab_size": 29, "tying": "three-way"},
             "three-way tying needs one vocabulary .* 23 source and 29 target tokens",
         ),
         ({"pad_id": 23}, "pad_id 23 is outside the vocabulary of 23"),

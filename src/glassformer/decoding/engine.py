@@ -186,7 +186,7 @@ def _state_of(model: nn.Module) -> Any:
             if weight is not None:
                 version = 0 if weight.is_inference() else weight._version
                 weights.append((weight.data_ptr(), version))
-        hooked |= bool(one._forward_hooks or one._forward_pre_hooks)
+        hooked |= bool(one._forward_hooks or one._forward_pre_hooks or "add" in vars(one))
     return weights, hooked, model.training
 
 

@@ -1,10 +1,9 @@
-"""Look at every sublayer of a run, while the model knows nothing of it.
+"""Record every sublayer of a run; the model's own code does not change.
 
-Inside the context each residual block reports what went in, what was added and what came out, and
-each attention runs by its explicit form (:func:`scaled_dot_product_attention`), which shows its
-weights. Outside, the model is as it was: no flag, no hook, the fused kernel. While a capture is
-open, :meth:`Transformer.for_decoding` gives the model itself, so that the searches run through
-the sublayers that are watched, not through their faster form.
+Inside the context each residual block reports its input, its sublayer's output and its sum, and
+each attention runs in its explicit form (:func:`scaled_dot_product_attention`), which returns the
+weights. Outside, the model is as before: no flag, no hook, the fused kernel. While a capture is
+open, searches decode with the model itself, not with its fast twin.
 """
 
 import copy
@@ -31,7 +30,7 @@ M = TypeVar("M", bound=nn.Module)
 
 @dataclass(frozen=True)
 class Attended:
-    """What an attention worked with: its projections by heads, its mask, its weights."""
+    """One run of an attention: projections by heads, mask, weights."""
 
     query: Float[Tensor, "batch heads q_len d_head"]
     key: Float[Tensor, "batch heads k_len d_head"]
@@ -46,17 +45,17 @@ class Attended:
 
     @property
     def masked_scores(self) -> Float[Tensor, "batch heads q_len k_len"]:
-        """What the softmax takes: the scores, with -inf where the mask forbids."""
+        """The softmax's input: the scores, -inf at masked keys."""
         return self.scores if self.mask is None else self.scores.masked_fill(~self.mask, -torch.inf)
 
 
 @dataclass(frozen=True)
 class Call:
-    """One run of a sublayer in its residual block; the tensors are the run's own, no copies.
+    """One run of a sublayer in its residual block; the run's tensors, not copies.
 
-    ``input`` is the stream that entered the residual block and ``output`` the stream that left
-    it, residual connection and LayerNorm included. ``added`` is what the sublayer itself gave,
-    before dropout. ``attended`` is None for a feed-forward.
+    ``input`` is the stream before the residual block, ``output`` the stream after it, residual
+    connection and LayerNorm included. ``added`` is the sublayer's output before dropout.
+    ``attended`` is None for a feed-forward network.
     """
 
     input: Float[Tensor, "batch len d_model"]
@@ -70,9 +69,9 @@ class Call:
 
 
 class Sublayer:
-    """What one sublayer did: ``calls`` in order, and the last of them by its parts.
+    """The ``calls`` of one sublayer in order; the properties are of the last call.
 
-    A whole forward pass is one call. Decoding step by step is one call a step.
+    A whole forward pass is one call. Decoding step by step makes one call a step.
     """
 
     def __init__(self, name: str) -> None:
@@ -93,7 +92,7 @@ class Sublayer:
 
     @property
     def norms(self) -> dict[str, Float[Tensor, "batch len"]]:
-        """The lengths of the vectors that came in, were added and went out, at each position."""
+        """The norms of input, added and output vectors at each position."""
         call = self._last
         return {name: getattr(call, name).norm(dim=-1) for name in ("input", "added", "output")}
 
@@ -101,7 +100,7 @@ class Sublayer:
     def attended(self) -> Attended:
         attended = self._last.attended
         if attended is None:
-            raise ValueError(f"{self.name} is no attention: it has no weights")
+            raise ValueError(f"{self.name} is a feed-forward network: it has no weights")
         return attended
 
     @property
@@ -156,10 +155,10 @@ class Capture(Mapping[str, Sublayer]):
 def capture(model: nn.Module) -> Iterator[Capture]:
     """Record each sublayer of each run of ``model`` while the context is open.
 
-    The outputs are those of the model alone, up to rounding. While training with dropout of the
-    weights, the weights before dropout are recorded. Tensors keep their gradients' graph: wrap
-    the run in ``torch.no_grad()`` where none is wanted. One capture at a time can be open; where
-    others use the model at the same time, capture its :func:`twin`.
+    The model's outputs stay the same, up to rounding. If weights are dropped in training, the
+    weights before dropout are recorded. Tensors keep their gradients' graph: wrap the run in
+    ``torch.no_grad()`` if you want none. One capture of a model can be open at a time; if others
+    use the model meanwhile, capture its :func:`twin`.
 
     >>> import torch
     >>> from glassformer.model.encoder import Encoder, EncoderBlock
@@ -181,13 +180,14 @@ def capture(model: nn.Module) -> Iterator[Capture]:
     seen = Capture(list(residuals))
     with ExitStack() as undo:
         for name, residual in residuals.items():
-            undo.enter_context(_watched(residual, seen[name].calls.append))
+            undo.enter_context(_recorded(residual, seen[name].calls.append))
         yield seen
 
 
 def twin(model: M) -> M:
-    """The same model in other modules, on the same weights: what is hooked here, others do not
-    meet. It costs no memory to speak of, and a change of the weights shows in both.
+    """The same model in other modules, on the same weights: hooks on it touch nobody else.
+
+    It takes hardly any memory, and a change of the weights shows in both.
 
     >>> original = nn.Linear(2, 3)
     >>> other = twin(original)
@@ -199,44 +199,37 @@ def twin(model: M) -> M:
 
 
 @contextmanager
-def _watched(residual: ResidualBlock, record: Callable[[Call], None]) -> Iterator[None]:
-    """Report each call of one residual block; as it was afterwards."""
-    # Both are there before the residual block itself is done. The last are its own: those before
-    # are of a call that ended in an error.
-    attended: list[Attended] = []
-    added: list[Tensor] = []
+def _recorded(residual: ResidualBlock[Any], record: Callable[[Call], None]) -> Iterator[None]:
+    """Record each call of one residual block until the context closes."""
+    attended: list[Attended] = []  # the last is this call's: earlier ones ended in an error
 
-    def keep_added(_: nn.Module, arguments: tuple[Tensor, ...], __: Tensor) -> None:
-        added[:] = arguments
-
-    def report(_: nn.Module, arguments: tuple[Any, ...], output: Tensor) -> None:
-        record(Call(arguments[0], added[0], output, attended[-1] if attended else None))
+    def add(x: Tensor, output: Tensor) -> Tensor:
+        after = ResidualBlock.add(residual, x, output)
+        record(Call(x, output, after, attended[-1] if attended else None))
         attended.clear()
+        return after
 
-    hooks = [
-        residual.dropout.register_forward_hook(keep_added),
-        residual.register_forward_hook(report),
-    ]
-    own = vars(residual.sublayer)
+    methods: list[tuple[nn.Module, str, Callable[..., Tensor]]] = [(residual, "add", add)]
     if isinstance(residual.sublayer, MultiHeadAttention):
-        own["attend"] = _explicit(residual.sublayer, attended.append)  # shadows the class's method
+        methods.append((residual.sublayer, "attend", _explicit(residual.sublayer, attended.append)))
+    for module, name, method in methods:
+        vars(module)[name] = method  # shadows the method of the class
     try:
         yield
     finally:
-        for hook in hooks:
-            hook.remove()
-        own.pop("attend", None)
+        for module, name, _ in methods:
+            del vars(module)[name]
 
 
 def _explicit(
     attention: MultiHeadAttention, keep: Callable[[Attended], None]
 ) -> Callable[..., Tensor]:
-    """:meth:`MultiHeadAttention.attend` by the explicit form, which hands out its weights."""
+    """:meth:`MultiHeadAttention.attend` in its explicit form; ``keep`` gets the weights."""
 
     def attend(query: Tensor, keys: Tensor, values: Tensor, mask: Tensor | None = None) -> Tensor:
-        split = attention.split(attention.query(query))
-        heads, weights = scaled_dot_product_attention(split, keys, values, mask)
-        keep(Attended(split, keys, values, mask, weights))
+        queries = attention.split(attention.query(query))
+        heads, weights = scaled_dot_product_attention(queries, keys, values, mask)
+        keep(Attended(queries, keys, values, mask, weights))
         if attention.training and attention.dropout:
             heads = F.dropout(weights, attention.dropout) @ values
         return attention.output(attention.merge(heads))

@@ -1,7 +1,7 @@
 """Attention (section 3.2): a query reads values, each weighted by how well its key fits.
 
-The idea is written twice: :func:`scaled_dot_product_attention` says it plainly and returns the
-weights; :func:`fused_attention` is the same sum in one kernel. A test holds them equal.
+Equation 1 is written twice: :func:`scaled_dot_product_attention` is plain and returns the weights;
+:func:`fused_attention` is the same sum in one kernel. A test holds them equal.
 """
 
 import math
@@ -13,7 +13,12 @@ from torch.nn import functional as F
 
 from glassformer.model.masks import check_mask
 
-__all__ = ["MultiHeadAttention", "fused_attention", "scaled_dot_product_attention"]
+__all__ = [
+    "MultiHeadAttention",
+    "fused_attention",
+    "scaled_dot_product_attention",
+    "use_explicit_attention",
+]
 
 
 def scaled_dot_product_attention(
@@ -64,10 +69,6 @@ def fused_attention(
         check_mask(mask, (*query.shape[:-1], key.size(-2)))
         if mask.dim() < 2:  # the kernel wants both axes
             mask = mask.expand(1, key.size(-2))
-    if query.dtype == torch.bfloat16 and query.device.type == "cpu" and query.requires_grad:
-        # torch's kernel has a backward that takes 15 times as long in bfloat16 as in float32.
-        output, weights = scaled_dot_product_attention(query, key, value, mask)
-        return F.dropout(weights, dropout) @ value if dropout else output
     return F.scaled_dot_product_attention(query, key, value, attn_mask=mask, dropout_p=dropout)
 
 
@@ -81,7 +82,8 @@ class MultiHeadAttention(nn.Module):
     Departure from the paper: the projections have biases, as in the authors' code and every
     toolkit since.
 
-    ``dropout`` applies to the weights while training; the paper has none there.
+    ``dropout`` applies to the weights while training; the paper has none there. ``explicit``
+    chooses equation 1's plain form instead of the kernel (:func:`use_explicit_attention`).
 
     >>> attention = MultiHeadAttention(d_model=8, num_heads=2)
     >>> x = torch.randn(3, 5, 8)
@@ -102,6 +104,7 @@ class MultiHeadAttention(nn.Module):
             raise ValueError(f"dropout must be at least 0 and below 1, got {dropout}")
         self.num_heads = num_heads
         self.dropout = dropout
+        self.explicit = False
         self.query = nn.Linear(d_model, d_model)
         self.key = nn.Linear(d_model, d_model)
         self.value = nn.Linear(d_model, d_model)
@@ -114,7 +117,6 @@ class MultiHeadAttention(nn.Module):
         value: Float[Tensor, "batch k_len d_model"],
         mask: Tensor | None = None,
     ) -> Float[Tensor, "batch q_len d_model"]:
-        """The output, by the fused kernel."""
         return self.attend(query, *self.project_memory(key, value), mask)
 
     def with_weights(
@@ -147,8 +149,14 @@ class MultiHeadAttention(nn.Module):
         mask: Tensor | None = None,
     ) -> Float[Tensor, "batch q_len d_model"]:
         """The output for keys and values that are projected already."""
+        queries = self.split(self.query(query))
         dropout = self.dropout if self.training else 0.0
-        heads = fused_attention(self.split(self.query(query)), keys, values, mask, dropout=dropout)
+        if self.explicit:
+            heads, weights = scaled_dot_product_attention(queries, keys, values, mask)
+            if dropout:
+                heads = F.dropout(weights, dropout) @ values
+        else:
+            heads = fused_attention(queries, keys, values, mask, dropout=dropout)
         return self.output(self.merge(heads))
 
     def split(
@@ -163,3 +171,16 @@ class MultiHeadAttention(nn.Module):
     ) -> Float[Tensor, "batch len d_model"]:
         """Concatenate the heads again."""
         return heads.transpose(-3, -2).flatten(-2)
+
+
+def use_explicit_attention(model: nn.Module) -> None:
+    """Let each attention of ``model`` compute :func:`scaled_dot_product_attention`, not the kernel.
+
+    >>> attention = MultiHeadAttention(8, 2)
+    >>> use_explicit_attention(attention)
+    >>> attention.explicit
+    True
+    """
+    for module in model.modules():
+        if isinstance(module, MultiHeadAttention):
+            module.explicit = True

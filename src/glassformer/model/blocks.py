@@ -1,7 +1,7 @@
-"""What encoder and decoder blocks are made of: feed-forward network and residual block."""
+"""The parts of every block: the feed-forward network, and the residual block of a sublayer."""
 
 from collections.abc import Callable
-from typing import Any, Literal
+from typing import Generic, Literal, TypeVar
 
 from jaxtyping import Float
 from torch import Tensor, nn
@@ -13,6 +13,7 @@ __all__ = ["ACTIVATIONS", "Activation", "FeedForward", "Norm", "ResidualBlock"]
 
 Activation = Literal["relu", "gelu", "swish"]
 Norm = Literal["post", "pre"]
+S = TypeVar("S", bound=nn.Module)
 
 ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
     "relu": F.relu,  # the paper's
@@ -48,15 +49,15 @@ class FeedForward(nn.Module):
         return self.outer(self.dropout(self.activation(self.inner(x))))
 
 
-class ResidualBlock(nn.Module):
-    r"""A sublayer with its residual connection and its own LayerNorm (section 3.1).
+class ResidualBlock(nn.Module, Generic[S]):
+    r"""A sublayer with its residual connection and its LayerNorm (section 3.1).
 
     ``norm="post"``, the paper's: :math:`\mathrm{LayerNorm}(x + \mathrm{Dropout}(f(x)))`.
-    ``norm="pre"`` (Departure from the paper: it trains without warm-up also when deep, Xiong et
-    al. 2020): :math:`x + \mathrm{Dropout}(f(\mathrm{LayerNorm}(x)))`.
+    ``norm="pre"``: :math:`x + \mathrm{Dropout}(f(\mathrm{LayerNorm}(x)))`. Departure from the
+    paper: it trains deep models without warm-up (Xiong et al. 2020).
 
-    ``read`` says how the sublayer reads a stream where plain ``sublayer(x)`` will not do, as in
-    ``block(x, lambda attention, x: attention(x, x, x, mask))``.
+    ``residual(x)`` is all of it for a sublayer of one argument. An attention takes more: there,
+    :meth:`before` gives its input, the block attends, and :meth:`add` adds its output.
 
     >>> import torch
     >>> block = ResidualBlock(FeedForward(8, 32), 8, dropout=0.1, norm="post")
@@ -64,11 +65,11 @@ class ResidualBlock(nn.Module):
     torch.Size([2, 3, 8])
     """
 
-    sublayer: Any  # a module of any call; `read` knows which
+    sublayer: S
 
     def __init__(
         self,
-        sublayer: nn.Module,
+        sublayer: S,
         d_model: int,
         *,
         dropout: float = 0.0,
@@ -83,11 +84,16 @@ class ResidualBlock(nn.Module):
         self.dropout = Dropout(dropout)
         self.norm_first = norm == "pre"
 
-    def forward(
-        self,
-        x: Float[Tensor, "batch len d_model"],
-        read: Callable[[Any, Tensor], Tensor] = lambda sublayer, x: sublayer(x),
+    def forward(self, x: Float[Tensor, "batch len d_model"]) -> Float[Tensor, "batch len d_model"]:
+        return self.add(x, self.sublayer(self.before(x)))
+
+    def before(self, x: Float[Tensor, "batch len d_model"]) -> Float[Tensor, "batch len d_model"]:
+        """The sublayer's input: the stream, after the LayerNorm if that is pre."""
+        return self.norm(x) if self.norm_first else x
+
+    def add(
+        self, x: Float[Tensor, "batch len d_model"], output: Float[Tensor, "batch len d_model"]
     ) -> Float[Tensor, "batch len d_model"]:
-        if self.norm_first:
-            return x + self.dropout(read(self.sublayer, self.norm(x)))
-        return self.norm(x + self.dropout(read(self.sublayer, x)))
+        """The stream plus the sublayer's output, before the LayerNorm if that is post."""
+        x = x + self.dropout(output)
+        return x if self.norm_first else self.norm(x)

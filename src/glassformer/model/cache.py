@@ -1,7 +1,8 @@
-"""What the model carries: the encoder's output, and the decoder's place in a sentence."""
+"""Memory and state: the encoder's output, and the decoder's key-value cache."""
 
 from dataclasses import dataclass
 
+import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
@@ -10,7 +11,7 @@ __all__ = ["BlockState", "DecoderState", "Memory"]
 
 @dataclass(frozen=True)
 class Memory:
-    """The encoder's output: its states, and which of them are no padding."""
+    """The encoder's output: its states, and the mask that hides padding."""
 
     states: Float[Tensor, "batch src_len d_model"]
     mask: Bool[Tensor, "batch 1 #q_len src_len"]
@@ -18,17 +19,30 @@ class Memory:
 
 @dataclass(frozen=True)
 class BlockState:
-    """One decoder block's keys and values: of the target so far, and of the memory.
+    """One decoder block's key-value cache: of the target so far, and of the memory.
 
-    Those of the memory are computed once a sentence; those of the target grow by one each step.
-    A step so costs one row of the full pass, and gives the same numbers: the causal mask kept
-    earlier rows from seeing later ones anyway.
+    The memory's are computed once a sentence; the target's grow by one position a step. A step
+    costs one row of the full pass and gives the same numbers: the causal mask hides later
+    positions from earlier ones anyway.
     """
 
     self_keys: Float[Tensor, "rows heads tgt_len d_head"]
     self_values: Float[Tensor, "rows heads tgt_len d_head"]
     memory_keys: Float[Tensor, "rows heads src_len d_head"]
     memory_values: Float[Tensor, "rows heads src_len d_head"]
+
+    def grown(
+        self,
+        key: Float[Tensor, "rows heads 1 d_head"],
+        value: Float[Tensor, "rows heads 1 d_head"],
+    ) -> "BlockState":
+        """The cache after one more target position."""
+        return BlockState(
+            torch.cat((self.self_keys, key), dim=2),
+            torch.cat((self.self_values, value), dim=2),
+            self.memory_keys,
+            self.memory_values,
+        )
 
     def select(self, rows: Int[Tensor, " selected"]) -> "BlockState":
         return BlockState(
@@ -41,7 +55,7 @@ class BlockState:
 
 @dataclass(frozen=True)
 class DecoderState:
-    """All that a decoder needs for its next step, as a value: a step returns a new one."""
+    """The caches of all blocks, as a value: a step returns a new state."""
 
     blocks: tuple[BlockState, ...]
     memory_mask: Bool[Tensor, "rows 1 #q_len src_len"]
@@ -54,7 +68,7 @@ class DecoderState:
     def select(self, rows: Int[Tensor, " selected"]) -> "DecoderState":
         """The state of the given rows, in that order; a row may be named more than once.
 
-        This is how a beam follows its survivors and how finished sentences leave.
+        A beam follows its surviving hypotheses so, and finished sentences leave the batch so.
         """
         return DecoderState(
             tuple(block.select(rows) for block in self.blocks),

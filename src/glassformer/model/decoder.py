@@ -2,12 +2,11 @@
 
 from typing import Any
 
-import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
 from glassformer.model.attention import MultiHeadAttention
-from glassformer.model.blocks import Activation, FeedForward, Norm, ResidualBlock
+from glassformer.model.blocks import Activation, FeedForward, Norm, ResidualBlock, S
 from glassformer.model.cache import BlockState
 
 __all__ = ["Decoder", "DecoderBlock"]
@@ -19,6 +18,7 @@ class DecoderBlock(nn.Module):
     Self- and cross-attention have weights of their own. :meth:`step` is :meth:`forward` for one
     position, with the keys and values of earlier ones taken from a state.
 
+    >>> import torch
     >>> x, memory = torch.zeros(3, 5, 8), torch.zeros(3, 7, 8)
     >>> DecoderBlock(8, 2, 32)(x, memory).shape
     torch.Size([3, 5, 8])
@@ -39,7 +39,7 @@ class DecoderBlock(nn.Module):
     ) -> None:
         super().__init__()
 
-        def residual(sublayer: nn.Module) -> ResidualBlock:
+        def residual(sublayer: S) -> ResidualBlock[S]:
             return ResidualBlock(
                 sublayer, d_model, dropout=dropout, norm=norm, norm_epsilon=norm_epsilon
             )
@@ -61,15 +61,19 @@ class DecoderBlock(nn.Module):
         self_mask: Tensor | None = None,
         memory_mask: Tensor | None = None,
     ) -> Float[Tensor, "batch tgt_len d_model"]:
-        x = self.self_attention(x, lambda attention, x: attention(x, x, x, self_mask))
-        x = self.cross_attention(x, lambda attention, x: attention(x, memory, memory, memory_mask))
+        y = self.self_attention.before(x)
+        x = self.self_attention.add(x, self.self_attention.sublayer(y, y, y, self_mask))
+        y = self.cross_attention.before(x)
+        x = self.cross_attention.add(
+            x, self.cross_attention.sublayer(y, memory, memory, memory_mask)
+        )
         return self.feed_forward(x)
 
     def start(self, memory: Float[Tensor, "batch src_len d_model"]) -> BlockState:
         """The state before the first token: the memory's keys and values, none of the target."""
         keys, values = self.cross_attention.sublayer.project_memory(memory, memory)
-        none = keys[:, :, :0]
-        return BlockState(none, none, keys, values)
+        empty = keys[:, :, :0]
+        return BlockState(empty, empty, keys, values)
 
     def step(
         self,
@@ -78,38 +82,27 @@ class DecoderBlock(nn.Module):
         memory_mask: Tensor | None = None,
     ) -> tuple[Float[Tensor, "rows 1 d_model"], BlockState]:
         """One position: it sees every key that the state holds, and its own."""
-        grown = state
-
-        def read_self(attention: MultiHeadAttention, x: Tensor) -> Tensor:
-            nonlocal grown
-            key, value = attention.project_memory(x, x)
-            grown = BlockState(
-                torch.cat((state.self_keys, key), dim=2),
-                torch.cat((state.self_values, value), dim=2),
-                state.memory_keys,
-                state.memory_values,
-            )
-            return attention.attend(x, grown.self_keys, grown.self_values)
-
-        x = self.self_attention(x, read_self)
-        x = self.cross_attention(
-            x,
-            lambda attention, x: attention.attend(
-                x, state.memory_keys, state.memory_values, memory_mask
-            ),
+        attention, cross_attention = self.self_attention.sublayer, self.cross_attention.sublayer
+        y = self.self_attention.before(x)
+        state = state.grown(*attention.project_memory(y, y))
+        x = self.self_attention.add(x, attention.attend(y, state.self_keys, state.self_values))
+        y = self.cross_attention.before(x)
+        x = self.cross_attention.add(
+            x, cross_attention.attend(y, state.memory_keys, state.memory_values, memory_mask)
         )
-        return self.feed_forward(x), grown
+        return self.feed_forward(x), state
 
 
 class Decoder(nn.Module):
     """The blocks in turn, with a last norm where they are pre-norm (see :class:`Encoder`).
 
+    >>> import torch
     >>> x, memory = torch.zeros(3, 5, 8), torch.zeros(3, 7, 8)
     >>> Decoder([DecoderBlock(8, 2, 32) for _ in range(2)])(x, memory).shape
     torch.Size([3, 5, 8])
     """
 
-    blocks: Any  # a ModuleList, which does not tell what it holds
+    blocks: Any  # a ModuleList of DecoderBlock: ModuleList has no type parameter
 
     def __init__(self, blocks: list[DecoderBlock], *, final_norm: nn.Module | None = None) -> None:
         super().__init__()
@@ -136,8 +129,8 @@ class Decoder(nn.Module):
         states: tuple[BlockState, ...],
         memory_mask: Tensor | None = None,
     ) -> tuple[Float[Tensor, "rows 1 d_model"], tuple[BlockState, ...]]:
-        grown = []
+        following = []
         for block, state in zip(self.blocks, states, strict=True):
-            x, new = block.step(x, state, memory_mask)
-            grown.append(new)
-        return self.norm(x), tuple(grown)
+            x, state = block.step(x, state, memory_mask)
+            following.append(state)
+        return self.norm(x), tuple(following)

@@ -4,13 +4,13 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from glassformer.model.attention import MultiHeadAttention
-from glassformer.model.blocks import Activation, FeedForward, Norm, ResidualBlock
+from glassformer.model.blocks import Activation, FeedForward, Norm, ResidualBlock, S
 
 __all__ = ["Encoder", "EncoderBlock"]
 
 
 class EncoderBlock(nn.Module):
-    """Self-attention, then the feed-forward network, each in a residual block of its own.
+    """Self-attention, then the feed-forward network, each in its residual block.
 
     ``dropout`` is the paper's, after each sublayer; ``attention_dropout`` on the weights and
     ``activation_dropout`` inside the feed-forward network are later habits, off by default.
@@ -35,7 +35,7 @@ class EncoderBlock(nn.Module):
     ) -> None:
         super().__init__()
 
-        def residual(sublayer: nn.Module) -> ResidualBlock:
+        def residual(sublayer: S) -> ResidualBlock[S]:
             return ResidualBlock(
                 sublayer, d_model, dropout=dropout, norm=norm, norm_epsilon=norm_epsilon
             )
@@ -50,7 +50,8 @@ class EncoderBlock(nn.Module):
     def forward(
         self, x: Float[Tensor, "batch src_len d_model"], mask: Tensor | None = None
     ) -> Float[Tensor, "batch src_len d_model"]:
-        x = self.self_attention(x, lambda attention, x: attention(x, x, x, mask))
+        y = self.self_attention.before(x)
+        x = self.self_attention.add(x, self.self_attention.sublayer(y, y, y, mask))
         return self.feed_forward(x)
 
 

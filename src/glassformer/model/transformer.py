@@ -141,8 +141,11 @@ class Transformer(nn.Module):
         """The same model arranged for speed; itself while hooks watch or change its sublayers."""
         from glassformer.model.fast.decoder import PreparedTransformer  # it is made from this class
 
-        hooked = any(one._forward_hooks or one._forward_pre_hooks for one in self.modules())
-        return self if hooked else PreparedTransformer(self, weights=weights)
+        watched = any(
+            module._forward_hooks or module._forward_pre_hooks or "add" in vars(module)
+            for module in self.modules()
+        )
+        return self if watched else PreparedTransformer(self, weights=weights)
 
 
 def initialise(model: nn.Module) -> None:

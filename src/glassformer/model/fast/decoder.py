@@ -172,7 +172,7 @@ class _DecoderBlock:
 class _Residual:
     """What :class:`ResidualBlock` does around its sublayer, without dropout."""
 
-    def __init__(self, block: ResidualBlock) -> None:
+    def __init__(self, block: ResidualBlock[Any]) -> None:
         norm, self.norm_first = block.norm, block.norm_first
         shape, weight, bias, eps = norm.normalized_shape, norm.weight, norm.bias, norm.eps
         self.norm: Read = lambda x: torch.layer_norm(x, shape, weight, bias, eps)
