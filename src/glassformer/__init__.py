@@ -8,7 +8,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:  # what the table below does, said so that type checkers and editors see it
-    from glassformer.config import ModelConfig, TrainConfig, presets
+    from glassformer.config import ModelConfig, presets
     from glassformer.decoding.beam import beam_search
     from glassformer.decoding.greedy import greedy
     from glassformer.decoding.sampling import sample
@@ -28,6 +28,7 @@ if TYPE_CHECKING:  # what the table below does, said so that type checkers and e
     from glassformer.model.transformer import Transformer
     from glassformer.training.loss import label_smoothed_cross_entropy
     from glassformer.training.schedule import noam_schedule
+    from glassformer.training.setup.options import TrainConfig
     from glassformer.training.train import train
     from glassformer.translator import Translation, Translator
 
@@ -64,7 +65,7 @@ __all__ = [
 ]
 
 _HOMES = {
-    "config": "ModelConfig TrainConfig presets",
+    "config": "ModelConfig presets",
     "decoding.beam": "beam_search",
     "decoding.greedy": "greedy",
     "decoding.sampling": "sample",
@@ -81,6 +82,7 @@ _HOMES = {
     "training.loss": "label_smoothed_cross_entropy",
     "training.train": "train",
     "training.schedule": "noam_schedule",
+    "training.setup.options": "TrainConfig",
     "translator": "Translation Translator",
 }
 

@@ -12,8 +12,9 @@ from pydantic import ValidationError
 
 from glassformer.cli.main import COMMANDS, main
 from glassformer.cli.options import choose_kind, parse_options
-from glassformer.config import ModelConfig, TrainConfig
+from glassformer.config import ModelConfig
 from glassformer.errors import InputError, UsageError
+from glassformer.training.setup.options import TrainConfig
 
 SOURCE = Path(__file__).parents[2] / "src"
 PLOTS = ("masks", "positions", "schedule", "smoothing", "training", "attention", "alignment")

@@ -13,8 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from glassformer.cli.options import parse_options
-from glassformer.config import TrainConfig
 from glassformer.errors import InputError, UsageError
+from glassformer.training.setup.options import TrainConfig
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ import pytest
 
 from glassformer.cli.main import main
 from glassformer.cli.train import run, train_until_stopped
-from glassformer.config import TrainConfig
+from glassformer.training.setup.options import TrainConfig
 from glassformer.translator import Translator
 
 SHORT = (

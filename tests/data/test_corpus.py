@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from glassformer.config import TrainConfig
 from glassformer.data import lines as lines_module
 from glassformer.data.corpus import Filter, Limits, Pair, drop_reason, read_lines, read_pairs
 from glassformer.data.file_formats import split_record
 from glassformer.errors import InputError, UsageError
+from glassformer.training.setup.options import TrainConfig
 
 NEVER_ENDS = "a\u2028b\u2029c\x85d\re\x00f\x0bg\x0ch\x1ci"
 

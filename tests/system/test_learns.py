@@ -3,7 +3,7 @@
 import random
 
 from glassformer import Translator, train
-from glassformer.config import TrainConfig
+from glassformer.training.setup.options import TrainConfig
 
 
 def rows(count, seed):

@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from glassformer.config import TrainConfig
+from glassformer.training.setup.options import TrainConfig
 from glassformer.training.setup.prepare import prepare
 from glassformer.training.train import _trainer
 

@@ -5,9 +5,9 @@ from itertools import pairwise
 
 import pytest
 
-from glassformer.config import TrainConfig
 from glassformer.errors import InputError
 from glassformer.training.schedule import learning_rate
+from glassformer.training.setup.options import TrainConfig
 from glassformer.training.time_budget import PACE_FILE, TimedPace
 
 MINUTES = 20.0

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from glassformer.config import TrainConfig
 from glassformer.data.corpus import Pair
 from glassformer.data.phrasebook.book import KINDS, Phrase, normalise, oracle, phrasebook
 from glassformer.errors import InputError, UsageError
+from glassformer.training.setup.options import TrainConfig
 
 if TYPE_CHECKING:
     from glassformer.training.validation import Validation

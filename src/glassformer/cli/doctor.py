@@ -8,12 +8,12 @@ from typing import Annotated
 
 import tyro
 
-from glassformer.config import TrainConfig
 from glassformer.data.corpus import Limits
 from glassformer.data.doctor.checks import Lengths
 from glassformer.data.doctor.examine import CorpusFiles, Report, examine
 from glassformer.data.doctor.report import Finding, Part
 from glassformer.errors import UsageError
+from glassformer.training.setup.options import TrainConfig
 from glassformer.training.setup.recipe import choose, estimated_tokens
 
 __all__ = ["OPTIONS", "DoctorOptions", "run"]

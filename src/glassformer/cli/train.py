@@ -8,8 +8,8 @@ import time
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from glassformer.config import TrainConfig
 from glassformer.errors import InputError
+from glassformer.training.setup.options import TrainConfig
 
 if TYPE_CHECKING:
     from glassformer.training.reporting import Reporter

@@ -6,10 +6,10 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from glassformer.config import TrainConfig
 from glassformer.data.batches import Batch, make_batch, plan_batches
 from glassformer.data.token_store import Packed
 from glassformer.training.checkpoint import RunState
+from glassformer.training.setup.options import TrainConfig
 
 __all__ = ["Reader", "epoch_plan", "seed_update", "total_updates"]
 

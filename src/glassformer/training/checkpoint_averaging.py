@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from glassformer.config import TrainConfig
+from glassformer.training.setup.options import TrainConfig
 
 __all__ = ["averaged_updates", "best", "validations_since_best"]
 

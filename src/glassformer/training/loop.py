@@ -15,7 +15,6 @@ from typing import Any
 
 import torch
 
-from glassformer.config import TrainConfig
 from glassformer.data.batches import Batch, make_batch
 from glassformer.errors import InputError
 from glassformer.model.transformer import Transformer
@@ -38,6 +37,7 @@ from glassformer.training.parallel.ranks import (
 from glassformer.training.parallel.worker import Task, replicate
 from glassformer.training.reporting import Metrics, Reporter
 from glassformer.training.schedule import Pace
+from glassformer.training.setup.options import TrainConfig
 from glassformer.training.setup.prepare import Prepared
 from glassformer.training.signals import StopSignal
 from glassformer.training.validation import validate

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
-from glassformer.config import TrainConfig
+from glassformer.training.setup.options import TrainConfig
 
 __all__ = ["Pace", "SteadyPace", "learning_rate", "noam_schedule", "shortened"]
 

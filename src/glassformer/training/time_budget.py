@@ -17,10 +17,10 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
-from glassformer.config import TrainConfig
 from glassformer.errors import InputError
 from glassformer.files import write_atomically
 from glassformer.training.schedule import learning_rate, shortened
+from glassformer.training.setup.options import TrainConfig
 
 __all__ = ["PACE_FILE", "Plan", "TimedPace"]
 

@@ -12,7 +12,6 @@ import torch
 from numpy.typing import NDArray
 
 from glassformer.bundle import Bundle, load_weights, save_bundle
-from glassformer.config import TrainConfig
 from glassformer.data.batches import Batch, make_batch, plan_batches
 from glassformer.data.corpus import Pair
 from glassformer.data.token_store import pack
@@ -30,6 +29,7 @@ from glassformer.training.loop import Trainer
 from glassformer.training.optimiser import new_optimiser, precision_for
 from glassformer.training.reporting import Metrics, Reporter, TextReporter, duration
 from glassformer.training.schedule import Pace, SteadyPace
+from glassformer.training.setup.options import TrainConfig
 from glassformer.training.setup.prepare import Prepared, prepare
 from glassformer.training.setup.recipe import model_config, useful_updates
 from glassformer.training.setup.resume import changed_text

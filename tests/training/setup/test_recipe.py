@@ -2,8 +2,9 @@
 
 import pytest
 
-from glassformer.config import TrainConfig, presets
+from glassformer.config import presets
 from glassformer.errors import UsageError
+from glassformer.training.setup.options import TrainConfig
 from glassformer.training.setup.recipe import choose, model_config, size_begun, size_in_time
 
 SPECIAL = {"pad_id": 0, "unk_id": 1, "bos_id": 2, "eos_id": 3}

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import torch
 
-from glassformer.config import ModelConfig, TrainConfig
+from glassformer.config import ModelConfig
 from glassformer.data.token_store import Packed
 from glassformer.devices import device_of
 from glassformer.model.transformer import Transformer
@@ -24,6 +24,7 @@ from glassformer.training.parallel.ranks import (
     joined_by_store,
     under_torchrun,
 )
+from glassformer.training.setup.options import TrainConfig
 from glassformer.training.signals import StopSignal
 
 __all__ = ["Task", "assist", "assist_under_torchrun", "main", "replicate"]

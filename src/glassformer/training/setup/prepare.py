@@ -8,13 +8,13 @@ from pathlib import Path
 
 import numpy as np
 
-from glassformer.config import TrainConfig
 from glassformer.data.corpus import Filter, Limits, Pair, read_pairs
 from glassformer.data.token_store import Packed, pack
 from glassformer.data.tokenizer import Tokenizer, train_tokenizer
 from glassformer.devices import device_of
 from glassformer.errors import InputError
 from glassformer.training.fast.mixed_precision import precision_for, product_speed
+from glassformer.training.setup.options import TrainConfig
 from glassformer.training.setup.recipe import choose, estimated_tokens, size_begun, size_in_time
 from glassformer.training.setup.resume import begun_options, bind, claim, input_hashes
 

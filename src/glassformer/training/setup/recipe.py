@@ -12,9 +12,10 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from glassformer.config import ModelConfig, TrainConfig, presets
+from glassformer.config import ModelConfig, presets
 from glassformer.errors import UsageError
 from glassformer.training.schedule import shortened
+from glassformer.training.setup.options import TrainConfig
 
 __all__ = [
     "choose",

@@ -15,10 +15,10 @@ from typing import Any
 import yaml
 
 from glassformer.bundle import SHORTLIST_FILE
-from glassformer.config import TrainConfig
 from glassformer.errors import InputError
 from glassformer.files import write_atomically
 from glassformer.training.checkpoint import checkpoints
+from glassformer.training.setup.options import TrainConfig
 from glassformer.training.time_budget import PACE_FILE
 
 __all__ = ["begun_options", "bind", "changed_text", "claim", "input_hashes"]
