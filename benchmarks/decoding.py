@@ -25,7 +25,6 @@ from glassformer.bundle import Bundle, load_bundle
 from glassformer.data.tokenizer import Tokenizer
 from glassformer.errors import InputError
 from glassformer.evaluation import corpus_scores
-from glassformer.training.setup.options import TrainConfig
 
 __all__ = ["main", "share_of_same", "splits_of"]
 
