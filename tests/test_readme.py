@@ -1,4 +1,4 @@
-"""README's commands and examples do what README says, on small files made here."""
+"""The commands and examples of README and of the reading guide run, on small files made here."""
 
 import os
 import re
@@ -12,17 +12,29 @@ import pytest
 from glassformer.data.phrasebook.book import phrasebook
 
 ROOT = Path(__file__).parent.parent
-README = (ROOT / "README.md").read_text(encoding="utf-8")
+PAGES = ("README.md", "docs/reading.md")  # in this order: README's commands train runs/en-de
+# A page or program that other tests start, or that belongs to the reader's own shell.
+SKIPPED = ("make ", ". .venv")
 
 
 def blocks(language: str) -> list[str]:
-    """README's code blocks in one language."""
-    return re.findall(rf"```{language}\n(.*?)```", README, flags=re.DOTALL)
+    """The code blocks of all pages in one language."""
+    pages = [(ROOT / page).read_text(encoding="utf-8") for page in PAGES]
+    return [
+        block
+        for page in pages
+        for block in re.findall(rf"```{language}\n(.*?)```", page, flags=re.DOTALL)
+    ]
+
+
+def commands() -> list[str]:
+    lines = [line for block in blocks("sh") for line in block.splitlines()]
+    return [line.split("  #")[0].strip() for line in lines]
 
 
 @pytest.fixture(scope="module")
 def workplace(tmp_path_factory):
-    """A directory with the files that README's commands name: a few phrases each."""
+    """A directory with the files that the commands name: a few phrases each."""
     directory = tmp_path_factory.mktemp("readme")
     book = phrasebook(seed=3, size=240)
     for name, phrases in (
@@ -30,27 +42,25 @@ def workplace(tmp_path_factory):
         ("valid", book.validation),
         ("test", book.test),
     ):
-        for side in ("source", "target"):
+        for code, side in (("en", "source"), ("de", "target")):
             text = "".join(f"{getattr(phrase, side)}\n" for phrase in phrases)
-            code = {"source": "en", "target": "de"}[side]
             (directory / f"{name}.{code}").write_text(text, encoding="utf-8")
     return directory
 
 
 def test_the_commands_of_make_exist():
-    commands = [line for block in blocks("sh") for line in block.splitlines()]
-    targets = [line.split()[1] for line in commands if line.startswith("make ")]
+    targets = [command.split()[1] for command in commands() if command.startswith("make ")]
     assert {"demo", "test"} <= set(targets)
     for target in targets:
-        done = subprocess.run(["make", "-n", target], cwd=ROOT, capture_output=True, check=False)
-        assert done.returncode == 0, done.stderr
+        make = subprocess.run(["make", "-n", target], cwd=ROOT, capture_output=True, check=False)
+        assert make.returncode == 0, make.stderr
 
 
-def served(command: str, workplace: Path, environment: dict[str, str]) -> None:
-    """It answers where it says it does, and ends well when it is asked to."""
-    quietly = command.strip() + (" --no-browser" if "look" in command else "") + " --port 0"
+def serve(command: str, workplace: Path, environment: dict[str, str]) -> None:
+    """The server answers at the address that it prints, and ends well after SIGTERM."""
+    words = [*command.split(), *(["--no-browser"] if "look" in command else []), "--port", "0"]
     with subprocess.Popen(
-        quietly.split(),
+        words,
         cwd=workplace,
         env=environment,
         stdout=subprocess.PIPE,
@@ -58,12 +68,12 @@ def served(command: str, workplace: Path, environment: dict[str, str]) -> None:
         text=True,
     ) as process:
         try:
-            said = ""
-            while not (found := re.search(r"http://127\.0\.0\.1:\d+\S*", said)):
+            output = ""
+            while not (address := re.search(r"http://127\.0\.0\.1:\d+\S*", output)):
                 line = process.stdout.readline()
-                assert line, said
-                said += line
-            with urllib.request.urlopen(found[0], timeout=30) as page:
+                assert line, output
+                output += line
+            with urllib.request.urlopen(address[0], timeout=30) as page:
                 assert b"<html" in page.read()
             process.terminate()
             assert process.wait(timeout=30) == 0
@@ -73,19 +83,13 @@ def served(command: str, workplace: Path, environment: dict[str, str]) -> None:
 
 def test_every_other_command_runs(workplace):
     environment = dict(os.environ, PATH=f"{Path(sys.executable).parent}:{os.environ['PATH']}")
-    skipped = ("make ", ". .venv", "git clone", "cd ")
-    commands = [
-        line.split("  #")[0]
-        for block in blocks("sh")
-        for line in block.replace("\\\n", " ").splitlines()
-        if line and not line.startswith(skipped) and not line.startswith("#")
-    ]
-    assert len(commands) >= 4
-    for command in commands:
-        if re.fullmatch(r"glassformer (look|serve) \S+", command.strip()):
-            served(command, workplace, environment)
+    others = [command for command in commands() if not command.startswith(SKIPPED)]
+    assert len(others) >= 12
+    for command in others:
+        if re.fullmatch(r"glassformer (look|serve) \S+", command):
+            serve(command, workplace, environment)
             continue
-        done = subprocess.run(
+        process = subprocess.run(
             command,
             shell=True,
             cwd=workplace,
@@ -94,10 +98,24 @@ def test_every_other_command_runs(workplace):
             text=True,
             check=False,
         )
-        assert done.returncode == 0, f"{command}\n{done.stdout}\n{done.stderr}"
+        assert process.returncode == 0, f"{command}\n{process.stdout}\n{process.stderr}"
 
 
 def test_the_python_examples_run(workplace, monkeypatch):
     monkeypatch.chdir(workplace)
-    for block in blocks("python"):
-        exec(compile(block, "README.md", "exec"), {"__name__": "readme"})
+    examples = blocks("python")
+    assert len(examples) >= 2
+    for example in examples:
+        exec(compile(example, "example", "exec"), {"__name__": "example"})
+
+
+def test_links_and_files_exist():
+    for page in [ROOT / "README.md", *(ROOT / "docs").glob("*.md"), ROOT / "CONTRIBUTING.md"]:
+        text = page.read_text(encoding="utf-8")
+        for target in re.findall(r"\]\((?!http)([^)#]+)\)", text):
+            assert (page.parent / target).exists(), f"{page.name}: {target}"
+    for page in PAGES:
+        text = re.sub(r"```.*?```", "", (ROOT / page).read_text("utf-8"), flags=re.DOTALL)
+        for path in re.findall(r"`((?:[a-z_0-9]+/)*[a-z_0-9]+\.py)`", text):
+            place = ROOT / path if path.startswith("tests/") else ROOT / "src/glassformer" / path
+            assert place.is_file(), f"{page}: {path}"
