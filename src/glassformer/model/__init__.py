@@ -2,12 +2,15 @@
 
 Read the files in this order; each cites its section and equation of the paper:
 
-1. :mod:`masks`: who may attend to whom (sections 3.1 and 3.2.3)
+1. :mod:`masks`: the keys that each query may attend to (sections 3.1 and 3.2.3)
 2. :mod:`attention`: scaled dot-product and multi-head attention (3.2)
 3. :mod:`positions`: positional encoding (3.5)
-4. :mod:`embeddings`: tokens as vectors, and vectors as tokens again (3.4)
-5. :mod:`blocks`: feed-forward network and residual block (3.1, 3.3), with :mod:`dropout` (5.4)
-6. :mod:`encoder`, :mod:`decoder`: one block, and the stack of them (3.1)
-7. :mod:`state`: what the decoder carries from step to step
-8. :mod:`transformer`: the whole (figure 1)
+4. :mod:`embeddings`: a vector for each token (3.4)
+5. :mod:`blocks`: feed-forward network and residual block (3.1, 3.3)
+6. :mod:`encoder`, :mod:`decoder`: one block, and the stack of blocks (3.1)
+7. :mod:`cache`: the decoder's keys and values of earlier steps
+8. :mod:`transformer`: the whole model (figure 1)
+9. :mod:`dropout`: dropout (5.4) that is cheap on a CPU
+
+:mod:`fast` holds quicker forms of decoding. A reader can skip it: ``--plain`` runs without it.
 """

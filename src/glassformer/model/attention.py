@@ -1,4 +1,4 @@
-"""Attention (section 3.2): a query reads values, each weighted by how well its key fits.
+"""Attention (section 3.2): a query reads values, weighted by the match of query and key.
 
 Equation 1 is written twice: :func:`scaled_dot_product_attention` is plain and returns the weights;
 :func:`fused_attention` is the same sum in one kernel. A test holds them equal.
@@ -30,9 +30,9 @@ def scaled_dot_product_attention(
     r"""Equation 1: :math:`\mathrm{softmax}(QK^T/\sqrt{d_k})\,V`, and the weights.
 
     ``mask`` is boolean, True = may attend, and broadcasts to ``(..., q_len, k_len)``. A query
-    that may attend to nothing has weights of zero and reads zeros. The division by
-    :math:`\sqrt{d_k}` keeps the variance of a score at 1 whatever :math:`d_k` is, so that the
-    softmax does not saturate (section 3.2.1).
+    that may attend to no key has weights of zero and reads zeros. The division by
+    :math:`\sqrt{d_k}` keeps the variance of a score at 1 for every :math:`d_k`: the softmax does
+    not saturate (section 3.2.1).
 
     >>> keys = torch.eye(2)
     >>> output, weights = scaled_dot_product_attention(100 * keys, keys, torch.tensor([[1.], [2.]]))
@@ -44,7 +44,7 @@ def scaled_dot_product_attention(
         weights = scores.softmax(dim=-1)
     else:
         check_mask(mask, scores.shape)
-        # The lowest finite number, not -inf: a row that is masked throughout would be NaN.
+        # The lowest finite number, not -inf: a fully masked row would be NaN.
         scores = scores.masked_fill(~mask, torch.finfo(scores.dtype).min)
         weights = scores.softmax(dim=-1).masked_fill(~mask, 0.0)
     return weights @ value, weights
@@ -60,14 +60,14 @@ def fused_attention(
 ) -> Float[Tensor, "... q_len d_value"]:
     """The same output as :func:`scaled_dot_product_attention`, in one kernel.
 
-    ``dropout`` zeroes weights, and scales those that remain.
+    ``dropout`` zeroes a share of the weights and scales the others up.
 
     >>> fused_attention(torch.zeros(1, 4), torch.zeros(3, 4), torch.ones(3, 2)).tolist()
     [[1.0, 1.0]]
     """
     if mask is not None:
         check_mask(mask, (*query.shape[:-1], key.size(-2)))
-        if mask.dim() < 2:  # the kernel wants both axes
+        if mask.dim() < 2:  # the kernel needs both axes
             mask = mask.expand(1, key.size(-2))
     return F.scaled_dot_product_attention(query, key, value, attn_mask=mask, dropout_p=dropout)
 
@@ -76,11 +76,11 @@ class MultiHeadAttention(nn.Module):
     r"""Section 3.2.2: several attentions side by side, each in its own subspace.
 
     :math:`\mathrm{Concat}(\mathrm{head}_1, …, \mathrm{head}_h)W^O`, with
-    :math:`\mathrm{head}_i = \mathrm{Attention}(QW_i^Q, KW_i^K, VW_i^V)`. The :math:`h`
-    projections of one role are one matrix here, split into heads afterwards: the same sum.
+    :math:`\mathrm{head}_i = \mathrm{Attention}(QW_i^Q, KW_i^K, VW_i^V)`. One matrix holds the
+    :math:`h` projections of the queries, one those of the keys, one those of the values: the sums
+    are the same.
 
-    Departure from the paper: the projections have biases, as in the authors' code and every
-    toolkit since.
+    Departure from the paper: the projections have biases, because the authors' code has them.
 
     ``dropout`` applies to the weights while training; the paper has none there. ``explicit``
     chooses equation 1's plain form instead of the kernel (:func:`use_explicit_attention`).
@@ -138,7 +138,7 @@ class MultiHeadAttention(nn.Module):
     ) -> tuple[
         Float[Tensor, "batch heads k_len d_head"], Float[Tensor, "batch heads k_len d_head"]
     ]:
-        """Keys and values as the heads read them: what a decoder keeps from step to step."""
+        """Keys and values of each head: the decoder's cache keeps these."""
         return self.split(self.key(key)), self.split(self.value(value))
 
     def attend(
@@ -148,7 +148,7 @@ class MultiHeadAttention(nn.Module):
         values: Float[Tensor, "batch heads k_len d_head"],
         mask: Tensor | None = None,
     ) -> Float[Tensor, "batch q_len d_model"]:
-        """The output for keys and values that are projected already."""
+        """The output for projected keys and values."""
         queries = self.split(self.query(query))
         dropout = self.dropout if self.training else 0.0
         if self.explicit:
@@ -162,7 +162,7 @@ class MultiHeadAttention(nn.Module):
     def split(
         self, joint: Float[Tensor, "batch len d_model"]
     ) -> Float[Tensor, "batch heads len d_head"]:
-        """Cut the last axis into heads."""
+        """Split the last axis into heads."""
         d_head = joint.size(-1) // self.num_heads
         return joint.reshape(*joint.shape[:-1], self.num_heads, d_head).transpose(-3, -2)
 

@@ -1,4 +1,4 @@
-"""The decoder (section 3.1, figure 1 right): a stack that reads the target and the memory."""
+"""The decoder (section 3.1, figure 1 right): a stack of blocks that reads target and memory."""
 
 from typing import Any
 
@@ -15,8 +15,8 @@ __all__ = ["Decoder", "DecoderBlock"]
 class DecoderBlock(nn.Module):
     """Masked self-attention, attention over the memory, feed-forward: three residual blocks.
 
-    Self- and cross-attention have weights of their own. :meth:`step` is :meth:`forward` for one
-    position, with the keys and values of earlier ones taken from a state.
+    :meth:`step` is :meth:`forward` for one position: it takes the keys and values of earlier
+    positions from the cache.
 
     >>> import torch
     >>> x, memory = torch.zeros(3, 5, 8), torch.zeros(3, 7, 8)
@@ -81,7 +81,7 @@ class DecoderBlock(nn.Module):
         state: BlockState,
         memory_mask: Tensor | None = None,
     ) -> tuple[Float[Tensor, "rows 1 d_model"], BlockState]:
-        """One position: it sees every key that the state holds, and its own."""
+        """One position attends to every key in the cache and to its own."""
         attention, cross_attention = self.self_attention.sublayer, self.cross_attention.sublayer
         y = self.self_attention.before(x)
         state = state.grown(*attention.project_memory(y, y))
@@ -94,7 +94,7 @@ class DecoderBlock(nn.Module):
 
 
 class Decoder(nn.Module):
-    """The blocks in turn, with a last norm where they are pre-norm (see :class:`Encoder`).
+    """The stack: one block after another, and a last LayerNorm if they are pre-norm.
 
     >>> import torch
     >>> x, memory = torch.zeros(3, 5, 8), torch.zeros(3, 7, 8)

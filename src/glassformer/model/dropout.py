@@ -1,9 +1,10 @@
 """Dropout (section 5.4), made cheap on a CPU.
 
 ``torch.nn.Dropout`` draws one Bernoulli number an element, which on a CPU takes longer than the
-matrix product beside it. One random *byte* an element is enough: an element falls where its byte
-is below ``256 p``, so ``p`` is rounded to a multiple of 1/256, and the others are scaled by the
-inverse of what that keeps, exactly. The bytes come from torch's generator: seeded, they repeat.
+matrix product beside it. Here one random *byte* an element decides: an element is dropped if its
+byte is below ``256 p``. So ``p`` is rounded to a multiple of 1/256, and the kept elements are
+scaled by the exact inverse of their share. The bytes come from torch's generator: a seed repeats
+them.
 """
 
 import torch
@@ -42,7 +43,7 @@ class Dropout(nn.Module):
             return F.dropout(x, self.p)
         if x.dtype in (torch.float32, torch.float64):
             return x * dropout_mask(x, self.p)
-        # A mask in 16 bits would hold the scale too coarsely: all that is kept would be off alike.
+        # A 16-bit mask holds the scale too coarsely: every kept element would be off alike.
         return x * _kept(x, self.p) * _scale(self.p)
 
     def extra_repr(self) -> str:
@@ -50,7 +51,7 @@ class Dropout(nn.Module):
 
 
 def _kept(like: Tensor, p: float) -> Tensor:
-    """Ones for what is kept, zeros for what falls."""
+    """One for each kept element, zero for each dropped one."""
     words = torch.empty((like.numel() + 7) // 8, dtype=torch.int64).random_(-(2**63), None)
     octets = words.view(torch.uint8)[: like.numel()].view(like.shape)
     return octets.to(like.dtype).ge_(_dropped(p))  # bfloat16 holds 0 to 255 exactly
@@ -61,5 +62,5 @@ def _scale(p: float) -> float:
 
 
 def _dropped(p: float) -> int:
-    """Of 256 bytes, how many fall; not all, which would keep nothing to scale."""
+    """The number of byte values, of 256, that drop an element; at most 255."""
     return min(round(256 * p), 255)

@@ -1,4 +1,4 @@
-r"""Embeddings (section 3.4): tokens as vectors, multiplied by :math:`\sqrt{d_{model}}`."""
+r"""Embeddings (section 3.4): a vector for each token, times :math:`\sqrt{d_{model}}`."""
 
 import math
 
@@ -11,7 +11,7 @@ __all__ = ["ScaledEmbedding", "check_ids"]
 
 
 def check_ids(tokens: Tensor, vocab_size: int, *, what: str = "tokens") -> None:
-    """Refuse ids that the vocabulary does not hold, naming the first.
+    """Refuse ids outside the vocabulary; the error names the first.
 
     >>> check_ids(torch.tensor([1, 9]), 5)
     Traceback (most recent call last):
@@ -30,8 +30,8 @@ def check_ids(tokens: Tensor, vocab_size: int, *, what: str = "tokens") -> None:
 class ScaledEmbedding(nn.Module):
     r"""A row of the table for each token, times :math:`\sqrt{d_{model}}`.
 
-    The table begins as :math:`N(0, 1/d_{model})`, which suits it as output matrix (it may be
-    tied to it); the factor brings the vectors to the size of the positions added next.
+    The table begins as :math:`N(0, 1/d_{model})`, which suits an output matrix: the two may be
+    tied. The factor brings the vectors to the size of the positions, which are added next.
     ``scale=False`` leaves it out (BART). On a CPU an id outside the vocabulary is an error.
 
     >>> ScaledEmbedding(10, 4)(torch.tensor([[3, 9]])).shape
@@ -44,6 +44,6 @@ class ScaledEmbedding(nn.Module):
         self.factor = math.sqrt(d_model) if scale else 1.0
 
     def forward(self, tokens: Int[Tensor, "batch len"]) -> Float[Tensor, "batch len d_model"]:
-        if tokens.device.type == "cpu":  # a GPU would have to wait for the answer
+        if tokens.device.type == "cpu":  # on a GPU the check would wait for the device
             check_ids(tokens, self.weight.size(0))
         return F.embedding(tokens, self.weight) * self.factor

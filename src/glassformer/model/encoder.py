@@ -1,4 +1,4 @@
-"""The encoder (section 3.1, figure 1 left): a stack of equal blocks over the source."""
+"""The encoder (section 3.1, figure 1 left): a stack of blocks that reads the source."""
 
 from jaxtyping import Float
 from torch import Tensor, nn
@@ -12,8 +12,8 @@ __all__ = ["Encoder", "EncoderBlock"]
 class EncoderBlock(nn.Module):
     """Self-attention, then the feed-forward network, each in its residual block.
 
-    ``dropout`` is the paper's, after each sublayer; ``attention_dropout`` on the weights and
-    ``activation_dropout`` inside the feed-forward network are later habits, off by default.
+    ``dropout`` is the paper's, after each sublayer. Later models add ``attention_dropout`` on the
+    attention weights and ``activation_dropout`` inside the feed-forward network.
 
     >>> import torch
     >>> EncoderBlock(8, 2, 32)(torch.zeros(3, 5, 8)).shape
@@ -56,7 +56,7 @@ class EncoderBlock(nn.Module):
 
 
 class Encoder(nn.Module):
-    """The blocks in turn. Pre-norm blocks leave their sum as it is, so a last norm follows them.
+    """The stack: one block after another. Pre-norm blocks need one more LayerNorm at the end.
 
     >>> import torch
     >>> Encoder([EncoderBlock(8, 2, 32) for _ in range(2)])(torch.zeros(3, 5, 8)).shape

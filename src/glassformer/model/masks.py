@@ -1,4 +1,4 @@
-"""Masks: who may attend to whom (sections 3.1 and 3.2.3). No mask is made in another file.
+"""Masks: the keys that each query may attend to (sections 3.1 and 3.2.3).
 
 A mask is boolean, **True = may attend**, and broadcasts to ``(batch, heads, q_len, k_len)``.
 """
@@ -15,16 +15,16 @@ __all__ = ["check_mask", "padding_mask", "subsequent_mask", "target_mask"]
 def padding_mask(
     tokens: Int[Tensor, "batch len"], pad: int | Sequence[int]
 ) -> Bool[Tensor, "batch 1 1 len"]:
-    """Keys that are real tokens: everything but ``pad`` (one id, or several).
+    """Hide the padding: a query may attend to every key but ``pad`` (one id, or several).
 
     >>> padding_mask(torch.tensor([[5, 6, 0]]), 0).tolist()
     [[[[True, True, False]]]]
     """
     if tokens.dim() != 2:
         raise ValueError(f"tokens must be (batch, len), got {tuple(tokens.shape)}")
-    pads = list(pad) if isinstance(pad, Iterable) else [pad]
+    pad_ids = list(pad) if isinstance(pad, Iterable) else [pad]
     real = torch.ones_like(tokens, dtype=torch.bool)
-    for pad_id in pads:
+    for pad_id in pad_ids:
         real &= tokens != pad_id
     return real[:, None, None, :]
 
@@ -32,7 +32,7 @@ def padding_mask(
 def subsequent_mask(
     length: int, *, device: torch.device | str | None = None
 ) -> Bool[Tensor, "length length"]:
-    """Position ``i`` sees ``j <= i``: itself and what came before (section 3.2.3).
+    """Hide the future: position ``i`` may attend to ``j <= i``, itself and earlier (section 3.2.3).
 
     >>> subsequent_mask(3).int().tolist()
     [[1, 0, 0], [1, 1, 0], [1, 1, 1]]
@@ -45,7 +45,7 @@ def subsequent_mask(
 def target_mask(
     tokens: Int[Tensor, "batch len"], pad: int | Sequence[int]
 ) -> Bool[Tensor, "batch 1 len len"]:
-    """What the decoder's self-attention may see: earlier or same position, and no padding.
+    """The decoder's self-attention mask: no future, and no padding.
 
     >>> target_mask(torch.tensor([[2, 7, 0]]), 0).int().tolist()
     [[[[1, 0, 0], [1, 1, 0], [1, 1, 0]]]]
@@ -54,7 +54,7 @@ def target_mask(
 
 
 def check_mask(mask: Tensor, scores_shape: Sequence[int]) -> None:
-    """Refuse a mask that is not boolean, or does not broadcast to the scores' shape.
+    """Refuse a mask that is not boolean or does not broadcast to the scores' shape.
 
     >>> check_mask(torch.ones(2, 3), (2, 3))
     Traceback (most recent call last):

@@ -1,4 +1,4 @@
-"""Positional encoding (section 3.5): without it, attention sees a bag of words."""
+"""Positional encoding (section 3.5): without it, attention ignores the order of the tokens."""
 
 import math
 from typing import Literal
@@ -9,7 +9,13 @@ from torch import Tensor, nn
 
 from glassformer.model.dropout import Dropout
 
-__all__ = ["Frequencies", "Layout", "PositionalEncoding", "sinusoidal_positions"]
+__all__ = [
+    "Frequencies",
+    "Layout",
+    "NormedPositions",
+    "PositionalEncoding",
+    "sinusoidal_positions",
+]
 
 Layout = Literal["interleaved", "halves"]
 Frequencies = Literal["paper", "tensor2tensor"]
@@ -38,7 +44,7 @@ def sinusoidal_positions(
     _check_choice("frequencies", frequencies, ("paper", "tensor2tensor"))
     half = d_model // 2
     steps = half if frequencies == "paper" else max(half - 1, 1)
-    # float64 on the way: at position 5,000 a float32 angle is off by 3e-4.
+    # In float64: at position 5,000 a float32 angle is off by 3e-4.
     rates = torch.exp(-math.log(10_000.0) * torch.arange(half, dtype=torch.float64) / steps)
     angles = torch.arange(offset, offset + length, dtype=torch.float64)[:, None] * rates
     pair = (angles.sin(), angles.cos())
@@ -51,8 +57,8 @@ class PositionalEncoding(nn.Module):
 
     ``kind="sinusoidal"`` has no parameters; ``"learned"`` is a table of ``max_length`` rows
     (Gehring et al. 2017; BART begins at row 2: ``offset=2``). A sequence longer than
-    ``max_length`` is an error, never a silent cut. ``start`` is the position of the first
-    token, for decoding step by step.
+    ``max_length`` is an error. ``start`` is the position of the first token: decoding step by
+    step gives it.
 
     >>> PositionalEncoding(4)(torch.zeros(1, 2, 4))[0, 0].tolist()
     [0.0, 1.0, 0.0, 1.0]
@@ -79,7 +85,7 @@ class PositionalEncoding(nn.Module):
             self.offset = offset
             self.table = nn.Parameter(torch.randn(max_length + offset, d_model) * d_model**-0.5)
         else:
-            self.offset = 0  # the sinusoids of row 0 begin at the offset already
+            self.offset = 0  # row 0 of the table has the offset in it
             table = sinusoidal_positions(
                 max_length, d_model, layout=layout, frequencies=frequencies, offset=offset
             )
@@ -98,10 +104,25 @@ class PositionalEncoding(nn.Module):
         return self.dropout(embedded + rows.to(embedded.dtype))
 
 
+class NormedPositions(nn.Module):
+    """Positional encoding followed by a LayerNorm, as BART's ``layernorm_embedding``."""
+
+    def __init__(self, positions: PositionalEncoding, norm: nn.LayerNorm, dropout: float) -> None:
+        super().__init__()
+        self.positions = positions
+        self.norm = norm
+        self.dropout = Dropout(dropout)
+
+    def forward(
+        self, embedded: Float[Tensor, "batch len d_model"], *, start: int = 0
+    ) -> Float[Tensor, "batch len d_model"]:
+        return self.dropout(self.norm(self.positions(embedded, start=start)))
+
+
 def _check_width(d_model: int) -> None:
     if d_model < 2 or d_model % 2:
         raise ValueError(
-            f"d_model must be even, for sines and cosines come in pairs, got {d_model}"
+            f"d_model must be even, because sines and cosines come in pairs, got {d_model}"
         )
 
 

@@ -1,4 +1,4 @@
-"""The Transformer (figure 1): embeddings, encoder, decoder, and the projection to words."""
+"""The Transformer (figure 1): embeddings, encoder, decoder, and the projection to logits."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -11,10 +11,9 @@ from glassformer.config import ModelConfig
 from glassformer.model import masks
 from glassformer.model.cache import DecoderState, Memory
 from glassformer.model.decoder import Decoder, DecoderBlock
-from glassformer.model.dropout import Dropout
 from glassformer.model.embeddings import ScaledEmbedding
 from glassformer.model.encoder import Encoder, EncoderBlock
-from glassformer.model.positions import PositionalEncoding
+from glassformer.model.positions import NormedPositions, PositionalEncoding
 
 if TYPE_CHECKING:
     from glassformer.model.fast.decoder import PreparedTransformer
@@ -25,9 +24,9 @@ __all__ = ["Transformer", "initialise"]
 class Transformer(nn.Module):
     """From source and target tokens to the logits of each next target token.
 
-    ``target`` is what the decoder reads: it begins with the start symbol. Masks are made from
-    ``config.pad_id`` where none is given. Decoding step by step gives the same logits:
-    ``encode``, ``start``, then ``step`` after ``step``.
+    The decoder reads ``target``, which begins with the start symbol. Masks come from
+    ``config.pad_id`` if none is given. Decoding step by step gives the same logits:
+    ``encode``, ``start``, then one ``step`` after another.
 
     >>> model = Transformer(ModelConfig(source_vocab_size=11, target_vocab_size=11, d_model=8,
     ...     num_heads=2, d_ff=16, num_encoder_layers=1, num_decoder_layers=1)).eval()
@@ -90,7 +89,7 @@ class Transformer(nn.Module):
     def encode(
         self, source: Int[Tensor, "batch src_len"], *, source_mask: Tensor | None = None
     ) -> Memory:
-        """The encoder's states, and the mask of those that may be attended to."""
+        """The encoder's states, and the mask that hides padding."""
         if source_mask is None:
             source_mask = masks.padding_mask(source, self.config.pad_id)
         embedded = self.source_positions(self.source_embedding(source))
@@ -110,12 +109,12 @@ class Transformer(nn.Module):
         return self.decoder(embedded, memory.states, target_mask, memory.mask)
 
     def project(self, states: Float[Tensor, "*batch d_model"]) -> Float[Tensor, "*batch vocab"]:
-        """Logits: how well each word of the target vocabulary fits a decoder state."""
+        """Logits: a score of each token of the target vocabulary."""
         return F.linear(states, self.output_weight, self.output_bias)
 
     @property
     def output_weight(self) -> Float[Tensor, "vocab d_model"]:
-        """The matrix of the projection; the target embedding's own where they are tied."""
+        """The matrix of the projection: the target embedding's weight if they are tied."""
         return self.target_embedding.weight if self.output is None else self.output.weight
 
     def start(self, memory: Memory) -> DecoderState:
@@ -151,7 +150,7 @@ class Transformer(nn.Module):
 def initialise(model: nn.Module) -> None:
     """Xavier-uniform matrices, zero biases; embeddings keep their N(0, 1/d_model).
 
-    The paper does not say; this is what its successors use with post-norm.
+    The paper does not say; post-norm models since then use this.
     """
     for module in model.modules():
         if isinstance(module, nn.Linear):
@@ -177,7 +176,7 @@ def _embedding(config: ModelConfig, vocab_size: int) -> ScaledEmbedding:
 
 
 def _positions(config: ModelConfig) -> nn.Module:
-    """Positions, then dropout; with BART's norm of the embeddings, if asked for, in between."""
+    """Positions, then dropout; BART has a LayerNorm in between."""
     normed = config.embedding_norm
     positions = PositionalEncoding(
         config.d_model,
@@ -196,18 +195,3 @@ def _positions(config: ModelConfig) -> nn.Module:
 
 def _final_norm(config: ModelConfig) -> nn.Module | None:
     return nn.LayerNorm(config.d_model, eps=config.norm_epsilon) if config.norm == "pre" else None
-
-
-class NormedPositions(nn.Module):
-    """Positional encoding followed by a LayerNorm, as BART's ``layernorm_embedding``."""
-
-    def __init__(self, positions: PositionalEncoding, norm: nn.LayerNorm, dropout: float) -> None:
-        super().__init__()
-        self.positions = positions
-        self.norm = norm
-        self.dropout = Dropout(dropout)
-
-    def forward(
-        self, embedded: Float[Tensor, "batch len d_model"], *, start: int = 0
-    ) -> Float[Tensor, "batch len d_model"]:
-        return self.dropout(self.norm(self.positions(embedded, start=start)))
