@@ -152,7 +152,7 @@ def test_ranges_of_training_are_said_in_one_line(words, message):
 
 
 def test_a_missing_run_is_named():
-    with pytest.raises(UsageError, match=r"^--run is missing$"):
+    with pytest.raises(UsageError, match=r"^--out is missing$"):
         parse_options(TrainConfig, ["a", "b"])
 
 

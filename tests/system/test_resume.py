@@ -11,7 +11,6 @@ import os
 import random
 import signal
 import time
-from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -167,37 +166,6 @@ def test_killed_between_far_checkpoints(whole, processes, corpus, tmp_path):
 
     assert run.weights() == whole.weights()
     assert run.metrics() == whole.metrics()
-
-
-def test_two_workers_are_killed_with_the_first_and_go_on(processes, corpus, tmp_path, monkeypatch):
-    monkeypatch.setenv("TMPDIR", str(tmp_path))  # where the processes meet, as their words say
-    changes = {"workers": 2, "threads": 2, "updates": 24, "validations": 3}
-    runs = []
-    for name in ("whole", "killed"):
-        (tmp_path / name).mkdir()
-        runs.append(Runner(processes, corpus, tmp_path / name, changes))
-    runs[0].finish()
-
-    assert runs[1](("glassformer.training.loop", "update", 13)) == -signal.SIGKILL
-    deadline = time.monotonic() + 20
-    while workers_at(tmp_path):
-        assert time.monotonic() < deadline, workers_at(tmp_path)
-        time.sleep(0.05)
-    runs[1].finish()
-
-    assert "continuing from update 8\n" in runs[1].log.read_text()
-    assert runs[1].weights() == runs[0].weights()
-    assert runs[1].metrics() == runs[0].metrics()
-    assert not workers_at(tmp_path)
-
-
-def workers_at(directory: Path) -> list[str]:
-    """The worker processes that live: their command lines name where they met."""
-    found = []
-    for path in Path("/proc").glob("[0-9]*/cmdline"):
-        with suppress(OSError):  # one that ends meanwhile
-            found.append(path.read_text())
-    return [line for line in found if str(directory) in line and "assistant" in line]
 
 
 @pytest.mark.parametrize(("number", "status"), [(signal.SIGTERM, 143), (signal.SIGINT, 130)])

@@ -230,3 +230,12 @@ def test_a_disk_without_room_is_an_error_that_says_so(tmp_path, monkeypatch):
         save_checkpoint(tmp_path, *trained(), RunState(update=2))
 
     assert [path.name for path in checkpoints(tmp_path)] == ["00000001"]
+
+
+def test_a_checkpoint_of_an_earlier_version_names_its_workers(tmp_path):
+    model, optimiser = trained()
+    path = save_checkpoint(tmp_path, model, optimiser, STATE)
+    state = json.loads((path / "state.json").read_text())
+    (path / "state.json").write_text(json.dumps({**state, "workers": 2}))
+
+    assert load_checkpoint(path, model, optimiser) == STATE

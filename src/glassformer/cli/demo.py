@@ -105,7 +105,6 @@ def config_of(options: DemoOptions, directory: Path, files: dict[str, Path]) -> 
         validations=8,
         patience=0,
         average="none",
-        workers=1,  # so small a step is soon done; talking about it would take as long
         beam=1,
         seed=options.seed,
     )

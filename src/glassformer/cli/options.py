@@ -42,10 +42,12 @@ class _Option:
     type: Any  # without None
     optional: bool
     place: str | None  # the name of its place where it has no flag
+    flag: str  # its name on the command line, without the dashes
+    aliases: tuple[str, ...] = ()  # other names that are accepted, with their dashes
 
     @property
     def name(self) -> str:
-        return self.place or "--" + self.field.replace("_", "-")
+        return self.place or "--" + self.flag
 
     @property
     def count(self) -> int | None:
@@ -166,12 +168,22 @@ def _options_of(options: Any) -> Iterator[_Option]:
         if any(mark is tyro.conf.Positional for mark in marks):
             metavars = [getattr(mark, "metavar", None) for mark in marks]
             place = next(filter(None, metavars), field.upper())
-        yield _Option(field, real[0] if len(real) == 1 else hint, NoneType in members, place)
+        names = [mark.name for mark in marks if getattr(mark, "name", None)]
+        aliases = [name for mark in marks for name in getattr(mark, "aliases", None) or ()]
+        yield _Option(
+            field,
+            real[0] if len(real) == 1 else hint,
+            NoneType in members,
+            place,
+            next(iter(names), field.replace("_", "-")),
+            tuple(aliases),
+        )
 
 
 def _split(words: Sequence[str], known: Mapping[str, _Option]) -> dict[str, Any]:
     """The values on the line, by field, still as words."""
     flags = {option.name: option for option in known.values() if option.place is None}
+    aliases = {name: option for option in known.values() for name in option.aliases}
     negated = {f"--no-{name[2:]}": flag for name, flag in flags.items() if flag.count == 0}
     said: dict[str, Any] = {}
     loose: list[str] = []
@@ -186,7 +198,7 @@ def _split(words: Sequence[str], known: Mapping[str, _Option]) -> dict[str, Any]
             continue
         flag, equals, value = word.partition("=")
         flag = flag.replace("_", "-")
-        option = flags.get(flag) or negated.get(flag)
+        option = flags.get(flag) or aliases.get(flag) or negated.get(flag)
         if option is None:
             raise UsageError(f"unknown option {flag}{nearest(flag, [*flags, '--config'])}")
         if option.field in said:

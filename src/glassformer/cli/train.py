@@ -32,9 +32,9 @@ def train_until_stopped(config: TrainConfig, reporter: Reporter | None = None) -
     """0 when it is done; 128 + the signal's number where one stopped it and it was saved."""
     began = time.monotonic()  # before torch is imported: a person's minutes include that
     if int(os.environ.get("RANK", 0)) > 0 and "TORCHELASTIC_RUN_ID" in os.environ:
-        from glassformer.training.parallel.worker import assist_under_torchrun
+        from glassformer.training.parallel.worker import follow
 
-        return assist_under_torchrun(config.device)
+        return follow(config)
     from glassformer.training.loop import Stopped
     from glassformer.training.train import train
 

@@ -44,7 +44,6 @@ class RunState:
     seconds: float = 0.0
     data_hash: str = ""
     precision: str = ""  # as it was measured at the beginning
-    workers: int = 0  # likewise: each draws its own
     validations: list[dict[str, Any]] = field(default_factory=list)
     window: dict[str, float] = field(default_factory=dict)  # sums since the last report
 
@@ -94,7 +93,9 @@ def load_checkpoint(
             optimiser.state[parameter] = {
                 key: moment.to(parameter.device).clone() for key, moment in kept.items()
             }
-        return RunState(**json.loads((checkpoint / "state.json").read_text()))
+        state = json.loads((checkpoint / "state.json").read_text())
+        state.pop("workers", None)  # of version 1: it started its ranks itself
+        return RunState(**state)
     except (KeyError, TypeError, OSError, json.JSONDecodeError, UnicodeDecodeError) as error:
         raise InputError(f"{checkpoint}: not a whole checkpoint ({error!r})") from error
 

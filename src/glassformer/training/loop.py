@@ -6,19 +6,18 @@ from its last checkpoint does what it would have done, to the bit on the same ma
 """
 
 import math
-import os
 import time
-from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import torch
 
-from glassformer.data.batches import Batch, make_batch
+from glassformer.data.batches import Batch
 from glassformer.errors import InputError
 from glassformer.model.transformer import Transformer
-from glassformer.training.batch_stream import Reader, epoch_plan, seed_update
+from glassformer.threads import torch_threads
+from glassformer.training.batch_stream import Reader, seed_update
 from glassformer.training.checkpoint import (
     RunState,
     checkpoints,
@@ -26,15 +25,9 @@ from glassformer.training.checkpoint import (
     save_checkpoint,
 )
 from glassformer.training.checkpoint_averaging import averaged_updates, best, validations_since_best
-from glassformer.training.optimiser import Learner, NotFiniteError, Update, update
-from glassformer.training.parallel.ranks import (
-    RankLostError,
-    Ranks,
-    quickest_workers,
-    under_torchrun,
-    with_workers,
-)
-from glassformer.training.parallel.worker import Task, replicate
+from glassformer.training.optimiser import Learner, NotFiniteError, Update, new_learner, update
+from glassformer.training.parallel.ranks import ALONE, RankLostError, Ranks
+from glassformer.training.parallel.worker import enlist
 from glassformer.training.reporting import Metrics, Reporter
 from glassformer.training.schedule import Pace
 from glassformer.training.setup.options import TrainConfig
@@ -85,44 +78,42 @@ class Trainer:
     def checkpoint_directory(self) -> Path:
         return self.config.run / "checkpoints"
 
-    def run(self) -> None:
-        """Update the weights until the updates are done, or patience is."""
-        threads = torch.get_num_threads()
-        task = Task(self.config, self.model.config, self.state)
-        learner = task.learner(self.model, self.optimiser)
+    def run(self, ranks: Ranks = ALONE) -> None:
+        """Update the weights until the last update or the end of patience.
+
+        ``ranks`` are the processes that share each batch.
+        """
+        precision = self.state.precision
+        learner = new_learner(
+            self.model, self.optimiser, self.config, precision=precision, ranks=ranks
+        )
         try:
-            with self._asked, self._gathered(learner, threads) as learner.ranks:
-                self._learn(learner, threads)
+            with self._asked:
+                self._learn(learner)
         except RankLostError as error:
             raise InputError(
-                f"a process of this training was lost ({error}); {self._last_good()}; the same"
-                " command goes on"
+                f"another rank of this training ended or hangs ({error}); {self._last_good()};"
+                " the same command continues from it"
             ) from error
-        finally:
-            torch.set_num_threads(threads)
-        if self._asked.number:  # what was asked in the last moment is saved as well
+        if self._asked.number:  # a signal during the last save is obeyed as well
             raise Stopped(self.state.update, self._asked.number)
 
-    def _learn(self, learner: Learner, threads: int) -> None:
+    def _learn(self, learner: Learner) -> None:
         state, ranks = self.state, learner.ranks
-        torch.set_num_threads(max(1, threads // ranks.size))
-        ranks.tell(Task(self.config, self.model.config, state))
-        replicate(ranks, learner)
         packed = self.prepared.packed
-        ranks.tell(packed.directory.resolve())
+        enlist(learner, self.config, state, packed)
         reader = Reader(state, self.config, packed, ranks.share())
         saved = time.monotonic()
         while self._goes_on(ranks):
-            self._one_update(learner, reader)
+            with torch_threads(ranks.threads(torch.get_num_threads())):
+                self._one_update(learner, reader)
             self.pace.passed(state.update)
             last = state.update == self.updates
             if state.update % REPORT_EVERY == 0 or last:
                 self._report()
             validated = last or self.pace.validation_due(state.update)
             if validated:
-                torch.set_num_threads(threads)  # the other ranks rest
                 self._validate()
-                torch.set_num_threads(max(1, threads // ranks.size))
             late = time.monotonic() - saved > 60 * self.config.checkpoint_minutes
             if validated or late:
                 self._save()
@@ -144,26 +135,6 @@ class Trainer:
         if over:
             self.reporter.note(f"no better validation in {since}: training ends here")
         return over
-
-    def _gathered(self, learner: Learner, threads: int) -> AbstractContextManager[Ranks]:
-        """Those who learn together: as torchrun, the option or a measurement says."""
-        state, device = self.state, self.model.output_weight.device
-        if "TORCHELASTIC_RUN_ID" in os.environ:
-            return under_torchrun(device)
-        if device.type != "cpu" or state.update >= self.updates:
-            return with_workers(1, threads=threads)
-        if not state.workers:  # measured once: another number would draw otherwise on the way
-            state.workers = self.config.workers or self._quickest_workers(learner, threads)
-        if state.workers > 1:
-            self.reporter.note(f"workers: {state.workers} processes share each batch")
-        return with_workers(state.workers, threads=max(1, threads // state.workers))
-
-    def _quickest_workers(self, learner: Learner, threads: int) -> int:
-        packed = self.prepared.packed
-        rows = epoch_plan(packed, self.config, self.state.epoch)[0]
-        return quickest_workers(
-            lambda share: learner.gradient([make_batch(packed, rows, share)]), threads
-        )
 
     def _goes_on(self, ranks: Ranks) -> bool:
         """Whether there is another update; on all ranks alike, with the same rate."""
@@ -219,7 +190,7 @@ class Trainer:
     def _not_finite(self, what: str, reason: object) -> InputError:
         return InputError(
             f"{what} is not finite: {reason}; {self._last_good()}; try a smaller rate_factor or a"
-            " longer warmup, with another --run"
+            " longer warmup, with another --out"
         )
 
     def _last_good(self) -> str:

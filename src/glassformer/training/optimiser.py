@@ -15,12 +15,14 @@ from glassformer.training.fast.mixed_precision import Precision, precision_for, 
 from glassformer.training.fast.muon import Muon
 from glassformer.training.loss import projected_cross_entropy
 from glassformer.training.parallel.ranks import ALONE, Ranks
+from glassformer.training.setup.options import TrainConfig
 
 __all__ = [
     "Learner",
     "NotFiniteError",
     "Update",
     "adam",
+    "new_learner",
     "new_optimiser",
     "precision_for",
     "update",
@@ -145,6 +147,25 @@ class Learner:
         optimiser.step()
         self.refresh()
         return figures
+
+
+def new_learner(
+    model: Transformer,
+    optimiser: torch.optim.Optimizer,
+    config: TrainConfig,
+    *,
+    precision: str,
+    ranks: Ranks = ALONE,
+) -> Learner:
+    """A learner with the settings of ``config``; the model is put into training mode."""
+    return Learner(
+        model.train(),
+        optimiser,
+        precision="bf16" if precision == "bf16" else "float32",
+        smoothing=config.label_smoothing,
+        clip=config.clip,
+        ranks=ranks,
+    )
 
 
 def update(learner: Learner, batches: Sequence[Batch], *, rate: float) -> Update:

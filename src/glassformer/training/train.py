@@ -18,15 +18,16 @@ from glassformer.data.token_store import pack
 from glassformer.decoding.beam import beam_search
 from glassformer.decoding.protocols import Vocabulary
 from glassformer.devices import device_of
-from glassformer.errors import UsageError
 from glassformer.evaluation import Scores, corpus_scores
 from glassformer.model.transformer import Transformer
 from glassformer.training.batch_stream import epoch_plan, total_updates
 from glassformer.training.checkpoint import RunState, average, checkpoints, load_checkpoint
+from glassformer.training.fast.malloc import keep_freed_memory
 from glassformer.training.ibm_model1 import shortlist_tensors
 from glassformer.training.length_penalty import best_penalty
 from glassformer.training.loop import Trainer
 from glassformer.training.optimiser import new_optimiser, precision_for
+from glassformer.training.parallel.ranks import from_torchrun, machine_threads
 from glassformer.training.reporting import Metrics, Reporter, TextReporter, duration
 from glassformer.training.schedule import Pace, SteadyPace
 from glassformer.training.setup.options import TrainConfig
@@ -60,8 +61,8 @@ def train(
     """
     began = time.monotonic() if began is None else began
     reporter = reporter or TextReporter()
-    if config.threads:
-        torch.set_num_threads(config.threads)
+    keep_freed_memory()
+    torch.set_num_threads(machine_threads(config.threads))
     try:
         _refuse_early(config)
         prepared = prepare(config)
@@ -69,7 +70,8 @@ def train(
             reporter.note(note)
         trainer = _trainer(prepared, reporter, lambda: time.monotonic() - began)
         try:
-            trainer.run()
+            with from_torchrun(device_of(config.device)) as ranks:
+                trainer.run(ranks)
         finally:
             trainer.metrics.close()
         found = _finish(trainer)
@@ -249,11 +251,7 @@ def _validation_batches(prepared: Prepared, reporter: Reporter) -> list[Batch]:
 
 def _refuse_early(config: TrainConfig) -> None:
     """Say now, not after the data are read, that there is no such device or model."""
-    if device_of(config.device).type != "cpu" and config.workers > 1:
-        raise UsageError(
-            f"workers {config.workers}: they divide a CPU's threads, and the device is"
-            f" {device_of(config.device)}: leave the option out; several GPUs want torchrun"
-        )
+    device_of(config.device)
     sizes: dict[str, object] = {"tying": "none"}
     if not config.preset:  # which it is, and so what is not said here, only the data will say
         sizes["num_heads"] = (config.d_model and config.num_heads) or 1

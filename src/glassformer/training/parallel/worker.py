@@ -1,12 +1,9 @@
-"""What the ranks beside the first one do: compute, sum, update; nothing else.
+"""The training loop of ranks 1 to N-1, which read no text: rank 0 sends them what they need.
 
-They read no options and no text. Rank 0 tells them what is trained and gives them its weights.
+:func:`enlist` is rank 0's end of the conversation, :func:`follow` the end of all others.
 """
 
-import os
-import sys
-import threading
-from dataclasses import dataclass
+from dataclasses import asdict
 
 import torch
 
@@ -14,78 +11,58 @@ from glassformer.config import ModelConfig
 from glassformer.data.token_store import Packed
 from glassformer.devices import device_of
 from glassformer.model.transformer import Transformer
+from glassformer.threads import torch_threads
 from glassformer.training.batch_stream import Reader, seed_update
 from glassformer.training.checkpoint import RunState, moments
 from glassformer.training.fast.malloc import keep_freed_memory
-from glassformer.training.optimiser import Learner, new_optimiser, update
-from glassformer.training.parallel.ranks import (
-    RankLostError,
-    Ranks,
-    joined_by_store,
-    under_torchrun,
-)
+from glassformer.training.optimiser import Learner, new_learner, new_optimiser, update
+from glassformer.training.parallel.ranks import RankLostError, Ranks, from_torchrun, machine_threads
 from glassformer.training.setup.options import TrainConfig
 from glassformer.training.signals import StopSignal
 
-__all__ = ["Task", "assist", "assist_under_torchrun", "main", "replicate"]
+__all__ = ["enlist", "follow"]
 
 
-@dataclass(frozen=True)
-class Task:
-    """What rank 0 tells the others: what is trained, how, and from where on."""
+def enlist(learner: Learner, config: TrainConfig, state: RunState, packed: Packed) -> None:
+    """Send the other ranks their settings, the weights and the optimiser's moments.
 
-    config: TrainConfig
-    model: ModelConfig
-    state: RunState
-
-    def learner(self, model: Transformer, optimiser: torch.optim.Optimizer) -> Learner:
-        keep_freed_memory()
-        return Learner(
-            model.train(),
-            optimiser,
-            precision="bf16" if self.state.precision == "bf16" else "float32",
-            smoothing=self.config.label_smoothing,
-            clip=self.config.clip,
-        )
+    They open the packed corpus themselves: all ranks must see the same files.
+    """
+    if learner.ranks.size == 1:
+        return
+    settings = {
+        "config": config.model_dump(mode="json"),
+        "model": learner.model.config.model_dump(mode="json"),
+        "state": asdict(state),
+        "packed": str(packed.directory.resolve()),
+    }
+    learner.ranks.tell(settings)
+    _replicate(learner, begun=state.update > 0)
 
 
-def main() -> None:
-    """The process that :func:`~glassformer.training.parallel.ranks.with_workers` starts."""
-    store, *numbers = sys.argv[1:]
-    rank, size, threads = map(int, numbers)
-    threading.Thread(target=_end_with_parent, daemon=True).start()
-    torch.set_num_threads(threads)
-    print("here", flush=True)
+def follow(config: TrainConfig) -> int:
+    """Train beside rank 0 until it ends or a signal arrives. Return the exit status.
+
+    Only the device and the threads of ``config`` are used: rank 0 sends its own.
+    """
+    device, threads = device_of(config.device), machine_threads(config.threads)
+    keep_freed_memory()
     try:
-        with joined_by_store(store, rank, size) as ranks:
-            assist(ranks)
-    except RankLostError:
-        sys.exit(1)  # rank 0 says what there is to say
-    except Exception as error:
-        reason = str(error).split("\n")[0]
-        sys.exit(f"glassformer: error: worker {rank}: {type(error).__name__}: {reason}")
-
-
-def assist_under_torchrun(name: str) -> int:
-    """A rank of ``torchrun`` other than 0, on a device of that name; the exit status."""
-    device = device_of(name)
-    try:
-        with under_torchrun(device) as ranks:
-            assist(ranks, device)
-    except RankLostError:
+        with from_torchrun(device) as ranks, torch_threads(ranks.threads(threads)):
+            _train(ranks, device)
+    except RankLostError:  # rank 0 reports it
         return 1
     return 0
 
 
-def assist(ranks: Ranks, device: torch.device | str = "cpu") -> None:
-    """Update a copy of rank 0's model with it, until it or a signal says that it is done."""
-    task: Task = ranks.tell()
-    state, config = task.state, task.config
-    model = Transformer(task.model).to(device)
-    learner = task.learner(model, new_optimiser(model, config.optimiser or "adam"))
-    learner.ranks = ranks
-    replicate(ranks, learner)
-    reader = Reader(state, config, Packed.open(ranks.tell()), ranks.share())
+def _train(ranks: Ranks, device: torch.device) -> None:
+    settings = ranks.tell()
+    config, state = TrainConfig(**settings["config"]), RunState(**settings["state"])
+    model = Transformer(ModelConfig(**settings["model"])).to(device)
+    optimiser = new_optimiser(model, config.optimiser or "adam")
+    learner = new_learner(model, optimiser, config, precision=state.precision, ranks=ranks)
+    _replicate(learner, begun=state.update > 0)
+    reader = Reader(state, config, Packed.open(settings["packed"]), ranks.share())
     with StopSignal() as asked:
         while True:
             stop, rate, backwards = ranks.agree(stop=asked.number)
@@ -96,22 +73,15 @@ def assist(ranks: Ranks, device: torch.device | str = "cpu") -> None:
             update(learner, reader.read(backwards=backwards), rate=rate)
 
 
-def replicate(ranks: Ranks, learner: Learner) -> None:
-    """Give every rank the weights of rank 0, and what its optimiser remembers."""
+def _replicate(learner: Learner, *, begun: bool) -> None:
+    """Give every rank the weights of rank 0 and, in a begun run, its optimiser's moments."""
     optimiser, weights = learner.optimiser, list(learner.model.parameters())
-    ranks.copy([weight.detach() for weight in weights])
+    learner.ranks.copy([weight.detach() for weight in weights])
     learner.refresh()
-    if not ranks.tell(bool(optimiser.state)):
-        return
-    for weight in weights:
+    for weight in weights if begun else ():
         kept, names = optimiser.state[weight], moments(optimiser, weight)
         if not kept:
             kept.update({name: torch.zeros_like(weight) for name in names})
             if "step" in names:
                 kept["step"] = torch.zeros((), device=weight.device)
-        ranks.copy([kept[name] for name in names])
-
-
-def _end_with_parent() -> None:
-    os.read(sys.stdin.fileno(), 1)  # nothing is ever written: it returns when the pipe closes
-    os._exit(0)
+        learner.ranks.copy([kept[name] for name in names])

@@ -30,7 +30,7 @@ class TrainConfig(Options):
 
     pairs: Annotated[Files, tyro.conf.Positional, _PAIRS] = Field(min_length=1, max_length=2)
     """Training pairs: SOURCE TARGET, or one file that holds both sides."""
-    run: Path
+    run: Annotated[Path, tyro.conf.arg(name="out", aliases=("--run",))]
     """Directory of this training: checkpoints, metrics, and the bundle."""
     valid: Annotated[Files, _NO_PAIRS] = Field((), max_length=2)
     """Validation pairs; without them, some training pairs are held out."""
@@ -141,8 +141,6 @@ class TrainConfig(Options):
     """auto: bf16 where this machine multiplies faster in it, by measuring."""
     threads: int = Field(0, ge=0)
     """CPU threads; 0: all."""
-    workers: int = Field(0, ge=0)
-    """Processes among which a CPU's threads are divided; 0: by measuring."""
     seed: int = Field(1, ge=0, lt=2**32)
     """Of everything that is drawn: weights, dropout, order, held-out pairs."""
     beam: int = Field(BEAM, ge=1, le=MOST_BEAM)
