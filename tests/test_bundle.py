@@ -201,11 +201,11 @@ FAULTS = {
     ),
     "no version": (
         lambda d: (d / "config.json").write_text("{}"),
-        "config.json: not a bundle's config .KeyError.'format_version'",
+        "config.json: format_version: Field required",
     ),
     "another version": (
         lambda d: change_config(d, format_version=2),
-        "config.json: format_version 2, but this glassformer reads 1",
+        "config.json: format_version: 2, but this glassformer reads 1: update glassformer",
     ),
     "an unknown setting": (
         lambda d: change_config(d, model={"colour": "red"}),

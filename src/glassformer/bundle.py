@@ -1,18 +1,16 @@
-"""A translator on disk: one directory, nothing in it pickled.
+"""A bundle: one directory that holds one translator, nothing in it pickled.
 
 ``config.json`` (with ``format_version``), ``model.safetensors``, ``tokenizer.model`` (or
-``source.model`` and ``target.model``), ``README.md``, and where it was asked for
-``shortlist.safetensors``.
+``source.model`` and ``target.model``), and ``README.md``.
 """
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import torch
-from pydantic import ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 from safetensors import SafetensorError
 from safetensors.torch import load_file, save
 from torch import Tensor, nn
@@ -40,7 +38,7 @@ SHORTLIST_FILE = "shortlist.safetensors"
 
 @dataclass(frozen=True)
 class Bundle:
-    """A model with its tokenizers; ``about`` is what its config.json says of its training."""
+    """A model with its tokenizers; ``about`` describes its training, for people to read."""
 
     model: Transformer
     source_tokenizer: Tokenizer
@@ -49,7 +47,30 @@ class Bundle:
     about: Mapping[str, Any] = field(default_factory=dict)
     shortlist: Mapping[str, Tensor] | None = None  # as `decoding.shortlist` reads it
     alignment: Mapping[str, Any] | None = None  # as `inspection.alignment` reads it
-    length_penalty: float = LENGTH_PENALTY  # alpha of section 6.1, where nobody says another
+    length_penalty: float = LENGTH_PENALTY  # alpha of section 6.1
+
+
+class _StoredConfig(BaseModel):
+    """The content of ``config.json``."""
+
+    model_config = ConfigDict(allow_inf_nan=False, frozen=True)
+
+    format_version: int
+    languages: tuple[str, str] | None
+    joint: bool  # one tokenizer for both sides
+    model: ModelConfig
+    length_penalty: float = Field(LENGTH_PENALTY, ge=0, le=MOST_LENGTH_PENALTY)
+    about: dict[str, Any]
+    alignment: dict[str, Any] | None = None
+
+    @field_validator("format_version")
+    @classmethod
+    def _is_known(cls, version: int) -> int:
+        if version != FORMAT_VERSION:
+            raise ValueError(
+                f"{version}, but this glassformer reads {FORMAT_VERSION}: update glassformer"
+            )
+        return version
 
 
 def save_bundle(bundle: Bundle, directory: Path) -> None:
@@ -69,68 +90,64 @@ def save_bundle(bundle: Bundle, directory: Path) -> None:
         write_atomically(directory / SHORTLIST_FILE, save(dict(bundle.shortlist)))
     else:
         (directory / SHORTLIST_FILE).unlink(missing_ok=True)
-    write_atomically(directory / "README.md", _card(bundle).encode())
-    config = {
-        "format_version": FORMAT_VERSION,
-        "languages": bundle.languages,
-        "joint": joint,
-        "model": bundle.model.config.model_dump(),
-        "length_penalty": bundle.length_penalty,
-        "about": dict(bundle.about),
-    }
-    if bundle.alignment is not None:
-        config["alignment"] = dict(bundle.alignment)
-    text = json.dumps(config, indent=2, ensure_ascii=False) + "\n"
+    write_atomically(directory / "README.md", _readme(bundle).encode())
+    config = _StoredConfig(
+        format_version=FORMAT_VERSION,
+        languages=bundle.languages,
+        joint=joint,
+        model=bundle.model.config,
+        length_penalty=bundle.length_penalty,
+        about=dict(bundle.about),
+        alignment=dict(bundle.alignment) if bundle.alignment is not None else None,
+    )
+    unset = {"alignment"} if bundle.alignment is None else set()
+    text = config.model_dump_json(indent=2, exclude=unset) + "\n"
     write_atomically(directory / "config.json", text.encode())
 
 
 def load_bundle(directory: Path, *, device: torch.device | str = "cpu") -> Bundle:
-    """Read a bundle, ready to translate (in evaluation mode); each fault is named by its file."""
-    path = directory / "config.json"
-    try:
-        stored = json.loads(path.read_bytes())
-        version = stored["format_version"]
-        if version != FORMAT_VERSION:
-            raise InputError(
-                f"{path}: format_version {version}, but this glassformer reads {FORMAT_VERSION}"
-            )
-        config = ModelConfig(**stored["model"])
-        joint, languages, about = stored["joint"], stored["languages"], stored["about"]
-        alignment = stored.get("alignment")
-        length_penalty = stored.get("length_penalty", LENGTH_PENALTY)
-        if not 0 <= length_penalty <= MOST_LENGTH_PENALTY:  # of a text: TypeError
-            raise InputError(
-                f"{path}: length_penalty {length_penalty}: expected 0 to {MOST_LENGTH_PENALTY:g}"
-            )
-    except FileNotFoundError as error:
-        known = "no such directory" if not directory.is_dir() else "it holds no config.json"
-        raise InputError(f"{directory}: not a bundle ({known})") from error
-    except ValidationError as error:
-        reason = error.errors()[0]
-        where = ".".join(map(str, reason["loc"]))
-        raise InputError(f"{path}: {where} {reason['msg']}".replace("  ", " ")) from error
-    except (OSError, KeyError, TypeError, json.JSONDecodeError, UnicodeDecodeError) as error:
-        raise InputError(f"{path}: not a bundle's config ({error!r})") from error
-
-    names = ("tokenizer.model",) * 2 if joint else ("source.model", "target.model")
+    """Read a bundle, ready to translate (in evaluation mode); an InputError names a faulty file."""
+    config = _read_config(directory)
+    names = ("tokenizer.model",) * 2 if config.joint else ("source.model", "target.model")
     source_tokenizer, target_tokenizer = (Tokenizer.load(directory / name) for name in names)
-    model = Transformer(config)
+    model = Transformer(config.model)
     load_weights(model, load_tensors(directory / "model.safetensors"), directory)
     for side, tokenizer, size in (
-        ("source", source_tokenizer, config.source_vocab_size),
-        ("target", target_tokenizer, config.target_vocab_size),
+        ("source", source_tokenizer, config.model.source_vocab_size),
+        ("target", target_tokenizer, config.model.target_vocab_size),
     ):
         if tokenizer.vocab_size != size:
             raise InputError(
                 f"{directory}: the {side} tokenizer has {tokenizer.vocab_size} tokens"
                 f" and the model {size}"
             )
-    model.to(device).eval().requires_grad_(False)
-    languages = tuple(languages) if languages else None
     path = directory / SHORTLIST_FILE
-    shortlist = load_tensors(path) if path.exists() else None
-    tokenizers = source_tokenizer, target_tokenizer
-    return Bundle(model, *tokenizers, languages, about, shortlist, alignment, length_penalty)
+    return Bundle(
+        model.to(device).eval().requires_grad_(False),
+        source_tokenizer,
+        target_tokenizer,
+        languages=config.languages,
+        about=config.about,
+        shortlist=load_tensors(path) if path.exists() else None,
+        alignment=config.alignment,
+        length_penalty=config.length_penalty,
+    )
+
+
+def _read_config(directory: Path) -> _StoredConfig:
+    path = directory / "config.json"
+    try:
+        return _StoredConfig.model_validate_json(path.read_bytes())
+    except FileNotFoundError as error:
+        reason = "it holds no config.json" if directory.is_dir() else "no such directory"
+        raise InputError(f"{directory}: not a bundle ({reason})") from error
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read: {error.strerror}") from error
+    except ValidationError as error:
+        fault = error.errors()[0]
+        field = ".".join(map(str, fault["loc"])) or "not a bundle's config"
+        message = fault["msg"].removeprefix("Value error, ")
+        raise InputError(f"{path}: {field}: {message}") from error
 
 
 def weights(model: nn.Module) -> dict[str, Tensor]:
@@ -140,13 +157,13 @@ def weights(model: nn.Module) -> dict[str, Tensor]:
 
 def load_weights(model: nn.Module, stored: Mapping[str, Tensor], origin: Path) -> None:
     """Copy ``stored`` into the model's parameters; names and shapes must be the same."""
-    own = dict(model.named_parameters())
-    if missing := own.keys() - stored.keys():
+    parameters = dict(model.named_parameters())
+    if missing := parameters.keys() - stored.keys():
         raise InputError(f"{origin}: the weights lack {min(missing)} ({len(missing)} missing)")
-    if unknown := stored.keys() - own.keys():
+    if unknown := stored.keys() - parameters.keys():
         raise InputError(f"{origin}: unknown weights {min(unknown)} ({len(unknown)} unknown)")
     with torch.no_grad():
-        for name, weight in own.items():
+        for name, weight in parameters.items():
             if weight.shape != stored[name].shape:
                 raise InputError(
                     f"{origin}: {name} has shape {tuple(stored[name].shape)},"
@@ -156,15 +173,15 @@ def load_weights(model: nn.Module, stored: Mapping[str, Tensor], origin: Path) -
 
 
 def load_tensors(path: Path) -> dict[str, Tensor]:
-    """The tensors of a safetensors file, or an error that names it."""
+    """The tensors of a safetensors file; an InputError names the file."""
     try:
         return load_file(path)
     except (OSError, SafetensorError) as error:
         raise InputError(f"{path}: cannot be read as safetensors ({error})") from error
 
 
-def _card(bundle: Bundle) -> str:
-    """The bundle's README.md: what it is, from what, and how good."""
+def _readme(bundle: Bundle) -> str:
+    """The bundle's README.md: its languages, size, data and scores."""
     direction = " to ".join(bundle.languages) if bundle.languages else "source to target"
     config = bundle.model.config
     count = sum(weight.numel() for weight in bundle.model.parameters())
