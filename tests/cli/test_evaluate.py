@@ -3,8 +3,10 @@
 import gzip
 import json
 import math
+import os
 import sys
 import types
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -119,7 +121,7 @@ def test_a_bundle_translates_and_is_scored(tmp_path, beams, capsys):
     assert values["exact_match"] == pytest.approx(100 / 3)
     assert values["perplexity"] == pytest.approx(4)
     assert output.read_bytes() == b"EIN MANN MIT EINEM HUT.\nZWEI\nDREI\n"
-    assert not list(tmp_path.glob("*.unfinished"))
+    assert not list(tmp_path.glob("*.partial"))
 
 
 def test_a_reference_too_long_for_the_model_costs_the_loss_alone(
@@ -201,7 +203,22 @@ def test_an_output_that_cannot_be_written_is_refused_before_the_work(references,
 
 @pytest.mark.usefixtures("beams")
 def test_an_output_that_fails_while_written_is_named(references, tmp_path):
-    (tmp_path / "out.txt.unfinished").mkdir()
+    (tmp_path / ".out.txt.partial").mkdir()
 
     with pytest.raises(InputError, match=r"--output .*out\.txt: cannot be written: "):
         call(tmp_path, references, references, "--output", tmp_path / "out.txt")
+
+
+@pytest.mark.usefixtures("beams")
+def test_an_output_that_is_a_pipe_or_a_link_stays_one(references, tmp_path):
+    pipe, link = tmp_path / "pipe", tmp_path / "link"
+    os.mkfifo(pipe)
+    link.symlink_to(tmp_path / "target")
+    with ThreadPoolExecutor() as pool:
+        received = pool.submit(pipe.read_bytes)
+        for output in (pipe, link):
+            assert call(tmp_path, references, references, "--output", output) == 0
+
+        assert pipe.is_fifo()
+        assert link.is_symlink()
+        assert received.result() == (tmp_path / "target").read_bytes() != b""

@@ -14,6 +14,7 @@ from glassformer.config import BEAM, MOST_BEAM
 from glassformer.data.corpus import read_lines
 from glassformer.errors import InputError, UsageError, nearest
 from glassformer.evaluation import LANGUAGES, Scores, TranslatorLike, corpus_scores, reference_loss
+from glassformer.files import write_atomically
 from glassformer.significance import Comparison, compare
 
 __all__ = ["OPTIONS", "EvaluateOptions", "run"]
@@ -170,12 +171,10 @@ def _refuse_unwritable(path: Path) -> None:
 
 
 def _write_lines(path: Path, lines: Sequence[str]) -> None:
-    # Under another name first: a file that was there stays whole until the new one is.
-    unfinished = path.with_name(path.name + ".unfinished")
+    """Write each line, its line feeds as spaces: the file stays aligned with the source."""
+    text = "".join(line.replace("\n", " ") + "\n" for line in lines)
     try:
-        one_for_one = (line.replace("\n", " ") + "\n" for line in lines)
-        unfinished.write_text("".join(one_for_one), "utf-8", newline="\n")
-        unfinished.replace(path)
+        write_atomically(path, text.encode())
     except OSError as error:
         raise InputError(f"--output {path}: cannot be written: {error.strerror}") from error
 

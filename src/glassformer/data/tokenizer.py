@@ -24,6 +24,7 @@ from typing import Any, SupportsInt
 import sentencepiece
 
 from glassformer.errors import InputError, UsageError, nearest
+from glassformer.files import write_atomically
 
 __all__ = ["BOS", "EOS", "PAD", "SMALLEST_VOCABULARY", "UNK", "Tokenizer", "train_tokenizer"]
 
@@ -76,11 +77,8 @@ class Tokenizer:
         return cls(serialized, name=str(path))
 
     def save(self, path: str | Path) -> None:
-        """Write the model; a kill on the way leaves no half-written file at ``path``."""
-        path = Path(path)
-        partial = path.with_name(path.name + ".partial")
-        partial.write_bytes(self.serialized)
-        partial.replace(path)
+        """Write the model; a kill on the way leaves the old file or the new one, whole."""
+        write_atomically(Path(path), self.serialized)
 
     def encode(self, text: str) -> list[int]:
         """The ids of ``text``, with no start or end symbol."""
