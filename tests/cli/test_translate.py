@@ -248,7 +248,7 @@ def broken(directory: Path, bundle: Path, name: str, content: bytes | None) -> P
     [
         ("config.json", None, "not a bundle (it holds no config.json)"),
         ("config.json", b"{", "config.json: not a bundle's config"),
-        ("config.json", b'{"format_version": 9}', "config.json: format_version 9, but"),
+        ("config.json", b'{"format_version": 9}', "config.json: format_version: 9, but"),
         ("config.json", b"[]", "config.json: not a bundle's config"),
         ("model.safetensors", None, "model.safetensors: cannot be read as safetensors"),
         ("model.safetensors", b"x" * 99, "model.safetensors: cannot be read as safetensors"),
