@@ -70,7 +70,7 @@ def test_scores_and_weights_are_those_of_the_explicit_formula(translator, traced
         residual = block.self_attention
         stream = residual.norm(y) if residual.norm_first else y
         check(traced, "decoder", layer, residual.sublayer.with_weights(*[stream] * 3, causal)[1])
-        middle = residual(y, lambda attention, x: attention(x, x, x, causal))
+        middle = residual.add(y, residual.sublayer(stream, stream, stream, causal))
         residual = block.cross_attention
         stream = residual.norm(middle) if residual.norm_first else middle
         check(traced, "cross", layer, residual.sublayer.with_weights(stream, memory, memory)[1])

@@ -1,13 +1,18 @@
 """From files to packed ids: what is held out, dropped, learnt, and used again."""
 
+import json
 from pathlib import Path
 
 import pytest
 
+from glassformer.data.corpus import read_pairs
 from glassformer.data.tokenizer import Tokenizer, train_tokenizer
 from glassformer.errors import InputError
 from glassformer.training.setup import prepare as module
 from glassformer.training.setup.prepare import guess_languages, prepare
+
+
+FILES = ("train.jsonl", "valid.jsonl")
 
 
 def noted(prepared, words):
@@ -31,7 +36,6 @@ def test_pairs_are_held_out_and_not_trained_on(config, count, held_out):
     prepared = prepare(config(count))
 
     trained = trained_on(prepared)
-    assert len(prepared.held_out) == held_out
     if held_out:
         assert len(prepared.valid) == held_out
         assert not {tuple(pair) for pair in prepared.valid} & set(trained)
@@ -59,7 +63,7 @@ def test_what_is_held_out_is_not_seen_by_the_tokenizer_either(config, monkeypatc
 
 def test_what_is_held_out_follows_from_the_seed(config, tmp_path):
     found = [
-        prepare(config(60, seed=seed, run=tmp_path / name)).held_out
+        prepare(config(60, seed=seed, run=tmp_path / name)).valid
         for seed, name in [(1, "a"), (1, "b"), (2, "c")]
     ]
 
@@ -94,6 +98,47 @@ def test_long_pairs_are_dropped_counted_and_said(config, write):
 
     assert len(prepared.packed) == 8
     assert noted(prepared, "4 pairs dropped: more than 8 subwords on a side (option max_tokens)")
+
+
+def test_the_kept_pairs_are_a_file_that_a_person_can_read(config, write):
+    lines = ["ä b", "", *(f"{name} ▁" for name in "cdefghijk")]
+    pairs = write("some.src", lines), write("some.tgt", lines)
+
+    prepared = prepare(config(pairs=pairs))
+
+    data = prepared.config.run / "data"
+    kept = [(data / name).read_text("utf-8").splitlines() for name in FILES]
+    assert [len(lines) for lines in kept] == [9, 1]
+    texts = {json.loads(line)["source"] for lines in kept for line in lines}
+    assert texts == {line for line in lines if line}
+    assert '{"source": "ä b", "target": "ä b"}' in kept[0] + kept[1]
+    assert json.loads((data / "counts.json").read_text())["dropped"]["empty"] == 1
+
+
+@pytest.mark.parametrize("changes", [{"seed": 2}, {"max_chars": 9}, {"valid": True}])
+def test_other_options_of_the_corpus_make_its_files_anew(config, write, changes):
+    if "valid" in changes:
+        changes = {"valid": (write("valid.src", ["a"]), write("valid.tgt", ["a"]))}
+    files = [config(60).run / "data" / name for name in FILES]
+    prepare(config(60))
+    before = [path.read_text() for path in files]
+
+    prepare(config(60, **changes))
+
+    assert [path.read_text() for path in files] != before
+
+
+def test_a_corpus_that_was_not_finished_is_read_again(config):
+    options = config(60)
+    prepare(options)
+    data = options.run / "data"
+    before = [(data / name).read_bytes() for name in FILES]
+    (data / "counts.json").unlink()
+    (data / "train.jsonl").write_text("half a line")
+
+    prepare(options)
+
+    assert [(data / name).read_bytes() for name in FILES] == before
 
 
 def test_filtered_pairs_are_counted_and_said(config, write):
@@ -150,8 +195,13 @@ def test_a_second_call_makes_nothing_anew(config, monkeypatch):
     def never(*_, **__):
         raise AssertionError("made again")
 
+    def only_of_the_run(source, *rest, **options):
+        assert source.parent == config(60).run / "data"
+        return read_pairs(source, *rest, **options)
+
     monkeypatch.setattr(module, "train_tokenizer", never)
     monkeypatch.setattr(module, "pack", never)
+    monkeypatch.setattr("glassformer.training.setup.kept_pairs.read_pairs", only_of_the_run)
     second = prepare(config(60))
 
     assert second.packed.content_hash == first.packed.content_hash

@@ -5,7 +5,7 @@ import pytest
 from glassformer.config import presets
 from glassformer.errors import UsageError
 from glassformer.training.setup.options import TrainConfig
-from glassformer.training.setup.recipe import choose, model_config, size_begun, size_in_time
+from glassformer.training.setup.recipe import choose, model_config, size_in_time
 
 SPECIAL = {"pad_id": 0, "unk_id": 1, "bos_id": 2, "eos_id": 3}
 CHOSEN = [
@@ -110,15 +110,6 @@ def test_a_shallow_decoder_is_trained_as_its_size_is(pairs):
     even, _ = chosen(pairs)
     shallow, _ = chosen(pairs, preset=f"{even.preset}-deep-shallow")
     assert shallow.model_copy(update={"preset": even.preset}) == even
-
-
-@pytest.mark.parametrize("size", ["hurried", "tiny"])
-@pytest.mark.parametrize("said", [{}, {"batch_tokens": 2048}, {"dropout": 0.3, "norm": "post"}])
-def test_a_run_that_has_begun_keeps_how_it_is_trained(size, said):
-    config = options(minutes=30, **said)
-    begun, _ = choose(config, pairs=29_000, tokens=870_000, size=size)
-    again = size_begun(config, begun.model_dump())
-    assert choose(config, pairs=29_000, tokens=870_000, size=again)[0] == begun
 
 
 def test_many_pairs_and_two_vocabularies_are_learnt_one_way():

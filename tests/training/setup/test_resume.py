@@ -118,6 +118,36 @@ def test_a_run_that_used_a_removed_option_is_refused(config, option, value):
     assert "\n" not in str(error.value)
 
 
+def test_an_option_that_is_left_open_stays_as_the_run_began(config):
+    begun = prepare(config(60, norm="pre", batch_tokens=100)).config
+    begin(prepare(begun))
+
+    assert prepare(config(60, norm=None, batch_tokens=None)).config == begun
+
+
+def test_a_run_of_an_earlier_version_has_no_file_of_kept_pairs(config):
+    prepared = prepare(config(60))
+    begin(prepared)
+    for name in ("train.jsonl", "valid.jsonl", "counts.json"):
+        (prepared.config.run / "data" / name).unlink()
+
+    again = prepare(config(60))
+
+    assert again.valid == prepared.valid
+    assert again.packed.content_hash == prepared.packed.content_hash
+
+
+def test_a_record_with_a_wrong_value_is_named(config):
+    prepared = prepare(config(60))
+    begin(prepared)
+    earlier_version(prepared.config.run, clip=-1.0)
+
+    with pytest.raises(InputError, match=r"config.yaml: clip .*: remove the file") as error:
+        prepare(config(60))
+
+    assert "\n" not in str(error.value)
+
+
 def test_options_that_change_nothing_are_free(config, tmp_path):
     begin(prepare(config(60)))
     moved = tmp_path / "moved"
@@ -145,7 +175,7 @@ def test_a_broken_record_is_named(config, content):
     assert "\n" not in str(caught.value)
 
 
-@pytest.mark.parametrize("name", ["README.md", "config.json", "config.yaml", "data/train"])
+@pytest.mark.parametrize("name", ["README.md", "config.json", "config.yaml", "data/train", "data/train.jsonl"])
 def test_files_that_no_run_made_are_not_overwritten(config, tmp_path, name):
     foreign = tmp_path / "run" / name
     foreign.parent.mkdir(parents=True)

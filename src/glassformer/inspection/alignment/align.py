@@ -217,21 +217,20 @@ def cross_weights(
     """
     memory = model.encode(source)
     mask = masks.target_mask(target, model.config.pad_id)
-    found: list[Tensor] = []
-
-    def explicit(attention: Any, x: Tensor) -> Tensor:
-        output, weights = attention.with_weights(x, memory.states, memory.states, memory.mask)
-        found.append(weights)
-        return output
-
+    maps: list[Tensor] = []
     x = model.target_positions(model.target_embedding(target))
     for number, block in enumerate(model.decoder.blocks[: max(layers) + 1]):
         if number not in layers:
             x = block(x, memory.states, mask, memory.mask)
             continue
-        x = block.self_attention(x, lambda attention, x: attention(x, x, x, mask))
-        x = block.feed_forward(block.cross_attention(x, explicit))
-    return found
+        y = block.self_attention.before(x)
+        x = block.self_attention.add(x, block.self_attention.sublayer(y, y, y, mask))
+        attended, weights = block.cross_attention.sublayer.with_weights(
+            block.cross_attention.before(x), memory.states, memory.states, memory.mask
+        )
+        x = block.feed_forward(block.cross_attention.add(x, attended))
+        maps.append(weights)
+    return maps
 
 
 class _Text:

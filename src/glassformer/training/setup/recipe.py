@@ -21,7 +21,6 @@ __all__ = [
     "choose",
     "estimated_tokens",
     "model_config",
-    "size_begun",
     "size_in_time",
     "useful_updates",
 ]
@@ -52,7 +51,6 @@ _CLASSES = (
     _Class("small", 1_000_000, "small", 0.1, 8_000, 4_096, 8_000, 1_000, 1.0, "pre", "muon"),
     _Class("base", float("inf"), "base", 0.1, 32_000, 16_384, 100_000, 4_000, 1.0, "post", "adam"),
 )
-_SETTLED = ("preset", "dropout", "batch_tokens", "norm", "optimiser", "both_ways")
 _MAX_EPOCHS = 200
 _REACHED = 0.4  # of the speed of a large product: what a training step on a CPU comes to
 # Wang et al. 2019 (arXiv 1906.01787), section 2: deeper encoders with post-norm fail to train.
@@ -147,19 +145,6 @@ def size_in_time(config: TrainConfig, *, pairs: int, speed: float) -> str:
         if seconds * _REACHED * speed / operations >= one.updates * one.batch_tokens / 2:
             return one.name
     return fits[0].name
-
-
-def size_begun(config: TrainConfig, begun: dict[str, Any]) -> str:
-    """The size that a run was given which settled what ``config`` leaves open as in ``begun``."""
-
-    def shared(one: _Class) -> int:
-        return sum(
-            getattr(one, name) == value
-            for name, value in begun.items()
-            if name in _SETTLED and getattr(config, name) is None
-        )
-
-    return max(_CLASSES, key=shared).name
 
 
 def _size(preset: str | None) -> str | None:

@@ -13,27 +13,29 @@ from pathlib import Path
 from typing import Any
 
 import yaml
+from pydantic import ValidationError
 
 from glassformer.bundle import SHORTLIST_FILE
 from glassformer.errors import InputError
 from glassformer.files import write_atomically
 from glassformer.training.checkpoint import checkpoints
+from glassformer.training.setup.kept_pairs import COUNTS_FILE
 from glassformer.training.setup.options import TrainConfig
 from glassformer.training.time_budget import PACE_FILE
 
-__all__ = ["begun_options", "bind", "changed_text", "claim", "input_hashes"]
+__all__ = ["begun_config", "bind_text", "changed_text", "claim", "record_options"]
 
-# Options that may differ when a run goes on: they name places, or change no more than rounding (a
-# size that was chosen for the time is kept, see `begun_options`).
+# Options that may differ when a run goes on: they name places, or change no more than rounding.
 _FREE = frozenset(
     {"pairs", "run", "valid", "test", "threads", "device", "checkpoint_minutes"}
     | {"tensorboard", "beam", "shortlist"}
 )
-_LEARNT = ("both.model", "source.model", "target.model")
-_BUNDLE = ("config.json", "model.safetensors", "tokenizer.model", "source.model", "target.model")
 # Options of earlier versions, with the default that meant the option was not used.
 _REMOVED = {"subword_dropout": 0.0, "distil_from": None}
-_WRITTEN = (*_BUNDLE, "config.yaml", "metrics.jsonl", "README.md", PACE_FILE, SHORTLIST_FILE)
+_LEARNT = ("both.model", "source.model", "target.model")
+_BUNDLE = ("config.json", "model.safetensors", "tokenizer.model", "source.model", "target.model")
+_CORPUS = tuple(f"data/{name}" for name in ("train.jsonl", "valid.jsonl", COUNTS_FILE))
+_RUN = ("config.yaml", "metrics.jsonl", "README.md", PACE_FILE, SHORTLIST_FILE)
 
 
 def claim(run: Path) -> None:
@@ -46,7 +48,8 @@ def claim(run: Path) -> None:
             f"run {run}: cannot be made ({reason}): give a directory that can be written to"
         ) from error
     ours = (run / "data" / "inputs.json").exists() or checkpoints(run / "checkpoints")
-    foreign = [] if ours else [run / name for name in _WRITTEN if (run / name).exists()]
+    written = [] if ours else [run / name for name in (*_BUNDLE, *_RUN, *_CORPUS)]
+    foreign = [path for path in written if path.exists()]
     packed = (run / "data" / "train", run / "data" / "valid")
     foreign += [path for path in packed if path.exists() and not (path / "meta.json").exists()]
     if foreign:
@@ -56,57 +59,76 @@ def claim(run: Path) -> None:
         )
 
 
-def input_hashes(config: TrainConfig) -> dict[str, str]:
-    """SHA-256 of the files that decide what is learnt, by the option that names them."""
-    return {name: _hash(getattr(config, name)) for name in ("pairs", "valid", "tokenizer")}
+def bind_text(config: TrainConfig) -> str:
+    """Hold the files of a run to the hashes that it began with; the hash of its pairs.
 
-
-def bind(config: TrainConfig, hashes: dict[str, str]) -> None:
-    """Hold ``config`` and the files' hashes against those that the run began with, or record them.
-
-    Nothing is changed in a run that has begun. In one that has not, what an earlier call made of
-    other text or with other options is removed.
+    A run that has not begun takes other text: it removes its data of the earlier text.
     """
-    records = (config.run / "data" / "inputs.json", config.run / "config.yaml")
-    hashes_before = _read(records[0], json.loads)
-    options_before = _read(records[1], yaml.safe_load)
-    options = json.loads(config.model_dump_json())
-    text = [name for name in hashes if hashes_before.get(name, hashes[name]) != hashes[name]]
-    changed = [
-        name
-        for name, value in options.items()
-        if name not in _FREE and options_before.get(name, value) != value
-    ]
+    record = config.run / "data" / "inputs.json"
+    hashes = {name: _hash(getattr(config, name)) for name in ("pairs", "valid", "tokenizer")}
+    before = _read(record, json.loads)
+    changed = [name for name in hashes if before.get(name, hashes[name]) != hashes[name]]
     begun = _begun(config.run)
-    if begun and text:
-        raise changed_text(config, text[0])
     if begun and changed:
-        name = changed[0]
+        raise changed_text(config, changed[0])
+    if changed:
+        (config.run / "data" / COUNTS_FILE).unlink(missing_ok=True)
+        _remove_derived(config.run)
+    if not (begun and before):
+        write_atomically(record, (json.dumps(hashes) + "\n").encode())
+    return hashes["pairs"]
+
+
+def begun_config(config: TrainConfig) -> TrainConfig | None:
+    """The settled options of a run that has begun; None if it has not.
+
+    What ``config`` leaves open stays as it was settled. Another value is an error, but for the
+    options that change no more than rounding: those are taken from ``config``.
+    """
+    record = _read(config.run / "config.yaml", yaml.safe_load) if _begun(config.run) else {}
+    if not record:
+        return None
+    if removed := _used_removed(record):
         raise InputError(
-            f"{config.run} holds a run with {name} {options_before[name]}, now {options[name]}:"
-            " give the same options to continue it, or another directory"
-        )
-    removed = [
-        name for name in _REMOVED if options_before.get(name, _REMOVED[name]) != _REMOVED[name]
-    ]
-    if begun and removed:
-        name = removed[0]
-        raise InputError(
-            f"{config.run} holds a run with {name} {options_before[name]}, an option that this"
+            f"{config.run} holds a run with {removed} {record[removed]}, an option that this"
             " version no longer has: begin a new run in another directory"
         )
-    if text or changed or removed:
-        _remove_derived(config.run / "data")
-        (config.run / PACE_FILE).unlink(missing_ok=True)
-    if not (begun and hashes_before and options_before):
-        dumped = yaml.safe_dump(options, sort_keys=False, allow_unicode=True)
-        write_atomically(records[0], (json.dumps(hashes) + "\n").encode())
-        write_atomically(records[1], dumped.encode())
+    names = TrainConfig.model_fields
+    try:
+        begun = TrainConfig(**{name: value for name, value in record.items() if name in names})
+    except ValidationError as error:
+        reason = error.errors()[0]
+        raise InputError(
+            f"{config.run / 'config.yaml'}: {reason['loc'][0]} {reason['msg']}: remove the file"
+            " to record the options anew"
+        ) from error
+    for name, field in names.items():
+        before, now = getattr(begun, name), getattr(config, name)
+        left_open = now is None and field.default is None
+        if name not in _FREE and before != now and not left_open:
+            raise InputError(
+                f"{config.run} holds a run with {name} {before}, now {now}:"
+                " give the same options to continue it, or another directory"
+            )
+    return begun.model_copy(update={name: getattr(config, name) for name in _FREE})
 
 
-def begun_options(run: Path) -> dict[str, Any]:
-    """The settled options of a run that has something to lose; of another one none."""
-    return _read(run / "config.yaml", yaml.safe_load) if _begun(run) else {}
+def record_options(config: TrainConfig) -> None:
+    """Write the settled options of a run that begins; remove its data of earlier options."""
+    record = config.run / "config.yaml"
+    options = json.loads(config.model_dump_json())
+    before = _read(record, yaml.safe_load)
+    same = all(options[name] == before.get(name, options[name]) for name in options.keys() - _FREE)
+    if not same or _used_removed(before):
+        _remove_derived(config.run)
+    dumped = yaml.safe_dump(options, sort_keys=False, allow_unicode=True)
+    write_atomically(record, dumped.encode())
+
+
+def _used_removed(record: dict[str, Any]) -> str | None:
+    """An option of an earlier version that a run used."""
+    names = (name for name in _REMOVED if record.get(name, _REMOVED[name]) != _REMOVED[name])
+    return next(names, None)
 
 
 def _begun(run: Path) -> bool:
@@ -140,10 +162,12 @@ def _read(path: Path, parse: Callable[[str], Any]) -> dict[str, Any]:
     return found
 
 
-def _remove_derived(directory: Path) -> None:
+def _remove_derived(run: Path) -> None:
+    """Remove the subwords, the packed pairs and the plan of the time."""
+    (run / PACE_FILE).unlink(missing_ok=True)
     for name in _LEARNT:
-        (directory / name).unlink(missing_ok=True)
-    for meta in directory.glob("*/meta.json"):
+        (run / "data" / name).unlink(missing_ok=True)
+    for meta in (run / "data").glob("*/meta.json"):
         # Its name goes first: what a kill leaves of it is nobody's, and is overwritten.
         doomed = meta.parent.with_name(meta.parent.name + ".partial")
         shutil.rmtree(doomed, ignore_errors=True)

@@ -1,0 +1,110 @@
+"""The corpus of a run: the training files are read and filtered once, into files of the run.
+
+``data/train.jsonl`` holds the pairs that the run trains on, ``data/valid.jsonl`` the pairs that it
+holds out for validation. ``data/counts.json`` counts the kept and the dropped pairs, and names the
+options that they depend on. It is written last: without it the files are made again.
+"""
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from glassformer.data.corpus import Filter, Limits, Pair, read_pairs
+from glassformer.errors import InputError
+from glassformer.files import open_atomically, write_atomically
+from glassformer.training.setup.options import TrainConfig
+
+__all__ = ["COUNTS_FILE", "KeptPairs", "keep_pairs"]
+
+COUNTS_FILE = "counts.json"
+
+
+@dataclass(frozen=True)
+class KeptPairs:
+    """The files of a run's corpus in ``directory``, and how many pairs they hold."""
+
+    directory: Path
+    filter: Filter  # with its counts of the kept and the dropped pairs
+    held_out: int
+
+    def train(self) -> Iterator[Pair]:
+        """The pairs to train on."""
+        return read_pairs(self.directory / "train.jsonl")
+
+    def valid(self) -> Iterator[Pair]:
+        """The pairs that are held out."""
+        return read_pairs(self.directory / "valid.jsonl") if self.held_out else iter(())
+
+
+def keep_pairs(config: TrainConfig) -> KeptPairs:
+    """Read and filter the training files into ``config.run / "data"``, or use the files there.
+
+    Without ``config.valid``, 2 % of the pairs are held out (:func:`_held_out`).
+    """
+    directory = config.run / "data"
+    names = ("format", "keys", "max_chars", "max_ratio", "seed")
+    options = json.loads(config.model_dump_json(include=set(names)))
+    options["hold_out"] = not config.valid
+    limits = Filter(Limits(max_chars=config.max_chars, max_ratio=config.max_ratio))
+    counts = _counts(directory / COUNTS_FILE)
+    if counts.get("options") == options:
+        limits.kept, limits.characters = counts["pairs"], counts["characters"]
+        limits.counts = counts["dropped"]
+        return KeptPairs(directory, limits, counts["held_out"])
+    _filter(config, limits, directory / "kept.jsonl")
+    held_out = _held_out(limits.kept, config.seed) if options["hold_out"] else frozenset()
+    _split(directory, held_out)
+    counts = {
+        "pairs": limits.kept,
+        "characters": limits.characters,
+        "dropped": limits.counts,
+        "held_out": len(held_out),
+        "options": options,
+    }
+    write_atomically(directory / COUNTS_FILE, (json.dumps(counts, indent=1) + "\n").encode())
+    return KeptPairs(directory, limits, len(held_out))
+
+
+def _counts(path: Path) -> dict[str, Any]:
+    """The counts of an earlier call; empty if there was none, or its file is damaged."""
+    try:
+        counts = json.loads(path.read_bytes())
+    except (OSError, ValueError):
+        return {}
+    return counts if isinstance(counts, dict) else {}
+
+
+def _filter(config: TrainConfig, keep: Filter, path: Path) -> None:
+    """Write the pairs that ``keep`` lets through, one JSON object a line."""
+    with open_atomically(path) as file:
+        for pair in keep(read_pairs(*config.pairs, format=config.format, keys=config.keys)):
+            file.write(json.dumps(pair._asdict(), ensure_ascii=False).encode() + b"\n")
+        if keep.kept == 0:
+            files = " and ".join(map(str, config.pairs))
+            raise InputError(f"{files}: no pair is left to train on ({keep})")
+
+
+def _held_out(count: int, seed: int) -> frozenset[int]:
+    """Places of the pairs that are held out, by the seed: 2 % of ``count``, at most 1,000.
+
+    Of a small corpus it is 10 %, up to 100: the score of a handful of pairs is chance.
+    """
+    size = min(1_000, max(count // 50, min(100, count // 10)))
+    return frozenset(np.random.default_rng(seed).permutation(count)[:size].tolist())
+
+
+def _split(directory: Path, held_out: frozenset[int]) -> None:
+    """Divide ``kept.jsonl`` into ``train.jsonl`` and ``valid.jsonl`` by line number."""
+    kept = directory / "kept.jsonl"
+    with (
+        kept.open("rb") as lines,
+        open_atomically(directory / "train.jsonl") as train,
+        open_atomically(directory / "valid.jsonl") as valid,
+    ):
+        for place, line in enumerate(lines):
+            (valid if place in held_out else train).write(line)
+    kept.unlink()
