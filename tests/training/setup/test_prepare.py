@@ -11,7 +11,6 @@ from glassformer.errors import InputError
 from glassformer.training.setup import prepare as module
 from glassformer.training.setup.prepare import guess_languages, prepare
 
-
 FILES = ("train.jsonl", "valid.jsonl")
 
 

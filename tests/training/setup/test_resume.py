@@ -175,7 +175,9 @@ def test_a_broken_record_is_named(config, content):
     assert "\n" not in str(caught.value)
 
 
-@pytest.mark.parametrize("name", ["README.md", "config.json", "config.yaml", "data/train", "data/train.jsonl"])
+@pytest.mark.parametrize(
+    "name", ["README.md", "config.json", "config.yaml", "data/train", "data/train.jsonl"]
+)
 def test_files_that_no_run_made_are_not_overwritten(config, tmp_path, name):
     foreign = tmp_path / "run" / name
     foreign.parent.mkdir(parents=True)
