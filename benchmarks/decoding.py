@@ -66,7 +66,7 @@ def main(options: Options) -> None:
     sources = _written(texts, bundle.source_tokenizer, place / "sources.json")
     few = _written(texts[:_TRIED], bundle.source_tokenizer, place / "few.json")
     for way, beam in product(options.ways, options.beams):
-        task = {**job, "one": way == "one", "beam": beam}
+        task = {**job, "single": way == "single", "beam": beam}
         chosen = [
             _best(name, engines, {**task, "sources": few}, options)
             for name, engines in _engines(task, computes).items()
@@ -97,9 +97,9 @@ def _engines(task: dict[str, Any], computes: Sequence[str]) -> dict[str, list[En
     ours = ("ours", "translate_ours")
     theirs = ("marian", "translate_hugging_face")
     raw = ("ctranslate2", "translate_ctranslate2")
-    batches = (1,) if task["one"] else (32, 128)
-    splits = splits_of(task["threads"], one=task["one"])
-    threads = sorted({each for _, each in splits}) if task["one"] else [task["threads"]]
+    batches = (1,) if task["single"] else (32, 128)
+    splits = splits_of(task["threads"], single=task["single"])
+    threads = sorted({each for _, each in splits}) if task["single"] else [task["threads"]]
     engines: dict[str, list[Engine]] = {
         "Glassformer": [
             (f"torch {compute}", *ours, {"engine": "torch", "compute": _AS_OURS[compute]})
@@ -117,7 +117,7 @@ def _engines(task: dict[str, Any], computes: Sequence[str]) -> dict[str, list[En
     for compute in ("float32", "int8"):
         with_engine = {"engine": "ctranslate2", "compute": compute}
         engines[f"{WITH_ENGINE} {compute}"] = [("", *ours, with_engine)]
-        if not task["one"]:
+        if not task["single"]:
             engines[f"{WITH_COMMAND} {compute}"] = [("", "ours", "translate_command", with_engine)]
         engines[f"CTranslate2 {compute}"] = [
             (
@@ -130,13 +130,13 @@ def _engines(task: dict[str, Any], computes: Sequence[str]) -> dict[str, list[En
     return engines
 
 
-def splits_of(threads: int, *, one: bool) -> list[tuple[int, int]]:
+def splits_of(threads: int, *, single: bool) -> list[tuple[int, int]]:
     """Pairs (workers, threads of each). A single sentence has one worker, with one or all threads.
 
-    >>> splits_of(6, one=False), splits_of(6, one=True)
+    >>> splits_of(6, single=False), splits_of(6, single=True)
     ([(1, 6), (2, 3), (3, 2), (6, 1)], [(1, 1), (1, 6)])
     """
-    if one:
+    if single:
         return [(1, count) for count in sorted({1, threads})]
     workers = [number for number in range(1, threads + 1) if threads % number == 0]
     return [(number, threads // number) for number in workers]

@@ -80,9 +80,13 @@ def _parser(figures: Sequence[str]) -> argparse.ArgumentParser:
     _add_training(parser.add_argument_group("training"))
     group = parser.add_argument_group("decoding")
     group.add_argument("--beams", nargs="+", type=int, default=[1, 5], help="1 is greedy search")
-    ways = ("file", "one")
+    ways = ("file", "single")
     group.add_argument(
-        "--ways", nargs="+", default=ways, choices=ways, help="all sentences at once, one at a time"
+        "--ways",
+        nargs="+",
+        default=ways,
+        choices=ways,
+        help="all at once, single sentences",
     )
     group = parser.add_argument_group("quality")
     run = HERE / ".work" / "run"

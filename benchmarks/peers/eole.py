@@ -1,7 +1,7 @@
 """eole (OpenNMT-py's successor): its model, loss and optimiser, one ``Trainer`` step.
 
-Its decoder is pre-norm, whatever is asked for; the operations are as many. "bf16" is what its
-``compute_dtype: bf16`` does: weights in bf16, with its own optimiser for that (optimi).
+Its decoder is always pre-norm; the number of operations is the same. "bf16" is its
+``compute_dtype: bf16``: weights in bf16, with the optimiser that it takes for them (optimi).
 """
 
 from typing import Any

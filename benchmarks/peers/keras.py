@@ -1,4 +1,4 @@
-"""A Transformer from Keras's own layers on TensorFlow, its update in one graph.
+"""A Transformer of Keras's layers on TensorFlow; the update is one graph.
 
 Post-norm and tied as the others. "compiled" hands the graph to XLA, "bf16" is Keras's policy
 ``mixed_bfloat16``. The graph takes any shape, so it is traced once.
@@ -33,13 +33,15 @@ class Block(keras.layers.Layer):
         self.drops = [layers.Dropout(sizes["dropout"]) for _ in range(2 + decoder)]
 
     def call(self, x: Any, mask: Any, memory: Any = None, memory_mask: Any = None) -> Any:
-        found = self.attend(x, x, attention_mask=mask, use_causal_mask=self.decoder, training=True)
-        x = self.norms[0](x + self.drops[0](found, training=True))
+        attended = self.attend(
+            x, x, attention_mask=mask, use_causal_mask=self.decoder, training=True
+        )
+        x = self.norms[0](x + self.drops[0](attended, training=True))
         if self.read is not None:
-            found = self.read(x, memory, attention_mask=memory_mask, training=True)
-            x = self.norms[1](x + self.drops[1](found, training=True))
-        found = self.outer(self.inner(x))
-        return self.norms[-1](x + self.drops[-1](found, training=True))
+            attended = self.read(x, memory, attention_mask=memory_mask, training=True)
+            x = self.norms[1](x + self.drops[1](attended, training=True))
+        output = self.outer(self.inner(x))
+        return self.norms[-1](x + self.drops[-1](output, training=True))
 
 
 class Translation(keras.Model):
@@ -70,8 +72,8 @@ class Translation(keras.Model):
         return ops.matmul(states, ops.transpose(weight))
 
     def embedded(self, tokens: Any) -> Any:
-        found = self.embedding(tokens) * self.width**0.5 + self.positions[: ops.shape(tokens)[1]]
-        return self.drop(found, training=True)
+        x = self.embedding(tokens) * self.width**0.5 + self.positions[: ops.shape(tokens)[1]]
+        return self.drop(x, training=True)
 
 
 def _loss(logits: Any, labels: Any) -> Any:

@@ -12,7 +12,7 @@ __all__ = ["build"]
 
 
 def build() -> MarianMTModel:
-    """A new model of the job's sizes; its attention is torch's fused one, the default."""
+    """A new model of the job's sizes; its attention is torch's fused form, the default."""
     sizes = job["model"]
     transformers.logging.set_verbosity_error()
     return MarianMTModel(
@@ -40,12 +40,12 @@ def build() -> MarianMTModel:
 
 def _loss(model: nn.Module, batch: Arrays) -> Tensor:
     pad_id = job["model"]["pad_id"]
-    found = model(
+    output = model(
         input_ids=batch.source,
         attention_mask=(batch.source != pad_id).long(),
         decoder_input_ids=batch.target,
     )
-    return smoothed_loss(found.logits, batch.labels)
+    return smoothed_loss(output.logits, batch.labels)
 
 
 if __name__ == "__main__":

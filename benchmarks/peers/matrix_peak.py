@@ -1,4 +1,4 @@
-"""The fastest matrix product here, in float32 and bf16: what utilisation is a share of."""
+"""The fastest matrix product of this machine, in float32 and bf16."""
 
 import time
 
@@ -12,7 +12,7 @@ _LONG_ENOUGH = 0.5  # seconds
 
 
 def peak(dtype: torch.dtype, device: str) -> float:
-    """Operations a second of the best square product, of growing sizes while they take no time."""
+    """Operations a second of the fastest square product; sizes double until one is too slow."""
     best = 0.0
     for size in (256, 512, 1024, 2048, 4096, 8192):
         left, right = (torch.randn(size, size, device=device).to(dtype) for _ in range(2))

@@ -1,4 +1,4 @@
-"""Glassformer's own update, as ``glassformer train`` does it."""
+"""Glassformer's update, the same as in ``glassformer train``."""
 
 from typing import Any
 
@@ -16,7 +16,7 @@ __all__ = ["build"]
 
 
 def build() -> Transformer:
-    """The job's model: the paper's, post-norm, with one embedding matrix."""
+    """The job's model: post-norm as in the paper, with one embedding matrix."""
     torch.manual_seed(job["seed"])
     sizes = dict(job["model"])
     vocab_size = sizes.pop("vocab_size")
@@ -47,13 +47,13 @@ def main() -> None:
         words = int((arrays.labels != pad_id).sum())
         return Batch(*tensors, arrays.tokens(pad_id), words)
 
-    def one(batch: Batch, rate: float) -> Any:
+    def update_once(batch: Batch, rate: float) -> Any:
         return update(learner, [batch], rate=rate).figures[0]
 
     on_cuda = job["device"].startswith("cuda")
     run_updates(
         prepare,
-        one,
+        update_once,
         library=f"glassformer, torch {torch.__version__}",
         parameters=sum(weight.numel() for weight in model.parameters()),
         wait=torch.cuda.synchronize if on_cuda else lambda: None,

@@ -1,7 +1,7 @@
 """``torch.nn.Transformer`` with embeddings, sinusoids and a tied projection around it.
 
-Post-norm, as in the paper; without the norms that ``nn.Transformer`` puts behind its stacks by
-itself, so that it is the same function as ours and can begin with the same weights.
+Post-norm, as in the paper. The norms that ``nn.Transformer`` adds behind its stacks are left out,
+so that the model is the same function as ours and can begin with the same weights.
 """
 
 import math

@@ -1,7 +1,7 @@
 """One training update in plain PyTorch, shared by the peers that are PyTorch modules.
 
-Adam with the paper's constants, clipping, label smoothing by ``cross_entropy``: what a person
-writes around a module, in the fastest of torch's own forms (fused Adam, autocast, compile).
+Adam with the paper's constants, clipping, label smoothing by ``cross_entropy``, each in torch's
+fastest form (fused Adam, autocast, compile).
 """
 
 from collections.abc import Callable

@@ -1,8 +1,8 @@
 """Hugging Face's ``generate`` with the weights of one of our bundles.
 
-A post-norm bundle is a ``MarianMTModel``, a pre-norm one an ``M2M100ForConditionalGeneration``: the
-same blocks with the norm elsewhere. Their tables of positions are replaced by ours, so that any
-layout of sines and cosines is the same model.
+A post-norm bundle becomes a ``MarianMTModel``, a pre-norm bundle an
+``M2M100ForConditionalGeneration``: the same blocks with the norm elsewhere. Our table of positions
+replaces theirs, so that each layout of sines and cosines gives the same model.
 """
 
 import json
@@ -27,7 +27,7 @@ from benchmarks.peers.translating import time_translation
 
 __all__ = ["converted", "load"]
 
-# Ours: theirs, in this order.
+# Our part of a name and theirs, replaced in this order.
 NAMES = (
     (".blocks.", ".layers."),
     ("self_attention.norm", "self_attn_layer_norm"),
@@ -46,7 +46,7 @@ NAMES = (
 
 
 def converted(directory: Path) -> nn.Module:
-    """Their model that computes what the bundle in ``directory`` does."""
+    """Their model with the weights of the bundle in ``directory``."""
     config = json.loads((directory / "config.json").read_text("utf-8"))["model"]
     wanted = {"tying": "three-way", "positions": "sinusoidal", "embedding_norm": False}
     for name, value in wanted.items():
@@ -69,7 +69,7 @@ def converted(directory: Path) -> nn.Module:
         weights[f"model.{_renamed(name)}"] = weight
     left = model.load_state_dict(weights, strict=False)
     known = ("embed_tokens", "embed_positions", "lm_head", "final_logits_bias")
-    lost = [name for name in left.missing_keys if not any(one in name for one in known)]
+    lost = [name for name in left.missing_keys if not any(part in name for part in known)]
     if lost or left.unexpected_keys:
         raise SystemExit(f"weights without a place: {lost} {left.unexpected_keys}")
     _place_positions(model, config, post=post)
@@ -134,10 +134,10 @@ def load() -> Callable[[Sequence[list[int]]], list[list[int]]]:
     model = converted(Path(job["bundle"])).to(device=job["device"], dtype=dtype)
     pad, end = model.config.pad_token_id, model.config.eos_token_id
 
-    def some(sources: list[list[int]]) -> list[list[int]]:
-        rows = [torch.tensor([*one, end]) for one in sources]
-        ids = nn.utils.rnn.pad_sequence(rows, batch_first=True, padding_value=pad)
-        found = model.generate(
+    def translate_batch(sources: list[list[int]]) -> list[list[int]]:
+        ended = [torch.tensor([*tokens, end]) for tokens in sources]
+        ids = nn.utils.rnn.pad_sequence(ended, batch_first=True, padding_value=pad)
+        translations = model.generate(
             input_ids=ids.to(job["device"]),
             attention_mask=(ids != pad).long().to(job["device"]),
             num_beams=job["beam"],
@@ -145,15 +145,17 @@ def load() -> Callable[[Sequence[list[int]]], list[list[int]]]:
             length_penalty=0.0,
             max_new_tokens=ids.size(1) + job["extra"],
         )
-        return [[one for one in row[1:] if one not in (pad, end)] for row in found.tolist()]
+        rows = translations.tolist()
+        return [[token for token in row[1:] if token not in (pad, end)] for row in rows]
 
     def translate(sources: Sequence[list[int]]) -> list[list[int]]:
         order = sorted(range(len(sources)), key=lambda place: -len(sources[place]))
         outputs: list[list[int]] = [[] for _ in sources]
         for begin in range(0, len(order), job["batch"]):
             places = order[begin : begin + job["batch"]]
-            for place, said in zip(places, some([sources[p] for p in places]), strict=True):
-                outputs[place] = said
+            translations = translate_batch([sources[place] for place in places])
+            for place, translation in zip(places, translations, strict=True):
+                outputs[place] = translation
         return outputs
 
     return torch.inference_mode()(translate)

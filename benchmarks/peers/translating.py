@@ -2,7 +2,7 @@
 
 A decoding job is a JSON file with ``bundle`` (the translator's directory), ``exported`` (the same
 as a CTranslate2 model), ``sources`` (a JSON file with lists ``texts``, ``ids`` and ``subwords``,
-without end symbols), ``beam``, ``one`` (one sentence at a time, or all at once),
+without end symbols), ``beam``, ``single`` (one sentence at a time, or all at once),
 ``compute`` (float32, bf16, int8), ``threads`` and ``workers``, ``batch`` (sentences at once),
 ``extra`` (how many tokens longer than its source a translation may be), ``device``.
 """
@@ -37,7 +37,9 @@ def time_translation(
     load_seconds = time.perf_counter() - begin
     translate(sentences[:8])
     begin = time.perf_counter()
-    outputs = [translate([each])[0] for each in sentences] if job["one"] else translate(sentences)
+    outputs = (
+        [translate([each])[0] for each in sentences] if job["single"] else translate(sentences)
+    )
     seconds = time.perf_counter() - begin
     report(
         library=library,

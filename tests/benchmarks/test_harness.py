@@ -78,9 +78,9 @@ def test_a_table_is_markdown():
 
 
 def test_workers_share_the_threads():
-    assert splits_of(6, one=False) == [(1, 6), (2, 3), (3, 2), (6, 1)]
-    assert splits_of(6, one=True) == [(1, 1), (1, 6)]
-    assert splits_of(1, one=True) == [(1, 1)]
+    assert splits_of(6, single=False) == [(1, 6), (2, 3), (3, 2), (6, 1)]
+    assert splits_of(6, single=True) == [(1, 1), (1, 6)]
+    assert splits_of(1, single=True) == [(1, 1)]
     assert share_of_same(["a", "b", "c"], ["a", "x", "c"]) == pytest.approx(2 / 3)
 
 

@@ -87,7 +87,7 @@ def test_decoding(figure, bundle, monkeypatch):
     figures = figure("decoding", "decoding-file-beam2.json", *words)
 
     assert [row[0] for row in figures["rows"]] == figures["engines"]
-    assert figures["rows"][0][5] == "100.0 %"  # of its own lines
+    assert figures["rows"][0][5] == "100.0 %"  # ours beside ours
     assert all(report["sentences"] == 4 for report in figures["rounds"][0])
 
 
