@@ -59,7 +59,7 @@ def test_sigterm_answers_what_is_in_flight_and_ends_with_0(process):
     deadline = time.monotonic() + 60
     while time.monotonic() < deadline:  # until the long one is under way
         with urlopen(address + "metrics", timeout=60) as metrics:
-            if b"glassformer_waiting_pieces 0.0" not in metrics.read():
+            if b"glassformer_waiting_segments 0.0" not in metrics.read():
                 break
     started.send_signal(signal.SIGTERM)
     asking.join(120)
@@ -92,7 +92,7 @@ def test_sigterm_answers_what_is_in_flight_and_ends_with_0(process):
         (
             ["{bundle}", "--port", "0", "--host", "a..b"],
             1,
-            "cannot listen on a..b:0 (no host's name",
+            "cannot listen on a..b:0 (not a host name",
         ),
         (["nowhere", "--port", "0"], 1, "nowhere: not a bundle (no such directory)"),
     ],

@@ -4,7 +4,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from glassformer.translator import Translator
-from glassformer.web.limits import Limits
+from glassformer.web.security import RequestLimits
 from glassformer.web.server import Settings, create_app
 
 LOCAL = "http://127.0.0.1"
@@ -18,18 +18,18 @@ def translator(bundle_directory) -> Translator:
 @pytest.fixture(scope="session")
 def client(translator):
     """A server with small limits, and greedy, so that it is quick."""
-    limits = Limits(max_chars=2000, max_alternatives=4)
+    limits = RequestLimits(max_chars=2000, max_alternatives=4)
     with TestClient(
         create_app({"toy": translator}, Settings(beam=1, limits=limits)),
         base_url=LOCAL,
         raise_server_exceptions=False,
-    ) as found:
-        yield found
+    ) as client:
+        yield client
 
 
 @pytest.fixture
 def served(translator):
-    """Makes servers with settings of a test's own."""
+    """Starts servers with a test's own settings."""
     open_clients = []
 
     def serve(translators=None, **settings):

@@ -62,7 +62,7 @@ def test_a_fault_of_ours_has_the_headers_too_and_tells_nothing(served, translato
     answer = client.post("/translate", json={"q": "secret", "source": "en", "target": "de"})
 
     assert answer.status_code == 500
-    assert answer.json() == {"error": "a fault of the server, which its log tells"}
+    assert answer.json() == {"error": "internal error: the server's log has the details"}
     assert answer.headers["X-Content-Type-Options"] == "nosniff"
 
 
@@ -104,8 +104,8 @@ def test_metrics_count_what_was_done_and_keep_no_text(served):
         'glassformer_requests_total{path="/translate",status="400"} 1.0',
         'glassformer_requests_total{path="other",status="404"} 1.0',
         f'glassformer_characters_total{{source="en",target="de"}} {3 * len(text)}.0',
-        "glassformer_batch_pieces_sum 3.0",
-        "glassformer_waiting_pieces 0.0",
+        "glassformer_batch_segments_sum 3.0",
+        "glassformer_waiting_segments 0.0",
     ):
         assert line in lines
     assert "stranger" not in said.text

@@ -152,7 +152,8 @@ def test_a_question_that_cannot_be_is_refused(client, question, status, error):
             "text/plain",
             b"q",
             415,
-            "send application/json, application/x-www-form-urlencoded or multipart/form-data",
+            "Content-Type: expected application/json, application/x-www-form-urlencoded"
+            " or multipart/form-data",
         ),
         (
             "application/json",
@@ -195,16 +196,16 @@ def test_documents_say_where_everything_is(client):
         TEXTS[1],
     ]
     for segment in document["segments"]:
-        best = segment["candidates"][0]
+        best = segment["hypotheses"][0]
         assert document["text"][slice(*segment["target"])] == best["text"]
         assert best["alignment"] is None
-        scores = [one["score"] for one in segment["candidates"]]
+        scores = [one["score"] for one in segment["hypotheses"]]
         assert scores == sorted(scores, reverse=True)
 
 
 def test_confidence_is_the_mean_probability_of_a_token(client, translator):
     said = client.post("/api/v1/translate", json={"q": TEXTS[1], "target": "de"}).json()
-    best = said["documents"][0]["segments"][0]["candidates"][0]
+    best = said["documents"][0]["segments"][0]["hypotheses"][0]
 
     (count,) = translator.count_tokens([best["text"]])
     log_probability = best["score"] * ((5 + count) / 6) ** 0.6  # Wu et al. 2016, equation 14
@@ -216,7 +217,7 @@ def test_alignment_is_the_librarys(client, translator):
     said = client.post(
         "/api/v1/translate", json={"q": TEXTS[1], "target": "de", "alignment": True}
     ).json()
-    best = said["documents"][0]["segments"][0]["candidates"][0]
+    best = said["documents"][0]["segments"][0]["hypotheses"][0]
 
     (links,) = translator.align([TEXTS[1]], [best["text"]])
     assert [(tuple(one["source"]), tuple(one["target"])) for one in best["alignment"]] == [

@@ -7,7 +7,7 @@ import pytest
 
 from glassformer.errors import UsageError
 from glassformer.translator import Translator
-from glassformer.web.limits import Limits
+from glassformer.web.security import RequestLimits
 from glassformer.web.server import create_app, listen
 
 
@@ -34,7 +34,7 @@ def test_several_translators_by_their_pairs(served, translator):
     assert ask(client, source="fr").status_code == 200
     assert ask(client, source="auto", target="en").json()["detectedLanguage"]["language"] == "de"
     for source, target, error in (
-        ("auto", "de", "source 'auto' could be several: say which"),
+        ("auto", "de", "source 'auto' fits several translators: choose from"),
         ("fr", "en", "'fr' to 'en' is not supported: there is"),
     ):
         answer = ask(client, source=source, target=target)
@@ -70,17 +70,17 @@ def test_keys(served):
 
 
 def test_what_takes_too_long_is_given_up(served):
-    client = served(limits=Limits(timeout=0.0))
+    client = served(limits=RequestLimits(timeout=0.0))
 
     answer = ask(client)
 
     assert answer.status_code == 503
     assert answer.headers["Retry-After"] == "10"
-    assert answer.json()["error"].startswith("not done within 0 s")
+    assert answer.json()["error"].startswith("not finished within 0 s: send less text at once")
 
 
 def test_too_many_at_once_are_told_to_come_again(served):
-    client = served(limits=Limits(max_requests=0))
+    client = served(limits=RequestLimits(max_requests=0))
 
     answer = ask(client)
 

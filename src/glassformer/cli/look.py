@@ -103,7 +103,6 @@ def _write(options: LookOptions, out: Path) -> int:
 def _serve(options: LookOptions) -> int:
     from glassformer.threads import torch_threads
     from glassformer.translator import Translator
-    from glassformer.web.look.film import film_route
 
     try:
         from glassformer.web.server import Settings, create_app, listen, serve
@@ -111,9 +110,8 @@ def _serve(options: LookOptions) -> int:
         raise missing_extra(error.name or "FastAPI", "serve") from None
     with torch_threads(1):  # this thread only loads: as `serve`
         translator = Translator.load(options.bundle, device=options.device)
-    routes = [film_route(translator.bundle, options.bundle)]
-    settings = Settings(beam=options.beam)
-    app = create_app({options.bundle.name: translator}, settings, routes=routes)
+    settings = Settings(beam=options.beam, run_directory=options.bundle)
+    app = create_app({options.bundle.name: translator}, settings)
     place = listen("127.0.0.1", options.port)
     text = options.text or _held_out_sentence(translator.bundle, options.bundle)
     address = _address(place.getsockname()[1], text, options)

@@ -91,7 +91,7 @@ def run(options: ServeOptions) -> int:
 
 
 def _settings(options: ServeOptions) -> Settings:
-    from glassformer.web.limits import Limits
+    from glassformer.web.security import RequestLimits
     from glassformer.web.server import Settings
 
     if options.allow_host and options.host not in _LOOPBACK:
@@ -100,7 +100,7 @@ def _settings(options: ServeOptions) -> Settings:
         )
     return Settings(
         beam=options.beam,
-        limits=Limits(
+        limits=RequestLimits(
             max_chars=options.max_chars,
             max_requests=options.max_requests,
             timeout=options.timeout,

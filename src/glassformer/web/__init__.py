@@ -1,1 +1,1 @@
-"""The network: a page for people, addresses for programs (extra ``serve``)."""
+"""The server and its pages: a translator for people, addresses for programs (extra ``serve``)."""

@@ -1,4 +1,4 @@
-"""English names of languages, as `GET /languages` gives them."""
+"""English names of languages for `GET /languages`."""
 
 __all__ = ["language_name"]
 
@@ -19,7 +19,7 @@ _BY_CODE = dict(item.split(" ", 1) for item in _NAMES.strip().replace("\n", "|")
 
 
 def language_name(code: str) -> str:
-    """The English name; of a code that is not known the code itself.
+    """The English name of a language code; the code itself if it is unknown.
 
     >>> language_name("de"), language_name("pt-BR"), language_name("tlh")
     ('German', 'Portuguese (BR)', 'tlh')

@@ -1,8 +1,9 @@
-"""What the server has done, in numbers, as Prometheus reads them; never a word of any text."""
+"""Counts requests, characters and batches for Prometheus; never keeps a word of any text."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 from prometheus_client import (
     CollectorRegistry,
@@ -13,9 +14,9 @@ from prometheus_client import (
     generate_latest,
 )
 
-__all__ = ["Metrics"]
+__all__ = ["ServerMetrics"]
 
-# Others count together: a stranger's paths must not become a series each.
+# Other paths share one label: each label costs memory, and clients choose the paths.
 _PATHS = frozenset(
     ["/", "/translate", "/languages", "/health", "/metrics", "/api/v1/translate", "/api/v1/trace"]
 )
@@ -23,73 +24,63 @@ _SECONDS = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
 _SIZES = (1, 2, 4, 8, 16, 32, 64, 128, 256)
 
 
-class Metrics:
+class ServerMetrics:
     """The counters of one server.
 
-    >>> metrics = Metrics()
+    >>> metrics = ServerMetrics()
     >>> metrics.watch_queue(lambda: 3)
     >>> metrics.request("/translate", 200, 0.02)
     >>> text = metrics.text().decode()
     >>> 'glassformer_requests_total{path="/translate",status="200"} 1.0' in text
     True
-    >>> "glassformer_waiting_pieces 3.0" in text
+    >>> "glassformer_waiting_segments 3.0" in text
     True
     """
 
     def __init__(self) -> None:
-        self._registry = CollectorRegistry()
-        ProcessCollector(registry=self._registry)
-        self._requests = Counter(
-            "glassformer_requests",
-            "Requests by path and status",
-            ["path", "status"],
-            registry=self._registry,
+        self._registry = registry = CollectorRegistry()
+        ProcessCollector(registry=registry)
+        counter = partial(Counter, registry=registry)
+        histogram = partial(Histogram, registry=registry)
+        self._requests = counter(
+            "glassformer_requests", "Requests by path and status", ["path", "status"]
         )
-        self._seconds = Histogram(
+        self._seconds = histogram(
             "glassformer_request_seconds",
-            "From a request's head to its answer's end",
+            "Seconds from a request's head to the end of its answer",
             ["path"],
             buckets=_SECONDS,
-            registry=self._registry,
         )
-        self._characters = Counter(
-            "glassformer_characters",
-            "Characters that were translated",
-            ["source", "target"],
-            registry=self._registry,
+        self._characters = counter(
+            "glassformer_characters", "Translated characters", ["source", "target"]
         )
-        self._batches = Histogram(
-            "glassformer_batch_pieces",
-            "Pieces of text that went through a model together",
-            buckets=_SIZES,
-            registry=self._registry,
+        self._batches = histogram(
+            "glassformer_batch_segments", "Segments in a batch", buckets=_SIZES
         )
-        self._busy = Counter(
-            "glassformer_batch_seconds", "Time that models have worked", registry=self._registry
-        )
+        self._busy = counter("glassformer_batch_seconds", "Seconds in which models worked")
         self._waiting = Gauge(
-            "glassformer_waiting_pieces", "Pieces in the queue", registry=self._registry
+            "glassformer_waiting_segments", "Segments in the queue", registry=registry
         )
 
     def watch_queue(self, waiting: Callable[[], int]) -> None:
-        """Ask this, whenever somebody reads the metrics, how many pieces wait."""
+        """Call ``waiting`` for the number of segments in the queue whenever a client asks."""
         self._waiting.set_function(waiting)
 
     def request(self, path: str, status: int, seconds: float) -> None:
-        """A request has been answered."""
+        """Count an answered request."""
         path = path if path in _PATHS else "other"
         self._requests.labels(path, str(status)).inc()
         self._seconds.labels(path).observe(seconds)
 
     def translated(self, source: str, target: str, characters: int) -> None:
-        """A text has been translated."""
+        """Count the characters of a translated text."""
         self._characters.labels(source, target).inc(characters)
 
-    def batch(self, pieces: int, seconds: float) -> None:
-        """A batch has been through a model."""
-        self._batches.observe(pieces)
+    def batch(self, segments: int, seconds: float) -> None:
+        """Count a batch that a model has finished."""
+        self._batches.observe(segments)
         self._busy.inc(seconds)
 
     def text(self) -> bytes:
-        """All of it in Prometheus's text format."""
+        """All counters in Prometheus's text format."""
         return generate_latest(self._registry)

@@ -1,12 +1,11 @@
-"""Items of many requests in batches, each request in its turn: a fair queue before one thread.
+"""A fair queue before one thread: batches items of many requests, and takes requests in turn.
 
-While a batch runs, other requests come in; the next batch takes one item from each of them in turn,
-round after round, until it is full. Whoever got something goes to the end of the queue. So requests
-are brought together without any waiting for company, and one of a single sentence waits for the
-batch that runs and for its turn, never for the end of a long document.
+While a batch runs, other requests arrive. The next batch takes one item of each request in turn,
+round after round, until it is full. A request with items in the batch goes to the end of the
+queue. So no batch waits for company, and a short request never waits for the end of a long one.
 
-A batch is as large as its time allows: the budget grows while batches are quick, and shrinks after
-one that was slow, so that the bound is in seconds whatever the model and the machine.
+The budget of a batch grows while batches are quick, and shrinks after a slow one. So a batch takes
+about the same time on any model and machine.
 """
 
 from __future__ import annotations
@@ -19,10 +18,10 @@ from concurrent.futures import Future
 from dataclasses import dataclass, field
 from typing import Any
 
-__all__ = ["Batcher", "Run"]
+__all__ = ["BatchFunction", "Batcher"]
 
-Run = Callable[[Sequence[Any]], Sequence[Any]]
-"""What answers a batch: one answer for each item, in their order."""
+BatchFunction = Callable[[Sequence[Any]], Sequence[Any]]
+"""Answers the items of a batch, one answer for each item in their order."""
 
 _FIRST_BUDGET = 512
 _LARGEST_BUDGET = 1 << 16
@@ -30,26 +29,27 @@ _LARGEST_BUDGET = 1 << 16
 
 @dataclass(eq=False)
 class _Request:
-    """The items of one request, how many of them have been given to a batch, and the answers."""
+    """The items of one request. Batches have taken the first `taken` of them."""
 
     key: Hashable
-    run: Run
+    function: BatchFunction
     items: Sequence[Any]
     costs: Sequence[int]
     future: Future[list[Any]] = field(default_factory=Future)
-    given: int = 0
+    taken: int = 0
     answers: list[Any] = field(default_factory=list)
 
     @property
-    def wants_more(self) -> bool:
-        return self.given < len(self.items) and not self.future.done()
+    def waits(self) -> bool:
+        """Whether a batch has still to take some of its items."""
+        return self.taken < len(self.items) and not self.future.done()
 
 
 class Batcher:
-    """A queue and the thread that serves it.
+    """A queue and its thread.
 
-    `seconds`: what a batch should take. One item may take longer: it is never divided.
-    `observe`: told of each batch how many items it had and how many seconds it took.
+    `seconds`: the time that a batch should take. One slow item may take longer: it stays whole.
+    `observe`: the batcher calls it with each batch's number of items and seconds.
 
     >>> batcher = Batcher()
     >>> batcher.submit("upper", lambda words: [w.upper() for w in words], ["a", "b"]).result()
@@ -70,16 +70,21 @@ class Batcher:
         self._thread.start()
 
     def submit(
-        self, key: Hashable, run: Run, items: Sequence[Any], *, costs: Sequence[int] | None = None
+        self,
+        key: Hashable,
+        function: BatchFunction,
+        items: Sequence[Any],
+        *,
+        costs: Sequence[int] | None = None,
     ) -> Future[list[Any]]:
-        """The answers to `items`, once they are there; cancel it, and no more of them are run.
+        """A future with the answers to `items`. Cancelled, it drops the items that still wait.
 
-        `key`: requests of equal keys share batches, and then one of their `run` serves all.
-        `costs`: of each item, in the unit of the budget, such as subwords; 1 for each if left out.
+        `key`: requests with equal keys share batches; the function of one of them answers all.
+        `costs`: one for each item, in a unit such as subwords; by default 1 each.
 
         Raises RuntimeError after :meth:`close`.
         """
-        request = _Request(key, run, items, costs or [1] * len(items))
+        request = _Request(key, function, items, costs or [1] * len(items))
         if not items:
             request.future.set_result([])
             return request.future
@@ -92,12 +97,12 @@ class Batcher:
 
     @property
     def waiting(self) -> int:
-        """Items that no batch has taken yet."""
+        """Number of items that no batch has taken yet."""
         with self._changed:
-            return sum(len(one.items) - one.given for one in self._queue if one.wants_more)
+            return sum(len(request.items) - request.taken for request in self._queue_of_waiting())
 
     def close(self) -> None:
-        """Answer what has been submitted, and end the thread."""
+        """Answer all requests in the queue, then end the thread."""
         with self._changed:
             self._closing = True
             self._changed.notify()
@@ -107,44 +112,47 @@ class Batcher:
         while batch := self._next_batch():
             self._answer(batch)
 
+    def _queue_of_waiting(self) -> deque[_Request]:
+        """The queue without cancelled and failed requests."""
+        return deque(request for request in self._queue if request.waits)
+
     def _next_batch(self) -> list[tuple[_Request, int]]:
-        """The places of the next items, as soon as there are any; none at the end."""
+        """Each item of the next batch as its request and place; empty at the end."""
         with self._changed:
             while True:
-                # Without those whose caller has gone, or that failed.
-                self._queue = deque(one for one in self._queue if one.wants_more)
+                self._queue = self._queue_of_waiting()
                 if self._queue:
-                    return self._taken()
+                    return self._take_batch()
                 if self._closing:
                     return []
                 self._changed.wait()
 
-    def _taken(self) -> list[tuple[_Request, int]]:
-        """One item of each request in turn, all of the first one's key, up to its budget."""
+    def _take_batch(self) -> list[tuple[_Request, int]]:
+        """One item in turn of each request with the first one's key, up to the key's budget."""
         key = self._queue[0].key
         left = self._budgets.get(key, _FIRST_BUDGET)
-        turns = deque(one for one in self._queue if one.key == key)
+        turns = deque(request for request in self._queue if request.key == key)
         batch: list[tuple[_Request, int]] = []
-        while turns and (not batch or turns[0].costs[turns[0].given] <= left):
+        while turns and (not batch or turns[0].costs[turns[0].taken] <= left):
             request = turns.popleft()
-            batch.append((request, request.given))
-            left -= request.costs[request.given]
-            request.given += 1
-            if request.wants_more:
+            batch.append((request, request.taken))
+            left -= request.costs[request.taken]
+            request.taken += 1
+            if request.waits:
                 turns.append(request)
-        served = {id(request) for request, _ in batch}
-        others = [one for one in self._queue if id(one) not in served]
-        again = {id(one): one for one, _ in batch if one.wants_more}
-        self._queue = deque([*others, *again.values()])
+        served = dict.fromkeys(request for request, _ in batch)
+        others = [request for request in self._queue if request not in served]
+        self._queue = deque([*others, *(request for request in served if request.waits)])
         return batch
 
     def _answer(self, batch: Sequence[tuple[_Request, int]]) -> None:
         first = batch[0][0]
         started = time.monotonic()
-        answers = _answers(first.run, [request.items[place] for request, place in batch])
-        cost = sum(request.costs[place] for request, place in batch)
+        answers = _answers(first.function, [request.items[place] for request, place in batch])
         seconds = time.monotonic() - started
-        self._learn(first.key, cost, seconds)
+        self._adapt_budget(
+            first.key, sum(request.costs[place] for request, place in batch), seconds
+        )
         if self._observe:
             self._observe(len(batch), seconds)
         for (request, _), answer in zip(batch, answers, strict=True):
@@ -153,14 +161,14 @@ class Batcher:
             if not ready or request.future.done():
                 continue
             if not request.future.set_running_or_notify_cancel():
-                continue  # cancelled this moment; from here on it cannot be
+                continue  # the caller has just cancelled it; from here on it cannot
             if isinstance(answer, Exception):
                 request.future.set_exception(answer)
             else:
                 request.future.set_result(request.answers)
 
-    def _learn(self, key: Hashable, cost: int, seconds: float) -> None:
-        """Half the budget after a slow batch, twice after a quick one that used it."""
+    def _adapt_budget(self, key: Hashable, cost: int, seconds: float) -> None:
+        """Halve the budget after a slow batch, double it after a quick batch that used it."""
         budget = self._budgets.get(key, _FIRST_BUDGET)
         if seconds > 2 * self._seconds:
             budget = max(1, budget // 2)
@@ -169,14 +177,14 @@ class Batcher:
         self._budgets[key] = budget
 
 
-def _answers(run: Run, items: Sequence[Any]) -> Sequence[Any]:
-    """The answers; where the batch fails, item by item, so that only the guilty one has an error.
+def _answers(function: BatchFunction, items: Sequence[Any]) -> Sequence[Any]:
+    """The answers, with an Exception in the place of each item that fails.
 
-    An error stands in its item's place.
+    If the batch fails, the function answers each item alone: only the faulty item gets an error.
     """
     try:
-        return run(items)
+        return function(items)
     except Exception as error:
         if len(items) == 1:
             return [error]
-    return [answer for item in items for answer in _answers(run, [item])]
+    return [answer for item in items for answer in _answers(function, [item])]

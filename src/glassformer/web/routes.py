@@ -1,84 +1,91 @@
-"""The addresses of the server, and what stands behind each.
+"""The addresses of the server.
 
-`/translate`, `/languages`, `/health` and `/frontend/settings` take and give what LibreTranslate's
-do (libretranslate.com/docs), so that its clients work; what lies under `/api/v1` is our own.
+`/translate`, `/languages`, `/health` and `/frontend/settings` take and give LibreTranslate's JSON
+(libretranslate.com/docs), so that its clients work. The addresses under `/api/v1` are our own.
 """
 
 from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Coroutine
+from collections.abc import Collection, Coroutine
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import parse_qs
 
 from fastapi import APIRouter, Request, Response
+from fastapi.concurrency import run_in_threadpool
+from fastapi.responses import JSONResponse
 from pydantic import ValidationError
 from starlette.exceptions import HTTPException
 
 from glassformer.web.language_names import language_name
-from glassformer.web.limits import Keys, Limits, RefusedError
-from glassformer.web.metrics import Metrics
+from glassformer.web.look.film import film
+from glassformer.web.metrics import ServerMetrics
 from glassformer.web.schema import (
-    Documents,
-    Error,
+    ErrorResponse,
     Language,
-    Question,
-    TraceQuestion,
-    TranslatorFacts,
+    TraceRequest,
+    TranslateRequest,
+    TranslateResponse,
+    TranslatorInfo,
 )
-from glassformer.web.service import Pair, Service
+from glassformer.web.security import RefusedError, RequestLimits, key_is_known
+from glassformer.web.service import LanguagePair, Service
 
-__all__ = ["Api", "fault"]
+__all__ = ["Api", "first_error"]
 
 T = TypeVar("T")
 
 _REFUSALS: dict[int | str, dict[str, Any]] = {
-    status: {"model": Error} for status in (400, 403, 408, 413, 415, 503)
+    status: {"model": ErrorResponse} for status in (400, 403, 408, 413, 415, 503)
 }
-_KINDS = ("application/json", "application/x-www-form-urlencoded", "multipart/form-data")
-_MOST_FIELDS = 100  # of a form
+_TYPES = ("application/json", "application/x-www-form-urlencoded", "multipart/form-data")
+_MAX_FORM_FIELDS = 100
 _BODY = {
     "requestBody": {
         "required": True,
-        "content": {kind: {"schema": Question.model_json_schema()} for kind in _KINDS},
+        "content": {type_: {"schema": TranslateRequest.model_json_schema()} for type_ in _TYPES},
     }
 }
 
 
 @dataclass(frozen=True)
 class Api:
-    """The routes of one server."""
+    """The addresses of one server. `run_directory`: the run whose checkpoints the film shows."""
 
     service: Service
-    keys: Keys
-    limits: Limits
-    metrics: Metrics
+    keys: Collection[str]
+    limits: RequestLimits
+    metrics: ServerMetrics
+    run_directory: Path | None = None
 
     def router(self) -> APIRouter:
-        """All of them, as FastAPI wants them."""
+        """FastAPI's router for these addresses."""
         router = APIRouter()
-        plain = router.add_api_route
-        plain("/health", self.health, methods=["GET"])
-        plain("/languages", self.languages, methods=["GET"], response_model=list[Language])
-        plain("/frontend/settings", self.settings, methods=["GET"])
-        plain("/metrics", self.prometheus, methods=["GET"], include_in_schema=False)
-        plain("/api/v1/translators", self.translators, methods=["GET"])
+        add = router.add_api_route
+        add("/health", self.health, methods=["GET"])
+        add("/languages", self.languages, methods=["GET"], response_model=list[Language])
+        add("/frontend/settings", self.settings, methods=["GET"])
+        add("/metrics", self.prometheus, methods=["GET"], include_in_schema=False)
+        add("/api/v1/translators", self.translators, methods=["GET"])
         for path, handler, extra in (
             ("/translate", self.translate, _BODY),
             ("/api/v1/translate", self.documents, None),
             ("/api/v1/trace", self.trace, None),
         ):
-            plain(path, handler, methods=["POST"], responses=_REFUSALS, openapi_extra=extra)
+            add(path, handler, methods=["POST"], responses=_REFUSALS, openapi_extra=extra)
+        if self.run_directory is not None:
+            add("/api/v1/film", self.film, methods=["POST"], responses=_REFUSALS)
         return router
 
     async def health(self) -> dict[str, str]:
-        """Whether the server is there."""
+        """Whether the server runs."""
         return {"status": "ok"}
 
     async def languages(self) -> list[Language]:
-        """Every language, with those that it is translated to."""
+        """Every language, with the languages that a translator makes from it."""
         pairs = list(self.service.translators)
         return [
             Language(
@@ -90,7 +97,7 @@ class Api:
         ]
 
     async def settings(self) -> dict[str, Any]:
-        """What a page of LibreTranslate's kind asks for before all else."""
+        """The settings that a LibreTranslate page reads first."""
         source, target = self.service.pair(None, None)
         return {
             "charLimit": self.limits.max_chars,
@@ -106,132 +113,154 @@ class Api:
             },
         }
 
-    async def translators(self) -> list[TranslatorFacts]:
-        """The bundles that are served."""
-        return self.service.facts()
+    async def translators(self) -> list[TranslatorInfo]:
+        """The served bundles."""
+        return self.service.translator_infos()
 
     async def prometheus(self, request: Request) -> Response:
-        """Counters, for whoever has the key."""
+        """The server's counters, in Prometheus's text format."""
         self._check_key(request, None)
         return Response(self.metrics.text(), media_type="text/plain; version=0.0.4")
 
     async def translate(self, request: Request) -> dict[str, Any]:
         """LibreTranslate's: JSON or a form in, `translatedText` out."""
-        question = (await _question(request)).model_copy(update={"alignment": False})
-        found = (await self.documents(request, question)).documents
-        texts = [one.text for one in found]
-        others = [one.alternatives for one in found]
-        # Not detected, but the only one that there is.
-        guesses = [{"confidence": 100, "language": self._pair(question)[0]} for _ in found]
-        several = isinstance(question.q, list)
-        answer: dict[str, Any] = {"translatedText": texts if several else texts[0]}
-        if question.alternatives:
-            answer["alternatives"] = others if several else others[0]
-        if question.source == "auto":
-            answer["detectedLanguage"] = guesses if several else guesses[0]
+        asked = (await _parse(request)).model_copy(update={"alignment": False})
+        response = await self.documents(request, asked)
+        texts = [document.text for document in response.documents]
+        alternatives = [document.alternatives for document in response.documents]
+        # No detection: "auto" means the only translator into the target language.
+        detected = [{"confidence": 100, "language": response.source} for _ in texts]
+        is_list = isinstance(asked.q, list)
+        answer: dict[str, Any] = {"translatedText": texts if is_list else texts[0]}
+        if asked.alternatives:
+            answer["alternatives"] = alternatives if is_list else alternatives[0]
+        if asked.source == "auto":
+            answer["detectedLanguage"] = detected if is_list else detected[0]
         return answer
 
-    async def documents(self, request: Request, question: Question) -> Documents:
-        """The same with segments, alternatives of each, confidence and alignment."""
-        self._check_key(request, question.api_key)
-        pair = self._pair(question)
-        texts = [question.q] if isinstance(question.q, str) else question.q
-        self._check_size(texts, question.alternatives)
+    async def documents(self, request: Request, asked: TranslateRequest) -> TranslateResponse:
+        """Translations with their segments, and the hypotheses of each segment."""
+        self._check_key(request, asked.api_key)
+        pair = self.service.pair(asked.source, asked.target)
+        texts = [asked.q] if isinstance(asked.q, str) else asked.q
+        self._check_size(texts, asked.alternatives)
         work = self.service.translate(
-            pair, texts, alternatives=question.alternatives, alignment=question.alignment
+            pair, texts, alternatives=asked.alternatives, alignment=asked.alignment
         )
-        found = await self._in_time(request, work)
+        documents = await self._in_time(request, work)
         self.metrics.translated(*pair, sum(map(len, texts)))
-        return Documents(source=pair[0], target=pair[1], documents=found)
+        return TranslateResponse(source=pair[0], target=pair[1], documents=documents)
 
-    async def trace(self, request: Request, question: TraceQuestion) -> Response:
-        """One sentence's way through the model: what the page `look` draws."""
-        self._check_key(request, None)
-        pair = self.service.pair(question.source, question.target)
-        self._check_size([question.text, question.reference or ""], 0)
-        found = await self._in_time(request, self.service.trace(pair, question))
-        return Response(found, media_type="application/json")
+    async def trace(self, request: Request, asked: TraceRequest) -> Response:
+        """The trace of one sentence, which the page at `/look/` draws."""
+        pair = self._check_trace(request, asked)
+        trace = await self._in_time(request, self.service.trace(pair, asked))
+        return Response(trace, media_type="application/json")
 
-    def _pair(self, question: Question) -> Pair:
-        return self.service.pair(question.source, question.target)
+    async def film(self, request: Request, asked: TraceRequest) -> Response:
+        """The translation of one sentence by each checkpoint of the run."""
+        assert self.run_directory is not None
+        pair = self._check_trace(request, asked)
+        bundle = self.service.translators[pair].bundle
+        frames = await run_in_threadpool(
+            film,
+            bundle,
+            self.run_directory,
+            asked.text,
+            beam=asked.beam,
+            length_penalty=asked.length_penalty,
+        )
+        return JSONResponse(frames)
 
     def _check_key(self, request: Request, given: str | None) -> None:
         scheme, _, bearer = request.headers.get("authorization", "").partition(" ")
         key = given or (bearer.strip() if scheme.lower() == "bearer" else None)
-        if not self.keys.fit(key):
+        if not key_is_known(key, self.keys):
             if key:
                 raise RefusedError(403, "Invalid API key")
             raise RefusedError(400, "Please contact the server operator to get an API key")
 
+    def _check_trace(self, request: Request, asked: TraceRequest) -> LanguagePair:
+        self._check_key(request, None)
+        self._check_size([asked.text, asked.reference or ""], 0)
+        return self.service.pair(asked.source, asked.target)
+
     def _check_size(self, texts: list[str], alternatives: int) -> None:
-        size, most = sum(len(text) + 1 for text in texts) - 1, self.limits.max_chars
-        if size > most:
+        size, limit = sum(len(text) + 1 for text in texts) - 1, self.limits.max_chars
+        if size > limit:
             raise RefusedError(
-                400, f"Invalid request: request ({size}) exceeds text limit ({most})"
+                400, f"Invalid request: request ({size}) exceeds text limit ({limit})"
             )
-        most = self.limits.max_alternatives
-        if alternatives > most:
-            raise RefusedError(400, f"alternatives {alternatives}: at most {most}")
+        limit = self.limits.max_alternatives
+        if alternatives > limit:
+            raise RefusedError(400, f"alternatives {alternatives}: at most {limit}")
 
     async def _in_time(self, request: Request, work: Coroutine[Any, Any, T]) -> T:
-        """What the work gives, within the time that a request may take, while the client is there.
+        """The result of ``work``, unless the time is over or the client disconnects.
 
-        The body has been read: what else comes from the client says that it has gone.
+        The server has read the body, so the next message of the client is its disconnect.
         """
         task = asyncio.ensure_future(work)
-        gone = asyncio.ensure_future(request.receive())
+        disconnect = asyncio.ensure_future(request.receive())
         try:
             await asyncio.wait(
-                {task, gone}, timeout=self.limits.timeout, return_when=asyncio.FIRST_COMPLETED
+                {task, disconnect},
+                timeout=self.limits.timeout,
+                return_when=asyncio.FIRST_COMPLETED,
             )
             if task.done():
                 return task.result()
-            if gone.done():
-                raise RefusedError(400, "the client has gone")
+            if disconnect.done():
+                raise RefusedError(400, "the client disconnected")
             raise RefusedError(
                 503,
-                f"not done within {self.limits.timeout:g} s: send less text at once, or later",
-                retry_after=10,
+                f"not finished within {self.limits.timeout:g} s:"
+                " send less text at once, or try again later",
+                headers={"Retry-After": "10"},
             )
         finally:
             task.cancel()
-            gone.cancel()
+            disconnect.cancel()
 
 
-async def _question(request: Request) -> Question:
-    """The question in a body that is JSON or a form. RefusedError 400 or 415."""
-    body = await request.body()
-    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+async def _parse(request: Request) -> TranslateRequest:
+    """The request in a body of JSON or of a form. Raises RefusedError 400 or 415."""
+    content_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if content_type not in _TYPES:
+        raise RefusedError(415, f"Content-Type: expected {', '.join(_TYPES[:-1])} or {_TYPES[-1]}")
     try:
-        if kind == "application/json":
-            said = json.loads(body)
-        elif kind == "application/x-www-form-urlencoded":
-            form = parse_qs(
-                body.decode("ascii"),
-                keep_blank_values=True,
-                errors="strict",
-                max_num_fields=_MOST_FIELDS,
-            )
-            said = {name: values[-1] for name, values in form.items()}
-        elif kind == "multipart/form-data":
-            said = dict(await request.form(max_files=0, max_fields=_MOST_FIELDS))
-        else:
-            raise RefusedError(415, f"send {', '.join(_KINDS[:-1])} or {_KINDS[-1]}")
+        members = await _members(request, content_type)
     except (ValueError, RecursionError, HTTPException):
-        raise RefusedError(400, f"the body is not {kind} in UTF-8") from None
-    if not isinstance(said, dict):
+        raise RefusedError(400, f"the body is not {content_type} in UTF-8") from None
+    if not isinstance(members, dict):
         raise RefusedError(400, "the body must be one JSON object")
     for name in ("q", "source", "target"):
-        if not said.get(name):
+        if not members.get(name):
             raise RefusedError(400, f"Invalid request: missing {name} parameter")
     try:
-        return Question.model_validate(said)
+        return TranslateRequest.model_validate(members)
     except ValidationError as error:
-        raise RefusedError(400, fault(error)) from None
+        raise RefusedError(400, first_error(error)) from None
 
 
-def fault(error: Any) -> str:
-    """The first thing that is wrong with a question, without a word of what was sent."""
+async def _members(request: Request, content_type: str) -> object:
+    """The members of a JSON object, or the last value of each form field."""
+    if content_type == "multipart/form-data":
+        return dict(await request.form(max_files=0, max_fields=_MAX_FORM_FIELDS))
+    body = await request.body()
+    if content_type == "application/json":
+        return json.loads(body)
+    form = parse_qs(
+        body.decode("ascii"),
+        keep_blank_values=True,
+        errors="strict",
+        max_num_fields=_MAX_FORM_FIELDS,
+    )
+    return {name: values[-1] for name, values in form.items()}
+
+
+def first_error(error: Any) -> str:
+    """The first error of a pydantic or FastAPI validation, without a word of the request."""
     first = error.errors()[0]
     name = next((str(part) for part in first["loc"] if part != "body"), "the body")
     return f"{ascii(name)[1:-1][:60]}: {first['msg'].removeprefix('Value error, ')}"

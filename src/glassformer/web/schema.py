@@ -1,6 +1,6 @@
-"""What goes in and out as JSON: LibreTranslate's shapes, and our own that say more.
+"""The JSON of requests and answers: LibreTranslate's shapes, and our own with more in them.
 
-Offsets count characters (Unicode code points), from 0; the end is the place after the last.
+A span is two offsets in characters (Unicode code points): the first, and the one after the last.
 """
 
 from __future__ import annotations
@@ -10,37 +10,34 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 
 from glassformer.config import BEAM, MOST_BEAM, MOST_LENGTH_PENALTY
+from glassformer.data.words import Link, Span
 from glassformer.inspection.trace.schema import Changes
 
 __all__ = [
-    "Candidate",
     "Document",
-    "Documents",
-    "Error",
+    "ErrorResponse",
+    "Hypothesis",
     "Language",
-    "Link",
-    "Question",
-    "Segment",
-    "Span",
-    "TraceQuestion",
-    "TranslatorFacts",
+    "TraceRequest",
+    "TranslateRequest",
+    "TranslateResponse",
+    "TranslatedSegment",
+    "TranslatorInfo",
 ]
-
-Span = tuple[int, int]
 
 
 def _unicode(text: str) -> str:
-    """JSON can say half a surrogate pair, which is no character and which nothing can be sent."""
+    """Refuses half a surrogate pair: JSON can hold it, but it is no character."""
     if any("\ud800" <= character <= "\udfff" for character in text):
         raise ValueError("half a surrogate pair, which is not Unicode text")
     return text
 
 
-def _plain_text(said: object) -> object:
-    """What LibreTranslate takes for text; its other format is refused in its words."""
-    if said == "html":
+def _plain_text(name: object) -> object:
+    """Takes the names that LibreTranslate takes for plain text, and refuses html in its words."""
+    if name == "html":
         raise ValueError("html format is not supported")
-    return said or "text"
+    return name or "text"
 
 
 Format = Annotated[Literal["text"], BeforeValidator(_plain_text)]
@@ -48,88 +45,82 @@ Text = Annotated[str, AfterValidator(_unicode)]
 Code = Annotated[Text, Field(max_length=40)]
 
 
-class _Question(BaseModel):
+class _Request(BaseModel):
     model_config = ConfigDict(use_attribute_docstrings=True, allow_inf_nan=False)
 
 
-class Question(_Question):
-    """What shall be translated; a member that is not named here is passed over."""
+class TranslateRequest(_Request):
+    """The body of ``/translate`` and ``/api/v1/translate``; other members are ignored."""
 
     q: Text | list[Text]
     """A text or a list of texts."""
     source: Code = "auto"
-    """A language's code; auto: the one that there is a translator from."""
+    """A language code; auto: the source of the only translator into `target`."""
     target: Code
-    """A language's code."""
+    """A language code."""
     format: Format = "text"
-    """Only plain text: markup would be translated as if it were words. Empty is text too."""
+    """Only plain text: a translator would translate markup as words. Empty means text too."""
     alternatives: int = Field(0, ge=0)
-    """How many other translations of each text to give."""
+    """Number of other translations of each text."""
     alignment: bool = False
-    """Which words belong together; only ``/api/v1/translate`` says it."""
+    """Align the words; only ``/api/v1/translate`` does."""
     api_key: str | None = None
-    """Where the server asks for one; or in the header ``Authorization: Bearer KEY``."""
+    """A key, if the server needs one; or send ``Authorization: Bearer KEY``."""
 
 
-class TraceQuestion(_Question):
-    """One short text to look into, and what to change before."""
+class TraceRequest(_Request):
+    """The body of ``/api/v1/trace`` and ``/api/v1/film``: one sentence and its search."""
 
     model_config = ConfigDict(extra="forbid")
 
     text: Text
-    """At most 64 subwords of it are shown."""
+    """The trace shows at most 64 of its subwords."""
     source: Code | None = None
-    """A language's code; left out: the first translator's."""
+    """A language code; by default the first translator's."""
     target: Code | None = None
-    """A language's code; left out: the first translator's."""
+    """A language code; by default the first translator's."""
     beam: int = Field(BEAM, ge=1, le=MOST_BEAM)
-    """Hypotheses that are followed at once."""
+    """Beam size."""
     length_penalty: float | None = Field(None, ge=0, le=MOST_LENGTH_PENALTY)
-    """The paper's alpha (section 6.1); left out: the translator's."""
+    """The paper's alpha (section 6.1); by default the translator's."""
     forced_prefix: list[int] | Text = ""
-    """What the translation must begin with, as text or as ids."""
+    """The translation begins with this text or these ids."""
     top: int = Field(10, ge=1, le=50)
-    """Candidates of each step."""
+    """Number of candidates at each step."""
     reference: Text | None = None
-    """What the translation should have been."""
+    """A correct translation."""
     changes: Changes = Changes()
-    """What is switched off before."""
+    """Changes of model and source before the search."""
 
 
-class Link(BaseModel):
-    """A word of the source and one of the target that belong together, within their segment."""
-
-    source: Span
-    target: Span
-    weight: float
-
-
-class Candidate(BaseModel):
-    """What a segment could be translated to, and how sure the model is of it."""
+class Hypothesis(BaseModel):
+    """One translation of a segment, and the model's confidence in it."""
 
     text: str
     score: float = Field(description="Log-probability over the length penalty.")
     confidence: float = Field(description="Geometric mean of the tokens' probabilities, 0 to 1.")
-    alignment: list[Link] | None = Field(description="null where it was not asked for.")
+    alignment: list[Link] | None = Field(
+        description="Links between words, as spans in their segment; null if not asked for."
+    )
 
 
-class Segment(BaseModel):
-    """A piece that was translated by itself, mostly a line: where it is in both texts."""
+class TranslatedSegment(BaseModel):
+    """A line, or a part of a long line: its spans in both texts, and its translations."""
 
     source: Span
     target: Span
-    candidates: list[Candidate] = Field(description="The best first: it stands in the text.")
+    hypotheses: list[Hypothesis] = Field(description="The best first: the text contains it.")
 
 
 class Document(BaseModel):
-    """A text's translation; the n-th of `alternatives` has each segment's n-th best."""
+    """The translation of a text; the n-th alternative has the n-th hypothesis of each segment."""
 
     text: str
-    segments: list[Segment]
+    segments: list[TranslatedSegment]
     alternatives: list[str]
 
 
-class Documents(BaseModel):
+class TranslateResponse(BaseModel):
     """The answer of ``/api/v1/translate``."""
 
     source: str
@@ -138,23 +129,23 @@ class Documents(BaseModel):
 
 
 class Language(BaseModel):
-    """As LibreTranslate says it."""
+    """A language in LibreTranslate's shape."""
 
     code: str
     name: str
     targets: list[str]
 
 
-class TranslatorFacts(BaseModel):
-    """One of the bundles."""
+class TranslatorInfo(BaseModel):
+    """One of the served bundles."""
 
     source: str
     target: str
     parameters: int
-    validation: str | None = Field(description="Its scores, as its training found them.")
+    validation: str | None = Field(description="The scores that its training measured.")
 
 
-class Error(BaseModel):
+class ErrorResponse(BaseModel):
     """Every refusal, whatever its status."""
 
     error: str

@@ -1,22 +1,31 @@
-"""What stands around every request: its headers, its bounds, its place in the metrics."""
+"""Guards every request: its host name and key, its bounds, and the headers of its answer."""
 
 from __future__ import annotations
 
+import asyncio
+import hmac
 import time
-from collections.abc import Collection
-from typing import TypeAlias
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from glassformer.web.limits import Limits, RefusedError, host_is_known, read_body
-from glassformer.web.metrics import Metrics
+from glassformer.web.metrics import ServerMetrics
 
-__all__ = ["SECURITY_HEADERS", "Guard"]
+__all__ = [
+    "SECURITY_HEADERS",
+    "Guard",
+    "RefusedError",
+    "RequestLimits",
+    "host_is_known",
+    "key_is_known",
+    "read_body",
+]
 
 SECURITY_HEADERS = {
-    # Scripts and styles only from files of this server: nothing that stands in the page runs.
+    # Scripts and styles come from this server's files only: no markup in a page can run.
     "Content-Security-Policy": (
         "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:;"
         " connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
@@ -29,24 +38,121 @@ SECURITY_HEADERS = {
     "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
 }
 _STATIC = ("/static/", "/look/")
+_LOCAL_NAMES = ("localhost", "127.0.0.1", "[::1]")
+_DISCARDED = 8  # times the body limit: the server reads so much before it refuses a large body
 
-Names: TypeAlias = Collection[str]
+
+class RefusedError(Exception):
+    """The server refuses a request: its answer has this status and ``{"error": message}``."""
+
+    def __init__(
+        self, status: int, message: str, *, headers: Mapping[str, str] | None = None
+    ) -> None:
+        super().__init__(message)
+        self.status = status
+        self.headers = headers
+
+    def response(self) -> JSONResponse:
+        """The answer in LibreTranslate's shape."""
+        return JSONResponse({"error": str(self)}, self.status, headers=self.headers)
+
+
+@dataclass(frozen=True)
+class RequestLimits:
+    """The bounds of each request; times are in seconds.
+
+    >>> RequestLimits(max_chars=1000).max_body_bytes
+    77536
+    """
+
+    max_chars: int = 20_000
+    max_requests: int = 128
+    timeout: float = 60.0
+    body_timeout: float = 10.0
+    max_alternatives: int = 10
+
+    @property
+    def max_body_bytes(self) -> int:
+        """JSON and forms need at most 12 bytes for a character, as in ``\\ud83d\\ude00``."""
+        return 12 * self.max_chars + (1 << 16)
+
+
+def key_is_known(key: str | None, keys: Collection[str]) -> bool:
+    """Whether ``key`` is among ``keys``; without ``keys`` every request may pass.
+
+    It compares all keys in constant time, so that its time gives none away.
+
+    >>> key_is_known("sesame", ["sesame"]), key_is_known(None, ["sesame"]), key_is_known(None, [])
+    (True, False, True)
+    """
+    given = (key or "").encode("utf-8", "surrogatepass")
+    return not keys or sum(hmac.compare_digest(given, known.encode()) for known in keys) > 0
+
+
+def host_is_known(header: str, names: Collection[str]) -> bool:
+    """Whether a request's Host header is one of ``names``, or a name of this machine.
+
+    A foreign page can make its own name resolve to 127.0.0.1 (DNS rebinding). The browser then
+    sends that name, and the server refuses the request.
+
+    >>> host_is_known("localhost:5000", []), host_is_known("evil.example:5000", [])
+    (True, False)
+    """
+    name, _, port = header.lower().rpartition(":")
+    if not port.isdigit():
+        name = header.lower()
+    return name in _LOCAL_NAMES or name in names
+
+
+async def read_body(receive: Receive, limits: RequestLimits) -> bytes:
+    """A request's body. Raises RefusedError 413 if it is too large, 408 if it is too slow.
+
+    A client reads no answer while it still writes. So the server reads some more of a body that
+    is too large, and discards it, before it refuses.
+    """
+    largest = limits.max_body_bytes
+    body, size = bytearray(), 0
+    try:
+        async with asyncio.timeout(limits.body_timeout):
+            while size <= _DISCARDED * largest:
+                message = await receive()
+                if message["type"] != "http.request":
+                    raise RefusedError(400, "the client disconnected")
+                size += len(message.get("body", b""))
+                if size <= largest:
+                    body += message.get("body", b"")
+                if not message.get("more_body", False):
+                    break
+    except TimeoutError:
+        raise RefusedError(
+            408, f"the body took longer than {limits.body_timeout:g} s: send it in one go"
+        ) from None
+    if size > largest:
+        raise RefusedError(
+            413, f"the body is larger than {largest:,} bytes: send less text at once"
+        )
+    return bytes(body)
 
 
 class Guard:
-    """An ASGI middleware. `hosts`: the names under which it may be called; None: under any.
+    """An ASGI middleware around the app. `hosts`: host names it answers to; None: all.
 
-    The body of a POST is read here, within its bounds, before the app sees the request.
+    It reads the body of a POST within the limits before the app sees the request.
     """
 
     def __init__(
-        self, app: ASGIApp, *, limits: Limits, hosts: Names | None, metrics: Metrics
+        self,
+        app: ASGIApp,
+        *,
+        limits: RequestLimits,
+        hosts: Collection[str] | None,
+        metrics: ServerMetrics,
     ) -> None:
         self._app = app
         self._limits = limits
         self._hosts = hosts
         self._metrics = metrics
-        self._inside = 0
+        self._running = 0  # POST requests that are not answered yet
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -66,44 +172,36 @@ class Guard:
             await send(message)
 
         try:
-            await self._bounded(scope, receive, guarded_send)
+            await self._answer(scope, receive, guarded_send)
+        except RefusedError as refusal:
+            await refusal.response()(scope, receive, guarded_send)
         finally:
             self._metrics.request(scope["path"], status, time.monotonic() - started)
 
-    async def _bounded(self, scope: Scope, receive: Receive, send: Send) -> None:
-        try:
-            host = Headers(scope=scope).get("host", "")
-            if self._hosts is not None and not host_is_known(host, self._hosts):
-                raise RefusedError(
-                    421, "this server does not answer to that Host: see --allow-host"
-                )
-            if scope["method"] != "POST":
-                await self._app(scope, receive, send)
-                return
-            if self._inside >= self._limits.max_requests:
-                raise RefusedError(503, "too many requests at once: try again soon", retry_after=2)
-            self._inside += 1
-            try:
-                body = await read_body(receive, self._limits)
-                await self._app(scope, _replay(body, receive), send)
-            finally:
-                self._inside -= 1
-        except RefusedError as refusal:
-            answer = JSONResponse(
-                {"error": refusal.message}, refusal.status, headers=refusal.headers
+    async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
+        host = Headers(scope=scope).get("host", "")
+        if self._hosts is not None and not host_is_known(host, self._hosts):
+            raise RefusedError(421, "unknown Host name: start the server with --allow-host NAME")
+        if scope["method"] != "POST":
+            await self._app(scope, receive, send)
+            return
+        if self._running >= self._limits.max_requests:
+            raise RefusedError(
+                503, "too many requests at once: try again soon", headers={"Retry-After": "2"}
             )
-            await answer(scope, receive, send)
+        self._running += 1
+        try:
+            body = await read_body(receive, self._limits)
+            await self._app(scope, _replay(body, receive), send)
+        finally:
+            self._running -= 1
 
 
 def _replay(body: bytes, receive: Receive) -> Receive:
-    """The body as one message; after it whatever comes, which says that the client has gone."""
-    told = False
+    """Gives the app the body in one message, then the client's later messages (a disconnect)."""
+    messages: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
 
     async def replay() -> Message:
-        nonlocal told
-        if told:
-            return await receive()
-        told = True
-        return {"type": "http.request", "body": body, "more_body": False}
+        return messages.pop() if messages else await receive()
 
     return replay

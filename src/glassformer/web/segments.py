@@ -1,6 +1,7 @@
-"""A text as the pieces that are translated by themselves, and back: lines, and parts of long ones.
+"""Splits a text into segments, the units of translation, and joins their translations.
 
-What stands between the pieces (line breaks, indentation) stands between their translations too.
+A segment is a line, or a part of a long line. The text between two segments (line breaks,
+indentation) also stands between their translations.
 """
 
 import re
@@ -9,14 +10,14 @@ from dataclasses import dataclass
 
 from glassformer.data.splitting import split_long
 
-__all__ = ["Cut", "Piece", "cut"]
+__all__ = ["Segment", "SegmentedText", "segmented"]
 
 _LINE = re.compile(r"[^\r\n]+")
 
 
 @dataclass(frozen=True)
-class Piece:
-    """Some of a text: from where on, what stands before its translation, how many subwords."""
+class Segment:
+    """A segment, its first character in the text, the gap before it, its cost in subwords."""
 
     text: str
     start: int
@@ -25,32 +26,32 @@ class Piece:
 
 
 @dataclass(frozen=True)
-class Cut:
-    """A text's pieces, and what stands after the last one."""
+class SegmentedText:
+    """A text's segments, and the text after the last one."""
 
-    pieces: tuple[Piece, ...]
+    segments: tuple[Segment, ...]
     tail: str
 
     def joined(self, translations: Sequence[str]) -> str:
-        """The text that the pieces' translations make."""
-        said = zip(self.pieces, translations, strict=True)
-        return "".join(piece.gap + text for piece, text in said) + self.tail
+        """The text of the segments' translations."""
+        pairs = zip(self.segments, translations, strict=True)
+        return "".join(segment.gap + translation for segment, translation in pairs) + self.tail
 
 
-def cut(text: str, length: Callable[[str], int], *, limit: int) -> Cut:
-    """The lines of ``text``, without the space around them; a long one as a translator cuts it.
+def segmented(text: str, length: Callable[[str], int], *, limit: int) -> SegmentedText:
+    """The lines of ``text``, without the space around them; long lines in several segments.
 
-    Sentences of a line stay together, as `Translator.translate` has it: the end of a sentence is
-    not easily told from "Dr. Who" or "7. Juni", and what was learnt together is best read so.
-    ``length`` measures a text in subwords; a piece has at most ``limit`` of them.
+    The sentences of a line stay together, as in `Translator.translate`: "Dr. Who" and "7. Juni"
+    contain no sentence end, and the model has learnt to read whole lines. ``length`` counts the
+    subwords of a text; a segment has at most ``limit`` of them.
 
-    >>> found = cut("One two.\\n\\n - Three.\\n", len, limit=20)
-    >>> [(piece.gap, piece.text, piece.start) for piece in found.pieces], found.tail
+    >>> split = segmented("One two.\\n\\n - Three.\\n", len, limit=20)
+    >>> [(segment.gap, segment.text, segment.start) for segment in split.segments], split.tail
     ([('', 'One two.', 0), ('\\n\\n ', '- Three.', 11)], '\\n')
-    >>> found.joined(["Eins zwei.", "- Drei."])
+    >>> split.joined(["Eins zwei.", "- Drei."])
     'Eins zwei.\\n\\n - Drei.\\n'
     """
-    pieces: list[Piece] = []
+    segments: list[Segment] = []
     end = 0
     for line in _LINE.finditer(text):
         if not (core := line.group().strip()):
@@ -59,9 +60,9 @@ def cut(text: str, length: Callable[[str], int], *, limit: int) -> Cut:
         gap = text[end:start]
         end = start + len(core)
         for part in split_long(core, length, limit=limit):
-            if own := part.strip():
-                place = start + part.index(own)
-                pieces.append(Piece(own, place, gap, length(own) + 1))
+            if stripped := part.strip():
+                place = start + part.index(stripped)
+                segments.append(Segment(stripped, place, gap, length(stripped) + 1))
                 gap = " "
             start += len(part)
-    return Cut(tuple(pieces), text[end:])
+    return SegmentedText(tuple(segments), text[end:])

@@ -1,217 +1,206 @@
-"""The translators of a server by their language pairs, all before one queue."""
+"""The translators of a server by their language pairs, behind one queue."""
 
 from __future__ import annotations
 
 import asyncio
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from glassformer.config import BEAM
 from glassformer.data.splitting import LONGEST_SOURCE
 from glassformer.decoding.beam import penalty
 from glassformer.errors import UsageError
-from glassformer.web.limits import RefusedError
+from glassformer.inspection.trace.build import trace
 from glassformer.web.queue import Batcher
 from glassformer.web.schema import (
-    Candidate,
     Document,
-    Link,
-    Segment,
-    TraceQuestion,
-    TranslatorFacts,
+    Hypothesis,
+    TraceRequest,
+    TranslatedSegment,
+    TranslatorInfo,
 )
-from glassformer.web.segments import Cut, cut
+from glassformer.web.security import RefusedError
+from glassformer.web.segments import SegmentedText, segmented
 
 if TYPE_CHECKING:
     from glassformer.text_engine import Translation
     from glassformer.translator import Translator
 
-__all__ = ["Pair", "Service", "by_pair"]
+__all__ = ["LanguagePair", "Service", "translators_by_pair"]
 
-Pair = tuple[str, str]
+LanguagePair: TypeAlias = tuple[str, str]
 
-_ALONE = 1 << 20  # more than any batch may cost: others can have their turn after it
+_WHOLE_BATCH = 1 << 20  # the cost of a trace: over any budget, so each trace is its own batch
 
 
-def by_pair(translators: Mapping[str, Translator]) -> dict[Pair, Translator]:
-    """The translators by source and target; the keys say which bundle each is from.
+def translators_by_pair(translators: Mapping[str, Translator]) -> dict[LanguagePair, Translator]:
+    """The translators by source and target language, from translators by bundle name.
 
-    One that does not know its languages translates from "source" to "target".
+    A bundle without languages translates from "source" to "target".
 
-    Raises UsageError for two of the same pair.
+    Raises UsageError if two bundles have the same pair.
     """
-    found: dict[Pair, Translator] = {}
-    names: dict[Pair, str] = {}
+    by_pair: dict[LanguagePair, Translator] = {}
+    names: dict[LanguagePair, str] = {}
     for name, translator in translators.items():
         pair = translator.bundle.languages or ("source", "target")
-        if pair in found:
+        if pair in by_pair:
             raise UsageError(
                 f"{names[pair]} and {name} both translate {pair[0]} to {pair[1]}:"
                 " serve one of them, or each on a --port of its own"
             )
-        found[pair], names[pair] = translator, name
-    return found
-
-
-@dataclass(frozen=True)
-class _Answer:
-    """What a translator says of a piece, and how sure it is of each hypothesis."""
-
-    translation: Translation
-    confidences: Sequence[float]
+        by_pair[pair], names[pair] = translator, name
+    return by_pair
 
 
 @dataclass(frozen=True)
 class Service:
-    """Translates for many at once: `submit` gives a future, and the batcher's thread does it.
+    """Translates for many clients at once, in the batcher's thread, with beams of size `beam`."""
 
-    `beam`: hypotheses that are followed at once.
-    """
-
-    translators: Mapping[Pair, Translator]
+    translators: Mapping[LanguagePair, Translator]
     batcher: Batcher
     beam: int = BEAM
 
-    def pair(self, source: str | None, target: str | None) -> Pair:
-        """The pair that is meant. RefusedError if there is none, or if "auto" could be several."""
+    def pair(self, source: str | None, target: str | None) -> LanguagePair:
+        """The only pair with these languages; without languages the first pair.
+
+        Raises RefusedError if no pair fits, or if several fit "auto".
+        """
         pairs = list(self.translators)
         if source is None and target is None:
             return pairs[0]
-        fits = [p for p in pairs if source in (None, "auto", p[0]) and target in (None, p[1])]
-        if len(fits) == 1:
-            return fits[0]
-        known = ", ".join(f"{one[0]} to {one[1]}" for one in pairs)
-        if fits:
-            raise RefusedError(400, f"source 'auto' could be several: say which ({known})")
+        fitting = [p for p in pairs if source in (None, "auto", p[0]) and target in (None, p[1])]
+        if len(fitting) == 1:
+            return fitting[0]
+        known = ", ".join(
+            f"{known_source} to {known_target}" for known_source, known_target in pairs
+        )
+        if fitting:
+            raise RefusedError(400, f"source 'auto' fits several translators: choose from {known}")
         for code, codes in ((source, {p[0] for p in pairs}), (target, {p[1] for p in pairs})):
             if code not in (None, "auto") and code not in codes:
                 raise RefusedError(400, f"{code!a} is not supported: there is {known}")
         raise RefusedError(400, f"{source!a} to {target!a} is not supported: there is {known}")
 
-    def facts(self) -> list[TranslatorFacts]:
-        """What there is."""
+    def translator_infos(self) -> list[TranslatorInfo]:
+        """Languages, size and scores of each translator."""
         return [
-            TranslatorFacts(
+            TranslatorInfo(
                 source=source,
                 target=target,
-                parameters=sum(weight.numel() for weight in one.model.parameters()),
-                validation=_text_or_none(one.bundle.about.get("validation")),
+                parameters=sum(weight.numel() for weight in translator.model.parameters()),
+                validation=_text_or_none(translator.bundle.about.get("validation")),
             )
-            for (source, target), one in self.translators.items()
+            for (source, target), translator in self.translators.items()
         ]
 
     async def translate(
-        self, pair: Pair, texts: Sequence[str], *, alternatives: int = 0, alignment: bool = False
+        self,
+        pair: LanguagePair,
+        texts: Sequence[str],
+        *,
+        alternatives: int = 0,
+        alignment: bool = False,
     ) -> list[Document]:
-        """Each text's translation. Cancelled, it stops the work that has not begun."""
+        """The translation of each text. If cancelled, it drops the segments that still wait."""
         translator = self.translators[pair]
-        # In a thread: cutting twenty thousand characters takes a while, in which others come.
-        cuts = await asyncio.to_thread(_cuts, texts, translator)
-        pieces = [piece for one in cuts for piece in one.pieces]
+        # In a thread: a long text takes a while, and the event loop serves other requests.
+        splits = await asyncio.to_thread(_segmented, texts, translator)
+        segments = [segment for split in splits for segment in split.segments]
         n_best = alternatives + 1
 
-        def run(some: Sequence[str]) -> list[_Answer]:
-            found = translator.translate(
-                some,
-                beam=max(self.beam, n_best),
-                n_best=n_best,
-                alignment=alignment,
+        def translate_batch(batch: Sequence[str]) -> list[list[Hypothesis]]:
+            translations = translator.translate(
+                batch, beam=max(self.beam, n_best), n_best=n_best, alignment=alignment
             )
-            return _answers(translator, found)
+            return _hypotheses(translator, translations)
 
         answers = await asyncio.wrap_future(
             self.batcher.submit(
                 (pair, n_best, alignment),
-                run,
-                [piece.text for piece in pieces],
-                costs=[piece.cost for piece in pieces],
+                translate_batch,
+                [segment.text for segment in segments],
+                costs=[segment.cost for segment in segments],
             )
         )
         rest = iter(answers)
-        return [_document(one, [next(rest) for _ in one.pieces]) for one in cuts]
+        return [_document(split, [next(rest) for _ in split.segments]) for split in splits]
 
-    async def trace(self, pair: Pair, question: TraceQuestion) -> str:
-        """One trace, as JSON. ValueError for a question that a trace cannot answer."""
-        from glassformer.inspection.trace.build import trace
+    async def trace(self, pair: LanguagePair, request: TraceRequest) -> str:
+        """One trace as JSON. Raises InputError if the request has no trace."""
 
-        def run(questions: Sequence[dict[str, Any]]) -> list[str]:
-            return [trace(self.translators[pair], **said).to_json() for said in questions]
+        def trace_batch(batch: Sequence[dict[str, Any]]) -> list[str]:
+            return [trace(self.translators[pair], **options).to_json() for options in batch]
 
-        said = {name: value for name, value in question if name not in ("source", "target")}
-        found = await asyncio.wrap_future(
-            self.batcher.submit(("trace", pair), run, [said], costs=[_ALONE])
+        options = {name: value for name, value in request if name not in ("source", "target")}
+        answers = await asyncio.wrap_future(
+            self.batcher.submit(("trace", pair), trace_batch, [options], costs=[_WHOLE_BATCH])
         )
-        return str(found[0])
+        return str(answers[0])
 
 
 def _text_or_none(value: object) -> str | None:
     return value if isinstance(value, str) else None
 
 
-def _cuts(texts: Sequence[str], translator: Translator) -> list[Cut]:
-    tokenizer = translator.source_tokenizer
-    return [
-        cut(text, lambda some: len(tokenizer.encode(some)), limit=LONGEST_SOURCE) for text in texts
-    ]
+def _segmented(texts: Sequence[str], translator: Translator) -> list[SegmentedText]:
+    def length(text: str) -> int:
+        return len(translator.source_tokenizer.encode(text))
+
+    return [segmented(text, length, limit=LONGEST_SOURCE) for text in texts]
 
 
-def _answers(translator: Translator, found: Sequence[Translation]) -> list[_Answer]:
-    found = [replace(one, alternatives=_others(one)) for one in found]
-    texts = [one.text for best in found for one in (best, *best.alternatives)]
+def _hypotheses(
+    translator: Translator, translations: Sequence[Translation]
+) -> list[list[Hypothesis]]:
+    """The hypotheses of each segment, best first."""
+    distinct = [_distinct(translation) for translation in translations]
+    texts = [translation.text for segment in distinct for translation in segment]
     counts = iter(translator.count_tokens(texts))
 
-    def confidence(one: Translation) -> float:
-        """The geometric mean of a token's probability: exp(log p / tokens)."""
+    def hypothesis(translation: Translation) -> Hypothesis:
         tokens = next(counts)
-        log_probability = one.score * penalty(tokens, translator.length_penalty)
-        return math.exp(min(0.0, log_probability / tokens))
+        log_probability = translation.score * penalty(tokens, translator.length_penalty)
+        return Hypothesis(
+            text=translation.text,
+            score=translation.score,
+            confidence=math.exp(min(0.0, log_probability / tokens)),
+            alignment=None if translation.alignment is None else list(translation.alignment),
+        )
 
-    return [_Answer(one, [*map(confidence, (one, *one.alternatives))]) for one in found]
-
-
-def _others(translation: Translation) -> tuple[Translation, ...]:
-    """The alternatives that read differently; the same text in other subwords is none."""
-    by_text = {one.text: one for one in reversed(translation.alternatives)}
-    by_text.pop(translation.text, None)
-    return tuple(sorted(by_text.values(), key=lambda one: -one.score))
+    return [[hypothesis(translation) for translation in segment] for segment in distinct]
 
 
-def _document(found: Cut, answers: Sequence[_Answer]) -> Document:
-    segments: list[Segment] = []
+def _distinct(translation: Translation) -> list[Translation]:
+    """The best translation, then its alternatives by score; each text once.
+
+    A beam can end with one text in several segmentations into subwords.
+    """
+    by_text: dict[str, Translation] = {}
+    for hypothesis in (translation, *translation.alternatives):
+        by_text.setdefault(hypothesis.text, hypothesis)
+    return list(by_text.values())
+
+
+def _document(split: SegmentedText, answers: Sequence[Sequence[Hypothesis]]) -> Document:
+    segments: list[TranslatedSegment] = []
     end = 0
-    for piece, answer in zip(found.pieces, answers, strict=True):
-        start = end + len(piece.gap)
-        end = start + len(answer.translation.text)
-        place = piece.start, piece.start + len(piece.text)
-        segments.append(Segment(source=place, target=(start, end), candidates=_candidates(answer)))
-    most = max((len(segment.candidates) for segment in segments), default=1)
+    for segment, hypotheses in zip(split.segments, answers, strict=True):
+        start = end + len(segment.gap)
+        end = start + len(hypotheses[0].text)
+        source = segment.start, segment.start + len(segment.text)
+        segments.append(
+            TranslatedSegment(source=source, target=(start, end), hypotheses=list(hypotheses))
+        )
+    ranks = range(max(map(len, answers), default=1))
     best, *others = (
-        found.joined([_ranked(segment.candidates, rank).text for segment in segments])
-        for rank in range(most)
+        split.joined([_ranked(answer, rank).text for answer in answers]) for rank in ranks
     )
     return Document(text=best, segments=segments, alternatives=others)
 
 
-def _ranked(candidates: Sequence[Candidate], rank: int) -> Candidate:
-    """The candidate of that rank; the best where there are not so many."""
-    return candidates[rank] if rank < len(candidates) else candidates[0]
-
-
-def _candidates(answer: _Answer) -> list[Candidate]:
-    best = answer.translation
-    return [
-        Candidate(
-            text=one.text,
-            score=one.score,
-            confidence=confidence,
-            alignment=None
-            if one.alignment is None
-            else [
-                Link(source=link.source, target=link.target, weight=link.weight)
-                for link in one.alignment
-            ],
-        )
-        for one, confidence in zip((best, *best.alternatives), answer.confidences, strict=True)
-    ]
+def _ranked(hypotheses: Sequence[Hypothesis], rank: int) -> Hypothesis:
+    """The hypothesis of this rank; the best if there are fewer."""
+    return hypotheses[rank] if rank < len(hypotheses) else hypotheses[0]

@@ -144,7 +144,7 @@ def test_a_late_answer_leaves_the_newer_one(tab, served):
 
 def test_a_question_that_cannot_be_can_be_asked_anew(browser, served):
     tab = browser.new_page()
-    tab.goto(f"{served}&prefix=1%202".replace("beam=5", "beam=99"))
+    tab.goto(f"{served}&prefix=1%202".replace("beam=5", "beam=101"))
     tab.wait_for_selector(".error:not(:empty)")
     tab.fill(".ask input", "An old hat.")
     tab.press(".ask input", "Enter")

@@ -13,7 +13,8 @@ from glassformer.bundle import load_bundle
 from glassformer.cli.main import main
 from glassformer.inspection.trace.build import trace
 from glassformer.inspection.trace.schema import Changes, Head
-from glassformer.web.look.film import film, film_route
+from glassformer.translator import Translator
+from glassformer.web.look.film import film
 from glassformer.web.look.single_file import build_page, look_folder
 from glassformer.web.look.stored import stored_answers
 
@@ -163,10 +164,13 @@ def test_a_film_has_a_frame_for_each_checkpoint(bundle_directory, tmp_path):
 
 def test_the_film_is_asked_with_its_search(bundle_directory, run_directory):
     testclient = pytest.importorskip("starlette.testclient", reason="starlette is not installed")
-    from starlette.applications import Starlette
+    pytest.importorskip("uvicorn", reason="uvicorn is not installed")
+    from glassformer.web.server import Settings, create_app
 
-    bundle, text = load_bundle(bundle_directory), "Two men sit."
-    client = testclient.TestClient(Starlette(routes=[film_route(bundle, run_directory)]))
+    translator, text = Translator.load(bundle_directory, device="cpu"), "Two men sit."
+    bundle = translator.bundle
+    app = create_app({"toy": translator}, Settings(run_directory=run_directory))
+    client = testclient.TestClient(app, base_url="http://127.0.0.1")
     asked = {"text": text, "beam": 1, "length_penalty": 0.0}
 
     (frame,) = client.post("/api/v1/film", json=asked).json()
@@ -175,8 +179,11 @@ def test_the_film_is_asked_with_its_search(bundle_directory, run_directory):
     assert alone.log_probability != trace(bundle, text).answer.log_probability
     assert frame["log_probability"] == pytest.approx(alone.log_probability)
     for wrong, error in (
-        ({"text": 7}, "text: Input should be a valid string"),
-        ({"text": text, "beam": 99}, "beam: Input should be less than or equal to 20"),
+        ({"text": 7}, "Invalid request: text: Input should be a valid string"),
+        (
+            {"text": text, "beam": 101},
+            "Invalid request: beam: Input should be less than or equal to 100",
+        ),
         ({"text": " "}, "the text is blank"),
     ):
         refused = client.post("/api/v1/film", json=wrong)

@@ -1,7 +1,7 @@
-"""What a page without a server carries beside its trace: answers that only the model can give.
+"""The model's answers that the page carries as a file, because no server gives them.
 
-A film of the sentence over a run's checkpoints, each head off in turn, the source in another
-order, and no positions. Small enough to mail; what is not in here, the page says it cannot do.
+They are the trace, the film over a run's checkpoints, each head off in turn, the source in another
+order, and no positions. The page disables its other questions.
 """
 
 import json
@@ -21,30 +21,33 @@ from glassformer.web.look.film import film
 
 __all__ = ["stored_answers"]
 
-_MOST_HEADS = 64  # that are switched off one by one; the paper's base model has 144
+_MAX_HEADS = 64  # each costs one pass of the model; the paper's base model has 144
 
 
-def stored_answers(bundle: Bundle, seen: Trace, directory: Path) -> dict[str, Any]:
-    """What :func:`~glassformer.web.look.single_file.build_page` stores for one trace."""
+def stored_answers(bundle: Bundle, traced: Trace, run_directory: Path) -> dict[str, Any]:
+    """The ``stored`` of :func:`~glassformer.web.look.single_file.build_page` for one trace."""
     return {
-        "trace": json.loads(seen.to_json()),
-        "without": _without(bundle, seen),
+        "trace": json.loads(traced.to_json()),
+        "without": _without(bundle, traced),
         "changed": {
-            "positions_off": _changed(bundle, seen, Changes(positions_off=True)),
-            "source_order": _changed(bundle, seen, Changes(source_order=_order(seen))),
+            "positions_off": _changed(bundle, traced, Changes(positions_off=True)),
+            "source_order": _changed(bundle, traced, Changes(source_order=_order(traced))),
         },
         "film": film(
             bundle,
-            directory,
-            seen.asked.text,
-            beam=seen.asked.beam,
-            length_penalty=seen.asked.length_penalty,
+            run_directory,
+            traced.asked.text,
+            beam=traced.asked.beam,
+            length_penalty=traced.asked.length_penalty,
         ),
     }
 
 
-def _without(bundle: Bundle, seen: Trace) -> Mapping[str, list[float]] | None:
-    """For each head by the name ``part.layer.head``: by how much each written piece changes."""
+def _without(bundle: Bundle, traced: Trace) -> Mapping[str, list[float]] | None:
+    """The change of each target piece's log-probability without a head ``part.layer.head``.
+
+    None if the model has too many heads.
+    """
     config = bundle.model.config
     layers: dict[AttentionPart, int] = {
         "encoder": config.num_encoder_layers,
@@ -57,23 +60,23 @@ def _without(bundle: Bundle, seen: Trace) -> Mapping[str, list[float]] | None:
         for layer in range(count)
         for head in range(config.num_heads)
     ]
-    if len(heads) > _MOST_HEADS:
+    if len(heads) > _MAX_HEADS:
         return None
-    tokenizer = bundle.source_tokenizer  # a trace may leave out some of a long source
-    sources = [[*tokenizer.encode(seen.asked.text), tokenizer.eos_id]]
-    target = [piece.id for piece in seen.target.pieces]
+    tokenizer = bundle.source_tokenizer  # a trace leaves out some pieces of a long source
+    sources = [[*tokenizer.encode(traced.asked.text), tokenizer.eos_id]]
+    target = [piece.id for piece in traced.target.pieces]
     whole = log_probabilities(bundle.model, sources, target)[0]
     return {
-        f"{one.part}.{one.layer}.{one.head}": (
-            log_probabilities(changed(bundle.model, Changes([one])), sources, target)[0] - whole
+        f"{head.part}.{head.layer}.{head.head}": (
+            log_probabilities(changed(bundle.model, Changes([head])), sources, target)[0] - whole
         ).tolist()
-        for one in heads
+        for head in heads
     }
 
 
-def _changed(bundle: Bundle, seen: Trace, changes: Changes) -> dict[str, Any]:
-    """What is read and written after a change."""
-    asked = seen.asked
+def _changed(bundle: Bundle, traced: Trace, changes: Changes) -> dict[str, Any]:
+    """The source and its translation after a change."""
+    asked = traced.asked
     other = trace(
         bundle,
         asked.text,
@@ -88,7 +91,7 @@ def _changed(bundle: Bundle, seen: Trace, changes: Changes) -> dict[str, Any]:
     }
 
 
-def _order(seen: Trace) -> list[int]:
-    """The source's pieces shuffled, the same way each time."""
-    count = seen.bounds.source_pieces - 1
+def _order(traced: Trace) -> list[int]:
+    """The source's pieces in a shuffled order, the same for the same length."""
+    count = traced.bounds.source_pieces - 1
     return random.Random(count).sample(range(count), count)

@@ -134,11 +134,11 @@ function showAnswer(answer, text) {
 }
 
 function shown(place) {
-  const { candidates } = view.answer.segments[place];
-  return { candidates, now: candidates[view.chosen[place]] };
+  const { hypotheses } = view.answer.segments[place];
+  return { hypotheses, now: hypotheses[view.chosen[place]] };
 }
 
-// The answer with the chosen candidates, its segments where they now are.
+// The answer with the chosen hypotheses, its segments where they now are.
 function current() {
   const letters = [...view.answer.text];
   let text = "";
@@ -186,12 +186,12 @@ function draw() {
 
 function drawChoices() {
   const place = view.segment;
-  const { candidates } = shown(place);
+  const { hypotheses } = shown(place);
   const several = view.answer.segments.length > 1;
   const source = [...view.text].slice(...view.answer.segments[place].source).join("");
   $("segment-of").textContent = several ? `of “${source}”` : "";
   $("look").href = `look/#${new URLSearchParams({ text: source, from: view.pair.source, to: view.pair.target })}`;
-  $("choices").replaceChildren(...candidates.map((one, rank) => {
+  $("choices").replaceChildren(...hypotheses.map((one, rank) => {
     const button = make("button", { type: "button", ariaPressed: String(rank === view.chosen[place]) },
       make("span", { className: "confidence" }, meter(one.confidence), percent(one.confidence)),
       make("span", { textContent: one.text, lang: view.pair.target, dir: "auto" }));
