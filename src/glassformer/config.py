@@ -3,7 +3,7 @@
 ``presets`` names sizes of a model. Defaults and bounds that several rooms use stand here too.
 """
 
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
@@ -37,6 +37,8 @@ class Options(BaseModel):
     model_config = ConfigDict(
         frozen=True, extra="forbid", use_attribute_docstrings=True, allow_inf_nan=False
     )
+    groups: ClassVar[dict[str, str]] = {}
+    """The headings of ``--help``, each by the first option under it."""
 
 
 Tying = Literal["none", "target", "three-way"]

@@ -95,11 +95,11 @@ def test_the_oracle_judges(answer, judgement):
     [
         (["--source", "xx"], "language 'xx': the CLDR has no such locale"),
         (["--target", "german"], "language 'german': the CLDR has no such locale"),
-        (["--size", "99"], "--size 99: expected 100 to 200,000"),
-        (["--size", "99999999"], "--size 99999999: expected 100 to 200,000"),
-        (["--epochs", "0"], "epochs 0.0: expected a number greater than 0"),
+        (["--size", "99"], "--size '99': expected at least 100"),
+        (["--size", "99999999"], "--size '99999999': expected at most 200000"),
+        (["--epochs", "0"], "--epochs '0': expected more than 0"),
         (["--sice", "200"], "unknown option --sice (did you mean '--size'?)"),
-        (["german"], "unexpected 'german': expected options"),
+        (["german"], "unexpected 'german': expected [OPTIONS]"),
     ],
 )
 def test_a_wrong_call_is_one_line_and_2(tmp_path, refused, words, message):

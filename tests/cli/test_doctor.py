@@ -2,14 +2,14 @@ import json
 from pathlib import Path
 
 import pytest
-import tyro
 
 from glassformer.cli.doctor import DoctorOptions, run
+from glassformer.cli.options import parse_options
 from glassformer.errors import UsageError
 
 
 def call(*arguments: object) -> int:
-    return run(tyro.cli(DoctorOptions, args=[str(argument) for argument in arguments]))
+    return run(parse_options(DoctorOptions, [str(argument) for argument in arguments]))
 
 
 @pytest.fixture
@@ -78,11 +78,11 @@ def test_control_characters_do_not_reach_the_terminal(files, capsys):
 
 
 def test_wrong_calls_are_named(files):
-    with pytest.raises(UsageError, match=r"SOURCE \[TARGET\]: 3 files: expected two"):
+    with pytest.raises(UsageError, match=r"SOURCE \[TARGET\] .*: expected at most 2 values"):
         call(*files, files[0])
-    with pytest.raises(UsageError, match="--valid: 3 files"):
+    with pytest.raises(UsageError, match=r"--valid .*: expected at most 2 values, not 3"):
         call(*files, "--valid", *files, files[0])
     with pytest.raises(UsageError, match="did you mean 'tsv'"):
         call(files[0], "--format", "tvs")
-    with pytest.raises(UsageError, match=r"max_ratio 0\.5: expected 1 or more"):
+    with pytest.raises(UsageError, match=r"^--max-ratio '0\.5': expected at least 1$"):
         call(*files, "--max-ratio", 0.5)

@@ -74,10 +74,10 @@ def test_sigterm_answers_what_is_in_flight_and_ends_with_0(process):
 @pytest.mark.parametrize(
     ("words", "status", "line"),
     [
-        ([], 2, "BUNDLE is missing"),
-        (["{bundle}", "--port", "70000"], 2, "--port '70000': expected a number less than"),
-        (["{bundle}", "--beam", "0"], 2, "--beam '0': expected a number greater than"),
-        (["{bundle}", "--timeout", "0"], 2, "--timeout '0': expected a number greater than 0"),
+        ([], 2, "BUNDLE [BUNDLE ...] is missing"),
+        (["{bundle}", "--port", "70000"], 2, "--port '70000': expected at most 65535"),
+        (["{bundle}", "--beam", "0"], 2, "--beam '0': expected at least 1"),
+        (["{bundle}", "--timeout", "0"], 2, "--timeout '0': expected more than 0"),
         (
             ["{bundle}", "--host", "0.0.0.0", "--allow-host", "mine.example"],
             2,
@@ -154,10 +154,10 @@ def test_who_loads_has_one_thread_and_who_translates_all(bundle_directory, monke
 
     monkeypatch.setattr(Translator, "load", watched)
     with torch_threads(2):
-        options = ServeOptions((bundle_directory,), engine="ctranslate2", device="cpu")
+        options = ServeOptions(bundles=(bundle_directory,), engine="ctranslate2", device="cpu")
         [translator] = _translators(options).values()
         with pytest.raises(InputError, match="nowhere"):
-            _translators(ServeOptions((Path("nowhere"),)))
+            _translators(ServeOptions(bundles=(Path("nowhere"),)))
         assert torch.get_num_threads() == 2
         assert translator.engine.workers.cores == 2
     assert loading == [1, 1]

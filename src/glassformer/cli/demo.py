@@ -2,13 +2,15 @@
 
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from pydantic import Field
+
+from glassformer.config import Options
 from glassformer.data.corpus import Pair
 from glassformer.data.phrasebook.book import KINDS, Phrase, normalise, oracle, phrasebook
-from glassformer.errors import InputError, UsageError
+from glassformer.errors import InputError
 from glassformer.training.setup.options import TrainConfig
 
 if TYPE_CHECKING:
@@ -17,9 +19,10 @@ if TYPE_CHECKING:
 
 __all__ = ["OPTIONS", "DemoOptions", "config_of", "run", "write_phrases"]
 
+_MOST_PHRASES = 200_000  # more take longer to draw than to train on
 
-@dataclass(frozen=True)
-class DemoOptions:
+
+class DemoOptions(Options):
     """Train a small translator of dates, times and amounts of money, and show it at work.
 
     The phrases come from Unicode's CLDR. Some years are held out from training, and the score is
@@ -34,24 +37,21 @@ class DemoOptions:
     """Directory of the run, which is DIRECTORY/SOURCE-TARGET."""
     phrase: tuple[str, ...] = ()
     """Your phrases, to translate and judge at the end; without them, a terminal asks for some."""
-    size: int = 36_000
+    size: int = Field(36_000, ge=100, le=_MOST_PHRASES)
     """Number of training phrases."""
-    epochs: float = 2.8
+    epochs: float = Field(2.8, gt=0)
     """How often the training reads them."""
-    seed: int = 1
+    seed: int = Field(1, ge=0, lt=2**32)
     """Seed of the phrases and of the training."""
 
 
 OPTIONS = DemoOptions
 
-_MOST_PHRASES = 200_000  # more take longer to draw than to train on
 _WATCHED = 500  # held-out phrases that each validation translates
 
 
 def run(options: DemoOptions) -> int:
     """Make the phrases, train, score, draw, and translate the person's phrases."""
-    if not 100 <= options.size <= _MOST_PHRASES:
-        raise UsageError(f"--size {options.size}: expected 100 to {_MOST_PHRASES:,}")
     book = phrasebook(
         source=options.source, target=options.target, seed=options.seed, size=options.size
     )

@@ -2,59 +2,51 @@
 
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Literal
 
-import tyro
+from pydantic import Field
 
+from glassformer.config import Options
 from glassformer.data.corpus import Limits
 from glassformer.data.doctor.checks import Lengths
 from glassformer.data.doctor.examine import CorpusFiles, Report, examine
 from glassformer.data.doctor.report import Finding, Part
-from glassformer.errors import UsageError
 from glassformer.training.setup.options import TrainConfig
 from glassformer.training.setup.recipe import choose, estimated_tokens
 
 __all__ = ["OPTIONS", "DoctorOptions", "run"]
 
-_PLACES = "SOURCE [TARGET]"
-_TRAIN = tyro.conf.arg(metavar=_PLACES, help_behavior_hint="(required)")
-_HELD_OUT = tyro.conf.arg(metavar=_PLACES, help_behavior_hint="(default: none)")
-_FORMAT = tyro.conf.arg(metavar="FORMAT", help_behavior_hint="(default: by the file's name)")
-_KEYS = tyro.conf.arg(metavar="SOURCE TARGET")
 
-
-@dataclass(frozen=True)
-class DoctorOptions:
+class DoctorOptions(Options):
     """Examine a corpus before training: what is wrong with it, and what training would drop.
 
     Exit status: 0 where training could go on, 1 where something must be mended first.
     """
 
-    files: Annotated[tuple[Path, ...], tyro.conf.Positional, _TRAIN]
+    files: tuple[Path, ...] = Field(min_length=1, max_length=2, title="SOURCE [TARGET]")
     """The training text: two aligned files, a sentence a line, or one file with both sides; plain
     or gzip."""
 
-    valid: Annotated[tuple[Path, ...], _HELD_OUT] = ()
+    valid: tuple[Path, ...] = Field((), max_length=2)
     """The validation text, in the same form."""
 
-    test: Annotated[tuple[Path, ...], _HELD_OUT] = ()
+    test: tuple[Path, ...] = Field((), max_length=2)
     """The test text, in the same form."""
 
-    format: Annotated[str | None, _FORMAT] = None
+    format: Literal["lines", "tsv", "tsv-quoted", "jsonl"] | None = None
     """How one file holds both sides: tsv, tsv-quoted or jsonl."""
 
-    keys: Annotated[tuple[str, str], _KEYS] = ("source", "target")
+    keys: tuple[str, str] = ("source", "target")
     """The two sides' keys in JSON lines, such as: de en."""
 
-    max_chars: int = Limits.max_chars
+    max_chars: int = Field(Limits.max_chars, ge=1)
     """Training drops pairs with a side of more characters."""
 
-    max_ratio: float = Limits.max_ratio
+    max_ratio: float = Field(Limits.max_ratio, ge=1)
     """Training drops pairs with a side more than this many times as long as the other."""
 
-    json: bool = False
+    as_json: bool = Field(False, alias="json")
     """Print one JSON object instead of the tables."""
 
 
@@ -69,25 +61,20 @@ def run(options: DoctorOptions) -> int:
         InputError: a file cannot be read at all.
     """
     report = examine(
-        _corpus(_PLACES, options.files, options),
-        valid=_corpus("--valid", options.valid, options) if options.valid else None,
-        test=_corpus("--test", options.test, options) if options.test else None,
+        _corpus(options.files, options),
+        valid=_corpus(options.valid, options) if options.valid else None,
+        test=_corpus(options.test, options) if options.test else None,
         limits=Limits(max_chars=options.max_chars, max_ratio=options.max_ratio),
     )
     choices = _choices(report)
-    if options.json:
+    if options.as_json:
         print(json.dumps(report.as_json() | {"choices": choices}, indent=2))
     else:
         print("\n".join([_as_text(report), *(f"  {choice}" for choice in choices)]))
     return 0 if report.ok else 1
 
 
-def _corpus(name: str, files: tuple[Path, ...], options: DoctorOptions) -> CorpusFiles:
-    if len(files) not in (1, 2):
-        raise UsageError(
-            f"{name}: {len(files)} files: expected two aligned files, or one with both sides; "
-            "name the training text before --valid and --test"
-        )
+def _corpus(files: tuple[Path, ...], options: DoctorOptions) -> CorpusFiles:
     target = files[1] if len(files) == 2 else None
     return CorpusFiles(files[0], target, format=options.format, keys=options.keys)
 

@@ -4,13 +4,11 @@ import dataclasses
 import json
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
 
-import tyro
+from pydantic import Field
 
-from glassformer.config import BEAM, MOST_BEAM
+from glassformer.config import BEAM, MOST_BEAM, Options
 from glassformer.data.corpus import read_lines
 from glassformer.errors import InputError, UsageError, nearest
 from glassformer.evaluation import LANGUAGES, Scores, TranslatorLike, corpus_scores, reference_loss
@@ -19,16 +17,8 @@ from glassformer.significance import Comparison, compare
 
 __all__ = ["OPTIONS", "EvaluateOptions", "run"]
 
-_NONE = "(default: none)"
-_BUNDLE = tyro.conf.arg(metavar="BUNDLE", help_behavior_hint=_NONE)
-_SOURCE = tyro.conf.arg(metavar="SOURCE", help_behavior_hint=_NONE)
-_TARGET = tyro.conf.arg(metavar="TARGET", help_behavior_hint=_NONE)
-_FILE = tyro.conf.arg(metavar="FILE", help_behavior_hint=_NONE)
-_CODE = tyro.conf.arg(metavar="CODE", help_behavior_hint="(default: by the file's name)")
 
-
-@dataclass(frozen=True)
-class EvaluateOptions:
+class EvaluateOptions(Options):
     """Score translations: either those of a bundle, or those in a file.
 
     glassformer evaluate BUNDLE SOURCE TARGET translates SOURCE and scores it against TARGET.
@@ -36,34 +26,34 @@ class EvaluateOptions:
     With --baseline, a second file of translations, it also says whether the difference is chance.
     """
 
-    bundle: Annotated[Path | None, tyro.conf.Positional, _BUNDLE] = None
+    bundle: Path | None = Field(None, title="BUNDLE")
     """The directory of a trained translator."""
 
-    source: Annotated[Path | None, tyro.conf.Positional, _SOURCE] = None
+    source: Path | None = Field(None, title="SOURCE")
     """The text to translate, a sentence a line, plain or gzip."""
 
-    target: Annotated[Path | None, tyro.conf.Positional, _TARGET] = None
+    target: Path | None = Field(None, title="TARGET")
     """The reference translations, line for line."""
 
-    hypotheses: Annotated[Path | None, _FILE] = None
+    hypotheses: Path | None = None
     """Translations to score, instead of a bundle's."""
 
-    references: Annotated[Path | None, _FILE] = None
+    references: Path | None = None
     """The reference translations that belong to --hypotheses, line for line."""
 
-    baseline: Annotated[Path | None, _FILE] = None
+    baseline: Path | None = None
     """Translations by another system, to compare with by paired bootstrap."""
 
-    language: Annotated[str | None, _CODE] = None
+    language: str | None = None
     """The target language's code, such as de: how the scores cut text into words."""
 
-    beam: int = BEAM
+    beam: int = Field(BEAM, ge=1, le=MOST_BEAM)
     """With a bundle: how many beginnings of a translation are followed; 1 is greedy."""
 
-    output: Annotated[Path | None, _FILE] = None
+    output: Path | None = None
     """With a bundle: a file to write the translations to."""
 
-    json: bool = False
+    as_json: bool = Field(False, alias="json")
     """Print one JSON object instead of the table."""
 
 
@@ -90,14 +80,12 @@ def run(options: EvaluateOptions) -> int:
     scores = corpus_scores(hypotheses, references, language=language)
     scores = dataclasses.replace(scores, loss=loss)
     comparison = compare(baseline, hypotheses, references, language=language) if baseline else None
-    print(_as_json(scores, comparison) if options.json else _as_text(scores, comparison))
+    print(_as_json(scores, comparison) if options.as_json else _as_text(scores, comparison))
     return 0
 
 
 def _files(options: EvaluateOptions) -> tuple[Path, Path]:
     """The file to translate or to score, and the references; a wrong call is refused here."""
-    if not 1 <= options.beam <= MOST_BEAM:
-        raise UsageError(f"--beam is {options.beam}: 1 (greedy) to {MOST_BEAM} is expected")
     of_bundle = {"BUNDLE": options.bundle, "SOURCE": options.source, "TARGET": options.target}
     of_files = {"--hypotheses": options.hypotheses, "--references": options.references}
     if all(of_bundle.values()) and not any(of_files.values()):

@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Literal
 
-import tyro
+from pydantic import Field
+
+from glassformer.config import Options
 
 __all__ = ["OPTIONS", "ExportOptions", "run"]
 
 
-@dataclass(frozen=True)
-class ExportOptions:
+class ExportOptions(Options):
     """Write the translator in BUNDLE as a model of another engine into the new DIRECTORY."""
 
-    bundle: Annotated[Path, tyro.conf.Positional, tyro.conf.arg(metavar="BUNDLE")]
+    bundle: Path = Field(title="BUNDLE")
     """The directory of a trained translator."""
-    directory: Annotated[Path, tyro.conf.Positional, tyro.conf.arg(metavar="DIRECTORY")]
+    directory: Path = Field(title="DIRECTORY")
     """Where the model goes; made here."""
     format: Literal["ctranslate2"] = "ctranslate2"
     """ctranslate2: for ctranslate2.Translator, which takes and gives SentencePiece pieces."""

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import threading
 import webbrowser
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 from urllib.parse import urlencode
 
-import tyro
 from pydantic import Field
 
-from glassformer.config import BEAM, MOST_BEAM, MOST_LENGTH_PENALTY
+from glassformer.config import BEAM, MOST_BEAM, MOST_LENGTH_PENALTY, Options
 from glassformer.errors import InputError, UsageError, missing_extra
 
 if TYPE_CHECKING:
@@ -20,30 +18,27 @@ if TYPE_CHECKING:
 
 __all__ = ["OPTIONS", "LookOptions", "run"]
 
-_NONE = "(default: none)"
 
-
-@dataclass(frozen=True)
-class LookOptions:
+class LookOptions(Options):
     """Look inside the translator in BUNDLE: a page on this machine, or one file to mail."""
 
-    bundle: Annotated[Path, tyro.conf.Positional, tyro.conf.arg(metavar="BUNDLE")]
+    bundle: Path = Field(title="BUNDLE")
     """The directory of a trained translator."""
-    text: Annotated[str | None, tyro.conf.arg(metavar="TEXT", help_behavior_hint=_NONE)] = None
+    text: str | None = None
     """The sentence to begin with."""
-    out: Annotated[Path | None, tyro.conf.arg(metavar="FILE", help_behavior_hint=_NONE)] = None
+    out: Path | None = None
     """Write the page for TEXT into this one file, .html, which needs no server."""
-    beam: Annotated[int, Field(ge=1, le=MOST_BEAM)] = BEAM
+    beam: int = Field(BEAM, ge=1, le=MOST_BEAM)
     """Hypotheses that are followed at once, from 1 to 100."""
-    length_penalty: Annotated[float | None, Field(ge=0, le=MOST_LENGTH_PENALTY)] = None
+    length_penalty: float | None = Field(None, ge=0, le=MOST_LENGTH_PENALTY)
     """The paper's alpha (section 6.1); None: the bundle's."""
-    port: Annotated[int, Field(ge=0, le=65535)] = 0
+    port: int = Field(0, ge=0, le=65535)
     """Where the page is served on 127.0.0.1; 0: any free port."""
     browser: bool = True
     """Open the page in the browser."""
     device: str = "auto"
     """cpu, cuda, or auto."""
-    threads: Annotated[int, Field(ge=0, le=1024)] = 0
+    threads: int = Field(0, ge=0, le=1024)
     """CPU threads; 0: all."""
 
 

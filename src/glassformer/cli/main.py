@@ -6,7 +6,7 @@ Exit status: 0 done, 1 the work failed, 2 the call was wrong.
 import io
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from importlib import import_module
 
@@ -25,6 +25,8 @@ COMMANDS = {
     "look": "see what a translator does with a sentence, on a page",
     "plot": "draw masks, positions, schedule, curves, and what a translation was made from",
 }
+
+_HELP = {"-h", "--help"}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -54,47 +56,70 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _dispatch(words: list[str]) -> int:
-    if not words or words[0] in ("-h", "--help"):
+    if not words or words[0] in _HELP:
         print(_overview(), file=sys.stdout if words else sys.stderr)
         return 0 if words else 2
     command, *rest = words
-    if command not in COMMANDS:
-        hint = nearest(command, COMMANDS) or f": expected one of {', '.join(COMMANDS)}"
-        raise UsageError(f"unknown command {command!r}{hint}")
+    _check_known(command, COMMANDS, "command")
     return _run(command, rest)
 
 
 def _run(command: str, words: list[str]) -> int:
     from pydantic import ValidationError
 
-    from glassformer.cli.options import choose_kind, first_fault, parse_options, print_help
+    from glassformer.cli.options import first_fault, help_text, parse_options
 
     module = import_module(f"glassformer.cli.{command}")
-    options, rest, title = choose_kind(module.OPTIONS, words, f"glassformer {command}")
-    if "-h" in rest or "--help" in rest:
-        print_help(options, title)
+    title, options = f"glassformer {command}", module.OPTIONS
+    if isinstance(options, dict):  # kinds, such as `plot masks`
+        if not words:
+            raise UsageError(f"{title}: expected one of {', '.join(options)}")
+        if words[0] in _HELP:
+            print(_overview_of_kinds(title, options))
+            return 0
+        kind, *words = words
+        _check_known(kind, options, "kind")
+        title, options = f"{title} {kind}", options[kind]
+    if not _HELP.isdisjoint(words):
+        print(help_text(options, title), end="")
         return 0
     try:
-        return int(module.run(parse_options(options, rest)))
-    except ValidationError as error:  # what only the work could know, such as a model's sizes
+        return int(module.run(parse_options(options, words)))
+    except ValidationError as error:  # of the work, such as sizes that make no model
         raise UsageError(first_fault(error)) from error
 
 
+def _check_known(word: str, known: Iterable[str], noun: str) -> None:
+    if word not in known:
+        hint = nearest(word, known) or f": expected one of {', '.join(known)}"
+        raise UsageError(f"unknown {noun} {word!r}{hint}")
+
+
 def _overview() -> str:
-    width = max(map(len, COMMANDS))
-    lines = [f"  {name:<{width}}  {text}" for name, text in COMMANDS.items()]
-    return "\n".join(
-        [
-            "usage: glassformer COMMAND [OPTIONS]",
-            "",
-            "The Transformer of 'Attention Is All You Need', to read and to translate with.",
-            "",
-            *lines,
-            "",
-            "glassformer COMMAND --help shows every option with its default.",
-            "--config FILE takes a command's options from YAML; what is on the line as well wins.",
-        ]
-    )
+    return f"""\
+usage: glassformer COMMAND [OPTIONS]
+
+The Transformer of 'Attention Is All You Need', to read and to translate with.
+
+{_table(COMMANDS)}
+
+glassformer COMMAND --help shows every option with its default.
+--config FILE reads a command's options from YAML; an option on the line wins over it."""
+
+
+def _overview_of_kinds(title: str, kinds: Mapping[str, type]) -> str:
+    first_lines = {kind: (options.__doc__ or "").split("\n")[0] for kind, options in kinds.items()}
+    return f"""\
+usage: {title} KIND [OPTIONS]
+
+{_table(first_lines)}
+
+{title} KIND --help shows every option with its default."""
+
+
+def _table(texts: Mapping[str, str]) -> str:
+    width = max(map(len, texts))
+    return "\n".join(f"  {name:<{width}}  {text}" for name, text in texts.items())
 
 
 def _say(error: object, status: int) -> int:

@@ -1,121 +1,179 @@
-"""From words and a YAML file to a command's options, every fault said in one line.
+"""From the command line and a YAML file to a command's options, with one-line errors.
 
-A command's options are a class: its fields' types, defaults and docs make the ``--help`` (by tyro)
-and the checks (by pydantic). In between stands this file: it splits the command line into values by
-field, lays them over those of ``--config FILE``, and says which of the two a wrong value is from.
+A command's options are one pydantic class. Its fields' types, bounds, defaults and docstrings make
+the argparse parser, the ``--help`` and the checks. A field with a ``title`` is positional, such as
+BUNDLE; any other field is a flag, named by its alias if it has one. ``groups`` of the class names
+the headings of the help and the first field under each.
 """
 
-import dataclasses
+import argparse
+import inspect
 import re
-from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
+import shutil
+import textwrap
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from types import NoneType, UnionType
-from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Literal, NoReturn, TypeVar, Union, get_args, get_origin
 
-import tyro
 import yaml
-from pydantic import BaseModel, TypeAdapter, ValidationError
+from pydantic import AliasChoices, ValidationError
+from pydantic.fields import FieldInfo
 
+from glassformer.config import Options
 from glassformer.errors import InputError, UsageError, nearest
 
-__all__ = ["choose_kind", "first_fault", "parse_options", "print_help"]
+__all__ = ["first_fault", "help_text", "parse_options"]
 
-# What begins an option; "-3" and "- Yes, he said." are values.
-_FLAG = re.compile(r"--?[A-Za-z][\w-]*(=.*)?", re.DOTALL)
+_Model = TypeVar("_Model", bound=Options)
+
+# A word that begins an option; "-3" and "- Yes, he said." are values.
+_FLAG = re.compile(r"(--?[A-Za-z][\w-]*)(=.*)?", re.DOTALL)
 _SHOWN = 60  # characters of a wrong value
 _WORDS = {
-    r"^Input should be (?=greater|less)": "expected a number ",
+    r"^Input should be greater than or equal to ": "expected at least ",
+    r"^Input should be less than or equal to ": "expected at most ",
+    r"^Input should be greater than ": "expected more than ",
+    r"^Input should be less than ": "expected less than ",
     r"^Input should be ": "expected ",
     r"^Input is not a valid path.*": "expected a path",
     r"^Tuple should have (at \w+ \d+) items? after validation": r"expected \1 values",
     r"a valid integer.*": "a whole number",
     r"a valid (\w+), unable to .*": r"a \1",
 }
+_CONFIG = "YAML file of options; an option on the line wins over it (default: none)"
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class _Option:
-    """A field, and how it stands on the command line: ``--d-model``, or a place such as BUNDLE."""
+    """A field, and its form on the command line: ``--d-model``, or a positional such as BUNDLE."""
 
     field: str
-    type: Any  # without None
-    optional: bool
-    place: str | None  # the name of its place where it has no flag
-    flag: str  # its name on the command line, without the dashes
-    aliases: tuple[str, ...] = ()  # other names that are accepted, with their dashes
+    info: FieldInfo
+
+    @property
+    def keys(self) -> list[str]:
+        """Its names in YAML; pydantic takes the first."""
+        alias = self.info.validation_alias
+        names = alias.choices if isinstance(alias, AliasChoices) else [alias or self.field]
+        return [str(name) for name in names]
+
+    @property
+    def types(self) -> list[Any]:
+        """The alternatives of its type, NoneType among them if None is allowed."""
+        kind = self.info.annotation
+        return list(get_args(kind)) if get_origin(kind) in (Union, UnionType) else [kind]
+
+    @property
+    def flags(self) -> list[str]:
+        flags = ["--" + key.replace("_", "-") for key in self.keys]
+        return [*flags, "--no-" + flags[0][2:]] if self.types == [bool] else flags
 
     @property
     def name(self) -> str:
-        return self.place or "--" + self.flag
+        return self.info.title or self.flags[0]
 
     @property
-    def count(self) -> int | None:
-        """How many words follow; None: any number from 1."""
-        if self.type is bool:
+    def nargs(self) -> int | str | None:
+        """How many words follow, as argparse says it."""
+        if self.types == [bool]:
             return 0
-        if get_origin(self.type) is not tuple:
-            return 1
-        items = get_args(self.type)
-        return None if items[-1] is Ellipsis else len(items)
-
-    def value(self, words: Sequence[str]) -> Any:
-        if self.optional and list(words) == ["None"]:
+        if get_origin(self.types[0]) is not tuple:
             return None
-        return list(words) if get_origin(self.type) is tuple else words[0]
+        items = get_args(self.types[0])
+        return "+" if items[-1] is Ellipsis else len(items)
+
+    @property
+    def metavar(self) -> str:
+        return "|".join(_metavar(kind) for kind in self.types if kind is not NoneType)
+
+    @property
+    def doc(self) -> str:
+        default = self.info.default
+        if isinstance(default, tuple):
+            default = " ".join(map(str, default)) or "none"
+        if isinstance(default, bool):
+            default = "yes" if default else "no"
+        end = "(required)" if self.info.is_required() else f"(default: {default})"
+        return f"{self.info.description} {end}".replace("%", "%%")
 
 
-def choose_kind(options: Any, words: list[str], command: str) -> tuple[Any, list[str], str]:
-    """Where a command has several kinds: the options of the one that ``words`` begin with.
-
-    ``options`` is then a union of ``Annotated[Class, tyro.conf.subcommand("kind")]``. Returned are
-    the class, the words after the kind, and the whole command.
-    """
-    kinds = {
-        marker.name: get_args(member)[0]
-        for member in get_args(options)
-        for marker in getattr(member, "__metadata__", ())
-    }
-    if not kinds or words[:1] in (["-h"], ["--help"]):
-        return options, words, command
-    if not words or words[0] not in kinds:
-        found = f"unknown kind {words[0]!r}{nearest(words[0], kinds)}: " if words else ""
-        raise UsageError(f"{command}: {found}expected one of {', '.join(kinds)}")
-    return kinds[words[0]], words[1:], f"{command} {words[0]}"
+def _metavar(kind: Any) -> str:
+    if get_origin(kind) is Literal:
+        return "|".join(map(str, get_args(kind)))
+    if get_origin(kind) in (tuple, Annotated):
+        return _metavar(get_args(kind)[0])
+    return {int: "N", float: "X", Path: "PATH"}.get(kind, "TEXT")
 
 
-def print_help(options: Any, command: str) -> None:
-    """Every option with its doc and its default."""
-    try:
-        tyro.cli(options, args=["--help"], prog=command, config=(tyro.conf.OmitArgPrefixes,))
-    except SystemExit:  # tyro ends the program after the help
-        return
+class _Store(argparse.Action):
+    """Stores the words of one option, or the truth value of its flag; refuses a second time."""
+
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,
+        namespace: argparse.Namespace,
+        values: Any,
+        option_string: str | None = None,
+    ) -> None:
+        flag = option_string or ""
+        if hasattr(namespace, self.dest):
+            parser.error(f"{flag} is given twice")
+        setattr(namespace, self.dest, values if self.nargs != 0 else not flag.startswith("--no-"))
 
 
-def parse_options(options: type, words: Sequence[str]) -> Any:
-    """The options that ``words`` say, checked.
+class _Parser(argparse.ArgumentParser):
+    """Raises its errors; takes words such as "-1e-3" for values."""
 
-    ``--config FILE`` stands for what that file says; what is on the line as well wins.
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(add_help=False, allow_abbrev=False, **settings)
+        self._negative_number_matcher = re.compile(r"-(?![A-Za-z-])")
+
+    def error(self, message: str) -> NoReturn:
+        message = message.removeprefix("argument ")
+        raise UsageError(message.replace("ignored explicit argument", "takes no value, got"))
+
+
+def help_text(options: type[Options], command: str) -> str:
+    """Every option with its docstring and its default, as wide as the terminal."""
+    known = _options_of(options)
+    parser = _parser(known, options.groups)
+    for place in known:
+        if place.info.title:
+            parser.add_argument(place.keys[0], metavar=place.name, help=place.doc)
+    width = shutil.get_terminal_size().columns - 2
+    paragraphs = inspect.cleandoc(options.__doc__ or "").split("\n\n")
+    parser.description = "\n\n".join(textwrap.fill(text, width) for text in paragraphs)
+    parser.usage = " ".join([command, *_required(known), "[OPTIONS]"])
+    return parser.format_help()
+
+
+def parse_options(options: type[_Model], words: Sequence[str]) -> _Model:
+    """The checked options of a command line.
+
+    ``--config FILE`` reads options from that file; an option on the line wins over the file.
 
     Raises:
         UsageError: an option is unknown, missing, given twice, or of a wrong type or range.
         InputError: the file cannot be read, or is no mapping in YAML.
     """
-    known = {option.field: option for option in _options_of(options)}
-    rest, path = _take_config(list(words))
-    said = _split(rest, known)
-    stored = {} if path is None else _from_file(path, known)
+    known = _options_of(options)
+    given = _from_line(words, known, _parser(known, options.groups))
+    path = given.pop("config", None)
+    stored = {} if path is None else _from_file(Path(path), known)
     try:
-        return TypeAdapter(options).validate_python({**stored, **said})
+        return options.model_validate({**stored, **given})
     except ValidationError as error:
-        names = {field: option.name for field, option in known.items()}
-        names |= {field: f"{path}: {field}" for field in stored.keys() - said.keys()}
+        names = {option.keys[0]: option.name for option in known}
+        names |= {key: f"{path}: {key}" for key in stored.keys() - given.keys()}
         raise UsageError(first_fault(error, names)) from error
 
 
 def first_fault(error: ValidationError, names: Mapping[str, str] | None = None) -> str:
-    """The first thing that pydantic found wrong, as one line; ``names`` says what to call fields.
+    """The first error of pydantic as one line; ``names`` holds the names of fields to print.
 
+    >>> from pydantic import TypeAdapter
     >>> try: TypeAdapter(int).validate_python("many")
     ... except ValidationError as error: first_fault(error, {})
     "'many': expected a whole number"
@@ -125,12 +183,12 @@ def first_fault(error: ValidationError, names: Mapping[str, str] | None = None) 
     name = (names or {}).get(where[0], where[0]) if where else ""
     if fault["type"] == "missing":
         return f"{name} is missing" if len(where) == 1 else f"{name}: too few values"
-    if fault["type"] == "value_error":  # of a validator: it says all that there is to say
+    if fault["type"] == "value_error":  # of a validator, whose message is complete
         return f"{name} {fault['ctx']['error']}".strip()
     # A value that fits none of several types has a fault for each: (field, type).
     union = len(where) > 1 and isinstance(fault["loc"][1], str)
     same = [other for other in others if union and other["loc"][0] == where[0]]
-    first, *more = dict.fromkeys(_expected(one["msg"]) for one in (fault, *same))
+    first, *more = dict.fromkeys(_expected(item["msg"]) for item in (fault, *same))
     hint = ""
     if fault["type"] == "literal_error":
         hint = nearest(str(fault["input"]), re.findall(r"'([^']+)'", fault["ctx"]["expected"]))
@@ -150,127 +208,92 @@ def _shown(value: Any) -> str:
     return text if len(text) <= _SHOWN else text[:_SHOWN] + "…"
 
 
-def _options_of(options: Any) -> Iterator[_Option]:
-    """The fields of a pydantic model or a dataclass."""
-    hints = get_type_hints(options, include_extras=True)
-    if issubclass(options, BaseModel):
-        fields = list(options.model_fields)
-    else:
-        fields = [field.name for field in dataclasses.fields(options)]
-    marks: tuple[Any, ...]
-    for field in fields:
-        hint, marks = hints[field], ()
-        if get_origin(hint) is Annotated:
-            hint, marks = hint.__origin__, hint.__metadata__
-        members = get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
-        real = [member for member in members if member is not NoneType]
-        place = None
-        if any(mark is tyro.conf.Positional for mark in marks):
-            metavars = [getattr(mark, "metavar", None) for mark in marks]
-            place = next(filter(None, metavars), field.upper())
-        names = [mark.name for mark in marks if getattr(mark, "name", None)]
-        aliases = [name for mark in marks for name in getattr(mark, "aliases", None) or ()]
-        yield _Option(
-            field,
-            real[0] if len(real) == 1 else hint,
-            NoneType in members,
-            place,
-            next(iter(names), field.replace("_", "-")),
-            tuple(aliases),
-        )
+def _options_of(options: type[Options]) -> list[_Option]:
+    return [_Option(field, info) for field, info in options.model_fields.items()]
 
 
-def _split(words: Sequence[str], known: Mapping[str, _Option]) -> dict[str, Any]:
-    """The values on the line, by field, still as words."""
-    flags = {option.name: option for option in known.values() if option.place is None}
-    aliases = {name: option for option in known.values() for name in option.aliases}
-    negated = {f"--no-{name[2:]}": flag for name, flag in flags.items() if flag.count == 0}
-    said: dict[str, Any] = {}
-    loose: list[str] = []
-    rest = deque(words)
-    while rest:
-        word = rest.popleft()
-        if word == "--":
-            loose += rest
-            break
-        if not _FLAG.fullmatch(word):
-            loose.append(word)
-            continue
-        flag, equals, value = word.partition("=")
-        flag = flag.replace("_", "-")
-        option = flags.get(flag) or aliases.get(flag) or negated.get(flag)
-        if option is None:
-            raise UsageError(f"unknown option {flag}{nearest(flag, [*flags, '--config'])}")
-        if option.field in said:
-            raise UsageError(f"{flag} is given twice")
-        if option.count == 0:
-            if equals:
-                raise UsageError(f"{flag} takes no value, got {value!r}")
-            said[option.field] = flag in flags
-        else:
-            said[option.field] = option.value([value] if equals else _following(option, rest))
-    return {**said, **_placed(loose, known)}
+def _required(known: Iterable[_Option]) -> Iterator[str]:
+    """The words of the usage line."""
+    for option in known:
+        if option.info.title:
+            yield option.name if option.info.is_required() else f"[{option.name}]"
+        elif option.info.is_required():
+            yield f"{option.name} {option.metavar}"
 
 
-def _following(option: _Option, rest: deque[str]) -> list[str]:
-    """Take the words that belong to an option."""
-    taken: list[str] = []
-    while rest and not _FLAG.fullmatch(rest[0]) and rest[0] != "--" and len(taken) != option.count:
-        taken.append(rest.popleft())
-    if len(taken) < (option.count or 1):
-        wanted = {None: "at least one value", 1: "a value"}.get(
-            option.count, f"{option.count} values"
-        )
-        got = f", got {' '.join(taken)}" if taken else ""
-        raise UsageError(f"{option.name} needs {wanted}{got}")
-    return taken
+def _parser(known: Iterable[_Option], groups: Mapping[str, str]) -> _Parser:
+    """The flags of the options, each group under its heading; positionals are not the parser's."""
+    parser = _Parser(
+        argument_default=argparse.SUPPRESS, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    group = parser.add_argument_group("options")
+    for option in known:
+        if option.field in groups:
+            group = parser.add_argument_group(groups[option.field])
+        if not option.info.title:
+            group.add_argument(
+                *option.flags,
+                dest=option.keys[0],
+                action=_Store,
+                nargs=option.nargs,
+                metavar=option.metavar,
+                help=option.doc,
+            )
+    group.add_argument("--config", action=_Store, metavar="FILE", help=_CONFIG)
+    return parser
 
 
-def _placed(loose: list[str], known: Mapping[str, _Option]) -> dict[str, Any]:
-    """Words without a flag go to the places, in their order."""
-    places = [option for option in known.values() if option.place is not None]
-    said: dict[str, Any] = {}
-    for option in places:
-        taken = loose[: option.count] if option.count else loose
-        if taken:
-            said[option.field] = option.value(taken)
-        loose = loose[len(taken) :]
-    if loose:
-        wanted = f"only {' '.join(place.name for place in places)} and options" if places else ""
-        raise UsageError(f"unexpected {loose[0]!r}: expected {wanted or 'options'}")
-    return said
+def _from_line(words: Sequence[str], known: Sequence[_Option], parser: _Parser) -> dict[str, Any]:
+    """The values on the line by key, as words."""
+    end = words.index("--") if "--" in words else len(words)
+    namespace, rest = parser.parse_known_args([_dashed(word) for word in words[:end]])
+    for word in rest:
+        if match := _FLAG.fullmatch(word):
+            flags = [flag for option in known for flag in option.flags]
+            raise UsageError(f"unknown option {match[1]}{nearest(match[1], [*flags, '--config'])}")
+    given = vars(namespace) | _placed([*rest, *words[end + 1 :]], known)
+    optional = {option.keys[0] for option in known if NoneType in option.types}
+    return {k: None if k in optional and v == "None" else v for k, v in given.items()}
 
 
-def _take_config(words: list[str]) -> tuple[list[str], Path | None]:
-    """The words without ``--config FILE``, and the file."""
-    if sum(word == "--config" or word.startswith("--config=") for word in words) > 1:
-        raise UsageError("--config is given twice")
-    for place, word in enumerate(words):
-        if word == "--config":
-            if place + 1 == len(words):
-                raise UsageError("--config needs a file")
-            return words[:place] + words[place + 2 :], Path(words[place + 1])
-        if word.startswith("--config="):
-            return words[:place] + words[place + 1 :], Path(word.removeprefix("--config="))
-    return words, None
+def _dashed(word: str) -> str:
+    """``--d_model=8`` as ``--d-model=8``."""
+    match = _FLAG.fullmatch(word)
+    return match[1].replace("_", "-") + (match[2] or "") if match else word
 
 
-def _from_file(path: Path, known: Mapping[str, _Option]) -> dict[str, Any]:
-    """What the file says, by field; null leaves an option to its default."""
+def _placed(words: list[str], known: Iterable[_Option]) -> dict[str, Any]:
+    """The values of the positionals, in their order."""
+    places = [option for option in known if option.info.title]
+    given: dict[str, Any] = {}
+    for place in places:
+        if words and place.nargs == "+":
+            given[place.keys[0]], words = words, []
+        elif words:
+            given[place.keys[0]], *words = words
+    if words:
+        wanted = " ".join([*(place.name for place in places), "[OPTIONS]"])
+        raise UsageError(f"unexpected {words[0]!r}: expected {wanted}")
+    return given
+
+
+def _from_file(path: Path, known: Iterable[_Option]) -> dict[str, Any]:
+    """The values in the file by key; null leaves an option to its default."""
+    by_key = {key: option for option in known for key in option.keys}
     stored: dict[str, Any] = {}
     for name, value in _read(path).items():
-        field = str(name).replace("-", "_")
-        if field not in known:
-            raise UsageError(f"{path}: unknown option {name!r}{nearest(field, known)}")
-        option = known[field]
+        key = str(name).replace("-", "_")
+        if key not in by_key:
+            raise UsageError(f"{path}: unknown option {name!r}{nearest(key, by_key)}")
+        option = by_key[key]
         values = value if isinstance(value, list) else [value]
-        if option.type is not bool and any(isinstance(item, bool) for item in values):
+        if option.nargs != 0 and any(isinstance(item, bool) for item in values):
             raise UsageError(
                 f"{path}: {name} holds a truth value; a word such as no, yes, on or off must stand"
                 " in quotes in YAML"
             )
         if value is not None:
-            stored[field] = values if option.count is None else value
+            stored[option.keys[0]] = values if option.nargs == "+" else value
     return stored
 
 
@@ -279,7 +302,7 @@ def _read(path: Path) -> dict[Any, Any]:
         content = yaml.safe_load(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise InputError(f"{path}: cannot be read ({error.strerror})") from error
-    except (yaml.YAMLError, ValueError, RecursionError) as error:  # a date that is none, say
+    except (yaml.YAMLError, ValueError, RecursionError) as error:  # such as the date 2030-13-45
         reason = " ".join(str(error).split())
         raise InputError(f"{path}: not YAML ({reason})") from error
     if not isinstance(content, dict):

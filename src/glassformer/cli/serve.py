@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Literal
 
-import tyro
 from pydantic import Field
 
-from glassformer.config import BEAM, MOST_BEAM
+from glassformer.config import BEAM, MOST_BEAM, Options
 from glassformer.errors import InputError, UsageError, missing_extra
 
 if TYPE_CHECKING:
@@ -18,38 +16,33 @@ if TYPE_CHECKING:
 
 __all__ = ["OPTIONS", "ServeOptions", "run"]
 
-_NONE = "(default: none)"
-_BUNDLES = tyro.conf.arg(metavar="BUNDLE", help_behavior_hint="(required)")
-_NAMES = tyro.conf.arg(metavar="NAME [NAME ...]", help_behavior_hint=_NONE)
-_FILE = tyro.conf.arg(metavar="FILE", help_behavior_hint=_NONE)
 _LOOPBACK = ("127.0.0.1", "::1", "localhost")
 
 
-@dataclass(frozen=True)
-class ServeOptions:
+class ServeOptions(Options):
     """Serve the translators in the BUNDLEs, one for each language pair.
 
     The page is at /, what the model does with a sentence at /look/. POST /translate, GET /languages
     and GET /health are LibreTranslate's. SIGTERM or Ctrl+C: what is in flight is answered first.
     """
 
-    bundles: Annotated[tuple[Path, ...], tyro.conf.Positional, _BUNDLES, Field(min_length=1)]
+    bundles: tuple[Path, ...] = Field(min_length=1, title="BUNDLE [BUNDLE ...]")
     """Directories of trained translators."""
     host: str = "127.0.0.1"
     """Where to listen; 0.0.0.0: others reach it too, so think of --api-key-file."""
-    port: Annotated[int, Field(ge=0, le=65535)] = 5000
+    port: int = Field(5000, ge=0, le=65535)
     """0: any free one."""
-    allow_host: Annotated[tuple[str, ...], _NAMES] = ()
+    allow_host: tuple[str, ...] = ()
     """More names under which it answers while it listens on 127.0.0.1, as behind a proxy."""
-    api_key_file: Annotated[Path | None, _FILE] = None
+    api_key_file: Path | None = None
     """A key a line; whoever shows none of them is refused."""
-    max_chars: Annotated[int, Field(ge=1, le=1_000_000)] = 20_000
+    max_chars: int = Field(20_000, ge=1, le=1_000_000)
     """Characters of a request."""
-    max_requests: Annotated[int, Field(ge=1, le=10_000)] = 128
+    max_requests: int = Field(128, ge=1, le=10_000)
     """Requests at once; more are told to come again (503)."""
-    timeout: Annotated[float, Field(gt=0, le=3600)] = 60.0
+    timeout: float = Field(60.0, gt=0, le=3600)
     """Seconds after which a request is given up (503)."""
-    beam: Annotated[int, Field(ge=1, le=MOST_BEAM)] = BEAM
+    beam: int = Field(BEAM, ge=1, le=MOST_BEAM)
     """Hypotheses that are followed at once; 1: greedy."""
     engine: Literal["torch", "ctranslate2"] = "torch"
     """ctranslate2: the same translations, faster (extra export)."""
@@ -57,7 +50,7 @@ class ServeOptions:
     """What ctranslate2 computes in: float32, int8, …; int8 is faster and differs a little."""
     device: str = "auto"
     """cpu, cuda, or auto."""
-    threads: Annotated[int, Field(ge=0, le=1024)] = 0
+    threads: int = Field(0, ge=0, le=1024)
     """CPU threads; 0: all."""
 
 

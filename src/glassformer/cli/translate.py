@@ -9,13 +9,13 @@ import select
 import sys
 from collections import deque
 from collections.abc import Iterable, Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
-import tyro
+from pydantic import Field, model_validator
 
-from glassformer.config import BEAM, MOST_BEAM, MOST_LENGTH_PENALTY
+from glassformer.config import BEAM, MOST_BEAM, MOST_LENGTH_PENALTY, Options
 from glassformer.data.lines import MAX_LINE_BYTES, decode_line
 from glassformer.data.words import pharaoh
 from glassformer.errors import InputError, UsageError
@@ -28,37 +28,35 @@ __all__ = ["OPTIONS", "TranslateOptions", "run"]
 # Bytes that are read at once: of a long file the thousand lines of a window, which are sorted by
 # length and translated together.
 _AT_ONCE = 1 << 16
-_MOST_THREADS = 1024
 
 
-@dataclass(frozen=True)
-class TranslateOptions:
+class TranslateOptions(Options):
     """Translate standard input with the translator in BUNDLE, one line for one line."""
 
-    bundle: Annotated[Path, tyro.conf.Positional, tyro.conf.arg(metavar="BUNDLE")]
+    bundle: Path = Field(title="BUNDLE")
     """The directory of a trained translator."""
-    beam: int = BEAM
+    beam: int = Field(BEAM, ge=1, le=MOST_BEAM)
     """Hypotheses that are followed at once; 1: greedy."""
-    n_best: int = 1
+    n_best: int = Field(1, ge=1)
     """Translations of each line. More than 1 prints rows: line from 0 ||| text ||| score."""
-    length_penalty: float | None = None
+    length_penalty: float | None = Field(None, ge=0, le=MOST_LENGTH_PENALTY)
     """The paper's alpha (section 6.1); 0: none, more: longer translations; None: the bundle's."""
     prefix: str = ""
     """What each translation must begin with."""
     sample: bool = False
     """Draw translations instead of searching for the best."""
-    temperature: float = 1.0
+    temperature: float = Field(1.0, gt=0)
     """When sampling: below 1 nearer to the best, above 1 wilder."""
-    top_k: int = 0
+    top_k: int = Field(0, ge=0)
     """When sampling: only among so many tokens; 0: all."""
-    top_p: float = 1.0
+    top_p: float = Field(1.0, gt=0, le=1)
     """When sampling: only among the likeliest tokens of so much probability."""
     seed: int = 1
     """When sampling: the same seed draws the same for the same text on the same line."""
     alignment: bool = False
     """Also which source word each word was made from, as 'text ||| 0-0 1-2': their numbers from 0,
     words being what spaces separate. With --json: spans of characters, punctuation by itself."""
-    json: bool = False
+    as_json: bool = Field(False, alias="json")
     """A JSON object a line: text, score, alternatives."""
     engine: Literal["torch", "ctranslate2"] = "torch"
     """ctranslate2: the same translations, faster (extra export)."""
@@ -69,8 +67,14 @@ class TranslateOptions:
     """Search only among the words that the bundle's shortlist gives for the source's: faster."""
     device: str = "auto"
     """cpu, cuda, or auto."""
-    threads: int = 0
+    threads: int = Field(0, ge=0, le=1024)
     """CPU threads; 0: all."""
+
+    @model_validator(mode="after")
+    def _options_agree(self) -> TranslateOptions:
+        if not self.sample and self.n_best > self.beam:
+            raise ValueError(f"--n-best {self.n_best}: expected at most the beam, {self.beam}")
+        return self
 
 
 OPTIONS = TranslateOptions
@@ -83,7 +87,6 @@ def run(options: TranslateOptions) -> int:
         UsageError: an option is out of its range.
         InputError: BUNDLE is none, or a line is not UTF-8; those before it are answered.
     """
-    _check(options)
     if sys.stdin is None:
         raise UsageError("standard input is closed: give the text, as in '… < text'")
     import torch
@@ -131,7 +134,7 @@ def _best(
         length_penalty=options.length_penalty,
         prefix=options.prefix,
         alignment=options.alignment,
-        scores=options.json or options.n_best > 1,
+        scores=options.as_json or options.n_best > 1,
     )
 
 
@@ -151,23 +154,6 @@ def _drawn(
             sampling=Sampling(options.temperature, options.top_k, options.top_p, seed),
             alignment=options.alignment,
         )
-
-
-def _check(options: TranslateOptions) -> None:
-    most = MOST_LENGTH_PENALTY
-    for name, wrong, expected in (
-        ("beam", not 1 <= options.beam <= MOST_BEAM, f"1 to {MOST_BEAM}"),
-        ("n_best", options.n_best < 1, "at least 1"),
-        ("n_best", not options.sample and options.n_best > options.beam, "at most the beam"),
-        ("length_penalty", not 0 <= (options.length_penalty or 0) <= most, f"0 to {most:g}"),
-        ("temperature", not 0 < options.temperature < float("inf"), "more than 0"),
-        ("top_k", options.top_k < 0, "0 or more"),
-        ("top_p", not 0 < options.top_p <= 1, "more than 0 and at most 1"),
-        ("threads", not 0 <= options.threads <= _MOST_THREADS, f"0 to {_MOST_THREADS}"),
-    ):
-        if wrong:
-            flag = name.replace("_", "-")
-            raise UsageError(f"--{flag} {getattr(options, name)}: expected {expected}")
 
 
 def _windows(descriptor: int) -> Iterator[list[str]]:
@@ -231,7 +217,7 @@ def _decoded(lines: list[bytes], before: int) -> tuple[list[str], InputError | N
 def _rows(translation: Translation, number: int, source: str, options: TranslateOptions) -> str:
     """One line of output; a line feed inside a translation would be a second one."""
     found = [translation, *translation.alternatives]
-    if options.json:
+    if options.as_json:
         best, *others = (_object(one, options) for one in found)
         return json.dumps({**best, "alternatives": others}, ensure_ascii=False) + "\n"
     rows = []

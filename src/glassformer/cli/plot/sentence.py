@@ -1,13 +1,11 @@
 """The options of those pictures that ``glassformer plot`` draws of one translation."""
 
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Literal
 
-import tyro
+from pydantic import Field, model_validator
 
-from glassformer.config import BEAM
-from glassformer.errors import UsageError
+from glassformer.config import BEAM, MOST_BEAM, MOST_LENGTH_PENALTY, Options
 
 __all__ = [
     "AlignmentOptions",
@@ -17,22 +15,13 @@ __all__ = [
     "Figure1Options",
     "HeadsOptions",
     "LensOptions",
+    "PlotOptions",
     "ScoresOptions",
     "SearchedOptions",
     "SentenceOptions",
     "StepsOptions",
-    "check_sentence",
 ]
 
-_NONE = "(default: none)"
-_TEXT = tyro.conf.arg(metavar="TEXT", help_behavior_hint=_NONE)
-_BUNDLE = tyro.conf.arg(metavar="BUNDLE", help_behavior_hint=_NONE)
-_FILE = tyro.conf.arg(metavar="FILE", help_behavior_hint=_NONE)
-_BEAM = tyro.conf.arg(metavar="N", help_behavior_hint=f"(default: {BEAM})")
-_PENALTY = tyro.conf.arg(metavar="X", help_behavior_hint="(default: the bundle's)")
-_HEAD = tyro.conf.arg(metavar="N|mean", help_behavior_hint="(default: all)")
-_CHOSEN_HEADS = tyro.conf.arg(metavar="N", help_behavior_hint="(default: what aligns best)")
-_NUMBER = tyro.conf.arg(metavar="N", help_behavior_hint="(default: all)")
 _NOT_WITH_TRACE = {
     "BUNDLE": "bundle",
     "--target": "target",
@@ -41,63 +30,79 @@ _NOT_WITH_TRACE = {
 }
 
 
-@dataclass(frozen=True)
-class SentenceOptions:
+class PlotOptions(Options):
+    """A picture's options; each kind has its own default name."""
+
+    out: Path
+    """The picture: .png or .svg."""
+
+
+class SentenceOptions(PlotOptions):
     """A sentence and who translates it, or a trace of both."""
 
-    bundle: Annotated[Path | None, tyro.conf.Positional, _BUNDLE] = None
+    bundle: Path | None = Field(None, title="BUNDLE")
     """The directory of a trained translator."""
-    text: Annotated[str | None, tyro.conf.Positional, _TEXT] = None
+    text: str | None = Field(None, title="TEXT")
     """The sentence that it reads."""
-    trace: Annotated[Path | None, _FILE] = None
+    trace: Path | None = None
     """Instead of both: a trace, as Trace.to_json() writes it."""
 
+    @model_validator(mode="after")
+    def _sentence_or_trace(self) -> "SentenceOptions":
+        if self.trace is not None:
+            for name, field in _NOT_WITH_TRACE.items():
+                if field in self.model_fields_set:
+                    raise ValueError(f"--trace is a finished translation: {name} cannot be given")
+        elif self.bundle is None:
+            raise ValueError("give BUNDLE and TEXT, or --trace FILE")
+        elif self.text is None:
+            raise ValueError("TEXT is missing: the sentence to translate")
+        elif not self.text.strip():
+            raise ValueError("the source sentence is empty: there is no token to attend to")
+        return self
 
-@dataclass(frozen=True)
+
 class SearchedOptions(SentenceOptions):
     """The same, and how the translation is searched for."""
 
-    beam: Annotated[int | None, _BEAM] = None
+    beam: int = Field(BEAM, ge=1, le=MOST_BEAM)
     """Hypotheses that are followed at once, from 1 to 100."""
-    length_penalty: Annotated[float | None, _PENALTY] = None
-    """The paper's alpha (section 6.1)."""
+    length_penalty: float | None = Field(None, ge=0, le=MOST_LENGTH_PENALTY)
+    """The paper's alpha (section 6.1); None: the bundle's."""
 
 
-@dataclass(frozen=True)
 class AttentionOptions(SentenceOptions):
     """The attention of a translator for one sentence, layers by heads or one of them."""
 
-    target: Annotated[str | None, _TEXT] = None
+    target: str | None = None
     """The sentence that it writes; without it, its own translation."""
     part: Literal["encoder", "decoder", "cross"] = "cross"
     """Self-attention of the encoder or the decoder, or from the decoder to the encoder."""
-    layer: Annotated[int | None, _NUMBER] = None
+    layer: int | None = None
     """Only this layer, counted from 1."""
-    head: Annotated[int | Literal["mean"] | None, _HEAD] = None
+    head: int | Literal["mean"] | None = None
     """Only this head, counted from 1; or the mean of the heads."""
     out: Path = Path("attention.png")
     """The picture: .png or .svg."""
 
 
-@dataclass(frozen=True)
 class AlignmentOptions(SearchedOptions):
     """Which source word each word of the translation was made from, as lines."""
 
-    layer: Annotated[int | None, _CHOSEN_HEADS] = None
+    layer: int | None = None
     """Layer of the cross-attention, counted from 1."""
-    head: Annotated[int | None, _CHOSEN_HEADS] = None
+    head: int | None = None
     """One head of that layer, counted from 1."""
     out: Path = Path("alignment.png")
     """The picture: .png or .svg."""
 
 
-@dataclass(frozen=True)
 class BeamOptions(SearchedOptions):
     """The beam search as a tree: what went on, what ended, what had no place."""
 
     first: int = 1
     """The first step in the picture, counted from 1."""
-    count: Annotated[int | None, _NUMBER] = None
+    count: int | None = None
     """So many steps."""
     pruned: bool = True
     """Also candidates that had no place in the beam."""
@@ -105,13 +110,12 @@ class BeamOptions(SearchedOptions):
     """The picture: .png or .svg."""
 
 
-@dataclass(frozen=True)
 class StepsOptions(SearchedOptions):
     """The most probable next pieces at each step of decoding, as bars."""
 
     first: int = 1
     """The first step in the picture, counted from 1."""
-    count: Annotated[int | None, _NUMBER] = None
+    count: int | None = None
     """So many steps."""
     top: int = 5
     """Candidates a step."""
@@ -119,19 +123,17 @@ class StepsOptions(SearchedOptions):
     """The picture: .png or .svg."""
 
 
-@dataclass(frozen=True)
 class LensOptions(SearchedOptions):
     """The layer lens: which piece each layer of the decoder would write at each step."""
 
     first: int = 1
     """The first step in the picture, counted from 1."""
-    count: Annotated[int | None, _NUMBER] = None
+    count: int | None = None
     """So many steps."""
     out: Path = Path("lens.png")
     """The picture: .png or .svg."""
 
 
-@dataclass(frozen=True)
 class ScoresOptions(SearchedOptions):
     """The scores of one head before and after the mask, and the weights that they become."""
 
@@ -145,7 +147,6 @@ class ScoresOptions(SearchedOptions):
     """The picture: .png or .svg."""
 
 
-@dataclass(frozen=True)
 class HeadsOptions(SearchedOptions):
     """What each head looks at: entropy, its own place, the place before, start and end symbols."""
 
@@ -153,7 +154,6 @@ class HeadsOptions(SearchedOptions):
     """The picture: .png or .svg."""
 
 
-@dataclass(frozen=True)
 class EraseOptions(SearchedOptions):
     """How much probability each piece of the translation loses without each source word."""
 
@@ -161,26 +161,8 @@ class EraseOptions(SearchedOptions):
     """The picture: .png or .svg."""
 
 
-@dataclass(frozen=True)
 class Figure1Options(SearchedOptions):
     """The paper's figure 1 of a translator, with a sentence's shapes and the parameters."""
 
     out: Path = Path("figure1.png")
     """The picture: .png or .svg."""
-
-
-def check_sentence(options: SentenceOptions) -> None:
-    """A translator with a sentence, or a trace, and not both; UsageError otherwise."""
-    if options.trace is None:
-        if options.bundle is None:
-            raise UsageError("give BUNDLE and TEXT, or --trace FILE")
-        if options.text is None:
-            raise UsageError("TEXT is missing: the sentence that is translated")
-        if not options.text.strip():
-            raise UsageError("the source sentence is empty: there is no token to attend to")
-        return
-    said = [
-        name for name, field in _NOT_WITH_TRACE.items() if getattr(options, field, None) is not None
-    ]
-    if said:
-        raise UsageError(f"--trace holds a translation that was made: {said[0]} cannot be given")

@@ -16,8 +16,7 @@ from glassformer.cli.plot.sentence import (
     SentenceOptions,
     StepsOptions,
 )
-from glassformer.config import MOST_BEAM, MOST_LENGTH_PENALTY
-from glassformer.errors import InputError, UsageError
+from glassformer.errors import InputError
 from glassformer.inspection.alignment.align import align
 from glassformer.inspection.plots.alignment import links_in, plot_alignment
 from glassformer.inspection.plots.attention import attention_figure, plot_attention
@@ -111,11 +110,13 @@ def _traced(options: SearchedOptions, top: int = _TOP) -> Trace:
     if options.trace is not None:
         found = _read(options.trace)
     else:
-        how: dict[str, Any] = {"beam": options.beam, "length_penalty": options.length_penalty}
-        _check_range("beam", options.beam, 1, MOST_BEAM)
-        _check_range("length-penalty", options.length_penalty, 0, MOST_LENGTH_PENALTY)
-        given = {name: value for name, value in how.items() if value is not None}
-        found = trace(_translator(options), options.text or "", top=top, **given)
+        found = trace(
+            _translator(options),
+            options.text or "",
+            beam=options.beam,
+            length_penalty=options.length_penalty,
+            top=top,
+        )
         print(f"translation: {found.answer.text}")
     for left_out in found.bounds.left_out:
         print(left_out)
@@ -138,8 +139,3 @@ def _read(path: Path) -> Trace:
 
 def _translator(options: SentenceOptions) -> Translator:
     return Translator.load(options.bundle or Path(), device="cpu")
-
-
-def _check_range(option: str, value: int | float | None, least: int, most: int | float) -> None:
-    if value is not None and not least <= value <= most:
-        raise UsageError(f"--{option} {value}: expected {least} to {most:g}")

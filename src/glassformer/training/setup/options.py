@@ -4,19 +4,15 @@ An option that is left open (None) is chosen from the data (:mod:`~.recipe`).
 """
 
 from pathlib import Path
-from typing import Annotated, ClassVar, Literal
+from typing import ClassVar, Literal
 
-import tyro
-from pydantic import Field, model_validator
+from pydantic import AliasChoices, Field, model_validator
 
 from glassformer.config import BEAM, MOST_BEAM, Options
 
 __all__ = ["TrainConfig"]
 
 Files = tuple[Path, ...]
-_PAIRS = tyro.conf.arg(metavar="SOURCE [TARGET]", help_behavior_hint="(required)")
-_NO_PAIRS = tyro.conf.arg(metavar="SOURCE [TARGET]", help_behavior_hint="(default: none)")
-_NO_FILE = tyro.conf.arg(metavar="FILE [FILE]", help_behavior_hint="(default: none)")
 
 
 class TrainConfig(Options):
@@ -26,15 +22,22 @@ class TrainConfig(Options):
     data, and the reason is printed.
     """
 
-    groups: ClassVar[dict[str, list[str]]] = {}  # the headings of the help, with their options
+    groups: ClassVar[dict[str, str]] = {
+        "run": "first options",
+        "format": "data",
+        "d_model": "size of the model",
+        "epochs": "length, validation and checkpoints",
+        "batch_tokens": "learning",
+        "precision": "rarely needed",
+    }
 
-    pairs: Annotated[Files, tyro.conf.Positional, _PAIRS] = Field(min_length=1, max_length=2)
+    pairs: Files = Field(min_length=1, max_length=2, title="SOURCE [TARGET]")
     """Training pairs: SOURCE TARGET, or one file that holds both sides."""
-    run: Annotated[Path, tyro.conf.arg(name="out", aliases=("--run",))]
+    run: Path = Field(validation_alias=AliasChoices("out", "run"))  # torchrun takes --run
     """Directory of this training: checkpoints, metrics, and the bundle."""
-    valid: Annotated[Files, _NO_PAIRS] = Field((), max_length=2)
+    valid: Files = Field((), max_length=2)
     """Validation pairs; without them, some training pairs are held out."""
-    test: Annotated[Files, _NO_PAIRS] = Field((), max_length=2)
+    test: Files = Field((), max_length=2)
     """Test pairs, scored once at the end."""
     languages: tuple[str, str] | None = None
     """Codes of the two languages, as in "en de"; None: from file names that end in codes."""
@@ -65,7 +68,7 @@ class TrainConfig(Options):
     """Pairs with a side of more characters are dropped."""
     max_ratio: float = Field(9.0, ge=1)
     """Pairs with a side more than this many times as long as the other are dropped."""
-    tokenizer: Annotated[Files, _NO_FILE] = Field((), max_length=2)
+    tokenizer: Files = Field((), max_length=2)
     """SentencePiece model to use instead of training one: one for both sides, or two."""
     subwords: Literal["bpe", "unigram"] = "bpe"
     """Kind of subword model."""
@@ -162,26 +165,3 @@ class TrainConfig(Options):
         if self.tying == "three-way" and not self.joint:
             raise ValueError("three-way tying needs one vocabulary: joint true, or tying target")
         return self
-
-
-# Each heading, and the first option under it.
-_HEADINGS = {
-    "first options": "run",
-    "data": "format",
-    "size of the model": "d_model",
-    "length, validation and checkpoints": "epochs",
-    "learning": "batch_tokens",
-    "rarely needed": "precision",
-}
-
-
-def _groups(names: list[str]) -> dict[str, list[str]]:
-    begins = [names.index(first) for first in _HEADINGS.values()]
-    ends = [*begins[1:], len(names)]
-    return {
-        heading: names[begin:end]
-        for heading, begin, end in zip(_HEADINGS, begins, ends, strict=True)
-    }
-
-
-TrainConfig.groups = _groups(list(TrainConfig.model_fields))
