@@ -10,6 +10,7 @@ from glassformer.config import ModelConfig
 from glassformer.data.batches import Batch
 from glassformer.model.transformer import Transformer
 from glassformer.training.fast.malloc import keep_freed_memory
+from glassformer.training.loss import choose_losses
 from glassformer.training.optimiser import Learner, adam, update
 
 __all__ = ["build"]
@@ -37,7 +38,7 @@ def main() -> None:
         model,
         adam(model),
         precision=job["precision"],
-        smoothing=job["smoothing"],
+        losses=choose_losses(smoothing=job["smoothing"], plain=False),
         clip=job["clip"],
     )
     pad_id = model.config.pad_id

@@ -56,7 +56,7 @@ MICRO_BATCHES = [batch_of([2], seed=1), batch_of([7, 9, 8, 5], seed=2), batch_of
 def updated(batches, *, rate=0.01, **options):
     """The model after one update, and loss, plain loss and gradient norm before it."""
     model = toy_model()
-    learner = Learner(model, adam(model), smoothing=0.1, **options)
+    learner = Learner(model, adam(model), **options)
     return model, update(learner, batches, rate=rate).read()
 
 

@@ -19,7 +19,7 @@ from glassformer.model.transformer import Transformer
 from glassformer.training.optimiser import NotFiniteError
 from glassformer.training.validation import (
     greedy_texts,
-    plain_loss,
+    mean_loss,
     translations,
     validate,
 )
@@ -63,13 +63,13 @@ def test_the_loss_is_a_mean_over_tokens_not_over_batches(model, tokenizers, tmp_
     logits = model(whole.source, whole.target).flatten(0, 1)
     expected = F.cross_entropy(logits, whole.labels.flatten(), ignore_index=0)
 
-    found = plain_loss(model, batches_of(tokenizers, tmp_path / "cut", rows))
+    found = mean_loss(model, batches_of(tokenizers, tmp_path / "cut", rows))
 
     assert found == pytest.approx(expected.item(), rel=1e-5)
 
 
 def test_no_batches_are_no_loss(model):
-    assert plain_loss(model, []) == 0.0
+    assert mean_loss(model, []) == 0.0
 
 
 def test_validating_leaves_training_mode_and_weights(model, tokenizers, tmp_path):

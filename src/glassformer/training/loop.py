@@ -233,6 +233,7 @@ class Trainer:
                 self.validation_batches,
                 self.prepared.tokenizers,
                 language=languages[1] if languages else None,
+                plain=self.config.plain,
             )
         except NotFiniteError as error:
             raise self._not_finite(f"validation at update {self.state.update:,}", error) from error

@@ -1,23 +1,24 @@
 """The loss: cross-entropy against labels that keep a little doubt (section 5.4).
 
-Label smoothing is written twice. :func:`label_smoothed_cross_entropy` says it plainly, on
-logits. :func:`projected_cross_entropy` computes the projection to words, the loss and its
-gradient in chunks of rows, so that the logits of a whole batch never exist at once. A test
-holds them equal, gradients included.
+The plain form. Training runs its fast twin, :mod:`glassformer.training.fast.loss`, unless
+``--plain`` asks for this one.
 """
 
-from typing import Any, Literal
+from collections.abc import Callable
+from functools import partial
+from typing import Literal
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-__all__ = ["label_smoothed_cross_entropy", "projected_cross_entropy"]
+from glassformer.data.batches import Batch
+from glassformer.model.transformer import Transformer
 
-# Rows of logits that are made at once: 256 rows of 8,000 words stay in a CPU's cache. Where
-# products are much faster, adding up the weight's gradient once a chunk costs more than the cache.
-CHUNK_ROWS = 256
-LARGE_CHUNK_ROWS = 2048
+__all__ = ["Losses", "batch_losses", "choose_losses", "label_smoothed_cross_entropy"]
+
+Losses = Callable[[Transformer, Batch], tuple[Tensor, Tensor]]
+"""From a model and a batch on the host to the sums of both losses, as :func:`batch_losses`."""
 
 
 def label_smoothed_cross_entropy(
@@ -30,7 +31,7 @@ def label_smoothed_cross_entropy(
 ) -> Float[Tensor, ""]:
     r"""Section 5.4: :math:`(1-\epsilon)(-\log p_{label}) + \epsilon\,\mathrm{mean}_v(-\log p_v)`.
 
-    The mean (or sum) in nats over the labels that are not ``pad_id``; zero where all are. The
+    The mean (or sum) in nats over the labels that are not ``pad_id``; zero if all are. The
     :math:`\epsilon` is spread over the whole vocabulary, the label included, as in Szegedy et
     al. 2016.
 
@@ -41,140 +42,37 @@ def label_smoothed_cross_entropy(
     if not 0.0 <= smoothing < 1.0:
         raise ValueError(f"smoothing must be at least 0 and below 1, got {smoothing}")
     real = labels != pad_id
-    log_probabilities = logits[real].to(_wide(logits.dtype)).log_softmax(dim=-1)
+    wide = torch.promote_types(logits.dtype, torch.float32)
+    log_probabilities = logits[real].to(wide).log_softmax(dim=-1)
     of_label = -log_probabilities.gather(-1, labels[real][:, None]).sum()
     of_all = -log_probabilities.mean(dim=-1).sum()
     total = (1 - smoothing) * of_label + smoothing * of_all
     return total / real.sum().clamp(min=1) if reduction == "mean" else total
 
 
-def projected_cross_entropy(
-    states: Float[Tensor, "rows d_model"],
-    weight: Float[Tensor, "vocab d_model"],
-    bias: Float[Tensor, " vocab"] | None,
-    labels: Int[Tensor, " rows"],
-    *,
-    smoothing: float = 0.1,
+def batch_losses(
+    model: Transformer, batch: Batch, *, smoothing: float
 ) -> tuple[Float[Tensor, ""], Float[Tensor, ""]]:
-    r"""Sums over rows of the smoothed loss of ``states @ weight.T + bias``, and of the plain one.
+    """Sums over the target tokens: the smoothed loss, and the loss without smoothing.
 
-    The second (its mean's exponential is the perplexity) carries no gradient. Rows whose label
-    is padding must be left out before. The products are in the type of ``states``; ``weight`` and
-    ``bias`` may be wider, and their gradients then are.
-
-    >>> states, weight = torch.ones(3, 2), torch.zeros(5, 2)
-    >>> loss, plain = projected_cross_entropy(states, weight, None, torch.tensor([1, 2, 3]))
-    >>> round(loss.item(), 4), round(plain.item(), 4)
-    (4.8283, 4.8283)
+    The second (its mean's exponential is the perplexity) carries no gradient.
     """
-    apply: Any = _ProjectedCrossEntropy.apply  # torch leaves it untyped
-    # Inside the function gradients are always off: whether they are wanted is known only here.
-    return apply(states, weight, bias, labels, smoothing, torch.is_grad_enabled())
-
-
-def _wide(dtype: torch.dtype) -> torch.dtype:
-    """What sums are kept in: float32, or float64 where the numbers are."""
-    return torch.promote_types(dtype, torch.float32)
-
-
-class _ProjectedCrossEntropy(torch.autograd.Function):
-    r"""The gradient of a row's loss by its logits is ``softmax - (1-ε) onehot - ε/V``.
-
-    Each chunk's logits ``z`` become ``e = exp(z - max)`` in place, once. The softmax is then
-    ``e / sum(e)``, a factor a row that is put on the small matrices beside it; the one-hot and
-    the uniform part are sums of a few vectors, never a matrix of the logits' size.
-    """
-
-    @staticmethod
-    def forward(
-        ctx: Any,
-        states: Tensor,
-        weight: Tensor,
-        bias: Tensor | None,
-        labels: Tensor,
-        smoothing: float,
-        grad_enabled: bool,
-    ) -> tuple[Tensor, Tensor]:
-        sums, gradients = _sums_and_gradients(
-            (states, weight.to(states.dtype), None if bias is None else bias.to(states.dtype)),
-            labels,
-            smoothing,
-            wanted=grad_enabled and any(ctx.needs_input_grad),
+    batch = batch.to(model.output_weight.device)
+    logits = model(batch.source, batch.target)
+    pad_id = model.config.pad_id
+    loss, unsmoothed = (
+        label_smoothed_cross_entropy(
+            logits, batch.labels, smoothing=share, pad_id=pad_id, reduction="sum"
         )
-        kinds = (states, weight, gradients[2] if bias is None else bias)
-        ctx.save_for_backward(*(g.to(k.dtype) for g, k in zip(gradients, kinds, strict=True)))
-        ctx.has_bias = bias is not None
-        ctx.mark_non_differentiable(sums[1])
-        return sums
-
-    @staticmethod
-    def backward(ctx: Any, *upstream: Tensor) -> tuple[Tensor | None, ...]:
-        scale = upstream[0]
-        states_gradient, weight_gradient, bias_gradient = ctx.saved_tensors
-        return (
-            states_gradient * scale,
-            weight_gradient * scale,
-            bias_gradient * scale if ctx.has_bias else None,
-            *(None, None, None),  # labels, smoothing, grad_enabled
-        )
+        for share in (smoothing, 0.0)
+    )
+    return loss, unsmoothed.detach()
 
 
-def _sums_and_gradients(
-    inputs: tuple[Tensor, Tensor, Tensor | None], labels: Tensor, smoothing: float, *, wanted: bool
-) -> tuple[tuple[Tensor, Tensor], tuple[Tensor, Tensor, Tensor]]:
-    """Both losses, and the first one's gradients where they are wanted (zeros else)."""
-    states, weight, bias = inputs
-    vocab, rows = weight.size(0), labels.size(0)
-    certain, uniform = 1.0 - smoothing, smoothing / vocab
-    wide = _wide(states.dtype)  # sums over chunks lose no small addends to bfloat16
-    weight_sum = weight.sum(dim=0)  # so that the mean logit needs no pass over the logits
-    bias_mean = bias.mean() if bias is not None else 0.0
-    states_gradient = torch.zeros_like(states)
-    weight_gradient = torch.zeros_like(weight, dtype=wide)
-    bias_gradient = states.new_zeros(vocab, dtype=wide)
-    loss, plain = states.new_zeros(2, dtype=wide).unbind()
-    plain_cpu = states.device.type == "cpu" and states.dtype == wide
-    size = CHUNK_ROWS if plain_cpu else LARGE_CHUNK_ROWS
-    buffer = states.new_empty(min(size, rows), vocab)
+def choose_losses(*, smoothing: float, plain: bool) -> Losses:
+    """:func:`batch_losses`, or its fast twin."""
+    if plain:
+        return partial(batch_losses, smoothing=smoothing)
+    from glassformer.training.fast import loss as fast
 
-    for begin in range(0, rows, size):
-        chunk, label = states[begin : begin + size], labels[begin : begin + size]
-        logits = torch.mm(chunk, weight.t(), out=buffer[: label.size(0)])
-        if bias is not None:
-            logits += bias
-        of_label = logits.gather(1, label[:, None])[:, 0].to(wide)
-        highest = logits.amax(dim=1, keepdim=True)
-        exponentials = logits.sub_(highest).exp_()
-        # Added up in float32, then rounded to the logits' type: a float32 sum would copy the chunk.
-        sums = exponentials.sum(dim=1, keepdim=True).to(wide)
-        log_sums = (sums.log() + highest)[:, 0]
-        mean_logit = (chunk @ weight_sum).to(wide) / vocab + bias_mean
-        plain += (log_sums - of_label).sum()
-        loss += (log_sums - certain * of_label - smoothing * mean_logit).sum()
-
-        if not wanted:
-            continue
-        inverse = sums.reciprocal().to(states.dtype)
-        gradient = torch.mm(exponentials, weight).mul_(inverse)
-        gradient.sub_(weight[label], alpha=certain).sub_(weight_sum, alpha=uniform)
-        states_gradient[begin : begin + size] = gradient
-        _add_product(weight_gradient, exponentials.t(), chunk * inverse)
-        if bias is not None:
-            bias_gradient += (exponentials.t() @ inverse)[:, 0]
-
-    if not wanted:
-        return (loss, plain), (states_gradient, weight_gradient, bias_gradient)
-    weight_gradient.index_add_(0, labels, states.to(wide), alpha=-certain)
-    weight_gradient.sub_(states.sum(dim=0, dtype=wide), alpha=uniform)
-    if bias is not None:
-        bias_gradient.index_add_(0, labels, torch.full_like(plain, -certain).expand(rows))
-        bias_gradient -= uniform * rows
-    return (loss, plain), (states_gradient, weight_gradient, bias_gradient)
-
-
-def _add_product(total: Tensor, left: Tensor, right: Tensor) -> None:
-    """``total += left @ right``; without a matrix between where the types are the same."""
-    if total.dtype == left.dtype:
-        total.addmm_(left, right)
-    else:
-        total += left @ right
+    return partial(fast.batch_losses, smoothing=smoothing)

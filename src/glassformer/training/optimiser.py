@@ -1,7 +1,7 @@
 """Adam with the paper's constants (section 5.3) or Muon, and one update of the weights."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -9,11 +9,12 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from glassformer.data.batches import Batch, to_device
+from glassformer.data.batches import Batch
+from glassformer.model.attention import use_explicit_attention
 from glassformer.model.transformer import Transformer
-from glassformer.training.fast.mixed_precision import Precision, precision_for, working_copy
+from glassformer.training.fast.mixed_precision import Precision, working_copy
 from glassformer.training.fast.muon import Muon
-from glassformer.training.loss import projected_cross_entropy
+from glassformer.training.loss import Losses, choose_losses
 from glassformer.training.parallel.ranks import ALONE, Ranks
 from glassformer.training.setup.options import TrainConfig
 
@@ -24,7 +25,6 @@ __all__ = [
     "adam",
     "new_learner",
     "new_optimiser",
-    "precision_for",
     "update",
 ]
 
@@ -79,14 +79,18 @@ class Learner:
         model: Transformer,
         optimiser: torch.optim.Optimizer,
         *,
+        losses: Losses | None = None,
         precision: Precision = "float32",
-        smoothing: float = 0.1,
         clip: float = 0.0,
         ranks: Ranks = ALONE,
     ) -> None:
         self.model, self.optimiser = model, optimiser
-        self.smoothing, self.clip, self.ranks = smoothing, clip, ranks
-        self._working, self.refresh = working_copy(model, precision)
+        self.losses = losses or choose_losses(smoothing=0.1, plain=False)
+        self.clip, self.ranks = clip, ranks
+        self._computed_with = model
+        self.refresh: Callable[[], None] = lambda: None
+        if precision == "bf16":
+            self._computed_with, self.refresh = working_copy(model)
         if isinstance(optimiser, Muon):
             optimiser.products = torch.bfloat16 if precision == "bf16" else torch.float32
 
@@ -102,7 +106,7 @@ class Learner:
         self.optimiser.zero_grad(set_to_none=True)
         for batch in batches:
             if batch.labels.size(0):  # a rank's share of a small batch may be none
-                losses = torch.stack(self._losses(batch)) / target_tokens
+                losses = torch.stack(self.losses(self._computed_with, batch)) / target_tokens
                 losses[0].backward()
                 totals += losses.detach()
         gradients = [
@@ -113,23 +117,6 @@ class Learner:
         for weight, gradient in zip(parameters, gradients, strict=True):
             weight.grad = gradient
         return gradients, totals
-
-    def _losses(self, batch: Batch) -> tuple[Tensor, Tensor]:
-        """The sums of both losses over the target tokens of a batch, which lies on the host."""
-        # Found on the host: on a GPU, how many there are would have to be waited for.
-        real = (batch.labels.flatten() != self.model.config.pad_id).nonzero()[:, 0]
-        device = self.model.output_weight.device
-        labels = batch.labels.flatten()[real]
-        on_device = batch.to(device)
-        memory = self._working.encode(on_device.source)
-        states = self._working.decode(on_device.target, memory).flatten(0, 1)
-        return projected_cross_entropy(
-            states.index_select(0, to_device(real, device)),
-            self._working.output_weight,
-            self._working.output_bias,
-            to_device(labels, device),
-            smoothing=self.smoothing,
-        )
 
     def step(self, gradients: list[Tensor], totals: Tensor, *, rate: float) -> Tensor:
         """Change the weights, unless something is not finite; nobody waits for a device."""
@@ -157,12 +144,18 @@ def new_learner(
     precision: str,
     ranks: Ranks = ALONE,
 ) -> Learner:
-    """A learner with the settings of ``config``; the model is put into training mode."""
+    """A learner with the settings of ``config``; the model is put into training mode.
+
+    If ``config.plain``, an update calls ``Transformer.forward`` with explicit attention and
+    ``label_smoothed_cross_entropy``; otherwise their fast twins.
+    """
+    if config.plain:
+        use_explicit_attention(model)
     return Learner(
         model.train(),
         optimiser,
+        losses=choose_losses(smoothing=config.label_smoothing, plain=config.plain),
         precision="bf16" if precision == "bf16" else "float32",
-        smoothing=config.label_smoothing,
         clip=config.clip,
         ranks=ranks,
     )

@@ -23,10 +23,11 @@ from glassformer.model.transformer import Transformer
 from glassformer.training.batch_stream import epoch_plan, total_updates
 from glassformer.training.checkpoint import RunState, average, checkpoints, load_checkpoint
 from glassformer.training.fast.malloc import keep_freed_memory
+from glassformer.training.fast.mixed_precision import precision_for
 from glassformer.training.ibm_model1 import shortlist_tensors
 from glassformer.training.length_penalty import best_penalty
 from glassformer.training.loop import Trainer
-from glassformer.training.optimiser import new_optimiser, precision_for
+from glassformer.training.optimiser import new_optimiser
 from glassformer.training.parallel.ranks import from_torchrun, machine_threads
 from glassformer.training.reporting import Metrics, Reporter, TextReporter, duration
 from glassformer.training.schedule import Pace, SteadyPace
@@ -61,7 +62,8 @@ def train(
     """
     began = time.monotonic() if began is None else began
     reporter = reporter or TextReporter()
-    keep_freed_memory()
+    if not config.plain:
+        keep_freed_memory()
     torch.set_num_threads(machine_threads(config.threads))
     try:
         _refuse_early(config)
@@ -98,8 +100,7 @@ def _trainer(
         reporter.note(f"continuing from update {state.update:,}")
     pace = _pace(prepared, model.config.d_model, begun=state.update, clock=clock)
     if not state.precision:  # measured once: another answer on the way would change the weights
-        measured = config.precision == "auto"
-        state.precision = precision_for(device) if measured else config.precision
+        state.precision = _precision(config, device)
     count = sum(weight.numel() for weight in model.parameters())
     reporter.note(
         f"model: {count:,} parameters, {len(prepared.packed):,} pairs,"
@@ -119,6 +120,12 @@ def _trainer(
         pace=pace,
         validation_batches=_validation_batches(prepared, reporter),
     )
+
+
+def _precision(config: TrainConfig, device: torch.device) -> str:
+    if config.plain:
+        return "float32"
+    return precision_for(device) if config.precision == "auto" else config.precision
 
 
 def _new_model(prepared: Prepared) -> Transformer:

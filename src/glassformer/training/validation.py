@@ -16,13 +16,13 @@ from glassformer.decoding.greedy import greedy
 from glassformer.decoding.protocols import Hypothesis, Vocabulary
 from glassformer.evaluation import corpus_scores
 from glassformer.model.transformer import Transformer
-from glassformer.training.loss import projected_cross_entropy
+from glassformer.training.loss import choose_losses
 from glassformer.training.optimiser import NotFiniteError
 
 __all__ = [
     "Validation",
     "greedy_texts",
-    "plain_loss",
+    "mean_loss",
     "searched",
     "texts_of",
     "translations",
@@ -48,13 +48,14 @@ def validate(
     tokenizers: tuple[Tokenizer, Tokenizer],
     *,
     language: str | None = None,
+    plain: bool = False,
 ) -> Validation:
     """Score ``pairs``, whose batches are ``batches``. The model is left in training mode.
 
-    :class:`NotFiniteError` where the loss is not finite: such a model translates nothing.
+    :class:`NotFiniteError` if the loss is not finite: such a model translates nothing.
     """
     model.eval()
-    loss = plain_loss(model, batches)
+    loss = mean_loss(model, batches, plain=plain)
     if not math.isfinite(loss):
         raise NotFiniteError(f"loss {loss}")
     translations = greedy_texts(model, [pair.source for pair in pairs], tokenizers)
@@ -107,22 +108,9 @@ def texts_of(pieces: Pieces, chosen: Sequence[Hypothesis], tokenizer: Tokenizer)
     return [joined([said[place] for place in span]) for span in pieces.spans]
 
 
-def plain_loss(model: Transformer, batches: Sequence[Batch]) -> float:
-    """Mean of -log p over the target tokens, end symbols counted."""
-    device = next(model.parameters()).device
-    total, tokens = 0.0, 0
+def mean_loss(model: Transformer, batches: Sequence[Batch], *, plain: bool = False) -> float:
+    """Mean of -log p over the target tokens, end symbols counted; ``plain``: by the plain form."""
+    losses = choose_losses(smoothing=0.0, plain=plain)
     with torch.inference_mode():
-        for batch in batches:
-            on_device = batch.to(device)
-            states = model.decode(on_device.target, model.encode(on_device.source))
-            real = on_device.labels != model.config.pad_id
-            _, plain = projected_cross_entropy(
-                states[real],
-                model.output_weight,
-                model.output_bias,
-                on_device.labels[real],
-                smoothing=0.0,
-            )
-            total += plain.item()
-            tokens += batch.target_tokens
-    return total / max(tokens, 1)
+        total = sum(losses(model, batch)[1].item() for batch in batches)
+    return total / max(sum(batch.target_tokens for batch in batches), 1)

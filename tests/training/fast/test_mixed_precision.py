@@ -75,15 +75,9 @@ def test_every_product_has_operands_in_bfloat16(changes):
     assert {moment.dtype for moment in moments} == {torch.float32}
 
 
-def test_in_float32_there_is_no_copy():
-    model = toy_model()
-
-    assert working_copy(model, "float32")[0] is model
-
-
 def test_the_copy_is_the_model_rounded_and_follows_it():
     model = toy_model()
-    working, refresh = working_copy(model, "bf16")
+    working, refresh = working_copy(model)
     with torch.no_grad():
         for weight in model.parameters():
             weight.mul_(1.5)

@@ -26,18 +26,13 @@ __all__ = ["Precision", "precision_for", "product_speed", "working_copy"]
 Precision = Literal["float32", "bf16"]
 
 
-def working_copy(
-    model: Transformer, precision: Precision
-) -> tuple[Transformer, Callable[[], None]]:
-    """What gradients are computed with, and a call that brings it up to the model's weights.
+def working_copy(model: Transformer) -> tuple[Transformer, Callable[[], None]]:
+    """A bfloat16 copy of ``model`` for the gradients, and a call that renews it from the model.
 
-    In float32 it is the model. In bf16 it is a copy; each gradient that reaches its weights is
-    added to those of the model in float32, and not kept in bfloat16. Embeddings and the output
-    matrix are shared, not copied: few of their rows are read at a step, and
-    :func:`~glassformer.training.loss.projected_cross_entropy` rounds the matrix itself.
+    Each gradient of the copy's weights is added to the model's in float32, not kept in bfloat16.
+    The copy shares embeddings and output matrix with the model: an update reads few of their rows,
+    and :func:`~glassformer.training.fast.loss.projected_cross_entropy` rounds the matrix itself.
     """
-    if precision == "float32":
-        return model, lambda: None
     shared: dict[int, Any] = {
         id(table): _RoundedEmbedding(table)
         for table in (model.source_embedding, model.target_embedding)

@@ -140,6 +140,9 @@ class TrainConfig(Options):
     activation_dropout: float = Field(0.0, ge=0, lt=1)
     """Share dropped inside the feed-forward networks; the paper drops none."""
 
+    plain: bool = False
+    """Train by the readable forms alone: ``Transformer.forward``, explicit attention, and
+    ``label_smoothed_cross_entropy``; in float32 and slower."""
     precision: Literal["auto", "float32", "bf16"] = "auto"
     """auto: bf16 where this machine multiplies faster in it, by measuring."""
     threads: int = Field(0, ge=0)
@@ -158,6 +161,8 @@ class TrainConfig(Options):
         lengths = [n for n in ("minutes", "epochs", "updates") if getattr(self, n) is not None]
         if len(lengths) > 1:
             raise ValueError(f"give {lengths[0]} or {lengths[1]}, not both")
+        if self.plain and self.precision == "bf16":
+            raise ValueError("plain computes in float32: leave precision bf16 out")
         if len(self.tokenizer) == 2 and self.joint:
             raise ValueError("two tokenizers are not joint: add joint false (--no-joint)")
         if self.both_ways and not self.joint:

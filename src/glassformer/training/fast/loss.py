@@ -1,0 +1,176 @@
+"""Fast twin of :mod:`glassformer.training.loss`: the loss without the logits of a whole batch.
+
+:func:`projected_cross_entropy` computes the projection to words, the loss and its gradient in
+chunks of rows. ``tests/training/fast/test_loss.py`` holds it equal to
+:func:`~glassformer.training.loss.label_smoothed_cross_entropy`, gradients included.
+"""
+
+from typing import Any
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from glassformer.data.batches import Batch, to_device
+from glassformer.model.transformer import Transformer
+
+__all__ = ["batch_losses", "projected_cross_entropy"]
+
+# Rows of logits in one chunk: 256 rows of 8,000 words stay in a CPU's cache. If products are much
+# faster, adding up the weight's gradient after each chunk costs more than the cache saves.
+CHUNK_ROWS = 256
+LARGE_CHUNK_ROWS = 2048
+
+
+def batch_losses(
+    model: Transformer, batch: Batch, *, smoothing: float
+) -> tuple[Float[Tensor, ""], Float[Tensor, ""]]:
+    """Sums over the target tokens: the smoothed loss, and the loss without smoothing.
+
+    The logits of padding are never computed. The batch lies on the host: its real labels are
+    counted there, because the host would have to wait for a GPU's count.
+    """
+    labels = batch.labels.flatten()
+    real = (labels != model.config.pad_id).nonzero()[:, 0]
+    device = model.output_weight.device
+    on_device = batch.to(device)
+    states = model.decode(on_device.target, model.encode(on_device.source)).flatten(0, 1)
+    return projected_cross_entropy(
+        states.index_select(0, to_device(real, device)),
+        model.output_weight,
+        model.output_bias,
+        to_device(labels[real], device),
+        smoothing=smoothing,
+    )
+
+
+def projected_cross_entropy(
+    states: Float[Tensor, "rows d_model"],
+    weight: Float[Tensor, "vocab d_model"],
+    bias: Float[Tensor, " vocab"] | None,
+    labels: Int[Tensor, " rows"],
+    *,
+    smoothing: float = 0.1,
+) -> tuple[Float[Tensor, ""], Float[Tensor, ""]]:
+    r"""Sums over rows of the smoothed loss of ``states @ weight.T + bias``, and of the plain one.
+
+    The second carries no gradient. The caller leaves out the rows whose label is padding. The
+    products are in the type of ``states``; ``weight`` and ``bias`` may be wider, and then so are
+    their gradients.
+
+    >>> states, weight = torch.ones(3, 2), torch.zeros(5, 2)
+    >>> loss, plain = projected_cross_entropy(states, weight, None, torch.tensor([1, 2, 3]))
+    >>> round(loss.item(), 4), round(plain.item(), 4)
+    (4.8283, 4.8283)
+    """
+    apply: Any = _ProjectedCrossEntropy.apply  # torch leaves it untyped
+    # Inside the function gradients are always off, so it must be told whether to compute them.
+    return apply(states, weight, bias, labels, smoothing, torch.is_grad_enabled())
+
+
+def _wide(dtype: torch.dtype) -> torch.dtype:
+    """The type of the sums: float32, or float64 for float64 numbers."""
+    return torch.promote_types(dtype, torch.float32)
+
+
+class _ProjectedCrossEntropy(torch.autograd.Function):
+    r"""The gradient of a row's loss by its logits is ``softmax - (1-ε) onehot - ε/V``.
+
+    Each chunk's logits ``z`` become ``e = exp(z - max)`` in place, once. The softmax is then
+    ``e / sum(e)``; its denominator scales the small matrices beside it. The one-hot and the uniform
+    part are sums of a few vectors, never a matrix of the logits' size.
+    """
+
+    @staticmethod
+    def forward(
+        ctx: Any,
+        states: Tensor,
+        weight: Tensor,
+        bias: Tensor | None,
+        labels: Tensor,
+        smoothing: float,
+        grad_enabled: bool,
+    ) -> tuple[Tensor, Tensor]:
+        sums, gradients = _sums_and_gradients(
+            (states, weight.to(states.dtype), None if bias is None else bias.to(states.dtype)),
+            labels,
+            smoothing,
+            wanted=grad_enabled and any(ctx.needs_input_grad),
+        )
+        kinds = (states, weight, gradients[2] if bias is None else bias)
+        ctx.save_for_backward(*(g.to(k.dtype) for g, k in zip(gradients, kinds, strict=True)))
+        ctx.has_bias = bias is not None
+        ctx.mark_non_differentiable(sums[1])
+        return sums
+
+    @staticmethod
+    def backward(ctx: Any, *upstream: Tensor) -> tuple[Tensor | None, ...]:
+        scale = upstream[0]
+        states_gradient, weight_gradient, bias_gradient = ctx.saved_tensors
+        return (
+            states_gradient * scale,
+            weight_gradient * scale,
+            bias_gradient * scale if ctx.has_bias else None,
+            *(None, None, None),  # labels, smoothing, grad_enabled
+        )
+
+
+def _sums_and_gradients(
+    inputs: tuple[Tensor, Tensor, Tensor | None], labels: Tensor, smoothing: float, *, wanted: bool
+) -> tuple[tuple[Tensor, Tensor], tuple[Tensor, Tensor, Tensor]]:
+    """Both losses, and the gradients of the first (zeros unless ``wanted``)."""
+    states, weight, bias = inputs
+    vocab, rows = weight.size(0), labels.size(0)
+    certain, uniform = 1.0 - smoothing, smoothing / vocab
+    wide = _wide(states.dtype)  # in bfloat16, sums over chunks would lose small addends
+    weight_sum = weight.sum(dim=0)  # gives the mean logit without a pass over the logits
+    bias_mean = bias.mean() if bias is not None else 0.0
+    states_gradient = torch.zeros_like(states)
+    weight_gradient = torch.zeros_like(weight, dtype=wide)
+    bias_gradient = states.new_zeros(vocab, dtype=wide)
+    loss, plain = states.new_zeros(2, dtype=wide).unbind()
+    plain_cpu = states.device.type == "cpu" and states.dtype == wide
+    size = CHUNK_ROWS if plain_cpu else LARGE_CHUNK_ROWS
+    buffer = states.new_empty(min(size, rows), vocab)
+
+    for begin in range(0, rows, size):
+        chunk, label = states[begin : begin + size], labels[begin : begin + size]
+        logits = torch.mm(chunk, weight.t(), out=buffer[: label.size(0)])
+        if bias is not None:
+            logits += bias
+        of_label = logits.gather(1, label[:, None])[:, 0].to(wide)
+        highest = logits.amax(dim=1, keepdim=True)
+        exponentials = logits.sub_(highest).exp_()
+        # Added up in float32, then rounded to the logits' type: a float32 sum would copy the chunk.
+        sums = exponentials.sum(dim=1, keepdim=True).to(wide)
+        log_sums = (sums.log() + highest)[:, 0]
+        mean_logit = (chunk @ weight_sum).to(wide) / vocab + bias_mean
+        plain += (log_sums - of_label).sum()
+        loss += (log_sums - certain * of_label - smoothing * mean_logit).sum()
+
+        if not wanted:
+            continue
+        inverse = sums.reciprocal().to(states.dtype)
+        gradient = torch.mm(exponentials, weight).mul_(inverse)
+        gradient.sub_(weight[label], alpha=certain).sub_(weight_sum, alpha=uniform)
+        states_gradient[begin : begin + size] = gradient
+        _add_product(weight_gradient, exponentials.t(), chunk * inverse)
+        if bias is not None:
+            bias_gradient += (exponentials.t() @ inverse)[:, 0]
+
+    if not wanted:
+        return (loss, plain), (states_gradient, weight_gradient, bias_gradient)
+    weight_gradient.index_add_(0, labels, states.to(wide), alpha=-certain)
+    weight_gradient.sub_(states.sum(dim=0, dtype=wide), alpha=uniform)
+    if bias is not None:
+        bias_gradient.index_add_(0, labels, torch.full_like(plain, -certain).expand(rows))
+        bias_gradient -= uniform * rows
+    return (loss, plain), (states_gradient, weight_gradient, bias_gradient)
+
+
+def _add_product(total: Tensor, left: Tensor, right: Tensor) -> None:
+    """``total += left @ right``, without a matrix in between if the types are equal."""
+    if total.dtype == left.dtype:
+        total.addmm_(left, right)
+    else:
+        total += left @ right
