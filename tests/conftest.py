@@ -1,7 +1,9 @@
 """A bundle that translates into nonsense, fast: a tiny random model with tiny tokenizers."""
 
 from pathlib import Path
+from types import SimpleNamespace
 
+import numpy as np
 import pytest
 import torch
 
@@ -40,3 +42,29 @@ def bundle_directory(tmp_path_factory) -> Path:
         model.output_bias[target.eos_id] = 5.0
     save_bundle(Bundle(model.eval(), source, target, ("en", "de")), directory)
     return directory
+
+
+@pytest.fixture(scope="session")
+def worked_sum():
+    """Equation 1 for one query of a head, from a trace's own numbers: the oracle of the page."""
+
+    def work(trace, part, layer, head, query):
+        (attention,) = [one for one in trace.attention if (one.part, one.layer) == (part, layer)]
+        queries, keys, values = (
+            getattr(attention, name).array()[head].astype(np.float64)
+            for name in ("query", "key", "value")
+        )
+        allowed = trace.masks.target[query] if part == "decoder" else trace.masks.source
+        products = keys @ queries[query]
+        scores = products / np.sqrt(keys.shape[1])
+        exponentials = np.exp(np.where(allowed, scores, -np.inf))
+        weights = exponentials / exponentials.sum()
+        return SimpleNamespace(
+            products=products,
+            scores=scores,
+            allowed=allowed,
+            weights=weights,
+            output=weights @ values,
+        )
+
+    return work

@@ -12,6 +12,7 @@ from torch import nn
 
 from glassformer.bundle import Bundle, load_bundle
 from glassformer.config import BEAM
+from glassformer.data.batches import like_sizes
 from glassformer.data.splitting import LONGEST_SOURCE
 from glassformer.data.tokenizer import Tokenizer
 from glassformer.data.words import Link
@@ -185,7 +186,7 @@ class Translator:
                 f" positions for {room:,}"
             )
         scores = [0.0] * len(read)
-        for rows in _alike(lengths):
+        for rows in like_sizes([2 * length for length in lengths], _SCORED_AT_ONCE):
             chosen = [read[row] for row in rows], [said[row] for row in rows]
             for row, value in zip(rows, self._log_probabilities(*chosen), strict=True):
                 scores[row] = value
@@ -271,18 +272,6 @@ class Translator:
         logits = self.model(source, _padded(read, tokenizer.pad_id).to(self.device))
         of_labels = logits.log_softmax(-1).gather(-1, labels[..., None])[..., 0]
         return of_labels.masked_fill(labels == tokenizer.pad_id, 0.0).sum(-1).tolist()
-
-
-def _alike(lengths: Sequence[int]) -> Iterator[list[int]]:
-    """The places in groups of like lengths, each of a bounded number of subwords."""
-    group: list[int] = []
-    for place in sorted(range(len(lengths)), key=lengths.__getitem__):
-        if group and 2 * lengths[place] * (len(group) + 1) > _SCORED_AT_ONCE:
-            yield group
-            group = []
-        group.append(place)
-    if group:
-        yield group
 
 
 def _padded(rows: Sequence[list[int]], pad_id: int) -> torch.Tensor:

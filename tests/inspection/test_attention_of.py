@@ -7,7 +7,8 @@ import torch
 from glassformer.config import ModelConfig
 from glassformer.data.tokenizer import train_tokenizer
 from glassformer.errors import UsageError
-from glassformer.inspection.attention_of import attention_of, token_labels
+from glassformer.inspection.attention_of import attention_of
+from glassformer.inspection.trace.subwords import token_labels
 from glassformer.model.transformer import Transformer
 
 

@@ -7,6 +7,7 @@ lengths, the budget, the seed and the epoch, and of nothing else: the same on an
 any number of processes, so that the place in the data is two integers.
 """
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,7 +19,7 @@ from torch import Tensor
 
 from glassformer.data.token_store import Packed
 
-__all__ = ["Batch", "make_batch", "plan_batches", "to_device"]
+__all__ = ["Batch", "like_sizes", "make_batch", "plan_batches", "to_device"]
 
 _LENGTHENED = 0.3  # the share of rows that go with the next longer ones, so that epochs differ
 
@@ -86,6 +87,24 @@ def plan_batches(
     order = _by_length(source, target, generator)
     batches = _cut(order, source[order], target[order], tokens)
     return [batches[place] for place in generator.permutation(len(batches))]
+
+
+def like_sizes(sizes: Sequence[int], budget: int) -> Iterator[list[int]]:
+    """The places of ``sizes`` in groups of like size, the smallest first.
+
+    A group, padded to its largest size, holds at most ``budget``; a larger size stands alone.
+
+    >>> list(like_sizes([5, 2, 9, 3], 10))
+    [[1, 3], [0], [2]]
+    """
+    group: list[int] = []
+    for place in sorted(range(len(sizes)), key=sizes.__getitem__):
+        if group and sizes[place] * (len(group) + 1) > budget:
+            yield group
+            group = []
+        group.append(place)
+    if group:
+        yield group
 
 
 def _by_length(

@@ -26,12 +26,21 @@ import sentencepiece
 from glassformer.errors import InputError, UsageError, nearest
 from glassformer.files import write_atomically
 
-__all__ = ["BOS", "EOS", "PAD", "SMALLEST_VOCABULARY", "UNK", "Tokenizer", "train_tokenizer"]
+__all__ = [
+    "BOS",
+    "EOS",
+    "PAD",
+    "SMALLEST_VOCABULARY",
+    "SPACE",
+    "UNK",
+    "Tokenizer",
+    "train_tokenizer",
+]
 
 PAD, UNK, BOS, EOS = 0, 1, 2, 3  # the special symbols of every model that is trained here
 _LARGEST_VOCABULARY = 1_000_000
 SMALLEST_VOCABULARY = 300  # 256 bytes, 4 special symbols, and a few pieces of text
-_SPACE = "\u2581"  # what SentencePiece writes for a space
+SPACE = "\u2581"  # SentencePiece's sign for a space
 _ESCAPE = "\ufdd0"  # a noncharacter: Unicode keeps it for use inside programs like this one
 
 _TRAINING_LINES = 2_000_000  # more lines do not change the subwords, only the memory
@@ -236,11 +245,11 @@ def _threads(texts: int) -> int:
 
 
 def _escape(text: str) -> str:
-    return text.replace(_ESCAPE, _ESCAPE + "=").replace(_SPACE, _ESCAPE + "_")
+    return text.replace(_ESCAPE, _ESCAPE + "=").replace(SPACE, _ESCAPE + "_")
 
 
 def _unescape(text: str) -> str:
-    return text.replace(_ESCAPE + "_", _SPACE).replace(_ESCAPE + "=", _ESCAPE)
+    return text.replace(_ESCAPE + "_", SPACE).replace(_ESCAPE + "=", _ESCAPE)
 
 
 def _require_unicode(texts: Iterable[str]) -> None:

@@ -6,14 +6,13 @@ from dataclasses import dataclass
 from difflib import SequenceMatcher
 from typing import TypeAlias
 
-from glassformer.data.tokenizer import Tokenizer
+from glassformer.data.tokenizer import SPACE, Tokenizer
 
 __all__ = ["Link", "Span", "TrueLinks", "pharaoh", "piece_spans", "words"]
 
 Span: TypeAlias = tuple[int, int]  # the first character, and the one after the last
 
 _APOSTROPHES = "'’"
-_SPACE = "▁"  # as SentencePiece writes a space
 _ESCAPED = {"\ufdd0_": "▁", "\ufdd0=": "\ufdd0"}  # as our tokenizer writes what would look like one
 # Thai, Lao, Burmese, Khmer, kana and Han: scripts that put no spaces between words.
 _UNSPACED = (
@@ -154,7 +153,7 @@ def _spelt(tokenizer: Tokenizer, ids: Sequence[int]) -> tuple[str, list[Span]]:
             pending = b"" if piece else pending
         elif index == tokenizer.unk_id:
             piece = "\ufffd"
-        said += piece.replace(_SPACE, " ")
+        said += piece.replace(SPACE, " ")
         if written := _ESCAPED.get(said[max(0, start - 1) : start + 1]):
             said, start = said[: start - 1] + written + said[start + 1 :], start - 1
         spans.append((start, start + 1 if byte else len(said)))

@@ -1,4 +1,4 @@
-"""A model with a part switched off, to ask what that part was for. The original stays whole."""
+"""A model with heads or positions switched off, to ask what they are for."""
 
 from collections.abc import Iterable, Sequence
 from typing import TypeVar
@@ -8,31 +8,24 @@ from torch import Tensor, nn
 
 from glassformer.errors import UsageError
 from glassformer.inspection.capture import twin
-from glassformer.inspection.trace.schema import Changes, Head
+from glassformer.inspection.trace.schema import ATTENTION_PATHS, Changes, Head
 from glassformer.model.attention import MultiHeadAttention
 from glassformer.model.positions import PositionalEncoding
 from glassformer.model.transformer import Transformer
 
 T = TypeVar("T")
 
-__all__ = ["SUBLAYERS", "changed", "reordered"]
-
-SUBLAYERS = {
-    "encoder": "encoder.blocks.{}.self_attention",
-    "decoder": "decoder.blocks.{}.self_attention",
-    "cross": "decoder.blocks.{}.cross_attention",
-}
-"""Where each part of the attention is in the model, by layer."""
+__all__ = ["changed", "reordered"]
 
 
 def changed(model: Transformer, changes: Changes) -> Transformer:
     """A twin of ``model`` on the same weights, in evaluation mode, with heads and positions off.
 
-    It decodes and can be captured like any model. The other two changes are not the model's: the
-    order of the source is its input, and the causal mask is given to it.
+    It decodes and can be captured like any model; the original stays as it is. The caller makes
+    the other two changes: the order of the source and the causal mask are inputs of the model.
     """
     other = twin(model).eval()
-    for head in dict.fromkeys(changes.heads_off):  # each once, however often it is named
+    for head in dict.fromkeys(changes.heads_off):  # each once, however often the list has it
         _switch_off(other, head)
     if changes.positions_off:
         for module in other.modules():
@@ -43,7 +36,7 @@ def changed(model: Transformer, changes: Changes) -> Transformer:
 
 
 def reordered(pieces: Sequence[T], order: Sequence[int] | None) -> list[T]:
-    """The pieces in another order; UsageError where ``order`` names not each place once.
+    """The pieces in another order; UsageError unless ``order`` names each place once.
 
     >>> reordered([7, 8, 9], [2, 0, 1])
     [9, 7, 8]
@@ -59,7 +52,7 @@ def reordered(pieces: Sequence[T], order: Sequence[int] | None) -> list[T]:
 
 
 def _switch_off(model: Transformer, head: Head) -> None:
-    """Zero what one head hands to the output projection, in any way that the model runs."""
+    """Zero the columns that one head gives to the output projection, however the model runs."""
     attention = _attention(model, head)
     width = attention.output.in_features // attention.num_heads
     columns = slice(head.head * width, (head.head + 1) * width)
@@ -75,17 +68,16 @@ def _switch_off(model: Transformer, head: Head) -> None:
 def _attention(model: Transformer, head: Head) -> MultiHeadAttention:
     config = model.config
     layers = config.num_encoder_layers if head.part == "encoder" else config.num_decoder_layers
-    _check("part", head.part, SUBLAYERS)
+    _check("part", head.part, ATTENTION_PATHS)
     _check("layer", head.layer, range(layers))
     _check("head", head.head, range(config.num_heads))
-    path = SUBLAYERS[head.part].format(head.layer) + ".sublayer"
-    attention = model.get_submodule(path)
+    attention = model.get_submodule(ATTENTION_PATHS[head.part].format(head.layer) + ".sublayer")
     assert isinstance(attention, MultiHeadAttention)
     return attention
 
 
-def _check(what: str, value: object, known: Iterable[object]) -> None:
+def _check(name: str, value: object, known: Iterable[object]) -> None:
     choices = list(known)
     if value not in choices:
         names = ", ".join(map(str, choices))
-        raise UsageError(f"heads_off: the {what} {value!r} is none of {names}")
+        raise UsageError(f"heads_off: {name} {value!r}: expected one of {names}")

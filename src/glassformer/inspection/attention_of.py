@@ -1,8 +1,7 @@
 """The attention of a translator for one sentence: text in; weights and words out."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal, Protocol, runtime_checkable
+from typing import Protocol, runtime_checkable
 
 import torch
 from jaxtyping import Float
@@ -11,19 +10,11 @@ from torch import Tensor
 from glassformer.data.tokenizer import Tokenizer
 from glassformer.errors import InputError, UsageError, nearest
 from glassformer.inspection.capture import capture
+from glassformer.inspection.trace.schema import ATTENTION_PATHS, AttentionPart
+from glassformer.inspection.trace.subwords import token_labels
 from glassformer.model.transformer import Transformer
 
-__all__ = ["Attention", "Part", "TranslatorParts", "attention_of", "token_labels"]
-
-Part = Literal["encoder", "decoder", "cross"]
-
-_WORD = "\u2581"  # SentencePiece writes ▁ where a word begins
-
-_BLOCKS = {
-    "encoder": "encoder.blocks.{}.self_attention",
-    "decoder": "decoder.blocks.{}.self_attention",
-    "cross": "decoder.blocks.{}.cross_attention",
-}
+__all__ = ["Attention", "TranslatorParts", "attention_of"]
 
 
 @runtime_checkable
@@ -40,56 +31,56 @@ class TranslatorParts(Protocol):
 
 @dataclass(frozen=True)
 class Attention:
-    """The weights of one part of a model for one sentence, and the words along both sides."""
+    """The weights of one part of a model for one sentence, and the labels along both sides."""
 
     weights: Float[Tensor, "layers heads q_len k_len"]
     query_labels: list[str]
     key_labels: list[str]
     axes_labels: tuple[str, str]
 
+    @classmethod
+    def labelled(
+        cls,
+        part: AttentionPart,
+        weights: Float[Tensor, "layers heads q_len k_len"],
+        *,
+        source: list[str],
+        read: list[str],
+        written: list[str],
+    ) -> "Attention":
+        """The weights with the labels of the source, of the tokens read and of those written.
+
+        The queries of ``cross`` get the token that they predict, as in alignments. The queries of
+        ``decoder`` get the token that they read, as its keys do.
+        """
+        if part == "encoder":
+            return cls(weights, source, source, ("query (source)", "key (source)"))
+        if part == "decoder":
+            return cls(weights, read, read, ("query (target)", "key (target)"))
+        axes = ("query (target): the token it predicts", "key (source)")
+        return cls(weights, written, source, axes)
+
 
 def attention_of(
-    parts: TranslatorParts, source_text: str, target_text: str, *, part: Part = "cross"
+    parts: TranslatorParts, source_text: str, target_text: str, *, part: AttentionPart = "cross"
 ) -> Attention:
-    """Run the model once on this pair and keep the weights of one part.
-
-    The queries of ``cross`` bear the token that they predict, as alignments are read; those of
-    ``decoder`` the token that they read, as its keys do.
-    """
-    if part not in _BLOCKS:
-        raise UsageError(f"part {part!r}: expected {', '.join(_BLOCKS)}{nearest(part, _BLOCKS)}")
+    """Run the model once on this pair and keep the weights of one part."""
+    if part not in ATTENTION_PATHS:
+        known = ", ".join(ATTENTION_PATHS)
+        raise UsageError(f"part {part!r}: expected {known}{nearest(part, ATTENTION_PATHS)}")
     if not source_text.strip():
         raise InputError("the source sentence is empty: there is no token to attend to")
     model = parts.model
     source = [*_ids(parts.source_tokenizer, source_text, "source", model), model.config.eos_id]
     words = _ids(parts.target_tokenizer, target_text, "target", model)
-    read, predicted = [model.config.bos_id, *words], [*words, model.config.eos_id]
-
-    source_labels = token_labels(parts.source_tokenizer, source)
-    read_labels = token_labels(parts.target_tokenizer, read)
-    if part == "encoder":
-        labels, axes = (source_labels, source_labels), ("query (source)", "key (source)")
-    elif part == "decoder":
-        labels, axes = (read_labels, read_labels), ("query (target)", "key (target)")
-    else:
-        labels = (token_labels(parts.target_tokenizer, predicted), source_labels)
-        axes = ("query (target): the token it predicts", "key (source)")
-    return Attention(_weights(model, source, read, _BLOCKS[part]), *labels, axes)
-
-
-def token_labels(tokenizer: Tokenizer, ids: Sequence[int]) -> list[str]:
-    """Subwords to read: words without SentencePiece's mark, ``·`` before what continues one."""
-    special = {tokenizer.pad_id, tokenizer.unk_id, tokenizer.bos_id, tokenizer.eos_id}
-    labels: list[str] = []
-    for index in ids:
-        piece = tokenizer.id_to_piece(index)
-        if index in special or piece.startswith("<0x"):
-            labels.append(piece)
-        elif piece.startswith(_WORD):
-            labels.append(piece.removeprefix(_WORD) or _WORD)
-        else:
-            labels.append(f"·{piece}" if labels else piece)
-    return labels
+    read, written = [model.config.bos_id, *words], [*words, model.config.eos_id]
+    return Attention.labelled(
+        part,
+        _weights(model, source, read, ATTENTION_PATHS[part]),
+        source=token_labels(parts.source_tokenizer, source),
+        read=token_labels(parts.target_tokenizer, read),
+        written=token_labels(parts.target_tokenizer, written),
+    )
 
 
 def _weights(

@@ -1,8 +1,7 @@
-"""A beam search, watched: the tree of all that it considered, from what its rules were asked.
+"""Records a beam search as a tree by passing it a constraint that observes and forbids nothing.
 
-The search itself is :func:`glassformer.decoding.beam.beam_search`, as the translator runs it. The
-watch is a constraint that forbids nothing: at each step it is shown what every unfinished target
-holds and how probable each next piece is, so it knows who went on without asking.
+The search itself is :func:`glassformer.decoding.beam.beam_search`, as the translator runs it. At
+each step the constraint receives every unfinished target and the probability of each next piece.
 """
 
 from __future__ import annotations
@@ -18,9 +17,8 @@ from torch import Tensor
 
 from glassformer.data.tokenizer import Tokenizer
 from glassformer.decoding.beam import penalty
-from glassformer.decoding.protocols import Hypothesis
-from glassformer.inspection.trace.records import BeamGraph, BeamNode
-from glassformer.inspection.trace.subwords import readable
+from glassformer.inspection.trace.schema import BeamGraph, BeamNode
+from glassformer.inspection.trace.subwords import text_of
 
 __all__ = ["EndsAfter", "Fall", "Watch", "beam_graph"]
 
@@ -30,7 +28,7 @@ Status: TypeAlias = Literal["alive", "finished", "pruned", "open"]
 
 @dataclass(frozen=True)
 class Proposed:
-    """One candidate of a step: the target so far and its next piece, with their place."""
+    """One candidate of a step: the target with its next piece, and its rank in the step."""
 
     tokens: Ids
     step_log_probability: float
@@ -40,7 +38,7 @@ class Proposed:
 
 @dataclass(frozen=True)
 class Fall:
-    """The step at which a target lost its place, its rank there, and by how much it missed it."""
+    """The step at which a target left the beam, its rank, and its distance to the last kept."""
 
     step: int
     rank: int
@@ -49,9 +47,9 @@ class Fall:
 
 @dataclass
 class Watch:
-    """What a search of one sentence considered, step by step.
+    """Records the candidates of the search of one sentence, step by step.
 
-    ``line`` is a target (with its end symbol) that is followed as long as the search has it,
+    ``line`` is a target with its end symbol. The watch follows it as long as the search has it,
     however improbable it is.
     """
 
@@ -59,11 +57,11 @@ class Watch:
     eos_id: int
     line: Ids = ()
     alive: list[set[Ids]] = field(default_factory=list)
-    """What was unfinished at the beginning of each step."""
+    """The unfinished targets at the beginning of each step."""
     proposed: list[list[Proposed]] = field(default_factory=list)
-    """Of each step the 2 * beam best candidates, best first."""
+    """The 2 * beam best candidates of each step, best first."""
     followed: list[Proposed] = field(default_factory=list)
-    """The line's own candidates, of the first step and on."""
+    """The candidates of the line, from the first step on."""
     _sums: dict[Ids, float] = field(default_factory=lambda: {(): 0.0})
 
     def __call__(
@@ -72,7 +70,7 @@ class Watch:
         tokens: Int64[Tensor, "rows length"],
         _sentences: Int64[Tensor, " rows"],
     ) -> Float[Tensor, "rows vocab"]:
-        """Look, and change nothing."""
+        """Record the step; the log-probabilities stay as they are."""
         rows = [tuple(row) for row in tokens.tolist()]
         before = log_probabilities.new_tensor([self._sums.get(row, -math.inf) for row in rows])
         sums = (before[:, None] + log_probabilities).flatten()  # added as the search adds
@@ -86,25 +84,24 @@ class Watch:
 
         best, places = sums.topk(min(2 * self.beam, len(sums)))
         possible = places[best > -math.inf].tolist()
-        found = [candidate(place, rank) for rank, place in enumerate(possible)]
+        candidates = [candidate(place, rank) for rank, place in enumerate(possible)]
         self.alive.append({row for row in rows if row in self._sums})
-        self.proposed.append(found)
+        self.proposed.append(candidates)
         length = tokens.size(1)
         if len(self.line) > length and self.line[:length] in self.alive[-1]:
             place = rows.index(self.line[:length]) * vocab + self.line[length]
             self.followed.append(candidate(place, int((sums > sums[place]).sum())))
-        # One that ended may stay in the beam, to fill an empty place: it does not go on.
-        self._sums = {
-            one.tokens: one.log_probability for one in found if one.tokens[-1] != self.eos_id
-        }
+        # A finished candidate may stay in the beam, to fill an empty place: it does not go on.
+        unfinished = [each for each in candidates if each.tokens[-1] != self.eos_id]
+        self._sums = {each.tokens: each.log_probability for each in unfinished}
         return log_probabilities
 
     def select(self, _sentences: Sequence[int]) -> Watch:
-        """Itself: it watches one sentence."""
+        """The watch itself: the search has one sentence."""
         return self
 
     def needed(self, _sentence: int) -> int:
-        """Nothing."""
+        """The watch needs no steps."""
         return 0
 
     def over(self, step: int) -> bool:
@@ -112,28 +109,29 @@ class Watch:
         return step + 1 == len(self.alive)
 
     def went_on(self, step: int) -> list[Proposed]:
-        """The candidates of a step that went on, or would have if the search had."""
-        unended = [one for one in self.proposed[step] if one.tokens[-1] != self.eos_id]
+        """The candidates of a step that the search continued, or would have continued."""
+        unfinished = [each for each in self.proposed[step] if each.tokens[-1] != self.eos_id]
         if self.over(step):
-            return unended[: self.beam]
-        return [one for one in unended if one.tokens in self.alive[step + 1]]
+            return unfinished[: self.beam]
+        return [each for each in unfinished if each.tokens in self.alive[step + 1]]
 
     def fall(self) -> Fall | None:
-        """Where the search lost the line; None where it had it to its end, or the search's."""
+        """The step that lost the line; None if the line stayed to its end, or to the search's."""
         if not self.followed:
             return None
         step, last = len(self.followed) - 1, self.followed[-1]
         ends = last.tokens[-1] == self.eos_id
         kept = self.proposed[step][: self.beam] if ends else self.went_on(step)
-        if last.tokens in {one.tokens for one in kept}:
+        if last.tokens in {each.tokens for each in kept}:
             return None
-        margin = min((one.log_probability for one in kept), default=math.inf) - last.log_probability
+        lowest = min((each.log_probability for each in kept), default=math.inf)
+        margin = lowest - last.log_probability
         return Fall(step, last.rank, margin if math.isfinite(margin) else None)
 
 
 @dataclass(frozen=True)
 class EndsAfter:
-    """The target ends after ``length`` pieces: what a prefix with the end symbol asks for.
+    """A constraint: the target ends after ``length`` pieces. A forced end symbol asks for it.
 
     >>> EndsAfter(0, 2)(torch.zeros(1, 4), torch.zeros(1, 0).long(), torch.tensor([0])).tolist()
     [[-inf, -inf, 0.0, -inf]]
@@ -148,73 +146,75 @@ class EndsAfter:
         tokens: Int64[Tensor, "rows length"],
         _sentences: Int64[Tensor, " rows"],
     ) -> Float[Tensor, "rows vocab"]:
-        """-inf everywhere but at the end symbol, where the end shall be."""
+        """-inf for every symbol but the end symbol, at the step of the end."""
         if tokens.size(1) != self.length:
             return log_probabilities
         ids = torch.arange(log_probabilities.size(1), device=log_probabilities.device)
         return log_probabilities.masked_fill(ids != self.eos_id, -torch.inf)
 
     def select(self, _sentences: Sequence[int]) -> EndsAfter:
-        """Itself."""
+        """The constraint itself: it holds for every sentence."""
         return self
 
     def needed(self, _sentence: int) -> int:
-        """The pieces before the end are asked for by others."""
+        """Another constraint forces the pieces before the end."""
         return 0
 
 
 def beam_graph(
-    watch: Watch, found: Hypothesis, tokenizer: Tokenizer, *, alpha: float, steps: int
+    watch: Watch, answer: Ids, tokenizer: Tokenizer, *, alpha: float, steps: int
 ) -> BeamGraph:
-    """The tree of the first ``steps`` steps, and the way to what was found."""
+    """The tree of the first ``steps`` steps, and the path to ``answer``, end symbol included."""
     start = Proposed((tokenizer.bos_id,), 0.0, 0.0, 0)
     nodes = [_node(0, None, start, tokenizer, status="alive", score=0.0)]
     places: dict[Ids, int] = {(): 0}
     for step, proposed in enumerate(watch.proposed[:steps]):
         statuses = _statuses(watch, step)
-        for one, status in zip(proposed, statuses, strict=True):
-            score = one.log_probability / penalty(len(one.tokens), alpha)
-            parent, places[one.tokens] = places[one.tokens[:-1]], len(nodes)
-            nodes.append(_node(len(nodes), parent, one, tokenizer, status=status, score=score))
-    way = (*found.tokens, tokenizer.eos_id) if found.finished else found.tokens
-    ways = [way[:length] for length in range(len(way) + 1)]
-    best = [places[one] for one in ways if one in places]
+        for candidate, status in zip(proposed, statuses, strict=True):
+            tokens = candidate.tokens
+            score = candidate.log_probability / penalty(len(tokens), alpha)
+            parent, places[tokens] = places[tokens[:-1]], len(nodes)
+            nodes.append(
+                _node(len(nodes), parent, candidate, tokenizer, status=status, score=score)
+            )
+    prefixes = [answer[:length] for length in range(len(answer) + 1)]
+    path = [places[prefix] for prefix in prefixes if prefix in places]
     finished = [node.id for node in nodes if node.status == "finished"]
     finished.sort(key=lambda place: -nodes[place].score)
-    return BeamGraph(watch.beam, alpha, nodes, best, finished)
+    return BeamGraph(watch.beam, alpha, nodes, path, finished)
 
 
 def _statuses(watch: Watch, step: int) -> Iterator[Status]:
-    """What became of each candidate of a step."""
-    on = {one.tokens for one in watch.went_on(step)}
-    for one in watch.proposed[step]:
-        if one.tokens in on:
+    """The status of each candidate of a step."""
+    continued = {each.tokens for each in watch.went_on(step)}
+    for candidate in watch.proposed[step]:
+        if candidate.tokens in continued:
             yield "open" if watch.over(step) else "alive"
         else:
-            ended = one.tokens[-1] == watch.eos_id and one.rank < watch.beam
+            ended = candidate.tokens[-1] == watch.eos_id and candidate.rank < watch.beam
             yield "finished" if ended else "pruned"
 
 
 def _node(
     place: int,
     parent: int | None,
-    one: Proposed,
+    candidate: Proposed,
     tokenizer: Tokenizer,
     *,
     status: Status,
     score: float,
 ) -> BeamNode:
-    piece = tokenizer.id_to_piece(one.tokens[-1])
+    piece = tokenizer.id_to_piece(candidate.tokens[-1])
     return BeamNode(
         id=place,
         parent=parent,
-        step=-1 if parent is None else len(one.tokens) - 1,
-        token=one.tokens[-1],
+        step=-1 if parent is None else len(candidate.tokens) - 1,
+        token=candidate.tokens[-1],
         piece=piece,
-        text=readable(piece),
-        step_log_probability=one.step_log_probability,
-        log_probability=one.log_probability,
+        text=text_of(piece),
+        step_log_probability=candidate.step_log_probability,
+        log_probability=candidate.log_probability,
         score=score,
-        rank=one.rank,
+        rank=candidate.rank,
         status=status,
     )

@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 from torch import nn
 
-from glassformer.inspection.trace.records import Part
+from glassformer.inspection.trace.schema import Box
 from glassformer.model.transformer import Transformer
 
 __all__ = ["figure1"]
@@ -20,37 +20,37 @@ _TITLES = {
 }
 
 
-def figure1(model: Transformer, src_len: int, tgt_len: int) -> list[Part]:
+def figure1(model: Transformer, src_len: int, tgt_len: int) -> list[Box]:
     """The boxes in the order of the data, for a sentence of these lengths, without the batch.
 
-    The ``parameters`` of all parts together are the model's.
+    The ``parameters`` of all boxes sum up to the model's.
 
     >>> from glassformer.config import ModelConfig
     >>> model = Transformer(ModelConfig(source_vocab_size=11, target_vocab_size=11, d_model=8,
     ...     num_heads=2, d_ff=16, num_encoder_layers=1, num_decoder_layers=1))
-    >>> parts = figure1(model, 5, 3)
-    >>> [part.title for part in parts][:3]
+    >>> boxes = figure1(model, 5, 3)
+    >>> [box.title for box in boxes][:3]
     ['Input Embedding', 'Positional Encoding', 'Multi-Head Attention']
-    >>> sum(part.parameters for part in parts) == sum(w.numel() for w in model.parameters())
+    >>> sum(box.parameters for box in boxes) == sum(w.numel() for w in model.parameters())
     True
     """
-    drawing = _Drawing(model, src_len, tgt_len)
+    figure = _Figure(model, src_len, tgt_len)
     return [
-        *drawing.bottom("encoder"),
-        *drawing.blocks("encoder"),
-        *drawing.bottom("decoder"),
-        *drawing.blocks("decoder"),
-        *drawing.top(),
+        *figure.bottom("encoder"),
+        *figure.blocks("encoder"),
+        *figure.bottom("decoder"),
+        *figure.blocks("decoder"),
+        *figure.top(),
     ]
 
 
 @dataclass(frozen=True)
-class _Drawing:
+class _Figure:
     model: Transformer
     src_len: int
     tgt_len: int
 
-    def bottom(self, stack: Literal["encoder", "decoder"]) -> Iterator[Part]:
+    def bottom(self, stack: Literal["encoder", "decoder"]) -> Iterator[Box]:
         """Embedding and positions of one side."""
         model, config = self.model, self.model.config
         length = self._length(stack)
@@ -58,7 +58,7 @@ class _Drawing:
         side, title = ("source", "Input") if stack == "encoder" else ("target", "Output")
         embedding, positions = f"{side}_embedding", f"{side}_positions"
         shared = stack == "decoder" and model.target_embedding is model.source_embedding
-        yield Part(
+        yield Box(
             name=embedding,
             title=f"{title} Embedding",
             stack=stack,
@@ -73,8 +73,8 @@ class _Drawing:
         count = _count(getattr(model, positions))
         yield self._stream(positions, "Positional Encoding", stack, "3.5", parameters=count)
 
-    def blocks(self, stack: Literal["encoder", "decoder"]) -> Iterator[Part]:
-        """Each sublayer with its residual connection and LayerNorm; pre-norm, the last norm."""
+    def blocks(self, stack: Literal["encoder", "decoder"]) -> Iterator[Box]:
+        """Each sublayer and its Add & Norm; in a pre-norm model also the last norm."""
         blocks: Any = getattr(self.model, stack).blocks
         for layer, block in enumerate(blocks):
             for kind, residual in block.named_children():
@@ -93,19 +93,21 @@ class _Drawing:
         if last:
             yield self._stream(f"{stack}.norm", "Norm", stack, "3.1", parameters=last)
 
-    def top(self) -> Iterator[Part]:
+    def top(self) -> Iterator[Box]:
         """The projection to words, and the softmax."""
         model, config = self.model, self.model.config
         words = [self.tgt_len, config.target_vocab_size]
-        own = 0 if model.output is None else _count(model.output)
+        weights = 0 if model.output is None else _count(model.output)
         bias = 0 if model.output_bias is None else model.output_bias.numel()
         tied = None
         if model.output is None:
             same = model.target_embedding is model.source_embedding
             tied = "source_embedding" if same else "target_embedding"
         shape = [self.tgt_len, config.d_model]
-        yield Part("output", "Linear", "output", None, "3.4", shape, words, None, own + bias, tied)
-        yield Part("softmax", "Softmax", "output", None, "3.4", words, words, None, 0, None)
+        yield Box(
+            "output", "Linear", "output", None, "3.4", shape, words, None, weights + bias, tied
+        )
+        yield Box("softmax", "Softmax", "output", None, "3.4", words, words, None, 0, None)
 
     def _stream(
         self,
@@ -117,10 +119,10 @@ class _Drawing:
         parameters: int,
         layer: int | None = None,
         inner: list[int] | None = None,
-    ) -> Part:
+    ) -> Box:
         """A box that leaves the stream's shape as it is."""
         shape = [self._length(stack), self.model.config.d_model]
-        return Part(name, title, stack, layer, section, shape, shape, inner, parameters, None)
+        return Box(name, title, stack, layer, section, shape, shape, inner, parameters, None)
 
     def _inner(self, stack: str, kind: str) -> list[int]:
         length, config = self._length(stack), self.model.config

@@ -116,10 +116,11 @@ def test_head_statistics_of_heads_that_are_known(seen):
     length = len(seen.source.pieces)
     before = torch.eye(length).roll(-1, dims=1)  # query i reads key i - 1, the first the last
     maps = torch.stack([torch.eye(length), before, torch.full((length, length), 1 / length)])
-    from glassformer.inspection.trace.array_codec import pack
+    from glassformer.inspection.trace.array_codec import encode_array
 
     known = dataclasses.replace(
-        next(one for one in seen.attention if one.part == "encoder"), weights=pack(maps, "f32")
+        next(one for one in seen.attention if one.part == "encoder"),
+        weights=encode_array(maps, "f32"),
     )
     found = heads.head_statistics(dataclasses.replace(seen, attention=[known]), "encoder")
     np.testing.assert_allclose(found.entropy[0], [0, 0, math.log(length)], atol=1e-5)

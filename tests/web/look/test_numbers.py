@@ -8,7 +8,6 @@ import torch
 
 from glassformer.inspection.capture import capture
 from glassformer.inspection.trace.build import trace
-from glassformer.inspection.worked_sum import worked_sum
 from glassformer.model.positions import sinusoidal_positions
 from glassformer.translator import Translator
 from glassformer.web.look.single_file import build_page
@@ -71,7 +70,7 @@ def test_the_weights_are_the_models(look, bundle, ids, part):
         assert f" takes {shown(expected[head, row, column].item(), 2)} from " in words
 
 
-def test_the_worked_sum_is_the_librarys(look, seen):
+def test_the_worked_sum_is_equation_1(look, seen, worked_sum):
     row = len(seen.target.pieces) - 1
     tab = look(panel="worked", part="decoder", head=1, row=row, column=0)
 

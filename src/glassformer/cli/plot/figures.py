@@ -28,11 +28,11 @@ from glassformer.cli.plot.sentence import (
 )
 from glassformer.data.tokenizer import Tokenizer
 from glassformer.errors import UsageError
-from glassformer.inspection.attention_of import token_labels
 from glassformer.inspection.plots import masks, positions
 from glassformer.inspection.plots.canvas import Figure
 from glassformer.inspection.plots.schedule import plot_label_smoothing, plot_schedule
 from glassformer.inspection.plots.training_curves import plot_training
+from glassformer.inspection.trace.subwords import token_labels
 from glassformer.model.positions import PositionalEncoding, sinusoidal_positions
 from glassformer.translator import Translator
 

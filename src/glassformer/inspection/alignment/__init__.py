@@ -1,1 +1,1 @@
-"""Which target word was made from which source word."""
+"""Word alignment: links from target words to source words, and the heads that show them best."""

@@ -1,15 +1,15 @@
-"""Word alignment: which source word each word of a translation was made from.
+"""Word alignment: links from each word of a translation to words of its source.
 
-The decoder's cross-attention says where each target position reads; subwords are merged to words,
-and a word is linked to what it reads most. Which layer and heads say it best differs from model
-to model (:func:`~glassformer.inspection.alignment.heads.find_heads`). So does the row: that of the
-step which produces a word ("output"), or of the step which reads it, one later ("input";
-Shift-Att, Chen et al. 2020, arXiv 2004.14837, section 3: the decoder knows then which word it is).
+The decoder's cross-attention shows where each target position reads. Subwords are merged to words,
+and a word is linked to the source words that it reads most. The best layer and heads differ from
+model to model (:func:`~glassformer.inspection.alignment.heads.find_heads`). So does the best row:
+the row of the step that produces a word ("output"), or of the step that reads it, one later
+("input"; Shift-Att, Chen et al. 2020, arXiv 2004.14837, section 3: by then the decoder knows the
+word).
 """
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from functools import cached_property
 from typing import Any, Literal, Protocol, runtime_checkable
 
 import numpy as np
@@ -20,6 +20,7 @@ from torch import Tensor, nn
 
 from glassformer.bundle import Bundle
 from glassformer.config import ModelConfig
+from glassformer.data.batches import like_sizes
 from glassformer.data.tokenizer import Tokenizer
 from glassformer.data.words import Link, Span, piece_spans, words
 from glassformer.errors import InputError
@@ -36,6 +37,8 @@ __all__ = [
     "align",
     "cross_weights",
     "linked",
+    "merged_to_words",
+    "piece_shares",
     "with_alignment",
     "word_attention",
 ]
@@ -52,16 +55,16 @@ class BundleParts(TranslatorParts, Protocol):
 
 
 _AT_ONCE = 4096  # subwords of sources and targets, with padding
-# A word is linked to what it reads at least half as much as what it reads most, and with a fifth
-# of its attention: on Multi30k's validation pairs the fewest errors of a grid of both.
+# A word is linked to a source word that gets a fifth of its attention, and half as much as the
+# source word that gets most. These two made the fewest errors on Multi30k's validation pairs.
 _ALSO, _LEAST = 0.5, 0.2
 
 
 @dataclass(frozen=True)
 class Heads:
-    """Whose attention words are aligned by: heads of one layer, counted from 0, and the row.
+    """The heads that align words: indices of one layer and of its heads, and the row.
 
-    ``error`` (0 to 1) is what they got wrong where they were found, ``judge`` what that was.
+    ``error`` is their alignment error rate, 0 to 1, on the pairs that ``judge`` names.
     """
 
     layer: int
@@ -72,21 +75,21 @@ class Heads:
 
     @classmethod
     def of(cls, stored: Mapping[str, Any] | None, config: ModelConfig) -> "Heads":
-        """As a bundle stores them; where it stores none, all heads of the last layer but one.
+        """The heads that a bundle stores; if it stores none, all heads of the last layer but one.
 
-        The last but one, by the output row, is what aligned best in Garg et al. 2019 (arXiv
-        1909.02074, section 4.1); a model of one or two layers has its last.
+        That layer, by the output row, aligned best in Garg et al. 2019 (arXiv 1909.02074,
+        section 4.1). A model of one or two layers takes its last.
 
-        Errors: InputError for what this model has not.
+        Errors: InputError for a layer or head that this model does not have.
         """
         layers, heads = config.num_decoder_layers, config.num_heads
         if stored is None:
             layer = layers - 2 if layers > 2 else layers - 1
             return cls(layer, tuple(range(heads)), "output")
         try:
-            found = cls(**{**stored, "heads": tuple(stored["heads"])})
-            known = found.row in ("output", "input") and found.layer in range(layers)
-            known = known and bool(found.heads) and {*found.heads} <= {*range(heads)}
+            chosen = cls(**{**stored, "heads": tuple(stored["heads"])})
+            known = chosen.row in ("output", "input") and chosen.layer in range(layers)
+            known = known and bool(chosen.heads) and {*chosen.heads} <= {*range(heads)}
         except (TypeError, KeyError):
             known = False
         if not known:
@@ -94,7 +97,7 @@ class Heads:
                 f"the bundle's alignment {dict(stored)}: expected a layer below {layers}, heads"
                 f" below {heads}, and the row output or input; find them again with find_heads"
             )
-        return found
+        return chosen
 
     def as_dict(self) -> dict[str, Any]:
         return {**asdict(self), "heads": list(self.heads)}
@@ -102,7 +105,7 @@ class Heads:
 
 @dataclass(frozen=True)
 class WordAttention:
-    """How much each target word reads each source word; what is missing to 1 went to the end."""
+    """Attention from target words to source words; the rest up to 1 is on the end symbol."""
 
     source: list[Span]
     target: list[Span]
@@ -119,23 +122,26 @@ def align(
     """The links of each source's words to its target's, in the order of the target.
 
     Each target word is linked to the source word that it reads most, and to those that it reads
-    half as much or more; to none where it reads nothing in particular. The target is read by
-    teacher forcing, up to the layer of ``heads``: the bundle's own where none are given.
+    half as much or more. A word whose attention is spread evenly has no link. The model reads the
+    target by teacher forcing, up to the layer of ``heads``; None: the bundle's heads.
 
     Errors: InputError for a text that is longer than the model's positions.
     """
     heads = heads or Heads.of(translator.bundle.alignment, translator.model.config)
-    rows = (heads.row,)
-    found: list[tuple[Link, ...]] = []
-    for one in word_attention(translator, sources, targets, layers=(heads.layer,), rows=rows):
-        mean = one.weights[0, 0, list(heads.heads)].mean(axis=0)
-        found.append(
-            tuple(
-                Link(one.source[place], one.target[word], round(float(mean[word, place]), 4))
-                for word, place in np.argwhere(linked(mean))
-            )
-        )
-    return found
+    place: dict[str, Any] = {"layers": (heads.layer,), "rows": (heads.row,)}
+    return [
+        _links(attention, attention.weights[0, 0, list(heads.heads)].mean(axis=0))
+        for attention in word_attention(translator, sources, targets, **place)
+    ]
+
+
+def _links(
+    attention: WordAttention, weights: Float[np.ndarray, "target_words source_words"]
+) -> tuple[Link, ...]:
+    return tuple(
+        Link(attention.source[read], attention.target[word], round(float(weights[word, read]), 4))
+        for word, read in np.argwhere(linked(weights))
+    )
 
 
 def with_alignment(
@@ -147,29 +153,33 @@ def with_alignment(
 ) -> list[Translation]:
     """The translations of ``texts`` and their alternatives with their alignments.
 
-    A text of more than ``longest`` subwords was translated in pieces, and goes without.
+    A text of more than ``longest`` subwords was translated in segments, and gets no alignment.
     """
     lengths = map(len, translator.source_tokenizer.encode_batch(texts))
     whole = [length <= longest for length in lengths]
     pairs = [
-        (text, said.text)
-        for text, one, short in zip(texts, translations, whole, strict=True)
-        for said in (one, *one.alternatives)
+        (text, hypothesis.text)
+        for text, best, short in zip(texts, translations, whole, strict=True)
+        for hypothesis in (best, *best.alternatives)
         if short
     ]
-    links = iter(align(translator, [one for one, _ in pairs], [other for _, other in pairs]))
+    links = iter(align(translator, [text for text, _ in pairs], [target for _, target in pairs]))
 
-    def complete(one: Translation) -> Translation:
-        own = next(links)
-        return replace(one, alignment=own, alternatives=tuple(map(complete, one.alternatives)))
+    def aligned(translation: Translation) -> Translation:
+        alignment = next(links)
+        alternatives = tuple(map(aligned, translation.alternatives))
+        return replace(translation, alignment=alignment, alternatives=alternatives)
 
-    return [complete(one) if short else one for one, short in zip(translations, whole, strict=True)]
+    return [
+        aligned(translation) if short else translation
+        for translation, short in zip(translations, whole, strict=True)
+    ]
 
 
 def linked(
     weights: Float[np.ndarray, "*maps target_words source_words"],
 ) -> NDArray[np.bool_]:
-    """Which of the source words each target word is linked to: those that it reads enough.
+    """True for each source word that a target word is linked to.
 
     >>> linked(np.array([[0.1, 0.8, 0.0], [0.4, 0.3, 0.1], [0.1, 0.1, 0.1]])).astype(int).tolist()
     [[0, 1, 0], [1, 1, 0], [0, 0, 0]]
@@ -189,19 +199,52 @@ def word_attention(
     """For each pair, weights of (rows, layers, heads, target words, source words)."""
     if len(sources) != len(targets):
         raise ValueError(f"{len(sources)} sources and {len(targets)} targets must be pairs")
-    read = [_Text(parts.source_tokenizer, text) for text in sources]
-    said = [_Text(parts.target_tokenizer, text) for text in targets]
-    _check_lengths(read, said, parts.model.config.max_length)
-    found: dict[int, WordAttention] = {}
-    for places in _alike([len(r.ids) + len(s.ids) + 2 for r, s in zip(read, said, strict=True)]):
-        pairs = [(read[place], said[place]) for place in places]
-        for place, weights in zip(places, _weights(parts.model, pairs, layers), strict=True):
-            source, target = read[place], said[place]
+    pairs = [
+        (_Text.of(parts.source_tokenizer, source), _Text.of(parts.target_tokenizer, target))
+        for source, target in zip(sources, targets, strict=True)
+    ]
+    _check_lengths(pairs, parts.model.config.max_length)
+    attention: dict[int, WordAttention] = {}
+    sizes = [len(source.ids) + len(target.ids) + 2 for source, target in pairs]
+    for places in like_sizes(sizes, _AT_ONCE):
+        group = [pairs[place] for place in places]
+        for place, weights in zip(places, _weights(parts.model, group, layers), strict=True):
+            source, target = pairs[place]
             produced, reading = weights[:, :, :-1], weights[:, :, 1:]
-            chosen = np.stack([produced if row == "output" else reading for row in rows])
-            of_words = target.mean @ (chosen[..., : len(source.ids)] @ source.sum.T)
-            found[place] = WordAttention(source.words, target.words, of_words)
-    return [found[place] for place in range(len(read))]
+            maps = np.stack([produced if row == "output" else reading for row in rows])
+            merged = merged_to_words(maps[..., : len(source.ids)], source.shares, target.shares)
+            attention[place] = WordAttention(source.words, target.words, merged)
+    return [attention[place] for place in range(len(pairs))]
+
+
+def merged_to_words(
+    weights: Float[np.ndarray, "*maps target_pieces source_pieces"],
+    source: Float[np.ndarray, "source_words source_pieces"],
+    target: Float[np.ndarray, "target_words target_pieces"],
+) -> Float[np.ndarray, "*maps target_words source_words"]:
+    """The attention of words: the mean over a target word's pieces, the sum over a source word's.
+
+    ``source`` and ``target`` are the :func:`piece_shares` of the two texts.
+    """
+    mean = target / np.maximum(target.sum(axis=1, keepdims=True), 1e-9)
+    return np.asarray(mean @ (weights @ source.T))
+
+
+def piece_shares(
+    words: Sequence[Span], pieces: Sequence[Span]
+) -> Float[np.ndarray, "words pieces"]:
+    """The share of each subword in each word: 1, or less if the subword touches several words.
+
+    >>> piece_shares([(0, 3), (4, 7)], [(0, 2), (2, 3), (3, 7), (7, 7)]).tolist()
+    [[1.0, 1.0, 0.0, 0.0], [0.0, 0.0, 1.0, 0.0]]
+    """
+    owner = {place: word for word, span in enumerate(words) for place in range(*span)}
+    shares = np.zeros((len(words), len(pieces)), dtype=np.float32)
+    for piece, span in enumerate(pieces):
+        touched = [owner[place] for place in range(*span) if place in owner]
+        for word in touched:
+            shares[word, piece] += 1 / len(touched)
+    return shares
 
 
 @torch.inference_mode()
@@ -211,9 +254,9 @@ def cross_weights(
     target: Int[Tensor, "batch tgt_len"],
     layers: Sequence[int],
 ) -> list[Float[Tensor, "batch heads tgt_len src_len"]]:
-    """The cross-attention of some layers (rising) where ``target`` is read at once, as in training.
+    """The cross-attention of some layers (rising) as the model reads all of ``target`` at once.
 
-    Layers above are not computed, and the others by the fused kernel.
+    The fused kernel computes the other layers; the layers above the last are not computed.
     """
     memory = model.encode(source)
     mask = masks.target_mask(target, model.config.pad_id)
@@ -233,64 +276,42 @@ def cross_weights(
     return maps
 
 
+@dataclass(frozen=True)
 class _Text:
-    """A text's subwords and words, and how the first make up the second."""
+    """A text's subwords and words, and the share of each subword in each word."""
 
-    def __init__(self, tokenizer: Tokenizer, text: str) -> None:
-        self.ids = tokenizer.encode(text)
-        self.words = words(text)
-        self._spans = piece_spans(tokenizer, self.ids, text)
+    ids: list[int]
+    words: list[Span]
+    shares: Float[np.ndarray, "words pieces"]
 
-    @cached_property
-    def sum(self) -> Float[np.ndarray, "words pieces"]:
-        """Each subword's share in each word: 1, or less where it touches several."""
-        owner = {place: word for word, span in enumerate(self.words) for place in range(*span)}
-        shares = np.zeros((len(self.words), len(self.ids)), dtype=np.float32)
-        for piece, span in enumerate(self._spans):
-            touched = [owner[place] for place in range(*span) if place in owner]
-            for word in touched:
-                shares[word, piece] += 1 / len(touched)
-        return shares
-
-    @cached_property
-    def mean(self) -> Float[np.ndarray, "words pieces"]:
-        return np.asarray(self.sum / np.maximum(self.sum.sum(axis=1, keepdims=True), 1e-9))
+    @classmethod
+    def of(cls, tokenizer: Tokenizer, text: str) -> "_Text":
+        ids, spans = tokenizer.encode(text), words(text)
+        return cls(ids, spans, piece_shares(spans, piece_spans(tokenizer, ids, text)))
 
 
 def _weights(
     model: Transformer, pairs: Sequence[tuple[_Text, _Text]], layers: Sequence[int]
 ) -> Iterator[Float[np.ndarray, "layers heads tgt_len src_len"]]:
-    """Of each pair, as subwords: a row for the start symbol and one for each target subword."""
+    """The maps of each pair; row 0 is the start symbol's, then one for each target subword."""
     config, device = model.config, model.output_weight.device
-    source = [torch.tensor([*read.ids, config.eos_id]) for read, _ in pairs]
-    target = [torch.tensor([config.bos_id, *said.ids]) for _, said in pairs]
+    sources = [torch.tensor([*source.ids, config.eos_id]) for source, _ in pairs]
+    targets = [torch.tensor([config.bos_id, *target.ids]) for _, target in pairs]
     batch = [
         nn.utils.rnn.pad_sequence(side, batch_first=True, padding_value=config.pad_id).to(device)
-        for side in (source, target)
+        for side in (sources, targets)
     ]
     maps = torch.stack(cross_weights(model, batch[0], batch[1], layers), dim=1)
-    everything = maps.float().cpu().numpy()
-    for row, (one, other) in enumerate(zip(source, target, strict=True)):
-        yield everything[row, :, :, : len(other), : len(one)]
+    padded = maps.float().cpu().numpy()
+    for row, (source, target) in enumerate(zip(sources, targets, strict=True)):
+        yield padded[row, :, :, : len(target), : len(source)]
 
 
-def _check_lengths(read: Sequence[_Text], said: Sequence[_Text], room: int) -> None:
-    for place, pair in enumerate(zip(read, said, strict=True)):
+def _check_lengths(pairs: Sequence[tuple[_Text, _Text]], room: int) -> None:
+    for number, pair in enumerate(pairs, start=1):
         length = max(len(text.ids) for text in pair) + 1
         if length > room:
             raise InputError(
-                f"pair {place + 1} has {length:,} subwords on a side, and this model has positions"
+                f"pair {number} has {length:,} subwords on a side, and this model has positions"
                 f" for {room:,}: cut it"
             )
-
-
-def _alike(sizes: Sequence[int]) -> Iterator[list[int]]:
-    """The places in groups of like sizes, the smallest first, each of a bounded size in all."""
-    group: list[int] = []
-    for place in sorted(range(len(sizes)), key=sizes.__getitem__):
-        if group and sizes[place] * (len(group) + 1) > _AT_ONCE:
-            yield group
-            group = []
-        group.append(place)
-    if group:
-        yield group

@@ -3,12 +3,10 @@
 from collections.abc import Iterable
 
 import numpy as np
-import torch
 from jaxtyping import Float
-from torch import Tensor
 
 from glassformer.data.words import Link, Span, words
-from glassformer.inspection.alignment.align import linked
+from glassformer.inspection.alignment.align import linked, merged_to_words, piece_shares
 from glassformer.inspection.plots.canvas import GREY, INK, Figure, shade, sheet
 from glassformer.inspection.plots.from_trace import attention_in, check_index
 from glassformer.inspection.plots.lettering import noted, text_inches, write
@@ -20,10 +18,10 @@ _ROW, _LETTERS, _BETWEEN = 0.28, 10.0, 2.2
 
 
 def plot_alignment(source: str, target: str, links: Iterable[Link]) -> Figure:
-    """The words of both texts, one below the other, with a line for each link.
+    """The words of both texts in two columns, with a line for each link.
 
-    The darker a line, the surer. Words without a link are grey. ``links`` are those of a
-    ``Translation.alignment``, or of :func:`links_in`.
+    The darker a line, the surer the link. Words without a link are grey. ``links`` come from
+    ``Translation.alignment`` or from :func:`links_in`.
 
     Raises:
         ValueError: a link's span is no word of its text.
@@ -48,7 +46,7 @@ def plot_alignment(source: str, target: str, links: Iterable[Link]) -> Figure:
     axes.text(left, 0.5, "source", fontsize=9, color=GREY, ha="right", va="center")
     axes.text(right, 0.5, "target", fontsize=9, color=GREY, va="center")
     heights = [{span: 0.75 + (row + 0.5) * _ROW for row, span in enumerate(side)} for side in spans]
-    for link in sorted(links, key=lambda one: one.weight):
+    for link in sorted(links, key=lambda link: link.weight):
         ends = [heights[0][link.source], heights[1][link.target]]
         blue = shade(0.3 + 0.7 * min(max(link.weight, 0.0), 1.0))
         axes.plot([left + 0.08, right - 0.08], ends, color=blue, linewidth=1.8)
@@ -57,7 +55,7 @@ def plot_alignment(source: str, target: str, links: Iterable[Link]) -> Figure:
         for span, word in zip(spans[side], texts[side], strict=True):
             colour = INK if span in linked_words[side] else "#9aa4ad"
             write(axes, at, heights[side][span], word, ha=align, fontsize=_LETTERS, color=colour)
-    axes.text(0.3, 0.22, "Which word was made from which", fontsize=11, color=INK, va="center")
+    axes.text(0.3, 0.22, "Word alignment", fontsize=11, color=INK, va="center")
     return noted(figure)
 
 
@@ -71,11 +69,10 @@ def _check(links: list[Link], spans: tuple[list[Span], list[Span]]) -> None:
 
 
 def links_in(trace: Trace, *, layer: int | None = None, head: int | None = None) -> list[Link]:
-    """The words of a trace's answer with the source words that one layer's cross-attention read.
+    """The links of a trace's answer to its source, by the cross-attention of one layer.
 
-    By default the mean of its heads, and the layer that is taken of a bundle for which no better
-    heads were found (``inspection.alignment.Heads``). Pieces are merged to words: what a word reads
-    is the mean over its pieces, how much of a word is read the sum over its pieces.
+    ``head=None`` is the mean of the layer's heads. ``layer=None`` is the layer of a bundle that
+    stores no heads (:class:`~glassformer.inspection.alignment.align.Heads`).
 
     Raises:
         UsageError: a layer or head that the model does not have.
@@ -86,20 +83,14 @@ def links_in(trace: Trace, *, layer: int | None = None, head: int | None = None)
     check_index("head", head, weights.size(1))
     if layer is None:
         layer = layers - 2 if layers > 2 else layers - 1
-    chosen = weights[layer].mean(dim=0) if head is None else weights[layer, head]
-    target, source = _members(trace.target), _members(trace.source)
-    shares = target / target.sum(dim=1, keepdim=True).clamp(min=1.0)
-    of_words = (shares @ chosen @ source.T).numpy()
+    maps = weights[layer].mean(dim=0) if head is None else weights[layer, head]
+    target, source = _shares(trace.target), _shares(trace.source)
+    merged = merged_to_words(maps.numpy(), source, target)
     return [
-        Link(trace.source.words[read], trace.target.words[said], float(of_words[said, read]))
-        for said, read in np.argwhere(linked(of_words)).tolist()
+        Link(trace.source.words[read], trace.target.words[word], float(merged[word, read]))
+        for word, read in np.argwhere(linked(merged)).tolist()
     ]
 
 
-def _members(side: Side) -> Float[Tensor, "words pieces"]:
-    """1 where a piece belongs to a word."""
-    members = torch.zeros(len(side.words), len(side.pieces))
-    for place, piece in enumerate(side.pieces):
-        if piece.word is not None:
-            members[piece.word, place] = 1.0
-    return members
+def _shares(side: Side) -> Float[np.ndarray, "words pieces"]:
+    return piece_shares(side.words, [(piece.start, piece.end) for piece in side.pieces])

@@ -6,7 +6,7 @@ from typing import Literal
 from jaxtyping import Float
 from torch import Tensor
 
-from glassformer.inspection.attention_of import Attention, Part, TranslatorParts, attention_of
+from glassformer.inspection.attention_of import Attention, TranslatorParts, attention_of
 from glassformer.inspection.plots.canvas import (
     Figure,
     draw_matrix,
@@ -16,7 +16,7 @@ from glassformer.inspection.plots.canvas import (
 )
 from glassformer.inspection.plots.from_trace import PART_NAMES, attention_in, check_index
 from glassformer.inspection.plots.lettering import cell_inches, label_inches, label_tokens, noted
-from glassformer.inspection.trace.schema import Trace
+from glassformer.inspection.trace.schema import AttentionPart, Trace
 
 __all__ = [
     "attention_figure",
@@ -33,7 +33,7 @@ def attention_figure(
     source_text: str,
     target_text: str,
     *,
-    part: Part = "cross",
+    part: AttentionPart = "cross",
     layer: int | None = None,
     head: int | Literal["mean"] | None = None,
 ) -> Figure:
@@ -53,7 +53,7 @@ def attention_figure(
 def plot_attention(
     trace: Trace,
     *,
-    part: Part = "cross",
+    part: AttentionPart = "cross",
     layer: int | None = None,
     head: int | Literal["mean"] | None = None,
 ) -> Figure:
@@ -66,7 +66,7 @@ def plot_attention(
 
 
 def _draw(
-    seen: Attention, part: Part, layer: int | None, head: int | Literal["mean"] | None
+    seen: Attention, part: AttentionPart, layer: int | None, head: int | Literal["mean"] | None
 ) -> Figure:
     weights, names = _select(seen.weights, layer, head)
     words = (seen.query_labels, seen.key_labels)

@@ -12,10 +12,10 @@ from glassformer.inspection.plots.canvas import (
     number,
     sheet,
 )
-from glassformer.inspection.plots.from_trace import chosen_steps, label
+from glassformer.inspection.plots.from_trace import chosen_steps
 from glassformer.inspection.plots.lettering import noted, text_inches, write
-from glassformer.inspection.trace.records import BeamNode
-from glassformer.inspection.trace.schema import Trace
+from glassformer.inspection.trace.schema import BeamNode, Trace
+from glassformer.inspection.trace.subwords import label
 
 __all__ = ["plot_beam"]
 

@@ -12,7 +12,6 @@ from glassformer.inspection.plots.canvas import (
     number,
     write_numbers,
 )
-from glassformer.inspection.plots.from_trace import labels
 from glassformer.inspection.plots.lettering import (
     cell_inches,
     label_inches,
@@ -20,6 +19,7 @@ from glassformer.inspection.plots.lettering import (
     noted,
 )
 from glassformer.inspection.trace.schema import Trace
+from glassformer.inspection.trace.subwords import labels
 
 __all__ = ["plot_erased"]
 

@@ -6,14 +6,13 @@ from typing import Any
 
 from glassformer.inspection.plots.canvas import GREY, INK, Axes, Figure, Rectangle, sheet
 from glassformer.inspection.plots.lettering import noted, write
-from glassformer.inspection.trace.records import Part
-from glassformer.inspection.trace.schema import Trace
+from glassformer.inspection.trace.schema import Box, Trace
 
 __all__ = ["plot_figure1"]
 
 # Inches, from the lower left corner.
 _WIDTH, _HEIGHT, _NORM = 2.9, 0.64, 0.3
-_GAP, _PAD, _ASIDE = 0.36, 0.14, 0.16  # between boxes, around a block, of a line beside them
+_GAP, _PAD, _ASIDE = 0.36, 0.14, 0.16  # between boxes, around a block, of a line beside it
 _LEFT = {"encoder": 1.0, "decoder": 5.3}
 _FOOT = 0.62
 _PAGE = 9.2
@@ -36,8 +35,8 @@ _ARROW = {"arrowstyle": "-|>", "shrinkA": 0, "shrinkB": 0} | _LINE
 
 
 @dataclass(frozen=True)
-class _Box:
-    part: Part
+class _Drawn:
+    box: Box
     left: float
     bottom: float
     height: float
@@ -52,107 +51,109 @@ class _Box:
 
 
 def plot_figure1(trace: Trace) -> Figure:
-    """Every part of the model with what goes in and out, and how many numbers are learnt there.
+    """Every box of the model with what goes in and out, and how many numbers are learnt there.
 
     Shapes are without the batch, length first. Of the layers of a stack, which are alike, one is
     drawn, with its own parameters, and ``N ×`` beside it, as in the paper. Of a model that
     normalises before each sublayer (pre-norm), Norm stands before it and the sum behind it.
     """
-    encoder = _stack([part for part in trace.figure if part.stack == "encoder"], "encoder")
-    decoder = _stack([part for part in trace.figure if part.stack != "encoder"], "decoder")
+    encoder = _stack([box for box in trace.figure if box.stack == "encoder"], "encoder")
+    decoder = _stack([box for box in trace.figure if box.stack != "encoder"], "decoder")
     height = decoder[-1].top + 1.0
     figure, axes = sheet(_PAGE, height)
     axes.set_ylim(0.0, height)  # upwards, as the data goes
-    total = sum(part.parameters for part in trace.figure)
+    total = sum(box.parameters for box in trace.figure)
     title = f"Figure 1 of this model: {total:,} parameters"
     axes.text(0.2, height - 0.25, title, fontsize=11, color=INK, va="center")
-    titles = {part.name: part.title for part in trace.figure}
-    for stack, boxes in (("encoder", encoder), ("decoder", decoder)):
-        layers = 1 + max(part.layer or 0 for part in trace.figure if part.stack == stack)
-        _draw_block(axes, [box for box in boxes if box.part.layer is not None], layers, stack)
-        _draw_flow(axes, boxes)
-        for box in boxes:
-            _draw_box(axes, box, titles)
+    titles = {box.name: box.title for box in trace.figure}
+    for stack, drawings in (("encoder", encoder), ("decoder", decoder)):
+        layers = 1 + max(box.layer or 0 for box in trace.figure if box.stack == stack)
+        _draw_block(
+            axes, [drawn for drawn in drawings if drawn.box.layer is not None], layers, stack
+        )
+        _draw_flow(axes, drawings)
+        for drawn in drawings:
+            _draw_box(axes, drawn, titles)
     _draw_memory(axes, encoder[-1], decoder)
     _write_ends(axes, trace, encoder[0], decoder)
     return noted(figure)
 
 
-def _stack(parts: Sequence[Part], column: str) -> list[_Box]:
+def _stack(boxes: Sequence[Box], column: str) -> list[_Drawn]:
     """One above the other; of the layers the first."""
-    shown = [part for part in parts if part.layer in (None, 0)]
-    if any(part.name == f"{column}.norm" for part in parts):
+    shown = [box for box in boxes if box.layer in (None, 0)]
+    if any(box.name == f"{column}.norm" for box in boxes):
         shown = _norm_first(shown)
-    boxes: list[_Box] = []
+    drawings: list[_Drawn] = []
     bottom = _FOOT
-    for part in shown:
-        before = boxes[-1].part if boxes else None
-        if before is None or not _one_block(before, part):
+    for box in shown:
+        before = drawings[-1].box if drawings else None
+        if before is None or not _one_block(before, box):
             bottom += _GAP
-        if before is not None and (before.layer is None) != (part.layer is None):
+        if before is not None and (before.layer is None) != (box.layer is None):
             bottom += _PAD
-        height = _NORM if part.layer == 0 and part.name.endswith(".norm") else _HEIGHT
-        boxes.append(_Box(part, _LEFT[column], bottom, height))
-        bottom = boxes[-1].top
-    return boxes
+        height = _NORM if box.layer == 0 and box.name.endswith(".norm") else _HEIGHT
+        drawings.append(_Drawn(box, _LEFT[column], bottom, height))
+        bottom = drawings[-1].top
+    return drawings
 
 
-def _norm_first(parts: list[Part]) -> list[Part]:
+def _norm_first(boxes: list[Box]) -> list[Box]:
     """Only pre-norm stacks have a norm at their end."""
-    inside = [part for part in parts if part.layer is not None]
+    inside = [box for box in boxes if box.layer is not None]
     pairs = zip(inside[::2], inside[1::2], strict=True)
-    swapped = iter([part for pair in pairs for part in (replace(pair[1], title="Norm"), pair[0])])
-    return [part if part.layer is None else next(swapped) for part in parts]
+    swapped = iter([box for pair in pairs for box in (replace(pair[1], title="Norm"), pair[0])])
+    return [box if box.layer is None else next(swapped) for box in boxes]
 
 
-def _one_block(one: Part, other: Part) -> bool:
+def _one_block(one: Box, other: Box) -> bool:
     """Whether they are a sublayer and its norm."""
     return f"{one.name}.norm" == other.name or one.name == f"{other.name}.norm"
 
 
-def _draw_box(axes: Axes, box: _Box, titles: dict[str, str]) -> None:
-    part = box.part
-    tint = next((tint for word, tint in _TINTS.items() if word in part.title), _TINT)
-    place = (box.left, box.bottom)
-    axes.add_patch(Rectangle(place, _WIDTH, box.height, facecolor=tint, edgecolor=GREY, lw=0.8))
+def _draw_box(axes: Axes, drawn: _Drawn, titles: dict[str, str]) -> None:
+    box = drawn.box
+    tint = next((tint for word, tint in _TINTS.items() if word in box.title), _TINT)
+    place = (drawn.left, drawn.bottom)
+    axes.add_patch(Rectangle(place, _WIDTH, drawn.height, facecolor=tint, edgecolor=GREY, lw=0.8))
     section: dict[str, Any] = {"fontsize": 6.5, "color": GREY, "ha": "right", "va": "top"}
-    axes.text(box.left + _WIDTH - 0.05, box.top - 0.04, part.section, **section)
-    lines = [part.title, _shapes(part), _learnt(part, titles)]
-    if box.height < _HEIGHT:
-        lines = [f"{part.title}: {_learnt(part, titles)}"]
-    step = box.height / (len(lines) + 0.4)
+    axes.text(drawn.left + _WIDTH - 0.05, drawn.top - 0.04, box.section, **section)
+    lines = [box.title, _shapes(box), _learnt(box, titles)]
+    if drawn.height < _HEIGHT:
+        lines = [f"{box.title}: {_learnt(box, titles)}"]
+    step = drawn.height / (len(lines) + 0.4)
     for number, line in enumerate(lines):
-        y = box.top - (number + 0.7) * step
+        y = drawn.top - (number + 0.7) * step
         size, weight = (9, "bold") if number == 0 and len(lines) > 1 else (8, "normal")
         axes.text(
-            box.middle, y, line, fontsize=size, weight=weight, color=INK, ha="center", va="center"
+            drawn.middle, y, line, fontsize=size, weight=weight, color=INK, ha="center", va="center"
         )
 
 
-def _shapes(part: Part) -> str:
-    shapes = [" × ".join(map(str, shape)) for shape in (part.input_shape, part.output_shape)]
+def _shapes(box: Box) -> str:
+    shapes = [" × ".join(map(str, shape)) for shape in (box.input_shape, box.output_shape)]
     text = " → ".join(dict.fromkeys(shapes))
-    if part.inner_shape is None:
+    if box.inner_shape is None:
         return text
-    return f"{text}, inside {' × '.join(map(str, part.inner_shape))}"
+    return f"{text}, inside {' × '.join(map(str, box.inner_shape))}"
 
 
-def _learnt(part: Part, titles: dict[str, str]) -> str:
-    own = f"{part.parameters:,} parameters" if part.parameters else ""
-    shared = f"those of the {titles[part.shared_with]}" if part.shared_with else ""
+def _learnt(box: Box, titles: dict[str, str]) -> str:
+    own = f"{box.parameters:,} parameters" if box.parameters else ""
+    shared = f"those of the {titles[box.shared_with]}" if box.shared_with else ""
     return " and ".join(filter(None, (own, shared))) or "no parameters"
 
 
-def _draw_block(axes: Axes, boxes: Sequence[_Box], layers: int, stack: str) -> None:
+def _draw_block(axes: Axes, drawings: Sequence[_Drawn], layers: int, stack: str) -> None:
     """The frame of a layer, how often it is there, and the ways around its sublayers."""
-    left, bottom = boxes[0].left - 2 * _ASIDE, boxes[0].bottom - _GAP
-    width, height = _WIDTH + 4 * _ASIDE, boxes[-1].top + 0.2 - bottom
+    left, bottom = drawings[0].left - 2 * _ASIDE, drawings[0].bottom - _GAP
+    width, height = _WIDTH + 4 * _ASIDE, drawings[-1].top + 0.2 - bottom
     frame = Rectangle((left, bottom), width, height, facecolor="none", edgecolor="#c3c9cf", lw=1.2)
     axes.add_patch(frame)
     outside = left - 0.15 if stack == "encoder" else left + width + 0.15
     align = "right" if stack == "encoder" else "left"
     axes.text(outside, bottom + height / 2, f"{layers} ×", fontsize=13, color=INK, ha=align)
-    for lower, upper in zip(boxes[::2], boxes[1::2], strict=True):
+    for lower, upper in zip(drawings[::2], drawings[1::2], strict=True):
         side = lower.left if stack == "encoder" else lower.left + _WIDTH
         aside = side - _ASIDE if stack == "encoder" else side + _ASIDE
         below, beside = lower.bottom - 0.15, upper.bottom + _NORM / 2
@@ -164,18 +165,20 @@ def _draw_block(axes: Axes, boxes: Sequence[_Box], layers: int, stack: str) -> N
         axes.annotate("", (side, beside), (aside, beside), arrowprops=_ARROW)
 
 
-def _draw_flow(axes: Axes, boxes: Sequence[_Box]) -> None:
-    """An arrow into each box from what is below it, and one out of the last."""
+def _draw_flow(axes: Axes, drawings: Sequence[_Drawn]) -> None:
+    """An arrow into each drawn from what is below it, and one out of the last."""
     below = _FOOT - 0.05
-    for box in boxes:
-        if box.bottom > below:
-            axes.annotate("", (box.middle, box.bottom), (box.middle, below), arrowprops=_ARROW)
-        below = box.top
+    for drawn in drawings:
+        if drawn.bottom > below:
+            axes.annotate(
+                "", (drawn.middle, drawn.bottom), (drawn.middle, below), arrowprops=_ARROW
+            )
+        below = drawn.top
 
 
-def _draw_memory(axes: Axes, last: _Box, decoder: Sequence[_Box]) -> None:
+def _draw_memory(axes: Axes, last: _Drawn, decoder: Sequence[_Drawn]) -> None:
     """From the encoder's end to the attention that reads it."""
-    cross = next(box for box in decoder if box.part.name.endswith("cross_attention"))
+    cross = next(drawn for drawn in decoder if drawn.box.name.endswith("cross_attention"))
     between = (last.left + _WIDTH + cross.left) / 2
     above, into = last.top + 0.2, cross.bottom + cross.height / 2
     axes.plot([last.middle, last.middle, between, between], [last.top, above, above, into], **_LINE)
@@ -183,7 +186,7 @@ def _draw_memory(axes: Axes, last: _Box, decoder: Sequence[_Box]) -> None:
     axes.text(last.middle + 0.08, above + 0.09, "memory", fontsize=8, color=GREY, va="center")
 
 
-def _write_ends(axes: Axes, trace: Trace, first: _Box, decoder: Sequence[_Box]) -> None:
+def _write_ends(axes: Axes, trace: Trace, first: _Drawn, decoder: Sequence[_Drawn]) -> None:
     """What is read at the foot, and what comes out at the top."""
     bounds = trace.bounds
     ends = (
@@ -191,9 +194,9 @@ def _write_ends(axes: Axes, trace: Trace, first: _Box, decoder: Sequence[_Box]) 
         (decoder[0], trace.target.text, f"{bounds.target_pieces} target pieces, one step late"),
     )
     style: dict[str, Any] = {"ha": "center", "va": "center"}
-    for box, text, count in ends:
-        write(axes, box.middle, 0.42, text, fontsize=9, **style)
-        axes.text(box.middle, 0.2, count, fontsize=8, color=GREY, **style)
+    for drawn, text, count in ends:
+        write(axes, drawn.middle, 0.42, text, fontsize=9, **style)
+        axes.text(drawn.middle, 0.2, count, fontsize=8, color=GREY, **style)
     top = decoder[-1]
     axes.annotate("", (top.middle, top.top + 0.25), (top.middle, top.top), arrowprops=_ARROW)
     said = "probabilities of the next piece"

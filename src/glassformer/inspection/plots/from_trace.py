@@ -1,21 +1,17 @@
-"""What pictures of a trace begin with: its pieces as labels, its maps as tensors."""
-
-from collections.abc import Sequence
+"""Reads a trace for the pictures: maps as tensors with labels, layers, heads and steps by index."""
 
 import torch
 
 from glassformer.errors import UsageError
-from glassformer.inspection.attention_of import Attention, Part
-from glassformer.inspection.trace.records import AttentionTrace
-from glassformer.inspection.trace.schema import Piece, Trace
+from glassformer.inspection.attention_of import Attention
+from glassformer.inspection.trace.schema import AttentionPart, AttentionTrace, Trace
+from glassformer.inspection.trace.subwords import labels
 
 __all__ = [
     "PART_NAMES",
     "attention_in",
     "check_index",
     "chosen_steps",
-    "label",
-    "labels",
     "map_of",
 ]
 
@@ -25,51 +21,26 @@ PART_NAMES = {
     "cross": "Decoder's cross-attention",
 }
 
-_SPACE = "\u2581"  # SentencePiece writes ▁ where a word begins
+
+def attention_in(trace: Trace, part: AttentionPart) -> Attention:
+    """The weights of all layers and heads of one part, with the labels along both sides."""
+    maps = [
+        torch.from_numpy(layer.weights.array()) for layer in trace.attention if layer.part == part
+    ]
+    return Attention.labelled(
+        part,
+        torch.stack(maps),
+        source=labels(trace.source.pieces),
+        read=labels(trace.target.read),
+        written=labels(trace.target.pieces),
+    )
 
 
-def label(piece: str) -> str:
-    """A piece to read: a word without SentencePiece's mark, ``·`` before what continues one.
-
-    >>> [label(piece) for piece in ("▁Hun", "de", "</s>", "<0xE6>", "▁")]
-    ['Hun', '·de', '</s>', '<0xE6>', '▁']
-    """
-    if piece.startswith(_SPACE):
-        return piece.removeprefix(_SPACE) or _SPACE
-    special = piece.startswith("<") and piece.endswith(">") and len(piece) > 2
-    return piece if special else f"·{piece}"
-
-
-def labels(pieces: Sequence[Piece]) -> list[str]:
-    """Of each piece, its :func:`label`."""
-    return [label(piece.piece) for piece in pieces]
-
-
-def attention_in(trace: Trace, part: Part) -> Attention:
-    """The weights of all layers and heads of one part, with the words along both sides.
-
-    The queries of ``cross`` bear the piece that they write, as alignments are read; those of
-    ``decoder`` the piece that they read, as its keys do.
-    """
-    maps = [one.weights.array() for one in trace.attention if one.part == part]
-    source, read = labels(trace.source.pieces), labels(trace.target.read)
-    words = {
-        "encoder": (source, source, ("query (source)", "key (source)")),
-        "decoder": (read, read, ("query (target)", "key (target)")),
-        "cross": (
-            labels(trace.target.pieces),
-            source,
-            ("query (target): the token it predicts", "key (source)"),
-        ),
-    }[part]
-    return Attention(torch.stack([torch.from_numpy(one) for one in maps]), *words)
-
-
-def map_of(trace: Trace, part: Part, layer: int) -> AttentionTrace:
-    """One attention sublayer; UsageError for a layer that the model does not have."""
-    found = {one.layer: one for one in trace.attention if one.part == part}
-    check_index("layer", layer, len(found))
-    return found[layer]
+def map_of(trace: Trace, part: AttentionPart, layer: int) -> AttentionTrace:
+    """The attention sublayer of one layer; UsageError for a layer that the model does not have."""
+    maps = {layer.layer: layer for layer in trace.attention if layer.part == part}
+    check_index("layer", layer, len(maps))
+    return maps[layer]
 
 
 def check_index(name: str, index: int | None, count: int) -> None:

@@ -12,7 +12,6 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from glassformer.inspection.attention_of import Part
 from glassformer.inspection.plots.canvas import (
     Axes,
     AxesImage,
@@ -23,11 +22,11 @@ from glassformer.inspection.plots.canvas import (
     write_numbers,
 )
 from glassformer.inspection.plots.from_trace import PART_NAMES, attention_in
-from glassformer.inspection.trace.schema import Piece, Trace
+from glassformer.inspection.trace.schema import AttentionPart, Piece, Trace
 
 __all__ = ["HeadStatistics", "head_statistics", "plot_head_statistics"]
 
-_PARTS: tuple[Part, ...] = ("encoder", "decoder", "cross")
+_PARTS: tuple[AttentionPart, ...] = ("encoder", "decoder", "cross")
 _CELL = 0.42
 
 
@@ -46,7 +45,7 @@ class HeadStatistics:
     """Share that goes to start and end symbols, where heads look that have nothing to do."""
 
 
-def head_statistics(trace: Trace, part: Part) -> HeadStatistics:
+def head_statistics(trace: Trace, part: AttentionPart) -> HeadStatistics:
     """The statistics of one part's heads, from the trace's weights."""
     weights = attention_in(trace, part).weights  # (layers, heads, q_len, k_len)
     keys = trace.target.read if part == "decoder" else trace.source.pieces

@@ -18,10 +18,10 @@ from glassformer.inspection.plots.canvas import (
     draw_scale,
     new_figure,
 )
-from glassformer.inspection.plots.from_trace import chosen_steps, label
+from glassformer.inspection.plots.from_trace import chosen_steps
 from glassformer.inspection.plots.lettering import label_tokens, noted, text_inches, write
-from glassformer.inspection.trace.records import Step
-from glassformer.inspection.trace.schema import Trace
+from glassformer.inspection.trace.schema import Step, Trace
+from glassformer.inspection.trace.subwords import label
 
 __all__ = ["plot_lens"]
 

@@ -5,7 +5,6 @@ import math
 import torch
 from torch import Tensor
 
-from glassformer.inspection.attention_of import Part
 from glassformer.inspection.plots.canvas import (
     BLUES,
     Axes,
@@ -24,7 +23,7 @@ from glassformer.inspection.plots.lettering import (
     label_tokens,
     noted,
 )
-from glassformer.inspection.trace.schema import Trace
+from glassformer.inspection.trace.schema import AttentionPart, Trace
 
 __all__ = ["plot_masked_scores"]
 
@@ -33,7 +32,7 @@ _HIDDEN = "#d3d8dd"
 
 
 def plot_masked_scores(
-    trace: Trace, *, part: Part = "decoder", layer: int = 0, head: int = 0
+    trace: Trace, *, part: AttentionPart = "decoder", layer: int = 0, head: int = 0
 ) -> Figure:
     r"""One head's scores before the mask, those that the mask leaves, and their softmax.
 
@@ -81,7 +80,7 @@ def plot_masked_scores(
     return noted(figure)
 
 
-def _allowed(trace: Trace, part: Part) -> Tensor:
+def _allowed(trace: Trace, part: AttentionPart) -> Tensor:
     """(q_len, k_len) or (1, k_len): True = may attend."""
     if part == "decoder":
         return torch.tensor(trace.masks.target)

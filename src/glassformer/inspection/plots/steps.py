@@ -5,10 +5,10 @@ from typing import Any
 
 from glassformer.errors import UsageError
 from glassformer.inspection.plots.canvas import COLOURS, GREY, INK, Axes, Figure, Rectangle, sheet
-from glassformer.inspection.plots.from_trace import chosen_steps, label
+from glassformer.inspection.plots.from_trace import chosen_steps
 from glassformer.inspection.plots.lettering import noted, text_inches, write
-from glassformer.inspection.trace.records import Candidate, Step
-from glassformer.inspection.trace.schema import Trace
+from glassformer.inspection.trace.schema import Candidate, Step, Trace
+from glassformer.inspection.trace.subwords import label
 
 __all__ = ["plot_steps"]
 

@@ -1,8 +1,8 @@
-"""One translation, taken apart: what page, plots and tests read.
+"""Builds the trace of one translation.
 
-The answer is searched for as the translator does it, and watched. Then the model reads source and
-answer once more, as in training, with every sublayer captured: that gives the same numbers as
-decoding step by step, for the causal mask hides from each position all that comes later.
+First the translator's own search runs, observed by a watch. Then the model reads source and answer
+once more, as in training, with every sublayer captured. That gives the same numbers as decoding
+step by step, because the causal mask hides all later positions from each position.
 """
 
 import math
@@ -12,7 +12,7 @@ from typing import Literal
 
 import torch
 
-from glassformer.config import BEAM
+from glassformer.config import BEAM, LENGTH_PENALTY
 from glassformer.data.tokenizer import Tokenizer
 from glassformer.data.words import words
 from glassformer.decoding.beam import penalty
@@ -22,17 +22,17 @@ from glassformer.inspection.attention_of import TranslatorParts
 from glassformer.inspection.beam_graph import Watch, beam_graph
 from glassformer.inspection.capture import capture
 from glassformer.inspection.figure1 import figure1
-from glassformer.inspection.scoring import erased_words, scored
-from glassformer.inspection.trace import parts as trace_parts
-from glassformer.inspection.trace.parts import Run
-from glassformer.inspection.trace.query import Sentence, length_penalty_of, prefix_ids, sentence
+from glassformer.inspection.scoring import erased_words, piece_scores
+from glassformer.inspection.trace import captured
+from glassformer.inspection.trace.captured import CapturedRun
+from glassformer.inspection.trace.query import Sentence, prefix_ids
 from glassformer.inspection.trace.schema import (
     VERSION,
     Answer,
-    Asked,
     Bounds,
     Changes,
     Piece,
+    Question,
     Reference,
     Side,
     Trace,
@@ -40,10 +40,10 @@ from glassformer.inspection.trace.schema import (
 from glassformer.inspection.trace.subwords import pieces_of
 from glassformer.model.masks import padding_mask, target_mask
 
-__all__ = ["Changes", "Trace", "trace"]
+__all__ = ["trace"]
 
-_PIECES = 64  # of a side that are shown
-_VECTOR_NUMBERS = 1 << 19  # of all queries, keys and values together: 2 MiB
+_PIECES = 64  # the most pieces of a side in a trace
+_VECTOR_NUMBERS = 1 << 19  # in all queries, keys and values together: 2 MiB
 _NO_CHANGES = Changes()
 
 
@@ -58,75 +58,86 @@ def trace(
     reference: str | None = None,
     changes: Changes = _NO_CHANGES,
 ) -> Trace:
-    """Translate ``text`` and show all that happened on the way.
+    """Translate ``text`` and record every step, map and candidate on the way.
 
-    ``forced_prefix``: what the answer must begin with, as text or as ids of pieces. To go on from
-    another candidate of step ``i``, give the ids that were written before it and the candidate's;
-    the end symbol may be the last. ``length_penalty``: None for the translator's own. ``top``:
-    candidates a step. ``reference``: a translation held for right, to see what became of it.
-    ``changes``: what is switched off.
+    Args:
+        translator: a ``Translator`` or a ``Bundle``; others can use it at the same time.
+        text: one source sentence.
+        beam: hypotheses of the beam search.
+        forced_prefix: the beginning of the answer, as text or as ids of pieces. To continue from
+            another candidate of step ``i``, give the ids of the steps before it and the
+            candidate's; the end symbol may be the last.
+        length_penalty: the paper's alpha; None: the bundle's.
+        top: candidates of each step.
+        reference: a translation held for right; the trace records its way through the search.
+        changes: heads, positions, source order or causal mask to change.
 
-    The translator itself is not touched: others can use it at the same time. Raises InputError for
-    a text that cannot be, UsageError for a wrong call, ValueError for a beam or length penalty out
-    of its range.
+    Raises:
+        InputError: a text that cannot be translated as one sentence.
+        UsageError: an option that does not fit the model or the text.
+        ValueError: a beam or length penalty out of its range.
     """
     if top < 1:
         raise UsageError(f"top {top}: expected at least 1 candidate a step")
-    if length_penalty is None:
-        length_penalty = length_penalty_of(translator)
+    if length_penalty is None:  # parts without a bundle have none of their own
+        length_penalty = float(getattr(translator, "length_penalty", LENGTH_PENALTY))
     prefix = prefix_ids(translator, forced_prefix)
-    asked = Asked(text, beam, length_penalty, prefix, top, reference, changes)
-    question = sentence(translator, asked)
-    line = None if reference is None else question.ended(reference)
-    watch = question.watch(line or ())
-    found = question.search(watch)
-    judged = None if line is None else _reference(question, line, watch, found)
-    return _assembled(question, watch, found, judged)
+    question = Question(text, beam, length_penalty, prefix, top, reference, changes)
+    sentence = Sentence.of(translator, question)
+    line = sentence.reference_ids()
+    watch = Watch(beam, sentence.tokenizer.eos_id, line)
+    best = sentence.search(watch)
+    judged = _reference(sentence, line, watch, best) if line else None
+    return _assembled(sentence, watch, best, judged)
 
 
 def _assembled(
-    question: Sentence, watch: Watch, found: Hypothesis, reference: Reference | None
+    sentence: Sentence, watch: Watch, best: Hypothesis, reference: Reference | None
 ) -> Trace:
-    asked, tokenizer = question.asked, question.tokenizer
-    text, written = tokenizer.decode(found.tokens), question.written(found)
-    run = _run(question, written)
-    source = question.source[: run.source_shown]
+    question, tokenizer = sentence.question, sentence.tokenizer
+    text = tokenizer.decode(best.tokens)
+    written = (*best.tokens, tokenizer.eos_id) if best.finished else best.tokens
+    run = _run(sentence, written)
+    source = sentence.source[: run.source_shown]
     target = pieces_of(tokenizer, written, text)[: run.target_shown]
-    shown = written[: run.target_shown]
     vectors = run.vector_numbers <= _VECTOR_NUMBERS
     return Trace(
         version=VERSION,
-        languages=_languages(question.translator),
-        asked=asked,
-        source=Side(asked.text, source, source, words(asked.text)),
+        languages=_languages(sentence.translator),
+        asked=question,
+        source=Side(question.text, source, source, words(question.text)),
         target=Side(text, target, [_start(tokenizer), *target[:-1]], words(text)),
-        answer=Answer(text, found.log_probability, found.score, found.finished),
-        bounds=_bounds(len(question.source), len(written), reference, vectors),
-        figure=figure1(question.model, len(question.source), len(written)),
-        masks=trace_parts.masks(run),
-        positions=trace_parts.positions(run),
-        attention=trace_parts.attention_traces(run, vectors=vectors),
-        sublayers=trace_parts.sublayer_norms(run),
-        steps=trace_parts.steps(run, top=asked.top, forced=len(asked.forced_prefix)),
-        beam=beam_graph(watch, found, tokenizer, alpha=asked.length_penalty, steps=_PIECES),
+        answer=Answer(text, best.log_probability, best.score, best.finished),
+        bounds=_bounds(len(sentence.source), len(written), reference, vectors),
+        figure=figure1(sentence.model, len(sentence.source), len(written)),
+        masks=captured.masks(run),
+        positions=captured.positions(run),
+        attention=captured.attention_traces(run, vectors=vectors),
+        sublayers=captured.sublayer_norms(run),
+        steps=captured.steps(run, top=question.top, forced=len(question.forced_prefix)),
+        beam=beam_graph(watch, written, tokenizer, alpha=question.length_penalty, steps=_PIECES),
         erased=erased_words(
-            question.model, question.source, asked.text, shown, most=run.source_shown
+            sentence.model,
+            sentence.source,
+            question.text,
+            written[: run.target_shown],
+            most=run.source_shown,
         ),
         reference=None if reference is None else _shortened(reference),
     )
 
 
 def _reference(
-    question: Sentence, line: tuple[int, ...], watch: Watch, found: Hypothesis
+    sentence: Sentence, line: tuple[int, ...], watch: Watch, best: Hypothesis
 ) -> Reference:
-    """What became of the reference in this search."""
-    tokenizer, text = question.tokenizer, question.asked.reference or ""
-    values, ranks = scored(question.model, question.source_ids, line)
+    """The reference's probability, and its way through this search."""
+    tokenizer, text = sentence.tokenizer, sentence.question.reference or ""
+    values, ranks = piece_scores(sentence.model, sentence.source_ids, line)
     total = math.fsum(values)
-    score = total / penalty(len(line), question.asked.length_penalty)
+    score = total / penalty(len(line), sentence.question.length_penalty)
     fall = watch.fall()
-    verdict: Literal["found", "search", "model"] = "search" if score > found.score else "model"
-    if text == tokenizer.decode(found.tokens):  # perhaps in other pieces
+    verdict: Literal["found", "search", "model"] = "search" if score > best.score else "model"
+    if text == tokenizer.decode(best.tokens):  # perhaps in other pieces
         verdict = "found"
     return Reference(
         text=text,
@@ -143,7 +154,7 @@ def _reference(
 
 
 def _shortened(reference: Reference) -> Reference:
-    """The reference with no more pieces than are shown of a side."""
+    """The reference with at most as many pieces as a side has in the trace."""
     return replace(
         reference,
         pieces=reference.pieces[:_PIECES],
@@ -153,17 +164,18 @@ def _shortened(reference: Reference) -> Reference:
 
 
 @torch.no_grad()
-def _run(question: Sentence, written: tuple[int, ...]) -> Run:
+def _run(sentence: Sentence, written: tuple[int, ...]) -> CapturedRun:
     """The model on source and answer, every sublayer captured."""
-    device, pad = question.model.output_weight.device, question.model.config.pad_id
-    read = torch.tensor([[question.tokenizer.bos_id, *written[:-1]]], device=device)
+    model, tokenizer = sentence.model, sentence.tokenizer
+    device, pad = model.output_weight.device, model.config.pad_id
+    read = torch.tensor([[tokenizer.bos_id, *written[:-1]]], device=device)
     mask = target_mask(read, pad)
-    if question.asked.changes.causal_off:
+    if sentence.question.changes.causal_off:
         mask = padding_mask(read, pad).expand_as(mask)
-    with capture(question.model) as seen:
-        question.model(torch.tensor([question.source_ids], device=device), read, target_mask=mask)
-    shown = [min(length, _PIECES) for length in (len(question.source), len(written))]
-    return Run(question.model, question.tokenizer, seen, written, mask, *shown)
+    with capture(model) as seen:
+        model(torch.tensor([sentence.source_ids], device=device), read, target_mask=mask)
+    shown = [min(length, _PIECES) for length in (len(sentence.source), len(written))]
+    return CapturedRun(model, tokenizer, seen, written, mask, *shown)
 
 
 def _start(tokenizer: Tokenizer) -> Piece:
@@ -172,9 +184,9 @@ def _start(tokenizer: Tokenizer) -> Piece:
 
 
 def _languages(translator: TranslatorParts) -> tuple[str, str] | None:
-    """A bundle knows them, and a translator has a bundle; other parts need not."""
-    found = getattr(getattr(translator, "bundle", translator), "languages", None)
-    return None if found is None else (str(found[0]), str(found[1]))
+    """The bundle's languages; parts without a bundle have none."""
+    codes = getattr(getattr(translator, "bundle", translator), "languages", None)
+    return None if codes is None else (str(codes[0]), str(codes[1]))
 
 
 def _bounds(source: int, target: int, reference: Reference | None, vectors: bool) -> Bounds:

@@ -1,11 +1,10 @@
-"""One sentence through a translator's model: its pieces, and the answer that a search finds."""
+"""One sentence and the question about it: the checks, the pieces of the source, and the search."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from glassformer.config import LENGTH_PENALTY
 from glassformer.data.splitting import LONGEST_SOURCE
 from glassformer.data.tokenizer import Tokenizer
 from glassformer.decoding.batched import decode_sentences
@@ -16,21 +15,34 @@ from glassformer.errors import InputError, UsageError
 from glassformer.inspection.ablation import changed, reordered
 from glassformer.inspection.attention_of import TranslatorParts
 from glassformer.inspection.beam_graph import EndsAfter, Watch
-from glassformer.inspection.trace.schema import Asked, Changes, Piece
+from glassformer.inspection.trace.schema import Piece, Question
 from glassformer.inspection.trace.subwords import pieces_of
 from glassformer.model.transformer import Transformer
 
-__all__ = ["Sentence", "length_penalty_of", "prefix_ids", "sentence"]
+__all__ = ["Sentence", "prefix_ids"]
 
 
 @dataclass(frozen=True)
 class Sentence:
-    """What is asked of which model about which source."""
+    """A question, the pieces of its source, and the model with the question's changes."""
 
     translator: TranslatorParts
     model: Transformer
-    asked: Asked
+    question: Question
     source: list[Piece]
+
+    @classmethod
+    def of(cls, translator: TranslatorParts, question: Question) -> "Sentence":
+        """The sentence as the encoder reads it; InputError if the model has no room for it."""
+        source = _source(translator, question)
+        room = translator.model.config.max_length - translator.model.config.extra_length
+        if len(source) - 1 + len(question.forced_prefix) > room:
+            raise InputError(
+                f"the text has {len(source) - 1:,} subwords and forced_prefix"
+                f" {len(question.forced_prefix):,}, and this model takes {room:,} in all:"
+                " shorten them"
+            )
+        return cls(translator, changed(translator.model, question.changes), question, source)
 
     @property
     def tokenizer(self) -> Tokenizer:
@@ -40,9 +52,11 @@ class Sentence:
     def source_ids(self) -> list[int]:
         return [piece.id for piece in self.source]
 
-    def ended(self, text: str) -> tuple[int, ...]:
-        """The ids of a target text, the end symbol at last."""
-        ids = (*self.tokenizer.encode(text), self.tokenizer.eos_id)
+    def reference_ids(self) -> tuple[int, ...]:
+        """The ids of the question's reference with the end symbol; () without a reference."""
+        if self.question.reference is None:
+            return ()
+        ids = (*self.tokenizer.encode(self.question.reference), self.tokenizer.eos_id)
         longest = self.model.config.max_length
         if len(ids) > longest:
             raise InputError(
@@ -51,21 +65,20 @@ class Sentence:
             )
         return ids
 
-    def watch(self, line: tuple[int, ...] = ()) -> Watch:
-        """What looks on while :meth:`search` searches."""
-        return Watch(self.asked.beam, self.tokenizer.eos_id, line)
-
     def search(self, watch: Watch) -> Hypothesis:
-        """The best answer, found as the translator finds it, while ``watch`` looks on."""
-        prefix, asked = self.asked.forced_prefix, self.asked
+        """The best hypothesis of the translator's own search, which ``watch`` observes."""
+        prefix, question = self.question.forced_prefix, self.question
         vocabulary, eos_id = Vocabulary.of(self.tokenizer), self.tokenizer.eos_id
         rules: list[Constraint] = []
         if prefix[-1:] == [eos_id]:
             prefix = prefix[:-1]
             rules.append(EndsAfter(len(prefix), eos_id))
         rules += [ForcedPrefix([prefix], vocabulary), watch]
-        options: dict[str, Any] = {"beam": asked.beam, "length_penalty": asked.length_penalty}
-        found = decode_sentences(
+        options: dict[str, Any] = {
+            "beam": question.beam,
+            "length_penalty": question.length_penalty,
+        }
+        best = decode_sentences(
             self.model,
             [self.source_ids[:-1]],  # the search adds the end symbol itself
             search=partial(beam_search, vocabulary=vocabulary, **options),
@@ -74,35 +87,15 @@ class Sentence:
             device=self.model.output_weight.device,
             vocabulary=Vocabulary.of(self.translator.source_tokenizer),
         )[0][0]
-        if not self.written(found):
+        if not best.tokens and not best.finished:
             raise UsageError("no translation begins as forced_prefix asks")
-        return found
-
-    def written(self, found: Hypothesis) -> tuple[int, ...]:
-        """All that the search wrote: with the end symbol, if it came to it."""
-        return (*found.tokens, self.tokenizer.eos_id) if found.finished else found.tokens
+        return best
 
 
-def length_penalty_of(translator: TranslatorParts) -> float:
-    """The bundle's alpha; the paper's for parts that were put together by hand."""
-    return float(getattr(translator, "length_penalty", LENGTH_PENALTY))
-
-
-def sentence(translator: TranslatorParts, asked: Asked) -> Sentence:
-    """The text as the encoder reads it, and the model with the changes that are asked for."""
-    source = _source(translator, asked.text, asked.changes)
-    room = translator.model.config.max_length - translator.model.config.extra_length
-    if len(source) - 1 + len(asked.forced_prefix) > room:
-        raise InputError(
-            f"the text has {len(source) - 1:,} subwords and forced_prefix"
-            f" {len(asked.forced_prefix):,}, and this model takes {room:,} in all: shorten them"
-        )
-    return Sentence(translator, changed(translator.model, asked.changes), asked, source)
-
-
-def _source(translator: TranslatorParts, text: str, changes: Changes) -> list[Piece]:
-    """What the encoder reads: the text's pieces in the order asked for, and the end symbol."""
+def _source(translator: TranslatorParts, question: Question) -> list[Piece]:
+    """The pieces of the text in the order that the question gives, and the end symbol."""
     tokenizer, config = translator.source_tokenizer, translator.model.config
+    text = question.text
     if not text.strip():
         raise InputError("the text is blank: there is nothing to translate")
     ids = tokenizer.encode(text)
@@ -113,7 +106,7 @@ def _source(translator: TranslatorParts, text: str, changes: Changes) -> list[Pi
             f" {longest:,}: shorten it"
         )
     pieces = pieces_of(tokenizer, [*ids, tokenizer.eos_id], text)
-    return [*reordered(pieces[:-1], changes.source_order), pieces[-1]]
+    return [*reordered(pieces[:-1], question.changes.source_order), pieces[-1]]
 
 
 def prefix_ids(translator: TranslatorParts, forced: str | Sequence[int] | None) -> list[int]:

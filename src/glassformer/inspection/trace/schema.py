@@ -1,12 +1,12 @@
-"""What a trace holds: one translation, taken apart. These dataclasses are its JSON's schema.
+"""The schema of a trace: one translation with all that the model computed for it, as dataclasses.
 
-``Trace.to_json()`` writes the fields below under their own names, and ``Trace.from_json`` reads
-them; half of their kinds are in :mod:`~glassformer.inspection.trace.records`. Arrays are
-:class:`~glassformer.inspection.trace.array_codec.Packed`. A *step* is one of decoding, counted from
-0: step ``i`` reads ``target.read[i]``, writes ``target.pieces[i]``, and is row ``i`` of each map
-of the decoder. Layers and heads count from 0. Logarithms are natural.
+``Trace.to_json()`` writes the fields under their own names, and ``Trace.from_json`` reads them.
+Arrays are :class:`~glassformer.inspection.trace.array_codec.EncodedArray`. Steps of decoding,
+layers, heads, positions and ranks are indices and count from 0; page and pictures add 1. Step ``i``
+reads ``target.read[i]``, writes ``target.pieces[i]``, and is row ``i`` of each decoder map.
+Logarithms are natural.
 
-Within one ``version`` fields are added, none is renamed or loses its meaning.
+Within one ``version`` fields are added; no field is renamed or changes its meaning.
 """
 
 from dataclasses import dataclass, field
@@ -16,32 +16,90 @@ from pydantic import TypeAdapter, ValidationError
 from pydantic_core import to_json
 
 from glassformer.errors import InputError
-from glassformer.inspection.trace.records import (
-    AttentionPart,
-    AttentionTrace,
-    BeamGraph,
-    Masks,
-    Part,
-    Positions,
-    Step,
-    SublayerNorms,
-)
+from glassformer.inspection.trace.array_codec import EncodedArray
 
 __all__ = [
+    "ATTENTION_PATHS",
     "VERSION",
     "Answer",
-    "Asked",
+    "AttentionPart",
+    "AttentionTrace",
+    "BeamGraph",
+    "BeamNode",
     "Bounds",
+    "Box",
+    "Candidate",
     "Changes",
     "Erased",
     "Head",
+    "Masks",
     "Piece",
+    "Positions",
+    "Question",
     "Reference",
     "Side",
+    "Step",
+    "SublayerNorms",
     "Trace",
 ]
 
 VERSION = 1
+
+AttentionPart = Literal["encoder", "decoder", "cross"]
+"""Self-attention of the encoder, self-attention of the decoder, decoder to memory."""
+
+ATTENTION_PATHS: dict[AttentionPart, str] = {
+    "encoder": "encoder.blocks.{}.self_attention",
+    "decoder": "decoder.blocks.{}.self_attention",
+    "cross": "decoder.blocks.{}.cross_attention",
+}
+"""The path of each attention sublayer in the model; ``{}`` is the layer's index."""
+
+
+# The question
+
+
+@dataclass(frozen=True)
+class Head:
+    """One attention head; both numbers are indices."""
+
+    part: AttentionPart
+    layer: int
+    head: int
+
+
+@dataclass(frozen=True)
+class Changes:
+    """Changes of the model or of the source before the trace; none by default."""
+
+    heads_off: list[Head] = field(default_factory=list)
+    """The outputs of these heads are zeros; the trace shows their weights all the same."""
+    source_order: list[int] | None = None
+    """Another order of the source pieces: ``pieces[i]`` is the ``source_order[i]``-th of the text.
+    ``</s>`` stays last and has no entry."""
+    positions_off: bool = False
+    """The model adds no position to any embedding."""
+    causal_off: bool = False
+    """In the maps and steps each target position attends to all others. The search is unchanged:
+    nothing follows its last position."""
+
+
+@dataclass(frozen=True)
+class Question:
+    """The text, the options of the search, and the changes."""
+
+    text: str
+    beam: int
+    length_penalty: float
+    forced_prefix: list[int]
+    """Ids that the translation must begin with."""
+    top: int
+    """Candidates of each step."""
+    reference: str | None
+    changes: Changes
+
+
+# The texts
 
 
 @dataclass(frozen=True)
@@ -52,66 +110,28 @@ class Piece:
     piece: str
     """As the vocabulary writes it: ``▁`` where a word begins, ``<0xE6>`` for a byte."""
     text: str
-    """The same without ``▁`` before it, to be read."""
+    """The same for a reader, without ``▁`` before it."""
     start: int
-    """Its characters are ``side.text[start:end]``; the same for both where it has none. The bytes
-    of one character share that character's span."""
+    """Its characters are ``side.text[start:end]``; a symbol has none, and ``start == end``. The
+    bytes of one character share that character's span."""
     end: int
     word: int | None
-    """Which of the side's ``words`` it belongs to; None for the start and end symbol."""
+    """Index in the side's ``words``; None for the start and the end symbol."""
 
 
 @dataclass(frozen=True)
 class Side:
-    """One side's text and pieces."""
+    """The text and the pieces of the source or of the target."""
 
     text: str
     pieces: list[Piece]
-    """Source: all that the encoder reads, with ``</s>`` at last. Target: all that is written."""
+    """Source: all that the encoder reads, ``</s>`` at the end. Target: all that the decoder
+    writes."""
     read: list[Piece]
-    """Target: what each step reads, ``<s>`` and then the piece before. Source: as ``pieces``."""
+    """Target: the piece that each step reads: ``<s>``, then the piece before. Source: as
+    ``pieces``."""
     words: list[tuple[int, int]]
-    """The words' characters in ``text``; ``piece.word`` is an index of this list."""
-
-
-@dataclass(frozen=True)
-class Head:
-    """One attention head."""
-
-    part: AttentionPart
-    layer: int
-    head: int
-
-
-@dataclass(frozen=True)
-class Changes:
-    """What was done to model or source before the trace; by default nothing."""
-
-    heads_off: list[Head] = field(default_factory=list)
-    """These heads' outputs are zeros; their weights are shown all the same."""
-    source_order: list[int] | None = None
-    """Source pieces in another order: ``pieces[i]`` is the ``source_order[i]``-th of the text.
-    ``</s>`` stays last and is not named."""
-    positions_off: bool = False
-    """No position is added to any embedding."""
-    causal_off: bool = False
-    """In the maps and steps each target position sees all others. The search is as always: it
-    has nothing later to see."""
-
-
-@dataclass(frozen=True)
-class Asked:
-    """The question that the trace answers."""
-
-    text: str
-    beam: int
-    length_penalty: float
-    forced_prefix: list[int]
-    """Ids that the translation must begin with."""
-    top: int
-    """Candidates a step."""
-    reference: str | None
-    changes: Changes
+    """The characters of each word in ``text``; ``piece.word`` is an index of this list."""
 
 
 @dataclass(frozen=True)
@@ -123,58 +143,223 @@ class Answer:
     score: float
     """``log_probability`` over the length penalty."""
     finished: bool
-    """False where the search was cut at the greatest length."""
+    """False if the search stopped at the greatest length."""
 
 
 @dataclass(frozen=True)
 class Bounds:
-    """What was left out of the trace to keep it small; the model saw all of it."""
+    """Parts that the trace leaves out to stay small; the model read all of them."""
 
     limit: int
-    """Pieces a side that are shown at most."""
+    """The most pieces of a side in the trace."""
     source_pieces: int
-    """Pieces that there are, shown or not."""
+    """All pieces of the source, in the trace or not."""
     target_pieces: int
     left_out: list[str]
-    """One sentence for each bound that bit; empty where all is shown."""
+    """One sentence for each part that is missing; empty if the trace is complete."""
+
+
+# The model
+
+
+@dataclass(frozen=True)
+class Box:
+    """One box of the paper's figure 1."""
+
+    name: str
+    """Its path in the model, such as ``encoder.blocks.0.self_attention``; a plain word for a box
+    without a path, such as ``softmax``."""
+    title: str
+    """Its title in the figure."""
+    stack: Literal["encoder", "decoder", "output"]
+    layer: int | None
+    """The block that holds it."""
+    section: str
+    """The section of the paper."""
+    input_shape: list[int]
+    """For this sentence, without the batch, such as (src_len, d_model)."""
+    output_shape: list[int]
+    inner_shape: list[int] | None
+    """The weights of an attention, or the inner layer of a feed-forward network."""
+    parameters: int
+    """Learned numbers, LayerNorm included; 0 if all of them belong to another box."""
+    shared_with: str | None
+    """The box whose parameters this one shares (tied embeddings)."""
+
+
+@dataclass(frozen=True)
+class Masks:
+    """True = may attend."""
+
+    source: list[bool]
+    """For each source piece: may queries attend to it?"""
+    target: list[list[bool]]
+    """Row ``i``, column ``j``: may step ``i`` attend to the piece that step ``j`` read?"""
+
+
+@dataclass(frozen=True)
+class Positions:
+    """The position vectors that the model adds to the embeddings."""
+
+    kind: Literal["sinusoidal", "learned"]
+    layout: Literal["interleaved", "halves"]
+    frequencies: Literal["paper", "tensor2tensor"]
+    offset: int
+    embedding_factor: float
+    """The model multiplies embeddings by this before it adds a position (section 3.4)."""
+    source: EncodedArray
+    """(src_len, d_model)"""
+    target: EncodedArray
+    """(tgt_len, d_model); learned positions have another table than the source's."""
+
+
+@dataclass(frozen=True)
+class AttentionTrace:
+    """One attention sublayer with all its heads."""
+
+    name: str
+    part: AttentionPart
+    layer: int
+    scores: EncodedArray
+    """(heads, q_len, k_len), 16 bits: query · key / sqrt(d_head), before the mask."""
+    weights: EncodedArray
+    """(heads, q_len, k_len), 8 bits: after mask and softmax."""
+    query: EncodedArray | None
+    """(heads, q_len, d_head), float32, as the product takes them. None if all queries, keys and
+    values together are too many numbers; the bounds then say so."""
+    key: EncodedArray | None
+    """(heads, k_len, d_head)"""
+    value: EncodedArray | None
+    """(heads, k_len, d_head)"""
+
+
+@dataclass(frozen=True)
+class SublayerNorms:
+    """The length of the vector at each position, in and around one residual block."""
+
+    name: str
+    stack: Literal["encoder", "decoder"]
+    layer: int
+    kind: Literal["self_attention", "cross_attention", "feed_forward"]
+    input: list[float]
+    """The stream that enters."""
+    added: list[float]
+    """The output of the sublayer."""
+    output: list[float]
+    """The stream that leaves, residual connection and LayerNorm included."""
+
+
+# The search
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A possible next piece."""
+
+    id: int
+    piece: str
+    text: str
+    probability: float
+    log_probability: float
+
+
+@dataclass(frozen=True)
+class Step:
+    """One step of decoding on the way to the answer."""
+
+    step: int
+    read: int
+    """The id that it reads."""
+    sees: list[int]
+    """Indices in ``target.read`` that its self-attention may attend to. In the source it may
+    attend to everything that ``masks.source`` allows."""
+    written: Candidate
+    rank: int
+    """Rank of the written piece among all pieces by probability; 0 = the most probable."""
+    forced: bool
+    """Whether the forced prefix asked for it."""
+    entropy: float
+    """Entropy of the distribution over the next piece, in nats."""
+    candidates: list[Candidate]
+    """The most probable pieces, best first."""
+    lens: list[list[Candidate]]
+    """For each decoder layer its state through the last LayerNorm and the output matrix: the
+    pieces that it would write. Those of the last layer are ``candidates``."""
+    lens_rank: list[int]
+    """For each decoder layer the rank of the piece that was written in the end."""
+
+
+@dataclass(frozen=True)
+class BeamNode:
+    """One hypothesis of the search, unfinished or finished."""
+
+    id: int
+    """Its index in ``nodes``; 0 is the start symbol."""
+    parent: int | None
+    step: int
+    """The step that wrote its last piece; -1 for the start symbol."""
+    token: int
+    """The id of its last piece."""
+    piece: str
+    text: str
+    step_log_probability: float
+    """Log-probability of its last piece."""
+    log_probability: float
+    """Log-probability of all its pieces together."""
+    score: float
+    """``log_probability`` over the length penalty."""
+    rank: int
+    """Its rank among all candidates of its step, by ``log_probability``; 0 = best."""
+    status: Literal["alive", "finished", "pruned", "open"]
+    """alive: the search continued it. finished: it ended here and was kept. pruned: it had no
+    place in the beam. open: the search was done before it could continue."""
+
+
+@dataclass(frozen=True)
+class BeamGraph:
+    """The search as a tree: every candidate among the 2 * beam best of its step."""
+
+    beam: int
+    length_penalty: float
+    nodes: list[BeamNode]
+    best: list[int]
+    """The answer's nodes, from the start symbol on."""
+    finished: list[int]
+    """The finished hypotheses, best score first."""
 
 
 @dataclass(frozen=True)
 class Erased:
-    """How the answer's probability changes when a word of the source is taken away."""
+    """The change of the answer's probability if one word of the source is erased."""
 
     words: list[str]
     spans: list[tuple[int, int]]
-    """The words' characters in ``source.text``."""
+    """The characters of the words in ``source.text``."""
     changes: list[list[float]]
-    """Row: the word that is gone. Column: the target piece. The new minus the old log-probability
-    of that piece after those before it: below 0, the word was needed."""
+    """Row: the erased word. Column: the target piece. The new minus the old log-probability of
+    that piece given the pieces before it: below 0, the translation needs the word."""
     totals: list[float]
     """The sums of the rows."""
-
-    def to_json(self) -> str:
-        """As one line of JSON."""
-        return to_json(self).decode()
 
 
 @dataclass(frozen=True)
 class Reference:
-    """A translation that somebody holds for right, in the eyes of the model and of the search."""
+    """A translation that somebody holds for right, as the model and the search judge it."""
 
     text: str
     pieces: list[Piece]
     log_probabilities: list[float]
-    """Of each piece, ``</s>`` at last."""
+    """Of each piece, ``</s>`` at the end."""
     ranks: list[int]
-    """Place of each among all pieces after those before it."""
+    """Rank of each piece among all pieces, given the pieces before it."""
     log_probability: float
     score: float
     fell_off: int | None
-    """The step at which it left the beam; None where it stayed to its end, or the search's."""
+    """The step at which it left the beam; None if it stayed to its end, or to the search's."""
     fell_rank: int | None
-    """Its place among all candidates of that step."""
+    """Its rank among all candidates of that step."""
     margin: float | None
-    """By how much its log-probability was below that of the last that went on there."""
+    """The distance of its log-probability to that of the last candidate that went on there."""
     verdict: Literal["found", "search", "model"]
     """found: it is the answer, perhaps in other pieces. search: the model scores it above the
     answer, and the search lost it. model: the model itself scores the answer higher."""
@@ -182,20 +367,20 @@ class Reference:
 
 @dataclass(frozen=True)
 class Trace:
-    """One translation, taken apart."""
+    """One translation with all that the model computed for it."""
 
     version: int
     languages: tuple[str, str] | None
-    asked: Asked
+    asked: Question
     source: Side
     target: Side
     answer: Answer
     bounds: Bounds
-    figure: list[Part]
+    figure: list[Box]
     masks: Masks
     positions: Positions
     attention: list[AttentionTrace]
-    """The encoder's by layer; then of each decoder layer its own and the cross attention."""
+    """The encoder's by layer; then of each decoder layer self-attention and cross-attention."""
     sublayers: list[SublayerNorms]
     steps: list[Step]
     beam: BeamGraph
@@ -203,18 +388,18 @@ class Trace:
     reference: Reference | None = None
 
     def to_json(self) -> str:
-        """As one line of JSON."""
+        """The trace as one line of JSON."""
         return to_json(self).decode()
 
     @staticmethod
     def from_json(text: str) -> "Trace":
-        """What :meth:`to_json` wrote; InputError for anything else."""
+        """The trace that :meth:`to_json` wrote; InputError for any other text."""
         try:
             trace = _ADAPTER.validate_json(text)
         except ValidationError as error:
             first = error.errors()[0]
-            where = ".".join(map(str, first["loc"])) or "the text"
-            raise InputError(f"not a trace: {where}: {first['msg']}") from None
+            place = ".".join(map(str, first["loc"])) or "the text"
+            raise InputError(f"not a trace: {place}: {first['msg']}") from None
         if trace.version != VERSION:
             raise InputError(
                 f"a trace of version {trace.version}, but this glassformer reads {VERSION}"

@@ -1,51 +1,70 @@
-"""The subwords of a text as a trace shows them: what each stands for, and in which word."""
+"""Subwords for a reader: a label for each, its characters and its word in the text."""
 
 from bisect import bisect_right
 from collections.abc import Sequence
 
-from glassformer.data.tokenizer import Tokenizer
+from glassformer.data.tokenizer import SPACE, Tokenizer
 from glassformer.data.words import Span, piece_spans, words
 from glassformer.inspection.trace.schema import Piece
 
-__all__ = ["pieces_of", "readable"]
+__all__ = ["label", "labels", "pieces_of", "text_of", "token_labels"]
 
-_SPACE = "\u2581"  # SentencePiece writes ▁ for a space
+
+def text_of(piece: str) -> str:
+    """A piece without SentencePiece's ``▁``; a piece of nothing but ``▁`` stays.
+
+    >>> text_of("▁the"), text_of("▁")
+    ('the', '▁')
+    """
+    return piece.lstrip(SPACE) or piece
+
+
+def label(piece: str) -> str:
+    """The text of a piece, with ``·`` before it if it continues a word.
+
+    >>> [label(piece) for piece in ("▁Hun", "de", "</s>", "<0xE6>", "▁")]
+    ['Hun', '·de', '</s>', '<0xE6>', '▁']
+    """
+    symbol = piece.startswith("<") and piece.endswith(">") and len(piece) > 2
+    return text_of(piece) if symbol or piece.startswith(SPACE) else f"·{piece}"
+
+
+def labels(pieces: Sequence[Piece]) -> list[str]:
+    """The :func:`label` of each piece."""
+    return [label(piece.piece) for piece in pieces]
+
+
+def token_labels(tokenizer: Tokenizer, ids: Sequence[int]) -> list[str]:
+    """The :func:`label` of each id."""
+    return [label(tokenizer.id_to_piece(index)) for index in ids]
 
 
 def pieces_of(tokenizer: Tokenizer, ids: Sequence[int], text: str) -> list[Piece]:
-    """The pieces of ``ids``, which are those of ``text``, with its characters and words.
+    """The pieces of ``text``, whose ids are ``ids``, with their characters and words.
 
     A space that is a piece of its own belongs to the word behind it.
 
     >>> from glassformer.data.tokenizer import train_tokenizer
     >>> tokenizer = train_tokenizer(["the cat sat.", "the dog sat."], vocab_size=400)
-    >>> found = pieces_of(tokenizer, [*tokenizer.encode("the cog"), tokenizer.eos_id], "the cog")
-    >>> [(piece.text, piece.start, piece.end, piece.word) for piece in found]
+    >>> pieces = pieces_of(tokenizer, [*tokenizer.encode("the cog"), tokenizer.eos_id], "the cog")
+    >>> [(piece.text, piece.start, piece.end, piece.word) for piece in pieces]
     [('the', 0, 3, 0), ('c', 4, 5, 1), ('og', 5, 7, 1), ('</s>', 7, 7, None)]
     """
-    special = {tokenizer.pad_id, tokenizer.bos_id, tokenizer.eos_id}
-    found, begins = [], [start for start, _ in words(text)]
+    symbols = {tokenizer.pad_id, tokenizer.bos_id, tokenizer.eos_id}
+    starts = [start for start, _ in words(text)]
+    pieces = []
     for index, span in zip(ids, piece_spans(tokenizer, ids, text), strict=True):
         start, end = _trimmed(span, text)
         piece = tokenizer.id_to_piece(index)
-        place = start + len(text[start:]) - len(text[start:].lstrip())  # its first that is visible
-        silent = index in special or not begins
-        word = None if silent else max(bisect_right(begins, place) - 1, 0)
-        found.append(Piece(index, piece, readable(piece), start, end, word))
-    return found
-
-
-def readable(piece: str) -> str:
-    """A piece without SentencePiece's mark; of nothing but marks, the marks.
-
-    >>> readable("▁the"), readable("▁")
-    ('the', '▁')
-    """
-    return piece.lstrip(_SPACE) or piece
+        visible = start + len(text[start:]) - len(text[start:].lstrip())  # its first visible place
+        outside = index in symbols or not starts
+        word = None if outside else max(bisect_right(starts, visible) - 1, 0)
+        pieces.append(Piece(index, piece, text_of(piece), start, end, word))
+    return pieces
 
 
 def _trimmed(span: Span, text: str) -> Span:
-    """Without the spaces before the word; a span of nothing but spaces stays."""
+    """The span without the spaces before its word; a span of nothing but spaces stays."""
     start, end = span
     visible = len(text[start:end].lstrip())
     return (end - visible, end) if visible else span

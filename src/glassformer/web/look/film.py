@@ -10,7 +10,7 @@ import torch
 
 from glassformer.bundle import Bundle, load_tensors, load_weights
 from glassformer.config import BEAM
-from glassformer.inspection.trace.array_codec import pack
+from glassformer.inspection.trace.array_codec import encode_array
 from glassformer.inspection.trace.build import trace
 from glassformer.model.transformer import Transformer
 from glassformer.training.checkpoint import checkpoints
@@ -54,5 +54,5 @@ def _frame(bundle: Bundle, path: Path, text: str, search: dict[str, Any]) -> dic
         "text": traced.answer.text,
         "log_probability": traced.answer.log_probability,
         "pieces": [asdict(piece) for piece in traced.target.pieces],
-        "weights": asdict(pack(torch.stack(maps).mean(dim=0), "u8")),
+        "weights": asdict(encode_array(torch.stack(maps).mean(dim=0), "u8")),
     }

@@ -15,8 +15,7 @@ from glassformer.bundle import Bundle
 from glassformer.inspection.ablation import changed
 from glassformer.inspection.scoring import log_probabilities
 from glassformer.inspection.trace.build import trace
-from glassformer.inspection.trace.records import AttentionPart
-from glassformer.inspection.trace.schema import Changes, Head, Trace
+from glassformer.inspection.trace.schema import AttentionPart, Changes, Head, Trace
 from glassformer.web.look.film import film
 
 __all__ = ["stored_answers"]

@@ -1,0 +1,173 @@
+"""The records of a trace that one captured run of the model gives: maps, norms, masks, steps."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from glassformer.data.tokenizer import Tokenizer
+from glassformer.inspection.capture import Capture
+from glassformer.inspection.trace.array_codec import EncodedArray, encode_array
+from glassformer.inspection.trace.schema import (
+    ATTENTION_PATHS,
+    AttentionPart,
+    AttentionTrace,
+    Candidate,
+    Masks,
+    Positions,
+    Step,
+    SublayerNorms,
+)
+from glassformer.inspection.trace.subwords import text_of
+from glassformer.model.positions import PositionalEncoding
+from glassformer.model.transformer import Transformer
+
+__all__ = ["CapturedRun", "attention_traces", "masks", "positions", "steps", "sublayer_norms"]
+
+
+@dataclass(frozen=True)
+class CapturedRun:
+    """One run of the model on source and answer, and the number of pieces in the trace."""
+
+    model: Transformer
+    tokenizer: Tokenizer
+    """The target's."""
+    sublayers: Capture
+    written: Sequence[int]
+    mask: Tensor
+    """The mask of the decoder's self-attention, (1, 1, tgt_len, tgt_len)."""
+    source_shown: int
+    target_shown: int
+
+    @property
+    def vector_numbers(self) -> int:
+        """The count of numbers in all queries, keys and values of the trace."""
+        config = self.model.config
+        rows = config.num_encoder_layers * 3 * self.source_shown
+        rows += config.num_decoder_layers * (4 * self.target_shown + 2 * self.source_shown)
+        return rows * config.d_model
+
+    def shown(self, name: str) -> int:
+        """The number of positions that the trace holds of a sublayer's stream."""
+        return self.source_shown if name.startswith("encoder") else self.target_shown
+
+
+def attention_traces(run: CapturedRun, *, vectors: bool) -> list[AttentionTrace]:
+    """Scores and weights of each attention; ``vectors`` adds queries, keys and values."""
+    config = run.model.config
+    places: list[tuple[AttentionPart, int]] = [
+        ("encoder", i) for i in range(config.num_encoder_layers)
+    ]
+    for layer in range(config.num_decoder_layers):
+        places += [("decoder", layer), ("cross", layer)]
+    return [_attention(run, part, layer, vectors) for part, layer in places]
+
+
+def _attention(run: CapturedRun, part: AttentionPart, layer: int, vectors: bool) -> AttentionTrace:
+    name = ATTENTION_PATHS[part].format(layer)
+    attended = run.sublayers[name].attended
+    queries = run.shown(name)
+    keys = run.source_shown if part == "cross" else queries
+
+    def encoded(heads: Tensor, length: int) -> EncodedArray | None:
+        return encode_array(heads[0, :, :length].float(), "f32") if vectors else None
+
+    return AttentionTrace(
+        name=name,
+        part=part,
+        layer=layer,
+        scores=encode_array(attended.scores[0, :, :queries, :keys], "u16"),
+        weights=encode_array(attended.weights[0, :, :queries, :keys], "u8"),
+        query=encoded(attended.query, queries),
+        key=encoded(attended.key, keys),
+        value=encoded(attended.value, keys),
+    )
+
+
+def sublayer_norms(run: CapturedRun) -> list[SublayerNorms]:
+    """The lengths of the vectors around each residual block."""
+    norms = []
+    for name, sublayer in run.sublayers.items():
+        stack, _, layer, kind = name.split(".")
+        lengths: dict[str, Any] = {
+            stream: [round(length, 5) for length in values[0, : run.shown(name)].tolist()]
+            for stream, values in sublayer.norms.items()
+        }
+        place: dict[str, Any] = {"stack": stack, "layer": int(layer), "kind": kind}
+        norms.append(SublayerNorms(name=name, **place, **lengths))
+    return norms
+
+
+def masks(run: CapturedRun) -> Masks:
+    """The masks; of the source all keys are allowed, because one sentence has no padding."""
+    shown = run.target_shown
+    return Masks([True] * run.source_shown, run.mask[0, 0, :shown, :shown].tolist())
+
+
+def positions(run: CapturedRun) -> Positions:
+    """The rows that the model adds to both sides' embeddings."""
+    config = run.model.config
+    return Positions(
+        kind=config.positions,
+        layout=config.position_layout,
+        frequencies=config.position_frequencies,
+        offset=config.position_offset,
+        embedding_factor=run.model.source_embedding.factor,
+        source=_table(run.model.source_positions, run.source_shown),
+        target=_table(run.model.target_positions, run.target_shown),
+    )
+
+
+def _table(module: torch.nn.Module, length: int) -> EncodedArray:
+    encoding = next(part for part in module.modules() if isinstance(part, PositionalEncoding))
+    return encode_array(encoding.table[encoding.offset : encoding.offset + length], "u16")
+
+
+@torch.no_grad()
+def steps(run: CapturedRun, *, top: int, forced: int) -> list[Step]:
+    """Each step of the answer with its ``top`` candidates; the first ``forced`` were asked for."""
+    states = [
+        run.sublayers[f"decoder.blocks.{layer}.feed_forward"].output[0, : run.target_shown]
+        for layer in range(run.model.config.num_decoder_layers)
+    ]
+    # Each layer's state as if it were the last: one (tgt_len, vocab) for each layer.
+    by_layer = [
+        run.model.project(run.model.decoder.norm(state)).float().log_softmax(-1).cpu()
+        for state in states
+    ]
+    read = [run.model.config.bos_id, *run.written[:-1]]
+    records = []
+    for step in range(run.target_shown):
+        piece = run.written[step]
+        rows = [table[step] for table in by_layer]
+        ranks = [int((row > row[piece]).sum()) for row in rows]
+        lens = [
+            _candidates(run, row, row.topk(min(top, len(row))).indices.tolist()) for row in rows
+        ]
+        record = Step(
+            step=step,
+            read=read[step],
+            sees=run.mask[0, 0, step, : run.target_shown].nonzero().flatten().tolist(),
+            written=_candidates(run, rows[-1], [piece])[0],
+            rank=ranks[-1],
+            forced=step < forced,
+            entropy=float(-(rows[-1].exp() * rows[-1]).sum()),
+            candidates=lens[-1],
+            lens=lens,
+            lens_rank=ranks,
+        )
+        records.append(record)
+    return records
+
+
+def _candidates(
+    run: CapturedRun, log_probabilities: Float[Tensor, " vocab"], ids: Sequence[int]
+) -> list[Candidate]:
+    candidates = []
+    for index in ids:
+        piece, value = run.tokenizer.id_to_piece(index), log_probabilities[index]
+        candidates.append(Candidate(index, piece, text_of(piece), float(value.exp()), float(value)))
+    return candidates
