@@ -9,7 +9,9 @@ from glassformer.errors import InputError
 from glassformer.inspection.beam_graph import Watch
 from glassformer.inspection.trace import build as trace_module
 from glassformer.inspection.trace.array_codec import encode_array
-from glassformer.inspection.trace.build import Trace, trace
+from glassformer.inspection.trace.build import trace
+from glassformer.inspection.trace.query import Sentence
+from glassformer.inspection.trace.schema import Trace
 
 TEXTS = ["A dog runs.", "Two men sit in the grass", "x"]
 TEXT = TEXTS[0]
@@ -111,7 +113,7 @@ def test_steps_are_those_of_decoding_step_by_step(translator, traced):
 
 def test_the_lens_of_a_layer_is_the_model_cut_behind_it(translator, traced):
     source, read = tensors(traced)
-    cut = trace_module.sentence(translator, traced.asked).model
+    cut = Sentence.of(translator, traced.asked).model
     cut.decoder.blocks = cut.decoder.blocks[:1]
     with torch.no_grad():
         expected = cut(source, read)[0].log_softmax(-1)
