@@ -4,13 +4,16 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 
-.PHONY: demo test check benchmark clean
+.PHONY: demo test test-fast check benchmark clean
 
 demo: $(INSTALLED)
 	$(BIN)/glassformer demo
 
 test: check
 	OMP_NUM_THREADS=1 $(BIN)/pytest -n auto --dist loadfile
+
+test-fast: $(INSTALLED)
+	OMP_NUM_THREADS=1 $(BIN)/pytest -n auto --dist loadfile --fast
 
 check: $(INSTALLED)
 	$(BIN)/ruff check .

@@ -1,6 +1,7 @@
-"""A bundle that translates into nonsense, fast: a tiny random model with tiny tokenizers."""
+"""A bundle of a tiny random model with tiny tokenizers, and the option ``--fast``."""
 
 from pathlib import Path
+from pkgutil import resolve_name
 from types import SimpleNamespace
 
 import numpy as np
@@ -14,6 +15,34 @@ from glassformer.model.transformer import Transformer
 
 SOURCES = ["A dog runs across the grass.", "Two men sit in the snow; one sings.", "An old hat."] * 3
 TARGETS = ["Ein Hund läuft über das Gras.", "Zwei Männer sitzen im Schnee.", "Ein alter Hut."] * 3
+
+# With --fast, a test that calls one of these is skipped at the call.
+SLOW = (
+    ("subprocess:Popen", "__init__"),
+    ("multiprocessing.process:BaseProcess", "start"),
+    ("playwright.sync_api", "sync_playwright"),
+    ("glassformer.training.loop:Trainer", "run"),
+)
+
+
+def pytest_addoption(parser):
+    parser.addoption(
+        "--fast", action="store_true", help="skip tests that start a process, browser or training"
+    )
+
+
+@pytest.fixture(scope="session", autouse=True)
+def fast(request):
+    if not request.config.getoption("fast"):
+        yield
+        return
+    with pytest.MonkeyPatch.context() as patch:
+        for owner, name in SLOW:
+            reason = f"{owner}.{name} is not called with --fast"
+            patch.setattr(
+                resolve_name(owner), name, lambda *_, reason=reason, **__: pytest.skip(reason)
+            )
+        yield
 
 
 @pytest.fixture(scope="session")

@@ -50,7 +50,7 @@ ODD = {
     "spaces": "     ",
     "han": "漢" * 5000,
     "emoji": "🐄" * 5000,
-    "letters": "word " * 1000,
+    "letters": "word " * 300,
     "script": "Ένας σκύλος τρέχει",
     "line separator": "a\u2028b",
     "next line": "a\u0085b",
