@@ -7,7 +7,8 @@ import threading
 
 import pytest
 
-from glassformer.files import open_atomically, write_atomically
+from glassformer.errors import InputError
+from glassformer.files import check_output, open_atomically, write_atomically
 
 
 def test_a_file_is_replaced_only_at_the_end(tmp_path):
@@ -91,3 +92,14 @@ def test_a_full_disk_names_the_file(tmp_path):
 
     assert raised.value.filename == str(path)
     assert not path.exists()
+
+
+def test_an_output_without_a_directory_is_refused(tmp_path):
+    with pytest.raises(InputError, match=r"^--out .*no/a: no directory .*no: make it first$"):
+        check_output("--out", tmp_path / "no" / "a")
+    with pytest.raises(InputError, match=r"^--out .*: a directory, expected a file"):
+        check_output("--out", tmp_path)
+    (tmp_path / "link").symlink_to(tmp_path / "no" / "a")
+    with pytest.raises(InputError, match=r"link: no directory .*no: make it first"):
+        check_output("--out", tmp_path / "link")
+    check_output("--out", tmp_path / "new")

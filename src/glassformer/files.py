@@ -6,7 +6,17 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
-__all__ = ["open_atomically", "write_atomically"]
+from glassformer.errors import InputError
+
+__all__ = ["check_output", "open_atomically", "write_atomically"]
+
+
+def check_output(option: str, path: Path) -> None:
+    """Refuse an output file before the work, if it cannot be made after it."""
+    if path.is_dir():
+        raise InputError(f"{option} {path}: a directory, expected a file: name a file in it")
+    if not path.resolve().parent.is_dir():
+        raise InputError(f"{option} {path}: no directory {path.resolve().parent}: make it first")
 
 
 def write_atomically(path: Path, content: bytes) -> None:

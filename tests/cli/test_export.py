@@ -50,6 +50,16 @@ def test_a_directory_in_use_is_refused(bundle_directory, tmp_path, refused):
     )
 
 
+def test_a_link_to_an_empty_directory_stays_a_link(bundle_directory, tmp_path):
+    (tmp_path / "empty").mkdir()
+    link = tmp_path / "link"
+    link.symlink_to(tmp_path / "empty")
+
+    assert main(["export", str(bundle_directory), str(link)]) == 0
+    assert link.is_symlink()
+    assert (tmp_path / "empty" / "model.bin").is_file()
+
+
 def test_no_bundle_is_said(tmp_path, refused):
     assert refused("export", tmp_path / "no", tmp_path / "new") == (
         1,

@@ -1,4 +1,6 @@
 import json
+import os
+import threading
 
 import pytest
 import torch
@@ -58,6 +60,24 @@ def test_each_picture_is_written_and_named(arguments, tmp_path, capsys):
     assert call(*arguments, "--out", out) == 0
     assert capsys.readouterr().out == f"wrote {out}\n"
     assert "<svg" in out.read_text(encoding="utf-8")
+
+
+def test_a_picture_goes_through_a_pipe_or_a_link(tmp_path):
+    pipe, link = tmp_path / "pipe.svg", tmp_path / "link.svg"
+    os.mkfifo(pipe)
+    link.symlink_to(tmp_path / "target")
+    pictures: list[bytes] = []
+    reader = threading.Thread(target=lambda: pictures.append(pipe.read_bytes()), daemon=True)
+    reader.start()
+
+    for out in (pipe, link):
+        assert call("masks", "--source", "A dog", "--out", out) == 0
+
+    reader.join(timeout=60)
+    assert pipe.is_fifo()
+    assert link.is_symlink()
+    assert pictures == [(tmp_path / "target").read_bytes()]
+    assert b"<svg" in pictures[0]
 
 
 def test_training(run_directory):
@@ -198,6 +218,11 @@ def _load(bundle):
         (["attention", "nowhere", "two"], InputError, "nowhere: not a bundle"),
         (["attention", "nowhere", ""], UsageError, "source sentence is empty"),
         (["schedule", "--out", "s.pdf"], UsageError, r"s\.pdf: .* \.png or \.svg"),
+        (
+            ["lens", "nowhere", "two", "--out", "no/a.png"],
+            InputError,
+            "--out no/a.png: no directory",
+        ),
         (["beam"], UsageError, "give BUNDLE and TEXT, or --trace FILE"),
         (["beam", "nowhere"], UsageError, "TEXT is missing"),
         (["lens", "a", "two", "--beam", 101], UsageError, "--beam '101': expected at most 100"),

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from glassformer.cli.main import main
-from glassformer.cli.train import run, train_until_stopped
+from glassformer.cli.train import run
 from glassformer.training.setup.options import TrainConfig
 from glassformer.translator import Translator
 
@@ -161,7 +161,7 @@ def test_a_run_that_is_stopped_says_so_and_with_what(monkeypatch, capsys):
 
     monkeypatch.setattr("glassformer.training.train.train", train)
 
-    assert train_until_stopped(TrainConfig(pairs=("a",), run="r")) == 128 + signal.SIGTERM
+    assert run(TrainConfig(pairs=("a",), run="r")) == 128 + signal.SIGTERM
     assert run(TrainConfig(pairs=("a",), run="r")) == 128 + signal.SIGTERM
     said = capsys.readouterr()
     assert said.err.startswith("glassformer: stopped and saved at update 7; the same command goes")

@@ -65,11 +65,11 @@ def run(options: DemoOptions) -> int:
             ("test", book.test),
         )
     }
-    from glassformer.cli.train import train_until_stopped
+    from glassformer.cli import train
     from glassformer.translator import Translator
 
     shown = [next(p for p in watched if p.kind == kind) for kind in _kinds(watched)]
-    if status := train_until_stopped(config_of(options, directory, files), _Watcher(shown)):
+    if status := train.run(config_of(options, directory, files), _Watcher(shown)):
         return status
     translator = Translator.load(directory)
     _score(translator, book.test)

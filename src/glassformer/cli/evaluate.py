@@ -12,7 +12,7 @@ from glassformer.config import BEAM, MOST_BEAM, Options
 from glassformer.data.corpus import read_lines
 from glassformer.errors import InputError, UsageError, nearest
 from glassformer.evaluation import LANGUAGES, Scores, TranslatorLike, corpus_scores, reference_loss
-from glassformer.files import write_atomically
+from glassformer.files import check_output, write_atomically
 from glassformer.significance import Comparison, compare
 
 __all__ = ["OPTIONS", "EvaluateOptions", "run"]
@@ -136,7 +136,7 @@ def _translate(
     from glassformer.translator import Translator
 
     if options.output:
-        _refuse_unwritable(options.output)
+        check_output("--output", options.output)
     translator: TranslatorLike = Translator.load(bundle)
     hypotheses = [item.text for item in translator.translate(sources, beam=options.beam)]
     if options.output:
@@ -146,16 +146,6 @@ def _translate(
     except InputError as error:  # a reference too long for the model; the other scores stand
         print(f"glassformer: no loss: {error}", file=sys.stderr)
         return hypotheses, None
-
-
-def _refuse_unwritable(path: Path) -> None:
-    """Say before the long work what would make it vain after it."""
-    if path.is_dir():
-        raise InputError(
-            f"--output {path}: a directory, where a file is expected: name a file in it"
-        )
-    if not path.parent.is_dir():
-        raise InputError(f"--output {path}: no directory {path.parent}: make it first")
 
 
 def _write_lines(path: Path, lines: Sequence[str]) -> None:

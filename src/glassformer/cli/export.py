@@ -40,9 +40,8 @@ def run(options: ExportOptions) -> int:
     from glassformer.interchange.ctranslate2.export import check_quantization, export_ctranslate2
 
     check_quantization(options.quantization)
-    export_ctranslate2(
-        load_bundle(options.bundle), options.directory, quantization=options.quantization
-    )
-    size = sum(path.stat().st_size for path in options.directory.iterdir())
+    directory = options.directory.resolve()  # a link stays a link
+    export_ctranslate2(load_bundle(options.bundle), directory, quantization=options.quantization)
+    size = sum(path.stat().st_size for path in directory.iterdir())
     print(f"{options.directory}: {options.format}, {options.quantization}, {size / 1e6:.1f} MB")
     return 0

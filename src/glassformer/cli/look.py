@@ -12,6 +12,7 @@ from pydantic import Field
 
 from glassformer.config import BEAM, MOST_BEAM, MOST_LENGTH_PENALTY, Options
 from glassformer.errors import InputError, UsageError, missing_extra
+from glassformer.files import check_output, write_atomically
 
 if TYPE_CHECKING:
     from glassformer.bundle import Bundle
@@ -72,10 +73,10 @@ def _check(options: LookOptions) -> None:
         raise UsageError("--out writes the page of one sentence: say it with --text")
     if options.out.suffix.lower() not in (".html", ".htm"):
         raise UsageError(f"--out {options.out}: a page's name ends in .html")
+    check_output("--out", options.out)
 
 
 def _write(options: LookOptions, out: Path) -> int:
-    from glassformer.files import write_atomically
     from glassformer.inspection.trace.build import trace
     from glassformer.translator import Translator
     from glassformer.web.look.single_file import build_page

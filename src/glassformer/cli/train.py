@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from glassformer.training.reporting import Reporter
     from glassformer.training.train import Run
 
-__all__ = ["OPTIONS", "run", "train_until_stopped"]
+__all__ = ["OPTIONS", "run"]
 
 OPTIONS = TrainConfig
 
@@ -23,14 +23,9 @@ OPTIONS = TrainConfig
 _LONGEST = 200  # characters of a side of a pair that alignment is learnt from
 
 
-def run(options: TrainConfig) -> int:
-    """Train or continue, and return the exit status."""
-    return train_until_stopped(options)
-
-
-def train_until_stopped(config: TrainConfig, reporter: Reporter | None = None) -> int:
-    """0 when it is done; 128 + the signal's number where one stopped it and it was saved."""
-    began = time.monotonic()  # before torch is imported: a person's minutes include that
+def run(config: TrainConfig, reporter: Reporter | None = None) -> int:
+    """Train or continue; 128 + the signal's number if one stopped the run, which is then saved."""
+    began = time.monotonic()  # before torch is imported: --minutes includes that
     if int(os.environ.get("RANK", 0)) > 0 and "TORCHELASTIC_RUN_ID" in os.environ:
         from glassformer.training.parallel.worker import follow
 

@@ -1,8 +1,10 @@
 import base64
 import hashlib
 import json
+import os
 import re
 import shutil
+import threading
 import tomllib
 from html.parser import HTMLParser
 from pathlib import Path
@@ -209,14 +211,14 @@ def test_the_command_writes_one_file(bundle_directory, tmp_path, capsys):
         (["--text", "a", "--out", "a.pdf"], 2, "--out a.pdf: a page's name ends in .html"),
         (["--text", "\udcff"], 2, "--text '\\udcff': is not UTF-8"),
         (["--text", " "], 2, "--text ' ': expected a sentence"),
-        (["--beam", "101"], 2, "--beam '101': expected a number less than or equal to 100"),
+        (["--beam", "101"], 2, "--beam '101': expected at most 100"),
         (
             ["--length-penalty", "-1"],
             2,
-            "--length-penalty '-1': expected a number greater than or equal to 0",
+            "--length-penalty '-1': expected at least 0",
         ),
-        (["--port", "70000"], 2, "--port '70000': expected a number less than or equal to 65535"),
-        (["--threads", "-1"], 2, "--threads '-1': expected a number greater than or equal to 0"),
+        (["--port", "70000"], 2, "--port '70000': expected at most 65535"),
+        (["--threads", "-1"], 2, "--threads '-1': expected at least 0"),
         (["--text", "a", "--out", "a.html"], 1, "nowhere: not a bundle (no such directory)"),
     ],
 )
@@ -231,4 +233,22 @@ def test_a_page_that_cannot_be_written_is_named(bundle_directory, tmp_path, caps
     out = tmp_path / "absent" / "look.html"
 
     assert main(["look", str(bundle_directory), "--text", "Two men.", "--out", str(out)]) == 1
-    assert f"{out}: cannot be written (No such file or directory)" in capsys.readouterr().err
+    assert f"--out {out}: no directory {out.parent}: make it first" in capsys.readouterr().err
+
+
+def test_a_page_goes_through_a_pipe_or_a_link(bundle_directory, tmp_path):
+    pipe, link = tmp_path / "pipe.html", tmp_path / "link.html"
+    os.mkfifo(pipe)
+    link.symlink_to(tmp_path / "target")
+    pages: list[bytes] = []
+    reader = threading.Thread(target=lambda: pages.append(pipe.read_bytes()), daemon=True)
+    reader.start()
+
+    for out in (pipe, link):
+        assert main(["look", str(bundle_directory), "--text", "Two men.", "--out", str(out)]) == 0
+
+    reader.join(timeout=60)
+    assert pipe.is_fifo()
+    assert link.is_symlink()
+    assert pages[0].startswith(b"<!doctype html>")
+    assert (tmp_path / "target").read_bytes().startswith(b"<!doctype html>")

@@ -18,6 +18,7 @@ from glassformer.cli.plot.sentence import (
     ScoresOptions,
     StepsOptions,
 )
+from glassformer.files import check_output
 
 __all__ = [
     "OPTIONS",
@@ -169,7 +170,8 @@ def run(options: PlotOptions) -> int:
     from glassformer.cli.plot.figures import draw
     from glassformer.inspection.plots.canvas import picture_suffix, save
 
-    picture_suffix(options.out)  # before the work, not after it
+    picture_suffix(options.out)
+    check_output("--out", options.out)
     save(draw(options), options.out)
     print(f"wrote {options.out}")
     return 0
