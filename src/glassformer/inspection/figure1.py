@@ -1,4 +1,4 @@
-"""The paper's figure 1 as data: every box of a model with its shapes and its parameters."""
+"""The paper's figure 1 as records: every box of a model with its shapes and parameters."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -94,7 +94,7 @@ class _Figure:
             yield self._stream(f"{stack}.norm", "Norm", stack, "3.1", parameters=last)
 
     def top(self) -> Iterator[Box]:
-        """The projection to words, and the softmax."""
+        """The output projection and the softmax."""
         model, config = self.model, self.model.config
         words = [self.tgt_len, config.target_vocab_size]
         weights = 0 if model.output is None else _count(model.output)
@@ -120,7 +120,7 @@ class _Figure:
         layer: int | None = None,
         inner: list[int] | None = None,
     ) -> Box:
-        """A box that leaves the stream's shape as it is."""
+        """A box whose input and output have the same shape."""
         shape = [self._length(stack), self.model.config.d_model]
         return Box(name, title, stack, layer, section, shape, shape, inner, parameters, None)
 

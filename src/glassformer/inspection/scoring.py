@@ -37,12 +37,12 @@ def log_probabilities(
 
     Sources and target end in their end symbol; the target has no start symbol.
     """
-    own = torch.tensor(target)[None, :, None]
+    written = torch.tensor(target)[None, :, None]
     at_once = max(1, _NUMBERS_AT_ONCE // (len(target) * model.config.target_vocab_size))
     parts = []
     for first in range(0, len(sources), at_once):
         tables = _distributions(model, sources[first : first + at_once], target)
-        parts.append(tables.gather(-1, own.expand(len(tables), -1, -1))[..., 0])
+        parts.append(tables.gather(-1, written.expand(len(tables), -1, -1))[..., 0])
     return torch.cat(parts)
 
 
@@ -51,8 +51,8 @@ def piece_scores(
 ) -> tuple[list[float], list[int]]:
     """Log-probability and rank of each target piece among all pieces; rank 0 is the best."""
     table = _distributions(model, [source], target)[0]
-    own = table.gather(-1, torch.tensor(target)[:, None])  # (tgt_len, 1)
-    return own[:, 0].tolist(), (table > own).sum(dim=-1).tolist()
+    scores = table.gather(-1, torch.tensor(target)[:, None])  # (tgt_len, 1)
+    return scores[:, 0].tolist(), (table > scores).sum(dim=-1).tolist()
 
 
 def erased_words(

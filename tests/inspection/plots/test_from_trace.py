@@ -146,7 +146,7 @@ def test_erased_words_lose_what_the_trace_says(seen):
     assert [float(one.replace("−", "-")) for one in sums] == pytest.approx(
         [-total for total in seen.erased.totals], abs=0.051
     )
-    with pytest.raises(UsageError, match="does not say what changes"):
+    with pytest.raises(UsageError, match="has no erased words"):
         erase.plot_erased(dataclasses.replace(seen, erased=None))
 
 
@@ -275,7 +275,7 @@ def test_no_two_texts_overlap(parts, kind, many):
 
 def test_what_no_font_has_is_said(monkeypatch, seen):
     assert "□" not in "".join(t.get_text() for t in lens.plot_lens(seen).findobj(Text))
-    monkeypatch.setattr(lettering, "_drawable", lambda one: one.isascii() or one in "…·□")
+    monkeypatch.setattr(lettering, "_in_a_font", lambda one: one.isascii() or one in "…·□")
     for draw in (lens.plot_lens, steps.plot_steps):
         picture = draw(seen)  # Männer
         said = [text.get_text() for text in picture.findobj(Text)]

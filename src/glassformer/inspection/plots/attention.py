@@ -1,4 +1,4 @@
-"""Attention drawn: who read whom, in a run of a trained model (section 3.2; figures 3 to 5)."""
+"""Attention maps of one sentence (section 3.2; the paper's figures 3 to 5)."""
 
 from collections.abc import Sequence
 from typing import Literal
@@ -25,7 +25,7 @@ __all__ = [
     "plot_attention_head",
 ]
 
-_WRITTEN_IN = 14  # tokens up to which the numbers fit the squares
+_WRITTEN_IN = 14  # the most tokens whose numbers fit the squares
 
 
 def attention_figure(
@@ -41,7 +41,7 @@ def attention_figure(
 
     Without ``layer`` and ``head``, all of them, layers by heads. Both are indices, from 0; the
     titles count from 1.
-    ``head="mean"`` is the mean over the heads, and over the layers too where none is given.
+    ``head="mean"`` is the mean over the heads, and over the layers too if ``layer`` is None.
 
     Raises:
         UsageError: a layer or head that the model does not have, or an unknown part.
@@ -57,7 +57,7 @@ def plot_attention(
     layer: int | None = None,
     head: int | Literal["mean"] | None = None,
 ) -> Figure:
-    """The same of a trace: of the sentence that it reads, and the answer that was found.
+    """The attention of a trace: from its source to its answer; see :func:`attention_figure`.
 
     Raises:
         UsageError: a layer or head that the model does not have.
@@ -66,15 +66,17 @@ def plot_attention(
 
 
 def _draw(
-    seen: Attention, part: AttentionPart, layer: int | None, head: int | Literal["mean"] | None
+    attention: Attention, part: AttentionPart, layer: int | None, head: int | Literal["mean"] | None
 ) -> Figure:
-    weights, names = _select(seen.weights, layer, head)
-    words = (seen.query_labels, seen.key_labels)
+    weights, names = _select(attention.weights, layer, head)
+    words = (attention.query_labels, attention.key_labels)
     if weights.shape[:2] == (1, 1):
         title = f"{PART_NAMES[part]}: {names[0][0]}"
-        return plot_attention_head(weights[0, 0], *words, title=title, axes_labels=seen.axes_labels)
+        return plot_attention_head(
+            weights[0, 0], *words, title=title, axes_labels=attention.axes_labels
+        )
     return plot_attention_grid(
-        weights, *words, title=PART_NAMES[part], axes_labels=seen.axes_labels, names=names
+        weights, *words, title=PART_NAMES[part], axes_labels=attention.axes_labels, names=names
     )
 
 
@@ -88,7 +90,7 @@ def plot_attention_head(
 ) -> Figure:
     """One head: row ``i`` shows how query ``i`` spreads its attention over the keys.
 
-    Short sentences have the weights written in, in hundredths.
+    In short sentences the squares show the weights in hundredths.
 
     >>> import torch
     >>> weights = torch.tensor([[0.9, 0.1], [0.2, 0.8]])
@@ -164,7 +166,7 @@ def plot_attention_grid(
 def _select(
     weights: Tensor, layer: int | None, head: int | Literal["mean"] | None
 ) -> tuple[Tensor, list[list[str]]]:
-    """The wanted layers and heads, ``(layers, heads, …)``, and what each is called."""
+    """The chosen layers and heads, ``(layers, heads, …)``, and their titles."""
     layers, heads = weights.shape[:2]
     check_index("layer", layer, layers)
     kept_layers = slice(layer, layer + 1) if layer is not None else slice(None)

@@ -1,4 +1,4 @@
-"""The beam as a tree: what the search went on with, what it set aside, what it dropped."""
+"""A beam search as a tree: hypotheses that went on, ended, or left the beam."""
 
 from typing import Any
 
@@ -29,23 +29,22 @@ _LOOKS: dict[str, dict[str, Any]] = {
     "pruned": {"facecolor": "white", "edgecolor": "#d3d8dd"},
 }
 _MEANINGS = {
-    "answer": "on the way to the answer",
+    "answer": "part of the answer",
     "alive": "went on",
     "finished": "ended here",
-    "open": "would have gone on",
-    "pruned": "no place for it",
+    "open": "unfinished at the end",
+    "pruned": "left the beam",
 }
 
 
 def plot_beam(
     trace: Trace, *, first: int = 0, count: int | None = None, pruned: bool = True
 ) -> Figure:
-    """A column for each step, its candidates from the most probable downwards.
+    """A column for each step, its candidates from the most to the least probable.
 
-    Below each piece stand the log-probability of the whole line up to it and, behind the bar, its
-    score: the same over the length penalty, by which finished lines are compared. ``first`` and
-    ``count`` choose steps, by default all; without ``pruned`` those that were dropped are left
-    out.
+    Below each piece stand the log-probability of the hypothesis up to it and its score: the
+    log-probability over the length penalty, which ranks finished hypotheses. ``first`` (an index)
+    and ``count`` choose steps, by default all. ``pruned=False`` leaves out dropped candidates.
 
     Raises:
         UsageError: there is no such step.
@@ -64,7 +63,7 @@ def plot_beam(
     figure, axes = sheet(max(width, 8.0), rows * _ROW + 1.45)
     title = f"Beam search: beam {graph.beam}, length penalty {graph.length_penalty:g}"
     axes.text(0.2, 0.25, title, fontsize=11, color=INK, va="center")
-    drawn: dict[int, tuple[float, float]] = {}  # where a node's right side is
+    drawn: dict[int, tuple[float, float]] = {}  # the right side of each node
     left = 0.2
     for nodes, breadth in zip(columns, widths, strict=True):
         heading = "start" if nodes and nodes[0].step < 0 else f"step {nodes[0].step + 1}"
@@ -116,5 +115,5 @@ def _draw_legend(axes: Axes, middle: float, *, pruned: bool) -> None:
         axes.add_patch(Rectangle((left, middle - 0.07), 0.22, 0.14, **_LOOKS[look]))
         axes.text(left + 0.3, middle, meaning, fontsize=_LETTERS, color=INK, va="center")
         left += 0.066 * len(meaning) + 0.55
-    note = "log-probability of the line so far | score: the same over the length penalty"
+    note = "log-probability of the hypothesis | score: the same over the length penalty"
     axes.text(0.2, middle + 0.25, note, fontsize=7, color=GREY, va="center")

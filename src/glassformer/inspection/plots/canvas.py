@@ -1,7 +1,7 @@
-"""What the pictures share: figures, colours, the drawing of a matrix, and saving.
+"""The canvas of all pictures: figures, colours, matrices, numbers, and saving.
 
-The figures are matplotlib's own and belong to no window: ``figure.savefig`` or :func:`save` writes
-one. Blue is much, white is nothing, and red is below zero, in every picture.
+The figures are matplotlib's own and open no window: ``figure.savefig`` or :func:`save` writes
+one. In every picture blue is a large number, white is zero, and red is below zero.
 """
 
 import io
@@ -56,7 +56,7 @@ __all__ = [
     "write_numbers",
 ]
 
-BLUES = "Blues"  # from nothing (white) to much
+BLUES = "Blues"  # from zero (white) to large
 SIGNED = "RdBu"  # from -1 (red) over 0 (white) to 1 (blue)
 COLOURS = ("#08519c", "#e6862e", "#2a9d60", "#b5364a", "#7a55b3", "#5c6670")
 GREY = "#5c6670"
@@ -66,12 +66,12 @@ SUFFIXES = (".png", ".svg")
 
 
 def new_figure(width: float, height: float) -> Figure:
-    """An empty figure of this size in inches, which places its parts without overlap."""
+    """An empty figure of this size in inches; its layout keeps all parts apart."""
     return Figure(figsize=(width, height), layout="constrained")
 
 
 def sheet(width: float, height: float) -> tuple[Figure, Axes]:
-    """An empty figure to draw on in inches, counted from its top left corner."""
+    """An empty figure whose coordinates are inches from the top left corner."""
     figure = Figure(figsize=(width, height))
     axes = figure.add_axes((0.0, 0.0, 1.0, 1.0), xlim=(0.0, width), ylim=(height, 0.0))
     axes.set_axis_off()

@@ -1,4 +1,4 @@
-"""Erase a word: what of the translation hangs on which word of the source."""
+"""Erased words: the loss of each target piece without each source word."""
 
 import torch
 
@@ -23,18 +23,18 @@ from glassformer.inspection.trace.subwords import labels
 
 __all__ = ["plot_erased"]
 
-_WRITTEN_IN = 14  # words and pieces up to which the numbers fit the squares
+_WRITTEN_IN = 14  # the most words and pieces whose numbers fit the squares
 
 
 def plot_erased(trace: Trace) -> Figure:
-    """How much log-probability each target piece loses when a source word is taken away.
+    """The log-probability that each target piece loses without each source word.
 
-    Blue: the word was needed. Red: the piece is more probable without it. At the right the sum of
-    the row, for the whole translation.
+    Blue: the piece needs the word. Red: the piece is more probable without it. At the right stands
+    the sum of the row, for the whole translation.
     """
     erased = trace.erased
     if erased is None or not erased.words:
-        raise UsageError("this trace does not say what changes when a word is erased")
+        raise UsageError("this trace has no erased words: make it again")
     lost = -torch.tensor(erased.changes)
     columns = labels(trace.target.pieces)
     cell = cell_inches(max(lost.shape), room=11.0)
@@ -49,7 +49,7 @@ def plot_erased(trace: Trace) -> Figure:
     if max(lost.shape) <= _WRITTEN_IN:
         texts = [[_number(value) for value in row] for row in lost.tolist()]
         write_numbers(axes, texts, (lost.abs() > 0.6 * most).tolist(), size=7.0)
-    axes.set_ylabel("source word that is erased")
+    axes.set_ylabel("erased source word")
     axes.set_xlabel("target piece")
     sums = axes.secondary_yaxis("right")
     totals = [number(-total, 1) for total in erased.totals]
@@ -57,12 +57,14 @@ def plot_erased(trace: Trace) -> Figure:
     sums.tick_params(length=0)
     sums.set_ylabel("sum")
     sums.spines["right"].set_visible(False)
-    figure.suptitle("What the translation needs each source word for", fontsize=11)
-    draw_scale(figure, image, axes, label="log-probability that is lost (nats)")
-    figure.axes[-1].set_ylim(min(lost.min().item(), 0.0), most)  # no more of the scale than occurs
+    figure.suptitle("Loss of each target piece without each source word", fontsize=11)
+    draw_scale(figure, image, axes, label="lost log-probability (nats)")
+    figure.axes[-1].set_ylim(
+        min(lost.min().item(), 0.0), most
+    )  # the scale shows only values that occur
     return noted(figure)
 
 
 def _number(value: float) -> str:
-    """Nothing where it rounds to nothing."""
+    """The number, or nothing if it rounds to 0.0."""
     return number(value, 1) if abs(value) >= 0.05 else ""

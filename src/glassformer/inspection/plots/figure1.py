@@ -1,4 +1,4 @@
-"""The paper's figure 1, drawn of a model and a sentence, with the shapes that flow through it."""
+"""The paper's figure 1 for one model and one sentence, with shapes and parameters."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -51,11 +51,11 @@ class _Drawn:
 
 
 def plot_figure1(trace: Trace) -> Figure:
-    """Every box of the model with what goes in and out, and how many numbers are learnt there.
+    """Every box of the model with its input and output shapes and its parameters.
 
-    Shapes are without the batch, length first. Of the layers of a stack, which are alike, one is
-    drawn, with its own parameters, and ``N ×`` beside it, as in the paper. Of a model that
-    normalises before each sublayer (pre-norm), Norm stands before it and the sum behind it.
+    Shapes are without the batch, length first. The picture has one layer of each stack with
+    ``N ×`` beside it, as in the paper, and that layer's parameters. In a pre-norm model Norm stands
+    before the sublayer and the sum behind it.
     """
     encoder = _stack([box for box in trace.figure if box.stack == "encoder"], "encoder")
     decoder = _stack([box for box in trace.figure if box.stack != "encoder"], "decoder")
@@ -80,7 +80,7 @@ def plot_figure1(trace: Trace) -> Figure:
 
 
 def _stack(boxes: Sequence[Box], column: str) -> list[_Drawn]:
-    """One above the other; of the layers the first."""
+    """The boxes one above the other; only the first layer."""
     shown = [box for box in boxes if box.layer in (None, 0)]
     if any(box.name == f"{column}.norm" for box in boxes):
         shown = _norm_first(shown)
@@ -99,7 +99,7 @@ def _stack(boxes: Sequence[Box], column: str) -> list[_Drawn]:
 
 
 def _norm_first(boxes: list[Box]) -> list[Box]:
-    """Only pre-norm stacks have a norm at their end."""
+    """Each norm before its sublayer, for pre-norm stacks: only they end in a norm."""
     inside = [box for box in boxes if box.layer is not None]
     pairs = zip(inside[::2], inside[1::2], strict=True)
     swapped = iter([box for pair in pairs for box in (replace(pair[1], title="Norm"), pair[0])])
@@ -107,7 +107,7 @@ def _norm_first(boxes: list[Box]) -> list[Box]:
 
 
 def _one_block(one: Box, other: Box) -> bool:
-    """Whether they are a sublayer and its norm."""
+    """Are they a sublayer and its norm?"""
     return f"{one.name}.norm" == other.name or one.name == f"{other.name}.norm"
 
 
@@ -139,13 +139,13 @@ def _shapes(box: Box) -> str:
 
 
 def _learnt(box: Box, titles: dict[str, str]) -> str:
-    own = f"{box.parameters:,} parameters" if box.parameters else ""
-    shared = f"those of the {titles[box.shared_with]}" if box.shared_with else ""
-    return " and ".join(filter(None, (own, shared))) or "no parameters"
+    learned = f"{box.parameters:,} parameters" if box.parameters else ""
+    shared = f"shared with {titles[box.shared_with]}" if box.shared_with else ""
+    return " and ".join(filter(None, (learned, shared))) or "no parameters"
 
 
 def _draw_block(axes: Axes, drawings: Sequence[_Drawn], layers: int, stack: str) -> None:
-    """The frame of a layer, how often it is there, and the ways around its sublayers."""
+    """The frame of a layer, the number of layers, and the residual connections."""
     left, bottom = drawings[0].left - 2 * _ASIDE, drawings[0].bottom - _GAP
     width, height = _WIDTH + 4 * _ASIDE, drawings[-1].top + 0.2 - bottom
     frame = Rectangle((left, bottom), width, height, facecolor="none", edgecolor="#c3c9cf", lw=1.2)
@@ -166,7 +166,7 @@ def _draw_block(axes: Axes, drawings: Sequence[_Drawn], layers: int, stack: str)
 
 
 def _draw_flow(axes: Axes, drawings: Sequence[_Drawn]) -> None:
-    """An arrow into each drawn from what is below it, and one out of the last."""
+    """An arrow into each box from the box below it, and one out of the last."""
     below = _FOOT - 0.05
     for drawn in drawings:
         if drawn.bottom > below:
@@ -177,7 +177,7 @@ def _draw_flow(axes: Axes, drawings: Sequence[_Drawn]) -> None:
 
 
 def _draw_memory(axes: Axes, last: _Drawn, decoder: Sequence[_Drawn]) -> None:
-    """From the encoder's end to the attention that reads it."""
+    """The arrow from the encoder's output to the cross-attention."""
     cross = next(drawn for drawn in decoder if drawn.box.name.endswith("cross_attention"))
     between = (last.left + _WIDTH + cross.left) / 2
     above, into = last.top + 0.2, cross.bottom + cross.height / 2
@@ -187,7 +187,7 @@ def _draw_memory(axes: Axes, last: _Drawn, decoder: Sequence[_Drawn]) -> None:
 
 
 def _write_ends(axes: Axes, trace: Trace, first: _Drawn, decoder: Sequence[_Drawn]) -> None:
-    """What is read at the foot, and what comes out at the top."""
+    """The texts at the foot, and the output at the top."""
     bounds = trace.bounds
     ends = (
         (first, trace.source.text, f"{bounds.source_pieces} source pieces"),
@@ -199,5 +199,5 @@ def _write_ends(axes: Axes, trace: Trace, first: _Drawn, decoder: Sequence[_Draw
         axes.text(drawn.middle, 0.2, count, fontsize=8, color=GREY, **style)
     top = decoder[-1]
     axes.annotate("", (top.middle, top.top + 0.25), (top.middle, top.top), arrowprops=_ARROW)
-    said = "probabilities of the next piece"
-    axes.text(top.middle, top.top + 0.36, said, fontsize=8, color=GREY, **style)
+    output = "probabilities of the next piece"
+    axes.text(top.middle, top.top + 0.36, output, fontsize=8, color=GREY, **style)

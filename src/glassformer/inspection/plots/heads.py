@@ -1,7 +1,7 @@
-"""What each head does, in numbers: is it sharp, does it look at itself, back, or at nothing?
+"""Statistics of the heads: entropy, and weight on the own place, the place before, and symbols.
 
-The kinds of heads are those of Clark et al. 2019 (arXiv 1906.04341, section 3), who found heads
-that attend to the previous token, to the separator, or broadly.
+Clark et al. 2019 (arXiv 1906.04341, section 3) found heads of these kinds: heads that attend to
+the previous token, to the separator, or broadly.
 """
 
 import math
@@ -35,14 +35,14 @@ class HeadStatistics:
     """Means over the queries of one sentence, for each head of one part of a model."""
 
     entropy: Float[Tensor, "layers heads"]
-    """In nats: 0 where each query looks at one key alone, log(k_len) where at all alike."""
+    """In nats: 0 if each query attends to one key only, log(k_len) if to all alike."""
     diagonal: Float[Tensor, "layers heads"]
-    """Share that goes to the key of the query's own place. Of the cross-attention this is word
-    order: 1 where step ``i`` reads source piece ``i``."""
+    """Share of the weight on the key of the query's own place. In the cross-attention it is 1 if
+    step ``i`` reads source piece ``i``."""
     previous: Float[Tensor, "layers heads"]
-    """Share that goes to the key one place before; of all queries but the first."""
+    """Share on the key one place before; the mean leaves out the first query."""
     separator: Float[Tensor, "layers heads"]
-    """Share that goes to start and end symbols, where heads look that have nothing to do."""
+    """Share on start and end symbols, where idle heads attend."""
 
 
 def head_statistics(trace: Trace, part: AttentionPart) -> HeadStatistics:
@@ -60,8 +60,9 @@ def head_statistics(trace: Trace, part: AttentionPart) -> HeadStatistics:
 
 def plot_head_statistics(trace: Trace) -> Figure:
     """Layers by heads, for each part of the model and each of the four statistics."""
-    found = [head_statistics(trace, part) for part in _PARTS]
-    layers, heads = [one.entropy.size(0) for one in found], found[0].entropy.size(1)
+    statistics = [head_statistics(trace, part) for part in _PARTS]
+    layers = [part.entropy.size(0) for part in statistics]
+    heads = statistics[0].entropy.size(1)
     figure = new_figure(
         4 * max(_CELL * heads, 1.3) + 3.6,
         sum(max(_CELL * count, 0.7) + 0.3 for count in layers) + 1.2,
@@ -70,8 +71,8 @@ def plot_head_statistics(trace: Trace) -> Figure:
     titles = ("entropy", "own place", "place before", "start, end symbol")
     longest = max(len(trace.source.pieces), len(trace.target.pieces), 2)
     images = {}
-    for row, (part, one) in enumerate(zip(_PARTS, found, strict=True)):
-        columns = (one.entropy, one.diagonal, one.previous, one.separator)
+    for row, (part, values_of) in enumerate(zip(_PARTS, statistics, strict=True)):
+        columns = (values_of.entropy, values_of.diagonal, values_of.previous, values_of.separator)
         for column, values in enumerate(columns):
             axes = panels[row, column]
             images[column] = _draw(axes, values, 1.0 if column else math.log(longest))
@@ -79,7 +80,7 @@ def plot_head_statistics(trace: Trace) -> Figure:
             axes.tick_params(labelbottom=row == len(_PARTS) - 1, labelleft=column == 0)
         panels[row, 0].set_ylabel(f"{PART_NAMES[part].replace(' ', chr(10))}\nlayer", fontsize=9)
     figure.supxlabel("head", fontsize=9)
-    figure.suptitle("What the heads look at", fontsize=11)
+    figure.suptitle("Statistics of the heads", fontsize=11)
     draw_scale(figure, images[0], panels[:, 0], label="entropy (nats)")
     draw_scale(figure, images[1], panels[:, 1:], label="share of the weight")
     return figure

@@ -1,7 +1,8 @@
-"""The layer lens: which piece each layer of the decoder would write, were it the last.
+"""The layer lens: the piece that each decoder layer would write if it were the last.
 
 The state after each layer goes through the last LayerNorm and the output matrix. The idea is
-nostalgebraist's logit lens (2020); a layer that was never trained to be the last may say nonsense.
+nostalgebraist's logit lens (2020). No layer but the last is trained for this: early layers may
+give nonsense.
 """
 
 from typing import Any
@@ -32,17 +33,17 @@ _LETTERS = 8.5
 def plot_lens(trace: Trace, *, first: int = 0, count: int | None = None) -> Figure:
     """A row for each step, a column for each layer: its most probable piece, shaded by probability.
 
-    A framed piece is the one that was written in the end. Elsewhere the number is the rank, from
-    1, that the layer gave to the written piece.
+    A frame marks the piece that the model wrote in the end. In other squares the number is the
+    layer's rank of the written piece, from 1.
 
     Raises:
         UsageError: there is no such step.
     """
     steps = [trace.steps[step] for step in chosen_steps(len(trace.steps), first, count)]
     best = torch.tensor([[layer[0].probability for layer in step.lens] for step in steps])
-    said = [label(layer[0].piece) for step in steps for layer in step.lens]
+    pieces = [label(layer[0].piece) for step in steps for layer in step.lens]
     written = [label(step.written.piece) for step in steps]
-    column = max(text_inches(word, _LETTERS) for word in said) + 0.55
+    column = max(text_inches(word, _LETTERS) for word in pieces) + 0.55
     figure = new_figure(
         max(column * best.size(1) + max(text_inches(word, 10.0) for word in written) + 1.7, 5.6),
         _ROW * len(steps) + 1.2,
@@ -56,7 +57,7 @@ def plot_lens(trace: Trace, *, first: int = 0, count: int | None = None) -> Figu
     for row, step in enumerate(steps):
         _write_row(axes, row, step)
     axes.set_ylabel("written")
-    figure.suptitle("What each decoder layer would write", fontsize=11)
+    figure.suptitle("The piece that each decoder layer would write", fontsize=11)
     draw_scale(figure, image, axes, label="probability")
     return noted(figure)
 

@@ -1,6 +1,6 @@
-"""The letters on the pictures: of a size that fits, in a font that has them.
+"""Tokens as labels of pictures: letters that fit, in a font that has them.
 
-Tokens are of any language. What no installed font has is drawn as □, and the picture says so.
+Tokens are of any language. A character that no installed font has becomes □, and a note says so.
 """
 
 import unicodedata
@@ -20,17 +20,17 @@ from glassformer.inspection.plots.canvas import (
 
 __all__ = [
     "cell_inches",
+    "drawable",
     "label_inches",
     "label_tokens",
     "noted",
-    "readable",
     "text_inches",
     "write",
 ]
 
 LONGEST_LABEL = 18  # characters; a longer one is cut
 
-# Fonts for scripts that matplotlib's own lacks, tried in this order where they are installed.
+# Fonts for scripts that matplotlib's own font lacks, in the order of preference.
 _FALLBACKS = (
     "Noto Sans CJK JP",
     "Noto Sans CJK SC",
@@ -59,21 +59,21 @@ def label_tokens(
 ) -> None:
     """Write tokens at the rows and columns of a matrix whose squares are ``cell`` inches wide.
 
-    The letters fit the squares; where even the smallest would not, every other (third, …) token
-    is written. No labels: no ticks.
+    The letters fit the squares. If even the smallest do not, every second (third, …) token is
+    written. Without labels there are no ticks.
     """
     size = _points(cell)
     step = 1 + int(size / (72 * cell * 0.95))
     style: dict[str, Any] = {"fontsize": size, "fontfamily": _families(), "parse_math": False}
-    shown = [readable(label) for label in columns]
+    shown = [drawable(label) for label in columns]
     flat = all(text_inches(label, size) < cell for label in shown)
     axes.set_xticks(range(0, len(shown), step), shown[::step], **style)
     axes.tick_params(axis="x", rotation=0 if flat else 90)
-    axes.set_yticks(range(0, len(rows), step), [readable(row) for row in rows[::step]], **style)
+    axes.set_yticks(range(0, len(rows), step), [drawable(row) for row in rows[::step]], **style)
 
 
 def cell_inches(count: int, *, room: float = 12.0, largest: float = 0.42) -> float:
-    """The side of a square such that ``count`` of them fit into ``room`` inches, if they can.
+    """The side of a square such that ``count`` squares fit into ``room`` inches, if possible.
 
     >>> cell_inches(5), cell_inches(48)
     (0.42, 0.25)
@@ -82,32 +82,32 @@ def cell_inches(count: int, *, room: float = 12.0, largest: float = 0.42) -> flo
 
 
 def label_inches(labels: Sequence[str], cell: float) -> float:
-    """The room that the longest of the labels takes along its line."""
+    """The length of the longest label in inches."""
     return max((text_inches(label, _points(cell)) for label in labels), default=0.0)
 
 
 def text_inches(text: str, points: float) -> float:
-    """The room that a text takes as it is drawn, in letters of this size; rather more than less.
+    """The length of a text in letters of this size; an estimate from above.
 
     >>> text_inches("word", 9.0) < text_inches("words", 9.0) < text_inches("words", 9.5)
     True
     """
-    shown = readable(text)
-    wide = sum(one == _UNDRAWN or unicodedata.east_asian_width(one) in "WF" for one in shown)
+    shown = drawable(text)
+    wide = sum(c == _UNDRAWN or unicodedata.east_asian_width(c) in "WF" for c in shown)
     return (0.66 * len(shown) + 0.4 * wide) * points / 72
 
 
 def write(axes: Axes, x: float, y: float, text: str, **options: Any) -> Text:
-    """Words of a sentence, as :func:`readable`, in fonts that have them.
+    """Write words of a sentence, as :func:`drawable`, in fonts that have them.
 
     ``options`` are those of ``Axes.text``, such as ``fontsize``.
     """
     style: dict[str, Any] = {"fontfamily": _families(), "parse_math": False, "color": INK}
-    return axes.text(x, y, readable(text), **(style | {"va": "center"} | options))
+    return axes.text(x, y, drawable(text), **(style | {"va": "center"} | options))
 
 
 def noted(figure: Figure) -> Figure:
-    """The same figure, with a line at its foot where it had to leave characters out."""
+    """The figure, with a note at its foot if any character is drawn as □."""
     texts = [text.get_text() for text in figure.findobj(Text)]
     if not any(_UNDRAWN in text for text in texts):
         return figure
@@ -124,31 +124,31 @@ def noted(figure: Figure) -> Figure:
     return figure
 
 
-def readable(label: str) -> str:
-    """A label that can be drawn: not too long, and □ for what no installed font can show.
+def drawable(label: str) -> str:
+    """A label that can be drawn: cut if too long, with □ for characters that no font has.
 
-    >>> readable("Donaudampfschifffahrtsgesellschaft")
+    >>> drawable("Donaudampfschifffahrtsgesellschaft")
     'Donaudampfschifff…'
     """
     if len(label) > LONGEST_LABEL:
         label = label[: LONGEST_LABEL - 1] + "…"
-    return "".join(character if _drawable(character) else _UNDRAWN for character in label)
+    return "".join(character if _in_a_font(character) else _UNDRAWN for character in label)
 
 
 def _points(cell: float) -> float:
-    """Size of the letters beside squares of ``cell`` inches."""
+    """The size of letters beside squares of ``cell`` inches."""
     return min(10.0, max(4.5, 72 * cell * 0.62))
 
 
 @cache
 def _families() -> list[str]:
-    """matplotlib's own font, and those of the fallbacks that are installed."""
+    """matplotlib's own font and the installed fallbacks."""
     installed = set(font_manager.get_font_names())
     return ["DejaVu Sans", *(name for name in _FALLBACKS if name in installed)]
 
 
 @cache
-def _drawable(character: str) -> bool:
+def _in_a_font(character: str) -> bool:
     if not character.isprintable():
         return False
     return any(

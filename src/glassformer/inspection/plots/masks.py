@@ -1,4 +1,4 @@
-"""Masks drawn (sections 3.1 and 3.2.3): who may attend to whom, for given sentences."""
+"""Masks of given sentences (sections 3.1 and 3.2.3): the keys that each query may attend to."""
 
 from collections.abc import Sequence
 
@@ -23,9 +23,9 @@ _HIDDEN, _SEEN = "#e3e6ea", "#08519c"
 
 
 def plot_source_mask(source: Sequence[str]) -> Figure:
-    """The mask of the encoder's self-attention: every query sees every key that is no padding.
+    """The mask of the encoder's self-attention: each query attends to all keys but padding.
 
-    ``source`` holds tokens as the encoder reads them; those that are ``<pad>`` are padding.
+    ``source`` holds the tokens that the encoder reads; ``<pad>`` is padding.
 
     >>> figure = plot_source_mask(["A", "dog", "runs", "</s>", "<pad>"])
     >>> figure.axes[0].get_xlabel()
@@ -35,9 +35,9 @@ def plot_source_mask(source: Sequence[str]) -> Figure:
 
 
 def plot_target_mask(target: Sequence[str]) -> Figure:
-    """The mask of the decoder's self-attention: each query sees itself and what came before.
+    """The mask of the decoder's self-attention: each query attends to itself and earlier keys.
 
-    ``target`` holds tokens as the decoder reads them, from the start symbol on.
+    ``target`` holds the tokens that the decoder reads, from the start symbol on.
 
     >>> figure = plot_target_mask(["<s>", "Ein", "Hund", "rennt"])
     >>> figure.axes[0].get_ylabel()
@@ -47,7 +47,7 @@ def plot_target_mask(target: Sequence[str]) -> Figure:
 
 
 def plot_masks(source: Sequence[str], target: Sequence[str]) -> Figure:
-    """All masks of one pair: encoder, decoder, and of the attention from target to source.
+    """All masks of one pair: encoder, decoder, and cross-attention.
 
     >>> len(plot_masks(["A", "dog", "</s>"], ["<s>", "Ein", "Hund"]).axes)
     3
@@ -62,7 +62,7 @@ def plot_masks(source: Sequence[str], target: Sequence[str]) -> Figure:
 
 
 class _Panel:
-    """One mask, and the words around it."""
+    """One mask with its labels."""
 
     def __init__(
         self,
@@ -78,7 +78,7 @@ class _Panel:
         self.query_side, self.key_side = query_side, key_side
 
     def mask(self) -> Tensor:
-        """As the model makes it, broadcast to ``(q_len, k_len)``."""
+        """The model's own mask, broadcast to ``(q_len, k_len)``."""
         ids = torch.tensor([[int(token != PAD) for token in self.keys]])
         causal = self.query_side == self.key_side == "target"
         made = target_mask(ids, 0) if causal else padding_mask(ids, 0)

@@ -1,4 +1,4 @@
-"""Positions drawn (section 3.5): how a vector can tell where a token stands."""
+"""Positional encodings (section 3.5) as lines, heatmap, similarities, and sums."""
 
 from collections.abc import Sequence
 
@@ -37,15 +37,15 @@ def plot_position_lines(
     frequencies: Frequencies = "paper",
     offset: int = 0,
 ) -> Figure:
-    """A few columns of the table as waves over the token's place in the sentence.
+    """Some columns of the table as waves over the token's place in the sentence.
 
     ``columns=None``: sine and cosine of two rates, at a fifth and 3 tenths of the width. With an
-    ``offset`` the waves without it are dashed: the table begins further along them.
+    ``offset``, dashed lines show the waves without it.
 
     >>> [line.get_label() for line in plot_position_lines(columns=(4, 5)).axes[0].lines]
     ['column 4', 'column 5']
     """
-    columns = _telling_columns(d_model, layout) if columns is None else columns
+    columns = _default_columns(d_model, layout) if columns is None else columns
     for column in columns:
         if not 0 <= column < d_model:
             raise ValueError(f"column {column}: d_model {d_model} has columns 0 to {d_model - 1}")
@@ -77,8 +77,8 @@ def plot_position_lines(
     return figure
 
 
-def _telling_columns(d_model: int, layout: Layout) -> list[int]:
-    """Neither so fast that a wave is a zigzag, nor so slow that it is a straight line."""
+def _default_columns(d_model: int, layout: Layout) -> list[int]:
+    """Columns whose waves are neither zigzags nor straight lines."""
     half = d_model // 2
     rates = dict.fromkeys((d_model // 10, 3 * d_model // 20))
     if layout == "halves":
@@ -128,8 +128,8 @@ def plot_position_similarity(
 ) -> Figure:
     """Cosine similarity of one position with all others, and again of its neighbourhood.
 
-    It falls with the distance, alike to both sides, and there are no two equal neighbours. An
-    offset changes nothing here: the similarity depends on the distance alone.
+    It falls with the distance, equally to both sides, and no two neighbours are equal. An offset
+    changes nothing: the similarity depends on the distance alone.
 
     >>> len(plot_position_similarity(20, 50).axes)
     2
@@ -163,7 +163,7 @@ def _similarity_line(axes: Axes, similarity: Tensor, first: int, last: int, posi
 def plot_embedding_plus_position(
     embedded: Tensor, positions: Tensor, *, labels: Sequence[str] = ()
 ) -> Figure:
-    """What enters the first block: each token's embedding, its position, and their sum.
+    """The input of the first block: each token's embedding, its position, and their sum.
 
     ``embedded`` (scaled, as the model adds it) and ``positions`` are ``(len, d_model)``.
 

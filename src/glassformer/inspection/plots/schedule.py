@@ -1,4 +1,4 @@
-"""What training aims at, drawn: the learning rate (section 5.3) and label smoothing (5.4)."""
+"""The learning rate (section 5.3) and label smoothing (section 5.4) of training."""
 
 from collections.abc import Sequence
 
@@ -27,7 +27,7 @@ def plot_schedule(
     *,
     updates: int = 20_000,
 ) -> Figure:
-    """Equation 3 for several pairs of d_model and warm-up: it rises, then falls as the root.
+    """Equation 3 for pairs of d_model and warm-up: a linear rise, then 1 / sqrt(update).
 
     >>> [line.get_label() for line in plot_schedule([(512, 4000)]).axes[0].lines]
     ['d_model 512, warm-up 4,000']
@@ -55,14 +55,14 @@ def plot_label_smoothing(
     smoothing: float = 0.1,
     pad_id: int = 0,
 ) -> Figure:
-    """Left what the model is asked to predict for each label, right what confidence costs.
+    """Left the target distribution of each label, right the loss against confidence.
 
-    With smoothing the loss has its minimum before certainty: to be surer of a label than
-    ``1 - smoothing + smoothing / vocab`` is punished. A row that is padding asks nothing.
+    With smoothing the loss is lowest below certainty: a probability of the label above
+    ``1 - smoothing + smoothing / vocab`` costs more again. A row of padding has no target.
 
     >>> figure = plot_label_smoothing()
     >>> [axes.get_xlabel() for axes in figure.axes[:2]]
-    ['vocabulary', 'probability that the model gives the label']
+    ['vocabulary', 'probability of the label']
     """
     for label in labels:
         if not 0 <= label < vocab_size:
@@ -120,14 +120,14 @@ def _draw_confidence(axes: Axes, vocab_size: int, smoothing: float) -> None:
                 ha="right",
                 color=COLOURS[place],
             )
-    x = "probability that the model gives the label"
+    x = "probability of the label"
     tidy(axes, "Loss against confidence", x=x, y="loss (nats)")
     axes.set_ylim(bottom=0)
     axes.legend(frameon=False)
 
 
 def _losses(logits: Tensor, smoothing: float) -> Tensor:
-    """The loss of each row, as training computes it, where the label is 0."""
+    """The loss of each row, as training computes it, for the label 0."""
     label = torch.tensor([0])
     return torch.stack(
         [

@@ -1,4 +1,4 @@
-"""Masks over scores (section 3.2.3): what a head would see, what it may, what comes of it."""
+"""Scores of one head before and after the mask, and its weights (section 3.2.3)."""
 
 import math
 
@@ -27,33 +27,37 @@ from glassformer.inspection.trace.schema import AttentionPart, Trace
 
 __all__ = ["plot_masked_scores"]
 
-_WRITTEN_IN = 14  # tokens up to which the numbers fit the squares
+_WRITTEN_IN = 14  # the most tokens whose numbers fit the squares
 _HIDDEN = "#d3d8dd"
 
 
 def plot_masked_scores(
     trace: Trace, *, part: AttentionPart = "decoder", layer: int = 0, head: int = 0
 ) -> Figure:
-    r"""One head's scores before the mask, those that the mask leaves, and their softmax.
+    r"""One head's scores before the mask, the scores after it, and their softmax.
 
     .. math:: \operatorname{softmax}(Q K^\top / \sqrt{d_k} + \text{mask})
 
-    Only differences within a row matter to the softmax: a score's sign alone tells nothing.
+    Only differences within a row matter to the softmax; the sign of a score means nothing.
+    ``layer`` and ``head`` are indices, from 0; the title counts from 1.
 
     Raises:
         UsageError: a layer or head that the model does not have.
     """
-    found, seen = map_of(trace, part, layer), attention_in(trace, part)
-    check_index("head", head, seen.weights.size(1))
-    scores, weights = torch.from_numpy(found.scores.array())[head], seen.weights[layer, head]
+    sublayer, attention = map_of(trace, part, layer), attention_in(trace, part)
+    check_index("head", head, attention.weights.size(1))
+    scores, weights = (
+        torch.from_numpy(sublayer.scores.array())[head],
+        attention.weights[layer, head],
+    )
     hidden = ~_allowed(trace, part)
     kept, weights = (values.masked_fill(hidden, torch.nan) for values in (scores, weights))
 
     rows, columns = scores.shape
     cell = cell_inches(max(rows, columns), room=5.5, largest=0.36)
     figure = new_figure(
-        3 * max(cell * columns, 1.9) + label_inches(seen.query_labels, cell) + 2.4,
-        max(cell * rows, 1.2) + label_inches(seen.key_labels, cell) + 1.1,
+        3 * max(cell * columns, 1.9) + label_inches(attention.query_labels, cell) + 2.4,
+        max(cell * rows, 1.2) + label_inches(attention.key_labels, cell) + 1.1,
     )
     panels = figure.subplots(1, 3)
     span = {"vmin": scores.min().item(), "vmax": scores.max().item()}
@@ -63,17 +67,17 @@ def plot_masked_scores(
             panels, (scores, kept, weights), (span, span, {"vmin": 0.0}), strict=True
         )
     ]
-    titles = ("1. score: q·k / √d_head", "2. what the mask leaves", "3. softmax: weight")
+    titles = ("1. score: q·k / √d_head", "2. score after the mask", "3. softmax: weight")
     for place, (axes, title) in enumerate(zip(panels, titles, strict=True)):
         axes.set_title(title, fontsize=10)
-        shown = () if place else seen.query_labels
-        label_tokens(axes, rows=shown, columns=seen.key_labels, cell=cell)
+        shown = () if place else attention.query_labels
+        label_tokens(axes, rows=shown, columns=attention.key_labels, cell=cell)
     if max(rows, columns) <= _WRITTEN_IN:
         _write_in(panels[0], scores, span["vmin"], digits=1)
         _write_in(panels[1], kept, span["vmin"], digits=1)
         _write_in(panels[2], weights, 0.0, digits=2)
-    panels[0].set_ylabel(seen.axes_labels[0])
-    panels[1].set_xlabel(seen.axes_labels[1])
+    panels[0].set_ylabel(attention.axes_labels[0])
+    panels[1].set_xlabel(attention.axes_labels[1])
     figure.suptitle(f"{PART_NAMES[part]}: layer {layer + 1}, head {head + 1}", fontsize=11)
     draw_scale(figure, images[1], panels[:2], label="score")
     draw_scale(figure, images[2], panels[2], label="weight")

@@ -1,4 +1,4 @@
-"""Decoding step by step: what might have come next, and how probable it was."""
+"""Decoding step by step: the most probable next pieces of each step."""
 
 import math
 from typing import Any
@@ -12,17 +12,17 @@ from glassformer.inspection.trace.subwords import label
 
 __all__ = ["plot_steps"]
 
-_ROW, _HEAD, _GAP = 0.2, 0.34, 0.25  # inches: a bar's line, the line above the bars, between steps
-_BAR = 1.2  # inches: the bar of a certain piece
+_ROW, _HEAD, _GAP = 0.2, 0.34, 0.25  # inches: a bar, the line above the bars, between steps
+_BAR = 1.2  # inches: the bar of probability 1
 _LETTERS = 8.0
 _OTHERS = "#9ecae1"
 
 
 def plot_steps(trace: Trace, *, first: int = 0, count: int | None = None, top: int = 5) -> Figure:
-    """For each step the ``top`` candidates as bars, the model's own; what was written is dark.
+    """The ``top`` candidates of each step as bars; the bar of the written piece is dark.
 
-    Where it is none of them, it stands below them with its rank. ``first`` and ``count`` choose
-    steps; by default all.
+    A written piece outside the ``top`` stands below them with its rank. ``first`` (an index) and
+    ``count`` choose steps, by default all.
 
     Raises:
         UsageError: there is no such step, or ``top`` is below 1.
@@ -31,7 +31,7 @@ def plot_steps(trace: Trace, *, first: int = 0, count: int | None = None, top: i
         raise UsageError(f"top {top}: expected at least 1 candidate a step")
     steps = [trace.steps[step] for step in chosen_steps(len(trace.steps), first, count)]
     lines = [_lines(step, top) for step in steps]
-    words = max(text_inches(label(one.piece), _LETTERS) for line in lines for one in line)
+    words = max(text_inches(label(c.piece), _LETTERS) for line in lines for c in line)
     width = max(words + _BAR + 0.75, 2.2)
     columns = min(len(steps), int(13 / width))
     height = _HEAD + _GAP + _ROW * max(map(len, lines))
@@ -50,9 +50,13 @@ def plot_steps(trace: Trace, *, first: int = 0, count: int | None = None, top: i
 
 
 def _lines(step: Step, top: int) -> list[Candidate]:
-    """The candidates that are shown, and what was written."""
+    """The candidates in the picture, and the written piece."""
     shown = step.candidates[:top]
-    return shown if step.written.id in {one.id for one in shown} else [*shown, step.written]
+    return (
+        shown
+        if step.written.id in {candidate.id for candidate in shown}
+        else [*shown, step.written]
+    )
 
 
 def _write_head(axes: Axes, step: Step, read: str, left: float, middle: float) -> None:
@@ -64,7 +68,7 @@ def _write_head(axes: Axes, step: Step, read: str, left: float, middle: float) -
 
 
 def _draw_bar(axes: Axes, candidate: Candidate, step: Step, left: float, middle: float) -> None:
-    """Its word to the left, its number to the right."""
+    """The bar with its piece to the left and its probability to the right."""
     written = candidate.id == step.written.id
     weight = "bold" if written else "normal"
     write(

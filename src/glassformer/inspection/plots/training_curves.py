@@ -1,4 +1,4 @@
-"""A run's curves, drawn from its ``metrics.jsonl``: is it learning, and how well by now?"""
+"""A run's curves from its ``metrics.jsonl``: loss, learning rate, validation scores."""
 
 import json
 import math
@@ -25,15 +25,15 @@ Against = Literal["updates", "minutes"]
 def read_metrics(path: Path) -> list[Record]:
     """The records of a run's ``metrics.jsonl``; ``path`` is that file or the run's directory.
 
-    A last line without its line end is being written just now and is left out.
+    It leaves out a last line without a line end: training is writing it.
     """
     file = path / "metrics.jsonl" if path.is_dir() else path
     try:
         lines = file.read_bytes().split(b"\n")
     except OSError as error:
-        what = "it holds no metrics.jsonl" if path.is_dir() else error.strerror
+        reason = "it holds no metrics.jsonl" if path.is_dir() else error.strerror
         raise InputError(
-            f"{path}: not a run ({what}); expected the directory of a training"
+            f"{path}: not a run ({reason}); expected the directory of a training"
         ) from None
     records = []
     for number, line in enumerate(lines[:-1], start=1):
@@ -54,8 +54,8 @@ def read_metrics(path: Path) -> list[Record]:
 def plot_training(metrics: Path | Sequence[Record], *, against: Against = "updates") -> Figure:
     """Loss and perplexity, learning rate, and scores on the validation pairs, one above the other.
 
-    ``metrics`` is the run's directory, its ``metrics.jsonl``, or the records themselves. What was
-    not recorded (such as scores) has no panel.
+    ``metrics`` is the run's directory, its ``metrics.jsonl``, or the records themselves. Without
+    recorded scores there is no panel for them.
 
     >>> first = {"kind": "update", "update": 100, "loss": 4.2, "learning_rate": 1e-3}
     >>> len(plot_training([first, first | {"update": 200, "loss": 3.9}]).axes)
@@ -78,13 +78,13 @@ def plot_training(metrics: Path | Sequence[Record], *, against: Against = "updat
 
 
 class _Curves:
-    """Values of the records, each with its place along x."""
+    """The values of the records, each with its x."""
 
     def __init__(self, records: Sequence[Record], against: Against) -> None:
         self.records, self.against = records, against
 
     def of(self, kind: str, name: str) -> tuple[list[float], list[float]]:
-        """Places and values of ``name`` where records of this kind have it."""
+        """The x and y of ``name`` in the records of this kind that have it."""
         key, unit = ("update", 1.0) if self.against == "updates" else ("seconds", 60.0)
         points = [
             (record[key] / unit, record[name])
@@ -95,9 +95,9 @@ class _Curves:
 
 
 def _draw_loss(axes: Axes, curves: _Curves) -> None:
-    """Cross-entropy, comparable between training and validation, and the smoothed loss."""
+    """Cross-entropy of training and validation, and the smoothed loss that training minimises."""
     series = (
-        ("update", "loss", COLOURS[5], "training: what is minimised"),
+        ("update", "loss", COLOURS[5], "training: smoothed loss"),
         ("update", "perplexity", COLOURS[0], "training: cross-entropy"),
         ("validation", "perplexity", COLOURS[1], "validation: cross-entropy"),
     )

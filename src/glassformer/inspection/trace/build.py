@@ -172,10 +172,10 @@ def _run(sentence: Sentence, written: tuple[int, ...]) -> CapturedRun:
     mask = target_mask(read, pad)
     if sentence.question.changes.causal_off:
         mask = padding_mask(read, pad).expand_as(mask)
-    with capture(model) as seen:
+    with capture(model) as sublayers:
         model(torch.tensor([sentence.source_ids], device=device), read, target_mask=mask)
     shown = [min(length, _PIECES) for length in (len(sentence.source), len(written))]
-    return CapturedRun(model, tokenizer, seen, written, mask, *shown)
+    return CapturedRun(model, tokenizer, sublayers, written, mask, *shown)
 
 
 def _start(tokenizer: Tokenizer) -> Piece:
