@@ -224,7 +224,7 @@ def _texts(outputs: Sequence[Any], tokenizer: Tokenizer) -> list[str]:
 def _written(texts: Sequence[str], tokenizer: Tokenizer, path: Path) -> str:
     """The path of a JSON file with the texts, their ids and their subwords."""
     ids = tokenizer.encode_batch(texts)
-    subwords = [[tokenizer.id_to_piece(token) for token in row] for row in ids]
+    subwords = [[tokenizer.subword(token) for token in row] for row in ids]
     path.parent.mkdir(parents=True, exist_ok=True)
     sources = {"texts": list(texts), "ids": ids, "subwords": subwords}
     path.write_text(json.dumps(sources), "utf-8")

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from math import fsum
 
-from glassformer.data.splitting import joined, pieces_of
+from glassformer.data.splitting import joined, segments_of
 from glassformer.data.tokenizer import Tokenizer
 from glassformer.data.words import Link
 from glassformer.decoding.engine import Engine, Job, SearchOptions
@@ -59,10 +59,10 @@ class TextEngine:
                 chunks = _chunks(texts, self.engine.at_once)
                 for number, places in enumerate(chunks, start=1):
                     chosen = [texts[place] for place in places]
-                    pieces = pieces_of(chosen, self.source, limit=self.longest)
-                    taken.append((places, pieces.spans, number == len(chunks)))
+                    segments = segments_of(chosen, self.source, limit=self.longest)
+                    taken.append((places, segments.spans, number == len(chunks)))
                     forced = [prefixes[place] for place in places] if prefixes else []
-                    yield Job(pieces.ids, self._forced(forced, pieces.spans, pieces.ids))
+                    yield Job(segments.ids, self._forced(forced, segments.spans, segments.ids))
 
         window: dict[int, Translation] = {}
         for found in self.engine.decode(jobs(), options):

@@ -8,11 +8,10 @@ from itertools import chain
 from pathlib import Path
 
 import torch
-from torch import nn
 
 from glassformer.bundle import Bundle, load_bundle
 from glassformer.config import BEAM
-from glassformer.data.batches import like_sizes
+from glassformer.data.batches import like_sizes, pad_rows
 from glassformer.data.splitting import LONGEST_SOURCE
 from glassformer.data.tokenizer import Tokenizer
 from glassformer.data.words import Link
@@ -266,15 +265,9 @@ class Translator:
     ) -> list[float]:
         """Each target's, given its source; both end in the end symbol."""
         tokenizer = self.target_tokenizer
-        source = _padded(sources, self.source_tokenizer.pad_id).to(self.device)
-        labels = _padded(targets, tokenizer.pad_id).to(self.device)
+        source = pad_rows(sources, self.source_tokenizer.pad_id).to(self.device)
+        labels = pad_rows(targets, tokenizer.pad_id).to(self.device)
         read = [[tokenizer.bos_id, *ids[:-1]] for ids in targets]
-        logits = self.model(source, _padded(read, tokenizer.pad_id).to(self.device))
+        logits = self.model(source, pad_rows(read, tokenizer.pad_id).to(self.device))
         of_labels = logits.log_softmax(-1).gather(-1, labels[..., None])[..., 0]
         return of_labels.masked_fill(labels == tokenizer.pad_id, 0.0).sum(-1).tolist()
-
-
-def _padded(rows: Sequence[list[int]], pad_id: int) -> torch.Tensor:
-    return nn.utils.rnn.pad_sequence(
-        [torch.tensor(row) for row in rows], batch_first=True, padding_value=pad_id
-    )

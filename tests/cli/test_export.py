@@ -19,7 +19,7 @@ def test_what_is_exported_translates_by_itself(bundle_directory, tmp_path, capsy
     assert (status, said.err) == (0, "")
     size = sum(path.stat().st_size for path in place.iterdir())
     assert said.out == f"{place}: ctranslate2, int8, {size / 1e6:.1f} MB\n"
-    pieces = load_bundle(bundle_directory).source_tokenizer.pieces("A dog runs.")
+    pieces = load_bundle(bundle_directory).source_tokenizer.subwords("A dog runs.")
     [found] = ctranslate2.Translator(str(place)).translate_batch([pieces], max_decoding_length=9)
     assert found.hypotheses[0]
     names = token_names(load_bundle(bundle_directory).target_tokenizer)

@@ -75,7 +75,7 @@ def test_text_is_also_exact_where_the_escapes_were_in_the_training_text():
 
 def test_special_symbols_have_their_fixed_ids(tokenizer):
     assert (tokenizer.pad_id, tokenizer.unk_id, tokenizer.bos_id, tokenizer.eos_id) == (0, 1, 2, 3)
-    assert [tokenizer.id_to_piece(i) for i in range(4)] == ["<pad>", "<unk>", "<s>", "</s>"]
+    assert [tokenizer.subword(i) for i in range(4)] == ["<pad>", "<unk>", "<s>", "</s>"]
 
 
 def test_decode_leaves_out_specials_and_takes_numpy_integers(tokenizer):
@@ -91,7 +91,7 @@ def test_many_are_decoded_as_one_by_one(tokenizer):
 
 
 def test_pieces_are_the_words_where_all_are_known(tokenizer):
-    assert tokenizer.pieces("der Hund spielt") == ["▁der", "▁Hund", "▁spielt"]
+    assert tokenizer.subwords("der Hund spielt") == ["▁der", "▁Hund", "▁spielt"]
 
 
 @pytest.mark.parametrize("index", [-1, 10**6])
@@ -100,7 +100,7 @@ def test_an_id_outside_the_vocabulary_is_named(tokenizer, index):
     with pytest.raises(ValueError, match=message):
         tokenizer.decode([5, index])
     with pytest.raises(ValueError, match=message):
-        tokenizer.id_to_piece(index)
+        tokenizer.subword(index)
 
 
 def test_half_a_surrogate_pair_is_an_error_that_says_where(tokenizer):
@@ -155,13 +155,13 @@ def test_coverage_below_one_leaves_the_rarest_characters_to_the_bytes():
     whole, partial = (
         train_tokenizer(lines, vocab_size=400, character_coverage=c) for c in (1.0, 0.99)
     )
-    assert len(whole.pieces("漢")) < len(partial.pieces("漢")) == 4
+    assert len(whole.subwords("漢")) < len(partial.subwords("漢")) == 4
 
 
 @pytest.mark.parametrize("kind", ["bpe", "unigram"])
 def test_very_long_lines_and_words_are_learnt_from(kind, capfd):
     tokenizer = train_tokenizer(["Hundekatze " * 10_000, "xy" * 40_000], vocab_size=300, kind=kind)
-    assert len(tokenizer.pieces("Hundekatze")) <= 2
+    assert len(tokenizer.subwords("Hundekatze")) <= 2
     captured = capfd.readouterr()
     assert captured.out == captured.err == ""  # nor does SentencePiece talk
 
@@ -237,7 +237,7 @@ def test_a_missing_file_or_a_directory_is_named(tmp_path):
 def test_a_bpemb_model_gets_the_padding_that_it_lacks(bpemb):
     assert (bpemb.unk_id, bpemb.bos_id, bpemb.eos_id) == (0, 1, 2)
     assert bpemb.pad_id == bpemb.vocab_size - 1
-    assert bpemb.id_to_piece(bpemb.pad_id) == "<pad>"
+    assert bpemb.subword(bpemb.pad_id) == "<pad>"
     ids = bpemb.encode("der alte Hund")
     assert max(ids) < bpemb.pad_id
     assert bpemb.decode([bpemb.bos_id, *ids, bpemb.eos_id, bpemb.pad_id]) == "der alte Hund"

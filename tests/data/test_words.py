@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from glassformer.data.tokenizer import Tokenizer, train_tokenizer
-from glassformer.data.words import Link, pharaoh, piece_spans, words
+from glassformer.data.words import Link, pharaoh, subword_spans, words
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=30)
 
@@ -61,7 +61,7 @@ def test_spaces_do_not_change_the_words(text):
 @given(TEXTS)
 def test_pieces_cover_the_text_in_order(tokenizer, text):
     ids = tokenizer.encode(text)
-    spans = piece_spans(tokenizer, ids, text)
+    spans = subword_spans(tokenizer, ids, text)
 
     assert len(spans) == len(ids)
     assert {place for span in spans for place in range(*span)} == {*range(len(text))}
@@ -72,21 +72,21 @@ def test_a_piece_says_what_its_characters_are(tokenizer):
     text = "the cat sat, März"
     ids = tokenizer.encode(text)
 
-    for index, span in zip(ids, piece_spans(tokenizer, ids, text), strict=True):
-        assert tokenizer.id_to_piece(index).replace("▁", " ").strip() == text[slice(*span)].strip()
+    for index, span in zip(ids, subword_spans(tokenizer, ids, text), strict=True):
+        assert tokenizer.subword(index).replace("▁", " ").strip() == text[slice(*span)].strip()
 
 
 def test_the_bytes_of_a_character_cover_it_whole(tokenizer):
     text = "a 漢 ▁"
     ids = tokenizer.encode(text)
-    found = [text[slice(*span)] for span in piece_spans(tokenizer, ids, text)]
+    found = [text[slice(*span)] for span in subword_spans(tokenizer, ids, text)]
 
     assert [one for one in found if one.strip()] == ["a", "漢", "漢", "漢", "▁", "▁", "▁", "▁"]
 
 
 def test_symbols_cover_nothing(tokenizer):
     ids = [tokenizer.bos_id, *tokenizer.encode("the cat"), tokenizer.eos_id]
-    first, *_, last = piece_spans(tokenizer, ids, "the cat")
+    first, *_, last = subword_spans(tokenizer, ids, "the cat")
 
     assert first[0] == first[1]
     assert last[0] == last[1]
@@ -98,7 +98,7 @@ def test_a_text_that_the_tokenizer_changes_keeps_its_places():
     ids = tokenizer.encode(text)
     assert unicodedata.normalize("NFKC", text) == tokenizer.decode(ids) != text
 
-    spans = piece_spans(tokenizer, ids, text)
+    spans = subword_spans(tokenizer, ids, text)
     reached = {place for span in spans for place in range(*span)}
     assert {1, 2, 5, 6, 7, 10, 11} <= reached  # all that were not changed
     assert max(end for _, end in spans) == len(text)

@@ -63,8 +63,8 @@ def test_the_shortlist_holds_translations_copies_and_frequent_words(tmp_path):
     for english, german in words.items():
         likely = found["likely"][source.encode(english)[-1]].tolist()
         assert set(target.encode(german)) & set(likely[:2]), english
-    [byte] = [i for i in range(310) if source.id_to_piece(i) == "<0xF0>"]
-    assert target.id_to_piece(int(found["likely"][byte, 3])) == "<0xF0>"
+    [byte] = [i for i in range(310) if source.subword(i) == "<0xF0>"]
+    assert target.subword(int(found["likely"][byte, 3])) == "<0xF0>"
     assert found["likely"][byte, :3].tolist() == [-1] * 3  # it stands in no pair
     counts = np.bincount(packed.target.ids)
     assert sorted(counts[found["frequent"].numpy()]) == sorted(counts)[-4:]

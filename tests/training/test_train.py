@@ -64,8 +64,8 @@ def test_separate_vocabularies_train_and_load(config, write, recorder, tying):
 
     bundle = load_bundle(found.directory)
     assert (found.directory / "source.model").exists()
-    assert bundle.source_tokenizer.pieces("a b") == ["▁a", "▁b"]
-    assert bundle.target_tokenizer.pieces("x y") == ["▁x", "▁y"]
+    assert bundle.source_tokenizer.subwords("a b") == ["▁a", "▁b"]
+    assert bundle.target_tokenizer.subwords("x y") == ["▁x", "▁y"]
     assert bundle.model.config.tying == tying
 
 

@@ -1,10 +1,10 @@
-"""Batches by length: which rows go together, and the tensors that the model reads.
+"""Batches by length: the plan of an epoch, and the tensors of a batch.
 
 Sentences of one batch are padded to its longest, so sentences of like length go together, and a
 batch holds as many as a budget of tokens allows (the paper's section 5.1: "sentence pairs were
 batched together by approximate sequence length"). The plan of an epoch is a function of the
-lengths, the budget, the seed and the epoch, and of nothing else: the same on any machine and for
-any number of processes, so that the place in the data is two integers.
+lengths, the budget, the seed and the epoch: the same on any machine and for any number of
+processes, so that the place in the data is two integers.
 """
 
 from collections.abc import Iterator, Sequence
@@ -15,20 +15,20 @@ import numpy as np
 import torch
 from jaxtyping import Int
 from numpy.typing import NDArray
-from torch import Tensor
+from torch import Tensor, nn
 
 from glassformer.data.token_store import Packed
 
-__all__ = ["Batch", "like_sizes", "make_batch", "plan_batches", "to_device"]
+__all__ = ["Batch", "like_sizes", "make_batch", "pad_rows", "plan_batches", "to_device"]
 
-_LENGTHENED = 0.3  # the share of rows that go with the next longer ones, so that epochs differ
+_LENGTHENED = 0.3  # share of the rows that count as one token longer, so that epochs differ
 
 
 @dataclass(frozen=True)
 class Batch:
-    """What one step reads. ``tokens`` and ``target_tokens`` count no padding, but end symbols.
+    """The tensors of one step. ``tokens`` and ``target_tokens`` count end symbols, no padding.
 
-    Where the rows are one process's share of a batch, the counts are still those of the whole.
+    If the rows are one process's share of a batch, the counts are still those of the whole batch.
     """
 
     source: Int[Tensor, "batch src_len"]
@@ -49,7 +49,7 @@ class Batch:
 
 
 def to_device(tensor: Tensor, device: torch.device | str) -> Tensor:
-    """The tensor there; from the host to a GPU without waiting for what the GPU is doing."""
+    """The tensor on ``device``; a copy to a GPU does not wait for the GPU's work."""
     if tensor.device.type == "cpu" and torch.device(device).type == "cuda":
         return tensor.pin_memory().to(device, non_blocking=True)
     return tensor.to(device)
@@ -66,8 +66,8 @@ def plan_batches(
     """The rows of each batch of an epoch, in the order of training; every row is in one batch.
 
     A batch of ``rows`` sentences takes ``rows * (longest source + longest target)`` places, end
-    symbols counted, and that is at most ``tokens``; a pair that is larger alone is a batch alone.
-    Lengths are given without the end symbols.
+    symbols counted: at most ``tokens``. A pair that alone takes more is a batch of its own. The
+    given lengths have no end symbols.
 
     >>> lengths = np.array([3, 9, 3, 9])
     >>> plan = plan_batches(lengths, lengths, tokens=40, seed=1, epoch=0)
@@ -110,12 +110,12 @@ def like_sizes(sizes: Sequence[int], budget: int) -> Iterator[list[int]]:
 def _by_length(
     source: NDArray[np.int64], target: NDArray[np.int64], generator: np.random.Generator
 ) -> NDArray[np.int64]:
-    """Rows by source length, then by target length, there and back; chance breaks the ties.
+    """Rows by source length, then by target length, with ties in random order.
 
     The target lengths rise under one source length and fall under the next, so that no batch
-    spans a jump from the longest target to the shortest. Some rows, others in each epoch, count
-    as one token longer: else the same sentences would meet in a batch again and again. That costs
-    about one percent of padding.
+    spans a jump from the longest target to the shortest. In each epoch other rows count as one
+    token longer, so that a batch brings new sentences together. This costs about one percent of
+    padding.
     """
     near_source = source + (generator.random(len(source)) < _LENGTHENED)
     near_target = target + generator.random(len(target))
@@ -125,14 +125,14 @@ def _by_length(
 def _cut(
     order: NDArray[np.int64], source: NDArray[np.int64], target: NDArray[np.int64], tokens: int
 ) -> list[NDArray[np.int64]]:
-    """Cut the ordered rows into the longest batches, one after the other, that keep the budget."""
+    """Cut the ordered rows into batches, each as long as the budget allows."""
     batches = []
     start = 0
     while start < len(order):
         # A batch is at least as wide as its first row, so no more rows than this can fit.
         reach = slice(start, start + max(1, tokens // int(source[start] + target[start])))
         width = np.maximum.accumulate(source[reach]) + np.maximum.accumulate(target[reach])
-        places = width * np.arange(1, len(width) + 1)  # what the first 1, 2, 3 … rows would take
+        places = width * np.arange(1, len(width) + 1)  # of the first 1, 2, 3 … rows
         count = max(1, int(np.searchsorted(places, tokens, side="right")))
         batches.append(order[start : start + count])
         start += count
@@ -150,32 +150,32 @@ def make_batch(
 
     ``backwards``: from target to source, which must have one vocabulary.
 
-    The one place where the target is shifted. For the target sentence ``[7, 8]``:
+    Only this function shifts the target. For the target sentence ``[7, 8]``:
 
-    ======= ============= =========================================
-    target  [bos, 7, 8]   what the decoder reads at steps 0, 1, 2
-    labels  [7, 8, eos]   what it should say there
-    ======= ============= =========================================
+    ======= ============= ========================================
+    target  [bos, 7, 8]   the decoder's input at steps 0, 1, 2
+    labels  [7, 8, eos]   the token to predict at each of the steps
+    ======= ============= ========================================
 
     So at each position the decoder sees the tokens before the one that it has to predict.
     """
     rows = np.asarray(rows, dtype=np.int64)
-    sides = ("target", "source") if backwards else ("source", "target")
-    read, said = (getattr(packed, side) for side in sides)
-    read_symbols, said_symbols = (packed.meta.symbols[side] for side in sides)
+    names = ("target", "source") if backwards else ("source", "target")
+    sources, targets = (getattr(packed, name) for name in names)
+    source_symbols, target_symbols = (packed.meta.symbols[name] for name in names)
     source_tokens, target_tokens = (
-        int(one.lengths[rows].sum()) + len(rows) for one in (read, said)
+        int(side.lengths[rows].sum()) + len(rows) for side in (sources, targets)
     )
     rows = rows[share]
-    source_ids, source_lengths = read.gather(rows)
-    target_ids, target_lengths = said.gather(rows)
-    source = _padded(source_ids, source_lengths, pad=read_symbols["pad"])
-    target = _padded(target_ids, target_lengths, pad=said_symbols["pad"], first=1)
-    labels = _padded(target_ids, target_lengths, pad=said_symbols["pad"])
+    source_ids, source_lengths = sources.gather(rows)
+    target_ids, target_lengths = targets.gather(rows)
+    source = _padded(source_ids, source_lengths, pad=source_symbols["pad"])
+    target = _padded(target_ids, target_lengths, pad=target_symbols["pad"], first=1)
+    labels = _padded(target_ids, target_lengths, pad=target_symbols["pad"])
     every = np.arange(len(rows))
-    source[every, source_lengths] = read_symbols["eos"]
-    target[:, 0] = said_symbols["bos"]
-    labels[every, target_lengths] = said_symbols["eos"]
+    source[every, source_lengths] = source_symbols["eos"]
+    target[:, 0] = target_symbols["bos"]
+    labels[every, target_lengths] = target_symbols["eos"]
     return Batch(
         source=torch.from_numpy(source),
         target=torch.from_numpy(target),
@@ -188,8 +188,18 @@ def make_batch(
 def _padded(
     ids: NDArray[Any], lengths: NDArray[np.int64], *, pad: int, first: int = 0
 ) -> NDArray[np.int64]:
-    """The sentences as rows that begin at column ``first``, with one column more than they need."""
+    """The sentences as rows from column ``first``, with a column more than the longest needs."""
     padded = np.full((len(lengths), int(lengths.max(initial=0)) + 1), pad, dtype=np.int64)
     columns = np.arange(padded.shape[1])
     padded[(columns >= first) & (columns < first + lengths[:, None])] = ids
     return padded
+
+
+def pad_rows(rows: Sequence[Sequence[int]], pad: int) -> Int[Tensor, "batch len"]:
+    """Rows of token ids as one tensor; ``pad`` fills the shorter ones up.
+
+    >>> pad_rows([[5, 3], [7, 8, 3]], pad=0).tolist()
+    [[5, 3, 0], [7, 8, 3]]
+    """
+    tensors = [torch.tensor(row) for row in rows]
+    return nn.utils.rnn.pad_sequence(tensors, batch_first=True, padding_value=pad)

@@ -1,4 +1,4 @@
-"""Texts as the ids of their pieces: what is too long for one sentence is cut, and joined again."""
+"""Splits a long text into segments that a model can translate, and joins the translations."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -6,13 +6,13 @@ from dataclasses import dataclass
 
 from glassformer.data.tokenizer import Tokenizer
 
-__all__ = ["LONGEST_SOURCE", "Pieces", "joined", "pieces_of", "split_long"]
+__all__ = ["LONGEST_SOURCE", "Segments", "joined", "segments_of", "split_long"]
 
-# A source with more subwords is cut, at sentence ends where it can be, and translated in pieces:
-# a model has seen no such lengths in training.
+# A source with more subwords is split, at sentence ends if it has some: no model is trained on
+# such lengths.
 LONGEST_SOURCE = 200
 
-# Where a text may be cut, the best kind first: after a sentence, after a clause, at a space.
+# The places for a cut, the best kind first: after a sentence, after a clause, at a space.
 _PLACES = (
     re.compile(r"[.!?…]['\"”’»)\]]*\s+|[。！？]\s*"),
     re.compile(r"[;:,–—]\s+|[、，；：]\s*"),
@@ -21,10 +21,10 @@ _PLACES = (
 
 
 def split_long(text: str, length: Callable[[str], int], *, limit: int) -> list[str]:
-    """``text`` in pieces of at most ``limit``, as ``length`` measures them, cut where it is best.
+    """``text`` in segments of at most ``limit``, as ``length`` measures them.
 
-    A text that is too long is cut near its middle, and each half likewise. A single character is
-    never cut, whatever its length. Joined again, the pieces are the text.
+    A longer text is cut near its middle, and each half likewise. A single character is never cut,
+    whatever its length. The segments one after the other are the text.
 
     >>> split_long("One two. Three four.", len, limit=12)
     ['One two. ', 'Three four.']
@@ -33,7 +33,7 @@ def split_long(text: str, length: Callable[[str], int], *, limit: int) -> list[s
         return [text]
     middle = len(text) / 2
     for places in _PLACES:
-        # In the middle half, lest tiny pieces fall off.
+        # Only in the middle half: no segment is tiny.
         ends = [m.end() for m in places.finditer(text) if 0.25 < m.end() / len(text) < 0.75]
         if ends:
             cut = min(ends, key=lambda end: abs(end - middle))
@@ -41,22 +41,24 @@ def split_long(text: str, length: Callable[[str], int], *, limit: int) -> list[s
     else:
         cut = int(middle)
     return [
-        piece
+        segment
         for half in (text[:cut], text[cut:])
-        for piece in split_long(half, length, limit=limit)
+        for segment in split_long(half, length, limit=limit)
     ]
 
 
 @dataclass(frozen=True)
-class Pieces:
-    """The ids of each piece, and which pieces each text has; a blank piece has no ids."""
+class Segments:
+    """The subword ids of each segment, and the segments of each text; a blank one has no ids."""
 
     ids: list[list[int]]
     spans: list[range]
 
 
-def pieces_of(texts: Sequence[str], tokenizer: Tokenizer, *, limit: int = LONGEST_SOURCE) -> Pieces:
-    """``texts`` in pieces of at most ``limit`` subwords, mostly one for each."""
+def segments_of(
+    texts: Sequence[str], tokenizer: Tokenizer, *, limit: int = LONGEST_SOURCE
+) -> Segments:
+    """``texts`` in segments of at most ``limit`` subwords; a short text is one segment."""
 
     def length(text: str) -> int:
         return len(tokenizer.encode(text))
@@ -68,15 +70,15 @@ def pieces_of(texts: Sequence[str], tokenizer: Tokenizer, *, limit: int = LONGES
         if len(whole) <= limit or not text.strip():
             ids.append(whole if text.strip() else [])
         else:
-            pieces = split_long(text, length, limit=limit)
-            found = tokenizer.encode_batch(pieces)
-            ids += [own if piece.strip() else [] for own, piece in zip(found, pieces, strict=True)]
+            segments = split_long(text, length, limit=limit)
+            encoded = tokenizer.encode_batch(segments)
+            ids += [row if seg.strip() else [] for row, seg in zip(encoded, segments, strict=True)]
         spans.append(range(first, len(ids)))
-    return Pieces(ids, spans)
+    return Segments(ids, spans)
 
 
 def joined(texts: Sequence[str]) -> str:
-    """The translations of a text's pieces as one, with spaces between.
+    """The translations of a text's segments as one text, with spaces between.
 
     >>> joined([" Ja. ", "", "Nein."]), joined([" Ja. "])
     ('Ja. Nein.', ' Ja. ')

@@ -1,12 +1,12 @@
-"""Text to subword ids and back, without losing a character.
+"""Text to subword ids and back, without the loss of a character.
 
 One :class:`Tokenizer` wraps one SentencePiece model. A model that is trained here has byte fallback
 (a character outside the vocabulary becomes its UTF-8 bytes) and, by default, no normalisation, so
 that ``decode(encode(text)) == text`` for any text. SentencePiece alone breaks that promise for one
 character: it writes a space as U+2581 (``▁``). This file escapes that character, reversibly.
 
-A model of others can be brought too. Without byte fallback, an unknown character becomes the
-unknown symbol, and what its own normalisation changes stays changed.
+A person may bring another SentencePiece model. Without byte fallback, an unknown character
+becomes the unknown symbol; changes of the model's own normalisation stay.
 
 Sources: Sennrich et al. 2016 (BPE), Kudo 2018 (unigram).
 """
@@ -29,6 +29,7 @@ from glassformer.files import write_atomically
 __all__ = [
     "BOS",
     "EOS",
+    "ESCAPES",
     "PAD",
     "SMALLEST_VOCABULARY",
     "SPACE",
@@ -39,9 +40,11 @@ __all__ = [
 
 PAD, UNK, BOS, EOS = 0, 1, 2, 3  # the special symbols of every model that is trained here
 _LARGEST_VOCABULARY = 1_000_000
-SMALLEST_VOCABULARY = 300  # 256 bytes, 4 special symbols, and a few pieces of text
-SPACE = "\u2581"  # SentencePiece's sign for a space
+SMALLEST_VOCABULARY = 300  # 256 bytes, 4 special symbols, and a few subwords of text
+SPACE = "\u2581"  # SentencePiece writes it for a space
 _ESCAPE = "\ufdd0"  # a noncharacter: Unicode keeps it for use inside programs like this one
+ESCAPES = {_ESCAPE + "_": SPACE, _ESCAPE + "=": _ESCAPE}
+"""The characters that the model never sees, by the two characters that stand for each."""
 
 _TRAINING_LINES = 2_000_000  # more lines do not change the subwords, only the memory
 _LINE_CHARACTERS = 4_000  # longer lines are cut: SentencePiece would drop them
@@ -51,11 +54,11 @@ _TRAINING_THREADS = 4  # a constant: the number of threads changes the sums of t
 class Tokenizer:
     """One SentencePiece model: its symbols, and the way from text to ids and back.
 
-    The ids of the special symbols are the model's own. Where only padding is missing (as in BPEmb's
-    models), it gets an id after the last piece. ``name`` is what an error calls the model.
+    The ids of the special symbols are the model's own. If only padding is missing (as in BPEmb's
+    models), it gets an id after the last subword. Errors call the model ``name``.
 
     >>> tokenizer = train_tokenizer(["the cat sat", "the dog sat"], vocab_size=400)
-    >>> tokenizer.pieces("the cat"), tokenizer.decode(tokenizer.encode("the cow ▁ 🐄"))
+    >>> tokenizer.subwords("the cat"), tokenizer.decode(tokenizer.encode("the cow ▁ 🐄"))
     (['▁the', '▁cat'], 'the cow ▁ 🐄')
     """
 
@@ -75,7 +78,7 @@ class Tokenizer:
 
     @classmethod
     def load(cls, path: str | Path) -> "Tokenizer":
-        """Read a SentencePiece model; :class:`InputError` where it cannot serve."""
+        """Read a SentencePiece model; :class:`InputError` if it is none, or lacks a symbol."""
         try:
             serialized = Path(path).read_bytes()
         except OSError as error:
@@ -95,10 +98,10 @@ class Tokenizer:
 
     def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
         """The ids of many texts at once, on several threads."""
-        given = self._prepared(texts)
-        if len(given) == 1:  # a thread takes longer to begin than one text does
-            return [self._model.encode(given[0])]
-        return self._model.encode(given, num_threads=_threads(len(given)))
+        escaped = self._escaped(texts)
+        if len(escaped) == 1:  # a thread takes longer to begin than one text does
+            return [self._model.encode(escaped[0])]
+        return self._model.encode(escaped, num_threads=_threads(len(escaped)))
 
     def decode(self, ids: Iterable[SupportsInt]) -> str:
         """The text of ``ids``; start, end and padding are left out, unknown shows as ``⁇``."""
@@ -106,32 +109,32 @@ class Tokenizer:
 
     def decode_batch(self, batch: Iterable[Iterable[SupportsInt]]) -> list[str]:
         """The texts of many lists of ids at once, on several threads."""
-        kept = [self._spoken(ids) for ids in batch]
+        kept = [self._without_symbols(ids) for ids in batch]
         if len(kept) == 1 and kept[0]:
             return [_unescape(self._model.decode(kept[0]))]
         return [_unescape(t) for t in self._model.decode(kept, num_threads=_threads(len(kept)))]
 
-    def _spoken(self, ids: Iterable[SupportsInt]) -> list[int]:
-        silent = (self.pad_id, self.bos_id, self.eos_id)
-        kept = [index for index in map(int, ids) if index not in silent]
+    def _without_symbols(self, ids: Iterable[SupportsInt]) -> list[int]:
+        symbols = (self.pad_id, self.bos_id, self.eos_id)
+        kept = [index for index in map(int, ids) if index not in symbols]
         if kept and not 0 <= min(kept) <= max(kept) < self.vocab_size:
             outside = next(index for index in kept if not 0 <= index < self.vocab_size)
             raise ValueError(f"token id {outside}: expected 0 to {self.vocab_size - 1}")
         return kept
 
-    def pieces(self, text: str) -> list[str]:
+    def subwords(self, text: str) -> list[str]:
         """The subwords of ``text`` as strings; ``▁`` marks the beginning of a word."""
-        return [self.id_to_piece(index) for index in self.encode(text)]
+        return [self.subword(index) for index in self.encode(text)]
 
-    def id_to_piece(self, index: int) -> str:
-        """The piece that has this id, as the model writes it."""
+    def subword(self, index: int) -> str:
+        """The subword with this id, as the model writes it."""
         if not 0 <= index < self.vocab_size:
             raise ValueError(f"token id {index}: expected 0 to {self.vocab_size - 1}")
-        if index == self._model.get_piece_size():  # the padding that the model did not have
+        if index == self._model.get_piece_size():  # the padding that the model lacks
             return "<pad>"
         return self._model.id_to_piece(int(index))
 
-    def _prepared(self, texts: Sequence[str]) -> list[str]:
+    def _escaped(self, texts: Sequence[str]) -> list[str]:
         _require_unicode(texts)
         # Without byte fallback the escape itself could be an unknown character.
         return [_escape(text) for text in texts] if self._has_bytes else list(texts)
@@ -152,10 +155,9 @@ def train_tokenizer(
     """Learn the subwords of ``lines``; the same lines and options give the same bytes.
 
     ``kind`` is "bpe" or "unigram"; ``normalization`` is "identity" or "nfkc" (Unicode's).
-    ``lines`` is read once. Beyond two million lines, a random two million (by ``seed``) are used.
-    Where the corpus is too small for ``vocab_size``, the tokenizer's own ``vocab_size`` is smaller;
-    where its characters do not fit, the rarest are left to the bytes, as ``character_coverage``
-    below 1 does for any corpus.
+    ``lines`` is read once; of more than two million lines, ``seed`` draws two million. If the
+    corpus is too small for ``vocab_size``, the tokenizer's ``vocab_size`` is smaller. If its
+    characters do not fit, the rarest become bytes, as with ``character_coverage`` below 1.
     """
     _check_options(vocab_size, kind, character_coverage, normalization)
     sample = _sample(lines, seed)
@@ -173,7 +175,7 @@ def train_tokenizer(
     except RuntimeError as error:
         if "required_chars" not in str(error):
             raise
-    room = vocab_size - 256 - 4  # what the bytes and the special symbols leave; pieces need half
+    room = vocab_size - 256 - 4  # without bytes and special symbols; subwords need half
     return _train(_without_rare_characters(sample, room // 2), options)
 
 
@@ -192,9 +194,9 @@ def _train(lines: Iterable[str], options: dict[str, Any]) -> Tokenizer:
         eos_id=EOS,
         byte_fallback=True,
         add_dummy_prefix=True,
-        split_digits=True,  # a number that was never seen is copied digit by digit
+        split_digits=True,  # the model copies an unseen number digit by digit
         remove_extra_whitespaces=False,
-        hard_vocab_limit=False,  # a small corpus gives fewer pieces, not an error
+        hard_vocab_limit=False,  # a small corpus gives fewer subwords, not an error
         max_sentence_length=4 * _LINE_CHARACTERS + 4,  # in bytes
         num_threads=_TRAINING_THREADS,
         minloglevel=2,
@@ -209,7 +211,7 @@ def _check_options(vocab_size: int, kind: str, coverage: float, normalization: s
     if vocab_size < SMALLEST_VOCABULARY:
         raise UsageError(
             f"vocab_size {vocab_size}: expected at least {SMALLEST_VOCABULARY} "
-            "(256 bytes, 4 special symbols and some pieces)"
+            "(256 bytes, 4 special symbols and some subwords)"
         )
     if not 0.98 <= coverage <= 1.0:
         raise UsageError(f"character_coverage {coverage}: expected 0.98 to 1")
@@ -221,12 +223,12 @@ def _check_options(vocab_size: int, kind: str, coverage: float, normalization: s
 
 
 def _sample(lines: Iterable[str], seed: int) -> list[str]:
-    """All lines, or a uniform sample where they are too many (reservoir sampling)."""
+    """All lines, or a uniform sample of too many (reservoir sampling)."""
     remaining = iter(lines)
     sample = list(islice(remaining, _TRAINING_LINES))
     generator = random.Random(seed)
-    for seen, line in enumerate(remaining, start=len(sample) + 1):
-        place = int(generator.random() * seen)
+    for number, line in enumerate(remaining, start=len(sample) + 1):
+        place = int(generator.random() * number)
         if place < _TRAINING_LINES:
             sample[place] = line
     return sample
@@ -241,7 +243,7 @@ def _without_rare_characters(lines: list[str], characters: int) -> Iterator[str]
 
 
 def _threads(texts: int) -> int:
-    return min(8, os.cpu_count() or 1, 1 + texts // 64)  # few are done before a thread has begun
+    return min(8, os.cpu_count() or 1, 1 + texts // 64)  # a thread is worth its start for 64 texts
 
 
 def _escape(text: str) -> str:
@@ -266,7 +268,7 @@ def _require_unicode(texts: Iterable[str]) -> None:
 def _parse(serialized: bytes, name: str) -> sentencepiece.SentencePieceProcessor:
     model = sentencepiece.SentencePieceProcessor()
     try:
-        # Empty bytes are a valid empty message, so they would load as a model of no pieces.
+        # Empty bytes are a valid empty message: they would load as a model without subwords.
         usable = bool(serialized) and model.load_from_serialized_proto(serialized)
     except RuntimeError:
         usable = False
@@ -284,5 +286,5 @@ def _require_symbols(tokenizer: Tokenizer, name: str) -> None:
     if missing:  # SentencePiece itself allows no model without an unknown symbol
         raise InputError(
             f"{name}: the tokenizer lacks the symbols {', '.join(missing)}; train it with bos_id "
-            "and eos_id of 0 or more, or bring none and let one be learnt from the text"
+            "and eos_id of 0 or more, or leave the tokenizer out to learn one from the text"
         )

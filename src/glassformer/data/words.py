@@ -6,14 +6,13 @@ from dataclasses import dataclass
 from difflib import SequenceMatcher
 from typing import TypeAlias
 
-from glassformer.data.tokenizer import SPACE, Tokenizer
+from glassformer.data.tokenizer import ESCAPES, SPACE, Tokenizer
 
-__all__ = ["Link", "Span", "TrueLinks", "pharaoh", "piece_spans", "words"]
+__all__ = ["Link", "Span", "TrueLinks", "pharaoh", "subword_spans", "words"]
 
 Span: TypeAlias = tuple[int, int]  # the first character, and the one after the last
 
 _APOSTROPHES = "'’"
-_ESCAPED = {"\ufdd0_": "▁", "\ufdd0=": "\ufdd0"}  # as our tokenizer writes what would look like one
 # Thai, Lao, Burmese, Khmer, kana and Han: scripts that put no spaces between words.
 _UNSPACED = (
     (0x0E00, 0x0EFF),
@@ -41,9 +40,9 @@ class Link:
 
 @dataclass(frozen=True)
 class TrueLinks:
-    """What an alignment is judged by: word pairs that it must find, and those that it may.
+    """The reference of an alignment: it must find the sure word pairs, and may find possible ones.
 
-    The sure ones are possible too. Words that stand in no pair are not judged.
+    Each sure pair is possible too. A word in no pair has no influence on the score.
     """
 
     sure: frozenset[tuple[Span, Span]]
@@ -51,11 +50,11 @@ class TrueLinks:
 
 
 def words(text: str) -> list[Span]:
-    """Where the words of ``text`` are, in their order.
+    """The words of ``text``, in their order, as spans of characters.
 
     A word is a run of letters and digits, with apostrophes inside, or any other visible character
-    by itself. In scripts without spaces, such as Han, each character is one: finer than a
-    language's words, but the same for everybody.
+    by itself. In scripts without spaces, such as Han, each character is a word: finer than the
+    language's words, but the same in all programs.
 
     >>> text = "Don't: 4.–7. März"
     >>> [text[slice(*word)] for word in words(text)]
@@ -63,42 +62,41 @@ def words(text: str) -> list[Span]:
     >>> words("3月4日")
     [(0, 1), (1, 2), (2, 3), (3, 4)]
     """
-    found: list[Span] = []
+    spans: list[Span] = []
     open_run = False  # whether a letter would continue the last word
     for place, character in enumerate(text):
         kind = _kind(character)
         if kind == "letter" and not open_run and _joins(text, place - 1):
-            found.pop()  # the apostrophe before it, and the letters before that
-            found[-1] = (found[-1][0], place + 1)
+            spans.pop()  # the apostrophe: the word before it goes on
+            spans[-1] = (spans[-1][0], place + 1)
         elif (kind == "letter" and open_run) or (
-            kind == "mark" and found and found[-1][1] == place
+            kind == "mark" and spans and spans[-1][1] == place
         ):
-            found[-1] = (found[-1][0], place + 1)
+            spans[-1] = (spans[-1][0], place + 1)
         elif kind != "space":
-            found.append((place, place + 1))
+            spans.append((place, place + 1))
         if kind != "mark":
             open_run = kind == "letter"
-    return found
+    return spans
 
 
-def piece_spans(tokenizer: Tokenizer, ids: Sequence[int], text: str) -> list[Span]:
+def subword_spans(tokenizer: Tokenizer, ids: Sequence[int], text: str) -> list[Span]:
     """The characters of ``text`` that each of its subwords covers; none for a start or end symbol.
 
-    All the bytes of a character cover it whole. Where the tokenizer changes the text (NFKC), the
-    nearest characters of the text are given.
+    Each byte of a character covers the whole character. If the tokenizer changes the text (NFKC),
+    the spans hold the nearest characters.
 
     >>> from glassformer.data.tokenizer import train_tokenizer
     >>> tokenizer = train_tokenizer(["the cat sat"] * 3, vocab_size=400)
-    >>> piece_spans(tokenizer, tokenizer.encode("the cat é"), "the cat é")
+    >>> subword_spans(tokenizer, tokenizer.encode("the cat é"), "the cat é")
     [(0, 3), (3, 7), (7, 8), (8, 9), (8, 9)]
     """
-    said, spans = _spelt(tokenizer, ids)
-    if said == text:
+    decoded, spans = _decoded(tokenizer, ids)
+    if decoded == text:
         return spans
-    places = [0] * (len(said) + 1)
-    for _, start, end, first, last in SequenceMatcher(
-        None, said, text, autojunk=False
-    ).get_opcodes():
+    places = [0] * (len(decoded) + 1)
+    matcher = SequenceMatcher(None, decoded, text, autojunk=False)
+    for _, start, end, first, last in matcher.get_opcodes():
         for step in range(end - start):
             places[start + step] = min(first + step, last)
         places[end] = last
@@ -106,9 +104,9 @@ def piece_spans(tokenizer: Tokenizer, ids: Sequence[int], text: str) -> list[Spa
 
 
 def pharaoh(source: str, target: str, links: Iterable[Link]) -> str:
-    """The links as ``i-j``: numbers, from 0, of what spaces separate in the source and target.
+    """The links as ``i-j``, the numbers from 0 of the words that ``text.split()`` gives.
 
-    It is what ``fast_align`` and other aligners print, so that ``text.split()`` gives the words.
+    ``fast_align`` and other aligners print this format.
 
     >>> pharaoh("in May.", "Im Mai.", [Link((3, 6), (3, 6)), Link((6, 7), (6, 7))])
     '1-1'
@@ -138,34 +136,34 @@ def _joins(text: str, place: int) -> bool:
     )
 
 
-def _spelt(tokenizer: Tokenizer, ids: Sequence[int]) -> tuple[str, list[Span]]:
-    """What the pieces spell, without the space that stands before every text, and their places."""
-    silent = {tokenizer.pad_id, tokenizer.bos_id, tokenizer.eos_id}
-    said = ""
+def _decoded(tokenizer: Tokenizer, ids: Sequence[int]) -> tuple[str, list[Span]]:
+    """The text of the subwords, without the space before the first word, and each one's span."""
+    symbols = {tokenizer.pad_id, tokenizer.bos_id, tokenizer.eos_id}
+    text = ""
     spans: list[Span] = []
-    pending = b""  # of a character whose other bytes are still to come
+    pending = b""  # bytes of a character whose other bytes are still to come
     for index in ids:
-        piece = "" if index in silent else tokenizer.id_to_piece(index)
-        start = len(said)
-        if byte := piece.startswith("<0x") and piece.endswith(">"):
-            pending += bytes([int(piece[3:5], 16)])
-            piece = pending.decode(errors="ignore")
-            pending = b"" if piece else pending
+        subword = "" if index in symbols else tokenizer.subword(index)
+        start = len(text)
+        if byte := subword.startswith("<0x") and subword.endswith(">"):
+            pending += bytes([int(subword[3:5], 16)])
+            subword = pending.decode(errors="ignore")
+            pending = b"" if subword else pending
         elif index == tokenizer.unk_id:
-            piece = "\ufffd"
-        said += piece.replace(SPACE, " ")
-        if written := _ESCAPED.get(said[max(0, start - 1) : start + 1]):
-            said, start = said[: start - 1] + written + said[start + 1 :], start - 1
-        spans.append((start, start + 1 if byte else len(said)))
+            subword = "\ufffd"
+        text += subword.replace(SPACE, " ")
+        if character := ESCAPES.get(text[max(0, start - 1) : start + 1]):
+            text, start = text[: start - 1] + character + text[start + 1 :], start - 1
+        spans.append((start, start + 1 if byte else len(text)))
     # Bytes may end before their character does: then they cover nothing.
-    spans = [(min(start, len(said)), min(end, len(said))) for start, end in spans]
-    if said[:1] != " ":
-        return said, spans
-    return said[1:], [(max(0, start - 1), max(0, end - 1)) for start, end in spans]
+    spans = [(min(start, len(text)), min(end, len(text))) for start, end in spans]
+    if text[:1] != " ":
+        return text, spans
+    return text[1:], [(max(0, start - 1), max(0, end - 1)) for start, end in spans]
 
 
 def _numbered(text: str) -> list[int]:
-    """Which whitespace-separated word each character belongs to."""
+    """The number of the whitespace-separated word of each character."""
     number, numbers, inside = -1, [], False
     for character in text:
         number += not character.isspace() and not inside

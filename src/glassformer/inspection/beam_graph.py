@@ -204,7 +204,7 @@ def _node(
     status: Status,
     score: float,
 ) -> BeamNode:
-    piece = tokenizer.id_to_piece(candidate.tokens[-1])
+    piece = tokenizer.subword(candidate.tokens[-1])
     return BeamNode(
         id=place,
         parent=parent,

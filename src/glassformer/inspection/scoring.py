@@ -4,8 +4,9 @@ from collections.abc import Sequence
 
 import torch
 from jaxtyping import Float
-from torch import Tensor, nn
+from torch import Tensor
 
+from glassformer.data.batches import pad_rows
 from glassformer.data.words import words
 from glassformer.inspection.trace.schema import Erased, Piece
 from glassformer.model.transformer import Transformer
@@ -24,9 +25,8 @@ def _distributions(
     Sources and target end in their end symbol; the target has no start symbol.
     """
     config, device = model.config, model.output_weight.device
-    rows = [torch.tensor(ids, device=device) for ids in sources]
-    source = nn.utils.rnn.pad_sequence(rows, batch_first=True, padding_value=config.pad_id)
-    read = torch.tensor([[config.bos_id, *target[:-1]]], device=device).expand(len(rows), -1)
+    source = pad_rows(sources, config.pad_id).to(device)
+    read = torch.tensor([[config.bos_id, *target[:-1]]], device=device).expand(len(source), -1)
     return model(source, read).float().log_softmax(dim=-1).cpu()
 
 

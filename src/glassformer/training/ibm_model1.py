@@ -41,10 +41,8 @@ def shortlist_tensors(
     sources, targets, ranks = _ranked(packed, target.vocab_size)
     kept = ranks < likely
     table[sources[kept], ranks[kept]] = targets[kept]
-    spelt = {target.id_to_piece(index): index for index in range(target.vocab_size)}
-    table[:, likely] = [
-        spelt.get(source.id_to_piece(index), -1) for index in range(source.vocab_size)
-    ]
+    spelt = {target.subword(index): index for index in range(target.vocab_size)}
+    table[:, likely] = [spelt.get(source.subword(index), -1) for index in range(source.vocab_size)]
     counts = np.bincount(packed.target.ids, minlength=target.vocab_size)
     often = np.argsort(-counts, kind="stable")[: min(frequent, np.count_nonzero(counts))]
     return {"likely": torch.from_numpy(table), "frequent": torch.from_numpy(often.astype(np.int32))}

@@ -9,7 +9,7 @@ import torch
 
 from glassformer.data.batches import Batch
 from glassformer.data.corpus import Pair
-from glassformer.data.splitting import Pieces, joined, pieces_of
+from glassformer.data.splitting import Segments, joined, segments_of
 from glassformer.data.tokenizer import Tokenizer
 from glassformer.decoding.batched import Search, decode_sentences
 from glassformer.decoding.greedy import greedy
@@ -88,9 +88,9 @@ def translations(
 
 def searched(
     model: Transformer, sources: Sequence[str], tokenizer: Tokenizer, *, search: Search
-) -> tuple[Pieces, list[list[Hypothesis]]]:
+) -> tuple[Segments, list[list[Hypothesis]]]:
     """The pieces that the sources are translated in, and what ``search`` finds for each."""
-    pieces = pieces_of(sources, tokenizer)
+    pieces = segments_of(sources, tokenizer)
     found = decode_sentences(
         model,
         pieces.ids,
@@ -102,7 +102,7 @@ def searched(
     return pieces, found
 
 
-def texts_of(pieces: Pieces, chosen: Sequence[Hypothesis], tokenizer: Tokenizer) -> list[str]:
+def texts_of(pieces: Segments, chosen: Sequence[Hypothesis], tokenizer: Tokenizer) -> list[str]:
     """The translation of each source, from one hypothesis for each piece."""
     said = tokenizer.decode_batch([one.tokens for one in chosen])
     return [joined([said[place] for place in span]) for span in pieces.spans]

@@ -78,7 +78,7 @@ def test_rows_are_the_step_that_makes_a_word_and_the_step_that_reads_it(translat
 def _owners(tokenizer, text: str) -> list[int | None]:
     """The word of each piece, told by the pieces' lengths; None for a space by itself."""
     owners, place = [], 0
-    for piece in tokenizer.pieces(text):
+    for piece in tokenizer.subwords(text):
         shown = piece.replace("▁", " ")
         shown = shown.removeprefix(" ") if place == 0 else shown
         assert text.startswith(shown, place)

@@ -276,10 +276,8 @@ def test_a_weight_without_a_place_is_refused(bundle_of, tmp_path):
 
 
 def test_two_pieces_of_one_name_are_refused(tokenizers, monkeypatch):
-    real = Tokenizer.id_to_piece
-    monkeypatch.setattr(
-        Tokenizer, "id_to_piece", lambda self, i: real(self, 300 if i == 301 else i)
-    )
+    real = Tokenizer.subword
+    monkeypatch.setattr(Tokenizer, "subword", lambda self, i: real(self, 300 if i == 301 else i))
 
     with pytest.raises(InputError, match="the tokenizer has two pieces named "):
         token_names(tokenizers[0])

@@ -16,13 +16,13 @@ import numpy as np
 import torch
 from jaxtyping import Float, Int
 from numpy.typing import NDArray
-from torch import Tensor, nn
+from torch import Tensor
 
 from glassformer.bundle import Bundle
 from glassformer.config import ModelConfig
-from glassformer.data.batches import like_sizes
+from glassformer.data.batches import like_sizes, pad_rows
 from glassformer.data.tokenizer import Tokenizer
-from glassformer.data.words import Link, Span, piece_spans, words
+from glassformer.data.words import Link, Span, subword_spans, words
 from glassformer.errors import InputError
 from glassformer.inspection.attention_of import TranslatorParts
 from glassformer.model import masks
@@ -287,7 +287,7 @@ class _Text:
     @classmethod
     def of(cls, tokenizer: Tokenizer, text: str) -> "_Text":
         ids, spans = tokenizer.encode(text), words(text)
-        return cls(ids, spans, piece_shares(spans, piece_spans(tokenizer, ids, text)))
+        return cls(ids, spans, piece_shares(spans, subword_spans(tokenizer, ids, text)))
 
 
 def _weights(
@@ -295,12 +295,9 @@ def _weights(
 ) -> Iterator[Float[np.ndarray, "layers heads tgt_len src_len"]]:
     """The maps of each pair; row 0 is the start symbol's, then one for each target subword."""
     config, device = model.config, model.output_weight.device
-    sources = [torch.tensor([*source.ids, config.eos_id]) for source, _ in pairs]
-    targets = [torch.tensor([config.bos_id, *target.ids]) for _, target in pairs]
-    batch = [
-        nn.utils.rnn.pad_sequence(side, batch_first=True, padding_value=config.pad_id).to(device)
-        for side in (sources, targets)
-    ]
+    sources = [[*source.ids, config.eos_id] for source, _ in pairs]
+    targets = [[config.bos_id, *target.ids] for _, target in pairs]
+    batch = [pad_rows(side, config.pad_id).to(device) for side in (sources, targets)]
     maps = torch.stack(cross_weights(model, batch[0], batch[1], layers), dim=1)
     padded = maps.float().cpu().numpy()
     for row, (source, target) in enumerate(zip(sources, targets, strict=True)):

@@ -179,7 +179,7 @@ def _run(sentence: Sentence, written: tuple[int, ...]) -> CapturedRun:
 
 
 def _start(tokenizer: Tokenizer) -> Piece:
-    name = tokenizer.id_to_piece(tokenizer.bos_id)
+    name = tokenizer.subword(tokenizer.bos_id)
     return Piece(tokenizer.bos_id, name, name, 0, 0, None)
 
 

@@ -168,6 +168,6 @@ def _candidates(
 ) -> list[Candidate]:
     candidates = []
     for index in ids:
-        piece, value = run.tokenizer.id_to_piece(index), log_probabilities[index]
+        piece, value = run.tokenizer.subword(index), log_probabilities[index]
         candidates.append(Candidate(index, piece, text_of(piece), float(value.exp()), float(value)))
     return candidates

@@ -4,7 +4,7 @@ from bisect import bisect_right
 from collections.abc import Sequence
 
 from glassformer.data.tokenizer import SPACE, Tokenizer
-from glassformer.data.words import Span, piece_spans, words
+from glassformer.data.words import Span, subword_spans, words
 from glassformer.inspection.trace.schema import Piece
 
 __all__ = ["label", "labels", "pieces_of", "text_of", "token_labels"]
@@ -36,7 +36,7 @@ def labels(pieces: Sequence[Piece]) -> list[str]:
 
 def token_labels(tokenizer: Tokenizer, ids: Sequence[int]) -> list[str]:
     """The :func:`label` of each id."""
-    return [label(tokenizer.id_to_piece(index)) for index in ids]
+    return [label(tokenizer.subword(index)) for index in ids]
 
 
 def pieces_of(tokenizer: Tokenizer, ids: Sequence[int], text: str) -> list[Piece]:
@@ -53,9 +53,9 @@ def pieces_of(tokenizer: Tokenizer, ids: Sequence[int], text: str) -> list[Piece
     symbols = {tokenizer.pad_id, tokenizer.bos_id, tokenizer.eos_id}
     starts = [start for start, _ in words(text)]
     pieces = []
-    for index, span in zip(ids, piece_spans(tokenizer, ids, text), strict=True):
+    for index, span in zip(ids, subword_spans(tokenizer, ids, text), strict=True):
         start, end = _trimmed(span, text)
-        piece = tokenizer.id_to_piece(index)
+        piece = tokenizer.subword(index)
         visible = start + len(text[start:]) - len(text[start:].lstrip())  # its first visible place
         outside = index in symbols or not starts
         word = None if outside else max(bisect_right(starts, visible) - 1, 0)

@@ -144,7 +144,7 @@ def token_names(tokenizer: Tokenizer) -> list[str]:
 
     Raises InputError where two ids have one name: CTranslate2 could not tell them apart.
     """
-    names = [tokenizer.id_to_piece(index) for index in range(tokenizer.vocab_size)]
+    names = [tokenizer.subword(index) for index in range(tokenizer.vocab_size)]
     # Where one id has two duties, as in Marian, the last is what CTranslate2 asks for by name.
     for index, name in (
         (tokenizer.pad_id, "<pad>"),
