@@ -164,7 +164,7 @@ def test_a_run_that_is_stopped_says_so_and_with_what(monkeypatch, capsys):
     assert run(TrainConfig(pairs=("a",), run="r")) == 128 + signal.SIGTERM
     assert run(TrainConfig(pairs=("a",), run="r")) == 128 + signal.SIGTERM
     said = capsys.readouterr()
-    assert said.err.startswith("glassformer: stopped and saved at update 7; the same command goes")
+    assert said.err.startswith("glassformer: stopped and saved at update 7; the same command")
     assert said.out == ""
 
 

@@ -49,7 +49,7 @@ class Training:
             return subprocess.Popen([*command, *self.options], stderr=log)
 
     def finish(self, launcher):
-        assert self.start(launcher).wait(timeout=120) == 0, self.log.read_text()
+        assert self.start(launcher).wait(timeout=300) == 0, self.log.read_text()
 
     def wait_for_checkpoint(self):
         deadline = time.monotonic() + 90
@@ -110,7 +110,7 @@ def test_killed_stopped_and_continued_it_ends_with_the_same_bits(texts, tmp_path
     process = run.start(TWO_RANKS)
     run.wait_for_checkpoint()
     os.kill(rank_of(process.pid, 1), signal.SIGKILL)
-    assert process.wait(timeout=60) != 0
+    assert process.wait(timeout=120) != 0
     [line] = [x for x in run.log.read_text().splitlines() if x.startswith("glassformer: error")]
     assert re.fullmatch(
         r".* another rank of this training ended or hangs \(.+\); the last good checkpoint is"
@@ -126,7 +126,7 @@ def test_killed_stopped_and_continued_it_ends_with_the_same_bits(texts, tmp_path
         assert time.monotonic() < deadline, run.log.read_text()
         time.sleep(0.005)
     process.terminate()
-    assert process.wait(timeout=60) != 0
+    assert process.wait(timeout=120) != 0
     [update] = re.findall(r"stopped and saved at update ([\d,]+)", run.log.read_text())
     assert run.checkpoints()[-1] == f"{int(update):08d}"
     shutil.copytree(run.run, tmp_path / "alone" / "run")

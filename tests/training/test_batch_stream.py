@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from glassformer.training import batch_stream as reading
-from glassformer.training.batch_stream import Reader, epoch_plan, seed_update, total_updates
+from glassformer.training.batch_stream import BatchStream, epoch_plan, seed_update, total_updates
 from glassformer.training.checkpoint import RunState
 from glassformer.training.setup.prepare import prepare
 
@@ -55,8 +55,8 @@ def test_the_ranks_shares_are_the_batch(config):
     packed = prepare(options).packed
 
     def read(share, count=12):
-        reader = Reader(RunState(), options, packed, share)
-        return [batch for _ in range(count) for batch in reader.read()]
+        stream = BatchStream(RunState(), options, packed, share)
+        return [batch for _ in range(count) for batch in stream.next_batches()]
 
     whole = read(slice(None))
     shares = [read(slice(rank, None, 3)) for rank in range(3)]
@@ -74,12 +74,12 @@ def test_reading_goes_on_from_any_place(config):
     packed = prepare(options).packed
     per_epoch = len(epoch_plan(packed, options, 0))
     state = RunState()
-    reader = Reader(state, options, packed, slice(None))
-    read = [reader.read()[0].source for _ in range(per_epoch + 2)]
+    stream = BatchStream(state, options, packed, slice(None))
+    read = [stream.next_batches()[0].source for _ in range(per_epoch + 2)]
 
     assert (state.epoch, state.batch) == (1, 2)
-    again = Reader(RunState(epoch=1, batch=1), options, packed, slice(None))
-    assert torch.equal(again.read()[0].source, read[-1])
+    again = BatchStream(RunState(epoch=1, batch=1), options, packed, slice(None))
+    assert torch.equal(again.next_batches()[0].source, read[-1])
 
 
 def test_what_is_drawn_hangs_on_seed_update_and_rank():

@@ -1,4 +1,4 @@
-"""Which batches an update reads, and what it draws: functions of the seed and of the place."""
+"""The batches and the random seed of each update: functions of the seed and of the place."""
 
 from collections.abc import Iterator
 
@@ -11,7 +11,7 @@ from glassformer.data.token_store import Packed
 from glassformer.training.checkpoint import RunState
 from glassformer.training.setup.options import TrainConfig
 
-__all__ = ["Reader", "epoch_plan", "seed_update", "total_updates"]
+__all__ = ["BatchStream", "epoch_plan", "seed_update", "total_updates"]
 
 
 def epoch_plan(packed: Packed, config: TrainConfig, epoch: int) -> list[NDArray[np.int64]]:
@@ -26,17 +26,17 @@ def epoch_plan(packed: Packed, config: TrainConfig, epoch: int) -> list[NDArray[
 
 
 def total_updates(packed: Packed, config: TrainConfig) -> int:
-    """The updates of the run: as said, or as many as the epochs come to."""
+    """The updates of the run: the option's, or those of its epochs."""
     if config.updates is not None:
         return config.updates
     per_epoch = len(epoch_plan(packed, config, 0)) / config.accumulate
     return max(1, round((config.epochs or 1.0) * per_epoch))
 
 
-class Reader:
-    """What update after update reads, from where the state is; it is moved on with each.
+class BatchStream:
+    """The batches of each update, from the place in ``state`` on, which every update advances.
 
-    Of each batch only the ``share`` that is given is made; the plan is the same for any.
+    It builds the rows of ``share`` only; the plan of an epoch is the same for any share.
     """
 
     def __init__(
@@ -48,16 +48,16 @@ class Reader:
     ) -> None:
         self._state, self._config = state, config
         self._packed, self._share = packed, share
-        self._places = self._each_place()
+        self._rows = self._rows_of_each_batch()
 
-    def read(self, *, backwards: bool = False) -> list[Batch]:
+    def next_batches(self, *, backwards: bool = False) -> list[Batch]:
         """The batches of the next update; ``backwards``: from target to source."""
         return [
-            make_batch(self._packed, next(self._places), self._share, backwards=backwards)
+            make_batch(self._packed, next(self._rows), self._share, backwards=backwards)
             for _ in range(self._config.accumulate)
         ]
 
-    def _each_place(self) -> Iterator[NDArray[np.int64]]:
+    def _rows_of_each_batch(self) -> Iterator[NDArray[np.int64]]:
         """The rows of the next batch, epoch after epoch."""
         state = self._state
         while True:
@@ -69,7 +69,7 @@ class Reader:
 
 
 def seed_update(seed: int, update: int, rank: int) -> None:
-    """Make what is drawn at an update a function of these three alone."""
-    # Mixed, because torch's generator for the CPU looks at no more than 32 bits.
+    """Seed torch for one update of one rank, so that its dropout follows from these three alone."""
+    # torch's CPU generator reads no more than 32 bits of a seed, so the three are mixed.
     [mixed] = np.random.SeedSequence((seed, update, rank)).generate_state(1)
     torch.manual_seed(int(mixed))

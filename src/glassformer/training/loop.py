@@ -1,11 +1,10 @@
 """The one training loop.
 
-What is drawn at an update is drawn from the seed and the number of the update alone, and the
-batches of an epoch are a function of the seed and the epoch. So a run that was killed and goes on
-from its last checkpoint does what it would have done, to the bit on the same machine.
+The random numbers of an update follow from the seed and the update's number alone, the batches of
+an epoch from the seed and the epoch. So a killed run that continues from its last checkpoint ends
+with the same bits on the same machine.
 """
 
-import math
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,7 +16,7 @@ from glassformer.data.batches import Batch
 from glassformer.errors import InputError
 from glassformer.model.transformer import Transformer
 from glassformer.threads import torch_threads
-from glassformer.training.batch_stream import Reader, seed_update
+from glassformer.training.batch_stream import BatchStream, seed_update
 from glassformer.training.checkpoint import (
     RunState,
     checkpoints,
@@ -25,7 +24,8 @@ from glassformer.training.checkpoint import (
     save_checkpoint,
 )
 from glassformer.training.checkpoint_averaging import averaged_updates, best, validations_since_best
-from glassformer.training.optimiser import Learner, NotFiniteError, Update, new_learner, update
+from glassformer.training.figures import Figures, perplexity
+from glassformer.training.optimiser import Learner, NotFiniteError, new_learner, update
 from glassformer.training.parallel.ranks import ALONE, RankLostError, Ranks
 from glassformer.training.parallel.worker import enlist
 from glassformer.training.reporting import Metrics, Reporter
@@ -40,17 +40,17 @@ __all__ = ["Stopped", "Trainer"]
 REPORT_EVERY = 50
 
 
-class Stopped(Exception):  # noqa: N818  it is no error: the run was saved and can go on
-    """The run was asked to stop, and has saved a checkpoint. ``signal`` is what asked."""
+class Stopped(Exception):  # noqa: N818  no error: the run is saved and can continue
+    """A signal stopped the run, which has saved a checkpoint. ``signal`` is its number."""
 
     def __init__(self, update: int, signal_number: int) -> None:
-        super().__init__(f"stopped and saved at update {update:,}; the same command goes on")
+        super().__init__(f"stopped and saved at update {update:,}; the same command continues")
         self.signal = signal_number
 
 
 @dataclass
 class Trainer:
-    """A model, what it learns from, and where it is. :meth:`run` is the loop."""
+    """A model with its optimiser, data and place in the run. :meth:`run` is the loop."""
 
     model: Transformer
     optimiser: torch.optim.Optimizer
@@ -60,11 +60,10 @@ class Trainer:
     metrics: Metrics
     pace: Pace
     validation_batches: list[Batch]
-    _asked: StopSignal = field(default_factory=StopSignal)
-    _unread: list[tuple[str, Update, float]] = field(default_factory=list)  # with its seconds
-    _gradient_norm: float = 0.0
-    _rate: float = 0.0
-    _backwards: bool = False
+    _stop: StopSignal = field(default_factory=StopSignal)
+
+    def __post_init__(self) -> None:
+        self._figures = Figures(self.state)
 
     @property
     def config(self) -> TrainConfig:
@@ -79,34 +78,38 @@ class Trainer:
         return self.config.run / "checkpoints"
 
     def run(self, ranks: Ranks = ALONE) -> None:
-        """Update the weights until the last update or the end of patience.
+        """Update the weights until the last update, the end of patience or a signal.
 
-        ``ranks`` are the processes that share each batch.
+        ``ranks`` are the processes that share each batch: this one alone, unless torchrun started
+        it.
         """
         precision = self.state.precision
         learner = new_learner(
             self.model, self.optimiser, self.config, precision=precision, ranks=ranks
         )
         try:
-            with self._asked:
+            with self._stop:
                 self._learn(learner)
+        except NotFiniteError as error:
+            raise InputError(
+                f"{error}; {self._last_good()}; try a smaller rate_factor or a longer warmup, with"
+                " another --out"
+            ) from error
         except RankLostError as error:
             raise InputError(
                 f"another rank of this training ended or hangs ({error}); {self._last_good()};"
                 " the same command continues from it"
             ) from error
-        if self._asked.number:  # a signal during the last save is obeyed as well
-            raise Stopped(self.state.update, self._asked.number)
+        if self._stop.number:  # a signal during the last save counts as well
+            raise Stopped(self.state.update, self._stop.number)
 
     def _learn(self, learner: Learner) -> None:
         state, ranks = self.state, learner.ranks
-        packed = self.prepared.packed
-        enlist(learner, self.config, state, packed)
-        reader = Reader(state, self.config, packed, ranks.share())
+        enlist(learner, self.config, state, self.prepared.packed)
+        stream = BatchStream(state, self.config, self.prepared.packed, ranks.share())
         saved = time.monotonic()
-        while self._goes_on(ranks):
-            with torch_threads(ranks.threads(torch.get_num_threads())):
-                self._one_update(learner, reader)
+        while settings := self._next_update(ranks):
+            self._update(learner, stream, settings)
             self.pace.passed(state.update)
             last = state.update == self.updates
             if state.update % REPORT_EVERY == 0 or last:
@@ -118,8 +121,86 @@ class Trainer:
             if validated or late:
                 self._save()
                 saved = time.monotonic()
-        if self._asked.number:
+        if self._stop.number:
             self._save()
+
+    def _next_update(self, ranks: Ranks) -> tuple[float, bool] | None:
+        """The learning rate and the direction of the next update; None at the end.
+
+        All ranks get the same answer: a signal to any of them stops all.
+        """
+        number = self.state.update + 1
+        ended = number > self.updates or self._out_of_patience()
+        both_ways = self.pace.share(number) <= (self.config.both_ways or 0.0)
+        stop, rate, backwards = ranks.agree(
+            stop=self._stop.number or int(ended),
+            rate=0.0 if ended else self.pace.rate(number),
+            backwards=both_ways and number % 2 == 0,
+        )
+        if stop > 1:
+            self._stop.number = stop
+        return None if stop else (rate, backwards)
+
+    def _out_of_patience(self) -> bool:
+        since = validations_since_best(self.state.validations, self.config)
+        over = 0 < self.config.patience <= since
+        if over:
+            self.reporter.note(f"no better validation in {since}: training ends here")
+        return over
+
+    def _update(self, learner: Learner, stream: BatchStream, settings: tuple[float, bool]) -> None:
+        state, ranks, (rate, backwards) = self.state, learner.ranks, settings
+        begin = time.monotonic()
+        batches = stream.next_batches(backwards=backwards)
+        number = state.update + 1
+        seed_update(self.config.seed, number, ranks.rank)
+        with torch_threads(ranks.threads(torch.get_num_threads())):
+            result = update(learner, batches, rate=rate)
+        place = f"epoch {state.epoch}, batch {state.batch} of {batches[-1].tokens:,} tokens"
+        self._figures.add(f"update {number:,} ({place})", result, time.monotonic() - begin)
+        state.update = number
+
+    def _report(self) -> None:
+        record = self._figures.report(learning_rate=self.optimiser.param_groups[0]["lr"])
+        self.metrics.write(record)
+        per_update = self.state.seconds / self.state.update
+        self.reporter.update(
+            record,
+            updates=self.updates,
+            seconds_left=(self.updates - self.state.update) * per_update,
+        )
+
+    def _validate(self) -> None:
+        self._figures.read()
+        begin = time.monotonic()
+        state, languages = self.state, self.prepared.languages
+        try:
+            validation = validate(
+                self.model,
+                self.prepared.valid,
+                self.validation_batches,
+                self.prepared.tokenizers,
+                language=languages[1] if languages else None,
+                plain=self.config.plain,
+            )
+        except NotFiniteError as error:
+            name = f"validation at update {state.update:,}"
+            raise NotFiniteError(f"{name} is not finite: {error}") from error
+        state.seconds += time.monotonic() - begin
+        record = {
+            "kind": "validation",
+            "update": state.update,
+            "loss": validation.loss,
+            "perplexity": perplexity(validation.loss),
+            "bleu": validation.bleu,
+            "chrf": validation.chrf,
+            "exact_match": validation.exact_match,
+            "seconds": state.seconds,
+        }
+        state.validations.append(record)
+        record["best"] = self.best() is record
+        self.metrics.write(record)
+        self.reporter.validated(record, validation, self.prepared.valid)
 
     def averaged_updates(self) -> list[int]:
         """The updates whose checkpoints are kept for the final mean, in the order of time."""
@@ -129,134 +210,14 @@ class Trainer:
         """The record of the best validation."""
         return best(self.state.validations, self.config)
 
-    def _out_of_patience(self) -> bool:
-        since = validations_since_best(self.state.validations, self.config)
-        over = 0 < self.config.patience <= since
-        if over:
-            self.reporter.note(f"no better validation in {since}: training ends here")
-        return over
-
-    def _goes_on(self, ranks: Ranks) -> bool:
-        """Whether there is another update; on all ranks alike, with the same rate."""
-        number = self.state.update + 1
-        ended = number > self.updates or self._out_of_patience()
-        both_ways = self.pace.share(number) <= (self.config.both_ways or 0.0)
-        stop, self._rate, self._backwards = ranks.agree(
-            stop=self._asked.number or int(ended),
-            rate=0.0 if ended else self.pace.rate(number),
-            backwards=both_ways and number % 2 == 0,
-        )
-        if stop > 1:
-            self._asked.number = stop
-        return not stop
-
-    def _one_update(self, learner: Learner, reader: Reader) -> None:
-        state, config = self.state, self.config
-        begin = time.monotonic()
-        batches = reader.read(backwards=self._backwards)
-        number = state.update + 1
-        seed_update(config.seed, number, learner.ranks.rank)
-        done = update(learner, batches, rate=self._rate)
-        where = f"epoch {state.epoch}, batch {state.batch} of {batches[-1].tokens:,} tokens"
-        where = f"update {number:,} ({where})"
-        self._unread.append((where, done, time.monotonic() - begin))
-        # A GPU is not waited for; until its figures are read, it skips what is not finite.
-        if done.figures.device.type == "cpu" or number % REPORT_EVERY == 0:
-            self._read_figures()
-        state.update = number
-
-    def _read_figures(self) -> None:
-        """Add what the last updates came to, and the time that was waited for it, to the sums."""
-        state = self.state
-        for where, done, seconds in self._unread:
-            begin = time.monotonic()
-            try:
-                loss, plain_loss, self._gradient_norm = done.read()
-            except NotFiniteError as error:
-                raise self._not_finite(where, error) from error
-            seconds += time.monotonic() - begin
-            state.tokens += done.tokens
-            state.seconds += seconds
-            sums = {
-                "updates": 1,
-                "loss": loss,
-                "plain_loss": plain_loss,
-                "tokens": done.tokens,
-                "seconds": seconds,
-            }
-            state.window = {name: state.window.get(name, 0.0) + x for name, x in sums.items()}
-        self._unread.clear()
-
-    def _not_finite(self, what: str, reason: object) -> InputError:
-        return InputError(
-            f"{what} is not finite: {reason}; {self._last_good()}; try a smaller rate_factor or a"
-            " longer warmup, with another --out"
-        )
-
     def _last_good(self) -> str:
         kept = checkpoints(self.checkpoint_directory)
         return f"the last good checkpoint is {kept[-1]}" if kept else "there is no checkpoint yet"
 
-    def _report(self) -> None:
-        self._read_figures()
-        state, window = self.state, self.state.window
-        plain = window["plain_loss"] / window["updates"]
-        record = {
-            "kind": "update",
-            "update": state.update,
-            "epoch": state.epoch,
-            "loss": window["loss"] / window["updates"],
-            "perplexity": math.exp(min(plain, 700.0)),
-            "learning_rate": self.optimiser.param_groups[0]["lr"],
-            "gradient_norm": self._gradient_norm,
-            "tokens": state.tokens,
-            "tokens_per_second": window["tokens"] / max(window["seconds"], 1e-9),
-            "seconds": state.seconds,
-        }
-        per_update = state.seconds / state.update
-        self.metrics.write(record)
-        self.reporter.update(
-            record,
-            updates=self.updates,
-            seconds_left=(self.updates - state.update) * per_update,
-        )
-        state.window = {}
-
-    def _validate(self) -> None:
-        self._read_figures()
-        begin = time.monotonic()
-        languages = self.prepared.languages
-        try:
-            found = validate(
-                self.model,
-                self.prepared.valid,
-                self.validation_batches,
-                self.prepared.tokenizers,
-                language=languages[1] if languages else None,
-                plain=self.config.plain,
-            )
-        except NotFiniteError as error:
-            raise self._not_finite(f"validation at update {self.state.update:,}", error) from error
-        self.state.seconds += time.monotonic() - begin
-        record = {
-            "kind": "validation",
-            "update": self.state.update,
-            "loss": found.loss,
-            "perplexity": math.exp(min(found.loss, 700.0)),
-            "bleu": found.bleu,
-            "chrf": found.chrf,
-            "exact_match": found.exact_match,
-            "seconds": self.state.seconds,
-        }
-        self.state.validations.append(record)
-        record["best"] = self.best() is record
-        self.metrics.write(record)
-        self.reporter.validated(record, found, self.prepared.valid)
-
     def _save(self) -> None:
         if not self.optimiser.state:  # stopped before the first update
             return
-        self._read_figures()
+        self._figures.read()
         save_checkpoint(self.checkpoint_directory, self.model, self.optimiser, self.state)
         kept = {*self.averaged_updates(), self.state.update}
         remove_all_but(self.checkpoint_directory, kept)

@@ -12,7 +12,7 @@ from glassformer.data.token_store import Packed
 from glassformer.devices import device_of
 from glassformer.model.transformer import Transformer
 from glassformer.threads import torch_threads
-from glassformer.training.batch_stream import Reader, seed_update
+from glassformer.training.batch_stream import BatchStream, seed_update
 from glassformer.training.checkpoint import RunState, moments
 from glassformer.training.fast.malloc import keep_freed_memory
 from glassformer.training.optimiser import Learner, new_learner, new_optimiser, update
@@ -62,7 +62,7 @@ def _train(ranks: Ranks, device: torch.device) -> None:
     optimiser = new_optimiser(model, config.optimiser or "adam")
     learner = new_learner(model, optimiser, config, precision=state.precision, ranks=ranks)
     _replicate(learner, begun=state.update > 0)
-    reader = Reader(state, config, Packed.open(settings["packed"]), ranks.share())
+    stream = BatchStream(state, config, Packed.open(settings["packed"]), ranks.share())
     with StopSignal() as asked:
         while True:
             stop, rate, backwards = ranks.agree(stop=asked.number)
@@ -70,7 +70,7 @@ def _train(ranks: Ranks, device: torch.device) -> None:
                 return
             state.update += 1
             seed_update(config.seed, state.update, ranks.rank)
-            update(learner, reader.read(backwards=backwards), rate=rate)
+            update(learner, stream.next_batches(backwards=backwards), rate=rate)
 
 
 def _replicate(learner: Learner, *, begun: bool) -> None:

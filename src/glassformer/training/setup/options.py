@@ -28,7 +28,7 @@ class TrainConfig(Options):
         "d_model": "size of the model",
         "epochs": "length, validation and checkpoints",
         "batch_tokens": "learning",
-        "precision": "rarely needed",
+        "plain": "rarely needed",
     }
 
     pairs: Files = Field(min_length=1, max_length=2, title="SOURCE [TARGET]")
