@@ -3,6 +3,7 @@
     cli, web
     translator, interchange, inspection, learn      (and glassformer itself, which names them)
     training                                        (knows all that stands below)
+    alignment
     text_engine                                     (knows the searches)
     decoding | evaluation | significance
     bundle
@@ -27,6 +28,7 @@ LAYERS = (
     {"bundle"},
     {"decoding", "evaluation", "significance"},
     {"text_engine"},
+    {"alignment"},
     {"training"},
     {"translator", "interchange", "inspection", "learn"},
     {"glassformer"},

@@ -7,7 +7,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 import torch
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
@@ -25,6 +25,7 @@ __all__ = [
     "FORMAT_VERSION",
     "SHORTLIST_FILE",
     "Bundle",
+    "TranslatorParts",
     "load_bundle",
     "load_tensors",
     "load_weights",
@@ -34,6 +35,18 @@ __all__ = [
 
 FORMAT_VERSION = 1
 SHORTLIST_FILE = "shortlist.safetensors"
+
+
+@runtime_checkable
+class TranslatorParts(Protocol):
+    """A model and its tokenizers: a ``Bundle`` or a ``Translator`` is one."""
+
+    @property
+    def model(self) -> Transformer: ...
+    @property
+    def source_tokenizer(self) -> Tokenizer: ...
+    @property
+    def target_tokenizer(self) -> Tokenizer: ...
 
 
 @dataclass(frozen=True)
@@ -46,7 +59,7 @@ class Bundle:
     languages: tuple[str, str] | None = None
     about: Mapping[str, Any] = field(default_factory=dict)
     shortlist: Mapping[str, Tensor] | None = None  # as `decoding.shortlist` reads it
-    alignment: Mapping[str, Any] | None = None  # as `inspection.alignment` reads it
+    alignment: Mapping[str, Any] | None = None  # as `alignment` reads it
     length_penalty: float = LENGTH_PENALTY  # alpha of section 6.1
 
 

@@ -120,7 +120,7 @@ class Translator:
         adds alternatives. ``prefixes``: what each translation must begin with. A text of more than
         200 subwords is translated in pieces, which are joined by spaces; of such a text there are
         no alternatives, and no alignment. ``alignment``: which source word each word was made from
-        (``inspection.alignment``).
+        (``alignment``).
 
         Raises UsageError for a prefix that cannot be, ValueError for a number out of its range.
         """
@@ -193,7 +193,7 @@ class Translator:
 
     def align(self, sources: Sequence[str], targets: Sequence[str]) -> list[tuple[Link, ...]]:
         """Which words of each source belong to which of its target, whoever translated it."""
-        from glassformer.inspection.alignment.align import align
+        from glassformer.alignment.align import align
 
         return align(self, sources, targets)
 
@@ -252,7 +252,7 @@ class Translator:
     def _aligned(
         self, texts: Sequence[str], translations: Sequence[Translation]
     ) -> list[Translation]:
-        from glassformer.inspection.alignment.align import with_alignment
+        from glassformer.alignment.align import with_alignment
 
         return with_alignment(self, texts, translations, longest=self._text_engine.longest)
 

@@ -14,6 +14,7 @@ import pytest
 from glassformer.cli.main import main
 from glassformer.cli.train import run
 from glassformer.training.setup.options import TrainConfig
+from glassformer.training.train import train
 from glassformer.translator import Translator
 
 SHORT = (
@@ -58,6 +59,24 @@ def test_a_run_is_a_bundle(trained):
         path.name for path in trained.iterdir()
     }
     assert {"config.yaml", "metrics.jsonl", "checkpoints"} <= {p.name for p in trained.iterdir()}
+
+
+def test_the_command_and_the_function_make_one_bundle(texts, tmp_path):
+    options = ["--valid", *texts, *SHORT]
+    assert main(["train", *texts, "--run", str(tmp_path / "command"), *options]) == 0
+
+    short = dict(word[2:].replace("-", "_").split("=") for word in SHORT)
+    train(TrainConfig(pairs=texts, run=tmp_path / "function", valid=texts, **short))
+
+    configs = []
+    for name in ("command", "function"):
+        configs.append(json.loads((tmp_path / name / "config.json").read_text("utf-8")))
+        del configs[-1]["about"]["trained for"]
+    assert configs[0] == configs[1]
+    assert configs[0]["alignment"]["heads"]
+    for name in ("model.safetensors", "tokenizer.model"):
+        command, function = (tmp_path / place / name for place in ("command", "function"))
+        assert command.read_bytes() == function.read_bytes()
 
 
 def test_a_file_of_options_gives_the_same_weights_as_flags(trained, texts, tmp_path):

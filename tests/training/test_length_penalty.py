@@ -1,5 +1,7 @@
 """The length penalty is the one whose translations of the validation pairs score best."""
 
+from types import SimpleNamespace
+
 import pytest
 
 from glassformer.bundle import load_bundle
@@ -7,6 +9,7 @@ from glassformer.config import LENGTH_PENALTY
 from glassformer.data.corpus import Pair
 from glassformer.data.tokenizer import train_tokenizer
 from glassformer.decoding.protocols import Hypothesis
+from glassformer.training import length_penalty
 from glassformer.training import validation as module
 from glassformer.training.length_penalty import best_penalty
 
@@ -50,14 +53,18 @@ def test_it_ranks_what_was_found_anew(tokenizer, model, monkeypatch, reference, 
     assert [(one["beam"], one["n_best"]) for one in asked] == [(4, 4)]
 
 
-@pytest.mark.parametrize(("short", "expected"), [(2, 0.6), (0, 1.0)])
-def test_what_chance_alone_would_give_moves_nothing(tokenizer, model, monkeypatch, short, expected):
+@pytest.mark.parametrize(("gain", "expected"), [(0.19, 0.6), (0.21, 1.0)])
+def test_a_small_gain_moves_nothing(tokenizer, model, monkeypatch, gain, expected):
+    class Bleu:
+        def corpus_score(self, texts, _):
+            return SimpleNamespace(score=30 + gain * (texts[0] == LONG))
+
     monkeypatch.setattr(
         module, "decode_sentences", lambda _, sources, **__: [found_of(tokenizer)] * len(sources)
     )
-    pairs = [Pair("a", SHORT)] * short + [Pair("b", LONG)] * 2
+    monkeypatch.setattr(length_penalty, "bleu_metric", lambda *_, **__: Bleu())
 
-    assert best_penalty(model, pairs, (tokenizer,) * 2, beam=4) == expected
+    assert best_penalty(model, [Pair("a", LONG)], (tokenizer,) * 2, beam=4) == expected
 
 
 def test_greedy_search_has_nothing_to_choose_from(model, tokenizer, monkeypatch):

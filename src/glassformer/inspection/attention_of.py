@@ -1,12 +1,12 @@
 """The attention of a translator for one sentence: text in; weights and words out."""
 
 from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from glassformer.bundle import TranslatorParts
 from glassformer.data.tokenizer import Tokenizer
 from glassformer.errors import InputError, UsageError, nearest
 from glassformer.inspection.capture import capture
@@ -14,19 +14,7 @@ from glassformer.inspection.trace.schema import ATTENTION_PATHS, AttentionPart
 from glassformer.inspection.trace.subwords import token_labels
 from glassformer.model.transformer import Transformer
 
-__all__ = ["Attention", "TranslatorParts", "attention_of"]
-
-
-@runtime_checkable
-class TranslatorParts(Protocol):
-    """A model and its tokenizers: a ``Bundle`` or a ``Translator`` is one."""
-
-    @property
-    def model(self) -> Transformer: ...
-    @property
-    def source_tokenizer(self) -> Tokenizer: ...
-    @property
-    def target_tokenizer(self) -> Tokenizer: ...
+__all__ = ["Attention", "attention_of"]
 
 
 @dataclass(frozen=True)

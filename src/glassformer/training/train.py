@@ -2,7 +2,8 @@
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,8 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from glassformer.alignment.heads import find_heads
+from glassformer.alignment.ibm_model1 import shortlist_tensors
 from glassformer.bundle import Bundle, load_weights, save_bundle
 from glassformer.data.batches import Batch, make_batch, plan_batches
 from glassformer.data.corpus import Pair
@@ -18,13 +21,13 @@ from glassformer.data.token_store import pack
 from glassformer.decoding.beam import beam_search
 from glassformer.decoding.protocols import Vocabulary
 from glassformer.devices import device_of
+from glassformer.errors import InputError
 from glassformer.evaluation import Scores, corpus_scores
 from glassformer.model.transformer import Transformer
 from glassformer.training.batch_stream import epoch_plan, total_updates
 from glassformer.training.checkpoint import RunState, average, checkpoints, load_checkpoint
 from glassformer.training.fast.malloc import keep_freed_memory
 from glassformer.training.fast.mixed_precision import precision_for
-from glassformer.training.ibm_model1 import shortlist_tensors
 from glassformer.training.length_penalty import best_penalty
 from glassformer.training.loop import Trainer
 from glassformer.training.optimiser import new_optimiser
@@ -40,15 +43,16 @@ from glassformer.training.validation import translations
 
 __all__ = ["Run", "train"]
 
+_LONGEST_ALIGNED = 200  # characters of a side of a pair that alignment is learnt from
+
 
 @dataclass(frozen=True)
 class Run:
-    """A finished training: its directory (the bundle), its scores, the pairs of validation."""
+    """A finished training: its directory, which is the bundle, and its scores."""
 
     directory: Path
     validation: dict[str, Any]
     test: Scores | None
-    pairs: Sequence[Pair] = ()
 
 
 def train(
@@ -204,9 +208,20 @@ def _finish(trainer: Trainer) -> Run:
     if prepared.config.shortlist:
         shortlist = shortlist_tensors(prepared.packed, prepared.tokenizers)
     bundle = Bundle(model, *prepared.tokenizers, languages, about, shortlist, length_penalty=alpha)
-    save_bundle(bundle, trainer.config.run)
+    alignment = _alignment_heads(bundle, prepared.valid)
+    save_bundle(replace(bundle, alignment=alignment), trainer.config.run)
     trainer.reporter.note(f"bundle: {trainer.config.run}")
-    return Run(trainer.config.run, validation.as_dict(), test, prepared.valid)
+    return Run(trainer.config.run, validation.as_dict(), test)
+
+
+def _alignment_heads(bundle: Bundle, pairs: Sequence[Pair]) -> dict[str, Any] | None:
+    """The heads that align words best on the pairs; None if the pairs do not tell."""
+    bundle.model.to("cpu")
+    texts = [(pair.source, pair.target) for pair in pairs]
+    short = [sides for sides in texts if max(map(len, sides)) <= _LONGEST_ALIGNED]
+    with suppress(InputError):
+        return find_heads(bundle, short).heads.as_dict()
+    return None
 
 
 def _scores(trainer: Trainer, pairs: list[Pair], alpha: float) -> Scores:

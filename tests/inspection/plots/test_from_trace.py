@@ -11,11 +11,11 @@ import torch
 from matplotlib.patches import Rectangle
 from matplotlib.text import Text
 
+from glassformer.alignment.align import Heads, align
 from glassformer.config import ModelConfig
 from glassformer.data.tokenizer import train_tokenizer
 from glassformer.data.words import Link
 from glassformer.errors import UsageError
-from glassformer.inspection.alignment.align import Heads, align
 from glassformer.inspection.plots import (
     alignment,
     attention,

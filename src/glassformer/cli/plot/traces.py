@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import Any
 
+from glassformer.alignment.align import align
 from glassformer.cli.plot.sentence import (
     AlignmentOptions,
     AttentionOptions,
@@ -17,7 +18,6 @@ from glassformer.cli.plot.sentence import (
     StepsOptions,
 )
 from glassformer.errors import InputError
-from glassformer.inspection.alignment.align import align
 from glassformer.inspection.plots.alignment import links_in, plot_alignment
 from glassformer.inspection.plots.attention import attention_figure, plot_attention
 from glassformer.inspection.plots.beam import plot_beam

@@ -5,8 +5,8 @@ from collections.abc import Iterable
 import numpy as np
 from jaxtyping import Float
 
+from glassformer.alignment.align import linked, merged_to_words, piece_shares
 from glassformer.data.words import Link, Span, words
-from glassformer.inspection.alignment.align import linked, merged_to_words, piece_shares
 from glassformer.inspection.plots.canvas import GREY, INK, Figure, shade, sheet
 from glassformer.inspection.plots.from_trace import attention_in, check_index
 from glassformer.inspection.plots.lettering import noted, text_inches, write
@@ -72,7 +72,7 @@ def links_in(trace: Trace, *, layer: int | None = None, head: int | None = None)
     """The links of a trace's answer to its source, by the cross-attention of one layer.
 
     ``head=None`` is the mean of the layer's heads. ``layer=None`` is the layer of a bundle that
-    stores no heads (:class:`~glassformer.inspection.alignment.align.Heads`).
+    stores no heads (:class:`~glassformer.alignment.align.Heads`).
 
     Raises:
         UsageError: a layer or head that the model does not have.

@@ -6,7 +6,8 @@ from typing import Literal
 from jaxtyping import Float
 from torch import Tensor
 
-from glassformer.inspection.attention_of import Attention, TranslatorParts, attention_of
+from glassformer.bundle import TranslatorParts
+from glassformer.inspection.attention_of import Attention, attention_of
 from glassformer.inspection.plots.canvas import (
     Figure,
     draw_matrix,

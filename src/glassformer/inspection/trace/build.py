@@ -12,13 +12,13 @@ from typing import Literal
 
 import torch
 
+from glassformer.bundle import TranslatorParts
 from glassformer.config import BEAM, LENGTH_PENALTY
 from glassformer.data.tokenizer import Tokenizer
 from glassformer.data.words import words
 from glassformer.decoding.beam import penalty
 from glassformer.decoding.protocols import Hypothesis
 from glassformer.errors import UsageError
-from glassformer.inspection.attention_of import TranslatorParts
 from glassformer.inspection.beam_graph import Watch, beam_graph
 from glassformer.inspection.capture import capture
 from glassformer.inspection.figure1 import figure1

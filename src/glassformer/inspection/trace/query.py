@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+from glassformer.bundle import TranslatorParts
 from glassformer.data.splitting import LONGEST_SOURCE
 from glassformer.data.tokenizer import Tokenizer
 from glassformer.decoding.batched import decode_sentences
@@ -13,7 +14,6 @@ from glassformer.decoding.constraints import Constraint, ForcedPrefix
 from glassformer.decoding.protocols import Hypothesis, Vocabulary
 from glassformer.errors import InputError, UsageError
 from glassformer.inspection.ablation import changed, reordered
-from glassformer.inspection.attention_of import TranslatorParts
 from glassformer.inspection.beam_graph import EndsAfter, Watch
 from glassformer.inspection.trace.schema import Piece, Question
 from glassformer.inspection.trace.subwords import pieces_of

@@ -2,7 +2,7 @@
 
 The decoder's cross-attention shows where each target position reads. Subwords are merged to words,
 and a word is linked to the source words that it reads most. The best layer and heads differ from
-model to model (:func:`~glassformer.inspection.alignment.heads.find_heads`). So does the best row:
+model to model (:func:`~glassformer.alignment.heads.find_heads`). So does the best row:
 the row of the step that produces a word ("output"), or of the step that reads it, one later
 ("input"; Shift-Att, Chen et al. 2020, arXiv 2004.14837, section 3: by then the decoder knows the
 word).
@@ -18,13 +18,12 @@ from jaxtyping import Float, Int
 from numpy.typing import NDArray
 from torch import Tensor
 
-from glassformer.bundle import Bundle
+from glassformer.bundle import Bundle, TranslatorParts
 from glassformer.config import ModelConfig
 from glassformer.data.batches import like_sizes, pad_rows
 from glassformer.data.tokenizer import Tokenizer
 from glassformer.data.words import Link, Span, subword_spans, words
 from glassformer.errors import InputError
-from glassformer.inspection.attention_of import TranslatorParts
 from glassformer.model import masks
 from glassformer.model.transformer import Transformer
 from glassformer.text_engine import Translation

@@ -5,11 +5,11 @@ from collections import defaultdict
 import numpy as np
 import pytest
 
+from glassformer.alignment import ibm_model1 as module
+from glassformer.alignment.ibm_model1 import shortlist_tensors, translation_table
 from glassformer.data.corpus import Pair
 from glassformer.data.token_store import Sentences, pack
 from glassformer.data.tokenizer import train_tokenizer
-from glassformer.training import ibm_model1 as module
-from glassformer.training.ibm_model1 import shortlist_tensors, translation_table
 
 PAIRS = [([1, 2], [5, 6]), ([1], [5]), ([2, 3, 3], [6, 7, 8]), ([4, 1], [9, 5, 9])]
 

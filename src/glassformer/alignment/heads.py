@@ -7,26 +7,23 @@ order nor the model; rare and ambiguous words have none. Chen et al. 2020 (secti
 layer by the agreement of two translators of opposite directions; a bundle has one direction.
 """
 
-import json
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from glassformer.alignment.align import Heads, Row, WordAttention, linked, word_attention
+from glassformer.alignment.ibm_model1 import translation_table
+from glassformer.bundle import TranslatorParts
 from glassformer.data.token_store import Sentences
 from glassformer.data.words import Span, TrueLinks, words
 from glassformer.errors import InputError
-from glassformer.files import write_atomically
-from glassformer.inspection.alignment.align import Heads, Row, WordAttention, linked, word_attention
-from glassformer.inspection.attention_of import TranslatorParts
-from glassformer.training.ibm_model1 import translation_table
 
-__all__ = ["BestHeads", "HeadError", "anchors", "error_rate", "find_heads", "store_heads"]
+__all__ = ["BestHeads", "HeadError", "anchors", "error_rate", "find_heads"]
 
 _Maps: TypeAlias = NDArray[np.float32]
 
@@ -102,17 +99,6 @@ def error_rate(links: Sequence[set[tuple[Span, Span]]], truth: Sequence[TrueLink
         right += len(judged & true.sure) + len(judged & true.possible)
         total += len(judged) + len(true.sure)
     return 1 - right / total if total else 0.0
-
-
-def store_heads(directory: Path, heads: Heads) -> None:
-    """Write the heads into the bundle's config.json; older versions of the program ignore them."""
-    path = directory / "config.json"
-    try:
-        config = json.loads(path.read_bytes())
-    except (OSError, ValueError) as error:
-        raise InputError(f"{directory}: not a bundle ({error})") from error
-    config["alignment"] = heads.as_dict()
-    write_atomically(path, (json.dumps(config, indent=2, ensure_ascii=False) + "\n").encode())
 
 
 class _Judged:

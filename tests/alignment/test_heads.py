@@ -1,18 +1,18 @@
 """Heads that are planted are found, by true links and by anchors; what is stored comes back."""
 
 import json
-import shutil
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
+from glassformer.alignment import heads as module
+from glassformer.alignment.align import Heads, WordAttention
+from glassformer.alignment.heads import anchors, error_rate, find_heads
 from glassformer.bundle import load_bundle, save_bundle
 from glassformer.data.words import TrueLinks, words
 from glassformer.errors import InputError
-from glassformer.inspection.alignment import heads as module
-from glassformer.inspection.alignment.align import Heads, WordAttention
-from glassformer.inspection.alignment.heads import anchors, error_rate, find_heads, store_heads
 
 # A language with the words turned round: "one two" is "owt eno".
 NUMBERS = ["one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"]
@@ -109,24 +109,19 @@ def test_the_error_rate_of_och_and_ney():
     assert error_rate([set(), set()], truth) == 1.0
 
 
-def test_what_is_stored_comes_back(tmp_path, bundle_directory):
-    directory = tmp_path / "bundle"
-    shutil.copytree(bundle_directory, directory)
-    assert load_bundle(directory).alignment is None
-    before = json.loads((directory / "config.json").read_text("utf-8"))
+def test_the_heads_of_a_bundle_are_stored_and_read(tmp_path, bundle_directory):
+    bundle = load_bundle(bundle_directory)
+    assert bundle.alignment is None
+    save_bundle(bundle, tmp_path / "without")
     heads = Heads(0, (0, 1), "input", 0.125, "true links, 60 pairs")
 
-    store_heads(directory, heads)
-    loaded = load_bundle(directory)
+    save_bundle(replace(bundle, alignment=heads.as_dict()), tmp_path / "with")
+    loaded = load_bundle(tmp_path / "with")
+
     assert Heads.of(loaded.alignment, loaded.model.config) == heads
-    after = json.loads((directory / "config.json").read_text("utf-8"))
+    before, after = (
+        json.loads((tmp_path / name / "config.json").read_text("utf-8"))
+        for name in ("without", "with")
+    )
     assert after.pop("alignment") == heads.as_dict()
     assert after == before  # an earlier program reads what it has always read
-
-    save_bundle(loaded, directory)
-    assert load_bundle(directory).alignment == heads.as_dict()
-
-
-def test_storing_where_no_bundle_is(tmp_path):
-    with pytest.raises(InputError, match="nowhere: not a bundle"):
-        store_heads(tmp_path / "nowhere", Heads(0, (0,), "input"))

@@ -6,17 +6,17 @@ import numpy as np
 import pytest
 import torch
 
-from glassformer.bundle import load_bundle
-from glassformer.config import ModelConfig
-from glassformer.data.words import words
-from glassformer.errors import InputError
-from glassformer.inspection.alignment.align import (
+from glassformer.alignment.align import (
     Heads,
     align,
     cross_weights,
     linked,
     word_attention,
 )
+from glassformer.bundle import load_bundle
+from glassformer.config import ModelConfig
+from glassformer.data.words import words
+from glassformer.errors import InputError
 from glassformer.inspection.attention_of import attention_of
 from glassformer.inspection.capture import capture
 from glassformer.model.transformer import Transformer
