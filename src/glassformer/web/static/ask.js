@@ -16,12 +16,14 @@ export function createAsker() {
     translate(question) {
       running?.abort(); // the server notices, and leaves what it has not begun
       running = new AbortController();
-      return answered(fetch("api/v1/translate", {
-        method: "POST",
-        headers: { ...headers(), "Content-Type": "application/json" },
-        body: JSON.stringify(question),
-        signal: running.signal,
-      }));
+      return answered(
+        fetch("api/v1/translate", {
+          method: "POST",
+          headers: { ...headers(), "Content-Type": "application/json" },
+          body: JSON.stringify(question),
+          signal: running.signal,
+        }),
+      );
     },
   };
 }

@@ -9,7 +9,16 @@ const ALTERNATIVES = 4;
 const UNSURE = 0.5; // below this confidence a segment is underlined
 
 const asker = createAsker();
-const view = { pairs: [], pair: null, most: Infinity, answer: null, text: "", chosen: [], segment: 0, word: null };
+const view = {
+  pairs: [],
+  pair: null,
+  most: Infinity,
+  answer: null,
+  text: "",
+  chosen: [],
+  segment: 0,
+  word: null,
+};
 
 function make(name, properties = {}, ...children) {
   const element = Object.assign(document.createElement(name), properties);
@@ -44,19 +53,28 @@ async function begin() {
   showTheme();
   try {
     const [languages, settings, facts] = await Promise.all(
-      ["languages", "frontend/settings", "api/v1/translators"].map((path) => asker.get(path)));
+      ["languages", "frontend/settings", "api/v1/translators"].map((path) => asker.get(path)),
+    );
     const names = new Map(languages.map((one) => [one.code, nameOf(one)]));
-    view.pairs = facts.map((one) => ({ ...one, names: [names.get(one.source), names.get(one.target)] }));
+    view.pairs = facts.map((one) => ({
+      ...one,
+      names: [names.get(one.source), names.get(one.target)],
+    }));
     view.most = settings.charLimit;
     $("key-form").hidden = !settings.keyRequired || asker.hasKey();
   } catch (error) {
     tell(error.message, true);
     return;
   }
-  $("pair").replaceChildren(...view.pairs.map((one, place) =>
-    make("option", { value: String(place), textContent: one.names.join(" → ") })));
+  $("pair").replaceChildren(
+    ...view.pairs.map((one, place) =>
+      make("option", { value: String(place), textContent: one.names.join(" → ") }),
+    ),
+  );
   $("pair").hidden = view.pairs.length < 2;
-  const asked = view.pairs.findIndex((one) => one.source === said.get("source") && one.target === said.get("target"));
+  const asked = view.pairs.findIndex(
+    (one) => one.source === said.get("source") && one.target === said.get("target"),
+  );
   choosePair(Math.max(asked, 0));
   if (said.has("text")) {
     $("source").value = said.get("text");
@@ -72,13 +90,15 @@ function choosePair(place) {
   $("target-name").textContent = names[1];
   $("source").lang = source;
   $("target").lang = target;
-  const size = parameters >= 1e6 ? `${(parameters / 1e6).toFixed(1)} million` : parameters.toLocaleString();
+  const size =
+    parameters >= 1e6 ? `${(parameters / 1e6).toFixed(1)} million` : parameters.toLocaleString();
   const scores = validation ? ` · on validation text ${validation.replace(/ \([^)]*\)/g, "")}` : "";
   $("facts").textContent = `${names[0]} to ${names[1]} · ${size} parameters${scores}`;
   $("swap").hidden = reverse() < 0;
 }
 
-const reverse = () => view.pairs.findIndex((one) => one.source === view.pair.target && one.target === view.pair.source);
+const reverse = () =>
+  view.pairs.findIndex((one) => one.source === view.pair.target && one.target === view.pair.source);
 
 // The text has changed: the old answer fades, a new one is asked for when the typing rests.
 let resting;
@@ -110,7 +130,13 @@ async function translate() {
   document.body.classList.add("busy");
   tell("");
   try {
-    const said = await asker.translate({ q: text, source: view.pair.source, target: view.pair.target, alternatives: ALTERNATIVES, alignment: true });
+    const said = await asker.translate({
+      q: text,
+      source: view.pair.source,
+      target: view.pair.target,
+      alternatives: ALTERNATIVES,
+      alignment: true,
+    });
     showAnswer(said.documents[0], text);
   } catch (error) {
     if (error.name === "AbortError") return; // a newer question took its place
@@ -178,9 +204,15 @@ function draw() {
   if ($("source").value === view.text) paint($("mirror"), view.text, segments, "source");
   const sizes = segments.map((one) => one.target[1] - one.target[0] || 1);
   const all = sizes.reduce((sum, size) => sum + size, 0);
-  const mean = Math.exp(sizes.reduce((sum, size, place) => sum + size * Math.log(Math.max(shown(place).now.confidence, 1e-9)), 0) / all);
+  const mean = Math.exp(
+    sizes.reduce(
+      (sum, size, place) => sum + size * Math.log(Math.max(shown(place).now.confidence, 1e-9)),
+      0,
+    ) / all,
+  );
   $("confidence").append(meter(mean), `confidence ${percent(mean)}`);
-  $("confidence").title = "The geometric mean of the probabilities that the model gave to each subword";
+  $("confidence").title =
+    "The geometric mean of the probabilities that the model gave to each subword";
   drawChoices();
 }
 
@@ -190,23 +222,30 @@ function drawChoices() {
   const several = view.answer.segments.length > 1;
   const source = [...view.text].slice(...view.answer.segments[place].source).join("");
   $("segment-of").textContent = several ? `of “${source}”` : "";
-  $("look").href = `look/#${new URLSearchParams({ text: source, from: view.pair.source, to: view.pair.target })}`;
-  $("choices").replaceChildren(...hypotheses.map((one, rank) => {
-    const button = make("button", { type: "button", ariaPressed: String(rank === view.chosen[place]) },
-      make("span", { className: "confidence" }, meter(one.confidence), percent(one.confidence)),
-      make("span", { textContent: one.text, lang: view.pair.target, dir: "auto" }));
-    button.addEventListener("click", () => {
-      view.chosen[place] = rank;
-      draw();
-      $("choices").querySelectorAll("button")[rank].focus();
-    });
-    return make("li", {}, button);
-  }));
+  $("look").href =
+    `look/#${new URLSearchParams({ text: source, from: view.pair.source, to: view.pair.target })}`;
+  $("choices").replaceChildren(
+    ...hypotheses.map((one, rank) => {
+      const button = make(
+        "button",
+        { type: "button", ariaPressed: String(rank === view.chosen[place]) },
+        make("span", { className: "confidence" }, meter(one.confidence), percent(one.confidence)),
+        make("span", { textContent: one.text, lang: view.pair.target, dir: "auto" }),
+      );
+      button.addEventListener("click", () => {
+        view.chosen[place] = rank;
+        draw();
+        $("choices").querySelectorAll("button")[rank].focus();
+      });
+      return make("li", {}, button);
+    }),
+  );
 }
 
 // Marks: the word that is pointed at, and those that belong to it on the other side.
 function point(side, segment, word) {
-  for (const element of document.querySelectorAll(".near, .lit, .here")) element.classList.remove("near", "lit", "here");
+  for (const element of document.querySelectorAll(".near, .lit, .here"))
+    element.classList.remove("near", "lit", "here");
   $("readout").replaceChildren();
   if (segment === null || !view.segments?.[segment]) return;
   const several = view.segments.length > 1;
@@ -220,9 +259,14 @@ function point(side, segment, word) {
   for (const link of links) mark(other, segment, link[other].join(), "lit");
   const cut = (text, [start, end]) => [...text].slice(start, end).join("");
   const text = { source: view.text, target: view.output };
-  const others = [...links].sort((one, two) => one[other][0] - two[other][0]).map((link) => cut(text[other], link[other]));
-  $("readout").append(make("b", { textContent: cut(text[side], word.split(",").map(Number)) }),
-    others.length ? " ↔ " : " belongs to no word", make("b", { textContent: others.join(" ") }));
+  const others = [...links]
+    .sort((one, two) => one[other][0] - two[other][0])
+    .map((link) => cut(text[other], link[other]));
+  $("readout").append(
+    make("b", { textContent: cut(text[side], word.split(",").map(Number)) }),
+    others.length ? " ↔ " : " belongs to no word",
+    make("b", { textContent: others.join(" ") }),
+  );
 }
 
 function mark(side, segment, word, name) {
@@ -232,12 +276,17 @@ function mark(side, segment, word, name) {
 
 function pointed(element) {
   const segment = element?.closest?.(".segment");
-  return segment ? [Number(segment.dataset.segment), element.closest(".word")?.dataset.word ?? null] : [null, null];
+  return segment
+    ? [Number(segment.dataset.segment), element.closest(".word")?.dataset.word ?? null]
+    : [null, null];
 }
 
 // The text that is typed lies over its mirror: the word under the pointer is found by its place.
 function under(x, y) {
-  const inside = (element) => [...element.getClientRects()].some((box) => x >= box.left && x < box.right && y >= box.top && y < box.bottom);
+  const inside = (element) =>
+    [...element.getClientRects()].some(
+      (box) => x >= box.left && x < box.right && y >= box.top && y < box.bottom,
+    );
   const segment = [...$("mirror").querySelectorAll(".segment")].find(inside);
   const word = segment && [...segment.querySelectorAll(".word")].find(inside);
   return segment ? [Number(segment.dataset.segment), word?.dataset.word ?? null] : [null, null];
@@ -274,21 +323,30 @@ $("source").addEventListener("input", () => changed());
 $("source").addEventListener("keydown", (event) => {
   if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) changed(0);
 });
-$("source").addEventListener("mousemove", (event) => point("source", ...under(event.clientX, event.clientY)));
+$("source").addEventListener("mousemove", (event) =>
+  point("source", ...under(event.clientX, event.clientY)),
+);
 $("source").addEventListener("mouseleave", () => point("source", null, null));
 $("source").addEventListener("click", (event) => choose(under(event.clientX, event.clientY)[0]));
 $("target").addEventListener("mousemove", (event) => point("target", ...pointed(event.target)));
 $("target").addEventListener("mouseleave", () => point("target", null, null));
 $("target").addEventListener("click", (event) => choose(pointed(event.target)[0]));
 $("target").addEventListener("keydown", walk);
-$("pair").addEventListener("change", () => { choosePair(Number($("pair").value)); changed(0); });
+$("pair").addEventListener("change", () => {
+  choosePair(Number($("pair").value));
+  changed(0);
+});
 $("swap").addEventListener("click", () => {
   const text = view.output;
   choosePair(reverse());
   if (view.answer) $("source").value = text;
   changed(0);
 });
-$("clear").addEventListener("click", () => { $("source").value = ""; changed(0); $("source").focus(); });
+$("clear").addEventListener("click", () => {
+  $("source").value = "";
+  changed(0);
+  $("source").focus();
+});
 $("copy").addEventListener("click", async () => {
   try {
     await navigator.clipboard.writeText(view.output);

@@ -15,12 +15,19 @@ export function createSource() {
 // The offline file: one trace, and what was worked out beforehand.
 function fromFile(page) {
   const view = createView(page.trace);
-  const never = async () => { throw new Error("This needs the model: start it with glassformer look BUNDLE."); };
+  const never = async () => {
+    throw new Error("This needs the model: start it with glassformer look BUNDLE.");
+  };
   return {
-    live: false, can: { heads: Boolean(page.without), changed: Boolean(page.changed) },
-    first: async () => view, base: async () => view, branch: never, film: async () => page.film,
+    live: false,
+    can: { heads: Boolean(page.without), changed: Boolean(page.changed) },
+    first: async () => view,
+    base: async () => view,
+    branch: never,
+    film: async () => page.film,
     changed: async (_, changes) => answered(page.changed[Object.keys(changes)[0]]),
-    withoutHeads: async (_, [name, more]) => (more || !page.without[name] ? never() : { changes: page.without[name], translation: null }),
+    withoutHeads: async (_, [name, more]) =>
+      more || !page.without[name] ? never() : { changes: page.without[name], translation: null },
   };
 }
 
@@ -42,12 +49,26 @@ function fromServer() {
   };
   const base = (state) => ask(question(state));
   return {
-    live: true, can: { heads: true, changed: true }, first: base, base,
+    live: true,
+    can: { heads: true, changed: true },
+    first: base,
+    base,
     branch: (view, ids) => ask({ ...again(view), forced_prefix: ids }),
     changed: (view, changes) => ask({ ...again(view), changes }),
     withoutHeads: (view, heads) => withoutHeads(ask, view, heads),
-    film: ({ trace }) => post(FILM, JSON.stringify({ text: trace.asked.text, beam: trace.asked.beam, length_penalty: trace.asked.length_penalty }))
-      .catch((error) => Promise.reject(error.status === 404 ? new Error("Only `glassformer look` shows the training.") : error)),
+    film: ({ trace }) =>
+      post(
+        FILM,
+        JSON.stringify({
+          text: trace.asked.text,
+          beam: trace.asked.beam,
+          length_penalty: trace.asked.length_penalty,
+        }),
+      ).catch((error) =>
+        Promise.reject(
+          error.status === 404 ? new Error("Only `glassformer look` shows the training.") : error,
+        ),
+      ),
   };
 }
 
@@ -72,16 +93,27 @@ function again({ trace }) {
 
 // Two questions: what the same translation loses, and what would now be written.
 async function withoutHeads(ask, view, names) {
-  const heads_off = names.map((name) => name.split(".")).map(([part, layer, head]) => ({ part, layer: Number(layer), head: Number(head) }));
+  const heads_off = names
+    .map((name) => name.split("."))
+    .map(([part, layer, head]) => ({ part, layer: Number(layer), head: Number(head) }));
   const said = { ...again(view), changes: { heads_off } };
-  const [same, free] = await Promise.all([ask({ ...said, forced_prefix: view.target.map((piece) => piece.id) }), ask(said)]);
-  const changes = view.steps.map((step, place) => (same.steps[place]?.written.log_probability ?? NaN) - step.written.log_probability);
+  const [same, free] = await Promise.all([
+    ask({ ...said, forced_prefix: view.target.map((piece) => piece.id) }),
+    ask(said),
+  ]);
+  const changes = view.steps.map(
+    (step, place) =>
+      (same.steps[place]?.written.log_probability ?? NaN) - step.written.log_probability,
+  );
   return { changes, translation: free.translation };
 }
 
 async function post(address, body) {
   const key = sessionStorage.getItem(KEY);
-  const headers = { "Content-Type": "application/json", ...(key ? { Authorization: `Bearer ${key}` } : {}) };
+  const headers = {
+    "Content-Type": "application/json",
+    ...(key ? { Authorization: `Bearer ${key}` } : {}),
+  };
   let answer;
   try {
     answer = await fetch(address, { method: "POST", headers, body });
@@ -89,6 +121,9 @@ async function post(address, body) {
     throw new Error("The server does not answer: is `glassformer look` still running?");
   }
   const said = await answer.json().catch(() => null);
-  if (!answer.ok) throw Object.assign(new Error(said?.error ?? `The server answered ${answer.status}.`), { status: answer.status });
+  if (!answer.ok)
+    throw Object.assign(new Error(said?.error ?? `The server answered ${answer.status}.`), {
+      status: answer.status,
+    });
   return said;
 }

@@ -9,10 +9,18 @@ export function architecture(app) {
   const { store } = app;
   const drawing = h("div", {});
   const facts = h("div", { class: "facts", "aria-live": "polite" });
-  const details = h("details", { class: "card architecture" }, h("summary", {}, "The model as the paper's Figure 1"), drawing, facts);
+  const details = h(
+    "details",
+    { class: "card architecture" },
+    h("summary", {}, "The model as the paper's Figure 1"),
+    drawing,
+    facts,
+  );
   const wide = matchMedia("(min-width: 1060px)");
   details.open = wide.matches;
-  wide.addEventListener("change", () => { details.open = wide.matches; });
+  wide.addEventListener("change", () => {
+    details.open = wide.matches;
+  });
   drawing.addEventListener("keydown", (event) => walk(event, drawing));
   const el = h("aside", { class: "left" }, details);
 
@@ -22,16 +30,21 @@ export function architecture(app) {
     const box = state.box || "decoder.cross_attention";
     const { source_pieces: source, target_pieces: target } = view.trace.bounds; // shown or not
     const d = config.d_model;
-    show(drawing, drawFigure({
-      pre: config.norm === "pre",
-      layers: { encoder: config.num_encoder_layers, decoder: config.num_decoder_layers },
-      shapes: {
-        encoder: shape([source, d]), decoder: shape([target, d]), memory: `memory ${shape([source, d])}`,
-        logits: shape([target, config.target_vocab_size]),
-      },
-      chosen: box,
-      onChoose: (id) => store.set(opened(id, state)),
-    }));
+    show(
+      drawing,
+      drawFigure({
+        pre: config.norm === "pre",
+        layers: { encoder: config.num_encoder_layers, decoder: config.num_decoder_layers },
+        shapes: {
+          encoder: shape([source, d]),
+          decoder: shape([target, d]),
+          memory: `memory ${shape([source, d])}`,
+          logits: shape([target, config.target_vocab_size]),
+        },
+        chosen: box,
+        onChoose: (id) => store.set(opened(id, state)),
+      }),
+    );
     show(facts, card(factsOf(box, view, state), store));
   };
   return { el, update };
@@ -39,7 +52,11 @@ export function architecture(app) {
 
 // Choosing an attention chooses it in the panels too.
 function opened(id, state) {
-  const part = { "encoder.self_attention": "encoder", "decoder.self_attention": "decoder", "decoder.cross_attention": "cross" }[id];
+  const part = {
+    "encoder.self_attention": "encoder",
+    "decoder.self_attention": "decoder",
+    "decoder.cross_attention": "cross",
+  }[id];
   return part && part !== state.part ? { box: id, part, row: 0, column: 0 } : { box: id };
 }
 
@@ -48,11 +65,33 @@ function card(facts, store) {
     h("h3", {}, facts.name),
     h("p", {}, facts.text),
     facts.equation ? h("p", { class: "equation" }, facts.equation) : null,
-    h("dl", {},
+    h(
+      "dl",
+      {},
       facts.shapes.map(([name, sizes]) => [h("dt", {}, name), h("dd", {}, sizes)]),
-      [h("dt", {}, "parameters"), h("dd", { "data-parameters": "" }, facts.parameters === null ? "none" : count(facts.parameters))],
-      [h("dt", {}, "paper"), h("dd", {}, facts.section)]),
-    facts.panel ? h("button", { type: "button", class: "push", "data-key": "facts:open", onclick: () => store.set({ panel: facts.panel }) }, `See it in “${facts.panelName}”`) : null];
+      [
+        h("dt", {}, "parameters"),
+        h(
+          "dd",
+          { "data-parameters": "" },
+          facts.parameters === null ? "none" : count(facts.parameters),
+        ),
+      ],
+      [h("dt", {}, "paper"), h("dd", {}, facts.section)],
+    ),
+    facts.panel
+      ? h(
+          "button",
+          {
+            type: "button",
+            class: "push",
+            "data-key": "facts:open",
+            onclick: () => store.set({ panel: facts.panel }),
+          },
+          `See it in “${facts.panelName}”`,
+        )
+      : null,
+  ];
 }
 
 // Arrow keys go from box to box: up and down the column, left and right to the other one.
@@ -65,7 +104,9 @@ function walk(event, drawing) {
     here.dispatchEvent(new MouseEvent("click", { bubbles: true }));
     return;
   }
-  const step = { ArrowUp: [0, -1], ArrowDown: [0, 1], ArrowLeft: [-1, 0], ArrowRight: [1, 0] }[event.key];
+  const step = { ArrowUp: [0, -1], ArrowDown: [0, 1], ArrowLeft: [-1, 0], ArrowRight: [1, 0] }[
+    event.key
+  ];
   if (!step) return;
   event.preventDefault();
   const middle = (element) => {
@@ -73,9 +114,13 @@ function walk(event, drawing) {
     return [left + width / 2, top + height / 2];
   };
   const from = middle(here);
-  const ahead = boxes.map((box) => ({ box, by: middle(box).map((value, axis) => value - from[axis]) }))
+  const ahead = boxes
+    .map((box) => ({ box, by: middle(box).map((value, axis) => value - from[axis]) }))
     .filter(({ by }) => by[0] * step[0] + by[1] * step[1] > 4)
-    .map(({ box, by }) => ({ box, far: Math.abs(by[0]) * (step[0] ? 1 : 6) + Math.abs(by[1]) * (step[1] ? 1 : 6) }))
+    .map(({ box, by }) => ({
+      box,
+      far: Math.abs(by[0]) * (step[0] ? 1 : 6) + Math.abs(by[1]) * (step[1] ? 1 : 6),
+    }))
     .sort((one, other) => one.far - other.far);
   ahead[0]?.box.focus();
 }

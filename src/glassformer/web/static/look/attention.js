@@ -6,7 +6,11 @@ import { matrix, scaleBar, thumbnail } from "./matrix.js";
 import { fixed, signed } from "./numbers.js";
 import { within } from "./state.js";
 
-export const PART_CHOICE = [["encoder", "Encoder"], ["decoder", "Decoder"], ["cross", "Target → source"]];
+export const PART_CHOICE = [
+  ["encoder", "Encoder"],
+  ["decoder", "Decoder"],
+  ["cross", "Target → source"],
+];
 export const AXES = {
   encoder: ["query: source", "key: source"],
   decoder: ["query: what the decoder reads", "key: what it read before"],
@@ -16,10 +20,12 @@ const WIDE = 28; // columns that take the panel's whole width
 const WHY_OFFLINE = "Switching a head off needs the model: start it with glassformer look BUNDLE.";
 
 export const attentionPanel = {
-  id: "attention", tab: "Attention",
+  id: "attention",
+  tab: "Attention",
   title: "Who reads whom",
   lead: "Each row is one query: its weights say from which pieces it takes how much, and they add up to 1. Heads of one layer look at the same sentence in different ways.",
-  source: "Section 3.2, equation 1: softmax(QKᵀ / √dₖ) V. The maps are what the model computed for this sentence; a weight says what was read, not why.",
+  source:
+    "Section 3.2, equation 1: softmax(QKᵀ / √dₖ) V. The maps are what the model computed for this sentence; a weight says what was read, not why.",
   build,
 };
 
@@ -27,17 +33,26 @@ export const attentionPanel = {
 export function chosenMap(view, state) {
   const part = AXES[state.part] ? state.part : "cross";
   return {
-    part, layer: within(state.layer, view.layers(part === "encoder" ? "encoder" : "decoder")),
+    part,
+    layer: within(state.layer, view.layers(part === "encoder" ? "encoder" : "decoder")),
     head: state.head === -1 ? -1 : within(state.head, view.heads),
   };
 }
 
 function build({ controls, stage, app }) {
   const { store } = app;
-  const parts = choice("Attention of", PART_CHOICE, (part) => store.set({ part, row: 0, column: 0 }));
-  const off = h("button", { type: "button", class: "push", "data-key": "head:off", onclick: () => toggle() }, "Switch this head off");
+  const parts = choice("Attention of", PART_CHOICE, (part) =>
+    store.set({ part, row: 0, column: 0 }),
+  );
+  const off = h(
+    "button",
+    { type: "button", class: "push", "data-key": "head:off", onclick: () => toggle() },
+    "Switch this head off",
+  );
   controls.append(parts.el, off);
-  const reason = app.source.can.heads ? null : h("p", { class: "note reason" }, disable(off, WHY_OFFLINE));
+  const reason = app.source.can.heads
+    ? null
+    : h("p", { class: "note reason" }, disable(off, WHY_OFFLINE));
   if (reason) controls.append(reason);
   const without = { key: "", answer: null, note: "" };
   const toggle = () => {
@@ -65,10 +80,21 @@ function build({ controls, stage, app }) {
     const place = chosenMap(view, state);
     const names = state.off.split(",").filter(Boolean);
     parts.set(place.part);
-    off.textContent = names.includes(`${place.part}.${place.layer}.${place.head}`) ? "Switch this head on again" : "Switch this head off";
+    off.textContent = names.includes(`${place.part}.${place.layer}.${place.head}`)
+      ? "Switch this head on again"
+      : "Switch this head off";
     if (app.source.can.heads) off.disabled = place.head < 0;
     ask(state);
-    show(stage, h("div", { class: view.map(place).columns.length > WIDE ? "stage" : "pair" }, large(app, place, state), grid(app, place, names)), changes(view, names, without));
+    show(
+      stage,
+      h(
+        "div",
+        { class: view.map(place).columns.length > WIDE ? "stage" : "pair" },
+        large(app, place, state),
+        grid(app, place, names),
+      ),
+      changes(view, names, without),
+    );
   };
   return draw;
 }
@@ -76,14 +102,29 @@ function build({ controls, stage, app }) {
 function large(app, place, state) {
   const { view, store } = app;
   const map = view.map(place);
-  const title = place.head < 0 ? `Layer ${place.layer + 1}, mean of the heads` : `Layer ${place.layer + 1}, head ${place.head + 1}`;
-  const [row, column] = [within(state.row, map.rows.length), within(state.column, map.columns.length)];
+  const title =
+    place.head < 0
+      ? `Layer ${place.layer + 1}, mean of the heads`
+      : `Layer ${place.layer + 1}, head ${place.head + 1}`;
+  const [row, column] = [
+    within(state.row, map.rows.length),
+    within(state.column, map.columns.length),
+  ];
   const drawn = matrix({
-    key: "attention", title, rows: map.rows, columns: map.columns, row, column, axes: AXES[place.part], largest: 1,
-    value: map.weight, blocked: (r, c) => !map.allowed(r, c),
-    shown: (r, c) => (map.allowed(r, c)
-      ? `${map.rows[r]} takes ${fixed(map.weight(r, c), 2)} from ${map.columns[c]}`
-      : `${map.rows[r]} may not see ${map.columns[c]}`),
+    key: "attention",
+    title,
+    rows: map.rows,
+    columns: map.columns,
+    row,
+    column,
+    axes: AXES[place.part],
+    largest: 1,
+    value: map.weight,
+    blocked: (r, c) => !map.allowed(r, c),
+    shown: (r, c) =>
+      map.allowed(r, c)
+        ? `${map.rows[r]} takes ${fixed(map.weight(r, c), 2)} from ${map.columns[c]}`
+        : `${map.rows[r]} may not see ${map.columns[c]}`,
     onChoose: (r, c) => store.set({ row: r, column: c }),
   });
   return h("div", {}, h("h3", {}, title), drawn, scaleBar(1, { label: "weight" }));
@@ -94,18 +135,45 @@ function grid(app, place, names) {
   const { view, store } = app;
   const count = view.layers(place.part === "encoder" ? "encoder" : "decoder");
   const heads = [...Array(view.heads).keys(), -1];
-  const rows = [...Array(count).keys()].map((layer) => h("div", { class: "row" }, h("span", {}, `layer ${layer + 1}`), heads.map((head) => {
-    const on = layer === place.layer && head === place.head;
-    const dark = names.includes(`${place.part}.${layer}.${head}`);
-    return h("button", {
-      type: "button", class: dark ? "head off" : "head", "aria-pressed": String(on), tabindex: on ? 0 : -1, "data-key": `head:${layer}:${head}`,
-      "aria-label": `layer ${layer + 1}, ${head < 0 ? "mean of the heads" : `head ${head + 1}`}${dark ? ", off" : ""}`,
-      onclick: () => store.set({ layer, head }),
-    }, thumbnail(view.map({ part: place.part, layer, head }).values));
-  })));
-  const names2 = h("div", { class: "row", "aria-hidden": "true" }, h("span", {}, ""), heads.map((head) => h("small", { class: "head-name" }, head < 0 ? "mean" : `head ${head + 1}`)));
-  const el = h("div", { class: "heads", role: "group", "aria-label": "Layers and heads" }, names2, rows);
-  rove(el, (index) => store.set({ layer: Math.floor(index / heads.length), head: heads[index % heads.length] }));
+  const rows = [...Array(count).keys()].map((layer) =>
+    h(
+      "div",
+      { class: "row" },
+      h("span", {}, `layer ${layer + 1}`),
+      heads.map((head) => {
+        const on = layer === place.layer && head === place.head;
+        const dark = names.includes(`${place.part}.${layer}.${head}`);
+        return h(
+          "button",
+          {
+            type: "button",
+            class: dark ? "head off" : "head",
+            "aria-pressed": String(on),
+            tabindex: on ? 0 : -1,
+            "data-key": `head:${layer}:${head}`,
+            "aria-label": `layer ${layer + 1}, ${head < 0 ? "mean of the heads" : `head ${head + 1}`}${dark ? ", off" : ""}`,
+            onclick: () => store.set({ layer, head }),
+          },
+          thumbnail(view.map({ part: place.part, layer, head }).values),
+        );
+      }),
+    ),
+  );
+  const names2 = h(
+    "div",
+    { class: "row", "aria-hidden": "true" },
+    h("span", {}, ""),
+    heads.map((head) => h("small", { class: "head-name" }, head < 0 ? "mean" : `head ${head + 1}`)),
+  );
+  const el = h(
+    "div",
+    { class: "heads", role: "group", "aria-label": "Layers and heads" },
+    names2,
+    rows,
+  );
+  rove(el, (index) =>
+    store.set({ layer: Math.floor(index / heads.length), head: heads[index % heads.length] }),
+  );
   return h("div", {}, h("h3", {}, "All layers and heads"), el);
 }
 
@@ -113,12 +181,37 @@ function grid(app, place, names) {
 function changes(view, names, { answer, note }) {
   if (!names.length) return null;
   const partNames = Object.fromEntries(PART_CHOICE);
-  const told = names.map((name) => name.split(".")).map(([part, layer, head]) => `${partNames[part]}, layer ${Number(layer) + 1}, head ${Number(head) + 1}`).join("; ");
-  if (note || !answer) return h("p", { class: "note", role: "status" }, note || "Asking the model …");
+  const told = names
+    .map((name) => name.split("."))
+    .map(
+      ([part, layer, head]) =>
+        `${partNames[part]}, layer ${Number(layer) + 1}, head ${Number(head) + 1}`,
+    )
+    .join("; ");
+  if (note || !answer)
+    return h("p", { class: "note", role: "status" }, note || "Asking the model …");
   const total = answer.changes.reduce((sum, change) => sum + change, 0);
-  return h("div", { "data-without": "" }, h("h3", {}, `Without ${told}`),
-    h("p", { class: "note" }, "Change of each written piece's log-probability, given the same pieces before it; in all ",
-      h("strong", { "data-total": "" }, signed(total, 3)), answer.translation === null ? "." : `. On its own the model now writes: ${answer.translation}`),
-    bars("Change of each piece", answer.changes.map((change, place) => ({ label: view.target[place].label, value: change, text: signed(change, 3) })),
-      { largest: Math.max(1, ...answer.changes.map(Math.abs)) }));
+  return h(
+    "div",
+    { "data-without": "" },
+    h("h3", {}, `Without ${told}`),
+    h(
+      "p",
+      { class: "note" },
+      "Change of each written piece's log-probability, given the same pieces before it; in all ",
+      h("strong", { "data-total": "" }, signed(total, 3)),
+      answer.translation === null
+        ? "."
+        : `. On its own the model now writes: ${answer.translation}`,
+    ),
+    bars(
+      "Change of each piece",
+      answer.changes.map((change, place) => ({
+        label: view.target[place].label,
+        value: change,
+        text: signed(change, 3),
+      })),
+      { largest: Math.max(1, ...answer.changes.map(Math.abs)) },
+    ),
+  );
 }

@@ -5,10 +5,12 @@ import { fixed } from "./numbers.js";
 import { labelled, written } from "./view.js";
 
 const [WIDE, HIGH] = [104, 38];
-const WHY_OFFLINE = "Another beam size needs the model: start it with glassformer look BUNDLE. The length penalty re-ranks what this search has finished.";
+const WHY_OFFLINE =
+  "Another beam size needs the model: start it with glassformer look BUNDLE. The length penalty re-ranks what this search has finished.";
 
 export const beamPanel = {
-  id: "beam", tab: "Beam tree",
+  id: "beam",
+  tab: "Beam tree",
   title: "The search as a tree",
   lead: "At each step the beam keeps the few most probable unfinished translations. Those that end are set aside and ranked at last by log-probability over a length penalty.",
   source: "Section 6.1; Wu et al. 2016, equation 14: score = log P / ((5 + length) / 6)^α.",
@@ -21,19 +23,46 @@ function build({ controls, stage, app }) {
   const size = slider("beam size", { min: 1, max: 8 }, () => {});
   const penalty = slider("length penalty α", { min: 0, max: 2, step: 0.1 }, () => {});
   size.input.addEventListener("input", () => size.set(size.input.value));
-  size.input.addEventListener("change", () => store.set({ beam: Number(size.input.value), step: 0, branch: "" }));
-  penalty.input.addEventListener("input", () => store.set({ penaltyView: Number(penalty.input.value) }));
-  penalty.input.addEventListener("change", () => live && store.set({ penalty: Number(penalty.input.value), penaltyView: -1 }));
-  const pruned = h("input", { type: "checkbox", "data-key": "beam:pruned", onchange: () => store.set({ pruned: Number(pruned.checked) }) });
-  controls.append(size.el, penalty.el, h("label", { class: "labelled" }, pruned, "show what was pruned"));
+  size.input.addEventListener("change", () =>
+    store.set({ beam: Number(size.input.value), step: 0, branch: "" }),
+  );
+  penalty.input.addEventListener("input", () =>
+    store.set({ penaltyView: Number(penalty.input.value) }),
+  );
+  penalty.input.addEventListener(
+    "change",
+    () => live && store.set({ penalty: Number(penalty.input.value), penaltyView: -1 }),
+  );
+  const pruned = h("input", {
+    type: "checkbox",
+    "data-key": "beam:pruned",
+    onchange: () => store.set({ pruned: Number(pruned.checked) }),
+  });
+  controls.append(
+    size.el,
+    penalty.el,
+    h("label", { class: "labelled" }, pruned, "show what was pruned"),
+  );
   if (!live) controls.append(h("p", { class: "note reason" }, disable(size.el, WHY_OFFLINE)));
-  const field = h("input", { type: "text", "aria-label": "What it should have said", placeholder: "What should it have said?", maxlength: 1000, "data-key": "beam:reference" });
-  const expected = h("form", {
-    class: "ask expected", onsubmit: (event) => {
-      event.preventDefault();
-      store.set({ reference: field.value.trim() });
+  const field = h("input", {
+    type: "text",
+    "aria-label": "What it should have said",
+    placeholder: "What should it have said?",
+    maxlength: 1000,
+    "data-key": "beam:reference",
+  });
+  const expected = h(
+    "form",
+    {
+      class: "ask expected",
+      onsubmit: (event) => {
+        event.preventDefault();
+        store.set({ reference: field.value.trim() });
+      },
     },
-  }, field, h("button", { type: "submit", class: "push" }, "Compare"));
+    field,
+    h("button", { type: "submit", class: "push" }, "Compare"),
+  );
   controls.append(expected);
   if (!live) disable(expected, WHY_OFFLINE);
   const draw = (state) => {
@@ -44,7 +73,13 @@ function build({ controls, stage, app }) {
     size.set(beam.beam);
     pruned.checked = state.pruned === 1;
     penalty.set(alpha, fixed(alpha, 1));
-    show(stage, verdict(view.trace), finishedTable(beam, alpha), tree(beam, alpha, pruned.checked), legend());
+    show(
+      stage,
+      verdict(view.trace),
+      finishedTable(beam, alpha),
+      tree(beam, alpha, pruned.checked),
+      legend(),
+    );
   };
   return draw;
 }
@@ -66,58 +101,136 @@ function wayTo(beam, node) {
 function verdict({ reference, answer }) {
   if (!reference) return null;
   const scores = `It scores ${fixed(reference.score, 3)}, the answer ${fixed(answer.score, 3)}.`;
-  const lost = reference.fell_off === null ? "" : ` It left the beam at step ${reference.fell_off + 1}, as number ${reference.fell_rank + 1} of the candidates, ${fixed(reference.margin, 2)} below the last that went on.`;
+  const lost =
+    reference.fell_off === null
+      ? ""
+      : ` It left the beam at step ${reference.fell_off + 1}, as number ${reference.fell_rank + 1} of the candidates, ${fixed(reference.margin, 2)} below the last that went on.`;
   const whose = {
-    found: "That is what it wrote.", search: "The search is at fault: the model likes the expected translation better.",
+    found: "That is what it wrote.",
+    search: "The search is at fault: the model likes the expected translation better.",
     model: "The model is at fault, not the search: it likes its own answer better.",
   }[reference.verdict];
-  return h("p", { class: "answer", "data-verdict": reference.verdict }, whose, " ", h("span", { class: "note" }, scores + lost));
+  return h(
+    "p",
+    { class: "answer", "data-verdict": reference.verdict },
+    whose,
+    " ",
+    h("span", { class: "note" }, scores + lost),
+  );
 }
 
 function finishedTable(beam, alpha) {
-  const found = beam.finished.map((id) => beam.nodes[id]).map((node) => ({ node, score: scoreOf(node, alpha) })).sort((one, other) => other.score - one.score);
-  const rows = found.map(({ node, score }, place) => h("tr", { class: place === 0 ? "chosen" : null, "data-node": node.id },
-    h("td", { class: "n" }, String(place + 1)),
-    h("td", { class: "wrap" }, written(wayTo(beam, node).slice(0, -1))),
-    [String(node.step + 1), fixed(node.log_probability, 3), fixed(score, 3)].map((number) => h("td", { class: "n" }, number))));
-  const heads = ["", "finished translation", "pieces", "log P", "score"].map((name, place) => h("th", { scope: "col", class: place === 1 ? null : "n" }, name));
-  return h("div", {}, h("h3", {}, "What it finished, best first"), h("div", { class: "scroll" },
-    h("table", { "data-finished": "" }, h("thead", {}, h("tr", {}, heads)), h("tbody", {}, rows))));
+  const found = beam.finished
+    .map((id) => beam.nodes[id])
+    .map((node) => ({ node, score: scoreOf(node, alpha) }))
+    .sort((one, other) => other.score - one.score);
+  const rows = found.map(({ node, score }, place) =>
+    h(
+      "tr",
+      { class: place === 0 ? "chosen" : null, "data-node": node.id },
+      h("td", { class: "n" }, String(place + 1)),
+      h("td", { class: "wrap" }, written(wayTo(beam, node).slice(0, -1))),
+      [String(node.step + 1), fixed(node.log_probability, 3), fixed(score, 3)].map((number) =>
+        h("td", { class: "n" }, number),
+      ),
+    ),
+  );
+  const heads = ["", "finished translation", "pieces", "log P", "score"].map((name, place) =>
+    h("th", { scope: "col", class: place === 1 ? null : "n" }, name),
+  );
+  return h(
+    "div",
+    {},
+    h("h3", {}, "What it finished, best first"),
+    h(
+      "div",
+      { class: "scroll" },
+      h("table", { "data-finished": "" }, h("thead", {}, h("tr", {}, heads)), h("tbody", {}, rows)),
+    ),
+  );
 }
 
 // Columns are steps; in each, the candidates by their place, so that links cross little.
 function tree(beam, alpha, withPruned) {
   const best = new Set(beam.best);
-  const shown = beam.nodes.filter((node) => withPruned || node.status !== "pruned" || best.has(node.id));
+  const shown = beam.nodes.filter(
+    (node) => withPruned || node.status !== "pruned" || best.has(node.id),
+  );
   const columns = new Map();
   for (const node of shown) columns.set(node.step, [...(columns.get(node.step) ?? []), node]);
   const places = new Map();
   for (const [step, nodes] of columns) {
-    nodes.sort((one, other) => one.rank - other.rank).forEach((node, row) => places.set(node.id, [(step + 1) * WIDE + 8, row * HIGH + 16]));
+    nodes
+      .sort((one, other) => one.rank - other.rank)
+      .forEach((node, row) => places.set(node.id, [(step + 1) * WIDE + 8, row * HIGH + 16]));
   }
   const rows = Math.max(...[...columns.values()].map((nodes) => nodes.length));
   const [width, height] = [columns.size * WIDE + 8, rows * HIGH + 16];
-  const links = shown.filter((node) => places.has(node.parent)).sort((one, other) => best.has(one.id) - best.has(other.id)).map((node) => {
-    const [x, y] = places.get(node.id);
-    const [fromX, fromY] = places.get(node.parent);
-    const bend = (fromX + 80 + x) / 2;
-    return s("path", { class: best.has(node.id) ? "link best" : "link", d: `M${fromX + 80} ${fromY + 10}C${bend} ${fromY + 10} ${bend} ${y + 10} ${x} ${y + 10}` });
-  });
+  const links = shown
+    .filter((node) => places.has(node.parent))
+    .sort((one, other) => best.has(one.id) - best.has(other.id))
+    .map((node) => {
+      const [x, y] = places.get(node.id);
+      const [fromX, fromY] = places.get(node.parent);
+      const bend = (fromX + 80 + x) / 2;
+      return s("path", {
+        class: best.has(node.id) ? "link best" : "link",
+        d: `M${fromX + 80} ${fromY + 10}C${bend} ${fromY + 10} ${bend} ${y + 10} ${x} ${y + 10}`,
+      });
+    });
   const boxes = shown.map((node) => box(node, places.get(node.id), best.has(node.id), alpha));
-  return h("div", {}, h("h3", {}, `Tree of a beam of ${beam.beam}`),
-    h("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "Beam tree, scrolls sideways" },
-      s("svg", { class: "tree", width, height, viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": `The search as a tree of ${shown.length} nodes` }, links, boxes)));
+  return h(
+    "div",
+    {},
+    h("h3", {}, `Tree of a beam of ${beam.beam}`),
+    h(
+      "div",
+      { class: "scroll", tabindex: 0, role: "region", "aria-label": "Beam tree, scrolls sideways" },
+      s(
+        "svg",
+        {
+          class: "tree",
+          width,
+          height,
+          viewBox: `0 0 ${width} ${height}`,
+          role: "img",
+          "aria-label": `The search as a tree of ${shown.length} nodes`,
+        },
+        links,
+        boxes,
+      ),
+    ),
+  );
 }
 
 function box(node, [x, y], best, alpha) {
   const word = text(node);
-  return s("g", { class: `node ${node.status}${best ? " best" : ""}`, "data-node": node.id },
+  return s(
+    "g",
+    { class: `node ${node.status}${best ? " best" : ""}`, "data-node": node.id },
     s("rect", { x, y, width: 80, height: 20, rx: node.status === "finished" ? 10 : 5 }),
-    s("text", { class: "word", x: x + 40, y: y + 10 }, word.length > 11 ? `${word.slice(0, 10)}…` : word),
-    s("text", { class: "score", x: x + 40, y: y + 30 }, node.parent === null ? "" : fixed(node.log_probability, 2)),
-    s("title", {}, `${word}: ${node.status}; this piece ${fixed(node.step_log_probability, 3)}, in all ${fixed(node.log_probability, 3)}, score ${fixed(scoreOf(node, alpha), 3)}`));
+    s(
+      "text",
+      { class: "word", x: x + 40, y: y + 10 },
+      word.length > 11 ? `${word.slice(0, 10)}…` : word,
+    ),
+    s(
+      "text",
+      { class: "score", x: x + 40, y: y + 30 },
+      node.parent === null ? "" : fixed(node.log_probability, 2),
+    ),
+    s(
+      "title",
+      {},
+      `${word}: ${node.status}; this piece ${fixed(node.step_log_probability, 3)}, in all ${fixed(node.log_probability, 3)}, score ${fixed(scoreOf(node, alpha), 3)}`,
+    ),
+  );
 }
 
 function legend() {
-  return h("p", { class: "note" }, "Filled: the way to the answer. Tinted: went on. Round: finished. Dashed: pruned. Plain: would have gone on when the search was done. The number is the log-probability of all pieces so far.");
+  return h(
+    "p",
+    { class: "note" },
+    "Filled: the way to the answer. Tinted: went on. Round: finished. Dashed: pruned. Plain: would have gone on when the search was done. The number is the log-probability of all pieces so far.",
+  );
 }

@@ -26,14 +26,25 @@ export function s(name, attributes = {}, ...children) {
 // options: [value, label] pairs. Returns {el, set(value)}.
 export function choice(name, options, onChoose) {
   const buttons = options.map(([value, label]) =>
-    h("button", { type: "button", role: "radio", "data-key": `${name}:${value}`, onclick: () => onChoose(value) }, label));
+    h(
+      "button",
+      {
+        type: "button",
+        role: "radio",
+        "data-key": `${name}:${value}`,
+        onclick: () => onChoose(value),
+      },
+      label,
+    ),
+  );
   const el = h("div", { class: "choice", role: "radiogroup", "aria-label": name }, buttons);
   rove(el, (place) => onChoose(options[place][0]));
-  const set = (chosen) => buttons.forEach((button, place) => {
-    const on = options[place][0] === chosen;
-    button.setAttribute("aria-checked", String(on));
-    button.tabIndex = on ? 0 : -1;
-  });
+  const set = (chosen) =>
+    buttons.forEach((button, place) => {
+      const on = options[place][0] === chosen;
+      button.setAttribute("aria-checked", String(on));
+      button.tabIndex = on ? 0 : -1;
+    });
   return { el, set };
 }
 
@@ -56,7 +67,12 @@ export function rove(container, onMove) {
 // A slider with its label and its value in words. Returns {el, set(value, shown)}.
 export function slider(label, { min, max, step = 1, key = label }, onInput) {
   const input = h("input", {
-    type: "range", min, max, step, "data-key": `slider:${key}`, "aria-label": label,
+    type: "range",
+    min,
+    max,
+    step,
+    "data-key": `slider:${key}`,
+    "aria-label": label,
     oninput: () => onInput(Number(input.value)),
   });
   const output = h("output", {});
@@ -71,7 +87,9 @@ export function slider(label, { min, max, step = 1, key = label }, onInput) {
 
 // What cannot be asked here: the control stays in sight, greyed, with the reason beside it.
 export function disable(control, reason) {
-  const fields = control.matches("button, input") ? [control] : [...control.querySelectorAll("button, input")];
+  const fields = control.matches("button, input")
+    ? [control]
+    : [...control.querySelectorAll("button, input")];
   for (const field of fields) {
     field.disabled = true;
     field.title = reason;
@@ -84,6 +102,8 @@ export function disable(control, reason) {
 export function show(stage, ...children) {
   const active = document.activeElement;
   const key = active && stage.contains(active) ? active.getAttribute("data-key") : null;
-  stage.replaceChildren(...children.flat(3).filter((child) => child !== null && child !== undefined));
+  stage.replaceChildren(
+    ...children.flat(3).filter((child) => child !== null && child !== undefined),
+  );
   if (key) stage.querySelector(`[data-key="${CSS.escape(key)}"]`)?.focus({ preventScroll: true });
 }

@@ -8,29 +8,57 @@ const GAP = 15;
 
 // What stands above what, from below, in one block; `norm` and `add` apart with pre-norm.
 function blockItems(side, pre) {
-  const sublayers = side === "encoder" ? ["self_attention", "feed_forward"] : ["self_attention", "cross_attention", "feed_forward"];
+  const sublayers =
+    side === "encoder"
+      ? ["self_attention", "feed_forward"]
+      : ["self_attention", "cross_attention", "feed_forward"];
   return sublayers.flatMap((name) => {
-    const label = { self_attention: side === "decoder" ? ["Masked Multi-Head", "Attention"] : ["Multi-Head", "Attention"], cross_attention: ["Multi-Head", "Attention"], feed_forward: ["Feed", "Forward"] }[name];
-    const body = { id: `${side}.${name}`, label, kind: name === "feed_forward" ? "feed" : "attention", height: 40, enters: true };
+    const label = {
+      self_attention:
+        side === "decoder" ? ["Masked Multi-Head", "Attention"] : ["Multi-Head", "Attention"],
+      cross_attention: ["Multi-Head", "Attention"],
+      feed_forward: ["Feed", "Forward"],
+    }[name];
+    const body = {
+      id: `${side}.${name}`,
+      label,
+      kind: name === "feed_forward" ? "feed" : "attention",
+      height: 40,
+      enters: true,
+    };
     const norm = { id: `${side}.${name}.norm`, kind: "norm", height: 20 };
     return pre
-      ? [{ ...norm, label: ["Norm"], enters: true, opens: true }, { ...body, enters: false, tight: true }, { plus: true, height: 14 }]
-      : [{ ...body, opens: true }, { ...norm, label: ["Add & Norm"], tight: true, closes: true }];
+      ? [
+          { ...norm, label: ["Norm"], enters: true, opens: true },
+          { ...body, enters: false, tight: true },
+          { plus: true, height: 14 },
+        ]
+      : [
+          { ...body, opens: true },
+          { ...norm, label: ["Add & Norm"], tight: true, closes: true },
+        ];
   });
 }
 
 // Draw. `shapes` gives the text beside a wire, by name; onChoose(id) for a box.
 export function drawFigure({ pre, layers, shapes, chosen, onChoose }) {
   const parts = [];
-  const column = (side) => drawColumn(side, { pre, layers: layers[side], shapes, chosen, onChoose, parts });
+  const column = (side) =>
+    drawColumn(side, { pre, layers: layers[side], shapes, chosen, onChoose, parts });
   const tops = { encoder: column("encoder"), decoder: column("decoder") };
   const height = Math.max(tops.encoder.low, tops.decoder.low) + 6;
   parts.push(...memoryWire(tops, shapes));
   const top = tops.decoder.high - 4;
-  return s("svg", {
-    class: "figure", viewBox: `0 ${top} ${WIDTH} ${height - top}`, role: "group",
-    "aria-label": "Figure 1 of the paper, with this model's shapes",
-  }, parts);
+  return s(
+    "svg",
+    {
+      class: "figure",
+      viewBox: `0 ${top} ${WIDTH} ${height - top}`,
+      role: "group",
+      "aria-label": "Figure 1 of the paper, with this model's shapes",
+    },
+    parts,
+  );
 }
 
 function drawColumn(side, { pre, layers, shapes, chosen, onChoose, parts }) {
@@ -47,9 +75,18 @@ function drawColumn(side, { pre, layers, shapes, chosen, onChoose, parts }) {
     boxes.push(box({ ...item, x, y }, chosen, onChoose));
     return y;
   };
-  const note = (text, at) => boxes.push(s("text", { class: "shape", x: x + 5, y: at, "data-shape": `${side}:${at}` }, text));
+  const note = (text, at) =>
+    boxes.push(s("text", { class: "shape", x: x + 5, y: at, "data-shape": `${side}:${at}` }, text));
   parts.push(caption(x, 14, encoder ? "Inputs" : "Outputs (shifted right)"));
-  add({ id: encoder ? "source_embedding" : "target_embedding", label: [encoder ? "Input" : "Output", "Embedding"], kind: "embed", height: 36 }, 6);
+  add(
+    {
+      id: encoder ? "source_embedding" : "target_embedding",
+      label: [encoder ? "Input" : "Output", "Embedding"],
+      kind: "embed",
+      height: 36,
+    },
+    6,
+  );
   note(shapes[side], y - 5);
   const plus = (y -= 20);
   wires.push(s("path", { class: "wire", d: `M${x} ${plus + 20}V${plus}` }));
@@ -64,7 +101,10 @@ function drawColumn(side, { pre, layers, shapes, chosen, onChoose, parts }) {
     if (item.opens) entry = y - 6;
     const gap = item.tight || item.plus ? 8 : GAP;
     if (item.plus) {
-      wires.push(s("path", { class: "wire", d: `M${x} ${y}V${y - 8}` }), residual(side, x, entry, y - 15, 7));
+      wires.push(
+        s("path", { class: "wire", d: `M${x} ${y}V${y - 8}` }),
+        residual(side, x, entry, y - 15, 7),
+      );
       y -= 22;
       boxes.push(sum(x, y + 7));
     } else {
@@ -75,8 +115,20 @@ function drawColumn(side, { pre, layers, shapes, chosen, onChoose, parts }) {
   }
   const stackTop = y - 8;
   parts.push(
-    s("rect", { class: "stack", x: x - 80, y: stackTop, width: 160, height: bottom - stackTop, rx: 10 }),
-    s("text", { class: "times", x: encoder ? x - 100 : x + 84, y: (bottom + stackTop) / 2 }, `${layers}×`));
+    s("rect", {
+      class: "stack",
+      x: x - 80,
+      y: stackTop,
+      width: 160,
+      height: bottom - stackTop,
+      rx: 10,
+    }),
+    s(
+      "text",
+      { class: "times", x: encoder ? x - 100 : x + 84, y: (bottom + stackTop) / 2 },
+      `${layers}×`,
+    ),
+  );
   y = stackTop;
   wires.push(s("path", { class: "wire", d: `M${x} ${stackTop + 8}V${y}` }));
   if (pre) add({ id: `${side}.norm`, label: ["Norm"], kind: "norm", height: 20 }, 8);
@@ -85,7 +137,10 @@ function drawColumn(side, { pre, layers, shapes, chosen, onChoose, parts }) {
     add({ id: "output", label: ["Linear"], kind: "linear", height: 24 }, 14);
     note(shapes.logits, y - 4);
     add({ id: "softmax", label: ["Softmax"], kind: "softmax", height: 24 }, 14);
-    parts.push(caption(x, y - 22, "Output Probabilities"), s("path", { class: "wire", d: `M${x} ${y}V${y - 14}` }));
+    parts.push(
+      caption(x, y - 22, "Output Probabilities"),
+      s("path", { class: "wire", d: `M${x} ${y}V${y - 14}` }),
+    );
     y -= 34;
   }
   parts.push(...wires, ...boxes);
@@ -97,7 +152,12 @@ function caption(x, y, text) {
 }
 
 function sum(x, y) {
-  return s("g", { class: "sum" }, s("circle", { class: "wire", cx: x, cy: y, r: 7 }), s("path", { class: "wire", d: `M${x - 4} ${y}h8M${x} ${y - 4}v8` }));
+  return s(
+    "g",
+    { class: "sum" },
+    s("circle", { class: "wire", cx: x, cy: y, r: 7 }),
+    s("path", { class: "wire", d: `M${x - 4} ${y}h8M${x} ${y - 4}v8` }),
+  );
 }
 
 // The circle with the wave, outside of its column.
@@ -108,14 +168,25 @@ function positions(side, x, y, chosen, onChoose) {
   const circle = s("circle", { cx: centre, cy: y, r: 11 });
   return [
     s("path", { class: "wire", d: `M${centre - out * 11} ${y}H${x + out * 7}` }),
-    button(`${side === "encoder" ? "source" : "target"}_positions`, "Positional encoding", "positions", [circle, wave], chosen, onChoose)];
+    button(
+      `${side === "encoder" ? "source" : "target"}_positions`,
+      "Positional encoding",
+      "positions",
+      [circle, wave],
+      chosen,
+      onChoose,
+    ),
+  ];
 }
 
 // The way round a sublayer.
 function residual(side, x, from, to, reach) {
   const out = side === "encoder" ? -1 : 1;
   const edge = x + out * 72;
-  return s("path", { class: "wire", d: `M${x} ${from}H${edge - out * 5}q${out * 5} 0 ${out * 5} -5V${to + 5}q0 -5 ${-out * 5} -5H${x + out * reach}` });
+  return s("path", {
+    class: "wire",
+    d: `M${x} ${from}H${edge - out * 5}q${out * 5} 0 ${out * 5} -5V${to + 5}q0 -5 ${-out * 5} -5H${x + out * reach}`,
+  });
 }
 
 // From the encoder's top into the middle of the decoder.
@@ -124,22 +195,37 @@ function memoryWire({ encoder, decoder }, shapes) {
   const y = encoder.top - 14;
   const enters = decoder.cross - 20; // the middle of the box
   return [
-    s("path", { class: "wire", d: `M${CENTRE.encoder} ${encoder.top}V${y + 5}q0 -5 5 -5H${turn - 5}q5 0 5 ${y < enters ? 5 : -5}V${enters}H${CENTRE.decoder - BOX / 2 - 5}` }),
+    s("path", {
+      class: "wire",
+      d: `M${CENTRE.encoder} ${encoder.top}V${y + 5}q0 -5 5 -5H${turn - 5}q5 0 5 ${y < enters ? 5 : -5}V${enters}H${CENTRE.decoder - BOX / 2 - 5}`,
+    }),
     s("path", { class: "tip", d: `M${CENTRE.decoder - BOX / 2 - 7} ${enters - 3.5}v7l6 -3.5z` }),
-    s("text", { class: "shape", x: CENTRE.encoder + 8, y: y - 5 }, shapes.memory)];
+    s("text", { class: "shape", x: CENTRE.encoder + 8, y: y - 5 }, shapes.memory),
+  ];
 }
 
 function box(item, chosen, onChoose) {
   const { id, label, kind, height, x, y } = item;
   const lines = label.map((text, place) =>
-    s("text", { x, y: y + height / 2 + (place - (label.length - 1) / 2) * 13 }, text));
+    s("text", { x, y: y + height / 2 + (place - (label.length - 1) / 2) * 13 }, text),
+  );
   const rect = s("rect", { x: x - BOX / 2, y, width: BOX, height, rx: 6 });
   return button(id, label.join(" "), kind, [rect, ...lines], chosen, onChoose);
 }
 
 function button(id, name, kind, children, chosen, onChoose) {
-  return s("g", {
-    class: `box ${kind}`, role: "button", tabindex: id === chosen ? 0 : -1, "aria-pressed": String(id === chosen),
-    "aria-label": name, "data-key": `box:${id}`, "data-box": id, onclick: () => onChoose(id),
-  }, children);
+  return s(
+    "g",
+    {
+      class: `box ${kind}`,
+      role: "button",
+      tabindex: id === chosen ? 0 : -1,
+      "aria-pressed": String(id === chosen),
+      "aria-label": name,
+      "data-key": `box:${id}`,
+      "data-box": id,
+      onclick: () => onChoose(id),
+    },
+    children,
+  );
 }

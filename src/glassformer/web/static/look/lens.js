@@ -6,10 +6,12 @@ import { fixed, percent, tone } from "./numbers.js";
 import { within } from "./state.js";
 
 export const lensPanel = {
-  id: "lens", tab: "Layer lens",
+  id: "lens",
+  tab: "Layer lens",
   title: "Which word would each layer have said?",
   lead: "The decoder's state after each layer, put through the last LayerNorm and the output matrix as if it were the last one. Early layers are often unsure, or still say the piece that they have read.",
-  source: "Not in the paper: the “logit lens” (nostalgebraist 2020). Only the last layer is what the model was trained for.",
+  source:
+    "Not in the paper: the “logit lens” (nostalgebraist 2020). Only the last layer is what the model was trained for.",
   build,
 };
 
@@ -20,10 +22,26 @@ function build({ stage, app }) {
     const step = within(state.step, view.target.length);
     const count = view.layers("decoder");
     const layer = within(state.layer, count);
-    const head = h("tr", {}, h("th", {}, "after"), view.target.map((piece) => h("th", { scope: "col" }, piece.label)));
+    const head = h(
+      "tr",
+      {},
+      h("th", {}, "after"),
+      view.target.map((piece) => h("th", { scope: "col" }, piece.label)),
+    );
     const rows = [...Array(count).keys()].reverse().map((number) =>
-      h("tr", {}, h("th", { scope: "row" }, `layer ${number + 1}`), view.steps.map((one, place) =>
-        h("td", {}, cell(view, { one, place, number, open: place === step && number === layer }, store)))));
+      h(
+        "tr",
+        {},
+        h("th", { scope: "row" }, `layer ${number + 1}`),
+        view.steps.map((one, place) =>
+          h(
+            "td",
+            {},
+            cell(view, { one, place, number, open: place === step && number === layer }, store),
+          ),
+        ),
+      ),
+    );
     const table = h("table", { class: "lens" }, h("thead", {}, head), h("tbody", {}, rows));
     table.addEventListener("keydown", (event) => walk(event, { step, layer, view, store }));
     show(stage, h("div", { class: "scroll" }, table), detail(view, step, layer));
@@ -36,17 +54,33 @@ function cell(view, { one, place, number, open }, store) {
   const shade = h("span", { class: "shade" });
   shade.style.opacity = String(best.probability);
   const classes = ["cell", tone(best.probability), agrees && "agrees"].filter(Boolean).join(" ");
-  return h("button", {
-    type: "button", class: classes, "data-key": `lens:${place}:${number}`, tabindex: open ? 0 : -1, "aria-pressed": String(open),
-    "aria-label": `step ${place + 1}, layer ${number + 1}: ${best.label}, ${percent(best.probability)}`, onclick: () => store.set({ step: place, layer: number }),
-  }, shade, best.label, h("small", {}, percent(best.probability)));
+  return h(
+    "button",
+    {
+      type: "button",
+      class: classes,
+      "data-key": `lens:${place}:${number}`,
+      tabindex: open ? 0 : -1,
+      "aria-pressed": String(open),
+      "aria-label": `step ${place + 1}, layer ${number + 1}: ${best.label}, ${percent(best.probability)}`,
+      onclick: () => store.set({ step: place, layer: number }),
+    },
+    shade,
+    best.label,
+    h("small", {}, percent(best.probability)),
+  );
 }
 
 function walk(event, { step, layer, view, store }) {
-  const move = { ArrowRight: [1, 0], ArrowLeft: [-1, 0], ArrowUp: [0, 1], ArrowDown: [0, -1] }[event.key];
+  const move = { ArrowRight: [1, 0], ArrowLeft: [-1, 0], ArrowUp: [0, 1], ArrowDown: [0, -1] }[
+    event.key
+  ];
   if (!move) return;
   event.preventDefault();
-  const [to, up] = [within(step + move[0], view.target.length), within(layer + move[1], view.layers("decoder"))];
+  const [to, up] = [
+    within(step + move[0], view.target.length),
+    within(layer + move[1], view.layers("decoder")),
+  ];
   event.currentTarget.querySelector(`[data-key="lens:${to}:${up}"]`)?.focus();
   store.set({ step: to, layer: up });
 }
@@ -55,10 +89,22 @@ function detail(view, step, layer) {
   const one = view.steps[step];
   const written = view.target[step];
   const items = one.lens[layer].map((candidate) => ({
-    label: candidate.label, value: candidate.probability, text: percent(candidate.probability), chosen: candidate.id === written.id,
+    label: candidate.label,
+    value: candidate.probability,
+    text: percent(candidate.probability),
+    chosen: candidate.id === written.id,
     title: `log-probability ${fixed(candidate.log_probability, 3)}`,
   }));
   const rank = one.lens_rank[layer] + 1;
-  return h("div", { "data-lens": "" }, h("h3", {}, `Step ${step + 1} after layer ${layer + 1}`), bars("Candidates of this layer", items),
-    h("p", { class: "note" }, `What was written in the end, ${written.label}, is number ${rank} of this layer's candidates.`));
+  return h(
+    "div",
+    { "data-lens": "" },
+    h("h3", {}, `Step ${step + 1} after layer ${layer + 1}`),
+    bars("Candidates of this layer", items),
+    h(
+      "p",
+      { class: "note" },
+      `What was written in the end, ${written.label}, is number ${rank} of this layer's candidates.`,
+    ),
+  );
 }

@@ -18,7 +18,17 @@ import { workedPanel } from "./worked.js";
 
 // What another answer of the model is needed for.
 const QUESTION = ["text", "from", "to", "beam", "penalty", "prefix", "reference"];
-const PANELS = [playerPanel, attentionPanel, masksPanel, positionsPanel, beamPanel, lensPanel, workedPanel, erasePanel, filmPanel];
+const PANELS = [
+  playerPanel,
+  attentionPanel,
+  masksPanel,
+  positionsPanel,
+  beamPanel,
+  lensPanel,
+  workedPanel,
+  erasePanel,
+  filmPanel,
+];
 
 async function start() {
   const root = document.getElementById("app");
@@ -38,18 +48,56 @@ async function start() {
 
 // Before there is a sentence that can be shown: a place to write one.
 function welcome(root, store, error = "") {
-  const field = h("input", { type: "text", "aria-label": "Sentence to translate", maxlength: 1000, value: store.get().text });
-  const form = h("form", {
-    class: "ask", onsubmit: (event) => {
-      event.preventDefault();
-      if (!field.value.trim()) return;
-      history.replaceState(null, "", writeState({ ...readState(""), theme: store.get().theme, from: store.get().from, to: store.get().to, text: field.value.trim() }));
-      start();
+  const field = h("input", {
+    type: "text",
+    "aria-label": "Sentence to translate",
+    maxlength: 1000,
+    value: store.get().text,
+  });
+  const form = h(
+    "form",
+    {
+      class: "ask",
+      onsubmit: (event) => {
+        event.preventDefault();
+        if (!field.value.trim()) return;
+        history.replaceState(
+          null,
+          "",
+          writeState({
+            ...readState(""),
+            theme: store.get().theme,
+            from: store.get().from,
+            to: store.get().to,
+            text: field.value.trim(),
+          }),
+        );
+        start();
+      },
     },
-  }, field, h("button", { type: "submit", class: "push strong" }, "Look inside"));
+    field,
+    h("button", { type: "submit", class: "push strong" }, "Look inside"),
+  );
   root.removeAttribute("aria-busy");
-  show(root, h("div", { class: "app" }, h("header", { class: "bar-top" }, h("h1", {}, "Glassformer")),
-    h("section", { class: "card sentence" }, h("p", { class: "lead" }, "Write a sentence, and see how this translator reads it and writes another."), form, h("p", { class: "error", role: "alert" }, error))));
+  show(
+    root,
+    h(
+      "div",
+      { class: "app" },
+      h("header", { class: "bar-top" }, h("h1", {}, "Glassformer")),
+      h(
+        "section",
+        { class: "card sentence" },
+        h(
+          "p",
+          { class: "lead" },
+          "Write a sentence, and see how this translator reads it and writes another.",
+        ),
+        form,
+        h("p", { class: "error", role: "alert" }, error),
+      ),
+    ),
+  );
   field.focus();
 }
 
@@ -61,10 +109,17 @@ function build(root, app) {
   const left = architecture(app);
   const right = h("div", {});
   const openTab = panels(right, app);
-  show(root, h("div", { class: "app" },
-    h("header", { class: "bar-top" }, h("h1", {}, "Glassformer"), about, themeSwitch(store)),
-    strip.el, status,
-    h("div", { class: "columns" }, left.el, h("main", {}, right))));
+  show(
+    root,
+    h(
+      "div",
+      { class: "app" },
+      h("header", { class: "bar-top" }, h("h1", {}, "Glassformer"), about, themeSwitch(store)),
+      strip.el,
+      status,
+      h("div", { class: "columns" }, left.el, h("main", {}, right)),
+    ),
+  );
 
   const update = (state, before) => {
     about.textContent = described(app.view);
@@ -103,10 +158,19 @@ function described(view) {
 function panels(container, app) {
   const { store } = app;
   const built = new Map();
-  const tabs = PANELS.map((panel) => h("button", {
-    type: "button", role: "tab", id: `tab-${panel.id}`, "aria-controls": "panel",
-    onclick: () => store.set({ panel: panel.id }),
-  }, panel.tab));
+  const tabs = PANELS.map((panel) =>
+    h(
+      "button",
+      {
+        type: "button",
+        role: "tab",
+        id: `tab-${panel.id}`,
+        "aria-controls": "panel",
+        onclick: () => store.set({ panel: panel.id }),
+      },
+      panel.tab,
+    ),
+  );
   const list = h("div", { class: "tabs", role: "tablist", "aria-label": "Panels" }, tabs);
   rove(list, (place) => store.set({ panel: PANELS[place].id }));
   const card = h("section", { class: "card panel", id: "panel", role: "tabpanel" });
@@ -125,7 +189,9 @@ function panels(container, app) {
     if (card.firstChild !== el) {
       card.replaceChildren(el);
       const tab = tabs[PANELS.indexOf(panel)];
-      list.scrollTo({ left: tab.offsetLeft - list.offsetLeft - list.clientWidth / 2 + tab.clientWidth / 2 });
+      list.scrollTo({
+        left: tab.offsetLeft - list.offsetLeft - list.clientWidth / 2 + tab.clientWidth / 2,
+      });
     }
     update(state);
   };
@@ -135,17 +201,32 @@ function create(panel, app) {
   const controls = h("div", { class: "controls" });
   const stage = h("div", { class: "stage" });
   const update = panel.build({ controls, stage, app });
-  const el = h("div", {},
-    h("header", {}, h("h2", {}, panel.title), h("p", { class: "lead" }, panel.lead), h("p", { class: "source-of" }, panel.source)),
-    controls.childElementCount ? controls : null, stage);
+  const el = h(
+    "div",
+    {},
+    h(
+      "header",
+      {},
+      h("h2", {}, panel.title),
+      h("p", { class: "lead" }, panel.lead),
+      h("p", { class: "source-of" }, panel.source),
+    ),
+    controls.childElementCount ? controls : null,
+    stage,
+  );
   return { el, update };
 }
 
 function themeSwitch(store) {
   const order = ["", "light", "dark"];
   const names = { "": "Theme: system", light: "Theme: light", dark: "Theme: dark" };
-  const button = h("button", { type: "button", onclick: () => store.set({ theme: order[(order.indexOf(store.get().theme) + 1) % 3] }) });
-  const tell = (state) => { button.textContent = names[state.theme] ?? names[""]; };
+  const button = h("button", {
+    type: "button",
+    onclick: () => store.set({ theme: order[(order.indexOf(store.get().theme) + 1) % 3] }),
+  });
+  const tell = (state) => {
+    button.textContent = names[state.theme] ?? names[""];
+  };
   store.listen(tell);
   tell(store.get());
   return button;

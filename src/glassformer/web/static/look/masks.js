@@ -6,18 +6,23 @@ import { matrix, scaleBar } from "./matrix.js";
 import { fixed } from "./numbers.js";
 import { within } from "./state.js";
 
-const WHY_OFFLINE = "Switching the mask off needs the model: start it with glassformer look BUNDLE.";
+const WHY_OFFLINE =
+  "Switching the mask off needs the model: start it with glassformer look BUNDLE.";
 const WORDS = {
-  encoder: "Nothing is hidden here: each source piece may read all others. In a batch, padding after shorter sentences would be.",
-  decoder: "Causal mask: a piece may read itself and what stands before it. Above the diagonal lies what has not been written yet; its scores become −∞, its weights exactly 0.",
+  encoder:
+    "Nothing is hidden here: each source piece may read all others. In a batch, padding after shorter sentences would be.",
+  decoder:
+    "Causal mask: a piece may read itself and what stands before it. Above the diagonal lies what has not been written yet; its scores become −∞, its weights exactly 0.",
   cross: "Nothing is hidden here: each target piece may read the whole source, in both directions.",
 };
 
 export const masksPanel = {
-  id: "masks", tab: "Masks",
+  id: "masks",
+  tab: "Masks",
   title: "What may be seen, and what not",
   lead: "Before the softmax every query has a score for every key, also for those that it must not see. The mask strikes these out, and the weights of the others are shared out anew.",
-  source: "Section 3.2.3: “setting to −∞ all values in the input of the softmax which correspond to illegal connections”.",
+  source:
+    "Section 3.2.3: “setting to −∞ all values in the input of the softmax which correspond to illegal connections”.",
   build,
 };
 
@@ -25,10 +30,19 @@ function build({ controls, stage, app }) {
   const { store } = app;
   const parts = choice("Mask of", PART_CHOICE, (part) => store.set({ part, row: 0, column: 0 }));
   const heads = headChoice(app);
-  const causal = choice("Causal mask", [[0, "On"], [1, "Off"]], (value) => store.set({ causal: value }));
+  const causal = choice(
+    "Causal mask",
+    [
+      [0, "On"],
+      [1, "Off"],
+    ],
+    (value) => store.set({ causal: value }),
+  );
   const switched = labelled("causal mask", causal.el);
   controls.append(parts.el, ...heads.elements, switched);
-  const reason = app.source.live ? null : h("p", { class: "note reason" }, disable(causal.el, WHY_OFFLINE));
+  const reason = app.source.live
+    ? null
+    : h("p", { class: "note reason" }, disable(causal.el, WHY_OFFLINE));
   if (reason) controls.append(reason);
   const asked = { key: "", view: null, note: "" };
   const ask = async (view) => {
@@ -52,7 +66,11 @@ function build({ controls, stage, app }) {
     causal.set(off ? 1 : 0);
     for (const element of [switched, reason]) element?.classList.toggle("gone", !own);
     const view = (off && asked.view) || app.view;
-    show(stage, h("p", { class: "note" }, off ? unmasked(app.view, asked) : WORDS[place.part]), matrices(view, place, state, store));
+    show(
+      stage,
+      h("p", { class: "note" }, off ? unmasked(app.view, asked) : WORDS[place.part]),
+      matrices(view, place, state, store),
+    );
   };
   return draw;
 }
@@ -60,29 +78,80 @@ function build({ controls, stage, app }) {
 // What it does to the answer that each position sees those behind it.
 function unmasked(view, asked) {
   if (!asked.view) return asked.note;
-  const sum = (one) => fixed(one.steps.reduce((total, step) => total + step.written.log_probability, 0), 2);
+  const sum = (one) =>
+    fixed(
+      one.steps.reduce((total, step) => total + step.written.log_probability, 0),
+      2,
+    );
   return `Each piece now sees those behind it, which no training with the mask has taught it: the same translation has the log-probability ${sum(asked.view)} instead of ${sum(view)}. A model that is trained so only learns to copy what it is to predict.`;
 }
 
 // The three side by side, with one cursor.
 function matrices(view, place, state, store) {
   const map = view.map(place);
-  const [row, column] = [within(state.row, map.rows.length), within(state.column, map.columns.length)];
-  const side = Math.max(12, Math.min(26, Math.floor(230 / Math.max(map.rows.length, map.columns.length))));
-  const largest = Math.max(...map.rows.flatMap((_, r) => map.columns.map((_, c) => Math.abs(map.score(r, c)))));
-  const common = { rows: map.rows, columns: map.columns, row, column, side, axes: AXES[place.part], onChoose: (r, c) => store.set({ row: r, column: c }) };
+  const [row, column] = [
+    within(state.row, map.rows.length),
+    within(state.column, map.columns.length),
+  ];
+  const side = Math.max(
+    12,
+    Math.min(26, Math.floor(230 / Math.max(map.rows.length, map.columns.length))),
+  );
+  const largest = Math.max(
+    ...map.rows.flatMap((_, r) => map.columns.map((_, c) => Math.abs(map.score(r, c)))),
+  );
+  const common = {
+    rows: map.rows,
+    columns: map.columns,
+    row,
+    column,
+    side,
+    axes: AXES[place.part],
+    onChoose: (r, c) => store.set({ row: r, column: c }),
+  };
   const named = (r, c) => `${map.rows[r]} → ${map.columns[c]}`;
   const blocked = (r, c) => !map.allowed(r, c);
-  return h("div", { class: "pair triple" },
-    step("Scores: q · k / √dₖ", matrix({
-      ...common, key: "scores", title: "Scores", largest, value: map.score, shown: (r, c) => `${named(r, c)}: score ${fixed(map.score(r, c), 3)}`,
-    }), scaleBar(largest, { signed: true, label: "score" })),
-    step("Mask: dashed is hidden", matrix({
-      ...common, key: "mask", title: "Mask", largest: 1, value: () => 0.35, blocked, shown: (r, c) => `${named(r, c)}: ${blocked(r, c) ? "hidden, −∞" : "may be seen"}`,
-    })),
-    step("Weights: softmax of what is left", matrix({
-      ...common, key: "weights", title: "Weights", largest: 1, value: map.weight, blocked, shown: (r, c) => `${named(r, c)}: weight ${fixed(map.weight(r, c), 3)}`,
-    }), scaleBar(1, { label: "weight" })));
+  return h(
+    "div",
+    { class: "pair triple" },
+    step(
+      "Scores: q · k / √dₖ",
+      matrix({
+        ...common,
+        key: "scores",
+        title: "Scores",
+        largest,
+        value: map.score,
+        shown: (r, c) => `${named(r, c)}: score ${fixed(map.score(r, c), 3)}`,
+      }),
+      scaleBar(largest, { signed: true, label: "score" }),
+    ),
+    step(
+      "Mask: dashed is hidden",
+      matrix({
+        ...common,
+        key: "mask",
+        title: "Mask",
+        largest: 1,
+        value: () => 0.35,
+        blocked,
+        shown: (r, c) => `${named(r, c)}: ${blocked(r, c) ? "hidden, −∞" : "may be seen"}`,
+      }),
+    ),
+    step(
+      "Weights: softmax of what is left",
+      matrix({
+        ...common,
+        key: "weights",
+        title: "Weights",
+        largest: 1,
+        value: map.weight,
+        blocked,
+        shown: (r, c) => `${named(r, c)}: weight ${fixed(map.weight(r, c), 3)}`,
+      }),
+      scaleBar(1, { label: "weight" }),
+    ),
+  );
 }
 
 function step(title, ...children) {
@@ -94,13 +163,23 @@ export function headChoice(app) {
   const { store, view } = app;
   const side = (part) => (part === "encoder" ? "encoder" : "decoder");
   const most = Math.max(view.layers("encoder"), view.layers("decoder"));
-  const layer = choice("Layer", [...Array(most).keys()].map((place) => [place, String(place + 1)]), (value) => store.set({ layer: value }));
-  const head = choice("Head", [...Array(view.heads).keys()].map((place) => [place, String(place + 1)]), (value) => store.set({ head: value }));
+  const layer = choice(
+    "Layer",
+    [...Array(most).keys()].map((place) => [place, String(place + 1)]),
+    (value) => store.set({ layer: value }),
+  );
+  const head = choice(
+    "Head",
+    [...Array(view.heads).keys()].map((place) => [place, String(place + 1)]),
+    (value) => store.set({ head: value }),
+  );
   const update = (state) => {
     const place = chosenMap(app.view, { ...state, head: Math.max(0, state.head) });
     layer.set(place.layer);
     head.set(place.head);
-    [...layer.el.children].forEach((button, number) => { button.hidden = number >= app.view.layers(side(place.part)); });
+    [...layer.el.children].forEach((button, number) => {
+      button.hidden = number >= app.view.layers(side(place.part));
+    });
   };
   return { elements: [labelled("layer", layer.el), labelled("head", head.el)], update };
 }

@@ -17,57 +17,130 @@ export function matrix(options) {
   const left = Math.ceil(widest(rows)) + 18;
   const top = Math.ceil(widest(columns) * 0.72) + 18;
   const right = Math.ceil(widest(columns.slice(-3)) * 0.7);
-  const usual = options.side ?? Math.max(14, Math.min(34, Math.floor(520 / Math.max(rows.length, columns.length))));
-  const side = Math.max(12, Math.min(usual, Math.floor((innerWidth - 60 - left - right) / columns.length))); // a phone's
+  const usual =
+    options.side ??
+    Math.max(14, Math.min(34, Math.floor(520 / Math.max(rows.length, columns.length))));
+  const side = Math.max(
+    12,
+    Math.min(usual, Math.floor((innerWidth - 60 - left - right) / columns.length)),
+  ); // a phone's
   const [width, height] = [left + columns.length * side + right + 4, top + rows.length * side + 6];
   const cells = s("g", {});
-  rows.forEach((_, r) => columns.forEach((_, c) => cells.append(...square(options, { r, c, side, left, top }))));
+  rows.forEach((_, r) =>
+    columns.forEach((_, c) => cells.append(...square(options, { r, c, side, left, top }))),
+  );
   const glow = s("g", { class: "glow" });
-  const names = [labels(rows, (r) => ({ x: left - 8, y: top + (r + 0.5) * side, "text-anchor": "end" }), "row"),
-    labels(columns, (c) => {
-      const x = left + (c + 0.5) * side;
-      return { x, y: top - 8, transform: `rotate(-45 ${x} ${top - 8})` };
-    }, "column")];
-  const svg = s("svg", {
-    class: "matrix", viewBox: `0 0 ${width} ${height}`, width, height, tabindex: 0, role: "application",
-    "aria-label": `${options.title}: ${rows.length} rows, ${columns.length} columns; arrow keys move`, "data-key": `matrix:${options.key}`,
-  }, cells, glow, ...names);
-  const readout = h("output", { class: "readout", "aria-live": "polite", "data-readout": options.key });
+  const names = [
+    labels(rows, (r) => ({ x: left - 8, y: top + (r + 0.5) * side, "text-anchor": "end" }), "row"),
+    labels(
+      columns,
+      (c) => {
+        const x = left + (c + 0.5) * side;
+        return { x, y: top - 8, transform: `rotate(-45 ${x} ${top - 8})` };
+      },
+      "column",
+    ),
+  ];
+  const svg = s(
+    "svg",
+    {
+      class: "matrix",
+      viewBox: `0 0 ${width} ${height}`,
+      width,
+      height,
+      tabindex: 0,
+      role: "application",
+      "aria-label": `${options.title}: ${rows.length} rows, ${columns.length} columns; arrow keys move`,
+      "data-key": `matrix:${options.key}`,
+    },
+    cells,
+    glow,
+    ...names,
+  );
+  const readout = h("output", {
+    class: "readout",
+    "aria-live": "polite",
+    "data-readout": options.key,
+  });
   const chosen = { r: options.row ?? 0, c: options.column ?? 0 };
   const light = (r, c) => {
     glow.replaceChildren(
-      s("rect", { x: left, y: top + r * side, width: columns.length * side, height: side, class: "band" }),
-      s("rect", { x: left + c * side, y: top, width: side, height: rows.length * side, class: "band" }),
-      s("rect", { x: left + c * side, y: top + r * side, width: side, height: side, class: "here" }));
-    names.flatMap((group) => [...group.children]).forEach((label) =>
-      label.classList.toggle("lit", Number(label.dataset.row ?? -1) === r || Number(label.dataset.column ?? -1) === c));
+      s("rect", {
+        x: left,
+        y: top + r * side,
+        width: columns.length * side,
+        height: side,
+        class: "band",
+      }),
+      s("rect", {
+        x: left + c * side,
+        y: top,
+        width: side,
+        height: rows.length * side,
+        class: "band",
+      }),
+      s("rect", {
+        x: left + c * side,
+        y: top + r * side,
+        width: side,
+        height: side,
+        class: "here",
+      }),
+    );
+    names
+      .flatMap((group) => [...group.children])
+      .forEach((label) =>
+        label.classList.toggle(
+          "lit",
+          Number(label.dataset.row ?? -1) === r || Number(label.dataset.column ?? -1) === c,
+        ),
+      );
     readout.textContent = options.shown(r, c);
     options.onHover?.(r, c);
   };
   follow(svg, { side, left, top, rows, columns, chosen, light, onChoose: options.onChoose });
   if (rows.length && columns.length) light(chosen.r, chosen.c);
-  const axes = options.axes ? h("p", { class: "axes" }, `↓ ${options.axes[0]}   → ${options.axes[1]}`) : null;
+  const axes = options.axes
+    ? h("p", { class: "axes" }, `↓ ${options.axes[0]}   → ${options.axes[1]}`)
+    : null;
   return h("div", { class: "matrix-box" }, axes, h("div", { class: "scroll" }, svg), readout);
 }
 
 function square(options, { r, c, side, left, top }) {
-  const place = { x: left + c * side, y: top + r * side, width: side - 1, height: side - 1, rx: 1.5 };
+  const place = {
+    x: left + c * side,
+    y: top + r * side,
+    width: side - 1,
+    height: side - 1,
+    rx: 1.5,
+  };
   if (options.blocked?.(r, c)) return [s("rect", { ...place, class: "blocked" })];
   const value = options.value(r, c);
   const share = Math.min(1, Math.abs(value) / (options.largest || 1));
   const parts = [
     s("rect", { ...place, class: "empty" }),
-    s("rect", { ...place, class: value < 0 ? "below" : "above", "fill-opacity": share.toFixed(3) })];
+    s("rect", { ...place, class: value < 0 ? "below" : "above", "fill-opacity": share.toFixed(3) }),
+  ];
   if (options.digits !== undefined && side >= 26 && Number(value.toFixed(options.digits)) !== 0) {
-    parts.push(s("text", { x: place.x + side / 2, y: place.y + side / 2, class: `number ${tone(share)}` },
-      fixed(value, options.digits).replace(/^(−?)0\./, "$1.")));
+    parts.push(
+      s(
+        "text",
+        { x: place.x + side / 2, y: place.y + side / 2, class: `number ${tone(share)}` },
+        fixed(value, options.digits).replace(/^(−?)0\./, "$1."),
+      ),
+    );
   }
   return parts;
 }
 
 function labels(names, place, kind) {
-  return s("g", { class: "labels" }, names.map((name, index) =>
-    s("text", { ...place(index), [`data-${kind}`]: index }, cut(name), s("title", {}, name))));
+  return s(
+    "g",
+    { class: "labels" },
+    names.map((name, index) =>
+      s("text", { ...place(index), [`data-${kind}`]: index }, cut(name), s("title", {}, name)),
+    ),
+  );
 }
 
 // Pointer and arrow keys: both light a square, a click or a key chooses it.
@@ -90,7 +163,9 @@ function follow(svg, { side, left, top, rows, columns, chosen, light, onChoose }
     if (place) onChoose?.(...place);
   });
   svg.addEventListener("keydown", (event) => {
-    const step = { ArrowRight: [0, 1], ArrowLeft: [0, -1], ArrowDown: [1, 0], ArrowUp: [-1, 0] }[event.key];
+    const step = { ArrowRight: [0, 1], ArrowLeft: [0, -1], ArrowDown: [1, 0], ArrowUp: [-1, 0] }[
+      event.key
+    ];
     if (!step) return;
     event.preventDefault();
     chosen.r = Math.max(0, Math.min(rows.length - 1, chosen.r + step[0]));
@@ -102,13 +177,23 @@ function follow(svg, { side, left, top, rows, columns, chosen, light, onChoose }
 
 // The same without labels, small, for a grid of many: one pixel a number on a canvas.
 export function thumbnail(values, largest = 1) {
-  const canvas = h("canvas", { class: "thumbnail", width: values[0]?.length || 1, height: values.length || 1, "aria-hidden": "true" });
+  const canvas = h("canvas", {
+    class: "thumbnail",
+    width: values[0]?.length || 1,
+    height: values.length || 1,
+    "aria-hidden": "true",
+  });
   const context = canvas.getContext("2d");
   const image = context.createImageData(canvas.width, canvas.height);
   const [red, green, blue] = hue();
-  values.forEach((row, r) => row.forEach((value, c) => {
-    image.data.set([red, green, blue, Math.round(255 * Math.min(1, value / largest))], 4 * (r * canvas.width + c));
-  }));
+  values.forEach((row, r) =>
+    row.forEach((value, c) => {
+      image.data.set(
+        [red, green, blue, Math.round(255 * Math.min(1, value / largest))],
+        4 * (r * canvas.width + c),
+      );
+    }),
+  );
   context.putImageData(image, 0, 0);
   return canvas;
 }
@@ -117,14 +202,22 @@ export function thumbnail(values, largest = 1) {
 function hue() {
   const probe = h("span", { class: "hue-probe" });
   document.body.append(probe);
-  const colour = getComputedStyle(probe).color.match(/[\d.]+/g).slice(0, 3).map(Number);
+  const colour = getComputedStyle(probe)
+    .color.match(/[\d.]+/g)
+    .slice(0, 3)
+    .map(Number);
   probe.remove();
   return colour;
 }
 
 // What the colours mean: from nothing to `largest`, and below zero where there is such.
 export function scaleBar(largest, { signed = false, label = "", digits = 2 } = {}) {
-  return h("p", { class: signed ? "scale signed" : "scale" },
-    h("span", {}, signed ? fixed(-largest, digits) : "0"), h("span", { class: "ramp", "aria-hidden": "true" }),
-    h("span", {}, fixed(largest, digits)), label ? h("span", { class: "what" }, label) : null);
+  return h(
+    "p",
+    { class: signed ? "scale signed" : "scale" },
+    h("span", {}, signed ? fixed(-largest, digits) : "0"),
+    h("span", { class: "ramp", "aria-hidden": "true" }),
+    h("span", {}, fixed(largest, digits)),
+    label ? h("span", { class: "what" }, label) : null,
+  );
 }

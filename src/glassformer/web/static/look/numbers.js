@@ -2,7 +2,8 @@
 
 // fixed(-0.1234, 2) is "−0.12".
 export function fixed(value, digits = 2) {
-  if (value === null || value === undefined || !Number.isFinite(value)) return value < 0 ? "−∞" : "–";
+  if (value === null || value === undefined || !Number.isFinite(value))
+    return value < 0 ? "−∞" : "–";
   const text = value.toFixed(digits);
   return Number(text) === 0 ? (0).toFixed(digits) : text.replace("-", "−");
 }
@@ -20,7 +21,9 @@ export function percent(value) {
 
 // count(1234567) is "1,234,567".
 export function count(value) {
-  return Math.round(value).toString().replace(/\B(?=(\d{3})+$)/g, ",");
+  return Math.round(value)
+    .toString()
+    .replace(/\B(?=(\d{3})+$)/g, ",");
 }
 
 // Which letters can be read on a square with so much of the hue in it: a class of the style sheet.

@@ -7,13 +7,16 @@ import { chip, shade } from "./sentence.js";
 import { within } from "./state.js";
 
 const PACE = 1100; // milliseconds a step
-const WHY_OFFLINE = "To go on from another candidate needs the model: start it with glassformer look BUNDLE.";
+const WHY_OFFLINE =
+  "To go on from another candidate needs the model: start it with glassformer look BUNDLE.";
 
 export const playerPanel = {
-  id: "player", tab: "Step by step",
+  id: "player",
+  tab: "Step by step",
   title: "One piece after the other",
   lead: "The decoder reads what has been written so far, looks at the source, and gives every word of its vocabulary a probability. One is written, and it all begins again.",
-  source: "Section 3.1: auto-regressive; section 3.4: softmax over the vocabulary; section 6.1: beam search.",
+  source:
+    "Section 3.1: auto-regressive; section 3.4: softmax over the vocabulary; section 6.1: beam search.",
   build,
 };
 
@@ -21,7 +24,18 @@ function build({ controls, stage, app }) {
   const { store } = app;
   const last = () => app.view.target.length - 1;
   const go = (step) => store.set({ step: Math.max(0, Math.min(last(), step)) });
-  const push = (name, text, act) => h("button", { type: "button", class: "push", "aria-label": name, "data-key": `player:${name}`, onclick: act }, text);
+  const push = (name, text, act) =>
+    h(
+      "button",
+      {
+        type: "button",
+        class: "push",
+        "aria-label": name,
+        "data-key": `player:${name}`,
+        onclick: act,
+      },
+      text,
+    );
   const place = slider("step", { min: 0, max: 1 }, go);
   let timer = null;
   const stop = () => {
@@ -33,18 +47,42 @@ function build({ controls, stage, app }) {
     if (timer) return stop();
     if (store.get().step >= last()) go(0);
     play.textContent = "❚❚ Pause";
-    timer = setInterval(() => (store.get().step >= last() || store.get().panel !== "player" ? stop() : go(store.get().step + 1)), PACE);
+    timer = setInterval(
+      () =>
+        store.get().step >= last() || store.get().panel !== "player"
+          ? stop()
+          : go(store.get().step + 1),
+      PACE,
+    );
   });
-  controls.append(push("First step", "|◀", () => go(0)), push("Step back", "◀", () => go(store.get().step - 1)), play,
-    push("Step on", "▶", () => go(store.get().step + 1)), push("Last step", "▶|", () => go(last())), place.el);
+  controls.append(
+    push("First step", "|◀", () => go(0)),
+    push("Step back", "◀", () => go(store.get().step - 1)),
+    play,
+    push("Step on", "▶", () => go(store.get().step + 1)),
+    push("Last step", "▶|", () => go(last())),
+    place.el,
+  );
 
-  const field = h("input", { type: "text", "aria-label": "What the translation must begin with", placeholder: "Must begin with …", maxlength: 1000, "data-key": "player:prefix" });
-  const prefix = h("form", {
-    class: "ask expected", onsubmit: (event) => {
-      event.preventDefault();
-      store.set({ prefix: field.value.trim(), branch: "", step: 0 });
+  const field = h("input", {
+    type: "text",
+    "aria-label": "What the translation must begin with",
+    placeholder: "Must begin with …",
+    maxlength: 1000,
+    "data-key": "player:prefix",
+  });
+  const prefix = h(
+    "form",
+    {
+      class: "ask expected",
+      onsubmit: (event) => {
+        event.preventDefault();
+        store.set({ prefix: field.value.trim(), branch: "", step: 0 });
+      },
     },
-  }, field, h("button", { type: "submit", class: "push" }, "Go on"));
+    field,
+    h("button", { type: "submit", class: "push" }, "Go on"),
+  );
   controls.append(prefix);
   if (!app.source.live) disable(prefix, WHY_OFFLINE);
   const branch = { key: "", view: null, note: "" };
@@ -55,7 +93,10 @@ function build({ controls, stage, app }) {
     Object.assign(branch, { key, view: null, note: "Asking the model to go on from there …" });
     const [step, id] = state.branch.split(":").map(Number);
     try {
-      const answer = await app.source.branch(view, [...view.target.slice(0, step).map((piece) => piece.id), id]);
+      const answer = await app.source.branch(view, [
+        ...view.target.slice(0, step).map((piece) => piece.id),
+        id,
+      ]);
       if (branch.key === key) Object.assign(branch, { view: answer, note: "" });
     } catch (error) {
       branch.note = error.message;
@@ -69,7 +110,12 @@ function build({ controls, stage, app }) {
     const step = within(state.step, view.target.length);
     place.input.max = last();
     place.set(step, `${step + 1} of ${view.target.length}`);
-    show(stage, sentenceOf(view, step), h("div", { class: "pair" }, seen(view, step), candidates(app, step)), state.branch ? both(view, branch, state) : null);
+    show(
+      stage,
+      sentenceOf(view, step),
+      h("div", { class: "pair" }, seen(view, step), candidates(app, step)),
+      state.branch ? both(view, branch, state) : null,
+    );
   };
   return draw;
 }
@@ -77,25 +123,48 @@ function build({ controls, stage, app }) {
 function sentenceOf(view, step) {
   const read = view.read[step];
   const written = view.target[step];
-  return h("p", { class: "answer" }, "It reads ", h("mark", { "data-reads": "" }, read.label), view.steps[step].forced ? " and is made to write " : " and writes ", h("mark", { "data-writes": "" }, written.label), ".");
+  return h(
+    "p",
+    { class: "answer" },
+    "It reads ",
+    h("mark", { "data-reads": "" }, read.label),
+    view.steps[step].forced ? " and is made to write " : " and writes ",
+    h("mark", { "data-writes": "" }, written.label),
+    ".",
+  );
 }
 
 // What this step may see: the whole source by cross-attention, the target up to here.
 function seen(view, step) {
   const weights = view.readOfSource(step);
   const own = view.readOfTarget(step);
-  const row = (pieces, shares, key, later) => h("div", { class: "pieces" }, pieces.map((piece, place) => {
-    const element = chip(piece, place, { key: `${key}:${place}`, later: later && place > step });
-    element.disabled = true;
-    shade(element, shares?.[place] ?? 0);
-    return element;
-  }));
-  return h("div", {},
+  const row = (pieces, shares, key, later) =>
+    h(
+      "div",
+      { class: "pieces" },
+      pieces.map((piece, place) => {
+        const element = chip(piece, place, {
+          key: `${key}:${place}`,
+          later: later && place > step,
+        });
+        element.disabled = true;
+        shade(element, shares?.[place] ?? 0);
+        return element;
+      }),
+    );
+  return h(
+    "div",
+    {},
     h("h3", {}, "What it may see"),
-    h("p", { class: "note" }, "Source, all of it; shaded by the weights of the attention from target to source (mean of all layers and heads)"),
+    h(
+      "p",
+      { class: "note" },
+      "Source, all of it; shaded by the weights of the attention from target to source (mean of all layers and heads)",
+    ),
     row(view.source, weights, "see-source", false),
     h("p", { class: "note" }, "Target, up to this place; what comes later is masked"),
-    row(view.read, own, "see-target", true));
+    row(view.read, own, "see-target", true),
+  );
 }
 
 function candidates(app, step) {
@@ -103,26 +172,62 @@ function candidates(app, step) {
   const { candidates: found } = view.steps[step];
   const written = view.target[step].id;
   const rows = found.map((candidate) => ({
-    label: candidate.label, value: candidate.probability, text: percent(candidate.probability), chosen: candidate.id === written,
-    key: `candidate:${candidate.id}`, title: `${candidate.piece}, id ${candidate.id}: log-probability ${fixed(Math.log(candidate.probability), 3)}`,
-    onclick: source.live && candidate.id !== written ? () => store.set({ branch: `${step}:${candidate.id}` }) : null,
+    label: candidate.label,
+    value: candidate.probability,
+    text: percent(candidate.probability),
+    chosen: candidate.id === written,
+    key: `candidate:${candidate.id}`,
+    title: `${candidate.piece}, id ${candidate.id}: log-probability ${fixed(Math.log(candidate.probability), 3)}`,
+    onclick:
+      source.live && candidate.id !== written
+        ? () => store.set({ branch: `${step}:${candidate.id}` })
+        : null,
   }));
   const rest = Math.max(0, 1 - found.reduce((sum, candidate) => sum + candidate.probability, 0));
-  return h("div", { "data-candidates": step },
-    h("h3", {}, "What could come next"), bars("Candidates", rows),
-    h("p", { class: "note" }, `All other words together: ${percent(rest)}. `,
-      source.live ? "Choose another candidate to see where it leads." : WHY_OFFLINE));
+  return h(
+    "div",
+    { "data-candidates": step },
+    h("h3", {}, "What could come next"),
+    bars("Candidates", rows),
+    h(
+      "p",
+      { class: "note" },
+      `All other words together: ${percent(rest)}. `,
+      source.live ? "Choose another candidate to see where it leads." : WHY_OFFLINE,
+    ),
+  );
 }
 
 // The translation as it is, beside the one that goes on from another candidate.
 function both(view, branch, state) {
   if (branch.note || !branch.view) return h("p", { class: "note", role: "status" }, branch.note);
-  const column = (title, other) => h("div", {}, h("h3", {}, title),
-    h("div", { class: "pieces" }, other.target.map((piece, place) => {
-      const element = chip(piece, place, { key: `branch:${title}:${place}`, chosen: place === Number(state.branch.split(":")[0]) });
-      element.disabled = true;
-      return element;
-    })),
-    h("p", { class: "note" }, `${other.translation} · log-probability ${fixed(other.logProbability, 3)}`));
-  return h("div", { class: "pair", "data-branches": state.branch }, column("As it was", view), column("From the other candidate", branch.view));
+  const column = (title, other) =>
+    h(
+      "div",
+      {},
+      h("h3", {}, title),
+      h(
+        "div",
+        { class: "pieces" },
+        other.target.map((piece, place) => {
+          const element = chip(piece, place, {
+            key: `branch:${title}:${place}`,
+            chosen: place === Number(state.branch.split(":")[0]),
+          });
+          element.disabled = true;
+          return element;
+        }),
+      ),
+      h(
+        "p",
+        { class: "note" },
+        `${other.translation} · log-probability ${fixed(other.logProbability, 3)}`,
+      ),
+    );
+  return h(
+    "div",
+    { class: "pair", "data-branches": state.branch },
+    column("As it was", view),
+    column("From the other candidate", branch.view),
+  );
 }

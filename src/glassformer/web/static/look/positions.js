@@ -11,20 +11,33 @@ const FAR = 40; // distances that are drawn of the paper's positions
 const WHY_OFFLINE = "Shuffling needs the model: start it with glassformer look BUNDLE.";
 
 export const positionsPanel = {
-  id: "positions", tab: "Positions",
+  id: "positions",
+  tab: "Positions",
   title: "Where a piece stands",
   lead: "Attention alone sees a bag of pieces. So a vector for each place is added to the embeddings: here waves, fast ones in the first columns and slow ones in the last.",
-  source: "Section 3.5: PE(pos, 2i) = sin(pos / 10000^(2i/d_model)), PE(pos, 2i+1) = cos of the same.",
+  source:
+    "Section 3.5: PE(pos, 2i) = sin(pos / 10000^(2i/d_model)), PE(pos, 2i+1) = cos of the same.",
   build,
 };
 
 function build({ controls, stage, app }) {
   const { store } = app;
-  const place = slider("position", { min: 0, max: 1, key: "positions" }, (row) => store.set({ row }));
-  const what = choice("Without", [["", "As it is"], ["shuffle", "Source shuffled"], ["off", "Without positions"]], (kind) => store.set({ change: kind }));
+  const place = slider("position", { min: 0, max: 1, key: "positions" }, (row) =>
+    store.set({ row }),
+  );
+  const what = choice(
+    "Without",
+    [
+      ["", "As it is"],
+      ["shuffle", "Source shuffled"],
+      ["off", "Without positions"],
+    ],
+    (kind) => store.set({ change: kind }),
+  );
   what.el.setAttribute("aria-label", "Change");
   controls.append(place.el, what.el);
-  if (!app.source.can.changed) controls.append(h("p", { class: "note reason" }, disable(what.el, WHY_OFFLINE)));
+  if (!app.source.can.changed)
+    controls.append(h("p", { class: "note reason" }, disable(what.el, WHY_OFFLINE)));
   const asked = { key: "", answer: null, note: "" };
   const ask = async (kind) => {
     const { view } = app;
@@ -32,7 +45,10 @@ function build({ controls, stage, app }) {
     if (asked.key === key) return;
     Object.assign(asked, { key, answer: null, note: "Asking the model …" });
     try {
-      const changes = kind === "off" ? { positions_off: true } : { source_order: shuffledOrder(view.trace.bounds.source_pieces - 1) };
+      const changes =
+        kind === "off"
+          ? { positions_off: true }
+          : { source_order: shuffledOrder(view.trace.bounds.source_pieces - 1) };
       const answer = await app.source.changed(view, changes);
       if (asked.key === key) Object.assign(asked, { answer, note: "" });
     } catch (error) {
@@ -42,14 +58,19 @@ function build({ controls, stage, app }) {
   };
   const draw = (state) => {
     const { view } = app;
-    const kind = ["shuffle", "off"].includes(state.change) && app.source.can.changed ? state.change : "";
+    const kind =
+      ["shuffle", "off"].includes(state.change) && app.source.can.changed ? state.change : "";
     if (kind) ask(kind);
     const table = rowsOf(unpack(view.trace.positions.source));
     const row = within(state.row, table.length);
     place.input.max = table.length - 1;
     place.set(row, `${row}: ${view.source[row].label}`);
     what.set(kind);
-    show(stage, kind ? outcome(view, kind, asked) : null, h("div", { class: "pair" }, heatMap(view, table, row), distances(view, table, row)));
+    show(
+      stage,
+      kind ? outcome(view, kind, asked) : null,
+      h("div", { class: "pair" }, heatMap(view, table, row), distances(view, table, row)),
+    );
   };
   return draw;
 }
@@ -68,11 +89,22 @@ function shuffledOrder(length) {
 
 function outcome(view, kind, { answer, note }) {
   if (note || !answer) return h("p", { class: "note", role: "status" }, note);
-  const title = kind === "off" ? "Without positions it reads a bag of pieces" : "The source's pieces in another order";
-  return h("div", { "data-changed": kind }, h("h3", {}, title),
+  const title =
+    kind === "off"
+      ? "Without positions it reads a bag of pieces"
+      : "The source's pieces in another order";
+  return h(
+    "div",
+    { "data-changed": kind },
+    h("h3", {}, title),
     h("p", { class: "note" }, `reads: ${answer.source.map((piece) => piece.label).join(" ")}`),
     h("p", { class: "answer" }, "It now writes: ", h("mark", {}, answer.translation)),
-    h("p", { class: "note" }, `log-probability ${fixed(answer.logProbability, 2)}, before ${fixed(view.logProbability, 2)}. Before it wrote: ${view.translation}`));
+    h(
+      "p",
+      { class: "note" },
+      `log-probability ${fixed(answer.logProbability, 2)}, before ${fixed(view.logProbability, 2)}. Before it wrote: ${view.translation}`,
+    ),
+  );
 }
 
 // Each row one position of the sentence, each column one number of its vector.
@@ -81,16 +113,55 @@ function heatMap(view, table, row) {
   const width = Math.min(560, innerWidth - 60);
   const wide = (width - left) / table[0].length;
   const largest = Math.max(...table.flat().map(Math.abs));
-  const cells = table.flatMap((numbers, r) => numbers.map((value, c) => s("rect", {
-    x: (left + c * wide).toFixed(2), y: top + r * high, width: (wide + 0.3).toFixed(2), height: high - 1,
-    class: value < 0 ? "below" : "above", "fill-opacity": (Math.abs(value) / largest).toFixed(2),
-  })));
-  const names = view.source.map((piece, r) => s("text", { x: left - 8, y: top + (r + 0.5) * high, "text-anchor": "end", class: r === row ? "lit" : null }, `${piece.label.slice(0, 10)}  ${r}`));
-  const here = s("rect", { x: left, y: top + row * high - 0.5, width: width - left, height: high, class: "here" });
-  return h("div", {}, h("h3", {}, `Positions of the source: ${table.length} × ${table[0].length}`),
-    s("svg", { class: "matrix wide", viewBox: `0 0 ${width} ${top + table.length * high + 4}`, role: "img", "aria-label": "Position vectors as a heat map" },
-      cells, s("g", { class: "labels" }, names), s("g", { class: "glow" }, here)),
-    scaleBar(largest, { signed: true, label: "number in the vector" }));
+  const cells = table.flatMap((numbers, r) =>
+    numbers.map((value, c) =>
+      s("rect", {
+        x: (left + c * wide).toFixed(2),
+        y: top + r * high,
+        width: (wide + 0.3).toFixed(2),
+        height: high - 1,
+        class: value < 0 ? "below" : "above",
+        "fill-opacity": (Math.abs(value) / largest).toFixed(2),
+      }),
+    ),
+  );
+  const names = view.source.map((piece, r) =>
+    s(
+      "text",
+      {
+        x: left - 8,
+        y: top + (r + 0.5) * high,
+        "text-anchor": "end",
+        class: r === row ? "lit" : null,
+      },
+      `${piece.label.slice(0, 10)}  ${r}`,
+    ),
+  );
+  const here = s("rect", {
+    x: left,
+    y: top + row * high - 0.5,
+    width: width - left,
+    height: high,
+    class: "here",
+  });
+  return h(
+    "div",
+    {},
+    h("h3", {}, `Positions of the source: ${table.length} × ${table[0].length}`),
+    s(
+      "svg",
+      {
+        class: "matrix wide",
+        viewBox: `0 0 ${width} ${top + table.length * high + 4}`,
+        role: "img",
+        "aria-label": "Position vectors as a heat map",
+      },
+      cells,
+      s("g", { class: "labels" }, names),
+      s("g", { class: "glow" }, here),
+    ),
+    scaleBar(largest, { signed: true, label: "number in the vector" }),
+  );
 }
 
 // The dot product of the chosen position with others: by distance alone for the paper's waves.
@@ -98,14 +169,40 @@ function distances(view, table, row) {
   const { kind, frequencies } = view.trace.positions;
   const own = table.map((other, place) => [place - row, dot(table[row], other)]);
   const waves = kind === "sinusoidal" ? ratesOf(table[0].length, frequencies) : null;
-  const points = waves ? Array.from({ length: 2 * FAR + 1 }, (_, at) => [at - FAR, waves.reduce((sum, rate) => sum + Math.cos(rate * (at - FAR)), 0)]) : own;
-  const series = [{ points }, ...(waves ? [{ points: own, dots: true, className: "hidden-line" }] : [])];
-  return h("div", {}, h("h3", {}, "Dot product with its neighbours"),
+  const points = waves
+    ? Array.from({ length: 2 * FAR + 1 }, (_, at) => [
+        at - FAR,
+        waves.reduce((sum, rate) => sum + Math.cos(rate * (at - FAR)), 0),
+      ])
+    : own;
+  const series = [
+    { points },
+    ...(waves ? [{ points: own, dots: true, className: "hidden-line" }] : []),
+  ];
+  return h(
+    "div",
+    {},
+    h("h3", {}, "Dot product with its neighbours"),
     lines("Dot product by distance", series, { x: "distance in pieces", mark: 0 }),
-    h("p", { class: "note" }, waves
-      ? "Dots are the places of this sentence. The product depends on the distance alone, alike to both sides, and falls with it: near places look alike."
-      : "This model has learnt its positions, so nothing makes the product depend on the distance alone."),
-    h("p", { class: "readout", "data-dots": "" }, own.filter(([distance]) => Math.abs(distance) <= 2).map(([distance, value]) => `${distance === 0 ? "0" : signed(distance, 0)}: ${fixed(value, 2)}`).join(" · ")));
+    h(
+      "p",
+      { class: "note" },
+      waves
+        ? "Dots are the places of this sentence. The product depends on the distance alone, alike to both sides, and falls with it: near places look alike."
+        : "This model has learnt its positions, so nothing makes the product depend on the distance alone.",
+    ),
+    h(
+      "p",
+      { class: "readout", "data-dots": "" },
+      own
+        .filter(([distance]) => Math.abs(distance) <= 2)
+        .map(
+          ([distance, value]) =>
+            `${distance === 0 ? "0" : signed(distance, 0)}: ${fixed(value, 2)}`,
+        )
+        .join(" · "),
+    ),
+  );
 }
 
 // The waves' frequencies, one for each pair of sine and cosine.

@@ -9,21 +9,49 @@ const WHY_OFFLINE = "Another sentence needs the model: start it with glassformer
 
 export function sentence(app) {
   const { store } = app;
-  const field = h("input", { type: "text", "aria-label": "Sentence to translate", "data-key": "text", maxlength: 1000, spellcheck: false });
+  const field = h("input", {
+    type: "text",
+    "aria-label": "Sentence to translate",
+    "data-key": "text",
+    maxlength: 1000,
+    spellcheck: false,
+  });
   const send = h("button", { type: "submit", class: "push strong" }, "Translate");
-  const ask = h("form", {
-    class: "ask", onsubmit: (event) => {
-      event.preventDefault();
-      if (field.value.trim()) store.set({ text: field.value.trim(), prefix: "", step: 0, row: 0, column: 0, word: -1, branch: "", reference: "" });
+  const ask = h(
+    "form",
+    {
+      class: "ask",
+      onsubmit: (event) => {
+        event.preventDefault();
+        if (field.value.trim())
+          store.set({
+            text: field.value.trim(),
+            prefix: "",
+            step: 0,
+            row: 0,
+            column: 0,
+            word: -1,
+            branch: "",
+            reference: "",
+          });
+      },
     },
-  }, field, send);
+    field,
+    send,
+  );
   const why = app.source.live ? null : h("p", { class: "note reason" }, disable(ask, WHY_OFFLINE));
   const bounds = h("p", { class: "note", "data-bounds": "" });
   const [source, target] = [h("div", { class: "pieces" }), h("div", { class: "pieces" })];
   const [from, to] = app.view.languages ?? ["source", "target"];
-  const el = h("section", { class: "card sentence", "aria-label": "The sentence and its pieces" }, ask, why,
+  const el = h(
+    "section",
+    { class: "card sentence", "aria-label": "The sentence and its pieces" },
+    ask,
+    why,
     h("div", { class: "side" }, h("span", {}, `reads (${from})`), source),
-    h("div", { class: "side" }, h("span", {}, `writes (${to})`), target), bounds);
+    h("div", { class: "side" }, h("span", {}, `writes (${to})`), target),
+    bounds,
+  );
   rove(source, (place) => store.set({ word: place }));
   rove(target, (place) => store.set({ step: place }));
 
@@ -39,28 +67,68 @@ export function sentence(app) {
       if (document.activeElement !== field) field.value = view.sourceText;
     }
     const step = within(state.step, view.target.length);
-    show(source, view.source.map((piece, place) => chip(piece, place, {
-      key: `source:${place}`, onclick: () => store.set({ word: state.word === place ? -1 : place }), chosen: state.word === place, reachable: place === Math.max(0, state.word),
-      onpointerenter: () => light(null), onpointerleave: () => light(step),
-    })));
-    show(target, view.target.map((piece, place) => chip(piece, place, {
-      key: `target:${place}`, onclick: () => store.set({ step: place }), chosen: place === step, reachable: place === step, later: state.panel === "player" && place > step,
-      onpointerenter: () => light(place), onpointerleave: () => light(step),
-    })));
+    show(
+      source,
+      view.source.map((piece, place) =>
+        chip(piece, place, {
+          key: `source:${place}`,
+          onclick: () => store.set({ word: state.word === place ? -1 : place }),
+          chosen: state.word === place,
+          reachable: place === Math.max(0, state.word),
+          onpointerenter: () => light(null),
+          onpointerleave: () => light(step),
+        }),
+      ),
+    );
+    show(
+      target,
+      view.target.map((piece, place) =>
+        chip(piece, place, {
+          key: `target:${place}`,
+          onclick: () => store.set({ step: place }),
+          chosen: place === step,
+          reachable: place === step,
+          later: state.panel === "player" && place > step,
+          onpointerenter: () => light(place),
+          onpointerleave: () => light(step),
+        }),
+      ),
+    );
     light(step);
-    if (state.word >= 0) [...target.children].forEach((piece, place) => shade(piece, view.readOfSource(place)[state.word] ?? 0));
+    if (state.word >= 0)
+      [...target.children].forEach((piece, place) =>
+        shade(piece, view.readOfSource(place)[state.word] ?? 0),
+      );
   };
   return { el, update };
 }
 
 // One piece; `▁` has become the space that it stands for, `·` goes before what continues a word.
-export function chip(piece, place, { key, onclick, chosen, later, reachable, onpointerenter, onpointerleave }) {
-  const classes = ["piece", piece.special && "special", chosen && "chosen", later && "later"].filter(Boolean).join(" ");
-  return h("button", {
-    type: "button", class: classes, "data-key": key, tabindex: reachable ? 0 : -1,
-    "aria-pressed": chosen === undefined ? null : String(chosen), title: `piece ${place + 1}: ${piece.piece}, id ${piece.id}`,
-    onclick, onpointerenter, onpointerleave,
-  }, h("span", { class: "shade" }), piece.label, h("sup", {}, String(place + 1)));
+export function chip(
+  piece,
+  place,
+  { key, onclick, chosen, later, reachable, onpointerenter, onpointerleave },
+) {
+  const classes = ["piece", piece.special && "special", chosen && "chosen", later && "later"]
+    .filter(Boolean)
+    .join(" ");
+  return h(
+    "button",
+    {
+      type: "button",
+      class: classes,
+      "data-key": key,
+      tabindex: reachable ? 0 : -1,
+      "aria-pressed": chosen === undefined ? null : String(chosen),
+      title: `piece ${place + 1}: ${piece.piece}, id ${piece.id}`,
+      onclick,
+      onpointerenter,
+      onpointerleave,
+    },
+    h("span", { class: "shade" }),
+    piece.label,
+    h("sup", {}, String(place + 1)),
+  );
 }
 
 // How much of the hue lies behind a piece: 0 none, 1 all.

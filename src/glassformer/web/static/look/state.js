@@ -1,9 +1,31 @@
 // What the page shows, whole, as a record that is also the URL: a link shows another the same.
 
 const DEFAULTS = {
-  text: "", from: "", to: "", prefix: "", beam: 0, penalty: -1, off: "", panel: "player", box: "",
-  part: "cross", layer: 0, head: 0, step: 0, row: 0, column: 0, word: -1, shuffle: 0,
-  penaltyView: -1, frame: 0, theme: "", branch: "", change: "", pruned: 0, causal: 0, reference: "",
+  text: "",
+  from: "",
+  to: "",
+  prefix: "",
+  beam: 0,
+  penalty: -1,
+  off: "",
+  panel: "player",
+  box: "",
+  part: "cross",
+  layer: 0,
+  head: 0,
+  step: 0,
+  row: 0,
+  column: 0,
+  word: -1,
+  shuffle: 0,
+  penaltyView: -1,
+  frame: 0,
+  theme: "",
+  branch: "",
+  change: "",
+  pruned: 0,
+  causal: 0,
+  reference: "",
 };
 
 export function readState(hash) {

@@ -7,7 +7,10 @@ export function unpack(packed) {
   const bytes = Uint8Array.from(atob(packed.data), (letter) => letter.charCodeAt(0));
   const [Type, width] = TYPES[packed.kind];
   const stored = new Type(bytes.buffer, 0, bytes.length / width);
-  const data = packed.kind === "f32" ? stored : Float64Array.from(stored, (value) => packed.offset + packed.scale * value);
+  const data =
+    packed.kind === "f32"
+      ? stored
+      : Float64Array.from(stored, (value) => packed.offset + packed.scale * value);
   return { shape: packed.shape, data };
 }
 
@@ -47,14 +50,20 @@ export function written(pieces) {
 }
 
 export function createView(trace) {
-  const [source, target, read] = [trace.source.pieces, trace.target.pieces, trace.target.read].map((pieces) => pieces.map(labelled));
+  const [source, target, read] = [trace.source.pieces, trace.target.pieces, trace.target.read].map(
+    (pieces) => pieces.map(labelled),
+  );
   const attentions = new Map(trace.attention.map((one) => [`${one.part}.${one.layer}`, one]));
   const parts = new Map(trace.figure.map((part) => [part.name, part]));
   const config = configOf(trace, parts);
   const maps = new Map();
   const exact = new Map();
   const labelsOf = { encoder: [source, source], decoder: [read, read], cross: [target, source] };
-  const allowedIn = { encoder: (_, c) => trace.masks.source[c], decoder: (r, c) => trace.masks.target[r][c], cross: (_, c) => trace.masks.source[c] };
+  const allowedIn = {
+    encoder: (_, c) => trace.masks.source[c],
+    decoder: (r, c) => trace.masks.target[r][c],
+    cross: (_, c) => trace.masks.source[c],
+  };
 
   // Where source pieces are left out, their share of the softmax is known to the stored weights only.
   const whole = (part) => part === "decoder" || trace.bounds.source_pieces === source.length;
@@ -66,7 +75,15 @@ export function createView(trace) {
   // One head as the model computed it, from its own queries and keys; in 8 bits where they are not kept.
   const head = (part, layer, number) => {
     const key = `${part}.${layer}.${number}`;
-    if (!exact.has(key)) exact.set(key, (whole(part) ? computed : kept)(attentions.get(`${part}.${layer}`), number, allowedIn[part]));
+    if (!exact.has(key))
+      exact.set(
+        key,
+        (whole(part) ? computed : kept)(
+          attentions.get(`${part}.${layer}`),
+          number,
+          allowedIn[part],
+        ),
+      );
     return exact.get(key);
   };
   const map = ({ part, layer, head: number }) => {
@@ -75,55 +92,106 @@ export function createView(trace) {
     const heads = number < 0 ? [...Array(config.num_heads).keys()] : [number];
     const values = mean(heads.map((one) => rowsOf(slice(stored, one))));
     return {
-      rows, columns, values, allowed: allowedIn[part],
-      weight: (r, c) => heads.reduce((sum, one) => sum + head(part, layer, one).weights[r][c], 0) / heads.length,
-      score: (r, c) => heads.reduce((sum, one) => sum + head(part, layer, one).scores[r][c], 0) / heads.length,
+      rows,
+      columns,
+      values,
+      allowed: allowedIn[part],
+      weight: (r, c) =>
+        heads.reduce((sum, one) => sum + head(part, layer, one).weights[r][c], 0) / heads.length,
+      score: (r, c) =>
+        heads.reduce((sum, one) => sum + head(part, layer, one).scores[r][c], 0) / heads.length,
     };
   };
-  const layers = (side) => (side === "encoder" ? config.num_encoder_layers : config.num_decoder_layers);
+  const layers = (side) =>
+    side === "encoder" ? config.num_encoder_layers : config.num_decoder_layers;
   const means = new Map();
   const meanRow = (part, row) => {
-    if (!means.has(part)) means.set(part, mean([...Array(layers("decoder")).keys()].map((layer) => map({ part, layer, head: -1 }).values)));
+    if (!means.has(part))
+      means.set(
+        part,
+        mean(
+          [...Array(layers("decoder")).keys()].map(
+            (layer) => map({ part, layer, head: -1 }).values,
+          ),
+        ),
+      );
     return means.get(part)[row];
   };
 
   return {
-    trace, key: JSON.stringify(trace.asked), languages: trace.languages, config, source, target, read, map, layers,
-    sourceText: trace.source.text, translation: trace.answer.text, logProbability: trace.answer.log_probability,
+    trace,
+    key: JSON.stringify(trace.asked),
+    languages: trace.languages,
+    config,
+    source,
+    target,
+    read,
+    map,
+    layers,
+    sourceText: trace.source.text,
+    translation: trace.answer.text,
+    logProbability: trace.answer.log_probability,
     heads: config.num_heads,
     parameters: trace.figure.reduce((sum, part) => sum + part.parameters, 0),
     readOfSource: (step) => (step === null ? null : meanRow("cross", step)),
     readOfTarget: (step) => meanRow("decoder", step),
-    steps: trace.steps.map((step) => ({ ...step, candidates: step.candidates.map(labelled), lens: step.lens.map((layer) => layer.map(labelled)) })),
+    steps: trace.steps.map((step) => ({
+      ...step,
+      candidates: step.candidates.map(labelled),
+      lens: step.lens.map((layer) => layer.map(labelled)),
+    })),
     parametersOf: (box, layer) => parts.get(pathOf(box, layer))?.parameters ?? null,
-    sublayer: (box, layer) => trace.sublayers.find((one) => one.name === pathOf(box, layer)) ?? null,
-    worked: (part, layer, number, row) => (whole(part) ? worked : () => null)(attentions.get(`${part}.${layer}`), number, row, allowedIn[part]),
+    sublayer: (box, layer) =>
+      trace.sublayers.find((one) => one.name === pathOf(box, layer)) ?? null,
+    worked: (part, layer, number, row) =>
+      (whole(part) ? worked : () => null)(
+        attentions.get(`${part}.${layer}`),
+        number,
+        row,
+        allowedIn[part],
+      ),
   };
 }
 
 // Scores and weights of one head as the trace keeps them, in 16 and 8 bits.
 function kept(attention, number) {
-  return { scores: rowsOf(slice(unpack(attention.scores), number)), weights: rowsOf(slice(unpack(attention.weights), number)) };
+  return {
+    scores: rowsOf(slice(unpack(attention.scores), number)),
+    weights: rowsOf(slice(unpack(attention.weights), number)),
+  };
 }
 
 // The same in full: query · key / sqrt(d_head), then softmax over what is allowed.
 function computed(attention, number, allowed) {
   if (!attention.query || !attention.key) return kept(attention, number);
-  const [queries, keys] = [attention.query, attention.key].map((packed) => rowsOf(slice(unpack(packed), number)));
-  const scores = queries.map((query) => keys.map((key) => dot(query, key) / Math.sqrt(query.length)));
-  return { scores, weights: scores.map((row, r) => softmax(row.map((score, c) => (allowed(r, c) ? score : -Infinity)))) };
+  const [queries, keys] = [attention.query, attention.key].map((packed) =>
+    rowsOf(slice(unpack(packed), number)),
+  );
+  const scores = queries.map((query) =>
+    keys.map((key) => dot(query, key) / Math.sqrt(query.length)),
+  );
+  return {
+    scores,
+    weights: scores.map((row, r) =>
+      softmax(row.map((score, c) => (allowed(r, c) ? score : -Infinity))),
+    ),
+  };
 }
 
 // The whole sum for one query, each number on its way; null where the trace leaves the vectors out.
 function worked(attention, number, row, allowed) {
   if (!attention.query || !attention.key || !attention.value) return null;
-  const [query, keys, values] = [attention.query, attention.key, attention.value].map((packed) => rowsOf(slice(unpack(packed), number)));
+  const [query, keys, values] = [attention.query, attention.key, attention.value].map((packed) =>
+    rowsOf(slice(unpack(packed), number)),
+  );
   const q = query[row];
   const products = keys.map((key) => dot(q, key));
   const scores = products.map((product) => product / Math.sqrt(q.length));
   const seen = keys.map((_, place) => allowed(row, place));
   const weights = softmax(scores.map((score, place) => (seen[place] ? score : -Infinity)));
-  const output = q.map((_, column) => weights.reduce((sum, weight, place) => sum + weight * values[place][column], 0));
+  const output = q.map((_, column) =>
+    weights.reduce((sum, weight, place) => sum + weight * values[place][column], 0),
+  );
   return { q, keys, values, products, scores, seen, weights, output };
 }
 
@@ -133,7 +201,9 @@ export function dot(one, other) {
 
 function mean(matrices) {
   if (matrices.length === 1) return matrices[0];
-  return matrices[0].map((row, r) => row.map((_, c) => matrices.reduce((sum, matrix) => sum + matrix[r][c], 0) / matrices.length));
+  return matrices[0].map((row, r) =>
+    row.map((_, c) => matrices.reduce((sum, matrix) => sum + matrix[r][c], 0) / matrices.length),
+  );
 }
 
 // What the figure's parts and the maps tell of the model.
@@ -143,15 +213,21 @@ function configOf(trace, parts) {
   const output = trace.figure.find((part) => part.name === "output") ?? trace.figure.at(-1);
   const source = parts.get("source_embedding");
   return {
-    d_model: source.output_shape.at(-1), num_heads: trace.attention[0].weights.shape[0],
+    d_model: source.output_shape.at(-1),
+    num_heads: trace.attention[0].weights.shape[0],
     d_ff: size("encoder.blocks.0.feed_forward", "inner_shape"),
-    num_encoder_layers: count("encoder"), num_decoder_layers: count("cross"),
-    norm: parts.has("encoder.norm") ? "pre" : "post", target_vocab_size: output.output_shape.at(-1),
+    num_encoder_layers: count("encoder"),
+    num_decoder_layers: count("cross"),
+    norm: parts.has("encoder.norm") ? "pre" : "post",
+    target_vocab_size: output.output_shape.at(-1),
     tying: output.shared_with ? "target" : "none",
   };
 }
 
 // A box of the figure as its path in the model: `encoder.self_attention` of a layer.
 function pathOf(box, layer) {
-  return box.replace(/^(encoder|decoder)\.(self_attention|cross_attention|feed_forward)/, `$1.blocks.${layer}.$2`);
+  return box.replace(
+    /^(encoder|decoder)\.(self_attention|cross_attention|feed_forward)/,
+    `$1.blocks.${layer}.$2`,
+  );
 }

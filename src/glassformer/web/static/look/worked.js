@@ -10,7 +10,8 @@ import { within } from "./state.js";
 const DIGITS = 3;
 
 export const workedPanel = {
-  id: "worked", tab: "Worked sum",
+  id: "worked",
+  tab: "Worked sum",
   title: "One query, worked out",
   lead: "The same numbers that the model computed, step by step: multiply, scale, mask, softmax, and add up the values.",
   source: "Section 3.2.1, equation 1: Attention(Q, K, V) = softmax(QKᵀ / √dₖ) V, for one row of Q.",
@@ -34,42 +35,104 @@ function build({ controls, stage, app }) {
     query.input.max = map.rows.length - 1;
     query.set(row, map.rows[row]);
     const sum = view.worked(place.part, place.layer, place.head, row);
-    if (!sum) return show(stage, h("p", { class: "note reason" }, "The sentence is so long that the trace leaves out some of what this sum needs."));
-    return show(stage, h("div", { class: "steps" },
-      vectors(sum, map, row, column), table(sum, map, column, store), handsOn(sum, map, row)));
+    if (!sum)
+      return show(
+        stage,
+        h(
+          "p",
+          { class: "note reason" },
+          "The sentence is so long that the trace leaves out some of what this sum needs.",
+        ),
+      );
+    return show(
+      stage,
+      h(
+        "div",
+        { class: "steps" },
+        vectors(sum, map, row, column),
+        table(sum, map, column, store),
+        handsOn(sum, map, row),
+      ),
+    );
   };
 }
 
 function vectors(sum, map, row, column) {
   const products = sum.q.map((value, place) => value * sum.keys[column][place]);
-  return h("section", {},
-    h("h3", {}, `Multiply the query of ${map.rows[row]} with the key of ${map.columns[column]}, number by number`),
-    strip("q", sum.q), strip("k", sum.keys[column]), strip("q × k", products),
-    h("p", { class: "answer" }, `Their sum, q · k = `, h("mark", { "data-product": "" }, fixed(sum.products[column], DIGITS)),
-      `; divided by √${sum.q.length} = ${fixed(Math.sqrt(sum.q.length), DIGITS)} it is the score `, h("mark", { "data-score": "" }, fixed(sum.scores[column], DIGITS)), "."));
+  return h(
+    "section",
+    {},
+    h(
+      "h3",
+      {},
+      `Multiply the query of ${map.rows[row]} with the key of ${map.columns[column]}, number by number`,
+    ),
+    strip("q", sum.q),
+    strip("k", sum.keys[column]),
+    strip("q × k", products),
+    h(
+      "p",
+      { class: "answer" },
+      `Their sum, q · k = `,
+      h("mark", { "data-product": "" }, fixed(sum.products[column], DIGITS)),
+      `; divided by √${sum.q.length} = ${fixed(Math.sqrt(sum.q.length), DIGITS)} it is the score `,
+      h("mark", { "data-score": "" }, fixed(sum.scores[column], DIGITS)),
+      ".",
+    ),
+  );
 }
 
 function strip(name, numbers) {
   const most = Math.max(...numbers.map(Math.abs), 1e-9);
-  return h("div", { class: "side" }, h("span", {}, name), h("div", { class: "strip", "data-strip": name }, numbers.map((number) => {
-    const tint = h("span", { class: number < 0 ? "tint below" : "tint" });
-    tint.style.opacity = String((0.5 * Math.abs(number)) / most);
-    return h("span", {}, tint, fixed(number, 2));
-  })));
+  return h(
+    "div",
+    { class: "side" },
+    h("span", {}, name),
+    h(
+      "div",
+      { class: "strip", "data-strip": name },
+      numbers.map((number) => {
+        const tint = h("span", { class: number < 0 ? "tint below" : "tint" });
+        tint.style.opacity = String((0.5 * Math.abs(number)) / most);
+        return h("span", {}, tint, fixed(number, 2));
+      }),
+    ),
+  );
 }
 
 function table(sum, map, column, store) {
-  const total = sum.scores.reduce((all, score, place) => all + (sum.seen[place] ? Math.exp(score) : 0), 0);
+  const total = sum.scores.reduce(
+    (all, score, place) => all + (sum.seen[place] ? Math.exp(score) : 0),
+    0,
+  );
   const rows = map.columns.map((label, place) => {
     const seen = sum.seen[place];
     const choose = () => store.set({ column: place });
     const classes = [place === column && "chosen", !seen && "blocked"].filter(Boolean).join(" ");
-    return h("tr", {
-      class: classes, tabindex: place === column ? 0 : -1, "data-key": `key:${place}`, "data-place": place, onclick: choose,
-      onkeydown: (event) => { if (event.key === "Enter" || event.key === " ") { event.preventDefault(); choose(); } },
-    }, h("td", {}, label), [
-      fixed(sum.products[place], DIGITS), fixed(sum.scores[place], DIGITS), seen ? "yes" : "no",
-      seen ? fixed(Math.exp(sum.scores[place]), DIGITS) : "0", fixed(sum.weights[place], DIGITS)].map((text) => h("td", { class: "n" }, text)));
+    return h(
+      "tr",
+      {
+        class: classes,
+        tabindex: place === column ? 0 : -1,
+        "data-key": `key:${place}`,
+        "data-place": place,
+        onclick: choose,
+        onkeydown: (event) => {
+          if (event.key === "Enter" || event.key === " ") {
+            event.preventDefault();
+            choose();
+          }
+        },
+      },
+      h("td", {}, label),
+      [
+        fixed(sum.products[place], DIGITS),
+        fixed(sum.scores[place], DIGITS),
+        seen ? "yes" : "no",
+        seen ? fixed(Math.exp(sum.scores[place]), DIGITS) : "0",
+        fixed(sum.weights[place], DIGITS),
+      ].map((text) => h("td", { class: "n" }, text)),
+    );
   });
   const body = h("tbody", {}, rows);
   body.addEventListener("keydown", (event) => {
@@ -80,17 +143,57 @@ function table(sum, map, column, store) {
     rows[next].focus();
     store.set({ column: next });
   });
-  const heads = ["key", "q · k", "score", "may see", "exp(score)", "weight"].map((name, place) => h("th", { class: place ? "n" : null, scope: "col" }, name));
-  return h("section", {}, h("h3", {}, "The same for every key; the softmax makes weights of the scores"),
-    h("div", { class: "scroll" }, h("table", { "data-worked": "" }, h("thead", {}, h("tr", {}, heads)), body)),
-    h("p", { class: "note" }, `A weight is exp(score) over the sum of all of them, ${fixed(total, DIGITS)}. The weights add up to ${fixed(sum.weights.reduce((a, b) => a + b, 0), DIGITS)}.`));
+  const heads = ["key", "q · k", "score", "may see", "exp(score)", "weight"].map((name, place) =>
+    h("th", { class: place ? "n" : null, scope: "col" }, name),
+  );
+  return h(
+    "section",
+    {},
+    h("h3", {}, "The same for every key; the softmax makes weights of the scores"),
+    h(
+      "div",
+      { class: "scroll" },
+      h("table", { "data-worked": "" }, h("thead", {}, h("tr", {}, heads)), body),
+    ),
+    h(
+      "p",
+      { class: "note" },
+      `A weight is exp(score) over the sum of all of them, ${fixed(total, DIGITS)}. The weights add up to ${fixed(
+        sum.weights.reduce((a, b) => a + b, 0),
+        DIGITS,
+      )}.`,
+    ),
+  );
 }
 
 function handsOn(sum, map, row) {
-  const order = sum.weights.map((weight, place) => ({ weight, place })).sort((one, other) => other.weight - one.weight).slice(0, 6);
-  return h("section", {}, h("h3", {}, "Add up the values, each by its weight"),
-    h("div", { class: "pair" },
-      bars("Weights", order.map(({ weight, place }) => ({ label: map.columns[place], value: weight, text: fixed(weight, DIGITS), chosen: true }))),
-      h("p", { class: "note" }, `Σ weight × v: what this head hands on for ${map.rows[row]}. All heads' results are set side by side and multiplied by W_O (section 3.2.2).`)),
-    h("p", {}, ""), strip("output", sum.output));
+  const order = sum.weights
+    .map((weight, place) => ({ weight, place }))
+    .sort((one, other) => other.weight - one.weight)
+    .slice(0, 6);
+  return h(
+    "section",
+    {},
+    h("h3", {}, "Add up the values, each by its weight"),
+    h(
+      "div",
+      { class: "pair" },
+      bars(
+        "Weights",
+        order.map(({ weight, place }) => ({
+          label: map.columns[place],
+          value: weight,
+          text: fixed(weight, DIGITS),
+          chosen: true,
+        })),
+      ),
+      h(
+        "p",
+        { class: "note" },
+        `Σ weight × v: what this head hands on for ${map.rows[row]}. All heads' results are set side by side and multiplied by W_O (section 3.2.2).`,
+      ),
+    ),
+    h("p", {}, ""),
+    strip("output", sum.output),
+  );
 }
