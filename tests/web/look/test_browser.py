@@ -177,5 +177,5 @@ def test_the_server_answers_what_the_file_cannot(tab, served, seen):
     tab.click("#tab-player")
     tab.fill("[data-key='player:prefix']", "Ein")
     tab.press("[data-key='player:prefix']", "Enter")
-    tab.wait_for_selector("text=is made to write")
+    tab.wait_for_selector("text=is forced to write")
     assert "&prefix=Ein" in tab.evaluate("location.hash")

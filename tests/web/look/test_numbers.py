@@ -43,6 +43,15 @@ def test_the_figure_counts_the_models_parameters(look, bundle):
     assert tab.inner_text("[data-parameters]") == f"{expected:,}"
 
 
+@pytest.mark.parametrize("side", ["source", "target"])
+def test_the_figure_gives_the_shape_of_each_embedding_table(look, bundle, side):
+    tab = look(box=f"{side}_embedding")
+
+    config = bundle.model.config
+    rows = {"source": config.source_vocab_size, "target": config.target_vocab_size}[side]
+    assert f"{rows} × {config.d_model}" in tab.inner_text(".facts dd:nth-of-type(1)")
+
+
 def test_the_candidates_are_the_models(look, bundle, ids):
     with torch.no_grad():
         likely = bundle.model(*ids[:2])[0].softmax(-1)

@@ -1,6 +1,6 @@
-// Questions to the server that this page is from: the newest one only, with the key where one is asked.
+// Sends requests to this page's server: the newest one only, with the key if the server needs one.
 
-const KEY = "glassformer-key"; // kept until the tab is closed
+const KEY = "glassformer-key"; // the browser keeps it until the tab closes
 
 export function createAsker() {
   let running = null;
@@ -13,14 +13,14 @@ export function createAsker() {
     hasKey: () => Boolean(sessionStorage.getItem(KEY)),
     useKey: (key) => (key ? sessionStorage.setItem(KEY, key) : sessionStorage.removeItem(KEY)),
     stop: () => running?.abort(),
-    translate(question) {
-      running?.abort(); // the server notices, and leaves what it has not begun
+    translate(request) {
+      running?.abort(); // the server notices, and drops the segments that still wait
       running = new AbortController();
       return answered(
         fetch("api/v1/translate", {
           method: "POST",
           headers: { ...headers(), "Content-Type": "application/json" },
-          body: JSON.stringify(question),
+          body: JSON.stringify(request),
           signal: running.signal,
         }),
       );
@@ -28,17 +28,17 @@ export function createAsker() {
   };
 }
 
-async function answered(asked) {
+async function answered(request) {
   let response;
   try {
-    response = await asked;
+    response = await request;
   } catch (error) {
     if (error.name === "AbortError") throw error;
     throw new Error("The server does not answer: is it still running?");
   }
-  const said = await response.json().catch(() => null);
-  if (response.ok && said !== null) return said;
-  const error = new Error(said?.error ?? `The server answered ${response.status}.`);
+  const answer = await response.json().catch(() => null);
+  if (response.ok && answer !== null) return answer;
+  const error = new Error(answer?.error ?? `The server answered ${response.status}.`);
   error.key = /API key/.test(error.message);
   throw error;
 }

@@ -1,5 +1,5 @@
-// A text as spans: a segment for each piece that was translated by itself, in it the words that the
-// alignment links. Offsets count characters, where a JavaScript string counts UTF-16 units.
+// Draws a text as one span for each segment, with one span for each aligned word in it.
+// Offsets count characters, but a JavaScript string counts UTF-16 units.
 
 export function paint(box, text, segments, side) {
   const letters = [...text];
@@ -11,7 +11,8 @@ export function paint(box, text, segments, side) {
     end = stop;
   });
   parts.push(letters.slice(end).join(""));
-  if (side === "source" && text.endsWith("\n")) parts.push("\u200b"); // so that the last, empty line has its height
+  // An empty last line needs a character to have a height.
+  if (side === "source" && text.endsWith("\n")) parts.push("\u200b");
   box.replaceChildren(...parts);
 }
 
@@ -21,7 +22,7 @@ function segmentOf(letters, segment, side, place) {
   element.dataset.segment = String(place);
   let [end] = segment[side];
   for (const [start, stop] of wordsOf(segment.links, side)) {
-    if (start < end) continue; // overlaps the word before
+    if (start < end) continue; // it overlaps the word before
     const word = document.createElement("span");
     word.className = "word";
     word.dataset.word = `${start},${stop}`;
@@ -35,6 +36,6 @@ function segmentOf(letters, segment, side, place) {
 
 // Each linked word once, in the order of the text.
 function wordsOf(links, side) {
-  const found = new Map(links.map((link) => [link[side].join(), link[side]]));
-  return [...found.values()].sort((one, two) => one[0] - two[0]);
+  const words = new Map(links.map((link) => [link[side].join(), link[side]]));
+  return [...words.values()].sort((a, b) => a[0] - b[0]);
 }

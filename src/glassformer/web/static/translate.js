@@ -1,5 +1,5 @@
-// The translator's page: two boxes, whose words show what belongs together.
-// What a person typed, and what a model answers, only ever becomes text: there is no markup here.
+// The translator's page: two boxes, whose words show their alignment.
+// Typed text and translations become text nodes, never markup.
 
 import { paint } from "./marks.js";
 import { createAsker } from "./ask.js";
@@ -12,7 +12,7 @@ const asker = createAsker();
 const view = {
   pairs: [],
   pair: null,
-  most: Infinity,
+  limit: Infinity,
   answer: null,
   text: "",
   chosen: [],
@@ -41,13 +41,13 @@ function nameOf(language) {
   try {
     return new Intl.DisplayNames([navigator.language], { type: "language" }).of(language.code);
   } catch {
-    return language.name; // a code that is no language's
+    return language.name; // not a language code
   }
 }
 
-// Begin: what there is, what may be asked.
+// Load languages, limits and translators, then translate the text of the address.
 async function begin() {
-  const said = new URLSearchParams(location.hash.slice(1));
+  const address = new URLSearchParams(location.hash.slice(1));
   const theme = localStorage.getItem("theme");
   if (theme) document.documentElement.dataset.theme = theme;
   showTheme();
@@ -55,15 +55,15 @@ async function begin() {
     const [languages, settings, facts] = await Promise.all(
       ["languages", "frontend/settings", "api/v1/translators"].map((path) => asker.get(path)),
     );
-    const names = new Map(languages.map((one) => [one.code, nameOf(one)]));
+    const names = new Map(languages.map((language) => [language.code, nameOf(language)]));
     view.pairs = facts.map((one) => ({
       ...one,
       names: [names.get(one.source), names.get(one.target)],
     }));
-    view.most = settings.charLimit;
+    view.limit = settings.charLimit;
     $("key-form").hidden = !settings.keyRequired || asker.hasKey();
   } catch (error) {
-    tell(error.message, true);
+    showStatus(error.message, true);
     return;
   }
   $("pair").replaceChildren(
@@ -73,11 +73,11 @@ async function begin() {
   );
   $("pair").hidden = view.pairs.length < 2;
   const asked = view.pairs.findIndex(
-    (one) => one.source === said.get("source") && one.target === said.get("target"),
+    (one) => one.source === address.get("source") && one.target === address.get("target"),
   );
   choosePair(Math.max(asked, 0));
-  if (said.has("text")) {
-    $("source").value = said.get("text");
+  if (address.has("text")) {
+    $("source").value = address.get("text");
     changed(0);
   } else count();
 }
@@ -100,58 +100,58 @@ function choosePair(place) {
 const reverse = () =>
   view.pairs.findIndex((one) => one.source === view.pair.target && one.target === view.pair.source);
 
-// The text has changed: the old answer fades, a new one is asked for when the typing rests.
-let resting;
+// The text has changed: fade the old answer, and translate when the typing pauses.
+let pause;
 function changed(wait) {
   count();
   view.word = null;
-  $("mirror").textContent = `${$("source").value}\u200b`; // without marks, and as high as the text
+  $("mirror").textContent = `${$("source").value}\u200b`; // without marks, as high as the text
   $("target").classList.add("old");
-  clearTimeout(resting);
-  resting = setTimeout(translate, wait ?? ($("source").value.length > 2000 ? 900 : 300));
+  clearTimeout(pause);
+  pause = setTimeout(translate, wait ?? ($("source").value.length > 2000 ? 900 : 300));
 }
 
 function count() {
   const length = [...$("source").value].length;
-  $("count").textContent = `${length.toLocaleString()} / ${view.most.toLocaleString()}`;
-  $("count").classList.toggle("error", length > view.most);
+  $("count").textContent = `${length.toLocaleString()} / ${view.limit.toLocaleString()}`;
+  $("count").classList.toggle("error", length > view.limit);
   $("clear").disabled = !length;
 }
 
 async function translate() {
   const typed = $("source").value;
   const text = typed.toWellFormed ? typed.toWellFormed() : typed;
-  if (!text.trim() || [...text].length > view.most) {
+  if (!text.trim() || [...text].length > view.limit) {
     asker.stop();
     showAnswer(null, "");
-    if (text.trim()) tell("The text is longer than this server allows.", true);
+    if (text.trim()) showStatus("The text is longer than this server allows.", true);
     return;
   }
   document.body.classList.add("busy");
-  tell("");
+  showStatus("");
   try {
-    const said = await asker.translate({
+    const answer = await asker.translate({
       q: text,
       source: view.pair.source,
       target: view.pair.target,
       alternatives: ALTERNATIVES,
       alignment: true,
     });
-    showAnswer(said.documents[0], text);
+    showAnswer(answer.documents[0], text);
   } catch (error) {
-    if (error.name === "AbortError") return; // a newer question took its place
+    if (error.name === "AbortError") return; // a newer request has replaced this one
     if (error.key) $("key-form").hidden = false;
-    tell(error.message, true);
+    showStatus(error.message, true);
   }
   document.body.classList.remove("busy");
 }
 
-function tell(message, wrong = false) {
+function showStatus(message, wrong = false) {
   $("state").textContent = message;
   $("state").classList.toggle("error", wrong);
 }
 
-// What is shown of an answer: each segment as chosen, its own first.
+// Show an answer: of each segment the best hypothesis, until a person chooses another.
 function showAnswer(answer, text) {
   document.body.classList.remove("busy");
   Object.assign(view, { answer, text, segment: 0, word: null });
@@ -164,7 +164,7 @@ function shown(place) {
   return { hypotheses, now: hypotheses[view.chosen[place]] };
 }
 
-// The answer with the chosen hypotheses, its segments where they now are.
+// The text of the chosen hypotheses, with the spans of its segments.
 function current() {
   const letters = [...view.answer.text];
   let text = "";
@@ -187,12 +187,12 @@ function current() {
 function draw() {
   const target = $("target");
   target.classList.remove("old");
-  const some = Boolean(view.answer && view.answer.segments.length);
-  $("copy").disabled = !some;
-  $("others").hidden = !some;
+  const filled = Boolean(view.answer && view.answer.segments.length);
+  $("copy").disabled = !filled;
+  $("others").hidden = !filled;
   $("confidence").replaceChildren();
   $("readout").replaceChildren();
-  if (!some) {
+  if (!filled) {
     target.replaceChildren();
     $("mirror").replaceChildren();
     return;
@@ -242,7 +242,7 @@ function drawChoices() {
   );
 }
 
-// Marks: the word that is pointed at, and those that belong to it on the other side.
+// Mark the word under the pointer, and the words aligned with it on the other side.
 function point(side, segment, word) {
   for (const element of document.querySelectorAll(".near, .lit, .here"))
     element.classList.remove("near", "lit", "here");
@@ -260,11 +260,11 @@ function point(side, segment, word) {
   const cut = (text, [start, end]) => [...text].slice(start, end).join("");
   const text = { source: view.text, target: view.output };
   const others = [...links]
-    .sort((one, two) => one[other][0] - two[other][0])
+    .sort((a, b) => a[other][0] - b[other][0])
     .map((link) => cut(text[other], link[other]));
   $("readout").append(
     make("b", { textContent: cut(text[side], word.split(",").map(Number)) }),
-    others.length ? " ↔ " : " belongs to no word",
+    others.length ? " ↔ " : " is aligned with no word",
     make("b", { textContent: others.join(" ") }),
   );
 }
@@ -281,7 +281,7 @@ function pointed(element) {
     : [null, null];
 }
 
-// The text that is typed lies over its mirror: the word under the pointer is found by its place.
+// The text field covers its mirror, so the word under the pointer is found by its coordinates.
 function under(x, y) {
   const inside = (element) =>
     [...element.getClientRects()].some(
@@ -350,10 +350,10 @@ $("clear").addEventListener("click", () => {
 $("copy").addEventListener("click", async () => {
   try {
     await navigator.clipboard.writeText(view.output);
-    tell("Copied");
+    showStatus("Copied");
   } catch {
     getSelection().selectAllChildren($("target"));
-    tell("Selected: copy it with Ctrl+C");
+    showStatus("Selected: copy it with Ctrl+C");
   }
 });
 $("theme").addEventListener("click", () => {

@@ -1,22 +1,22 @@
-// Where traces come from: the server beside this page, or what was stored in the file.
+// The source of the traces: this page's server, or the answers stored in the file.
 
 import { createView, labelled } from "./view.js";
 
 const TRACE = "../api/v1/trace";
 const FILM = "../api/v1/film";
-const KEPT = 24; // answers that are kept, so that going back is at once
-const KEY = "glassformer-key"; // where the translator's page keeps the key of a server that asks for one
+const CACHED = 24; // answers; a step back shows one at once
+const KEY = "glassformer-key"; // the translator's page stores the server's key under this name
 
 export function createSource() {
   const stored = document.getElementById("stored");
   return stored ? fromFile(JSON.parse(stored.textContent)) : fromServer();
 }
 
-// The offline file: one trace, and what was worked out beforehand.
+// The offline file: one trace and precomputed answers.
 function fromFile(page) {
   const view = createView(page.trace);
   const never = async () => {
-    throw new Error("This needs the model: start it with glassformer look BUNDLE.");
+    throw new Error("This needs the model: run glassformer look BUNDLE.");
   };
   return {
     live: false,
@@ -36,18 +36,18 @@ function answered({ source, text, log_probability }) {
 }
 
 function fromServer() {
-  const kept = new Map();
-  const ask = async (question) => {
-    const body = JSON.stringify(question);
-    if (!kept.has(body)) {
+  const cache = new Map();
+  const ask = async (request) => {
+    const body = JSON.stringify(request);
+    if (!cache.has(body)) {
       const answer = post(TRACE, body).then(createView);
-      answer.catch(() => kept.delete(body));
-      kept.set(body, answer);
-      if (kept.size > KEPT) kept.delete(kept.keys().next().value);
+      answer.catch(() => cache.delete(body));
+      cache.set(body, answer);
+      if (cache.size > CACHED) cache.delete(cache.keys().next().value);
     }
-    return kept.get(body);
+    return cache.get(body);
   };
-  const base = (state) => ask(question(state));
+  const base = (state) => ask(requestOf(state));
   return {
     live: true,
     can: { heads: true, changed: true },
@@ -66,40 +66,42 @@ function fromServer() {
         }),
       ).catch((error) =>
         Promise.reject(
-          error.status === 404 ? new Error("Only `glassformer look` shows the training.") : error,
+          error.status === 404
+            ? new Error("Only glassformer look shows the training film.")
+            : error,
         ),
       ),
   };
 }
 
-// What the address says; what it leaves open is the server's to choose.
-function question(state) {
-  const said = { text: state.text };
-  if (state.beam > 0) said.beam = state.beam;
-  if (state.penalty >= 0) said.length_penalty = state.penalty;
-  if (state.prefix) said.forced_prefix = state.prefix;
-  if (state.reference) said.reference = state.reference;
-  if (state.from) said.source = state.from;
-  if (state.to) said.target = state.to;
-  return said;
+// The request of a state; the server has defaults for the rest.
+function requestOf(state) {
+  const request = { text: state.text };
+  if (state.beam > 0) request.beam = state.beam;
+  if (state.penalty >= 0) request.length_penalty = state.penalty;
+  if (state.prefix) request.forced_prefix = state.prefix;
+  if (state.reference) request.reference = state.reference;
+  if (state.from) request.source = state.from;
+  if (state.to) request.target = state.to;
+  return request;
 }
 
-// The question that a view answers, without what is a list or a change.
+// The request that a view answers, without its changes.
 function again({ trace }) {
   const { text, beam, length_penalty, forced_prefix } = trace.asked;
   const [source, target] = trace.languages ?? [];
   return { text, beam, length_penalty, forced_prefix, ...(source ? { source, target } : {}) };
 }
 
-// Two questions: what the same translation loses, and what would now be written.
+// Two traces without the heads: of the same translation, and of a free search.
 async function withoutHeads(ask, view, names) {
   const heads_off = names
     .map((name) => name.split("."))
     .map(([part, layer, head]) => ({ part, layer: Number(layer), head: Number(head) }));
-  const said = { ...again(view), changes: { heads_off } };
+  const request = { ...again(view), changes: { heads_off } };
   const [same, free] = await Promise.all([
-    ask({ ...said, forced_prefix: view.target.map((piece) => piece.id) }),
-    ask(said),
+    ask({ ...request, forced_prefix: view.target.map((piece) => piece.id) }),
+    ask(request),
   ]);
   const changes = view.steps.map(
     (step, place) =>
@@ -118,12 +120,12 @@ async function post(address, body) {
   try {
     answer = await fetch(address, { method: "POST", headers, body });
   } catch {
-    throw new Error("The server does not answer: is `glassformer look` still running?");
+    throw new Error("The server does not answer: is it still running?");
   }
-  const said = await answer.json().catch(() => null);
+  const content = await answer.json().catch(() => null);
   if (!answer.ok)
-    throw Object.assign(new Error(said?.error ?? `The server answered ${answer.status}.`), {
+    throw Object.assign(new Error(content?.error ?? `The server answered ${answer.status}.`), {
       status: answer.status,
     });
-  return said;
+  return content;
 }

@@ -1,4 +1,4 @@
-// Figure 1 to click: what each part does, its shapes for this sentence, its parameters.
+// Figure 1 with clickable boxes, and the facts on the chosen box.
 
 import { h, show } from "./dom.js";
 import { drawFigure } from "./figure.js";
@@ -28,7 +28,8 @@ export function architecture(app) {
     const { view } = app;
     const { config } = view;
     const box = state.box || "decoder.cross_attention";
-    const { source_pieces: source, target_pieces: target } = view.trace.bounds; // shown or not
+    // The lengths of the whole sentences, with the pieces that the trace leaves out.
+    const { source_pieces: source, target_pieces: target } = view.trace.bounds;
     const d = config.d_model;
     show(
       drawing,
@@ -50,7 +51,7 @@ export function architecture(app) {
   return { el, update };
 }
 
-// Choosing an attention chooses it in the panels too.
+// A click on an attention box chooses that attention in the panels too.
 function opened(id, state) {
   const part = {
     "encoder.self_attention": "encoder",
@@ -94,7 +95,7 @@ function card(facts, store) {
   ];
 }
 
-// Arrow keys go from box to box: up and down the column, left and right to the other one.
+// Arrow keys go from box to box: up and down a column, left and right between columns.
 function walk(event, drawing) {
   const boxes = [...drawing.querySelectorAll("[data-box]")];
   const here = event.target.closest("[data-box]");

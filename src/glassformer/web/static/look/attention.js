@@ -1,4 +1,4 @@
-// Attention maps: layers by heads, and one of them large.
+// Attention maps: one large, and all layers and heads small.
 
 import { bars } from "./chart.js";
 import { choice, disable, h, rove, show } from "./dom.js";
@@ -13,23 +13,26 @@ export const PART_CHOICE = [
 ];
 export const AXES = {
   encoder: ["query: source", "key: source"],
-  decoder: ["query: what the decoder reads", "key: what it read before"],
-  cross: ["query: the piece that is being written", "key: source"],
+  decoder: ["query: the decoder's input", "key: the decoder's input so far"],
+  cross: ["query: the next target piece", "key: source"],
 };
-const WIDE = 28; // columns that take the panel's whole width
-const WHY_OFFLINE = "Switching a head off needs the model: start it with glassformer look BUNDLE.";
+const WIDE = 28; // columns; more take the panel's whole width
+const WHY_OFFLINE = "Switching a head off needs the model: run glassformer look BUNDLE.";
 
 export const attentionPanel = {
   id: "attention",
   tab: "Attention",
-  title: "Who reads whom",
-  lead: "Each row is one query: its weights say from which pieces it takes how much, and they add up to 1. Heads of one layer look at the same sentence in different ways.",
+  title: "Which piece attends to which",
+  lead:
+    "Each row is one query. Its weights over the keys add up to 1. " +
+    "The heads of a layer attend to the same sentence in different ways.",
   source:
-    "Section 3.2, equation 1: softmax(QKᵀ / √dₖ) V. The maps are what the model computed for this sentence; a weight says what was read, not why.",
+    "Section 3.2, equation 1: softmax(QKᵀ / √dₖ) V. The model computed these maps for this " +
+    "sentence; a weight shows how much a query reads, not why.",
   build,
 };
 
-// The part, the layer and the head of the state, held within what this model has.
+// Part, layer and head of the state, within the bounds of this model.
 export function chosenMap(view, state) {
   const part = AXES[state.part] ? state.part : "cross";
   return {
@@ -59,7 +62,8 @@ function build({ controls, stage, app }) {
     const { part, layer, head } = chosenMap(app.view, store.get());
     const name = `${part}.${layer}.${head}`;
     const names = store.get().off.split(",").filter(Boolean);
-    const kept = app.source.live ? names.filter((other) => other !== name) : []; // a file knows one head at a time
+    // A file has the answers for one head at a time.
+    const kept = app.source.live ? names.filter((other) => other !== name) : [];
     store.set({ off: (names.includes(name) ? kept : [...kept, name]).join(",") });
   };
   const ask = async (state) => {
@@ -124,13 +128,15 @@ function large(app, place, state) {
     shown: (r, c) =>
       map.allowed(r, c)
         ? `${map.rows[r]} takes ${fixed(map.weight(r, c), 2)} from ${map.columns[c]}`
-        : `${map.rows[r]} may not see ${map.columns[c]}`,
+        : `${map.rows[r]} may not attend to ${map.columns[c]}`,
     onChoose: (r, c) => store.set({ row: r, column: c }),
   });
   return h("div", {}, h("h3", {}, title), drawn, scaleBar(1, { label: "weight" }));
 }
 
-// All layers by heads, each a button.
+const headName = (head) => (head < 0 ? "mean of the heads" : `head ${head + 1}`);
+
+// A small map for each layer and head, each a button.
 function grid(app, place, names) {
   const { view, store } = app;
   const count = view.layers(place.part === "encoder" ? "encoder" : "decoder");
@@ -151,7 +157,7 @@ function grid(app, place, names) {
             "aria-pressed": String(on),
             tabindex: on ? 0 : -1,
             "data-key": `head:${layer}:${head}`,
-            "aria-label": `layer ${layer + 1}, ${head < 0 ? "mean of the heads" : `head ${head + 1}`}${dark ? ", off" : ""}`,
+            "aria-label": `layer ${layer + 1}, ${headName(head)}${dark ? ", off" : ""}`,
             onclick: () => store.set({ layer, head }),
           },
           thumbnail(view.map({ part: place.part, layer, head }).values),
@@ -159,7 +165,7 @@ function grid(app, place, names) {
       }),
     ),
   );
-  const names2 = h(
+  const headings = h(
     "div",
     { class: "row", "aria-hidden": "true" },
     h("span", {}, ""),
@@ -168,7 +174,7 @@ function grid(app, place, names) {
   const el = h(
     "div",
     { class: "heads", role: "group", "aria-label": "Layers and heads" },
-    names2,
+    headings,
     rows,
   );
   rove(el, (index) =>
@@ -177,11 +183,11 @@ function grid(app, place, names) {
   return h("div", {}, h("h3", {}, "All layers and heads"), el);
 }
 
-// What the words lose without the heads that are off.
+// The change of each piece's log-probability without the heads that are off.
 function changes(view, names, { answer, note }) {
   if (!names.length) return null;
   const partNames = Object.fromEntries(PART_CHOICE);
-  const told = names
+  const heads = names
     .map((name) => name.split("."))
     .map(
       ([part, layer, head]) =>
@@ -194,15 +200,13 @@ function changes(view, names, { answer, note }) {
   return h(
     "div",
     { "data-without": "" },
-    h("h3", {}, `Without ${told}`),
+    h("h3", {}, `Without ${heads}`),
     h(
       "p",
       { class: "note" },
-      "Change of each written piece's log-probability, given the same pieces before it; in all ",
+      "Change of each target piece's log-probability after the same pieces before it. Total: ",
       h("strong", { "data-total": "" }, signed(total, 3)),
-      answer.translation === null
-        ? "."
-        : `. On its own the model now writes: ${answer.translation}`,
+      answer.translation === null ? "." : `. A free search now writes: ${answer.translation}`,
     ),
     bars(
       "Change of each piece",

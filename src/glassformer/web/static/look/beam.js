@@ -1,4 +1,4 @@
-// The beam as a tree: what was thought of, what went on, what ended.
+// Beam search as a tree of hypotheses: kept, pruned and finished.
 
 import { disable, h, s, show, slider } from "./dom.js";
 import { fixed } from "./numbers.js";
@@ -6,13 +6,16 @@ import { labelled, written } from "./view.js";
 
 const [WIDE, HIGH] = [104, 38];
 const WHY_OFFLINE =
-  "Another beam size needs the model: start it with glassformer look BUNDLE. The length penalty re-ranks what this search has finished.";
+  "Another beam size needs the model: run glassformer look BUNDLE. " +
+  "The length penalty still ranks the finished hypotheses anew.";
 
 export const beamPanel = {
   id: "beam",
   tab: "Beam tree",
   title: "The search as a tree",
-  lead: "At each step the beam keeps the few most probable unfinished translations. Those that end are set aside and ranked at last by log-probability over a length penalty.",
+  lead:
+    "At each step the beam keeps the few most probable unfinished hypotheses. It sets finished " +
+    "ones aside, and ranks them by log-probability over a length penalty.",
   source: "Section 6.1; Wu et al. 2016, equation 14: score = log P / ((5 + length) / 6)^α.",
   build,
 };
@@ -41,13 +44,13 @@ function build({ controls, stage, app }) {
   controls.append(
     size.el,
     penalty.el,
-    h("label", { class: "labelled" }, pruned, "show what was pruned"),
+    h("label", { class: "labelled" }, pruned, "show pruned hypotheses"),
   );
   if (!live) controls.append(h("p", { class: "note reason" }, disable(size.el, WHY_OFFLINE)));
   const field = h("input", {
     type: "text",
-    "aria-label": "What it should have said",
-    placeholder: "What should it have said?",
+    "aria-label": "Expected translation",
+    placeholder: "Expected translation",
     maxlength: 1000,
     "data-key": "beam:reference",
   });
@@ -84,7 +87,7 @@ function build({ controls, stage, app }) {
   return draw;
 }
 
-// log P over the penalty; step counts from 0 and the start symbol is no piece.
+// log P over the penalty; steps count from 0, and the start symbol is not a piece.
 function scoreOf(node, alpha) {
   return node.log_probability / ((5 + node.step + 1) / 6) ** alpha;
 }
@@ -97,18 +100,19 @@ function wayTo(beam, node) {
   return way;
 }
 
-// Where the expected translation was lost, and whether by the search or by the model.
+// The step at which the beam lost the expected translation, and whose fault it is.
 function verdict({ reference, answer }) {
   if (!reference) return null;
   const scores = `It scores ${fixed(reference.score, 3)}, the answer ${fixed(answer.score, 3)}.`;
   const lost =
     reference.fell_off === null
       ? ""
-      : ` It left the beam at step ${reference.fell_off + 1}, as number ${reference.fell_rank + 1} of the candidates, ${fixed(reference.margin, 2)} below the last that went on.`;
+      : ` It left the beam at step ${reference.fell_off + 1}, as candidate ` +
+        `${reference.fell_rank + 1}, ${fixed(reference.margin, 2)} below the last kept one.`;
   const whose = {
-    found: "That is what it wrote.",
-    search: "The search is at fault: the model likes the expected translation better.",
-    model: "The model is at fault, not the search: it likes its own answer better.",
+    found: "The model wrote the expected translation.",
+    search: "Search error: the model gives the expected translation a better score.",
+    model: "Model error: the model gives its own answer a better score.",
   }[reference.verdict];
   return h(
     "p",
@@ -120,11 +124,11 @@ function verdict({ reference, answer }) {
 }
 
 function finishedTable(beam, alpha) {
-  const found = beam.finished
+  const finished = beam.finished
     .map((id) => beam.nodes[id])
     .map((node) => ({ node, score: scoreOf(node, alpha) }))
     .sort((one, other) => other.score - one.score);
-  const rows = found.map(({ node, score }, place) =>
+  const rows = finished.map(({ node, score }, place) =>
     h(
       "tr",
       { class: place === 0 ? "chosen" : null, "data-node": node.id },
@@ -141,7 +145,7 @@ function finishedTable(beam, alpha) {
   return h(
     "div",
     {},
-    h("h3", {}, "What it finished, best first"),
+    h("h3", {}, "Finished hypotheses, best first"),
     h(
       "div",
       { class: "scroll" },
@@ -150,7 +154,7 @@ function finishedTable(beam, alpha) {
   );
 }
 
-// Columns are steps; in each, the candidates by their place, so that links cross little.
+// A column for each step; candidates by rank, so that few links cross.
 function tree(beam, alpha, withPruned) {
   const best = new Set(beam.best);
   const shown = beam.nodes.filter(
@@ -222,7 +226,8 @@ function box(node, [x, y], best, alpha) {
     s(
       "title",
       {},
-      `${word}: ${node.status}; this piece ${fixed(node.step_log_probability, 3)}, in all ${fixed(node.log_probability, 3)}, score ${fixed(scoreOf(node, alpha), 3)}`,
+      `${word}: ${node.status}; this piece ${fixed(node.step_log_probability, 3)}, ` +
+        `all pieces ${fixed(node.log_probability, 3)}, score ${fixed(scoreOf(node, alpha), 3)}`,
     ),
   );
 }
@@ -231,6 +236,7 @@ function legend() {
   return h(
     "p",
     { class: "note" },
-    "Filled: the way to the answer. Tinted: went on. Round: finished. Dashed: pruned. Plain: would have gone on when the search was done. The number is the log-probability of all pieces so far.",
+    "Filled: the path to the answer. Tinted: kept. Round: finished. Dashed: pruned. Plain: " +
+      "unfinished at the end. The number is the log-probability of all pieces so far.",
   );
 }

@@ -3,8 +3,8 @@
 import { h, rove, s } from "./dom.js";
 import { fixed } from "./numbers.js";
 
-// items: {label, value (0 to 1), text, chosen, key, onclick, title}. Bars with a button each where
-// one can be chosen.
+// items: {label, value (0 to 1), text, chosen, key, onclick, title}. A bar with `onclick` is a
+// button.
 export function bars(name, items, { largest = 1 } = {}) {
   const list = h(
     "div",
@@ -42,7 +42,7 @@ export function bars(name, items, { largest = 1 } = {}) {
   return list;
 }
 
-// series: {points: [[x, y], …], name, className}; one frame, a few ticks, a mark at `mark`.
+// series: {points: [[x, y], …], dots, className}; one frame, a few ticks, a dashed line at x = mark.
 export function lines(
   title,
   series,

@@ -1,4 +1,4 @@
-// Elements without markup: what a person typed only ever becomes a text node.
+// Makes elements without markup: typed text becomes a text node.
 
 const SVG = "http://www.w3.org/2000/svg";
 
@@ -22,7 +22,7 @@ export function s(name, attributes = {}, ...children) {
   return fill(document.createElementNS(SVG, name), attributes, children);
 }
 
-// A row of buttons of which one is chosen; the arrows move, as in a radio group.
+// A radio group of buttons; the arrow keys move the choice.
 // options: [value, label] pairs. Returns {el, set(value)}.
 export function choice(name, options, onChoose) {
   const buttons = options.map(([value, label]) =>
@@ -85,7 +85,7 @@ export function slider(label, { min, max, step = 1, key = label }, onInput) {
   return { el, input, set };
 }
 
-// What cannot be asked here: the control stays in sight, greyed, with the reason beside it.
+// Disable a control that needs the model; it stays visible, with the reason as its title.
 export function disable(control, reason) {
   const fields = control.matches("button, input")
     ? [control]
@@ -98,7 +98,7 @@ export function disable(control, reason) {
   return reason;
 }
 
-// Replace what `stage` shows, and give the keyboard's focus back to the element of the same key.
+// Replace the content of `stage`; the keyboard focus returns to the element with the same key.
 export function show(stage, ...children) {
   const active = document.activeElement;
   const key = active && stage.contains(active) ? active.getAttribute("data-key") : null;

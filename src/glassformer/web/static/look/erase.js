@@ -1,4 +1,4 @@
-// Erase a word of the source: which written pieces become less likely?
+// Erase a word: the change of each target piece's log-probability without a source word.
 
 import { bars } from "./chart.js";
 import { h, show } from "./dom.js";
@@ -9,10 +9,13 @@ import { within } from "./state.js";
 export const erasePanel = {
   id: "erase",
   tab: "Erase a word",
-  title: "What if a word were not there?",
-  lead: "Each row takes one word out of the source and asks the model again for the same translation. A piece that loses much needed that word: a question that weights alone cannot answer.",
+  title: "Which pieces need which word?",
+  lead:
+    "Each row removes one word from the source and scores the same translation again. A piece " +
+    "that loses much needs that word: attention weights alone cannot show this.",
   source:
-    "Not in the paper; erasure after Li et al. 2016. In nats: −0.69 halves a probability, −2.30 is a tenth of it.",
+    "Not in the paper: erasure after Li et al. 2016. In nats: −0.69 halves a probability, " +
+    "−2.30 divides it by ten.",
   build,
 };
 
@@ -37,13 +40,14 @@ function build({ stage, app }) {
       columns,
       row,
       column: within(state.column, columns.length),
-      axes: ["word that is gone", "piece that is written"],
+      axes: ["removed word", "target piece"],
       largest,
       digits: 1,
       side: Math.max(16, Math.min(34, Math.floor(460 / columns.length))),
       value: (r, c) => changes[r][c],
       shown: (r, c) =>
-        `Without “${erased.words[r]}”, ${columns[c]} is ${times(changes[r][c])} (${signed(changes[r][c], 3)})`,
+        `Without “${erased.words[r]}”, ${columns[c]} is ${times(changes[r][c])} ` +
+        `(${signed(changes[r][c], 3)})`,
       onChoose: (r, c) => store.set({ row: r, column: c }),
     });
     return show(
@@ -58,7 +62,7 @@ function build({ stage, app }) {
           drawn,
           scaleBar(largest, { signed: true, label: "change in nats", digits: 1 }),
         ),
-        h("div", {}, h("h3", {}, "In all"), totals(erased, row, store)),
+        h("div", {}, h("h3", {}, "Whole translation"), totals(erased, row, store)),
       ),
     );
   };
@@ -67,7 +71,8 @@ function build({ stage, app }) {
 function times(change) {
   const factor = Math.exp(Math.abs(change));
   if (factor < 1.005) return "as likely as before";
-  return `${factor < 100 ? factor.toPrecision(3) : count(factor)} times ${change < 0 ? "less" : "more"} likely`;
+  const shown = factor < 100 ? factor.toPrecision(3) : count(factor);
+  return `${shown} times ${change < 0 ? "less" : "more"} likely`;
 }
 
 function totals(erased, row, store) {

@@ -1,4 +1,4 @@
-// The paper's Figure 1, drawn for the model at hand: its norms stand where this model has them.
+// The paper's Figure 1, drawn for this model, with pre-norm or post-norm.
 
 import { s } from "./dom.js";
 
@@ -6,7 +6,7 @@ const [WIDTH, BOX] = [414, 124];
 const CENTRE = { encoder: 104, decoder: 304 };
 const GAP = 15;
 
-// What stands above what, from below, in one block; `norm` and `add` apart with pre-norm.
+// The boxes of one block from below; with pre-norm, `norm` and `add` are apart.
 function blockItems(side, pre) {
   const sublayers =
     side === "encoder"
@@ -40,7 +40,7 @@ function blockItems(side, pre) {
   });
 }
 
-// Draw. `shapes` gives the text beside a wire, by name; onChoose(id) for a box.
+// Draw the figure. `shapes`: the texts beside the wires; onChoose(id): a click on a box.
 export function drawFigure({ pre, layers, shapes, chosen, onChoose }) {
   const parts = [];
   const column = (side) =>
@@ -160,7 +160,7 @@ function sum(x, y) {
   );
 }
 
-// The circle with the wave, outside of its column.
+// The circle with the wave, beside its column.
 function positions(side, x, y, chosen, onChoose) {
   const out = side === "encoder" ? -1 : 1;
   const centre = x + out * 62;
@@ -179,17 +179,19 @@ function positions(side, x, y, chosen, onChoose) {
   ];
 }
 
-// The way round a sublayer.
+// The residual connection around a sublayer.
 function residual(side, x, from, to, reach) {
   const out = side === "encoder" ? -1 : 1;
   const edge = x + out * 72;
   return s("path", {
     class: "wire",
-    d: `M${x} ${from}H${edge - out * 5}q${out * 5} 0 ${out * 5} -5V${to + 5}q0 -5 ${-out * 5} -5H${x + out * reach}`,
+    d:
+      `M${x} ${from}H${edge - out * 5}q${out * 5} 0 ${out * 5} -5` +
+      `V${to + 5}q0 -5 ${-out * 5} -5H${x + out * reach}`,
   });
 }
 
-// From the encoder's top into the middle of the decoder.
+// The memory: from the top of the encoder to the cross-attention of the decoder.
 function memoryWire({ encoder, decoder }, shapes) {
   const turn = 204;
   const y = encoder.top - 14;
@@ -197,7 +199,9 @@ function memoryWire({ encoder, decoder }, shapes) {
   return [
     s("path", {
       class: "wire",
-      d: `M${CENTRE.encoder} ${encoder.top}V${y + 5}q0 -5 5 -5H${turn - 5}q5 0 5 ${y < enters ? 5 : -5}V${enters}H${CENTRE.decoder - BOX / 2 - 5}`,
+      d:
+        `M${CENTRE.encoder} ${encoder.top}V${y + 5}q0 -5 5 -5H${turn - 5}` +
+        `q5 0 5 ${y < enters ? 5 : -5}V${enters}H${CENTRE.decoder - BOX / 2 - 5}`,
     }),
     s("path", { class: "tip", d: `M${CENTRE.decoder - BOX / 2 - 7} ${enters - 3.5}v7l6 -3.5z` }),
     s("text", { class: "shape", x: CENTRE.encoder + 8, y: y - 5 }, shapes.memory),

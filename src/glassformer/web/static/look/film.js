@@ -1,4 +1,4 @@
-// Training film: the same sentence, seen by the run's checkpoints one after the other.
+// Training film: translations of the same sentence by the checkpoints of the run.
 
 import { h, show, slider } from "./dom.js";
 import { matrix, scaleBar } from "./matrix.js";
@@ -9,10 +9,11 @@ import { labelled, rowsOf, unpack } from "./view.js";
 export const filmPanel = {
   id: "film",
   tab: "Training film",
-  title: "How it learnt this sentence",
-  lead: "The checkpoints that the training has kept, each asked to translate the same sentence; the map is the attention from target to source, the mean of all layers and heads.",
-  source:
-    "Section 5: training. Checkpoints: those that glassformer train has kept, which are its best or last.",
+  title: "How the model learnt this sentence",
+  lead:
+    "Each checkpoint of the run translates the same sentence. The map shows the attention from " +
+    "target to source, mean of all layers and heads.",
+  source: "Section 5: training. glassformer train keeps its best or last checkpoints.",
   build,
 };
 
@@ -24,12 +25,12 @@ function build({ controls, stage, app }) {
   controls.append(place.el);
   const seen = { key: null, frames: [], note: "" };
   const ask = async (view) => {
-    Object.assign(seen, { key: view.key, frames: [], note: "Asking the checkpoints …" });
+    Object.assign(seen, { key: view.key, frames: [], note: "The checkpoints translate …" });
     try {
       seen.frames = (await app.source.film(view)) ?? [];
       seen.note = seen.frames.length
         ? ""
-        : "There are no checkpoints beside this translator: a training that still has its checkpoints shows them here.";
+        : "This translator has no checkpoints: the film needs the run of its training.";
     } catch (error) {
       seen.note = error.message;
     }
@@ -44,12 +45,16 @@ function build({ controls, stage, app }) {
     const number = within(state.frame, seen.frames.length);
     place.input.max = seen.frames.length - 1;
     place.set(number, `update ${count(seen.frames[number].update)}`);
-    return show(stage, said(seen.frames, number, store), picture(view, seen.frames[number], store));
+    return show(
+      stage,
+      translations(seen.frames, number, store),
+      picture(view, seen.frames[number], store),
+    );
   };
   return draw;
 }
 
-function said(frames, number, store) {
+function translations(frames, number, store) {
   const rows = frames.map((frame, place) =>
     h(
       "tr",
@@ -91,7 +96,7 @@ function picture(view, frame, store) {
       row: within(store.get().row, rows.length),
       column: within(store.get().column, columns.length),
       onChoose: (r, c) => store.set({ row: r, column: c }),
-      axes: ["the piece that is being written", "source"],
+      axes: ["the next target piece", "source"],
       shown: (r, c) => `${rows[r]} takes ${fixed(values[r][c], 2)} from ${columns[c]}`,
     }),
     scaleBar(1, { label: "weight" }),

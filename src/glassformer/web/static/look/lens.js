@@ -1,4 +1,4 @@
-// Layer lens: which word each decoder layer would say, were it the last.
+// Layer lens: the candidates of each decoder layer, as if it were the last.
 
 import { bars } from "./chart.js";
 import { h, show } from "./dom.js";
@@ -8,10 +8,13 @@ import { within } from "./state.js";
 export const lensPanel = {
   id: "lens",
   tab: "Layer lens",
-  title: "Which word would each layer have said?",
-  lead: "The decoder's state after each layer, put through the last LayerNorm and the output matrix as if it were the last one. Early layers are often unsure, or still say the piece that they have read.",
+  title: "Which piece would each layer write?",
+  lead:
+    "The output matrix reads the decoder's state after each layer, as if that layer were the " +
+    "last. Early layers are often unsure, or repeat the piece that they read.",
   source:
-    "Not in the paper: the “logit lens” (nostalgebraist 2020). Only the last layer is what the model was trained for.",
+    "Not in the paper: the “logit lens” (nostalgebraist 2020). The training used only the last " +
+    "layer's output.",
   build,
 };
 
@@ -104,7 +107,7 @@ function detail(view, step, layer) {
     h(
       "p",
       { class: "note" },
-      `What was written in the end, ${written.label}, is number ${rank} of this layer's candidates.`,
+      `The model wrote ${written.label}: number ${rank} of this layer's candidates.`,
     ),
   );
 }

@@ -16,8 +16,8 @@ import { sentence } from "./sentence.js";
 import { createStore, readState, writeState } from "./state.js";
 import { workedPanel } from "./worked.js";
 
-// What another answer of the model is needed for.
-const QUESTION = ["text", "from", "to", "beam", "penalty", "prefix", "reference"];
+// The parts of the state that need another answer of the model.
+const REQUEST = ["text", "from", "to", "beam", "penalty", "prefix", "reference"];
 const PANELS = [
   playerPanel,
   attentionPanel,
@@ -46,7 +46,7 @@ async function start() {
   build(root, app);
 }
 
-// Before there is a sentence that can be shown: a place to write one.
+// Without a sentence: a field to write one.
 function welcome(root, store, error = "") {
   const field = h("input", {
     type: "text",
@@ -88,11 +88,7 @@ function welcome(root, store, error = "") {
       h(
         "section",
         { class: "card sentence" },
-        h(
-          "p",
-          { class: "lead" },
-          "Write a sentence, and see how this translator reads it and writes another.",
-        ),
+        h("p", { class: "lead" }, "Write a sentence, and see how this translator translates it."),
         form,
         h("p", { class: "error", role: "alert" }, error),
       ),
@@ -129,12 +125,12 @@ function build(root, app) {
   };
   store.listen(async (state, before) => {
     setTheme(state.theme);
-    const changed = (now, then) => QUESTION.some((name) => now[name] !== then?.[name]);
+    const changed = (now, then) => REQUEST.some((name) => now[name] !== then?.[name]);
     if (changed(state, before)) {
       status.textContent = "Asking the model …";
       try {
         const view = await app.source.base(state);
-        if (changed(store.get(), state)) return; // a later question has overtaken this one
+        if (changed(store.get(), state)) return; // a newer request has overtaken this one
         app.view = view;
         status.textContent = "";
       } catch (error) {
@@ -151,10 +147,12 @@ function build(root, app) {
 function described(view) {
   const { config } = view;
   const pair = view.languages ? `${view.languages.join(" → ")} · ` : "";
-  return `${pair}${config.num_encoder_layers}+${config.num_decoder_layers} layers, ${config.num_heads} heads, d_model ${config.d_model} · ${count(view.parameters)} parameters`;
+  const layers = `${config.num_encoder_layers}+${config.num_decoder_layers} layers`;
+  const heads = `${config.num_heads} heads, d_model ${config.d_model}`;
+  return `${pair}${layers}, ${heads} · ${count(view.parameters)} parameters`;
 }
 
-// The tabs and the panel that is open. A panel is built when it is first opened.
+// The tabs and the open panel. A panel is built when a person first opens it.
 function panels(container, app) {
   const { store } = app;
   const built = new Map();
@@ -224,11 +222,11 @@ function themeSwitch(store) {
     type: "button",
     onclick: () => store.set({ theme: order[(order.indexOf(store.get().theme) + 1) % 3] }),
   });
-  const tell = (state) => {
+  const name = (state) => {
     button.textContent = names[state.theme] ?? names[""];
   };
-  store.listen(tell);
-  tell(store.get());
+  store.listen(name);
+  name(store.get());
   return button;
 }
 

@@ -1,4 +1,4 @@
-// Masks: the raw scores, what is struck out of them, and what the softmax makes of the rest.
+// Masks: raw scores, mask, and the weights after the softmax.
 
 import { AXES, PART_CHOICE, chosenMap } from "./attention.js";
 import { choice, disable, h, show } from "./dom.js";
@@ -6,23 +6,27 @@ import { matrix, scaleBar } from "./matrix.js";
 import { fixed } from "./numbers.js";
 import { within } from "./state.js";
 
-const WHY_OFFLINE =
-  "Switching the mask off needs the model: start it with glassformer look BUNDLE.";
+const WHY_OFFLINE = "Switching the mask off needs the model: run glassformer look BUNDLE.";
 const WORDS = {
   encoder:
-    "Nothing is hidden here: each source piece may read all others. In a batch, padding after shorter sentences would be.",
+    "Each source piece may attend to all source pieces. " +
+    "In a batch, the mask also hides the padding after shorter sentences.",
   decoder:
-    "Causal mask: a piece may read itself and what stands before it. Above the diagonal lies what has not been written yet; its scores become −∞, its weights exactly 0.",
-  cross: "Nothing is hidden here: each target piece may read the whole source, in both directions.",
+    "Causal mask: a position may attend to itself and to earlier positions. " +
+    "Above the diagonal lie later positions: their scores become −∞, their weights 0.",
+  cross: "Each target piece may attend to the whole source.",
 };
 
 export const masksPanel = {
   id: "masks",
   tab: "Masks",
-  title: "What may be seen, and what not",
-  lead: "Before the softmax every query has a score for every key, also for those that it must not see. The mask strikes these out, and the weights of the others are shared out anew.",
+  title: "Which positions a query may attend to",
+  lead:
+    "Every query has a score for every key. The mask sets forbidden scores to −∞, " +
+    "so the softmax gives their keys no weight and shares it among the others.",
   source:
-    "Section 3.2.3: “setting to −∞ all values in the input of the softmax which correspond to illegal connections”.",
+    "Section 3.2.3: “setting to −∞ all values in the input of the softmax which correspond to " +
+    "illegal connections”.",
   build,
 };
 
@@ -58,13 +62,13 @@ function build({ controls, stage, app }) {
   };
   const draw = (state) => {
     const place = chosenMap(app.view, { ...state, head: Math.max(0, state.head) });
-    const own = place.part === "decoder";
-    const off = own && state.causal === 1 && app.source.live;
+    const masked = place.part === "decoder";
+    const off = masked && state.causal === 1 && app.source.live;
     if (off) ask(app.view);
     parts.set(place.part);
     heads.update(state);
     causal.set(off ? 1 : 0);
-    for (const element of [switched, reason]) element?.classList.toggle("gone", !own);
+    for (const element of [switched, reason]) element?.classList.toggle("gone", !masked);
     const view = (off && asked.view) || app.view;
     show(
       stage,
@@ -75,15 +79,19 @@ function build({ controls, stage, app }) {
   return draw;
 }
 
-// What it does to the answer that each position sees those behind it.
+// The effect of attention to later positions on the log-probability.
 function unmasked(view, asked) {
   if (!asked.view) return asked.note;
-  const sum = (one) =>
+  const sum = (unmasked) =>
     fixed(
-      one.steps.reduce((total, step) => total + step.written.log_probability, 0),
+      unmasked.steps.reduce((total, step) => total + step.written.log_probability, 0),
       2,
     );
-  return `Each piece now sees those behind it, which no training with the mask has taught it: the same translation has the log-probability ${sum(asked.view)} instead of ${sum(view)}. A model that is trained so only learns to copy what it is to predict.`;
+  return (
+    "Each position now attends to later positions too, for which its training had no example. " +
+    `The same translation has log-probability ${sum(asked.view)} instead of ${sum(view)}. ` +
+    "A model trained without the mask only learns to copy the next piece."
+  );
 }
 
 // The three side by side, with one cursor.
@@ -135,11 +143,11 @@ function matrices(view, place, state, store) {
         largest: 1,
         value: () => 0.35,
         blocked,
-        shown: (r, c) => `${named(r, c)}: ${blocked(r, c) ? "hidden, −∞" : "may be seen"}`,
+        shown: (r, c) => `${named(r, c)}: ${blocked(r, c) ? "hidden, −∞" : "allowed"}`,
       }),
     ),
     step(
-      "Weights: softmax of what is left",
+      "Weights: softmax of the allowed scores",
       matrix({
         ...common,
         key: "weights",
@@ -158,14 +166,14 @@ function step(title, ...children) {
   return h("div", {}, h("h3", {}, title), children);
 }
 
-// Two rows of buttons, layer and head, that go with the state.
+// Two rows of buttons: layer and head.
 export function headChoice(app) {
   const { store, view } = app;
   const side = (part) => (part === "encoder" ? "encoder" : "decoder");
-  const most = Math.max(view.layers("encoder"), view.layers("decoder"));
+  const layers = Math.max(view.layers("encoder"), view.layers("decoder"));
   const layer = choice(
     "Layer",
-    [...Array(most).keys()].map((place) => [place, String(place + 1)]),
+    [...Array(layers).keys()].map((place) => [place, String(place + 1)]),
     (value) => store.set({ layer: value }),
   );
   const head = choice(

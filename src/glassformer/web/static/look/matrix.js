@@ -1,5 +1,5 @@
-// A matrix of numbers as squares of one hue: nothing is the paper's colour, much is full colour.
-// Below zero is a second hue, apart from the first for colour-blind people too (blue, orange).
+// A matrix of numbers as squares: 0 is the page's colour, the largest number the full hue. Numbers
+// below zero have a second hue; colour-blind people can tell the two apart (blue, orange).
 
 import { h, s } from "./dom.js";
 import { fixed, tone } from "./numbers.js";
@@ -23,7 +23,7 @@ export function matrix(options) {
   const side = Math.max(
     12,
     Math.min(usual, Math.floor((innerWidth - 60 - left - right) / columns.length)),
-  ); // a phone's
+  ); // a narrow screen
   const [width, height] = [left + columns.length * side + right + 4, top + rows.length * side + 6];
   const cells = s("g", {});
   rows.forEach((_, r) =>
@@ -143,7 +143,7 @@ function labels(names, place, kind) {
   );
 }
 
-// Pointer and arrow keys: both light a square, a click or a key chooses it.
+// The pointer lights a square; a click or an arrow key chooses one.
 function follow(svg, { side, left, top, rows, columns, chosen, light, onChoose }) {
   const under = (event) => {
     const box = svg.getBoundingClientRect();
@@ -151,7 +151,7 @@ function follow(svg, { side, left, top, rows, columns, chosen, light, onChoose }
     const c = Math.floor(((event.clientX - box.left) * scale - left) / side);
     const r = Math.floor(((event.clientY - box.top) * scale - top) / side);
     if (r >= rows.length || c >= columns.length || (r < 0 && c < 0)) return null;
-    return [r < 0 ? chosen.r : r, c < 0 ? chosen.c : c]; // on a word: its whole row or column
+    return [r < 0 ? chosen.r : r, c < 0 ? chosen.c : c]; // on a label: its row or column
   };
   svg.addEventListener("pointermove", (event) => {
     const place = under(event);
@@ -175,7 +175,7 @@ function follow(svg, { side, left, top, rows, columns, chosen, light, onChoose }
   });
 }
 
-// The same without labels, small, for a grid of many: one pixel a number on a canvas.
+// A small matrix without labels: one pixel for each number, on a canvas.
 export function thumbnail(values, largest = 1) {
   const canvas = h("canvas", {
     class: "thumbnail",
@@ -198,7 +198,7 @@ export function thumbnail(values, largest = 1) {
   return canvas;
 }
 
-// The full colour of the theme in force, as three numbers.
+// The full hue of the current theme as red, green and blue.
 function hue() {
   const probe = h("span", { class: "hue-probe" });
   document.body.append(probe);
@@ -210,7 +210,7 @@ function hue() {
   return colour;
 }
 
-// What the colours mean: from nothing to `largest`, and below zero where there is such.
+// The legend of the hues: from 0, or from `-largest` if signed, to `largest`.
 export function scaleBar(largest, { signed = false, label = "", digits = 2 } = {}) {
   return h(
     "p",

@@ -1,4 +1,4 @@
-// Numbers as they are read: a true minus sign, no more digits than asked for.
+// Numbers as text: a true minus sign, and a fixed number of digits.
 
 // fixed(-0.1234, 2) is "−0.12".
 export function fixed(value, digits = 2) {
@@ -26,7 +26,7 @@ export function count(value) {
     .replace(/\B(?=(\d{3})+$)/g, ",");
 }
 
-// Which letters can be read on a square with so much of the hue in it: a class of the style sheet.
+// The class for letters that are readable on this share of the hue.
 export function tone(share) {
   if (share > 0.68) return "dark";
   return share > 0.55 ? "mid" : "";

@@ -1,4 +1,4 @@
-// What each box of Figure 1 is: in a sentence, its equation, its shapes here, its parameters.
+// The facts on each box of Figure 1: a sentence, an equation, shapes and parameters.
 
 import { fixed, shape } from "./numbers.js";
 
@@ -13,13 +13,13 @@ const PARTS = {
   ],
   target_embedding: [
     "Output embedding",
-    "Each piece written so far becomes a vector; the row is shifted right by the start symbol.",
+    "Each target piece so far becomes a vector; the start symbol shifts them right by one.",
     "",
     "3.4",
   ],
   source_positions: [
     "Positional encoding",
-    "Adds where a piece stands, for attention alone knows no order.",
+    "Adds a vector for the position, because attention alone knows no order.",
     "PE(pos, 2i) = sin(pos / 10000^(2i/d_model))",
     "3.5",
     "positions",
@@ -27,7 +27,7 @@ const PARTS = {
   ],
   target_positions: [
     "Positional encoding",
-    "Adds where a piece stands, for attention alone knows no order.",
+    "Adds a vector for the position, because attention alone knows no order.",
     "PE(pos, 2i) = sin(pos / 10000^(2i/d_model))",
     "3.5",
     "positions",
@@ -35,7 +35,7 @@ const PARTS = {
   ],
   "encoder.self_attention": [
     "Self-attention of the encoder",
-    "Each source piece reads all source pieces.",
+    "Each source piece attends to all source pieces.",
     ATTENTION,
     "3.2, equation 1",
     "attention",
@@ -43,7 +43,7 @@ const PARTS = {
   ],
   "decoder.self_attention": [
     "Masked self-attention",
-    "Each target piece reads itself and what was written before it; what comes later is hidden.",
+    "Each target piece attends to itself and to the pieces before it; the mask hides later pieces.",
     ATTENTION,
     "3.2.3",
     "masks",
@@ -59,7 +59,7 @@ const PARTS = {
   ],
   feed_forward: [
     "Feed-forward network",
-    "Two linear maps with a bend in between, the same at each position.",
+    "Two linear layers with a nonlinearity between them, the same at each position.",
     "FFN(x) = max(0, xW₁ + b₁) W₂ + b₂",
     "3.3, equation 2",
     "lens",
@@ -68,7 +68,7 @@ const PARTS = {
   norm: ["Residual sum and LayerNorm", "", "", "3.1 and 5.4"],
   output: [
     "Linear",
-    "Scores every word of the target vocabulary against the decoder's last state.",
+    "Scores every piece of the target vocabulary against the decoder's last state.",
     "logits = xEᵀ",
     "3.4",
     "lens",
@@ -100,7 +100,7 @@ export function factsOf(box, view, state) {
         ? normText(config)
         : text +
           (box === "output" && config.tying !== "none"
-            ? " Its matrix is the target embedding's own."
+            ? " It shares its matrix with the target embedding."
             : ""),
     equation: kind === "norm" ? normEquation(config) : equation,
     shapes: [...shapesOf(kind, box, view), ...lengthsOf(view.sublayer(box, layer))],
@@ -113,15 +113,15 @@ export function factsOf(box, view, state) {
 
 function normText(config) {
   return config.norm === "pre"
-    ? "This model norms before each sublayer and once at the end of each stack (pre-norm, a departure from the paper)."
-    : "What went in is added to what came out, then each position's vector is normed.";
+    ? "LayerNorm before each sublayer and at the end of each stack: pre-norm, unlike the paper."
+    : "The sublayer's input is added to its output; LayerNorm follows, as in the paper.";
 }
 
 function normEquation(config) {
   return config.norm === "pre" ? "x + Sublayer(LayerNorm(x))" : "LayerNorm(x + Sublayer(x))";
 }
 
-// How long the vectors are, on average over the positions, around one residual block.
+// The mean length of the vectors around one residual block, over all positions.
 function lengthsOf(sublayer) {
   if (!sublayer) return [];
   const mean = (numbers) =>

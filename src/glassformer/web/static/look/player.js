@@ -1,4 +1,4 @@
-// Decoding, step by step: what is read, what may be seen, what is likely next.
+// Decoding step by step: the input, the visible pieces, and the candidates of each step.
 
 import { bars } from "./chart.js";
 import { disable, h, show, slider } from "./dom.js";
@@ -6,15 +6,16 @@ import { fixed, percent } from "./numbers.js";
 import { chip, shade } from "./sentence.js";
 import { within } from "./state.js";
 
-const PACE = 1100; // milliseconds a step
-const WHY_OFFLINE =
-  "To go on from another candidate needs the model: start it with glassformer look BUNDLE.";
+const PACE = 1100; // milliseconds for each step
+const WHY_OFFLINE = "Another candidate needs the model: run glassformer look BUNDLE.";
 
 export const playerPanel = {
   id: "player",
   tab: "Step by step",
-  title: "One piece after the other",
-  lead: "The decoder reads what has been written so far, looks at the source, and gives every word of its vocabulary a probability. One is written, and it all begins again.",
+  title: "One piece after another",
+  lead:
+    "The decoder reads the translation so far and attends to the source. " +
+    "It gives each piece of its vocabulary a probability, writes one, and starts again.",
   source:
     "Section 3.1: auto-regressive; section 3.4: softmax over the vocabulary; section 6.1: beam search.",
   build,
@@ -66,8 +67,8 @@ function build({ controls, stage, app }) {
 
   const field = h("input", {
     type: "text",
-    "aria-label": "What the translation must begin with",
-    placeholder: "Must begin with …",
+    "aria-label": "Beginning of the translation",
+    placeholder: "Begin with …",
     maxlength: 1000,
     "data-key": "player:prefix",
   });
@@ -90,7 +91,7 @@ function build({ controls, stage, app }) {
     const { view } = app;
     const key = `${state.branch} ${view.key}`;
     if (branch.key === key) return;
-    Object.assign(branch, { key, view: null, note: "Asking the model to go on from there …" });
+    Object.assign(branch, { key, view: null, note: "The model goes on from there …" });
     const [step, id] = state.branch.split(":").map(Number);
     try {
       const answer = await app.source.branch(view, [
@@ -128,16 +129,16 @@ function sentenceOf(view, step) {
     { class: "answer" },
     "It reads ",
     h("mark", { "data-reads": "" }, read.label),
-    view.steps[step].forced ? " and is made to write " : " and writes ",
+    view.steps[step].forced ? " and is forced to write " : " and writes ",
     h("mark", { "data-writes": "" }, written.label),
     ".",
   );
 }
 
-// What this step may see: the whole source by cross-attention, the target up to here.
+// The visible pieces: the whole source by cross-attention, the target up to this step.
 function seen(view, step) {
   const weights = view.readOfSource(step);
-  const own = view.readOfTarget(step);
+  const targetWeights = view.readOfTarget(step);
   const row = (pieces, shares, key, later) =>
     h(
       "div",
@@ -155,23 +156,24 @@ function seen(view, step) {
   return h(
     "div",
     {},
-    h("h3", {}, "What it may see"),
+    h("h3", {}, "Visible pieces"),
     h(
       "p",
       { class: "note" },
-      "Source, all of it; shaded by the weights of the attention from target to source (mean of all layers and heads)",
+      "The whole source, shaded by the weights of the attention from target to source " +
+        "(mean of all layers and heads)",
     ),
     row(view.source, weights, "see-source", false),
-    h("p", { class: "note" }, "Target, up to this place; what comes later is masked"),
-    row(view.read, own, "see-target", true),
+    h("p", { class: "note" }, "The target up to this step; the mask hides later pieces"),
+    row(view.read, targetWeights, "see-target", true),
   );
 }
 
 function candidates(app, step) {
   const { view, source, store } = app;
-  const { candidates: found } = view.steps[step];
+  const { candidates: likely } = view.steps[step];
   const written = view.target[step].id;
-  const rows = found.map((candidate) => ({
+  const rows = likely.map((candidate) => ({
     label: candidate.label,
     value: candidate.probability,
     text: percent(candidate.probability),
@@ -183,22 +185,22 @@ function candidates(app, step) {
         ? () => store.set({ branch: `${step}:${candidate.id}` })
         : null,
   }));
-  const rest = Math.max(0, 1 - found.reduce((sum, candidate) => sum + candidate.probability, 0));
+  const rest = Math.max(0, 1 - likely.reduce((sum, candidate) => sum + candidate.probability, 0));
   return h(
     "div",
     { "data-candidates": step },
-    h("h3", {}, "What could come next"),
+    h("h3", {}, "Candidates for the next piece"),
     bars("Candidates", rows),
     h(
       "p",
       { class: "note" },
-      `All other words together: ${percent(rest)}. `,
-      source.live ? "Choose another candidate to see where it leads." : WHY_OFFLINE,
+      `All other pieces together: ${percent(rest)}. `,
+      source.live ? "Choose another candidate to go on from it." : WHY_OFFLINE,
     ),
   );
 }
 
-// The translation as it is, beside the one that goes on from another candidate.
+// The translation beside the one that goes on from another candidate.
 function both(view, branch, state) {
   if (branch.note || !branch.view) return h("p", { class: "note", role: "status" }, branch.note);
   const column = (title, other) =>

@@ -1,4 +1,4 @@
-// Positions: the vectors that tell attention where a piece stands, and what happens without.
+// Position vectors, their dot products, and translations without them.
 
 import { lines } from "./chart.js";
 import { choice, disable, h, s, show, slider } from "./dom.js";
@@ -7,14 +7,16 @@ import { fixed, signed } from "./numbers.js";
 import { within } from "./state.js";
 import { dot, rowsOf, unpack } from "./view.js";
 
-const FAR = 40; // distances that are drawn of the paper's positions
-const WHY_OFFLINE = "Shuffling needs the model: start it with glassformer look BUNDLE.";
+const FAR = 40; // the largest distance in the plot of the paper's positions
+const WHY_OFFLINE = "Shuffling needs the model: run glassformer look BUNDLE.";
 
 export const positionsPanel = {
   id: "positions",
   tab: "Positions",
-  title: "Where a piece stands",
-  lead: "Attention alone sees a bag of pieces. So a vector for each place is added to the embeddings: here waves, fast ones in the first columns and slow ones in the last.",
+  title: "The position of a piece",
+  lead:
+    "Attention alone sees a bag of pieces. So the model adds a vector for each position to the " +
+    "embeddings. In the paper it holds waves: fast in the first columns, slow in the last.",
   source:
     "Section 3.5: PE(pos, 2i) = sin(pos / 10000^(2i/d_model)), PE(pos, 2i+1) = cos of the same.",
   build,
@@ -28,7 +30,7 @@ function build({ controls, stage, app }) {
   const what = choice(
     "Without",
     [
-      ["", "As it is"],
+      ["", "Unchanged"],
       ["shuffle", "Source shuffled"],
       ["off", "Without positions"],
     ],
@@ -75,7 +77,7 @@ function build({ controls, stage, app }) {
   return draw;
 }
 
-// The same for the same length, so that the page says the same twice.
+// The same order for the same length, so that the page repeats its answer.
 function shuffledOrder(length) {
   const order = [...Array(length).keys()];
   let seed = 7 + length;
@@ -91,7 +93,7 @@ function outcome(view, kind, { answer, note }) {
   if (note || !answer) return h("p", { class: "note", role: "status" }, note);
   const title =
     kind === "off"
-      ? "Without positions it reads a bag of pieces"
+      ? "Without positions the model reads a bag of pieces"
       : "The source's pieces in another order";
   return h(
     "div",
@@ -102,12 +104,13 @@ function outcome(view, kind, { answer, note }) {
     h(
       "p",
       { class: "note" },
-      `log-probability ${fixed(answer.logProbability, 2)}, before ${fixed(view.logProbability, 2)}. Before it wrote: ${view.translation}`,
+      `Log-probability ${fixed(answer.logProbability, 2)}, ` +
+        `before ${fixed(view.logProbability, 2)}. Translation before: ${view.translation}`,
     ),
   );
 }
 
-// Each row one position of the sentence, each column one number of its vector.
+// A row for each position of the sentence, a column for each number of its vector.
 function heatMap(view, table, row) {
   const [high, left, top] = [Math.max(12, Math.min(26, 340 / table.length)), 96, 4];
   const width = Math.min(560, innerWidth - 60);
@@ -164,20 +167,20 @@ function heatMap(view, table, row) {
   );
 }
 
-// The dot product of the chosen position with others: by distance alone for the paper's waves.
+// Dot products of the chosen position with others; the paper's depend on the distance alone.
 function distances(view, table, row) {
   const { kind, frequencies } = view.trace.positions;
-  const own = table.map((other, place) => [place - row, dot(table[row], other)]);
+  const products = table.map((other, place) => [place - row, dot(table[row], other)]);
   const waves = kind === "sinusoidal" ? ratesOf(table[0].length, frequencies) : null;
   const points = waves
     ? Array.from({ length: 2 * FAR + 1 }, (_, at) => [
         at - FAR,
         waves.reduce((sum, rate) => sum + Math.cos(rate * (at - FAR)), 0),
       ])
-    : own;
+    : products;
   const series = [
     { points },
-    ...(waves ? [{ points: own, dots: true, className: "hidden-line" }] : []),
+    ...(waves ? [{ points: products, dots: true, className: "hidden-line" }] : []),
   ];
   return h(
     "div",
@@ -188,13 +191,14 @@ function distances(view, table, row) {
       "p",
       { class: "note" },
       waves
-        ? "Dots are the places of this sentence. The product depends on the distance alone, alike to both sides, and falls with it: near places look alike."
-        : "This model has learnt its positions, so nothing makes the product depend on the distance alone.",
+        ? "The dots are this sentence's positions. The product depends on the distance alone, the " +
+            "same on both sides, and falls with it: near positions have similar vectors."
+        : "This model has learnt its positions: the product may depend on more than the distance.",
     ),
     h(
       "p",
       { class: "readout", "data-dots": "" },
-      own
+      products
         .filter(([distance]) => Math.abs(distance) <= 2)
         .map(
           ([distance, value]) =>
@@ -205,7 +209,7 @@ function distances(view, table, row) {
   );
 }
 
-// The waves' frequencies, one for each pair of sine and cosine.
+// The frequency of each pair of sine and cosine.
 function ratesOf(width, frequencies) {
   const half = width / 2;
   const exponent = frequencies === "paper" ? (i) => i / half : (i) => i / Math.max(1, half - 1);

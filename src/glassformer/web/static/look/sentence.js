@@ -1,11 +1,11 @@
-// The sentence in its pieces, both sides; a target piece shades what it read in the source, and a
-// source piece that is chosen shades those that read it.
+// The subword pieces of source and target. A target piece shades the source by its attention; a
+// chosen source piece shades the target pieces by their attention to it.
 
 import { disable, h, rove, show } from "./dom.js";
 import { tone } from "./numbers.js";
 import { within } from "./state.js";
 
-const WHY_OFFLINE = "Another sentence needs the model: start it with glassformer look BUNDLE.";
+const WHY_OFFLINE = "Another sentence needs the model: run glassformer look BUNDLE.";
 
 export function sentence(app) {
   const { store } = app;
@@ -39,7 +39,9 @@ export function sentence(app) {
     field,
     send,
   );
-  const why = app.source.live ? null : h("p", { class: "note reason" }, disable(ask, WHY_OFFLINE));
+  const reason = app.source.live
+    ? null
+    : h("p", { class: "note reason" }, disable(ask, WHY_OFFLINE));
   const bounds = h("p", { class: "note", "data-bounds": "" });
   const [source, target] = [h("div", { class: "pieces" }), h("div", { class: "pieces" })];
   const [from, to] = app.view.languages ?? ["source", "target"];
@@ -47,7 +49,7 @@ export function sentence(app) {
     "section",
     { class: "card sentence", "aria-label": "The sentence and its pieces" },
     ask,
-    why,
+    reason,
     h("div", { class: "side" }, h("span", {}, `reads (${from})`), source),
     h("div", { class: "side" }, h("span", {}, `writes (${to})`), target),
     bounds,
@@ -103,7 +105,7 @@ export function sentence(app) {
   return { el, update };
 }
 
-// One piece; `▁` has become the space that it stands for, `·` goes before what continues a word.
+// A button for one piece; its label starts with `·` if the piece continues a word.
 export function chip(
   piece,
   place,
@@ -131,7 +133,7 @@ export function chip(
   );
 }
 
-// How much of the hue lies behind a piece: 0 none, 1 all.
+// Shade a piece: 0 none, 1 the full hue.
 export function shade(piece, share) {
   const layer = piece.querySelector(".shade");
   if (layer) layer.style.opacity = String(share);

@@ -1,4 +1,4 @@
-// What the page shows, whole, as a record that is also the URL: a link shows another the same.
+// The state of the page, one record that is also the URL: a link opens the same view.
 
 const DEFAULTS = {
   text: "",
@@ -29,33 +29,33 @@ const DEFAULTS = {
 };
 
 export function readState(hash) {
-  const said = new URLSearchParams(hash.replace(/^#/, ""));
+  const parameters = new URLSearchParams(hash.replace(/^#/, ""));
   const state = { ...DEFAULTS };
-  for (const [name, usual] of Object.entries(DEFAULTS)) {
-    if (!said.has(name)) continue;
-    const value = typeof usual === "number" ? Number(said.get(name)) : said.get(name);
+  for (const [name, preset] of Object.entries(DEFAULTS)) {
+    if (!parameters.has(name)) continue;
+    const value = typeof preset === "number" ? Number(parameters.get(name)) : parameters.get(name);
     if (value === value) state[name] = value; // not NaN
   }
   return state;
 }
 
 export function writeState(state) {
-  const said = new URLSearchParams();
-  for (const [name, usual] of Object.entries(DEFAULTS)) {
-    if (state[name] !== usual) said.set(name, String(state[name]));
+  const parameters = new URLSearchParams();
+  for (const [name, preset] of Object.entries(DEFAULTS)) {
+    if (state[name] !== preset) parameters.set(name, String(state[name]));
   }
-  return `#${said}`;
+  return `#${parameters}`;
 }
 
-// The one record, who listens to it, and the URL that follows it.
+// The record, its listeners, and the URL that follows it.
 export function createStore(place = location) {
   let state = readState(place.hash);
   const listeners = new Set();
-  const tell = (before) => listeners.forEach((listener) => listener(state, before));
+  const notify = (before) => listeners.forEach((listener) => listener(state, before));
   addEventListener("hashchange", () => {
     const before = state;
     state = readState(place.hash);
-    tell(before);
+    notify(before);
   });
   return {
     get: () => state,
@@ -64,7 +64,7 @@ export function createStore(place = location) {
       state = { ...state, ...change };
       if (Object.keys(change).every((name) => before[name] === state[name])) return;
       history.replaceState(null, "", writeState(state));
-      tell(before);
+      notify(before);
     },
     listen: (listener) => listeners.add(listener),
   };

@@ -1,4 +1,4 @@
-// A trace as the panels ask for it. The trace's own fields: glassformer/inspection/trace/schema.py.
+// A trace in the form that the panels draw. Its fields: glassformer/inspection/trace/schema.py.
 
 const TYPES = { u8: [Uint8Array, 1], u16: [Uint16Array, 2], f32: [Float32Array, 4] };
 
@@ -26,21 +26,21 @@ export function rowsOf(matrix) {
 }
 
 export function softmax(scores) {
-  const most = Math.max(...scores);
-  if (most === -Infinity) return scores.map(() => 0);
-  const powers = scores.map((score) => Math.exp(score - most));
+  const largest = Math.max(...scores);
+  if (largest === -Infinity) return scores.map(() => 0);
+  const powers = scores.map((score) => Math.exp(score - largest));
   const sum = powers.reduce((total, power) => total + power, 0);
   return powers.map((power) => power / sum);
 }
 
-// A piece with a label to read: `·` before what continues a word.
+// A piece with its label, the only place that makes one: `·` before a piece that continues a word.
 export function labelled(piece) {
   const special = /^<.*>$/.test(piece.piece);
   const begins = special || piece.piece.startsWith("▁");
   return { ...piece, special, label: begins ? piece.text || "▁" : `·${piece.text}` };
 }
 
-// Pieces as text; where a character is in pieces of its UTF-8 bytes, they are put together.
+// The text of pieces; joins the UTF-8 bytes of a character that has a piece for each byte.
 export function written(pieces) {
   const bytes = pieces.flatMap(({ piece }) => {
     const byte = /^<0x([0-9A-F]{2})>$/.exec(piece);
@@ -65,14 +65,14 @@ export function createView(trace) {
     cross: (_, c) => trace.masks.source[c],
   };
 
-  // Where source pieces are left out, their share of the softmax is known to the stored weights only.
+  // If the trace leaves out source pieces, only the stored weights contain their share.
   const whole = (part) => part === "decoder" || trace.bounds.source_pieces === source.length;
   const weightsOf = (part, layer) => {
     const key = `${part}.${layer}`;
     if (!maps.has(key)) maps.set(key, unpack(attentions.get(key).weights));
     return maps.get(key);
   };
-  // One head as the model computed it, from its own queries and keys; in 8 bits where they are not kept.
+  // One head: exact from its queries and keys, or in 8 bits if the trace leaves them out.
   const head = (part, layer, number) => {
     const key = `${part}.${layer}.${number}`;
     if (!exact.has(key))
@@ -153,7 +153,7 @@ export function createView(trace) {
   };
 }
 
-// Scores and weights of one head as the trace keeps them, in 16 and 8 bits.
+// The stored scores and weights of one head, in 16 and 8 bits.
 function kept(attention, number) {
   return {
     scores: rowsOf(slice(unpack(attention.scores), number)),
@@ -161,7 +161,7 @@ function kept(attention, number) {
   };
 }
 
-// The same in full: query · key / sqrt(d_head), then softmax over what is allowed.
+// The exact scores and weights: query · key / sqrt(d_head), then softmax over the allowed keys.
 function computed(attention, number, allowed) {
   if (!attention.query || !attention.key) return kept(attention, number);
   const [queries, keys] = [attention.query, attention.key].map((packed) =>
@@ -178,7 +178,7 @@ function computed(attention, number, allowed) {
   };
 }
 
-// The whole sum for one query, each number on its way; null where the trace leaves the vectors out.
+// All numbers of one query's sum; null if the trace leaves out the vectors.
 function worked(attention, number, row, allowed) {
   if (!attention.query || !attention.key || !attention.value) return null;
   const [query, keys, values] = [attention.query, attention.key, attention.value].map((packed) =>
@@ -195,8 +195,8 @@ function worked(attention, number, row, allowed) {
   return { q, keys, values, products, scores, seen, weights, output };
 }
 
-export function dot(one, other) {
-  return one.reduce((sum, value, place) => sum + value * other[place], 0);
+export function dot(a, b) {
+  return a.reduce((sum, value, place) => sum + value * b[place], 0);
 }
 
 function mean(matrices) {
@@ -206,7 +206,7 @@ function mean(matrices) {
   );
 }
 
-// What the figure's parts and the maps tell of the model.
+// The model's settings, from the figure's parts and the attention maps.
 function configOf(trace, parts) {
   const count = (part) => trace.attention.filter((one) => one.part === part).length;
   const size = (name, place) => parts.get(name)?.[place]?.at(-1) ?? 0;
@@ -219,6 +219,9 @@ function configOf(trace, parts) {
     num_encoder_layers: count("encoder"),
     num_decoder_layers: count("cross"),
     norm: parts.has("encoder.norm") ? "pre" : "post",
+    source_vocab_size: source.shared_with
+      ? output.output_shape.at(-1)
+      : source.parameters / source.output_shape.at(-1),
     target_vocab_size: output.output_shape.at(-1),
     tying: output.shared_with ? "target" : "none",
   };

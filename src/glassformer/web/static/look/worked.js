@@ -1,4 +1,4 @@
-// One query, worked out: every number between q · k and what the head hands on.
+// The attention sum of one query, with every number from q · k to the head's output.
 
 import { PART_CHOICE, chosenMap } from "./attention.js";
 import { bars } from "./chart.js";
@@ -12,8 +12,8 @@ const DIGITS = 3;
 export const workedPanel = {
   id: "worked",
   tab: "Worked sum",
-  title: "One query, worked out",
-  lead: "The same numbers that the model computed, step by step: multiply, scale, mask, softmax, and add up the values.",
+  title: "The sum of one query",
+  lead: "The model's numbers, step by step: multiply, scale, mask, softmax, and add up the values.",
   source: "Section 3.2.1, equation 1: Attention(Q, K, V) = softmax(QKᵀ / √dₖ) V, for one row of Q.",
   build,
 };
@@ -41,7 +41,7 @@ function build({ controls, stage, app }) {
         h(
           "p",
           { class: "note reason" },
-          "The sentence is so long that the trace leaves out some of what this sum needs.",
+          "The sentence is long, so the trace leaves out some vectors of this sum.",
         ),
       );
     return show(
@@ -51,7 +51,7 @@ function build({ controls, stage, app }) {
         { class: "steps" },
         vectors(sum, map, row, column),
         table(sum, map, column, store),
-        handsOn(sum, map, row),
+        weightedSum(sum, map, row),
       ),
     );
   };
@@ -83,7 +83,7 @@ function vectors(sum, map, row, column) {
 }
 
 function strip(name, numbers) {
-  const most = Math.max(...numbers.map(Math.abs), 1e-9);
+  const largest = Math.max(...numbers.map(Math.abs), 1e-9);
   return h(
     "div",
     { class: "side" },
@@ -93,7 +93,7 @@ function strip(name, numbers) {
       { class: "strip", "data-strip": name },
       numbers.map((number) => {
         const tint = h("span", { class: number < 0 ? "tint below" : "tint" });
-        tint.style.opacity = String((0.5 * Math.abs(number)) / most);
+        tint.style.opacity = String((0.5 * Math.abs(number)) / largest);
         return h("span", {}, tint, fixed(number, 2));
       }),
     ),
@@ -143,13 +143,13 @@ function table(sum, map, column, store) {
     rows[next].focus();
     store.set({ column: next });
   });
-  const heads = ["key", "q · k", "score", "may see", "exp(score)", "weight"].map((name, place) =>
+  const heads = ["key", "q · k", "score", "allowed", "exp(score)", "weight"].map((name, place) =>
     h("th", { class: place ? "n" : null, scope: "col" }, name),
   );
   return h(
     "section",
     {},
-    h("h3", {}, "The same for every key; the softmax makes weights of the scores"),
+    h("h3", {}, "The score of every key; the softmax turns scores into weights"),
     h(
       "div",
       { class: "scroll" },
@@ -166,7 +166,7 @@ function table(sum, map, column, store) {
   );
 }
 
-function handsOn(sum, map, row) {
+function weightedSum(sum, map, row) {
   const order = sum.weights
     .map((weight, place) => ({ weight, place }))
     .sort((one, other) => other.weight - one.weight)
@@ -190,7 +190,8 @@ function handsOn(sum, map, row) {
       h(
         "p",
         { class: "note" },
-        `Σ weight × v: what this head hands on for ${map.rows[row]}. All heads' results are set side by side and multiplied by W_O (section 3.2.2).`,
+        `Σ weight × v: this head's output for ${map.rows[row]}. The outputs of all heads stand ` +
+          "side by side and are multiplied by W_O (section 3.2.2).",
       ),
     ),
     h("p", {}, ""),
