@@ -13,6 +13,7 @@ from pydantic import ValidationError
 from glassformer.cli.main import COMMANDS, main
 from glassformer.config import ModelConfig
 from glassformer.errors import InputError, UsageError
+from glassformer.training.setup.options import TrainConfig
 
 SOURCE = Path(__file__).parents[2] / "src"
 PLOTS = ("masks", "positions", "schedule", "smoothing", "training", "attention", "alignment")
@@ -72,12 +73,13 @@ def all_options() -> dict[str, type]:
 
 
 @pytest.mark.parametrize(("words", "options"), all_options().items())
-def test_help_has_every_option_with_its_doc_and_default(words, options, capsys):
+def test_help_has_every_option_with_its_doc_and_default(words, options, capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
     assert main([*words.split(), "--help"]) == 0
 
     text = capsys.readouterr().out
     assert text.startswith(f"usage: glassformer {words} ")
-    assert max(map(len, text.split("\n"))) <= 100
+    assert max(map(len, text.split("\n"))) <= 80
     shown = " ".join(text.split()).replace("- ", "-")
     for field, info in options.model_fields.items():
         name = info.title or f"--{info.alias or field}".replace("_", "-")
@@ -94,6 +96,21 @@ def test_a_default_is_shown_in_words(capsys):
     assert "One vocabulary for both sides. (default: yes)" in shown
     assert "(default: source target)" in shown
     assert "(default: none)" in shown
+
+
+def test_the_options_of_train_stand_under_headings_the_first_ones_first(capsys):
+    main(["train", "--help"])
+
+    lines = capsys.readouterr().out.split("\n")
+    headings = [line for line in lines if line.endswith(":") and not line.startswith(" ")]
+    assert headings == ["positional arguments:", *(f"{t}:" for t in TrainConfig.groups.values())]
+    first = lines[lines.index(headings[1]) : lines.index(headings[2])]
+    assert sum(line.startswith("  --") for line in first) <= 8
+
+
+@pytest.mark.parametrize("options", all_options().values())
+def test_every_heading_begins_with_an_option(options):
+    assert set(options.groups) <= set(options.model_fields)
 
 
 def test_help_of_a_command_with_kinds_names_them(capsys):

@@ -209,6 +209,18 @@ def test_what_is_on_the_line_wins_over_the_file(stored):
         parse_options(Kinds, [*file, "--beam", "x"])
 
 
+@pytest.mark.parametrize("name", ["out", "run"])
+def test_the_run_directory_has_two_names(stored, name):
+    file = stored(f"pairs: [a, b]\n{name}: r\n")
+
+    assert parse_options(TrainConfig, ["a", "b", f"--{name}", "r"]).run == Path("r")
+    assert parse_options(TrainConfig, file).run == Path("r")
+    with pytest.raises(UsageError, match=r"^--run is given twice$"):
+        parse_options(TrainConfig, ["a", "b", "--out", "r", "--run", "s"])
+    with pytest.raises(UsageError, match=r"out and run are one option: give it once$"):
+        parse_options(TrainConfig, stored("pairs: [a, b]\nrun: r\nout: s\n"))
+
+
 def test_a_file_may_write_options_in_several_ways(stored):
     assert parsed(*stored("bundle: b\ncolumns: 4\nname: null\nhead: mean\n"), columns=(4,),
                   head="mean")  # fmt: skip

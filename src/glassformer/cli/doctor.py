@@ -19,9 +19,9 @@ __all__ = ["OPTIONS", "DoctorOptions", "run"]
 
 
 class DoctorOptions(Options):
-    """Examine a corpus before training: what is wrong with it, and what training would drop.
+    """Examine a corpus before training: list its faults and the pairs that training drops.
 
-    Exit status: 0 where training could go on, 1 where something must be mended first.
+    Exit status: 0 if training can start, 1 if something must be mended first.
     """
 
     files: tuple[Path, ...] = Field(min_length=1, max_length=2, title="SOURCE [TARGET]")

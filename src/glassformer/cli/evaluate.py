@@ -48,7 +48,7 @@ class EvaluateOptions(Options):
     """The target language's code, such as de: how the scores cut text into words."""
 
     beam: int = Field(BEAM, ge=1, le=MOST_BEAM)
-    """With a bundle: how many beginnings of a translation are followed; 1 is greedy."""
+    """With a bundle: hypotheses of the beam search; 1: greedy."""
 
     output: Path | None = None
     """With a bundle: a file to write the translations to."""

@@ -1,4 +1,4 @@
-"""``glassformer export``: a translator as a model of another engine."""
+"""``glassformer export``: writes a translator as a model of another engine."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ __all__ = ["OPTIONS", "ExportOptions", "run"]
 
 
 class ExportOptions(Options):
-    """Write the translator in BUNDLE as a model of another engine into the new DIRECTORY."""
+    """Write the translator in BUNDLE as a model of another engine into a new DIRECTORY."""
 
     bundle: Path = Field(title="BUNDLE")
-    """The directory of a trained translator."""
+    """Directory of a trained translator."""
     directory: Path = Field(title="DIRECTORY")
-    """Where the model goes; made here."""
+    """Directory of the exported model; the command makes it."""
     format: Literal["ctranslate2"] = "ctranslate2"
-    """ctranslate2: for ctranslate2.Translator, which takes and gives SentencePiece pieces."""
+    """Engine of the exported model; its input and output are SentencePiece pieces."""
     quantization: str = "float32"
-    """Kind of the weights: float32, float16, bfloat16, int8, int8_float32, int8_float16,
+    """Number format of the weights: float32, float16, bfloat16, int8, int8_float32, int8_float16,
     int8_bfloat16, int16."""
 
 
@@ -30,11 +30,11 @@ OPTIONS = ExportOptions
 
 
 def run(options: ExportOptions) -> int:
-    """Export, and say what was written.
+    """Export, and print the directory, the format and the size.
 
     Raises:
-        UsageError: an option that the engine cannot hold, or a DIRECTORY that is not empty.
-        InputError: BUNDLE is none, or the engine is not installed.
+        UsageError: the engine cannot hold an option of the model, or DIRECTORY is not empty.
+        InputError: BUNDLE is no bundle, or the engine is not installed.
     """
     from glassformer.bundle import load_bundle
     from glassformer.interchange.ctranslate2.export import check_quantization, export_ctranslate2

@@ -24,17 +24,17 @@ class LookOptions(Options):
     """Look inside the translator in BUNDLE: a page on this machine, or one file to mail."""
 
     bundle: Path = Field(title="BUNDLE")
-    """The directory of a trained translator."""
+    """Directory of a trained translator."""
     text: str | None = None
-    """The sentence to begin with."""
+    """Sentence to begin with."""
     out: Path | None = None
-    """Write the page for TEXT into this one file, .html, which needs no server."""
+    """Write the page for TEXT into this one .html file, which needs no server."""
     beam: int = Field(BEAM, ge=1, le=MOST_BEAM)
-    """Hypotheses that are followed at once, from 1 to 100."""
+    """Hypotheses of the beam search; 1: greedy."""
     length_penalty: float | None = Field(None, ge=0, le=MOST_LENGTH_PENALTY)
     """The paper's alpha (section 6.1); None: the bundle's."""
     port: int = Field(0, ge=0, le=65535)
-    """Where the page is served on 127.0.0.1; 0: any free port."""
+    """Port of the page on 127.0.0.1; 0: any free port."""
     browser: bool = True
     """Open the page in the browser."""
     device: str = "auto"

@@ -1,6 +1,6 @@
-"""``glassformer COMMAND``: finds the command, reads its options, says errors in one line.
+"""``glassformer COMMAND``: finds the command, parses its options, prints each error as one line.
 
-Exit status: 0 done, 1 the work failed, 2 the call was wrong.
+Exit status: 0 for success, 1 if the work failed, 2 if the call was wrong.
 """
 
 import io
@@ -17,13 +17,13 @@ __all__ = ["main"]
 COMMANDS = {
     "demo": "train a small translator of dates and amounts, and show it at work",
     "doctor": "examine parallel text before training on it",
-    "train": "two text files in, a translator out",
-    "translate": "standard input to standard output, one line for one line",
-    "serve": "a page and a server, as LibreTranslate's clients know it",
-    "export": "a translator as a model of another engine",
+    "train": "train a translator on two text files",
+    "translate": "translate standard input to standard output, line by line",
+    "serve": "serve a page and LibreTranslate's network interface",
+    "export": "write a translator as a model of another engine",
     "evaluate": "score a translator, or a file of translations",
-    "look": "see what a translator does with a sentence, on a page",
-    "plot": "draw masks, positions, schedule, curves, and what a translation was made from",
+    "look": "show on a page how a translator translates a sentence",
+    "plot": "draw masks, positions, schedule, curves, attention and alignment",
 }
 
 _HELP = {"-h", "--help"}
@@ -33,24 +33,24 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; the module of that name in this package does the work."""
     words = list(sys.argv[1:] if arguments is None else arguments)
     if sys.stdout is None:  # as after `>&-`
-        return _say("standard output is closed", 1)
+        return _print_error("standard output is closed", 1)
     for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):  # a terminal that lacks a letter is no failure
+        if isinstance(stream, io.TextIOWrapper):  # if a terminal lacks a letter
             stream.reconfigure(errors="backslashreplace")
     try:
         status = _dispatch(words)
         sys.stdout.flush()
         return status
     except UsageError as error:
-        return _say(error, 2)
+        return _print_error(error, 2)
     except InputError as error:
-        return _say(error, 1)
-    except BrokenPipeError:  # the reader has enough, as in `| head`
+        return _print_error(error, 1)
+    except BrokenPipeError:  # the reader has left, as in `| head`
         _end_output()
         return 1
     except OSError as error:  # a full disk, a directory that may not be written
         _end_output()
-        return _say(f"{error.filename or 'output'}: {error.strerror or error}", 1)
+        return _print_error(f"{error.filename or 'output'}: {error.strerror or error}", 1)
     except KeyboardInterrupt:
         return 130
 
@@ -122,7 +122,7 @@ def _table(texts: Mapping[str, str]) -> str:
     return "\n".join(f"  {name:<{width}}  {text}" for name, text in texts.items())
 
 
-def _say(error: object, status: int) -> int:
+def _print_error(error: object, status: int) -> int:
     text = " ".join(str(error).split("\n"))  # one line, whatever a file's name holds
     print(f"glassformer: error: {text}", file=sys.stderr)
     return status

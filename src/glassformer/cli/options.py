@@ -31,6 +31,7 @@ _Model = TypeVar("_Model", bound=Options)
 # A word that begins an option; "-3" and "- Yes, he said." are values.
 _FLAG = re.compile(r"(--?[A-Za-z][\w-]*)(=.*)?", re.DOTALL)
 _SHOWN = 60  # characters of a wrong value
+_LONGEST_METAVAR = 60  # so that a line of the help fits 80 columns
 _WORDS = {
     r"^Input should be greater than or equal to ": "expected at least ",
     r"^Input should be less than or equal to ": "expected at most ",
@@ -86,17 +87,23 @@ class _Option:
 
     @property
     def metavar(self) -> str:
+        return "NAME" if len(self.choices) > _LONGEST_METAVAR else self.choices
+
+    @property
+    def choices(self) -> str:
         return "|".join(_metavar(kind) for kind in self.types if kind is not NoneType)
 
     @property
     def doc(self) -> str:
         default = self.info.default
         if isinstance(default, tuple):
-            default = " ".join(map(str, default)) or "none"
+            default = " ".join(map(str, default))
         if isinstance(default, bool):
             default = "yes" if default else "no"
-        end = "(required)" if self.info.is_required() else f"(default: {default})"
-        return f"{self.info.description} {end}".replace("%", "%%")
+        shown = "none" if default == "" else default
+        end = "(required)" if self.info.is_required() else f"(default: {shown})"
+        choices = f" NAME: {', '.join(self.choices.split('|'))}." if self.metavar == "NAME" else ""
+        return f"{self.info.description} {end}{choices}".replace("%", "%%")
 
 
 def _metavar(kind: Any) -> str:
@@ -286,6 +293,8 @@ def _from_file(path: Path, known: Iterable[_Option]) -> dict[str, Any]:
         if key not in by_key:
             raise UsageError(f"{path}: unknown option {name!r}{nearest(key, by_key)}")
         option = by_key[key]
+        if option.keys[0] in stored:
+            raise UsageError(f"{path}: {' and '.join(option.keys)} are one option: give it once")
         values = value if isinstance(value, list) else [value]
         if option.nargs != 0 and any(isinstance(item, bool) for item in values):
             raise UsageError(

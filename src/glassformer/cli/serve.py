@@ -1,9 +1,9 @@
-"""``glassformer serve``: translators as a page, and as a server for LibreTranslate's clients."""
+"""``glassformer serve``: translators behind a page and LibreTranslate's network interface."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 from pydantic import Field
 
@@ -22,47 +22,55 @@ _LOOPBACK = ("127.0.0.1", "::1", "localhost")
 class ServeOptions(Options):
     """Serve the translators in the BUNDLEs, one for each language pair.
 
-    The page is at /, what the model does with a sentence at /look/. POST /translate, GET /languages
-    and GET /health are LibreTranslate's. SIGTERM or Ctrl+C: what is in flight is answered first.
+    The page is at /, the view inside the model at /look/. POST /translate, GET /languages and GET
+    /health are LibreTranslate's. After SIGTERM or Ctrl+C the server answers the open requests, then
+    ends.
     """
+
+    groups: ClassVar[dict[str, str]] = {
+        "host": "address and access",
+        "max_chars": "limits",
+        "beam": "translation",
+    }
 
     bundles: tuple[Path, ...] = Field(min_length=1, title="BUNDLE [BUNDLE ...]")
     """Directories of trained translators."""
     host: str = "127.0.0.1"
-    """Where to listen; 0.0.0.0: others reach it too, so think of --api-key-file."""
+    """Address to listen on; with 0.0.0.0 other machines reach it too: think of --api-key-file."""
     port: int = Field(5000, ge=0, le=65535)
-    """0: any free one."""
+    """Port to listen on; 0: any free port."""
     allow_host: tuple[str, ...] = ()
-    """More names under which it answers while it listens on 127.0.0.1, as behind a proxy."""
+    """Further host names to answer to on 127.0.0.1, such as a proxy's."""
     api_key_file: Path | None = None
-    """A key a line; whoever shows none of them is refused."""
+    """File with one key a line; the server refuses a request without one of them."""
     max_chars: int = Field(20_000, ge=1, le=1_000_000)
-    """Characters of a request."""
+    """Greatest number of characters of a request."""
     max_requests: int = Field(128, ge=1, le=10_000)
-    """Requests at once; more are told to come again (503)."""
+    """Greatest number of requests at once; the server refuses more (503)."""
     timeout: float = Field(60.0, gt=0, le=3600)
-    """Seconds after which a request is given up (503)."""
+    """Seconds until the server gives up a request (503)."""
     beam: int = Field(BEAM, ge=1, le=MOST_BEAM)
-    """Hypotheses that are followed at once; 1: greedy."""
+    """Hypotheses of the beam search; 1: greedy."""
     engine: Literal["torch", "ctranslate2"] = "torch"
-    """ctranslate2: the same translations, faster (extra export)."""
+    """Engine that translates; ctranslate2: the same translations, faster (extra export)."""
     quantization: str = "float32"
-    """What ctranslate2 computes in: float32, int8, …; int8 is faster and differs a little."""
+    """Number format of ctranslate2: float32, int8, …; int8 is faster and differs a little."""
     device: str = "auto"
-    """cpu, cuda, or auto."""
+    """Device of the model: cpu, cuda or auto."""
     threads: int = Field(0, ge=0, le=1024)
-    """CPU threads; 0: all."""
+    """Number of CPU threads; 0: all."""
 
 
 OPTIONS = ServeOptions
 
 
 def run(options: ServeOptions) -> int:
-    """Load, listen, say where, and serve until a signal comes.
+    """Listen, load, print the address, and serve until a signal comes.
 
     Raises:
         UsageError: an option is out of its range, or two bundles have one language pair.
-        InputError: a bundle or the file of keys is none, the place is taken, or fastapi is absent.
+        InputError: a bundle or the key file cannot be read, the port is in use, or fastapi is
+            absent.
     """
     try:
         from glassformer.web.server import create_app, listen, serve
@@ -73,13 +81,13 @@ def run(options: ServeOptions) -> int:
     if options.threads:
         torch.set_num_threads(options.threads)
     settings = _settings(options)
-    place = listen(options.host, options.port)  # before the long work that would be vain
-    with place:
+    listener = listen(options.host, options.port)  # before loading: the port may be in use
+    with listener:
         app = create_app(_translators(options), settings)
-        host, port = place.getsockname()[:2]
+        host, port = listener.getsockname()[:2]
         shown = f"[{host}]" if ":" in host else host
         print(f"http://{shown}:{port}/ translates until Ctrl+C", flush=True)
-        serve(app, place)
+        serve(app, listener)
     return 0
 
 
@@ -117,8 +125,8 @@ def _translators(options: ServeOptions) -> dict[str, Translator]:
     from glassformer.threads import torch_threads
     from glassformer.translator import Translator
 
-    # This thread only loads. With helpers of its own beside those of the thread that translates
-    # they would be more than the cores, and then wait for each other asleep: half the speed.
+    # This thread only loads. More threads here, beside those that translate, are more than the
+    # cores: they then wait for each other asleep, at half the speed.
     with torch_threads(1):
         return {
             str(path): Translator.load(

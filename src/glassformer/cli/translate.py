@@ -11,7 +11,7 @@ from collections import deque
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from pydantic import Field, model_validator
 
@@ -33,26 +33,33 @@ _AT_ONCE = 1 << 16
 class TranslateOptions(Options):
     """Translate standard input with the translator in BUNDLE, one line for one line."""
 
+    groups: ClassVar[dict[str, str]] = {
+        "beam": "search",
+        "sample": "sampling",
+        "alignment": "output",
+        "engine": "engine and machine",
+    }
+
     bundle: Path = Field(title="BUNDLE")
     """The directory of a trained translator."""
     beam: int = Field(BEAM, ge=1, le=MOST_BEAM)
-    """Hypotheses that are followed at once; 1: greedy."""
+    """Hypotheses of the beam search; 1: greedy."""
     n_best: int = Field(1, ge=1)
     """Translations of each line. More than 1 prints rows: line from 0 ||| text ||| score."""
     length_penalty: float | None = Field(None, ge=0, le=MOST_LENGTH_PENALTY)
-    """The paper's alpha (section 6.1); 0: none, more: longer translations; None: the bundle's."""
+    """The paper's alpha (section 6.1): 0 for none, more for longer text; None: the bundle's."""
     prefix: str = ""
-    """What each translation must begin with."""
+    """Text that each translation begins with."""
     sample: bool = False
     """Draw translations instead of searching for the best."""
     temperature: float = Field(1.0, gt=0)
-    """When sampling: below 1 nearer to the best, above 1 wilder."""
+    """Below 1: nearer to the best translation; above 1: wilder."""
     top_k: int = Field(0, ge=0)
-    """When sampling: only among so many tokens; 0: all."""
+    """Number of likeliest tokens to draw from; 0: all."""
     top_p: float = Field(1.0, gt=0, le=1)
-    """When sampling: only among the likeliest tokens of so much probability."""
+    """Total probability of the likeliest tokens to draw from."""
     seed: int = 1
-    """When sampling: the same seed draws the same for the same text on the same line."""
+    """The same seed draws the same translation of the same text on the same line."""
     alignment: bool = False
     """Also which source word each word was made from, as 'text ||| 0-0 1-2': their numbers from 0,
     words being what spaces separate. With --json: spans of characters, punctuation by itself."""
