@@ -1,17 +1,18 @@
 """Imports go one way: each part of the program knows only the parts below it.
 
     cli, web
-    translator, interchange, inspection, learn      (and glassformer itself, which names them)
-    training                                        (knows all that stands below)
-    alignment
-    text_engine                                     (knows the searches)
-    decoding | evaluation | significance
-    bundle
-    model | data                                    (which do not know each other)
+    glassformer                                     (names the public parts)
+    interchange, inspection, learn, documents
+    translator, training
+    alignment                                       (word alignment, which training stores)
+    text_engine
+    decoding, evaluation, significance, bundle
+    model | data                                    (do not know each other)
     config, devices, files, threads
     errors
 
-Imports inside functions count as well: late or not, they are knowledge.
+No files import each other in a circle, and only the files in ``CHOOSERS`` know a fast twin.
+Imports inside functions count as well.
 """
 
 import ast
@@ -25,25 +26,39 @@ LAYERS = (
     {"errors"},
     {"config", "devices", "files", "threads"},
     {"model", "data"},
-    {"bundle"},
-    {"decoding", "evaluation", "significance"},
+    {"decoding", "evaluation", "significance", "bundle"},
     {"text_engine"},
     {"alignment"},
-    {"training"},
-    {"translator", "interchange", "inspection", "learn"},
+    {"translator", "training"},
+    {"interchange", "inspection", "learn", "documents"},
     {"glassformer"},
     {"cli", "web", "__main__"},
 )
-# Neighbours in a layer do not know each other, but for these.
-NEIGHBOURS = {
+# The only imports to the side or upwards.
+DOORS = {
     ("significance", "evaluation"),
-    ("translator", "interchange"),  # an engine of another's is one of the translator's
-    ("translator", "inspection"),  # a translation tells which word was made from which
+    ("translator", "interchange"),  # the CTranslate2 engine
+    ("translator", "inspection"),  # the word alignment of a translation
     ("cli", "web"),
     ("__main__", "cli"),
 }
-# Decoding works on any step function, so that it knows no model and no data.
-STRANGERS = {("decoding", "model"), ("decoding", "data"), ("decoding", "bundle")}
+# The searches work on any step function: they know no model and no data.
+STRANGERS = {("decoding", "model"), ("decoding", "data")}
+
+# The fast twins, and for each the only files outside its folder that know it: they choose it.
+CHOOSERS = {
+    "model.fast.decoder": {"model.transformer"},
+    "training.fast.loss": {"training.loss"},
+    "training.fast.malloc": {"training.train", "training.parallel.worker"},
+    "training.fast.mixed_precision": {
+        "training.optimiser",
+        "training.setup.prepare",
+        "training.train",
+    },
+    "training.fast.muon": {"training.checkpoint", "training.optimiser"},
+}
+# `Transformer.for_decoding` makes its fast twin, which is a copy of it.
+KNOWN_CIRCLES = [["glassformer.model.fast.decoder", "glassformer.model.transformer"]]
 
 
 def part_of(module: str) -> str:
@@ -54,12 +69,10 @@ def part_of(module: str) -> str:
 def may_import(importer: str, imported: str) -> bool:
     """Whether one part may know another."""
     height = {part: index for index, parts in enumerate(LAYERS) for part in parts}
-    if importer == imported:
+    if importer == imported or (importer, imported) in DOORS:
         return True
     if imported not in height or importer not in height:
         return False
-    if height[importer] == height[imported]:
-        return (importer, imported) in NEIGHBOURS
     return height[imported] < height[importer] and (importer, imported) not in STRANGERS
 
 
@@ -115,6 +128,64 @@ def test_every_part_has_its_layer():
     assert not unknown, f"give these parts a layer: {sorted(unknown)}"
 
 
+def name_of(path: Path) -> str:
+    """A file's module name: ``glassformer/model/masks.py`` to ``glassformer.model.masks``."""
+    return ".".join(path.with_suffix("").parts).removesuffix(".__init__")
+
+
+def imported_files(source: Path) -> dict[str, set[str]]:
+    """For each module, the modules of this program that it imports."""
+    paths = {name_of(path.relative_to(source)): path for path in sorted(source.rglob("*.py"))}
+    imports = {
+        module: {name for _, name in imports_of(path, source)} for module, path in paths.items()
+    }
+    return {module: names - {module} for module, names in imports.items()}
+
+
+def circles(imports: dict[str, set[str]]) -> list[list[str]]:
+    """The groups of modules that import each other, over however many steps."""
+    reach = {module: set(others) for module, others in imports.items()}
+    for through in reach:
+        for others in reach.values():
+            if through in others:
+                others |= reach[through]
+    groups = {
+        tuple(sorted(other for other in others if module in reach.get(other, ())))
+        for module, others in reach.items()
+        if module in others
+    }
+    return [list(group) for group in sorted(groups)]
+
+
+def test_no_files_import_each_other_in_a_circle():
+    found = [group for group in circles(imported_files(SOURCE)) if group not in KNOWN_CIRCLES]
+
+    assert not found, "\n" + "\n".join(map(" <-> ".join, found))
+
+
+def test_a_circle_is_found():
+    imports = {"a": {"b"}, "b": {"c", "d"}, "c": {"a"}, "d": set(), "e": {"f"}, "f": {"e", "a"}}
+
+    assert circles(imports) == [["a", "b", "c"], ["e", "f"]]
+
+
+def test_fast_twins_are_known_only_where_they_are_chosen():
+    found = [
+        f"{module} knows {name}"
+        for module, names in imported_files(SOURCE).items()
+        for name in names
+        if ".fast." in name + "."
+        and ".fast." not in module + "."
+        and short(module) not in CHOOSERS.get(short(name), ())
+    ]
+
+    assert not found, "choose a twin in one file, named in CHOOSERS:\n" + "\n".join(found)
+
+
+def short(module: str) -> str:
+    return module.removeprefix("glassformer.")
+
+
 @pytest.mark.parametrize(
     ("file", "statement", "offends"),
     [
@@ -130,6 +201,8 @@ def test_every_part_has_its_layer():
         ("decoding/beam.py", "from glassformer.model import transformer", True),
         ("decoding/beam.py", "from glassformer.training.loss import loss", True),
         ("training/loop.py", "from glassformer.decoding.beam import beam_search", False),
+        ("training/loop.py", "from glassformer.inspection import capture", True),
+        ("translator.py", "from glassformer.inspection import capture", False),
         ("translator.py", "from glassformer.cli.main import main", True),
         ("bundle.py", "from glassformer import Transformer", True),
         ("__init__.py", "from glassformer.translator import Translator", False),

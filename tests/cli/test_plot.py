@@ -8,6 +8,8 @@ import torch
 from glassformer.bundle import Bundle, save_bundle
 from glassformer.cli.options import parse_options
 from glassformer.cli.plot import command as plot
+from glassformer.cli.plot.options import MasksOptions, PositionsOptions
+from glassformer.cli.plot.sentence import AttentionOptions
 from glassformer.config import ModelConfig
 from glassformer.data.tokenizer import train_tokenizer
 from glassformer.errors import InputError, UsageError
@@ -110,13 +112,13 @@ def test_a_title_of_the_grid_can_be_typed(bundle, part):
     from glassformer.cli.plot.figures import draw
 
     options = {"bundle": bundle, "text": "two men", "target": "zwei Männer", "part": part}
-    panels = [axes for axes in draw(plot.AttentionOptions(**options)).axes if axes.images]
+    panels = [axes for axes in draw(AttentionOptions(**options)).axes if axes.images]
     titles = [panel.get_title() for panel in panels]
     layers = 2 if part == "encoder" else 1
     assert titles == [f"layer {n}, head {m}" for n in range(1, layers + 1) for m in (1, 2)]
     for panel, title in zip(panels, titles, strict=True):
         layer, head = (int(words.split()[1]) for words in title.split(", "))
-        alone = draw(plot.AttentionOptions(**options, layer=layer, head=head))
+        alone = draw(AttentionOptions(**options, layer=layer, head=head))
         assert alone.get_suptitle().endswith(title)
         weights = [axes.images[0].get_array().tolist() for axes in (panel, alone.axes[0])]
         assert weights[0] == weights[1]
@@ -173,11 +175,11 @@ def test_attention_over_the_bundles_own_translation(bundle, tmp_path, capsys):
 def test_the_bundles_tokens_and_positions(bundle):
     from glassformer.cli.plot.figures import draw
 
-    figure = draw(plot.MasksOptions(source="two twomen", bundle=bundle, padding=0))
+    figure = draw(MasksOptions(source="two twomen", bundle=bundle, padding=0))
     labels = [tick.get_text() for tick in figure.axes[0].get_xticklabels()]
     assert labels[:2] == ["two", "two"]
     assert labels[-1] == "</s>"
-    figure = draw(plot.PositionsOptions(view="embedding", sentence="two men", bundle=bundle))
+    figure = draw(PositionsOptions(view="embedding", sentence="two men", bundle=bundle))
     drawn = torch.tensor(figure.axes[1].images[0].get_array().tolist())
     torch.testing.assert_close(drawn, _load(bundle).source_positions.table[:2])
 

@@ -7,7 +7,7 @@ from typing import Any
 import torch
 
 from glassformer.cli.plot import traces as plot_traces
-from glassformer.cli.plot.command import (
+from glassformer.cli.plot.options import (
     MasksOptions,
     PositionsOptions,
     ScheduleOptions,
