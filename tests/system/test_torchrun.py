@@ -17,7 +17,7 @@ OPTIONS = {
     **{"preset": "tiny", "d-model": 16, "num-heads": 2, "d-ff": 16},
     **{"num-encoder-layers": 1, "num-decoder-layers": 1, "vocab-size": 300, "batch-tokens": 160},
     **{"warmup": 10, "rate-factor": 0.5, "optimiser": "adam", "beam": 1, "patience": 0},
-    **{"precision": "float32", "device": "cpu", "threads": 2},
+    **{"precision": "float32", "device": "cpu", "threads": 1},
 }
 # As a person types it: with `--run`, which begins like `--run-path`, torchrun would refuse it.
 TWO_RANKS = ["torchrun", "--standalone", "--nproc-per-node", "2", "-m", "glassformer"]

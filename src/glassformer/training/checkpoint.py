@@ -1,8 +1,8 @@
-"""Checkpoints: all that a run needs to go on exactly, on disk, whole or not at all.
+"""Checkpoints: on disk, whole or not at all, all that a run needs to continue exactly.
 
 One directory a checkpoint: ``model.safetensors``, ``optimiser.safetensors`` and ``state.json``.
-It is written under another name and renamed when it is complete, so a kill at any moment leaves
-the ones before.
+It is written under another name and renamed when it is complete. So a kill at any moment leaves
+the earlier checkpoints whole.
 """
 
 import json
@@ -35,15 +35,15 @@ __all__ = [
 
 @dataclass
 class RunState:
-    """Where a run is. Everything random follows from the seed and ``update``: no more is needed."""
+    """The place of a run. All random numbers follow from the seed and ``update``."""
 
     update: int = 0
     epoch: int = 0
-    batch: int = 0  # batches of the epoch that were read
+    batch: int = 0  # batches of the epoch read so far
     tokens: int = 0
     seconds: float = 0.0
     data_hash: str = ""
-    precision: str = ""  # as it was measured at the beginning
+    precision: str = ""  # chosen at the beginning of the run
     validations: list[dict[str, Any]] = field(default_factory=list)
     window: dict[str, float] = field(default_factory=dict)  # sums since the last report
 
@@ -53,10 +53,10 @@ def save_checkpoint(
 ) -> Path:
     """Write ``directory/<update>``; the files are on the disk before the name is.
 
-    :class:`InputError` where they cannot be written, as on a full disk.
+    :class:`InputError` if they cannot be written, as on a full disk.
     """
     final = directory / f"{state.update:08d}"
-    if final.exists():  # of the same update, so the same
+    if final.exists():  # the same update has the same content
         return final
     partial = directory / f".{final.name}.partial"
     shutil.rmtree(partial, ignore_errors=True)
@@ -71,8 +71,8 @@ def save_checkpoint(
         _flush(directory)
     except (OSError, SafetensorError) as error:
         raise InputError(
-            f"{final}: the checkpoint cannot be written ({error}); the one before is kept: make"
-            " room, and the same command goes on from it"
+            f"{final}: the checkpoint cannot be written ({error}); the earlier one is kept: make"
+            " room, and the same command continues from it"
         ) from error
     return final
 
@@ -80,7 +80,7 @@ def save_checkpoint(
 def load_checkpoint(
     checkpoint: Path, model: nn.Module, optimiser: torch.optim.Optimizer
 ) -> RunState:
-    """Put model and optimiser where they were; return the place in the run."""
+    """Restore model and optimiser; return the place in the run."""
     load_weights(model, load_tensors(checkpoint / "model.safetensors"), checkpoint)
     stored = load_tensors(checkpoint / "optimiser.safetensors")
     try:
@@ -89,12 +89,12 @@ def load_checkpoint(
             shapes = {tensor.shape for key, tensor in kept.items() if key != "step"}
             if shapes != {parameter.shape}:
                 raise InputError(f"{checkpoint}: the optimiser's {name} has another shape")
-            # Cloned: what is read from the file may not lie in memory as what torch allocates.
+            # Cloned, because tensors of the file are not aligned as torch aligns its own.
             optimiser.state[parameter] = {
                 key: moment.to(parameter.device).clone() for key, moment in kept.items()
             }
         state = json.loads((checkpoint / "state.json").read_text())
-        state.pop("workers", None)  # of version 1: it started its ranks itself
+        state.pop("workers", None)  # an option of earlier versions
         return RunState(**state)
     except (KeyError, TypeError, OSError, json.JSONDecodeError, UnicodeDecodeError) as error:
         raise InputError(f"{checkpoint}: not a whole checkpoint ({error!r})") from error
@@ -106,11 +106,11 @@ def checkpoints(directory: Path) -> list[Path]:
 
 
 def remove_all_but(directory: Path, kept: Iterable[int]) -> None:
-    """Remove the checkpoints of other updates, and what a kill left half-written."""
+    """Remove the checkpoints of other updates, and half-written ones after a kill."""
     names = {f"{update:08d}" for update in kept}
     for path in checkpoints(directory):
         if path.name not in names:
-            # Renamed first: a kill while removing must not leave half a checkpoint behind.
+            # Renamed first, so that a kill meanwhile leaves no half checkpoint under its name.
             doomed = path.with_name(f".{path.name}.removed")
             path.rename(doomed)
     for leftover in (*directory.glob(".*.partial"), *directory.glob(".*.removed")):
@@ -118,7 +118,7 @@ def remove_all_but(directory: Path, kept: Iterable[int]) -> None:
 
 
 def average(paths: Sequence[Path]) -> dict[str, Tensor]:
-    """The mean of the checkpoints' weights, in float64 on the way (section 6.1).
+    """The mean of the checkpoints' weights, added up in float64 (section 6.1).
 
     >>> average([])
     Traceback (most recent call last):
@@ -134,8 +134,8 @@ def average(paths: Sequence[Path]) -> dict[str, Tensor]:
 
 
 def moments(optimiser: torch.optim.Optimizer, parameter: nn.Parameter) -> tuple[str, ...]:
-    """The names of what an optimiser remembers of a parameter, after the first update."""
-    if isinstance(optimiser, Muon) and any(parameter is one for one in optimiser.matrices):
+    """The names of the tensors that an optimiser keeps for a parameter."""
+    if isinstance(optimiser, Muon) and any(parameter is matrix for matrix in optimiser.matrices):
         return ("momentum",)
     return ("step", "exp_avg", "exp_avg_sq")
 

@@ -1,4 +1,4 @@
-"""Which validation was the best, and which checkpoints make up the final weights."""
+"""The best validation, and the checkpoints whose mean is the final weights (section 6.1)."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -20,14 +20,14 @@ def validations_since_best(validations: Records, config: TrainConfig) -> int:
 
 
 def averaged_updates(validations: Records, config: TrainConfig) -> list[int]:
-    """The updates whose checkpoints are kept for the final mean, in the order of time."""
+    """The updates whose checkpoints are averaged, in the order of time."""
     chosen = list(validations)
     if config.average == "none":
         chosen = chosen[-1:]
     elif config.average == "last":
         chosen = chosen[-config.average_count :]
     elif chosen:
-        # Where there were few validations, an early model would spoil the mean.
+        # After few validations, an early model would spoil the mean.
         earliest = best(validations, config)["update"] / 2
         late = [record for record in chosen if record["update"] >= earliest]
         late.sort(key=lambda record: _merit(record, config), reverse=True)
@@ -36,6 +36,6 @@ def averaged_updates(validations: Records, config: TrainConfig) -> list[int]:
 
 
 def _merit(validation: dict[str, Any], config: TrainConfig) -> tuple[float, float]:
-    # Where BLEU is equal (often 0 at first), the loss decides.
+    # If BLEU is equal (often 0 at first), the loss decides.
     by_loss = -validation["loss"]
     return (validation["bleu"], by_loss) if config.metric == "bleu" else (by_loss, 0.0)

@@ -30,30 +30,30 @@ __all__ = [
 
 
 class NotFiniteError(ArithmeticError):
-    """The loss or the gradient is NaN or infinite; the weights were not touched."""
+    """The loss or the gradient is NaN or infinite. The weights are unchanged."""
 
 
 @dataclass(frozen=True)
 class Update:
-    """What one update came to: loss, plain loss, gradient norm; and what was read.
+    """The figures of one update: smoothed loss, loss without smoothing, gradient norm; its tokens.
 
-    The losses are means in nats a target token. They stay on the device until they are asked
-    for: on a GPU, asking means waiting.
+    The losses are means in nats a target token. They stay on the device until :meth:`read`, which
+    waits for a GPU.
     """
 
     figures: Float[Tensor, " 3"]
     tokens: int
 
     def read(self) -> tuple[float, float, float]:
-        """The figures as numbers; :class:`NotFiniteError` where they are none."""
-        loss, plain, norm = self.figures.tolist()
-        if not all(map(math.isfinite, (loss, plain, norm))):
+        """The figures as numbers; :class:`NotFiniteError` if one is not finite."""
+        loss, unsmoothed, norm = self.figures.tolist()
+        if not all(map(math.isfinite, (loss, unsmoothed, norm))):
             raise NotFiniteError(f"loss {loss}, gradient norm {norm}")
-        return loss, plain, norm
+        return loss, unsmoothed, norm
 
 
 def adam(model: nn.Module) -> torch.optim.Adam:
-    """Adam with beta 0.9 and 0.98, epsilon 1e-9; the rate is set anew before each update."""
+    """Adam with beta 0.9 and 0.98, epsilon 1e-9; each update sets its learning rate."""
     return _adam(list(model.parameters()))
 
 
@@ -63,8 +63,9 @@ def new_optimiser(model: Transformer, kind: Literal["adam", "muon"]) -> torch.op
         return adam(model)
     blocks = [*model.encoder.parameters(), *model.decoder.parameters()]
     matrices = [weight for weight in blocks if weight.dim() == 2]
-    known = set(map(id, matrices))
-    return Muon(matrices, _adam([one for one in model.parameters() if id(one) not in known]))
+    identities = set(map(id, matrices))
+    others = [weight for weight in model.parameters() if id(weight) not in identities]
+    return Muon(matrices, _adam(others))
 
 
 def _adam(weights: list[nn.Parameter]) -> torch.optim.Adam:
@@ -72,7 +73,7 @@ def _adam(weights: list[nn.Parameter]) -> torch.optim.Adam:
 
 
 class Learner:
-    """A model with its optimiser, and how its gradient is made: in which precision, with whom."""
+    """A model with its optimiser, the losses, the precision and the ranks of its gradient."""
 
     def __init__(
         self,
@@ -95,10 +96,10 @@ class Learner:
             optimiser.products = torch.bfloat16 if precision == "bf16" else torch.float32
 
     def gradient(self, batches: Sequence[Batch]) -> tuple[list[Tensor], Float[Tensor, " 2"]]:
-        """The gradient of all ``batches`` of all ranks, and both losses; each the same everywhere.
+        """The gradient of all ``batches`` of all ranks, and both losses; the same on each rank.
 
-        Each batch adds its sum over target tokens, divided by the count of all of them: N small
-        batches on R ranks give the gradient of one large one, whatever their sizes.
+        Each batch adds its sum over target tokens, divided by the tokens of all batches. So N small
+        batches on R ranks give the gradient of one large batch, whatever their sizes.
         """
         target_tokens = sum(batch.target_tokens for batch in batches)
         parameters = list(self.model.parameters())
@@ -119,12 +120,12 @@ class Learner:
         return gradients, totals
 
     def step(self, gradients: list[Tensor], totals: Tensor, *, rate: float) -> Tensor:
-        """Change the weights, unless something is not finite; nobody waits for a device."""
+        """Change the weights, unless a figure is not finite; never wait for a device."""
         norm = nn.utils.get_total_norm(gradients)
         figures = torch.cat((totals, norm[None]))
         optimiser: Any = self.optimiser
-        # Fused Adam divides by the one and does nothing where the other is 1, without being asked
-        # from the host what they are.
+        # Fused Adam divides the gradient by grad_scale and skips the step if found_inf is 1: it
+        # reads both on the device.
         optimiser.grad_scale = (norm / self.clip).clamp(min=1.0) if self.clip > 0 else None
         optimiser.found_inf = (~torch.isfinite(figures.sum())).float()
         if isinstance(optimiser, Muon):

@@ -1,4 +1,4 @@
-"""What a person sees while it trains, and ``metrics.jsonl``, which plots and pages read."""
+"""Progress on the terminal, and ``metrics.jsonl``, which plots and pages read."""
 
 import json
 from collections.abc import Sequence
@@ -18,13 +18,13 @@ __all__ = ["Metrics", "Reporter", "TextReporter", "duration"]
 
 @runtime_checkable
 class Reporter(Protocol):
-    """Who is told what happens in a run."""
+    """Receives the events of a run."""
 
     def note(self, text: str) -> None:
         """A line for people."""
 
     def update(self, record: dict[str, Any], *, updates: int, seconds_left: float) -> None:
-        """The figures of an update; also written to the metrics."""
+        """The means since the last report, which the metrics hold as well."""
 
     def validated(
         self, record: dict[str, Any], validation: Validation, pairs: Sequence[Pair]
@@ -32,13 +32,13 @@ class Reporter(Protocol):
         """The scores of a validation, with its translations."""
 
     def close(self) -> None:
-        """The run has ended, well or not."""
+        """The run has ended, with or without an error."""
 
 
 class Metrics:
     """``metrics.jsonl``: a JSON object a line, of the kind "update" or "validation".
 
-    A run that goes on from a checkpoint first takes away the lines written after it.
+    A run that continues from a checkpoint first removes the lines after it.
     """
 
     def __init__(self, path: Path, *, from_update: int, tensorboard: bool = False) -> None:
@@ -49,7 +49,7 @@ class Metrics:
                 if line.endswith(b"\n") and json.loads(line)["update"] <= from_update:
                     kept.append(line)
             except (json.JSONDecodeError, KeyError, TypeError, UnicodeDecodeError):
-                continue  # half a line, from a kill while it was written
+                continue  # half a line, after a kill
         self._board = _tensorboard(path.parent / "tensorboard") if tensorboard else None
         write_atomically(path, b"".join(kept))
         self._file = path.open("a", encoding="utf-8")
@@ -121,7 +121,7 @@ class TextReporter:
 
 
 def duration(seconds: float) -> str:
-    """Seconds as a person reads them.
+    """Seconds as text for people.
 
     >>> duration(42.0), duration(754.0), duration(7300.0)
     ('42 s', '12:34 min', '2:01 h')

@@ -1,4 +1,4 @@
-"""The learning rate over time (section 5.3, equation 3), and how far a run goes."""
+"""The learning rate over time (section 5.3, equation 3), and the length of a run."""
 
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
@@ -37,7 +37,7 @@ def learning_rate(
     """:func:`noam_schedule`, brought down to zero in a straight line over the last share.
 
     Departure from the paper: over the last ``anneal`` of all ``updates`` the rate goes to zero,
-    because a run of a known length ends better when its last steps are small. With ``anneal=0``
+    because a run of a known length ends better if its last steps are small. With ``anneal=0``
     it is the paper's.
 
     >>> learning_rate(100, updates=100, d_model=512, warmup=10, factor=1.0, anneal=0.5) < 1e-4
@@ -49,7 +49,7 @@ def learning_rate(
 
 
 def shortened(warmup: int, factor: float, *, updates: int | float) -> tuple[int, float]:
-    """A warm-up for a run of so many ``updates``, a fifth of them at most, and its factor.
+    """Warm-up and factor for a run of ``updates``: the warm-up is at most a fifth of them.
 
     The highest rate is ``factor / sqrt(d_model * warmup)``: a shorter warm-up must not raise it.
 
@@ -62,28 +62,28 @@ def shortened(warmup: int, factor: float, *, updates: int | float) -> tuple[int,
 
 @runtime_checkable
 class Pace(Protocol):
-    """How far a run goes, what the rate of each update is, and which ones are validated."""
+    """The length of a run, the learning rate of each update, and the updates to validate after."""
 
     @property
     def updates(self) -> int:
-        """Of the whole run, by what is known."""
+        """The updates of the whole run, as planned now."""
 
     def rate(self, update: int, /) -> float:
-        """The learning rate of an update; they count from 1."""
+        """The learning rate of an update; updates count from 1."""
 
     def share(self, update: int, /) -> float:
-        """The share of the run that is done with this update, from 0 to 1."""
+        """The share of the run up to and including this update, from 0 to 1."""
 
     def validation_due(self, update: int, /) -> bool:
-        """Whether to validate after this update; after the last one in any case."""
+        """Whether to validate after this update. The loop always validates after the last."""
 
     def passed(self, update: int, /) -> None:
-        """Be told that an update is done."""
+        """Note the end of an update."""
 
 
 @dataclass(frozen=True)
 class SteadyPace:
-    """As many updates as said, validated at equal distances."""
+    """A fixed number of updates, with validations at equal distances."""
 
     config: TrainConfig
     updates: int
@@ -106,4 +106,4 @@ class SteadyPace:
         return update % max(1, self.updates // self.config.validations) == 0
 
     def passed(self, update: int) -> None:
-        """Nothing follows from it."""
+        """A fixed length needs no notes."""

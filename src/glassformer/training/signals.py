@@ -1,18 +1,18 @@
-"""A signal as a request that is looked at when it suits."""
+"""SIGINT and SIGTERM as a request to stop, which the loop reads between two updates."""
 
 import signal
 from types import FrameType, TracebackType
 
 __all__ = ["StopSignal"]
 
-_ASKED_BY = (signal.SIGINT, signal.SIGTERM)
+_SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
 class StopSignal:
-    """Within the block, ``number`` is the signal that asked to stop; 0 until one does.
+    """Within the block, ``number`` holds the signal that arrived; 0 before.
 
-    A second one is not waited with: :class:`KeyboardInterrupt`. Outside the main thread signals
-    are not ours, and ``number`` stays 0.
+    A second signal raises :class:`KeyboardInterrupt` at once. Python handles signals in the main
+    thread only: elsewhere ``number`` stays 0.
     """
 
     def __init__(self) -> None:
@@ -21,7 +21,7 @@ class StopSignal:
     def __enter__(self) -> "StopSignal":
         self.number = 0
         try:
-            self._before = {number: signal.signal(number, self._ask) for number in _ASKED_BY}
+            self._before = {number: signal.signal(number, self._receive) for number in _SIGNALS}
         except ValueError:
             self._before = {}
         return self
@@ -35,7 +35,7 @@ class StopSignal:
         for number, handler in self._before.items():
             signal.signal(number, handler)
 
-    def _ask(self, number: int, _: FrameType | None) -> None:
+    def _receive(self, number: int, _: FrameType | None) -> None:
         if self.number:
             raise KeyboardInterrupt
         self.number = number

@@ -1,4 +1,4 @@
-"""How good the model is by now: loss on validation pairs, BLEU of their greedy translations."""
+"""Scores during training: loss on validation pairs, BLEU of their greedy translations."""
 
 import math
 from collections.abc import Sequence

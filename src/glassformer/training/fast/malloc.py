@@ -1,29 +1,28 @@
-"""Memory that an update has freed is kept for the next, instead of being given back and fetched.
+"""Keeps the memory that an update frees for the next update.
 
-The C library hands large blocks back to the system as soon as they are freed. Whoever asks again
-gets pages that the system has to find and clear, one by one, at their first touch. An update of a
-small model asks for a hundred megabytes in some hundred blocks, the next update for the same: the
-24,000 pages of it took about an eighth of the time.
+The C library returns large freed blocks to the system. A new block then consists of pages that the
+system clears one by one at their first touch. Each update of a small model allocates a hundred
+megabytes in some hundred blocks; clearing their 24,000 pages took about an eighth of its time.
 """
 
 import ctypes
 
 __all__ = ["keep_freed_memory"]
 
-# Their numbers in glibc's malloc.h, and what they are set to. Blocks above 32 MiB cannot be kept.
+# Parameter numbers of glibc's malloc.h, with their values. glibc keeps no block above 32 MiB.
 _TRIM_THRESHOLD = (-1, 2**31 - 1)
 _TOP_PAD = (-2, 64 << 20)
 _MMAP_THRESHOLD = (-3, 32 << 20)
 
 
 def keep_freed_memory() -> bool:
-    """Let this process keep what it frees; whether its C library can (glibc's ``mallopt``).
+    """Let this process keep freed memory (glibc's ``mallopt``). Return whether its C library can.
 
     >>> keep_freed_memory() in (True, False)
     True
     """
     try:
         mallopt = ctypes.CDLL(None).mallopt
-    except (AttributeError, TypeError):  # another C library; no such names on this system
+    except (AttributeError, TypeError):  # another C library
         return False
     return all(mallopt(*setting) for setting in (_TRIM_THRESHOLD, _TOP_PAD, _MMAP_THRESHOLD))

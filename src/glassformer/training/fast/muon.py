@@ -1,14 +1,13 @@
-"""Muon: a step along the momentum's directions, each equally far, for the matrices of the blocks.
+"""Muon: equally long steps along all directions of the momentum, for the matrices of the blocks.
 
 Departure from the paper: Adam scales each element of a matrix alone. Muon takes the gradient's
-momentum as the matrix that it is, :math:`M = U S V^T`, and steps along :math:`U V^T`: what few
-sentences speak of is learnt at once, beside what all do. Vectors, embeddings and the output matrix
-stay with the paper's Adam.
+momentum as a matrix, :math:`M = U S V^T`, and steps along :math:`U V^T`: rare directions learn as
+fast as frequent ones. Vectors, embeddings and the output matrix keep the paper's Adam.
 
 Sources: Jordan et al. 2024, "Muon: an optimizer for hidden layers in neural networks" (the
 iteration and its constants); Liu et al. 2025, arXiv 2502.16982, section 2.2 (the length of a step,
-which lets Adam's learning rates fit). ``torch.optim.Muon`` always multiplies in bfloat16, which a
-CPU without matrix units hardly can, and takes one matrix at a time.
+which lets Adam's learning rates fit). ``torch.optim.Muon`` always multiplies in bfloat16, slowly on
+a CPU without matrix units, and takes one matrix at a time.
 """
 
 from collections.abc import Iterable
@@ -25,14 +24,14 @@ __all__ = ["Muon", "orthogonal"]
 _MOMENTUM = 0.95
 _A, _B, _C = 3.4445, -4.7750, 2.0315
 _ITERATIONS = 3  # the source has 5
-_STEP = 0.2  # an element's change over the rate, as root mean square: about what Adam's is
+_STEP = 0.2  # root mean square of an element's change over the rate, about Adam's
 
 
 def orthogonal(matrices: Float[Tensor, "count rows cols"]) -> Float[Tensor, "count rows cols"]:
     r"""Nearly :math:`U V^T` for each matrix :math:`U S V^T`: the same with other singular values.
 
-    Newton-Schulz: :math:`X \leftarrow aX + b(XX^T)X + c(XX^T)^2X` brings those that are not tiny
-    to between 0.6 and 1.3, by matrix products alone.
+    Newton-Schulz: :math:`X \leftarrow aX + b(XX^T)X + c(XX^T)^2X` brings all that
+    are not tiny to between 0.6 and 1.3, by matrix products alone.
 
     >>> orthogonal(torch.diag(torch.tensor([3.0, -2.0]))[None]).sign()
     tensor([[[ 1.,  0.],
@@ -51,9 +50,9 @@ def orthogonal(matrices: Float[Tensor, "count rows cols"]) -> Float[Tensor, "cou
 class Muon(torch.optim.Optimizer):
     """Muon for ``matrices``, and ``adam`` for all others: fused, as torch has it.
 
-    Like fused Adam it divides the gradients by ``grad_scale`` and changes nothing where
-    ``found_inf`` is 1, without asking a device what they are. ``products`` is the type of numbers
-    that are multiplied. Of each matrix it remembers ``momentum``.
+    Like fused Adam it divides the gradients by ``grad_scale`` and changes nothing if ``found_inf``
+    is 1, without a wait for the device. ``products`` is the number type of its matrix products. Its
+    state holds the ``momentum`` of each matrix.
     """
 
     def __init__(self, matrices: Iterable[nn.Parameter], adam: torch.optim.Adam) -> None:
@@ -61,7 +60,7 @@ class Muon(torch.optim.Optimizer):
         self.matrices: list[nn.Parameter] = self.param_groups[0]["params"]
         self.param_groups += adam.param_groups
         self.adam: Any = adam
-        self.adam.state = self.state  # one memory, which a checkpoint keeps
+        self.adam.state = self.state  # one state for the checkpoint
         self.products = torch.float32
         self.ranks = ALONE
         self.grad_scale: Tensor | None = None
@@ -85,8 +84,7 @@ class Muon(torch.optim.Optimizer):
         return loss
 
     def _ahead(self, group: list[nn.Parameter]) -> Float[Tensor, "count rows cols"]:
-        """Bring the momentum of matrices of one shape up to their gradients; what it would be with
-        as much of these again: Nesterov's."""
+        """Update the momentum of matrices of one shape. Return Nesterov's: one more such update."""
         for matrix in group:
             if not self.state[matrix]:
                 self.state[matrix]["momentum"] = torch.zeros_like(matrix)
@@ -94,21 +92,21 @@ class Muon(torch.optim.Optimizer):
         gradient = torch.stack([matrix.grad for matrix in group if matrix.grad is not None])
         if self.grad_scale is not None:
             gradient /= self.grad_scale
-        found = momentum.lerp(gradient, 1 - _MOMENTUM)
-        ahead = gradient.lerp(found, _MOMENTUM)
+        updated = momentum.lerp(gradient, 1 - _MOMENTUM)
+        ahead = gradient.lerp(updated, _MOMENTUM)
         if self.found_inf is not None:
-            found = torch.where(self.found_inf.bool(), momentum, found)
-        for matrix, remembered in zip(group, found, strict=True):
-            self.state[matrix]["momentum"].copy_(remembered)
+            updated = torch.where(self.found_inf.bool(), momentum, updated)
+        for matrix, new_momentum in zip(group, updated, strict=True):
+            self.state[matrix]["momentum"].copy_(new_momentum)
         return ahead
 
     def _orthogonal(self, stacks: list[Tensor]) -> list[Tensor]:
-        """Of each matrix; each rank computes its share of them, and has the others' told."""
+        """Orthogonalise every matrix: each rank computes its share, a sum over ranks joins them."""
         if self.ranks.size == 1:
             return [orthogonal(stack.to(self.products)).to(stack.dtype) for stack in stacks]
         share = self.ranks.share()
-        found = [torch.zeros_like(stack) for stack in stacks]
-        for stack, own in zip(stacks, found, strict=True):
+        results = [torch.zeros_like(stack) for stack in stacks]
+        for stack, result in zip(stacks, results, strict=True):
             if len(stack[share]):
-                own[share] = orthogonal(stack[share].to(self.products)).to(own.dtype)
-        return self.ranks.sum(found)
+                result[share] = orthogonal(stack[share].to(self.products)).to(result.dtype)
+        return self.ranks.sum(results)
