@@ -7,11 +7,13 @@ used. The directory gets its name only when it is whole, with ``meta.json`` in i
 """
 
 import hashlib
+import json
 import operator
 import shutil
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
+from dataclasses import asdict, dataclass
 from functools import cached_property
 from itertools import chain, islice
 from pathlib import Path
@@ -21,15 +23,36 @@ import numpy as np
 from numpy.typing import NDArray
 
 from glassformer.data.corpus import Pair
-from glassformer.data.token_store_meta import FORMAT_VERSION, PackedMeta, read_meta, write_meta
 from glassformer.data.tokenizer import Tokenizer
 from glassformer.errors import InputError
 
 __all__ = ["Packed", "Sentences", "pack"]
 
+FORMAT_VERSION = 1
 _CHUNK = 20_000  # pairs that are encoded at once
 _OFFSET = np.dtype("<i8")
 _SIDES, _PARTS = ("source", "target"), ("ids", "offsets")
+
+
+@dataclass(frozen=True)
+class PackedMeta:
+    """The contents of ``meta.json``.
+
+    ``dropped_empty`` and ``dropped_long`` count the pairs left out because a side was blank, or
+    had more than ``max_tokens`` subwords. ``symbols`` holds the ids that a batch adds: ``source``
+    and ``target`` each with ``pad``, ``bos``, ``eos``. ``tokenizers`` holds their fingerprints.
+    """
+
+    format_version: int
+    pairs: int
+    dropped_empty: int
+    dropped_long: int
+    max_tokens: int
+    dtype: dict[str, str]
+    tokens: dict[str, int]
+    symbols: dict[str, dict[str, int]]
+    tokenizers: dict[str, str]
+    content_hash: str
 
 
 class Sentences:
@@ -81,7 +104,7 @@ class Packed:
     def open(cls, directory: str | Path) -> "Packed":
         """Open a packed corpus; :class:`InputError` where it is missing, cut off or damaged."""
         directory = Path(directory)
-        meta = read_meta(directory)
+        meta = _read_meta(directory)
         for side in _SIDES:
             _check_size(directory / f"{side}.offsets", (meta.pairs + 1) * _OFFSET.itemsize)
             width = np.dtype(meta.dtype[side]).itemsize
@@ -149,7 +172,7 @@ def pack(
                 for place, side in enumerate(_SIDES):
                     writers[side].write([row[place] for row in chunk])
         meta = _meta(writers, tokenizers, max_tokens, dropped)
-        write_meta(meta, partial)
+        (partial / "meta.json").write_text(json.dumps(asdict(meta), indent=2) + "\n")
         _take_the_place_of(directory, partial)
     finally:
         shutil.rmtree(partial, ignore_errors=True)
@@ -250,6 +273,28 @@ def _take_the_place_of(directory: Path, partial: Path) -> None:
         directory.rename(old)
     partial.rename(directory)
     shutil.rmtree(old, ignore_errors=True)
+
+
+def _read_meta(directory: Path) -> PackedMeta:
+    """Read ``meta.json``; :class:`InputError` where it is missing, damaged or of another format."""
+    path = directory / "meta.json"
+    try:
+        fields = json.loads(path.read_text())
+        if fields["format_version"] == FORMAT_VERSION:
+            names = PackedMeta.__dataclass_fields__  # earlier versions wrote more
+            return PackedMeta(**{name: fields[name] for name in names})
+    except OSError as error:
+        raise InputError(
+            f"{directory}: not a packed corpus (meta.json: {error.strerror}); pack it again"
+        ) from None
+    except (json.JSONDecodeError, UnicodeDecodeError, KeyError, TypeError):
+        raise InputError(
+            f"{path}: not the description of a packed corpus; delete the directory to pack it again"
+        ) from None
+    raise InputError(
+        f"{path}: format_version {fields['format_version']}, this program reads {FORMAT_VERSION}; "
+        "delete the directory to pack the corpus again"
+    )
 
 
 def _check_size(path: Path, expected: int) -> None:

@@ -1,14 +1,14 @@
-"""``train --minutes``: as many updates as the time that a person has allows.
+"""``train --minutes``: as many updates as the given time allows.
 
 The learning rate is a function of the *share* of the run that is done, from 0 to 1. A plan says how
-many updates the run has; of the share that is left, each update that is left takes the same part.
-What an update and a validation take is measured all along, and the plan made anew from it: on a
-machine that becomes slower the share then grows faster. It never jumps, so neither does the rate,
-and the rate comes to its end when the time does.
+many updates the run has, and divides the remaining share evenly among the remaining updates. The
+run measures the seconds of updates and validations, and plans anew from them. On a machine that
+becomes slower the share then grows faster. The share never jumps, so neither does the rate, and
+the rate reaches its end with the time.
 
-Each plan is a line of ``pace.jsonl`` before it takes effect. A run that was killed reads them, and
-does what it had decided, to the bit; only then it measures again. The time that its processes
-lived counts, the time between them does not.
+Each plan is a line of ``pace.jsonl`` before it takes effect. A run that was killed reads the lines
+and repeats its decisions to the bit; then it measures again. The time of its processes counts, the
+time between them does not.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""``train(config)``: the whole way from files to a scored bundle, and on from where it was."""
+"""``train(config)``: the whole way from files to a scored bundle; the same call continues it."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -60,7 +60,7 @@ def train(
 ) -> Run:
     """Train a translator, or continue where an earlier call with the same options was.
 
-    ``began``, of ``time.monotonic()``, is when ``config.minutes`` began; with this call if None.
+    ``config.minutes`` counts from ``began``, a value of ``time.monotonic()``; None: from this call.
     Errors: :class:`~glassformer.errors.InputError` for data that cannot be used, for a directory
     that holds a run with other options, for a loss that is not finite.
     """
@@ -80,10 +80,10 @@ def train(
                 trainer.run(ranks)
         finally:
             trainer.metrics.close()
-        found = _finish(trainer)
+        finished = _finish(trainer)
         if isinstance(trainer.pace, TimedPace):
             reporter.note(_time_told(trainer.pace, 60 * (config.minutes or 0)))
-        return found
+        return finished
     finally:
         reporter.close()
 
@@ -96,9 +96,9 @@ def _trainer(
     model = _new_model(prepared).to(device)
     optimiser = new_optimiser(model, config.optimiser or "adam")
     state = RunState(data_hash=prepared.data_hash)
-    found = checkpoints(config.run / "checkpoints")
-    if found:
-        state = load_checkpoint(found[-1], model, optimiser)
+    saved = checkpoints(config.run / "checkpoints")
+    if saved:
+        state = load_checkpoint(saved[-1], model, optimiser)
         if state.data_hash != prepared.data_hash:
             raise changed_text(config, "pairs")
         reporter.note(f"continuing from update {state.update:,}")
@@ -147,7 +147,7 @@ def _new_model(prepared: Prepared) -> Transformer:
 
 
 def _pace(prepared: Prepared, d_model: int, *, begun: int, clock: Callable[[], float]) -> Pace:
-    """As many updates as the options come to, or as fit into the minutes."""
+    """The number of updates and their rates: by the options, or by ``minutes``."""
     config, packed = prepared.config, prepared.packed
     if config.minutes is None:
         return SteadyPace(config, total_updates(packed, config), d_model)
@@ -165,11 +165,11 @@ def _pace(prepared: Prepared, d_model: int, *, begun: int, clock: Callable[[], f
 
 
 def _time_told(pace: TimedPace, total: float) -> str:
-    """Why a run with minutes ended when it did; ``total``: of its time, in seconds."""
-    said = f"minutes: {duration(pace.spent())} of {duration(total)}"
+    """A line on how much of the time the run took; ``total`` is its time in seconds."""
+    note = f"minutes: {duration(pace.spent())} of {duration(total)}"
     if pace.ended_early:
-        return f"{said}, for {pace.updates:,} updates are as many as these data want"
-    return said
+        return f"{note}, for {pace.updates:,} updates are as many as these data want"
+    return note
 
 
 def _finish(trainer: Trainer) -> Run:
@@ -248,7 +248,7 @@ def _shown(scores: Scores) -> str:
 
 
 def _validation_batches(prepared: Prepared, reporter: Reporter) -> list[Batch]:
-    """What the validation loss is computed on; all of the pairs are translated."""
+    """The batches of the validation loss; the translations are of all validation pairs."""
     config = prepared.config
     packed = pack(
         prepared.valid,
@@ -272,10 +272,10 @@ def _validation_batches(prepared: Prepared, reporter: Reporter) -> list[Batch]:
 
 
 def _refuse_early(config: TrainConfig) -> None:
-    """Say now, not after the data are read, that there is no such device or model."""
+    """Refuse a missing device or an impossible model before the data are read."""
     device_of(config.device)
     sizes: dict[str, object] = {"tying": "none"}
-    if not config.preset:  # which it is, and so what is not said here, only the data will say
+    if not config.preset:  # the data choose the preset, and with it the sizes left open here
         sizes["num_heads"] = (config.d_model and config.num_heads) or 1
     model_config(
         config.model_copy(update=sizes), source_vocab_size=9, target_vocab_size=9, special_ids={}

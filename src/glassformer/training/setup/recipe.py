@@ -1,9 +1,7 @@
-"""What a run does where the person said nothing: size, schedule and batches from the data, and
-from the time where that is short.
+"""Chooses the options that are left open: size, schedule and batches, from the data and the time.
 
-The numbers of the smallest class come from trials on Multi30k (29,000 pairs; see
-CHANGELOG); the others are the field's usual ones. Each choice is returned with its reason, which is
-printed.
+The numbers of the smallest class come from trials on Multi30k (29,000 pairs); the others are usual
+in the field. Each choice comes with its reason, which the run prints.
 """
 
 from collections.abc import Callable
@@ -28,8 +26,10 @@ __all__ = [
 
 @dataclass(frozen=True)
 class _Class:
-    """A class of corpora, up to ``pairs``, and what suits it. With none it is for few pairs in
-    little time."""
+    """Default settings for corpora of up to ``pairs`` pairs.
+
+    The row with ``pairs=0`` is for a small corpus and little time.
+    """
 
     name: str
     pairs: int | float
@@ -58,7 +58,7 @@ _DEEPEST_POST_NORM = 6  # blocks
 
 
 def estimated_tokens(characters: int) -> int:
-    """The subwords that so many characters make, about; known before there are subwords.
+    """About how many subwords a text of so many characters has, before a tokenizer is learnt.
 
     >>> estimated_tokens(400)
     100
@@ -67,7 +67,7 @@ def estimated_tokens(characters: int) -> int:
 
 
 def useful_updates(pairs: int, per_epoch: float) -> int:
-    """The updates that so many training pairs want, where an epoch is ``per_epoch`` of them.
+    """The updates after which so many pairs teach little more; an epoch has ``per_epoch`` updates.
 
     >>> useful_updates(29_000, 800.0), useful_updates(10, 1.0)
     (24000, 200)
@@ -80,12 +80,12 @@ def choose(
 ) -> tuple[TrainConfig, list[str]]:
     """``config`` with nothing left open, and a line for each choice that was made.
 
-    ``pairs`` are the training pairs that are kept, ``tokens`` a rough count of their tokens,
-    source + target; ``size`` is a smaller one than so many pairs want (`size_in_time`). How it is
-    trained follows from the size, the vocabulary from the pairs, the dropout from both.
+    ``tokens`` is a rough count of the pairs' tokens, source + target. ``size`` names a smaller
+    class for a short time (:func:`size_in_time`). The schedule follows from the size, the
+    vocabulary from the pairs, the dropout from both.
     """
     wants = _class(pairs)
-    fit = next((one for one in _CLASSES if one.name == size), wants)
+    fit = next((known for known in _CLASSES if known.name == size), wants)
     chosen: dict[str, object] = {}
     reasons = []
 
@@ -124,10 +124,10 @@ def choose(
 
 
 def size_in_time(config: TrainConfig, *, pairs: int, speed: float) -> str:
-    """The largest size, up to what so many pairs want, that reads half of the tokens that it wants
-    in ``config.minutes``, where products run at ``speed`` operations a second.
+    """The largest size for so many pairs that reads half of its tokens in ``config.minutes``.
 
-    "hurried" is the smallest one for too little time.
+    ``speed`` is the machine's speed in matrix products, in operations a second. If the time is too
+    short for every size, the size is "hurried".
 
     >>> hour = TrainConfig(pairs=("a", "b"), run="run", minutes=60)
     >>> [size_in_time(hour, pairs=29_000, speed=speed) for speed in (2e11, 4e11)]
@@ -138,25 +138,27 @@ def size_in_time(config: TrainConfig, *, pairs: int, speed: float) -> str:
     seconds = 60 * (config.minutes or 0)
     wants = _class(pairs)
     smaller = _CLASSES[: _CLASSES.index(wants) + 1]
-    fits = [one for one in smaller if _size(config.preset) in (None, one.preset)] or [wants]
-    for one in reversed(fits):
-        preset = config.preset or one.preset
+    sizes = [size for size in smaller if _size(config.preset) in (None, size.preset)] or [wants]
+    for size in reversed(sizes):
+        preset = config.preset or size.preset
         operations = _operations(config, preset, config.vocab_size or wants.vocab_size)
-        if seconds * _REACHED * speed / operations >= one.updates * one.batch_tokens / 2:
-            return one.name
-    return fits[0].name
+        if seconds * _REACHED * speed / operations >= size.updates * size.batch_tokens / 2:
+            return size.name
+    return sizes[0].name
 
 
 def _size(preset: str | None) -> str | None:
-    """The size that a preset has, however its blocks are divided."""
+    """The size in a preset's name: "tiny" of "tiny-deep-shallow"."""
     return None if preset is None else preset.removesuffix("-deep-shallow")
 
 
 def _operations(config: TrainConfig, preset: str, vocab_size: int) -> float:
-    """Of training on a token: six for each weight that it meets, and half of the tokens meet the
-    encoder, the others the decoder."""
+    """Operations of training on a token: six for each weight that the token meets.
+
+    Half of the tokens meet the encoder, the others the decoder.
+    """
     shape: dict[str, Any] = dict(presets[preset])
-    shape |= {name: said for name in shape if (said := getattr(config, name)) is not None}
+    shape |= {name: value for name in shape if (value := getattr(config, name)) is not None}
     width, inner = shape["d_model"], shape["d_ff"]
     encoder = shape["num_encoder_layers"] * (4 * width + 2 * inner) * width
     decoder = shape["num_decoder_layers"] * (8 * width + 2 * inner) * width
@@ -170,7 +172,7 @@ def _class(pairs: int) -> _Class:
 def _settle_schedule(
     settle: Callable[[str, object, str], None], config: TrainConfig, fit: _Class, per_epoch: float
 ) -> None:
-    """Length, warm-up and rate; with minutes the length is only known on the way."""
+    """Settle length, warm-up and rate; with ``minutes``, the time decides the length."""
     useful = min(fit.updates, _MAX_EPOCHS * per_epoch)
     epochs = max(1, round(useful / per_epoch))
     if config.updates is None and config.minutes is None:
@@ -191,9 +193,9 @@ def model_config(
     target_vocab_size: int,
     special_ids: dict[str, int],
 ) -> ModelConfig:
-    """The model of a settled ``config``: its preset, with what the person said instead.
+    """The model of a settled ``config``: its preset, with the options that replace parts of it.
 
-    :class:`UsageError` where the options do not fit together.
+    Errors: :class:`UsageError` for options that do not fit together.
     """
     settings = dict(presets[config.preset or "base"])
     sizes = ("d_model", "num_heads", "d_ff", "num_encoder_layers", "num_decoder_layers", "dropout")

@@ -1,8 +1,8 @@
 """A run goes on only with the text and the options that it began with.
 
 ``data/inputs.json`` keeps the hashes of the files that were read, ``config.yaml`` the settled
-options. They bind once there is something to lose, a checkpoint or a bundle; before that, a call
-with other text or options begins anew.
+options. A run has begun once it has a checkpoint or a bundle. Before that, a call with other text
+or options starts again.
 """
 
 import hashlib
@@ -136,7 +136,7 @@ def _begun(run: Path) -> bool:
 
 
 def changed_text(config: TrainConfig, option: str) -> InputError:
-    """The error for files that are not those that the run began with."""
+    """The error for files that have changed since the run began."""
     given = getattr(config, option)
     given = [given] if isinstance(given, Path) else given
     files = " and ".join(map(str, given or ())) or "none given"
@@ -147,7 +147,7 @@ def changed_text(config: TrainConfig, option: str) -> InputError:
 
 
 def _read(path: Path, parse: Callable[[str], Any]) -> dict[str, Any]:
-    """A record of an earlier call; empty where there is none."""
+    """A record of an earlier call; empty if there is none."""
     if not path.exists():
         return {}
     try:
@@ -168,7 +168,7 @@ def _remove_derived(run: Path) -> None:
     for name in _LEARNT:
         (run / "data" / name).unlink(missing_ok=True)
     for meta in (run / "data").glob("*/meta.json"):
-        # Its name goes first: what a kill leaves of it is nobody's, and is overwritten.
+        # Renamed first: after a kill, the next call overwrites the rest of it.
         doomed = meta.parent.with_name(meta.parent.name + ".partial")
         shutil.rmtree(doomed, ignore_errors=True)
         meta.parent.rename(doomed)
