@@ -141,15 +141,14 @@ class Translator:
         length_penalty: float | None = None,
         prefix: str = "",
         alignment: bool = False,
-        scores: bool = True,
     ) -> Iterator[list[Translation]]:
         """:meth:`translate` for one window of texts after the other, in bounded memory.
 
         Each window's texts are sorted by length for speed, so that some hundreds are best. The next
         may be read while one is decoded; an empty window asks for all answers to those before it,
-        and is answered by an empty list. Without ``scores`` (then NaN) greedy search is faster.
+        and is answered by an empty list.
         """
-        options = SearchOptions(beam, n_best, self._penalty(length_penalty), scored=scores)
+        options = SearchOptions(beam, n_best, self._penalty(length_penalty))
         return self._answers(windows, options, prefix, aligned=alignment)
 
     def translate_stream(

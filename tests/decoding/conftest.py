@@ -58,9 +58,9 @@ class Toy:
         return total
 
     def every_target(self, sentence: int, max_length: int, alpha: float) -> list[Hypothesis]:
-        """All finished targets, best first."""
+        """All finished targets but the empty one, best first."""
         found = []
-        for length in range(max_length):
+        for length in range(1, max_length):
             for target in itertools.product(range(4, self.vocab), repeat=length):
                 total = self.log_probability(sentence, (*target, EOS))
                 score = total / ((5 + length + 1) / 6) ** alpha

@@ -8,8 +8,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from glassformer.decoding.beam import beam_search, penalty
+from glassformer.decoding.constraints import ForcedPrefix
 from glassformer.decoding.greedy import greedy
 from glassformer.decoding.protocols import IMPOSSIBLE
+from glassformer.decoding.sampling import sample
+
+BOS, EOS = 2, 3
 
 
 def same(one, other):
@@ -60,6 +64,7 @@ def test_leaving_early_loses_nothing(toy, alpha, end):
 @pytest.mark.parametrize("alpha", [0.0, 0.6])
 def test_sure_sentences_end_long_before_the_maximum_length(toy, alpha):
     language = toy(batch=4, vocab=6, seed=5, end=5.0)
+    language.logits[:, 0, BOS, EOS] = -math.inf
     state = language.state()
     beam_search(
         language.step,
@@ -72,10 +77,10 @@ def test_sure_sentences_end_long_before_the_maximum_length(toy, alpha):
 
 
 def test_an_end_among_the_best_takes_no_place_in_the_beam():
-    """Three of the four first choices can go on, and the last of them is the best at last."""
-    first = torch.tensor([0, 0, 0, 0.3, 0.25, 0.23, 0.22, 0])
+    """Three of the four choices after 7 can go on, and the last of them is the best at last."""
     table = torch.full((8, 8), 0.125)
-    table[2], table[6] = first, torch.eye(8)[3]
+    table[7] = torch.tensor([0, 0, 0, 0.3, 0.25, 0.23, 0.22, 0])
+    table[2], table[6] = torch.eye(8)[7], torch.eye(8)[3]
 
     class Nothing:
         def select(self, _rows):
@@ -84,12 +89,12 @@ def test_an_end_among_the_best_takes_no_place_in_the_beam():
     ((best,),) = beam_search(
         lambda tokens, state: (table[tokens].log(), state),
         Nothing(),
-        max_lengths=lengths(3),
+        max_lengths=lengths(4),
         beam=3,
-        length_penalty=2.0,
+        length_penalty=4.0,
     )
-    assert best.tokens == (6,)
-    assert best.score == pytest.approx(math.log(0.22) / (7 / 6) ** 2)
+    assert best.tokens == (7, 6)
+    assert best.score == pytest.approx(math.log(0.22) / (8 / 6) ** 4)
 
 
 @settings(max_examples=40, deadline=None)
@@ -177,21 +182,20 @@ def test_a_sentence_that_never_ends_is_cut(toy):
 
 
 def test_finished_targets_come_before_cut_ones(toy):
-    """Three tokens of a vocabulary of one: '', 'a', 'aa' can end; 'aaa' is cut."""
+    """Three tokens of a vocabulary of one: 'a', 'aa' can end; 'aaa' is cut."""
     language = toy(batch=1, vocab=5, seed=0, end=-9.0)
     (found,) = beam_search(
         language.step, language.state(), max_lengths=lengths(3), beam=5, n_best=5
     )
-    assert [h.finished for h in found] == [True, True, True, False]
-    assert found[3].tokens == (4, 4, 4)
-    assert found[3].score > found[0].score
+    assert [h.finished for h in found] == [True, True, False]
+    assert found[2].tokens == (4, 4, 4)
+    assert found[2].score > found[0].score
 
 
 @pytest.mark.parametrize("search", [greedy, beam_search])
 def test_a_dead_end_gives_the_impossible_hypothesis(toy, search):
     language = toy(batch=2, vocab=7, seed=4)
     language.logits[1, :, 4:] = -math.inf  # nothing follows an ordinary token
-    language.logits[1, :, 2, 3] = -math.inf  # and the sentence may not be empty
     first, second = search(language.step, language.state(), max_lengths=lengths(5, 5))
     assert second == [IMPOSSIBLE]
     alone = language.state([1])
@@ -206,7 +210,7 @@ def test_only_possible_targets_come_back(toy):
     (found,) = beam_search(
         language.step, language.state(), max_lengths=lengths(3), beam=11, n_best=11
     )
-    assert sorted(h.tokens for h in found) == [(), (4,), (4, 4), (4, 4, 4)]
+    assert sorted(h.tokens for h in found) == [(4,), (4, 4), (4, 4, 4)]
     assert all(h.log_probability > -math.inf for h in found)
 
 
@@ -215,6 +219,52 @@ def test_finished_sentences_leave_the_batch(toy):
     state = language.state()
     beam_search(language.step, state, max_lengths=lengths(2, 4, 5), beam=3)
     assert state.seen == [3, 9, 6, 6, 3]
+
+
+class Steps:
+    """A state that counts the steps."""
+
+    def __init__(self, number=0):
+        self.number = number
+
+    def select(self, _rows):
+        return self
+
+
+@pytest.mark.parametrize("beam", range(1, 11))
+def test_improbable_ends_do_not_crowd_out_a_sure_target(beam):
+    """Each next token of 4 5 4 5 4 5 is sure, and at each step the end has the second place."""
+    right = [4, 5, 4, 5, 4, 5, EOS]
+
+    def step(tokens, steps):
+        probability = torch.full((len(tokens), 6), 1e-6)
+        probability[:, EOS] = 1e-5
+        probability[:, right[min(steps.number, 6)]] = 1 - 1.5e-5
+        return probability.log(), Steps(steps.number + 1)
+
+    ((best,),) = beam_search(step, Steps(), max_lengths=lengths(56), beam=beam)
+    assert best.tokens == (4, 5, 4, 5, 4, 5)
+
+
+@pytest.mark.parametrize("search", [greedy, beam_search, sample])
+@pytest.mark.parametrize("alpha", [0.0, 0.6])
+def test_no_target_is_empty(toy, search, alpha):
+    """Though the end is by far the most probable first token."""
+    language = toy(batch=5, vocab=7, seed=2, end=9.0)
+    more = {"length_penalty": alpha, "n_best": 5} if search is beam_search else {}
+    found = search(language.step, language.state(), max_lengths=lengths(1, 2, 3, 5, 7), **more)
+    assert all(h.tokens for hypotheses in found for h in hypotheses)
+    assert any(h.finished for hypotheses in found for h in hypotheses)
+
+
+def test_a_forced_prefix_may_be_the_whole_target(toy):
+    language = toy(batch=1, vocab=7, seed=2, end=30.0)
+    for search in (greedy, beam_search, sample):
+        rules = [ForcedPrefix([[5]])]
+        ((best, *_),) = search(
+            language.step, language.state(), max_lengths=lengths(9), constraints=rules
+        )
+        assert best.tokens == (5,)
 
 
 def test_an_empty_batch_gives_an_empty_answer(toy):

@@ -96,7 +96,7 @@ def test_a_prefix_and_a_glossary_go_together(toy):
 def test_greedy_does_not_end_without_the_phrases(toy):
     language = toy(batch=1, vocab=11, seed=1, end=50.0)
     call = {"max_lengths": torch.tensor([60])}
-    assert greedy(language.step, language.state(), **call)[0][0].tokens == ()
+    assert greedy(language.step, language.state(), **call)[0][0].tokens == (7,)
     ((h,),) = greedy(language.step, language.state(), **call, constraints=[Glossary([[[9]]])])
     assert holds(h.tokens, [9]) == h.finished
 

@@ -28,17 +28,6 @@ def test_they_are_the_head_of_the_sorted_softmax(rows, vocab, count):
     torch.testing.assert_close(found, expected.values[:, :count], rtol=0, atol=1e-12)
 
 
-@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
-def test_without_scores_they_are_the_same(dtype):
-    logits = (3 * torch.randn(70, 2003, generator=torch.Generator().manual_seed(1))).to(dtype)
-    given = logits.clone()
-    _, expected = likeliest(logits, 1, never=[0, 4])
-    values, ids = likeliest(logits, 1, never=[0, 4], scored=False)
-    assert logits.equal(given)
-    assert ids.equal(expected)
-    assert values.equal(logits.gather(1, ids))
-
-
 def test_it_finds_them_wherever_they_stand():
     """Each column in turn holds the greatest logit: in any group, or behind the last."""
     vocab = 1031
@@ -54,13 +43,12 @@ def test_where_nothing_is_possible_nothing_is_found():
     assert found[[6, 8]].exp().flatten().tolist() == pytest.approx([1 / 1024] * 4)
 
 
-@pytest.mark.parametrize("scored", [True, False])
 @pytest.mark.parametrize("wrong", [math.nan, math.inf])
-def test_what_is_no_number_is_an_error(wrong, scored):
+def test_what_is_no_number_is_an_error(wrong):
     logits = torch.zeros(40, 1024)
     logits[33, 5] = wrong
     with pytest.raises(ValueError, match=r"logits that are NaN or \+inf in rows \[33\]"):
-        likeliest(logits, 2, scored=scored)
+        likeliest(logits, 2)
 
 
 def test_half_precision_is_added_up_in_float32():

@@ -141,7 +141,6 @@ def _best(
         length_penalty=options.length_penalty,
         prefix=options.prefix,
         alignment=options.alignment,
-        scores=options.as_json or options.n_best > 1,
     )
 
 

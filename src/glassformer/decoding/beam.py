@@ -60,7 +60,7 @@ class BeamState(Generic[S]):
     # What is set aside, for every sentence of the input; the lists grow in place.
     finished: list[list[Hypothesis]]
     # The score that an unfinished target must be able to exceed, or its sentence is done: -inf
-    # while any is welcome, +inf when the sentence has enough.
+    # while the sentence has fewer than `n_best` finished targets.
     bar: Float[Tensor, " live"]
 
 
@@ -110,12 +110,13 @@ def beam_search(
     `state` has one row for each sentence; the search takes it several times. A sentence is done,
     and leaves the batch,
 
-    - when it has `beam` finished targets, or
-    - when no unfinished one can still overtake its `n_best`-th finished one, or
-    - after `max_lengths` steps. Unfinished targets are then the answer only where finished ones are
-      fewer than `n_best`, and come after them.
+    - when no unfinished target can still overtake its `n_best`-th finished one, or
+    - after `max_lengths` steps. Unfinished targets are then the answer only if there are fewer than
+      `n_best` finished ones, and come after them.
 
-    A beam of 1 is greedy search. Raises `ValueError` for a parameter out of its range.
+    How many targets are finished does not end a sentence: among them may be `beam` improbable ones
+    while the best is still unfinished. A beam of 1 is greedy search, and stops at its first end.
+    No target is empty. Raises `ValueError` for a parameter out of its range.
 
     >>> class Nothing:
     ...     def select(self, rows):
@@ -217,8 +218,7 @@ def _propose(
 def _set_aside(alive: BeamState[S], candidates: _Candidates, plan: _Plan) -> BeamState[S]:
     """Move the targets that end here to the finished ones, and set the bar anew.
 
-    An end counts only among the first `beam` candidates: one that is no better than `beam` others
-    would fill the sentence's quota with targets that the search does not believe in.
+    An end counts only among the first `beam` candidates, as for every other target.
     """
     ends = candidates.ends & candidates.log_probabilities.isfinite()
     where = ends[:, : plan.beam].nonzero(as_tuple=True)
@@ -237,10 +237,10 @@ def _set_aside(alive: BeamState[S], candidates: _Candidates, plan: _Plan) -> Bea
 
 
 def _bar(finished: list[Hypothesis], plan: _Plan) -> float:
-    if len(finished) >= plan.beam:
-        return math.inf
     if len(finished) < plan.n_best:
         return -math.inf
+    if plan.beam == 1:
+        return math.inf  # greedy search has no second target to compare with
     return _ranked(finished)[plan.n_best - 1].score
 
 

@@ -140,8 +140,9 @@ class ForcedPrefix:
 class Rules:
     """All that may be produced: for how long, from which ids, under which constraints.
 
-    `max_lengths` (batch,) counts the steps of each sentence, so the end symbol too; every tensor of
-    a search lies on its device. Raises `ValueError` where a length is below 1.
+    No target is empty: the end symbol may not come at the first step. `max_lengths` (batch,) counts
+    the steps of each sentence, so the end symbol too; every tensor of a search lies on its device.
+    Raises `ValueError` if a length is below 1.
     """
 
     max_lengths: Tensor
@@ -173,18 +174,14 @@ class Rules:
         sentences: Int64[Tensor, " rows"],
         *,
         count: int,
-        scored: bool = True,
     ) -> tuple[Float[Tensor, "rows count"], Int64[Tensor, "rows count"]]:
-        """The `count` most probable next tokens that may come: log-probabilities and ids.
-
-        Where not `scored`, logits may stand for log-probabilities: see `likeliest`.
-        """
+        """The `count` most probable next tokens that may come: log-probabilities and ids."""
         if self.constraints:
             allowed = self.log_probabilities(logits, tokens, sentences)
             best = allowed.topk(min(count, allowed.shape[1]), dim=1)
             return best.values, best.indices
         self._check(logits, len(tokens))
-        return likeliest(logits, count, never=self.vocabulary.never_produced, scored=scored)
+        return likeliest(logits, count, never=self._never(tokens.shape[1]))
 
     def log_probabilities(
         self,
@@ -195,9 +192,14 @@ class Rules:
         """The model's log-probabilities of the next token, -inf for what may not come."""
         self._check(logits, len(tokens))
         allowed = log_softmax(logits)
-        for constraint in (Forbidden(self.vocabulary.never_produced), *self.constraints):
+        for constraint in (Forbidden(self._never(tokens.shape[1])), *self.constraints):
             allowed = constraint(allowed, tokens, sentences)
         return allowed
+
+    def _never(self, length: int) -> tuple[int, ...]:
+        """The ids that no target of this length may go on with."""
+        never = self.vocabulary.never_produced
+        return never if length else (*never, self.vocabulary.eos_id)
 
     def _check(self, logits: Tensor, rows: int) -> None:
         if logits.dim() != 2 or len(logits) != rows:

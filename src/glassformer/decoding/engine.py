@@ -46,9 +46,6 @@ class Sampling:
 class SearchOptions:
     """What is searched for; `ValueError` for a number out of its range.
 
-    Where not `scored`, greedy search leaves scores out (they are NaN): no step then needs a sum
-    over the vocabulary.
-
     >>> SearchOptions(beam=2, n_best=3)
     Traceback (most recent call last):
     ValueError: n_best must be from 1 to the beam of 2, not 3
@@ -58,7 +55,6 @@ class SearchOptions:
     n_best: int = 1
     length_penalty: float = LENGTH_PENALTY
     sampling: Sampling | None = None
-    scored: bool = True
 
     def __post_init__(self) -> None:
         if self.sampling is None:
@@ -174,7 +170,7 @@ class TorchEngine:
             )
         common["length_penalty"] = options.length_penalty
         if options.beam == 1:
-            return partial(_greedy, scored=options.scored, **common)
+            return partial(_greedy, **common)
         return partial(beam_search, beam=options.beam, n_best=options.n_best, **common)
 
 

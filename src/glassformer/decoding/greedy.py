@@ -5,9 +5,7 @@ Beam search with a beam of 1 finds the same; this is the plain form of it.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import TypeAlias
 
 import torch
@@ -39,14 +37,12 @@ def greedy(
     max_lengths: Int64[Tensor, " batch"],
     vocabulary: Vocabulary = DEFAULT_IDS,
     constraints: Sequence[Constraint] = (),
-    scored: bool = True,
 ) -> list[list[Hypothesis]]:
     """The target that takes the most probable token at every step, one for each sentence.
 
     `state` has one row for each sentence. A sentence ends with the end symbol, or unfinished after
     `max_lengths` steps; it then leaves the batch. The score is the log-probability. As with the
-    other searches, each sentence's hypotheses are a list: here of one. Where not `scored`, scores
-    are NaN, and no step sums over the vocabulary.
+    other searches, each sentence's hypotheses are a list: here of one.
 
     >>> class Nothing:
     ...     def select(self, rows):
@@ -62,11 +58,11 @@ def greedy(
     rules = Rules(max_lengths, vocabulary, constraints)
 
     def most_probable(logits: Tensor, tokens: Tensor, sentences: Tensor) -> tuple[Tensor, Tensor]:
-        value, token = rules.best(logits, tokens, sentences, count=1, scored=scored)
+        value, token = rules.best(logits, tokens, sentences, count=1)
         return token[:, 0], value[:, 0]
 
     found = follow(step, state, most_probable, rules=rules, sentences=rules.sentences())
-    return [[one if scored else _unscored(one)] for one in found]
+    return [[hypothesis] for hypothesis in found]
 
 
 def follow(
@@ -104,11 +100,6 @@ def follow(
         rows, sentences, tokens = rows[stays], sentences[stays], tokens[stays]
         total, last, state = total[stays], last[stays], state.select(stays)
     return found
-
-
-def _unscored(one: Hypothesis) -> Hypothesis:
-    """What added logits found: their sum says nothing, but for a dead end."""
-    return one if one is IMPOSSIBLE else replace(one, score=math.nan, log_probability=math.nan)
 
 
 def _hypothesis(

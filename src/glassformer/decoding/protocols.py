@@ -153,13 +153,11 @@ def likeliest(
     count: int,
     *,
     never: Sequence[int] = (),
-    scored: bool = True,
 ) -> tuple[Float[Tensor, "rows count"], Int64[Tensor, "rows count"]]:
     """The `count` most probable tokens of each row, or all there are: `log p` and ids, best first.
 
     The same as `log_softmax(logits)`, with -inf for the ids in `never`, and its `topk`; on a CPU in
-    half the time. Where not `scored` it is the logits' `topk`, which needs no sum over the
-    vocabulary: the same ids, with their logits.
+    half the time.
 
     >>> likeliest(torch.tensor([[4.0, 9.0, 4.0, 4.0]]).log(), 2, never=[1])[0].exp()
     tensor([[0.1905, 0.1905]])
@@ -171,10 +169,7 @@ def likeliest(
     precise = torch.promote_types(logits.dtype, torch.float32)
 
     def allowed(part: Tensor) -> Tensor:
-        if scored:
-            part = part.log_softmax(dim=1, dtype=precise)
-            return part.index_fill_(1, barred, -torch.inf)
-        return part.index_fill(1, barred, -torch.inf)
+        return part.log_softmax(dim=1, dtype=precise).index_fill_(1, barred, -torch.inf)
 
     found = [_top(allowed(part), count) for part in logits.split(together)]
     best, ids = map(torch.cat, zip(*found, strict=True))

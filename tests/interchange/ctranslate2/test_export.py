@@ -2,7 +2,6 @@
 
 import dataclasses
 import itertools
-import math
 
 import ctranslate2
 import pytest
@@ -93,17 +92,6 @@ def test_the_engine_gives_what_torch_gives(bundle_of, options):
         assert len({one.text for one in expected}) > 2
 
 
-@pytest.mark.parametrize("beam", [1, 2])
-def test_scores_that_nobody_asks_for_are_left_out_where_that_saves_time(bundle_of, beam):
-    _, theirs = both_engines(bundle_of())
-    expected = theirs.translate(TEXTS, beam=beam)
-    [found] = theirs.translate_windows([TEXTS], beam=beam, scores=False)
-    assert [one.text for one in found] == [one.text for one in expected]
-    said = [one for one, text in zip(found, TEXTS, strict=True) if text]
-    assert all(math.isnan(one.score) for one in said) == (beam == 1)
-    assert beam == 1 or found == expected
-
-
 @pytest.mark.parametrize(
     "options", CONFIGS, ids=lambda o: "-".join(map(str, o.values())) or "plain"
 )
@@ -159,7 +147,7 @@ def test_forbidden_symbols_never_come_out(bundle_of):
         forgetful(theirs).translate(["A dog runs."])
 
 
-def test_forbidden_ends_that_cannot_matter_need_no_torch(bundle_of):
+def test_only_sentences_that_ctranslate2_answers_otherwise_go_to_torch(bundle_of):
     directory = bundle_of(norm="pre", output_bias=True)
     bundle = load_bundle(directory)
     with torch.no_grad():
@@ -169,13 +157,11 @@ def test_forbidden_ends_that_cannot_matter_need_no_torch(bundle_of):
     words = [*TEXTS[0].split(), "x", "y"]
     lines = [" ".join(some) for some in itertools.permutations(words, 3)]
 
-    asked = {}
     for n_best in (1, 4):
         counted = Counted(theirs.engine.torch)
         found = with_behind(theirs, counted).translate(lines, beam=4, n_best=n_best)
         check_same(found, ours.translate(lines, beam=4, n_best=n_best))
-        asked[n_best] = counted.sources
-    assert 0 < asked[1] < asked[4]  # of four, each that ends matters
+        assert 0 < counted.sources < len(lines)
 
 
 def test_targets_that_never_end_are_cut_at_each_sentences_own_length(bundle_of):
@@ -200,7 +186,11 @@ def test_prefixes_and_samples_are_the_same(bundle_of):
 
 
 def test_int8_runs_and_is_near(bundle_of):
-    directory = bundle_of(norm="pre")
+    directory = bundle_of(norm="pre", output_bias=True)
+    bundle = load_bundle(directory)
+    with torch.no_grad():
+        bundle.model.output_bias[:3] = -30.0
+    save_bundle(bundle, directory)
     ours = Translator.load(directory, device="cpu")
     theirs = Translator.load(directory, device="cpu", engine="ctranslate2", quantization="int8")
 
