@@ -113,6 +113,14 @@ def test_every_heading_begins_with_an_option(options):
     assert set(options.groups) <= set(options.model_fields)
 
 
+@pytest.mark.parametrize("words", [["-h"], ["plot", "-h"]])
+def test_an_overview_fits_the_terminal(words, capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+
+    assert main(words) == 0
+    assert max(map(len, capsys.readouterr().out.split("\n"))) <= 80
+
+
 def test_help_of_a_command_with_kinds_names_them(capsys):
     assert main(["plot", "-h"]) == 0
 

@@ -5,7 +5,9 @@ Exit status: 0 for success, 1 if the work failed, 2 if the call was wrong.
 
 import io
 import os
+import shutil
 import sys
+import textwrap
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from importlib import import_module
@@ -104,7 +106,7 @@ The Transformer of 'Attention Is All You Need', to read and to translate with.
 {_table(COMMANDS)}
 
 glassformer COMMAND --help shows every option with its default.
---config FILE reads a command's options from YAML; an option on the line wins over it."""
+--config FILE reads options from YAML; an option on the line wins over it."""
 
 
 def _overview_of_kinds(title: str, kinds: Mapping[str, type]) -> str:
@@ -118,8 +120,17 @@ usage: {title} KIND [OPTIONS]
 
 
 def _table(texts: Mapping[str, str]) -> str:
-    width = max(map(len, texts))
-    return "\n".join(f"  {name:<{width}}  {text}" for name, text in texts.items())
+    margin = max(map(len, texts)) + 4
+    width = shutil.get_terminal_size().columns
+    return "\n".join(
+        textwrap.fill(
+            text,
+            width,
+            initial_indent=f"  {name}".ljust(margin),
+            subsequent_indent=" " * margin,
+        )
+        for name, text in texts.items()
+    )
 
 
 def _print_error(error: object, status: int) -> int:
