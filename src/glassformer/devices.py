@@ -1,4 +1,4 @@
-"""Where a model lives: the device that an option names."""
+"""The device of a model, by the name that an option gives."""
 
 import torch
 
@@ -8,16 +8,16 @@ __all__ = ["device_of"]
 
 
 def device_of(name: str) -> torch.device:
-    """The device of that name, "auto" being cuda where there is one; UsageError where it is not."""
-    there = torch.cuda.device_count() if torch.cuda.is_available() else 0
+    """The device of that name; "auto" is cuda if there is one. UsageError if it does not exist."""
+    count = torch.cuda.device_count() if torch.cuda.is_available() else 0
     if name == "auto":
-        return torch.device("cuda" if there else "cpu")
+        return torch.device("cuda" if count else "cpu")
     try:
         device = torch.device(name)
     except RuntimeError:
         device = torch.device("meta")
     if device.type not in ("cpu", "cuda"):
         raise UsageError(f"device {name!r}: expected cpu, cuda, cuda:N or auto")
-    if device.type == "cuda" and (device.index or 0) >= there:
-        raise UsageError(f"device {name!r}: this machine has {there} CUDA devices")
+    if device.type == "cuda" and (device.index or 0) >= count:
+        raise UsageError(f"device {name!r}: this machine has {count} CUDA devices")
     return device

@@ -1,6 +1,6 @@
-"""What a person is told when something that they gave cannot be used.
+"""The errors that a person reads: one line each.
 
-One line each: which file, line or option, the value, what was expected, what to do. The command
+The line names the file, line or option, the value, the expected value and the way out. The command
 line prints it without a traceback and exits with 1 (:class:`InputError`) or 2
 (:class:`UsageError`).
 """
@@ -20,7 +20,7 @@ class UsageError(InputError):
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
-    """A hint that names the known word closest to ``name``; empty where none is close.
+    """A hint that names the known word closest to ``name``; empty if none is close.
 
     >>> nearest("dropuot", ["dropout", "d_model"])
     " (did you mean 'dropout'?)"

@@ -1,11 +1,11 @@
-"""How good translations are: scores that others can repeat.
+"""Scores of translations, which others can repeat.
 
 Every score is sacreBLEU's (Post 2018, "A Call for Clarity in Reporting BLEU Scores") and comes with
-its signature, the line that lets somebody else repeat it. The *paper ruler* stands beside them:
-many papers print BLEU over lowercased, tokenised text, which is several points higher than BLEU
-over the text itself. It is there to be compared with such papers, and with nothing else.
+its signature: with it, anybody can repeat the score. The *paper ruler* stands beside them: many
+papers print BLEU over lowercased, tokenised text, several points above BLEU over the text itself.
+Compare it with such papers only.
 
-Whether two systems differ by more than chance: :mod:`significance`.
+:mod:`significance` tests whether two systems differ by more than chance.
 """
 
 import dataclasses
@@ -41,11 +41,11 @@ __all__ = [
 PAPER_RULER = (
     "lowercased, punctuation-normalised, Moses-tokenised; not comparable with cased sacreBLEU"
 )
-"""What stands beside the paper ruler wherever it is shown."""
+"""The remark beside every paper ruler."""
 
-# Scripts without spaces between words: BLEU over sacreBLEU's usual tokens would compare whole
-# sentences. The signature says which tokens were taken. Japanese has a better choice (ja-mecab),
-# but that needs a package with a dictionary; characters need nothing.
+# sacreBLEU's tokeniser by language, for scripts without spaces between words: its usual one would
+# make one token of a sentence. The signature names it. Japanese has a better one (ja-mecab), which
+# needs a package with a dictionary.
 _UNSPACED = {"zh": "zh", "yue": "zh", "ja": "char", "th": "char", "lo": "char", "km": "char"}
 
 _MOSES = frozenset(sacremoses.corpus.NonbreakingPrefixes().available_langs.values())
@@ -53,8 +53,7 @@ _MOSES = frozenset(sacremoses.corpus.NonbreakingPrefixes().available_langs.value
 LANGUAGES = tuple(sorted(_MOSES | _UNSPACED.keys()))
 """The language codes that change how text is cut into words, for BLEU or for the paper ruler."""
 
-# What :func:`evaluate` needs of a translator is said here as a protocol: the translator itself is
-# built on top of this module.
+# A protocol for :func:`evaluate`, because the translator imports this module.
 
 
 @runtime_checkable
@@ -65,7 +64,7 @@ class _Translated(Protocol):
 
 @runtime_checkable
 class TranslatorLike(Protocol):
-    """What can translate texts, and say how likely it finds given translations."""
+    """An object that translates texts, and gives the probability of given translations."""
 
     def translate(self, texts: Sequence[str], /, *, beam: int) -> Sequence[_Translated]:
         """One translation for each text."""
@@ -78,7 +77,7 @@ class TranslatorLike(Protocol):
 
 
 class MetricScore(NamedTuple):
-    """A score, and the sacreBLEU signature that makes it repeatable."""
+    """A score with its sacreBLEU signature."""
 
     score: float
     signature: str
@@ -88,8 +87,8 @@ class MetricScore(NamedTuple):
 class Scores:
     """The scores of one output, all in percent but ``loss`` (nats a token).
 
-    Of TER and the loss less is better, of the others more. ``ter`` and ``paper_ruler`` are None
-    where they were not asked for or the language was not known, ``loss`` where no model took part.
+    Lower is better for TER and the loss, higher for the others. ``ter`` is None after a quick
+    scoring, ``paper_ruler`` also for an unknown language, ``loss`` without a model.
     """
 
     sentences: int
@@ -103,11 +102,11 @@ class Scores:
 
     @property
     def perplexity(self) -> float | None:
-        """exp(loss): among how many equally likely tokens the model hesitates."""
+        """exp(loss): the number of equally likely tokens that gives the same loss."""
         return None if self.loss is None else perplexity(self.loss)
 
     def as_dict(self) -> dict[str, Any]:
-        """Everything under plain names, fit for JSON, which has no infinity: None stands for it."""
+        """Everything under plain names, for JSON: None stands for infinity."""
         values = dataclasses.asdict(self) | {"perplexity": self.perplexity}
         for name, value in values.items():
             if isinstance(value, float) and not math.isfinite(value):
@@ -143,9 +142,9 @@ def corpus_scores(
 
     BLEU over cased text, chrF++ (chrF with word order 2), TER, exact match (the line equals one of
     its references, character for character) and the paper ruler. ``language``, the code of the
-    target language, decides how BLEU cuts scripts without spaces, and the paper ruler needs it:
-    without it, or where Moses has no rules for it, that score is None. ``quick`` leaves out TER and
-    the paper ruler, for a validation that comes round often.
+    target language, decides how BLEU tokenises scripts without spaces. The paper ruler needs a
+    language for which Moses has rules, and is None otherwise. ``quick`` leaves out TER and the
+    paper ruler, for validations.
 
     Raises:
         InputError: no sentences, or not as many references as translations.
@@ -156,7 +155,7 @@ def corpus_scores(
     """
     streams = reference_streams(hypotheses, references)
     measured = {
-        # sacreBLEU logs a hint where an output looks tokenised: of use, but not at each validation.
+        # sacreBLEU logs a hint if an output looks tokenised: of use, but not at each validation.
         "bleu": _measure(bleu_metric(language, force=quick), hypotheses, streams),
         "chrf": _measure(CHRF(word_order=2), hypotheses, streams),
     }
@@ -201,7 +200,7 @@ def paper_ruler(
             f"the paper ruler cannot tokenise language {language!r}: "
             f"Moses has rules for {', '.join(sorted(_MOSES))}"
         )
-    # Perl parity: the Python port's own default turns ’ into ' where the original script writes ".
+    # Perl parity: by default the Python port turns ’ into ', but the original script into ".
     normaliser = sacremoses.MosesPunctNormalizer(language, perl_parity=True)
     tokeniser = sacremoses.MosesTokenizer(language)
 
@@ -247,7 +246,7 @@ def reference_loss(
 
 
 def perplexity(loss: float) -> float:
-    """exp(loss), for a loss in nats a token; infinite where that is beyond a float.
+    """exp(loss), for a loss in nats a token; infinite beyond the greatest float.
 
     >>> perplexity(0.0), perplexity(1e6)
     (1.0, inf)
@@ -261,7 +260,7 @@ def perplexity(loss: float) -> float:
 def reference_streams(
     hypotheses: Sequence[str], references: Sequence[str] | Sequence[Sequence[str]]
 ) -> list[list[str]]:
-    """The references as a list of lists, each found to be as long as ``hypotheses``.
+    """The references as a list of lists; InputError if one is not as long as ``hypotheses``.
 
     >>> reference_streams(["ja"], ["yes"]), reference_streams(["ja"], [["yes"], ["yeah"]])
     ([['yes']], [['yes'], ['yeah']])
@@ -275,15 +274,15 @@ def reference_streams(
         if len(stream) != len(hypotheses):
             raise InputError(
                 f"{len(hypotheses)} translations and {len(stream)} references: "
-                "the n-th of one must belong to the n-th of the other"
+                "reference n must belong to translation n"
             )
     if not hypotheses:
-        raise InputError("there are no sentences to score")
+        raise InputError("no sentences to score: expected at least one translation and reference")
     return streams
 
 
 def bleu_metric(language: str | None, *, force: bool) -> BLEU:
-    """sacreBLEU's BLEU with the tokens that suit the language; ``force`` keeps its hints quiet."""
+    """sacreBLEU's BLEU with the language's tokeniser; ``force`` silences its hints."""
     return BLEU(tokenize=_UNSPACED.get(language or "", BLEU.TOKENIZER_DEFAULT), force=force)
 
 

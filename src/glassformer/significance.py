@@ -1,4 +1,4 @@
-"""Whether one system beats another by more than chance: the paired bootstrap."""
+"""Tests whether two systems differ by more than chance: the paired bootstrap."""
 
 import dataclasses
 from collections.abc import Sequence
@@ -22,7 +22,7 @@ class Difference:
     """Two systems under one metric.
 
     ``baseline_interval`` and ``system_interval`` are 95 % bootstrap intervals, (low, high).
-    ``p_value`` is how often chance alone would make a difference as large as this one.
+    ``p_value`` is the probability of so large a difference by chance alone.
     """
 
     baseline: float
@@ -42,7 +42,7 @@ class Comparison:
     chrf: Difference
 
     def as_dict(self) -> dict[str, Any]:
-        """Everything under plain names, fit for JSON."""
+        """Everything under plain names, for JSON."""
         return dataclasses.asdict(self)
 
     def __str__(self) -> str:
@@ -66,13 +66,13 @@ def compare(
     language: str | None = None,
     samples: int = _SAMPLES,
 ) -> Comparison:
-    """Is the system's score different from the baseline's by more than the choice of sentences?
+    """Compare a system with a baseline over the same sentences.
 
     Paired bootstrap resampling (Koehn 2004, "Statistical Significance Tests for Machine Translation
-    Evaluation"), done by sacreBLEU: draw the sentences again with replacement, ``samples`` times,
-    the same for both systems, and see how much the difference varies. The seed is fixed (12345, or
-    SACREBLEU_SEED of the environment) and stands in the signature. Memory grows with sentences
-    times samples: about 100 MB for 1,000 of each.
+    Evaluation"): sacreBLEU draws the sentences again with replacement, ``samples`` times, the same
+    for both systems, and measures how much the difference varies. The seed is fixed (12345, or the
+    environment's SACREBLEU_SEED) and stands in the signature. Memory grows with sentences times
+    samples: about 100 MB for 1,000 of each.
 
     Raises:
         InputError: no sentences, or not as many lines in one of the three as in the others.

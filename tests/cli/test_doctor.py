@@ -64,7 +64,7 @@ def test_one_file_with_keys_and_limits(tmp_path, capsys):
     record = {"translation": {"de": "Guten Morgen", "en": "Good morning"}}
     path.write_text(json.dumps(record) + "\n", encoding="utf-8")
     assert call(path, "--keys", "de", "en") == 0
-    assert "nothing was found wrong" in capsys.readouterr().out
+    assert "no fault was found" in capsys.readouterr().out
     assert call(path, "--keys", "de", "en", "--max-chars", 5) == 1
     assert "keep 0 of 1 training pairs and drop 1 long" in capsys.readouterr().out
 

@@ -138,7 +138,7 @@ FILES = {
         ("bad.jsonl", 1, "bad.jsonl, line 2: not JSON"),
         ("keys.jsonl", 1, "keys.jsonl, line 1: no key 'source', only 'src', 'tgt'"),
         ("three.tsv", 1, "three.tsv, line 2: 3 columns"),
-        ("T.EN", 2, "T.EN: one file whose name does not tell how it holds the pairs"),
+        ("T.EN", 2, "T.EN: the name of this one file shows no format"),
         ("T.EN T.DE --valid T.EN two.de", 1, "T.EN has 60 lines and two.de has 2"),
         ("T.EN T.DE --tokenizer no.model", 1, "no.model: not a SentencePiece model"),
         ("T.EN T.DE --tokenizer none.model", 1, "none.model: "),

@@ -1,4 +1,4 @@
-"""``glassformer doctor``: what is wrong with a corpus, and what training would do with it."""
+"""``glassformer doctor``: reports a corpus's faults and the choices of a training on it."""
 
 import json
 from collections.abc import Iterator
@@ -25,20 +25,19 @@ class DoctorOptions(Options):
     """
 
     files: tuple[Path, ...] = Field(min_length=1, max_length=2, title="SOURCE [TARGET]")
-    """The training text: two aligned files, a sentence a line, or one file with both sides; plain
-    or gzip."""
+    """Training pairs: two aligned text files, or one file with both sides; plain or gzip."""
 
     valid: tuple[Path, ...] = Field((), max_length=2)
-    """The validation text, in the same form."""
+    """Validation pairs, in the same form."""
 
     test: tuple[Path, ...] = Field((), max_length=2)
-    """The test text, in the same form."""
+    """Test pairs, in the same form."""
 
     format: Literal["lines", "tsv", "tsv-quoted", "jsonl"] | None = None
-    """How one file holds both sides: tsv, tsv-quoted or jsonl."""
+    """Format of one file with both sides: tsv, tsv-quoted or jsonl."""
 
     keys: tuple[str, str] = ("source", "target")
-    """The two sides' keys in JSON lines, such as: de en."""
+    """Keys of source and target in JSON lines, such as: de en."""
 
     max_chars: int = Field(Limits.max_chars, ge=1)
     """Training drops pairs with a side of more characters."""
@@ -54,7 +53,7 @@ OPTIONS = DoctorOptions
 
 
 def run(options: DoctorOptions) -> int:
-    """Examine, print the report, and return the exit status: 1 where training could not go on.
+    """Examine, print the report, and return the exit status: 1 if training could not go on.
 
     Raises:
         UsageError: options are out of range or do not go together.
@@ -90,7 +89,7 @@ def _as_text(report: Report) -> str:
         )
     lines += [""] if report.overlaps else []
     lines += [line for finding in report.findings for line in _finding(finding)]
-    lines += [] if report.findings else ["nothing was found wrong"]
+    lines += [] if report.findings else ["no fault was found"]
     return "\n".join([*map(_printable, lines), "", _verdict(report)])
 
 
@@ -110,8 +109,9 @@ def _part(name: str, part: Part) -> Iterator[str]:
 
 def _lengths(title: str, table: Lengths | None) -> Iterator[str]:
     if table is not None:
-        numbers = (f"{table.min:,}", f"{table.median:,}", f"{table.mean:,.1f}",
-                   f"{table.p95:,}", f"{table.p99:,}", f"{table.max:,}")  # fmt: skip
+        whole = (table.min, table.median, table.p95, table.p99, table.max)
+        numbers = [f"{number:,}" for number in whole]
+        numbers.insert(2, f"{table.mean:,.1f}")
         yield f"  {title:18}" + "".join(f"{number:>9}" for number in numbers)
 
 
@@ -139,7 +139,7 @@ def _verdict(report: Report) -> str:
 
 
 def _choices(report: Report) -> list[str]:
-    """What training would choose for these data, in the words that it prints itself."""
+    """The choices of a training on this corpus, in the words that it prints."""
     if not report.ok:
         return []
     files = tuple(map(Path, report.parts["train"].files))
@@ -148,5 +148,5 @@ def _choices(report: Report) -> list[str]:
 
 
 def _printable(line: str) -> str:
-    """Shows what a terminal would obey or hide: control characters from someone's file."""
+    """Writes control characters of a file as escapes: a terminal would obey or hide them."""
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in line)

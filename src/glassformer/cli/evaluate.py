@@ -1,4 +1,4 @@
-"""``glassformer evaluate``: score translations, or a bundle's translations of a test set."""
+"""``glassformer evaluate``: scores translations of a file or of a bundle."""
 
 import dataclasses
 import json
@@ -22,36 +22,36 @@ class EvaluateOptions(Options):
     """Score translations: either those of a bundle, or those in a file.
 
     glassformer evaluate BUNDLE SOURCE TARGET translates SOURCE and scores it against TARGET.
-    glassformer evaluate --hypotheses FILE --references FILE scores what is there.
-    With --baseline, a second file of translations, it also says whether the difference is chance.
+    glassformer evaluate --hypotheses FILE --references FILE scores the lines of FILE.
+    With --baseline, a second file of translations, it also tests whether the two differ by chance.
     """
 
     bundle: Path | None = Field(None, title="BUNDLE")
-    """The directory of a trained translator."""
+    """Directory of a trained translator."""
 
     source: Path | None = Field(None, title="SOURCE")
-    """The text to translate, a sentence a line, plain or gzip."""
+    """Text to translate, a sentence a line, plain or gzip."""
 
     target: Path | None = Field(None, title="TARGET")
-    """The reference translations, line for line."""
+    """Reference translations, line for line."""
 
     hypotheses: Path | None = None
     """Translations to score, instead of a bundle's."""
 
     references: Path | None = None
-    """The reference translations that belong to --hypotheses, line for line."""
+    """Reference translations of --hypotheses, line for line."""
 
     baseline: Path | None = None
     """Translations by another system, to compare with by paired bootstrap."""
 
     language: str | None = None
-    """The target language's code, such as de: how the scores cut text into words."""
+    """Code of the target language, such as de: it decides how the scores tokenise text."""
 
     beam: int = Field(BEAM, ge=1, le=MOST_BEAM)
     """With a bundle: hypotheses of the beam search; 1: greedy."""
 
     output: Path | None = None
-    """With a bundle: a file to write the translations to."""
+    """With a bundle: a file for its translations."""
 
     as_json: bool = Field(False, alias="json")
     """Print one JSON object instead of the table."""
@@ -61,7 +61,7 @@ OPTIONS = EvaluateOptions
 
 
 def run(options: EvaluateOptions) -> int:
-    """Do what the options say, print the scores, and return the exit status 0.
+    """Translate if a bundle is given, score, print the scores, and return the exit status 0.
 
     Raises:
         UsageError: options are missing, or do not go together.
@@ -97,9 +97,9 @@ def _files(options: EvaluateOptions) -> tuple[Path, Path]:
     given, references = chosen
     if given is None or references is None:
         named = (of_bundle | of_files | {"--output": options.output}).items()
-        found = ", ".join(name for name, value in named if value) or "nothing"
+        given_names = ", ".join(name for name, value in named if value) or "nothing"
         raise UsageError(
-            f"evaluate was given {found}: expected BUNDLE SOURCE TARGET [--output FILE], "
+            f"evaluate was given {given_names}: expected BUNDLE SOURCE TARGET [--output FILE], "
             "or --hypotheses FILE --references FILE"
         )
     return given, references
@@ -132,7 +132,7 @@ def _translate(
     bundle: Path, sources: Sequence[str], references: Sequence[str], *, options: EvaluateOptions
 ) -> tuple[list[str], float | None]:
     """The bundle's translations, and the loss of the references under its model."""
-    # Late, because torch takes seconds to load, which scoring two files need not wait for.
+    # Late: torch takes seconds to load, and scoring two files needs no torch.
     from glassformer.translator import Translator
 
     if options.output:

@@ -1,11 +1,11 @@
-"""Pairs of sentences: read from files, and the ones that training can use.
+"""Pairs of sentences: reads them from files, and drops those that training cannot use.
 
 A corpus is two aligned text files (line n of the one translates line n of the other), or one file
-with a pair on each line (:mod:`records` has the formats). Lines are read as :mod:`lines` says: LF
-is the only line end, plain or gzipped, a stream in bounded memory.
+with a pair on each line (:mod:`file_formats`). :mod:`lines` reads the lines, plain or gzipped, in
+bounded memory.
 
-Training drops what cannot be a sentence and its translation, by :class:`Limits`, and says so: a
-:class:`Filter` counts what it drops. The doctor uses the same filter.
+Training drops a pair that cannot be a sentence and its translation, by :class:`Limits`; a
+:class:`Filter` counts the dropped pairs. The doctor uses the same filter.
 """
 
 from collections.abc import Iterable, Iterator
@@ -45,9 +45,9 @@ def read_pairs(
 ) -> Iterator[Pair]:
     """The pairs of two aligned files, or of one file that holds both sides.
 
-    ``format`` is taken from the file's name where it is not given: ``.tsv``, ``.jsonl`` (also
-    ``.json``, ``.ndjson``), with or without ``.gz``. ``keys`` name the source and the target in
-    JSON lines; see :func:`records.split_record`.
+    Without ``format`` the file's name decides: ``.tsv``, ``.jsonl`` (also ``.json``, ``.ndjson``),
+    with or without ``.gz``. ``keys`` name the source and the target in JSON lines; see
+    :func:`file_formats.split_record`.
 
     Raises:
         InputError: a file cannot be read (see :func:`read_lines`), a line holds no pair, or the
@@ -78,7 +78,7 @@ def _aligned(source: Path, target: Path) -> Iterator[Pair]:
 def _unequal(source: Path, source_count: int, target: Path, target_count: int) -> str:
     return (
         f"{source} has {source_count:,} lines and {target} has {target_count:,}: line n of one "
-        "must translate line n of the other: 'glassformer doctor' looks for where they part"
+        "must translate line n of the other: 'glassformer doctor' finds the line where they part"
     )
 
 
@@ -95,13 +95,12 @@ REASONS = ("empty", "long", "ratio")
 
 @dataclass(frozen=True)
 class Limits:
-    """Which pairs training leaves out. Lengths are characters, without the space around the text.
+    """The limits beyond which training drops a pair, in characters without the space around them.
 
-    The defaults only catch what cannot be a sentence and its translation; a real corpus of
-    sentences loses nothing by them.
+    The defaults catch only pairs that cannot be a sentence and its translation.
     """
 
-    #: The longest side that is still taken for a sentence.
+    #: The longest side that counts as a sentence.
     max_chars: int = 2000
     #: How many times as long as the other side a side may be. Chinese is 3 to 4 times as short
     #: as English.
@@ -118,7 +117,7 @@ class Limits:
 
 
 def drop_reason(pair: Pair, limits: Limits) -> str | None:
-    """Why training leaves this pair out, one of :data:`REASONS`; ``None`` where it keeps it.
+    """The reason why training drops this pair, one of :data:`REASONS`; ``None`` if it keeps it.
 
     >>> drop_reason(Pair("Hallo", " "), Limits())
     'empty'
@@ -129,7 +128,7 @@ def drop_reason(pair: Pair, limits: Limits) -> str | None:
 
 
 def _reason(source: int, target: int, limits: Limits) -> str | None:
-    """The same from the lengths of the two sides."""
+    """The reason by the lengths of the two sides."""
     shorter, longer = (source, target) if source < target else (target, source)
     if shorter == 0:
         return "empty"
@@ -141,7 +140,7 @@ def _reason(source: int, target: int, limits: Limits) -> str | None:
 
 
 class Filter:
-    """Lets the pairs through that training can use, and counts the others by reason.
+    """Keeps the pairs that training can use, and counts the others by reason.
 
     >>> keep = Filter(Limits(max_chars=10))
     >>> list(keep([Pair("Hallo", "Hello"), Pair("", "Hello"), Pair("so lang " * 5, "so long")]))
@@ -164,7 +163,7 @@ class Filter:
         )
 
     def reason(self, source: int, target: int) -> str | None:
-        """Counts one pair by its sides' lengths; the reason where it is dropped."""
+        """Counts one pair by its sides' lengths; the reason if it is dropped."""
         reason = _reason(source, target, self.limits)
         if reason is None:
             self.kept += 1
@@ -175,8 +174,8 @@ class Filter:
 
     def __str__(self) -> str:
         dropped = sum(self.counts.values())
-        said = f"{self.kept:,} of {self.kept + dropped:,} pairs kept"
+        summary = f"{self.kept:,} of {self.kept + dropped:,} pairs kept"
         if dropped:
             reasons = ", ".join(f"{n:,} {reason}" for reason, n in self.counts.items() if n)
-            said += f"; {dropped:,} dropped: {reasons}"
-        return said
+            summary += f"; {dropped:,} dropped: {reasons}"
+        return summary

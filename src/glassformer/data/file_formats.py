@@ -1,4 +1,4 @@
-"""How one file holds both sides of a corpus: a pair on each line.
+"""The formats of one file that holds both sides of a corpus: a pair on each line.
 
 ==============  ===========================================================================
 ``tsv``         source, a tab, target; quotes are ordinary characters
@@ -6,8 +6,8 @@
 ``jsonl``       one JSON object, e.g. ``{"source": "Hallo", "target": "Hello"}``
 ==============  ===========================================================================
 
-The fourth format, ``lines``, is two files, a sentence on each line. Errors here say what is wrong
-with a line; the reader knows which line it is and adds file and number.
+The fourth format, ``lines``, is two files, a sentence on each line. Errors here describe the fault
+of a line; the caller adds the file and the line's number.
 """
 
 import json
@@ -27,14 +27,14 @@ _SUFFIXES: dict[str, Format] = {
     ".ndjson": "jsonl",
     ".json": "jsonl",
 }
-#: A field in quotes, or one without; neither where a quote opens and does not close.
+#: A field in quotes, or one without; no match if a quote opens and does not close.
 _FIELD = re.compile(r'"([^"]*(?:""[^"]*)*)"|([^"\t][^\t]*|(?=\t|\Z))')
 
 
 def file_format(
     source: Path | str, target: Path | str | None = None, *, format: str | None = None
 ) -> Format:
-    """The format of a corpus: the given one, checked, or the one that its names tell.
+    """The format of a corpus: the given one, checked, or the one by the files' names.
 
     >>> file_format("train.de", "train.en"), file_format("train.tsv.gz")
     ('lines', 'tsv')
@@ -57,8 +57,8 @@ def file_format(
     kind = given or _SUFFIXES.get(suffix)
     if kind is None:
         raise UsageError(
-            f"{source}: one file whose name does not tell how it holds the pairs: give the target "
-            "file too, or a format (tsv, tsv-quoted or jsonl)"
+            f"{source}: the name of this one file shows no format: give the target file too, or a "
+            "format (tsv, tsv-quoted or jsonl)"
         )
     return kind
 
@@ -66,10 +66,10 @@ def file_format(
 def split_record(
     line: str, format: Format, *, keys: tuple[str, str] = ("source", "target")
 ) -> tuple[str, str]:
-    """The pair that one line holds; an :class:`InputError` says why it holds none.
+    """The pair of one line; an :class:`InputError` names the fault of a line without one.
 
-    A key of a JSON object is looked up as it stands, then as a dotted path, then inside
-    ``"translation"``, which is where Hugging Face's data sets keep the sides by language.
+    A key of a JSON object may stand in the object, be a dotted path, or stand inside
+    ``"translation"``: Hugging Face's data sets keep the sides there, by language.
 
     >>> split_record("Hallo\\tHello", "tsv")
     ('Hallo', 'Hello')
@@ -80,9 +80,7 @@ def split_record(
         return _parse_json(line, keys)
     columns = line.split("\t") if format == "tsv" else _parse_quoted(line)
     if len(columns) != 2:
-        raise InputError(
-            f"{_count(len(columns), 'column')}, where source, one tab, target are expected"
-        )
+        raise InputError(f"{_count(len(columns), 'column')}: expected source, one tab, target")
     return columns[0], columns[1]
 
 
@@ -111,7 +109,7 @@ def _parse_quoted(line: str) -> list[str]:
             return columns
         if line[place] != "\t":
             raise InputError(
-                f"text after the closing quote of column {len(columns)}, where a tab is expected: "
+                f"text after the closing quote of column {len(columns)}: expected a tab: "
                 'write a quote inside quotes as "", or read quotes as text with format tsv'
             )
         place += 1
@@ -121,9 +119,9 @@ def _parse_json(line: str, keys: tuple[str, str]) -> tuple[str, str]:
     try:
         record = json.loads(line)
     except (ValueError, RecursionError) as error:
-        raise InputError(f"not JSON ({error}), where one JSON object is expected") from error
+        raise InputError(f"not JSON ({error}): expected one JSON object") from error
     if not isinstance(record, dict):
-        raise InputError(f"a JSON {_json_type(record)}, where one JSON object is expected")
+        raise InputError(f"a JSON {_json_type(record)}: expected one JSON object")
     return (_look_up(record, keys[0]), _look_up(record, keys[1]))
 
 
@@ -141,7 +139,7 @@ def _look_up(record: dict[str, object], key: str) -> str:
             f"no key {key!r}, only {known or 'an empty object'}: name the keys to read"
         )
     if not isinstance(value, str):
-        raise InputError(f"{key!r} holds a JSON {_json_type(value)}, where text is expected")
+        raise InputError(f"{key!r} holds a JSON {_json_type(value)}: expected text")
     try:
         value.encode()
     except UnicodeEncodeError as error:

@@ -1,9 +1,9 @@
-"""Lines of text, as they stand in files.
+"""Reads the lines of text files.
 
 LF is the only line end, because a sentence may hold any other character: U+2028, U+0085, a bare CR
 and NUL never split a line, so that two files cannot slip against each other. One CR before the LF
-and a byte order mark at the start of the file are not text and are removed. A file may be gzipped;
-its content tells, not its name. It is read as a stream, in bounded memory.
+and a byte order mark at the start of the file are removed. A gzipped file is known by its content,
+not its name. Files are read as streams, in bounded memory.
 """
 
 import gzip
@@ -22,12 +22,12 @@ BOM = "\ufeff"
 #: No sentence is longer than this; a file without line ends must not fill the memory.
 MAX_LINE_BYTES = 16 * 1024 * 1024
 
-_BLOCK_BYTES = 1 << 18  # lines are read and decoded together: one by one takes longer
+_BLOCK_BYTES = 1 << 18  # many lines at once: quicker than one by one
 _UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
 
 
 def _open(path: Path, stack: ExitStack) -> io.BufferedReader | gzip.GzipFile:
-    """Opens a plain or gzipped file; two magic bytes tell which."""
+    """Opens a plain or gzipped file; gzip has two magic bytes."""
     plain = stack.enter_context(path.open("rb"))
     if plain.peek(2)[:2] != b"\x1f\x8b":
         return plain
@@ -48,8 +48,8 @@ def raw_blocks(path: Path | str) -> Iterator[bytes]:
             for block in _whole_lines(_open(path, stack)):
                 if len(block.split(b"\n", 1)[0]) > MAX_LINE_BYTES:
                     raise InputError(
-                        f"{path}, line {number + 1}: longer than {MAX_LINE_BYTES >> 20} MiB, where"
-                        " one sentence is expected: end each sentence with a line feed"
+                        f"{path}, line {number + 1}: longer than {MAX_LINE_BYTES >> 20} MiB:"
+                        " expected one sentence: end each sentence with a line feed"
                     )
                 yield block
                 number += 1 + block.count(b"\n")
@@ -61,13 +61,13 @@ def raw_blocks(path: Path | str) -> Iterator[bytes]:
     except OSError as error:
         raise InputError(_why_unreadable(path, error)) from error
     if number == 0:
-        raise InputError(f"{path}: the file is empty: one sentence on each line is expected")
+        raise InputError(f"{path}: the file is empty: expected one sentence on each line")
 
 
 def _whole_lines(file: io.BufferedReader | gzip.GzipFile) -> Iterator[bytes]:
-    """What has been read up to the last line feed in it, again and again.
+    """The blocks of the file, each up to its last line feed.
 
-    Only the first line of a block can be longer than what is read at once.
+    Only the first line of a block can be longer than one read.
     """
     rest = b""
     while read := file.read1(min(_BLOCK_BYTES, MAX_LINE_BYTES)):
@@ -89,7 +89,7 @@ def _why_unreadable(path: Path, error: OSError) -> str:
             siblings = [p.name for p in path.parent.iterdir()] if path.parent.is_dir() else []
             return f"{path}: no such file{nearest(path.name, siblings)}"
         case IsADirectoryError():
-            return f"{path}: a directory, where a text file is expected: name a file in it"
+            return f"{path}: a directory: expected a text file: name a file in it"
         case _:
             return f"{path}: cannot be read: {error.strerror or error}"
 
@@ -121,7 +121,7 @@ def read_lines(path: Path | str) -> Iterator[str]:
 
 
 def _decoded(block: bytes, *, first: bool) -> list[str] | None:
-    """All lines of a block at once; None where one is not UTF-8."""
+    """All lines of a block at once; None if one is not UTF-8."""
     try:
         text = block.decode()
     except UnicodeDecodeError:
@@ -140,9 +140,9 @@ def _up_to_the_fault(path: Path | str, block: bytes, before: int) -> Iterator[st
 
 
 def _not_utf8(path: Path | str, number: int, error: UnicodeDecodeError) -> str:
-    found = " ".join(f"0x{byte:02X}" for byte in error.object[error.start : error.end])
-    looks = "UTF-16" if number == 1 and error.object.startswith(_UTF16_MARKS) else "LATIN1"
+    wrong = " ".join(f"0x{byte:02X}" for byte in error.object[error.start : error.end])
+    encoding = "UTF-16" if number == 1 and error.object.startswith(_UTF16_MARKS) else "LATIN1"
     return (
-        f"{path}, line {number}: not UTF-8: {found} at byte offset {error.start} of the line: "
-        f"convert the file, e.g. with 'iconv -f {looks} -t UTF-8'"
+        f"{path}, line {number}: not UTF-8: {wrong} at byte offset {error.start} of the line: "
+        f"convert the file, e.g. with 'iconv -f {encoding} -t UTF-8'"
     )

@@ -1,8 +1,8 @@
-"""What the doctor looks for in a file and in one side of a corpus.
+"""The doctor's checks of a file's bytes and of the text of one side of a corpus.
 
-Reading stops at the first bad byte; these checks go on, count, and remember the first places. They
-keep counts only, never the text: how many sentences have each length, and how often each character
-occurs. Many sentences are looked at together, and one by one only where something was seen.
+Reading stops at the first bad byte; these checks go on, count, and keep the first places. They keep
+no text, only counts: of each length and of each character. They search many sentences at once, and
+each one only if the search hits.
 """
 
 import re
@@ -47,7 +47,7 @@ _CHECKS = {
     "mojibake": _MOJIBAKE,
     "bom-inside": re.compile(BOM),
 }
-#: Two quick searches that let most text through; where both find nothing, no check does.
+#: Two quick searches that let most text through; if neither hits, no check does.
 _SUSPECT = (
     re.compile("[\x00-\x08\x0a-\x1f\x7f-\x9f\u2028\u2029\ufffd\ufeff]"),
     re.compile(f"[ÂÃÄÅÐÑâã-é][{_LATER_BYTES}]"),
@@ -59,7 +59,7 @@ _SCRIPT_OF_NAME = {"CJK": _HAN, "IDEOGRAPHIC": _HAN, "FEMININE": _LATIN, "MASCUL
 
 @dataclass
 class Tally:
-    """How often something was found, the first line numbers, and the first example."""
+    """How often a fault occurs, its first line numbers, and the first example."""
 
     count: int = 0
     lines: list[int] = field(default_factory=list)
@@ -80,12 +80,12 @@ class Tally:
 
 
 class FileCheck:
-    """Reads a file to its end whatever is in it, and counts what is wrong with its bytes."""
+    """Reads a file to its end, whatever its content, and counts the faults of its bytes."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
         self.lines = 0
-        self.found = {code: Tally() for code in ("invalid-utf8", "bom", "crlf")}
+        self.tallies = {code: Tally() for code in ("invalid-utf8", "bom", "crlf")}
         self._lf = Tally()
 
     def read(self) -> Iterator[str]:
@@ -107,20 +107,20 @@ class FileCheck:
     def _read_one(self, raw: bytes) -> str:
         self.lines += 1
         first = self.lines == 1
-        (self.found["crlf"] if raw.endswith(b"\r") else self._lf).add(self.lines)
+        (self.tallies["crlf"] if raw.endswith(b"\r") else self._lf).add(self.lines)
         if first and raw.startswith(BOM.encode()):
-            self.found["bom"].add(1)
+            self.tallies["bom"].add(1)
         try:
             return decode_line(raw, first=first)
         except UnicodeDecodeError as error:
             around = error.object[max(0, error.start - 10) : error.end + 10]
-            self.found["invalid-utf8"].add(self.lines, repr(around))
-            # What this reading breaks is not what another program has lost earlier.
+            self.tallies["invalid-utf8"].add(self.lines, repr(around))
+            # U+FFFD would count as a character that another program lost.
             return decode_line(raw, first=first, errors="replace").replace(_LOST, _MADE_UP)
 
     def mixed_line_ends(self) -> Tally:
-        """The rarer of LF and CR LF, where the file has both; call it when all is read."""
-        crlf, lf = self.found["crlf"], self._lf
+        """The rarer of LF and CR LF if the file has both; call it after the whole file is read."""
+        crlf, lf = self.tallies["crlf"], self._lf
         # A last line may have no end at all.
         if lf.count == 1 and lf.lines == [self.lines]:
             return Tally()
@@ -128,12 +128,12 @@ class FileCheck:
 
 
 class SideCheck:
-    """The texts of one side: how long, in which script, and what looks wrong in them."""
+    """The texts of one side: their lengths, scripts and suspicious characters."""
 
     def __init__(self) -> None:
-        self.chars: Counter[int] = Counter()  # how many texts have so many
+        self.chars: Counter[int] = Counter()  # number of texts by length
         self.words: Counter[int] = Counter()
-        self.found = {code: Tally() for code in _CHECKS}
+        self.tallies = {code: Tally() for code in _CHECKS}
         self._characters = np.zeros(sys.maxunicode + 1, dtype=np.int64)
 
     def add(self, texts: Sequence[str], lines: Sequence[int]) -> list[str]:
@@ -141,7 +141,7 @@ class SideCheck:
         trimmed = [text.strip() for text in texts]
         self.chars.update(map(len, trimmed))
         self.words.update([len(text.split()) for text in trimmed])
-        # A tab is in no pattern, so nothing is found across a border or missed because of it.
+        # A tab is in no pattern, so no match crosses from one text to the next.
         together = "\t".join(texts)
         codes = np.frombuffer(together.encode("utf-32-le"), dtype="<u4")
         counts = np.bincount(codes)
@@ -154,7 +154,7 @@ class SideCheck:
         for text, line in zip(texts, lines, strict=True):
             if any(pattern.search(text) for pattern in _SUSPECT):
                 for code, example in suspicions(text).items():
-                    self.found[code].add(line, example)
+                    self.tallies[code].add(line, example)
 
     def scripts(self) -> dict[str, float]:
         """Each script's share of the letters, the largest first."""
@@ -168,10 +168,10 @@ class SideCheck:
 
 
 def suspicions(text: str) -> dict[str, str]:
-    """What looks wrong in a text: the finding's code, and the place in its surroundings.
+    """The code of each fault that a text seems to have, with the place and its surroundings.
 
     ``mojibake`` is UTF-8 that was read as Latin-1 or Windows-1252: each character became two or
-    three. It is told by pairs that no honest text has.
+    three. Its pairs of characters occur in no ordinary text.
 
     >>> suspicions("schÃ¶n")
     {'mojibake': 'schÃ¶n'}
@@ -185,7 +185,7 @@ def suspicions(text: str) -> dict[str, str]:
 
 
 def script(character: str) -> str | None:
-    """The script of a letter, from its Unicode name; ``None`` for what is no letter.
+    """The script of a letter, from its Unicode name; ``None`` for any other character.
 
     >>> script("ß"), script("ж"), script("語"), script("7")
     ('Latin', 'Cyrillic', 'Han', None)
@@ -203,7 +203,7 @@ def script(character: str) -> str | None:
 
 @dataclass(frozen=True)
 class Lengths:
-    """How long the sentences of a side are, in one unit; ``p95``: 95 % are no longer."""
+    """The lengths of a side's sentences in one unit; ``p95``: 95 % of them are no longer."""
 
     min: int
     median: int
@@ -214,7 +214,7 @@ class Lengths:
 
 
 def lengths(counts: Counter[int]) -> Lengths | None:
-    """The table of some lengths, each with how often it occurs; ``None`` where there are none.
+    """The table of lengths from the count of each length; ``None`` without any.
 
     >>> lengths(Counter([3, 1, 2]))
     Lengths(min=1, median=2, mean=2.0, p95=3, p99=3, max=3)
@@ -222,7 +222,7 @@ def lengths(counts: Counter[int]) -> Lengths | None:
     if not counts:
         return None
     values = sorted(counts)
-    below = list(accumulate(counts[value] for value in values))  # so many are no longer
+    below = list(accumulate(counts[value] for value in values))  # texts of at most this length
     total = below[-1]
     median, p95, p99 = (
         values[bisect_left(below, share * total, key=lambda many: 100 * many)]

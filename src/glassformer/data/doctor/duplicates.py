@@ -1,8 +1,8 @@
-"""Which sentences occur again, told by their 64-bit hashes: eight bytes a sentence, no text.
+"""Finds sentences that occur again by their 64-bit hashes: eight bytes a sentence, no text.
 
-Equal hashes are taken for equal sentences; among a hundred million, that is wrong for less than
-one pair in a thousand corpora. Python's hash of a text differs from process to process, so the
-numbers are of use only where they were made.
+Equal hashes count as equal sentences; among a hundred million, that is wrong for less than one pair
+in a thousand corpora. Python's hash of a text differs between processes, so a hash is of use only
+in the process that made it.
 """
 
 from collections.abc import Sequence
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 __all__ = ["NONE", "Known", "hashes", "pair_hashes", "repeated"]
 
-#: Stands in the place of what is not to be compared, such as an empty sentence.
+#: The hash of an empty sentence, which equals no other.
 NONE = np.uint64(0)
 _BUCKETS = 16  # parts that are sorted one after the other: less memory, the same result
 _ROWS_KEPT = 5
@@ -20,8 +20,8 @@ _ROWS_KEPT = 5
 
 def hashes(texts: Sequence[str]) -> NDArray[np.uint64]:
     """A number for each text; :data:`NONE` for an empty one."""
-    found = np.fromiter(map(hash, texts), dtype=np.int64, count=len(texts))
-    return found.view(np.uint64)  # Python's hash of the empty text is 0
+    signed = np.fromiter(map(hash, texts), dtype=np.int64, count=len(texts))
+    return signed.view(np.uint64)  # Python's hash of the empty text is 0
 
 
 def pair_hashes(source: NDArray[np.uint64], target: NDArray[np.uint64]) -> NDArray[np.uint64]:
@@ -37,7 +37,7 @@ def pair_hashes(source: NDArray[np.uint64], target: NDArray[np.uint64]) -> NDArr
 
 
 def repeated(values: NDArray[np.uint64]) -> tuple[int, list[int]]:
-    """How many of ``values`` have stood before, and the first rows at which one does.
+    """The number of ``values`` that repeat an earlier one, and the first rows that do.
 
     >>> repeated(hashes(["a", "b", "a", "", "", "b", "a"]))
     (3, [2, 5, 6])
@@ -57,7 +57,7 @@ def repeated(values: NDArray[np.uint64]) -> tuple[int, list[int]]:
 
 
 class Known:
-    """Some hashes, and which of them have been seen elsewhere.
+    """A set of hashes, and a mark on each that occurs elsewhere.
 
     >>> known = Known(hashes(["a", "b", "c"]))
     >>> known.see(hashes(["c", "x", "a", ""]))
@@ -70,12 +70,12 @@ class Known:
         self._seen = np.zeros(len(self._values), dtype=np.bool_)
 
     def see(self, values: NDArray[np.uint64]) -> None:
-        """Remember which of the known hashes are among ``values``."""
+        """Mark the known hashes that are among ``values``."""
         places = np.searchsorted(self._values, values)
         inside = places < len(self._values)
         places = places[inside]
         self._seen[places[self._values[places] == values[inside]]] = True
 
     def seen(self, values: NDArray[np.uint64]) -> NDArray[np.bool_]:
-        """For each of ``values``, whether it is known and has been seen."""
+        """For each of ``values``, whether it is known and marked."""
         return np.isin(values, self._values[self._seen])

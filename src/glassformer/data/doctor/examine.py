@@ -1,10 +1,10 @@
-"""What is wrong with a corpus, and what training would do with it.
+"""Examines a corpus to its end, and reports its faults and the pairs that training would drop.
 
-Reading (:func:`corpus.read_pairs`) stops at the first fault. The doctor goes on to the end, counts
-every kind of fault, and keeps the first places and one example of each. It takes a few thousand
-pairs at a time and keeps no text of them: 8 bytes for a pair of the training text, a hash
-(:mod:`repeats`), 24 for one of the other texts, and 4 more where the sides are two files; about
-twice as much while repeats are looked for.
+Reading (:func:`corpus.read_pairs`) stops at the first fault. The doctor goes on, counts every kind
+of fault, and keeps the first places and one example of each. It takes a few thousand pairs at a
+time and keeps no text of them. A training pair costs 8 bytes, its hash (:mod:`duplicates`), a pair
+of the other texts 24, and a pair of two files 4 more; about twice as much during the search for
+duplicates.
 
 >>> import tempfile
 >>> from pathlib import Path
@@ -19,6 +19,7 @@ twice as much while repeats are looked for.
 import re
 from array import array
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict
 from itertools import zip_longest
 from typing import TypeAlias
 
@@ -44,8 +45,8 @@ __all__ = ["CorpusFiles", "Report", "examine"]
 
 _QUOTED = re.compile('".+"')
 _AT_ONCE = 1 << 19  # characters, about: a few thousand pairs
-_LONGEST = 2**16 - 1  # of the lengths that are kept
-_MANY = 1_000  # characters of a side; four make a subword, roughly, and 250 of them are too many
+_LONGEST = 2**16 - 1  # greatest length that 16 bits hold
+_MANY = 1_000  # characters of a side: about 250 subwords of four, the default of max_tokens
 _KINDS = ("pairs", "sources", "targets")
 _Hashes: TypeAlias = dict[str, NDArray[np.uint64]]
 _Row: TypeAlias = tuple[int, str, str]  # line, source, target
@@ -58,10 +59,10 @@ def examine(
     test: CorpusFiles | None = None,
     limits: Limits | None = None,
 ) -> Report:
-    """Reads the parts of a corpus to their ends and reports what is in them.
+    """Reads the parts of a corpus to their ends and reports their faults.
 
-    ``ok`` is whether training could go on. ``kept`` and ``dropped`` are what it would do with the
-    training pairs.
+    ``ok``: training could go on. ``kept`` and ``dropped`` count the pairs that training would keep
+    and drop.
 
     Raises:
         InputError: a file cannot be read at all: missing, empty, a damaged gzip file.
@@ -73,7 +74,7 @@ def examine(
         for name, files in given.items()
         if files is not None
     }
-    # The training text, which is the longest, is read last: what is looked for in it is known.
+    # The training text is the longest. It is read last, when the other texts' hashes are known.
     overlaps: list[Overlap] = []
     later: list[_PartCheck] = []
     for check in reversed(checks.values()):
@@ -86,11 +87,11 @@ def examine(
     if used.kept == 0:
         findings.append(checks["train"].finding("nothing-left", Tally(1)))
     findings += [
-        checks[found.part].finding(
-            "overlap", Tally(found.pairs, found.lines), f"{found.part} and {found.within}"
+        checks[overlap.part].finding(
+            "overlap", Tally(overlap.pairs, overlap.lines), f"{overlap.part} and {overlap.within}"
         )
-        for found in overlaps
-        if found.pairs
+        for overlap in overlaps
+        if overlap.pairs
     ]
     order = list(MEANINGS)
     return Report(
@@ -105,7 +106,7 @@ def examine(
 
 
 class _PartCheck:
-    """Reads one part: its bytes by file, its text by side, its pairs here."""
+    """Examines one part, such as ``train``: its pairs here, its files and sides by their checks."""
 
     def __init__(self, name: str, files: CorpusFiles, limits: Limits) -> None:
         self.name = name
@@ -116,26 +117,26 @@ class _PartCheck:
         self.source, self.target = SideCheck(), SideCheck()
         self.filter = Filter(limits)
         self.pairs = 0
-        # By line, in blocks; where there is no pair, or half of one, there is nothing to compare.
+        # Hashes by line, in blocks; NONE for a line without a whole pair.
         self.hashes: dict[str, list[NDArray[np.uint64]]] = {
             kind: [] for kind in (_KINDS[:1] if name == "train" else _KINDS)
         }
-        self.hashed = 0  # the last line in them
+        self.hashed = 0  # the last line that has its hash
         # Characters of each line of two files, and of the lines without a partner.
         self.sizes: tuple[list[NDArray[np.uint16]], list[NDArray[np.uint16]]] = ([], [])
         self.surplus = array("H")
         codes = ("unpaired", "malformed", "identical", "quoted", "many-subwords")
-        self.found = {code: Tally() for code in (*codes, *self.filter.counts)}
+        self.tallies = {code: Tally() for code in (*codes, *self.filter.counts)}
 
     def read(self, searches: Sequence["_Search"]) -> None:
-        """Reads all; what was found stands in the attributes, and in those of ``searches``."""
+        """Reads the part; the results stand in the attributes, and in those of ``searches``."""
         rows = self._of_two_files() if self.format == "lines" else self._of_one_file()
         for portion in _portions(rows):
             lines, sources, targets = map(list, zip(*portion, strict=True))
-            found = self._add(sources, targets, lines)
-            self._remember(found, lines)
+            hashes_by_kind = self._add(sources, targets, lines)
+            self._remember(hashes_by_kind, lines)
             for search in searches:
-                search.look(found)
+                search.look(hashes_by_kind)
         if self.surplus:
             self._locate_slip()
 
@@ -152,52 +153,53 @@ class _PartCheck:
             try:
                 source, target = split_record(text, self.format, keys=self.keys)
             except InputError as error:
-                self.found["malformed"].add(line, f"{error}")
+                self.tallies["malformed"].add(line, f"{error}")
             else:
                 yield line, source, target
 
     def _add(self, sources: list[str], targets: list[str], lines: list[int]) -> _Hashes:
-        """Everything that is looked for in some pairs; returns what tells them from others."""
+        """Examines some pairs; returns their hashes."""
         self.pairs += len(lines)
         left, right = self.source.add(sources, lines), self.target.add(targets, lines)
         for source, target, line in zip(left, right, lines, strict=True):
             reason = self.filter.reason(len(source), len(target))
             if reason:
-                self.found[reason].add(line, f"{source[:25]!r}, {target[:25]!r}")
+                self.tallies[reason].add(line, f"{source[:25]!r}, {target[:25]!r}")
                 continue
             if source == target:
-                self.found["identical"].add(line, source)
+                self.tallies["identical"].add(line, source)
             if max(len(source), len(target)) > _MANY:
-                self.found["many-subwords"].add(line, f"{source[:25]!r}, {target[:25]!r}")
+                self.tallies["many-subwords"].add(line, f"{source[:25]!r}, {target[:25]!r}")
         if self.format == "lines":
             for sizes, texts in zip(self.sizes, (left, right), strict=True):
                 sizes.append(np.fromiter(map(_size, texts), np.uint16, len(texts)))
         elif self.format == "tsv":
             for pair, line in zip(zip(sources, targets, strict=True), lines, strict=True):
                 if any(_QUOTED.fullmatch(text) for text in pair):
-                    self.found["quoted"].add(line, pair[0])
+                    self.tallies["quoted"].add(line, pair[0])
         of_left, of_right = hashes(left), hashes(right)
         of_pairs = pair_hashes(of_left, of_right)
         filled = of_pairs != NONE
         return dict(zip(_KINDS, (of_pairs, of_left * filled, of_right * filled), strict=True))
 
-    def _remember(self, found: _Hashes, lines: list[int]) -> None:
-        for kind, kept in self.hashes.items():
-            # Lines without a pair lie between those with one.
+    def _remember(self, hashes_by_kind: _Hashes, lines: list[int]) -> None:
+        for kind, blocks in self.hashes.items():
             by_line = np.full(lines[-1] - self.hashed, NONE)
-            by_line[np.asarray(lines) - self.hashed - 1] = found[kind]
-            kept.append(by_line)
+            by_line[np.asarray(lines) - self.hashed - 1] = hashes_by_kind[kind]
+            blocks.append(by_line)
         self.hashed = lines[-1]
 
     def _locate_slip(self) -> None:
-        """Puts where the files part in place of the lines after the shorter file's end."""
+        """Counts the lines without a partner, and names the line where the files part."""
         first, second = self.files
         sizes = [np.concatenate([*side, np.array([], np.uint16)]) for side in self.sizes]
         longer, shorter = sizes if first.lines > second.lines else sizes[::-1]
         line = _slip(np.concatenate([longer, self.surplus]), shorter)
         counts = f"{first.path.name} {first.lines:,} lines, {second.path.name} {second.lines:,}"
-        self.found["unpaired"] = Tally(
-            len(self.surplus), [line], f"{counts}; by their lengths they part at about line {line}"
+        self.tallies["unpaired"] = Tally(
+            len(self.surplus),
+            [line],
+            f"{counts}; by their lines' lengths, they part at line {line} or near it",
         )
 
     def part(self) -> Part:
@@ -212,28 +214,27 @@ class _PartCheck:
         )
 
     def finding(self, code: str, tally: Tally, where: str = "") -> Finding:
-        """What a tally means; ``where`` is the part itself unless it is told."""
+        """The finding of a tally; ``where`` is the part if it is not given."""
         severity, meaning = MEANINGS[code]
-        return Finding(
-            code, severity, self.name, where or self.name,
-            tally.count, tally.lines, tally.example, meaning,
-        )  # fmt: skip
+        counts = asdict(tally)
+        where = where or self.name
+        return Finding(code, severity, self.name, where, meaning=meaning, **counts)
 
     def findings(self) -> list[Finding]:
-        """All that was counted, but for the overlap."""
-        tallies = [("", code, tally) for code, tally in self.found.items()]
+        """Every fault that occurs, but for overlaps."""
+        tallies = [("", code, tally) for code, tally in self.tallies.items()]
         tallies.append(("", "repeated", self._repeated()))
         for file in self.files:
             mixed = file.mixed_line_ends()
             tallies.append((str(file.path), "mixed-line-ends", mixed))
-            for code, tally in file.found.items():
+            for code, tally in file.tallies.items():
                 if not (code == "crlf" and mixed.count):
                     tallies.append((str(file.path), code, tally))
         names = [str(file.path) for file in self.files]
         if len(names) == 1:
             names = [f"{names[0]} (source)", f"{names[0]} (target)"]
         for name, side in zip(names, (self.source, self.target), strict=True):
-            tallies += [(name, code, tally) for code, tally in side.found.items()]
+            tallies += [(name, code, tally) for code, tally in side.tallies.items()]
         return [self.finding(code, tally, where) for where, code, tally in tallies if tally.count]
 
     def _repeated(self) -> Tally:
@@ -248,19 +249,19 @@ class _PartCheck:
 
 
 class _Search:
-    """What one part has in common with an earlier one, which is read meanwhile."""
+    """Searches an earlier part, while it is read, for the pairs and sides of one part."""
 
     def __init__(self, part: _PartCheck, within: _PartCheck) -> None:
         self.part, self.within = part, within
         self.known = {kind: Known(part.kept(kind)) for kind in _KINDS}
 
-    def look(self, found: _Hashes) -> None:
-        """Takes some pairs of the earlier part."""
+    def look(self, hashes_by_kind: _Hashes) -> None:
+        """Takes the hashes of some pairs of the earlier part."""
         for kind, known in self.known.items():
-            known.see(found[kind])
+            known.see(hashes_by_kind[kind])
 
     def result(self) -> Overlap:
-        """Counts the later part's; empty sides do not count."""
+        """The overlap; empty sides do not count."""
         seen = {kind: known.seen(self.part.kept(kind)) for kind, known in self.known.items()}
         counts = {kind: int(hits.sum()) for kind, hits in seen.items()}
         lines = [row + 1 for row in np.flatnonzero(seen["pairs"])[:5].tolist()]
@@ -268,7 +269,7 @@ class _Search:
 
 
 def _portions(rows: Iterable[_Row]) -> Iterator[list[_Row]]:
-    """The rows, many at once but never more than the memory should hold."""
+    """The rows in portions of about ``_AT_ONCE`` characters."""
     portion: list[_Row] = []
     characters = 0
     for row in rows:
@@ -286,12 +287,12 @@ def _size(text: str) -> int:
 
 
 def _slip(longer: NDArray[np.uint16], shorter: NDArray[np.uint16]) -> int:
-    """The line from which the longer file has lines too many, told by the lengths.
+    """The line from which the longer file has surplus lines, judged by the lengths of all lines.
 
-    A sentence and its translation are about equally long. For each line k, take the lines before k
-    as they stand and those from k on moved by the surplus; the k at which the log lengths, each
-    less its file's median, agree best is where the files part. Gale and Church (1993) align
-    sentences on the same ground.
+    A sentence and its translation are about equally long. For each line k, compare the lines before
+    k as they stand, and the lines from k on moved by the surplus. The files part at the k whose log
+    lengths, each less its file's median, agree best. Gale and Church (1993) align sentences by the
+    same rule.
     """
     extra = len(longer) - len(shorter)
     small, large = np.log1p(shorter), np.log1p(longer)

@@ -1,4 +1,4 @@
-"""What the doctor reports: the kinds of findings, the tables, and their JSON form."""
+"""The doctor's report: the kinds of findings, the tables, and their JSON form."""
 
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -11,10 +11,10 @@ __all__ = ["MEANINGS", "CorpusFiles", "Finding", "Overlap", "Part", "Report", "S
 
 Severity = Literal["error", "warning", "note"]
 
-#: Every finding, the worst first: how bad it is, and what it is.
+#: Every kind of finding, the worst first: its severity and its meaning.
 MEANINGS: dict[str, tuple[Severity, str]] = {
-    "unpaired": ("error", "no partner in the other file; training stops"),
-    "malformed": ("error", "does not hold a pair; training stops"),
+    "unpaired": ("error", "lines without a partner in the other file; training stops"),
+    "malformed": ("error", "lines that hold no pair; training stops"),
     "invalid-utf8": ("error", "not UTF-8; training stops; convert the file, e.g. with iconv"),
     "nothing-left": ("error", "no pair is left to train on"),
     "empty": ("warning", "a side is empty"),
@@ -22,26 +22,29 @@ MEANINGS: dict[str, tuple[Severity, str]] = {
     "ratio": ("warning", "one side is far longer than the other"),
     "many-subwords": (
         "warning",
-        "a side of over 1,000 characters, which is over 250 subwords by the usual count of four"
-        " characters each: training drops such pairs (its option max_tokens)",
+        "a side has over 1,000 characters, about 250 subwords: training drops pairs with more"
+        " subwords than its option max_tokens",
     ),
-    "replacement": ("warning", "U+FFFD in the text, where bytes were lost earlier"),
-    "mojibake": ("warning", "UTF-8 that was read as Latin-1 or Windows-1252"),
-    "control": ("warning", "control characters, or line ends of other systems, in the text"),
-    "bom-inside": ("warning", "a byte order mark within the text"),
-    "mixed-line-ends": ("warning", "LF and CR LF both end lines; these are the rarer"),
-    "overlap": ("warning", "the same pair in both; scores on it say too much"),
-    "repeated": ("note", "the pair stood on an earlier line; it is kept"),
-    "identical": ("note", "the same text on both sides; the pair is kept"),
-    "quoted": ("note", "a field in quotes; for csv quotes, give the format tsv-quoted"),
-    "bom": ("note", "byte order mark at the start; it is removed"),
-    "crlf": ("note", "CR LF ends the line; the CR is removed"),
+    "replacement": ("warning", "the text has U+FFFD: another program lost bytes"),
+    "mojibake": ("warning", "UTF-8 text that another program read as Latin-1 or Windows-1252"),
+    "control": ("warning", "the text has control characters, or line ends of other systems"),
+    "bom-inside": ("warning", "the text has a byte order mark inside"),
+    "mixed-line-ends": (
+        "warning",
+        "both LF and CR LF end lines; these have the rarer of the two",
+    ),
+    "overlap": ("warning", "pairs stand in both; scores on them are too high"),
+    "repeated": ("note", "the pair repeats an earlier line; training keeps it"),
+    "identical": ("note", "both sides have the same text; training keeps the pair"),
+    "quoted": ("note", "a field is in quotes; if they are csv quotes, give the format tsv-quoted"),
+    "bom": ("note", "a byte order mark stands at the start; training removes it"),
+    "crlf": ("note", "CR LF ends the line; training removes the CR"),
 }
 
 
 @dataclass(frozen=True)
 class CorpusFiles:
-    """Where pairs stand: the arguments of :func:`corpus.read_pairs`."""
+    """The files of one part: the arguments of :func:`corpus.read_pairs`."""
 
     source: Path
     target: Path | None = None
@@ -86,7 +89,10 @@ class Part:
 
 @dataclass(frozen=True)
 class Overlap:
-    """How many pairs, sources and targets of one part stand in another; ``lines``: of the pairs."""
+    """The number of pairs, sources and targets of one part that stand in another too.
+
+    ``lines``: the first lines of such pairs.
+    """
 
     part: str
     within: str
@@ -98,7 +104,7 @@ class Overlap:
 
 @dataclass(frozen=True)
 class Report:
-    """All that the doctor has to say; the worst findings come first."""
+    """The doctor's whole report; the worst findings come first."""
 
     ok: bool
     kept: int
