@@ -56,9 +56,9 @@ async function begin() {
       ["languages", "frontend/settings", "api/v1/translators"].map((path) => asker.get(path)),
     );
     const names = new Map(languages.map((language) => [language.code, nameOf(language)]));
-    view.pairs = facts.map((one) => ({
-      ...one,
-      names: [names.get(one.source), names.get(one.target)],
+    view.pairs = facts.map((pair) => ({
+      ...pair,
+      names: [names.get(pair.source), names.get(pair.target)],
     }));
     view.limit = settings.charLimit;
     $("key-form").hidden = !settings.keyRequired || asker.hasKey();
@@ -67,13 +67,13 @@ async function begin() {
     return;
   }
   $("pair").replaceChildren(
-    ...view.pairs.map((one, place) =>
-      make("option", { value: String(place), textContent: one.names.join(" → ") }),
+    ...view.pairs.map((pair, place) =>
+      make("option", { value: String(place), textContent: pair.names.join(" → ") }),
     ),
   );
   $("pair").hidden = view.pairs.length < 2;
   const asked = view.pairs.findIndex(
-    (one) => one.source === address.get("source") && one.target === address.get("target"),
+    (pair) => pair.source === address.get("source") && pair.target === address.get("target"),
   );
   choosePair(Math.max(asked, 0));
   if (address.has("text")) {
@@ -98,7 +98,9 @@ function choosePair(place) {
 }
 
 const reverse = () =>
-  view.pairs.findIndex((one) => one.source === view.pair.target && one.target === view.pair.source);
+  view.pairs.findIndex(
+    ({ source, target }) => source === view.pair.target && target === view.pair.source,
+  );
 
 // The text has changed: fade the old answer, and translate when the typing pauses.
 let pause;
@@ -202,7 +204,7 @@ function draw() {
   view.segments = segments;
   paint(target, text, segments, "target");
   if ($("source").value === view.text) paint($("mirror"), view.text, segments, "source");
-  const sizes = segments.map((one) => one.target[1] - one.target[0] || 1);
+  const sizes = segments.map(({ target: [start, end] }) => end - start || 1);
   const all = sizes.reduce((sum, size) => sum + size, 0);
   const mean = Math.exp(
     sizes.reduce(
@@ -225,12 +227,17 @@ function drawChoices() {
   $("look").href =
     `look/#${new URLSearchParams({ text: source, from: view.pair.source, to: view.pair.target })}`;
   $("choices").replaceChildren(
-    ...hypotheses.map((one, rank) => {
+    ...hypotheses.map((hypothesis, rank) => {
       const button = make(
         "button",
         { type: "button", ariaPressed: String(rank === view.chosen[place]) },
-        make("span", { className: "confidence" }, meter(one.confidence), percent(one.confidence)),
-        make("span", { textContent: one.text, lang: view.pair.target, dir: "auto" }),
+        make(
+          "span",
+          { className: "confidence" },
+          meter(hypothesis.confidence),
+          percent(hypothesis.confidence),
+        ),
+        make("span", { textContent: hypothesis.text, lang: view.pair.target, dir: "auto" }),
       );
       button.addEventListener("click", () => {
         view.chosen[place] = rank;

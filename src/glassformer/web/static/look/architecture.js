@@ -122,6 +122,6 @@ function walk(event, drawing) {
       box,
       far: Math.abs(by[0]) * (step[0] ? 1 : 6) + Math.abs(by[1]) * (step[1] ? 1 : 6),
     }))
-    .sort((one, other) => one.far - other.far);
+    .sort((a, b) => a.far - b.far);
   ahead[0]?.box.focus();
 }

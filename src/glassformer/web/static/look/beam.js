@@ -127,7 +127,7 @@ function finishedTable(beam, alpha) {
   const finished = beam.finished
     .map((id) => beam.nodes[id])
     .map((node) => ({ node, score: scoreOf(node, alpha) }))
-    .sort((one, other) => other.score - one.score);
+    .sort((a, b) => b.score - a.score);
   const rows = finished.map(({ node, score }, place) =>
     h(
       "tr",
@@ -165,14 +165,14 @@ function tree(beam, alpha, withPruned) {
   const places = new Map();
   for (const [step, nodes] of columns) {
     nodes
-      .sort((one, other) => one.rank - other.rank)
+      .sort((a, b) => a.rank - b.rank)
       .forEach((node, row) => places.set(node.id, [(step + 1) * WIDE + 8, row * HIGH + 16]));
   }
   const rows = Math.max(...[...columns.values()].map((nodes) => nodes.length));
   const [width, height] = [columns.size * WIDE + 8, rows * HIGH + 16];
   const links = shown
     .filter((node) => places.has(node.parent))
-    .sort((one, other) => best.has(one.id) - best.has(other.id))
+    .sort((a, b) => best.has(a.id) - best.has(b.id))
     .map((node) => {
       const [x, y] = places.get(node.id);
       const [fromX, fromY] = places.get(node.parent);

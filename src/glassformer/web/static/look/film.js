@@ -23,32 +23,32 @@ function build({ controls, stage, app }) {
     store.set({ frame }),
   );
   controls.append(place.el);
-  const seen = { key: null, frames: [], note: "" };
+  const film = { key: null, frames: [], note: "" };
   const ask = async (view) => {
-    Object.assign(seen, { key: view.key, frames: [], note: "The checkpoints translate …" });
+    Object.assign(film, { key: view.key, frames: [], note: "The checkpoints translate …" });
     try {
-      seen.frames = (await app.source.film(view)) ?? [];
-      seen.note = seen.frames.length
+      film.frames = (await app.source.film(view)) ?? [];
+      film.note = film.frames.length
         ? ""
         : "This translator has no checkpoints: the film needs the run of its training.";
     } catch (error) {
-      seen.note = error.message;
+      film.note = error.message;
     }
     draw(store.get());
   };
   const draw = (state) => {
     const { view } = app;
-    if (seen.key !== view.key) ask(view);
-    place.el.hidden = seen.frames.length < 2;
-    if (!seen.frames.length)
-      return show(stage, h("p", { class: "note reason", role: "status" }, seen.note));
-    const number = within(state.frame, seen.frames.length);
-    place.input.max = seen.frames.length - 1;
-    place.set(number, `update ${count(seen.frames[number].update)}`);
+    if (film.key !== view.key) ask(view);
+    place.el.hidden = film.frames.length < 2;
+    if (!film.frames.length)
+      return show(stage, h("p", { class: "note reason", role: "status" }, film.note));
+    const number = within(state.frame, film.frames.length);
+    place.input.max = film.frames.length - 1;
+    place.set(number, `update ${count(film.frames[number].update)}`);
     return show(
       stage,
-      translations(seen.frames, number, store),
-      picture(view, seen.frames[number], store),
+      translations(film.frames, number, store),
+      picture(view, film.frames[number], store),
     );
   };
   return draw;

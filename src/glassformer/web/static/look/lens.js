@@ -36,11 +36,11 @@ function build({ stage, app }) {
         "tr",
         {},
         h("th", { scope: "row" }, `layer ${number + 1}`),
-        view.steps.map((one, place) =>
+        view.steps.map((traced, place) =>
           h(
             "td",
             {},
-            cell(view, { one, place, number, open: place === step && number === layer }, store),
+            cell(view, { traced, place, number, open: place === step && number === layer }, store),
           ),
         ),
       ),
@@ -51,8 +51,8 @@ function build({ stage, app }) {
   };
 }
 
-function cell(view, { one, place, number, open }, store) {
-  const [best] = one.lens[number];
+function cell(view, { traced, place, number, open }, store) {
+  const [best] = traced.lens[number];
   const agrees = best.id === view.target[place].id;
   const shade = h("span", { class: "shade" });
   shade.style.opacity = String(best.probability);
@@ -89,16 +89,16 @@ function walk(event, { step, layer, view, store }) {
 }
 
 function detail(view, step, layer) {
-  const one = view.steps[step];
+  const traced = view.steps[step];
   const written = view.target[step];
-  const items = one.lens[layer].map((candidate) => ({
+  const items = traced.lens[layer].map((candidate) => ({
     label: candidate.label,
     value: candidate.probability,
     text: percent(candidate.probability),
     chosen: candidate.id === written.id,
     title: `log-probability ${fixed(candidate.log_probability, 3)}`,
   }));
-  const rank = one.lens_rank[layer] + 1;
+  const rank = traced.lens_rank[layer] + 1;
   return h(
     "div",
     { "data-lens": "" },

@@ -114,7 +114,7 @@ function build({ controls, stage, app }) {
     show(
       stage,
       sentenceOf(view, step),
-      h("div", { class: "pair" }, seen(view, step), candidates(app, step)),
+      h("div", { class: "pair" }, visiblePieces(view, step), candidates(app, step)),
       state.branch ? both(view, branch, state) : null,
     );
   };
@@ -136,7 +136,7 @@ function sentenceOf(view, step) {
 }
 
 // The visible pieces: the whole source by cross-attention, the target up to this step.
-function seen(view, step) {
+function visiblePieces(view, step) {
   const weights = view.readOfSource(step);
   const targetWeights = view.readOfTarget(step);
   const row = (pieces, shares, key, later) =>

@@ -53,7 +53,7 @@ export function createView(trace) {
   const [source, target, read] = [trace.source.pieces, trace.target.pieces, trace.target.read].map(
     (pieces) => pieces.map(labelled),
   );
-  const attentions = new Map(trace.attention.map((one) => [`${one.part}.${one.layer}`, one]));
+  const attentions = new Map(trace.attention.map((map) => [`${map.part}.${map.layer}`, map]));
   const parts = new Map(trace.figure.map((part) => [part.name, part]));
   const config = configOf(trace, parts);
   const maps = new Map();
@@ -90,16 +90,17 @@ export function createView(trace) {
     const [rows, columns] = labelsOf[part].map((pieces) => pieces.map((piece) => piece.label));
     const stored = weightsOf(part, layer);
     const heads = number < 0 ? [...Array(config.num_heads).keys()] : [number];
-    const values = mean(heads.map((one) => rowsOf(slice(stored, one))));
+    const values = mean(heads.map((index) => rowsOf(slice(stored, index))));
     return {
       rows,
       columns,
       values,
       allowed: allowedIn[part],
       weight: (r, c) =>
-        heads.reduce((sum, one) => sum + head(part, layer, one).weights[r][c], 0) / heads.length,
+        heads.reduce((sum, index) => sum + head(part, layer, index).weights[r][c], 0) /
+        heads.length,
       score: (r, c) =>
-        heads.reduce((sum, one) => sum + head(part, layer, one).scores[r][c], 0) / heads.length,
+        heads.reduce((sum, index) => sum + head(part, layer, index).scores[r][c], 0) / heads.length,
     };
   };
   const layers = (side) =>
@@ -142,7 +143,7 @@ export function createView(trace) {
     })),
     parametersOf: (box, layer) => parts.get(pathOf(box, layer))?.parameters ?? null,
     sublayer: (box, layer) =>
-      trace.sublayers.find((one) => one.name === pathOf(box, layer)) ?? null,
+      trace.sublayers.find(({ name }) => name === pathOf(box, layer)) ?? null,
     worked: (part, layer, number, row) =>
       (whole(part) ? worked : () => null)(
         attentions.get(`${part}.${layer}`),
@@ -187,12 +188,12 @@ function worked(attention, number, row, allowed) {
   const q = query[row];
   const products = keys.map((key) => dot(q, key));
   const scores = products.map((product) => product / Math.sqrt(q.length));
-  const seen = keys.map((_, place) => allowed(row, place));
-  const weights = softmax(scores.map((score, place) => (seen[place] ? score : -Infinity)));
+  const visible = keys.map((_, place) => allowed(row, place));
+  const weights = softmax(scores.map((score, place) => (visible[place] ? score : -Infinity)));
   const output = q.map((_, column) =>
     weights.reduce((sum, weight, place) => sum + weight * values[place][column], 0),
   );
-  return { q, keys, values, products, scores, seen, weights, output };
+  return { q, keys, values, products, scores, visible, weights, output };
 }
 
 export function dot(a, b) {
@@ -208,7 +209,7 @@ function mean(matrices) {
 
 // The model's settings, from the figure's parts and the attention maps.
 function configOf(trace, parts) {
-  const count = (part) => trace.attention.filter((one) => one.part === part).length;
+  const count = (part) => trace.attention.filter((map) => map.part === part).length;
   const size = (name, place) => parts.get(name)?.[place]?.at(-1) ?? 0;
   const output = trace.figure.find((part) => part.name === "output") ?? trace.figure.at(-1);
   const source = parts.get("source_embedding");

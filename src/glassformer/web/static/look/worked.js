@@ -102,13 +102,13 @@ function strip(name, numbers) {
 
 function table(sum, map, column, store) {
   const total = sum.scores.reduce(
-    (all, score, place) => all + (sum.seen[place] ? Math.exp(score) : 0),
+    (all, score, place) => all + (sum.visible[place] ? Math.exp(score) : 0),
     0,
   );
   const rows = map.columns.map((label, place) => {
-    const seen = sum.seen[place];
+    const visible = sum.visible[place];
     const choose = () => store.set({ column: place });
-    const classes = [place === column && "chosen", !seen && "blocked"].filter(Boolean).join(" ");
+    const classes = [place === column && "chosen", !visible && "blocked"].filter(Boolean).join(" ");
     return h(
       "tr",
       {
@@ -128,8 +128,8 @@ function table(sum, map, column, store) {
       [
         fixed(sum.products[place], DIGITS),
         fixed(sum.scores[place], DIGITS),
-        seen ? "yes" : "no",
-        seen ? fixed(Math.exp(sum.scores[place]), DIGITS) : "0",
+        visible ? "yes" : "no",
+        visible ? fixed(Math.exp(sum.scores[place]), DIGITS) : "0",
         fixed(sum.weights[place], DIGITS),
       ].map((text) => h("td", { class: "n" }, text)),
     );
@@ -169,7 +169,7 @@ function table(sum, map, column, store) {
 function weightedSum(sum, map, row) {
   const order = sum.weights
     .map((weight, place) => ({ weight, place }))
-    .sort((one, other) => other.weight - one.weight)
+    .sort((a, b) => b.weight - a.weight)
     .slice(0, 6);
   return h(
     "section",
