@@ -23,7 +23,6 @@ from glassformer.model.transformer import Transformer
 
 __all__ = [
     "FORMAT_VERSION",
-    "SHORTLIST_FILE",
     "Bundle",
     "TranslatorParts",
     "load_bundle",
@@ -34,7 +33,6 @@ __all__ = [
 ]
 
 FORMAT_VERSION = 1
-SHORTLIST_FILE = "shortlist.safetensors"
 
 
 @runtime_checkable
@@ -58,7 +56,6 @@ class Bundle:
     target_tokenizer: Tokenizer
     languages: tuple[str, str] | None = None
     about: Mapping[str, Any] = field(default_factory=dict)
-    shortlist: Mapping[str, Tensor] | None = None  # as `decoding.shortlist` reads it
     alignment: Mapping[str, Any] | None = None  # as `alignment` reads it
     length_penalty: float = LENGTH_PENALTY  # alpha of section 6.1
 
@@ -99,10 +96,6 @@ def save_bundle(bundle: Bundle, directory: Path) -> None:
         bundle.source_tokenizer.save(directory / "source.model")
         bundle.target_tokenizer.save(directory / "target.model")
     write_atomically(directory / "model.safetensors", save(weights(bundle.model)))
-    if bundle.shortlist is not None:
-        write_atomically(directory / SHORTLIST_FILE, save(dict(bundle.shortlist)))
-    else:
-        (directory / SHORTLIST_FILE).unlink(missing_ok=True)
     write_atomically(directory / "README.md", _readme(bundle).encode())
     config = _StoredConfig(
         format_version=FORMAT_VERSION,
@@ -134,14 +127,12 @@ def load_bundle(directory: Path, *, device: torch.device | str = "cpu") -> Bundl
                 f"{directory}: the {side} tokenizer has {tokenizer.vocab_size} tokens"
                 f" and the model {size}"
             )
-    path = directory / SHORTLIST_FILE
     return Bundle(
         model.to(device).eval().requires_grad_(False),
         source_tokenizer,
         target_tokenizer,
         languages=config.languages,
         about=config.about,
-        shortlist=load_tensors(path) if path.exists() else None,
         alignment=config.alignment,
         length_penalty=config.length_penalty,
     )

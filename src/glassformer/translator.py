@@ -17,7 +17,6 @@ from glassformer.data.tokenizer import Tokenizer
 from glassformer.data.words import Link
 from glassformer.decoding.engine import Engine, Sampling, SearchOptions, TorchEngine
 from glassformer.decoding.protocols import Vocabulary
-from glassformer.decoding.shortlist import Shortlist
 from glassformer.devices import device_of
 from glassformer.errors import InputError, UsageError, nearest
 from glassformer.model.transformer import Transformer
@@ -41,7 +40,6 @@ class Translator:
     device: torch.device = field(default=torch.device("cpu"))
     engine: Engine | None = None
     quantization: str = "float32"
-    shortlisted: bool = False
 
     @classmethod
     def load(
@@ -51,15 +49,13 @@ class Translator:
         device: str = "auto",
         engine: str = "torch",
         quantization: str = "float32",
-        shortlist: bool = False,
     ) -> "Translator":
         """Read the translator in ``directory``; ``device`` is cpu, cuda, or auto.
 
         ``engine="ctranslate2"`` (extra ``export``) gives the same translations faster; the model is
         converted at the first time and kept in the bundle. ``quantization`` is what CTranslate2
         computes in: "int8" is faster still, and then scores and some translations differ a little.
-        Torch has "float32" and "bfloat16". ``shortlist``: search only among the words that the
-        bundle's shortlist gives for the source's, which is faster and may miss a rare one.
+        Torch has "float32" and "bfloat16".
         """
         if engine not in _ENGINES:
             raise UsageError(
@@ -67,14 +63,10 @@ class Translator:
             )
         if engine == "torch" and quantization not in _TORCH_WEIGHTS:
             raise UsageError(f"quantization {quantization!r}: only engine ctranslate2 has it")
-        if engine != "torch" and shortlist:
-            raise UsageError("shortlist: only engine torch has one")
         place = device_of(device)
         bundle = load_bundle(Path(directory), device=place)
-        if shortlist and bundle.shortlist is None:
-            raise InputError(f"{directory}: this bundle has no shortlist; train with --shortlist")
         if engine == "torch":
-            return cls(bundle, place, quantization=quantization, shortlisted=shortlist)
+            return cls(bundle, place, quantization=quantization)
         translator = cls(bundle, place)
         from glassformer.interchange.ctranslate2.load import load_ctranslate2
 
@@ -216,13 +208,6 @@ class Translator:
 
     @cached_property
     def _torch_engine(self) -> TorchEngine:
-        shortlist = None
-        if self.shortlisted and self.bundle.shortlist is not None:
-            shortlist = Shortlist.of(
-                self.bundle.shortlist,
-                source_vocab_size=self.source_tokenizer.vocab_size,
-                target_vocab_size=self.target_tokenizer.vocab_size,
-            )
         return TorchEngine(
             self.model,
             Vocabulary.of(self.source_tokenizer),
@@ -230,7 +215,6 @@ class Translator:
             self.device,
             self.model.config.extra_length,
             weights=_TORCH_WEIGHTS[self.quantization],
-            shortlist=shortlist,
         )
 
     def _penalty(self, said: float | None) -> float:

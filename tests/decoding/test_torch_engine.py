@@ -1,62 +1,18 @@
-"""What the translator's own engine can be told: a shortlist, and bfloat16."""
+"""What the translator's own engine can be told: bfloat16, and threads."""
 
 import dataclasses
 
 import pytest
 import torch
 
-from glassformer.bundle import save_bundle
 from glassformer.decoding.batched import decode_sentences
 from glassformer.decoding.engine import Job, Sampling, SearchOptions
-from glassformer.errors import InputError, UsageError
+from glassformer.errors import UsageError
 from glassformer.inspection.capture import capture
 from glassformer.threads import torch_threads
 from glassformer.translator import Translator
 
 TEXTS = ["A dog runs.", "An old hat.", "", "Two men sit in the snow."]
-
-
-@pytest.fixture(scope="module")
-def listed(bundle_directory, tmp_path_factory):
-    """The test bundle with a shortlist that allows each source token five target tokens."""
-    bundle = Translator.load(bundle_directory, device="cpu").bundle
-    vocab = bundle.source_tokenizer.vocab_size
-    draw = torch.Generator().manual_seed(3)
-    shortlist = {
-        "likely": torch.randint(4, 300, (vocab, 5), generator=draw),
-        "frequent": torch.tensor([40, 41]),
-    }
-    directory = tmp_path_factory.mktemp("listed") / "en-de"
-    save_bundle(dataclasses.replace(bundle, shortlist=shortlist), directory)
-    return directory
-
-
-def test_only_the_shortlists_tokens_are_said(listed):
-    short = Translator.load(listed, device="cpu", shortlist=True)
-    table, end = short.bundle.shortlist, short.target_tokenizer.eos_id
-    for text in TEXTS[:2]:
-        ids = short.source_tokenizer.encode(text)
-        # A sentence alone, for those of a batch share their candidates.
-        found = next(short._torch_engine.decode([Job([ids])], SearchOptions(beam=3, n_best=3)))
-        allowed = {*table["likely"][[*ids, end]].flatten().tolist(), 40, 41}
-        assert len(found[0]) == 3
-        assert all(set(one.tokens) <= allowed for one in found[0])
-    assert short.translate(TEXTS) != Translator.load(listed, device="cpu").translate(TEXTS)
-
-
-def test_a_forced_beginning_may_hold_any_token(listed):
-    short = Translator.load(listed, device="cpu", shortlist=True)
-
-    [found] = short.translate(["A dog runs."], prefixes=["Ein Hund"])
-
-    assert found.text.startswith("Ein Hund")
-
-
-def test_without_a_shortlist_it_is_refused(bundle_directory):
-    with pytest.raises(InputError, match="this bundle has no shortlist; train with --shortlist"):
-        Translator.load(bundle_directory, shortlist=True)
-    with pytest.raises(UsageError, match="shortlist: only engine torch has one"):
-        Translator.load(bundle_directory, engine="ctranslate2", shortlist=True)
 
 
 def test_bfloat16_is_near_and_other_types_are_refused(bundle_directory):

@@ -70,8 +70,6 @@ class TranslateOptions(Options):
     quantization: str = "float32"
     """What is computed in: float32, and with ctranslate2 int8, which is faster and differs a
     little; with torch bfloat16, for machines that have matrix units for it."""
-    shortlist: bool = False
-    """Search only among the words that the bundle's shortlist gives for the source's: faster."""
     device: str = "auto"
     """cpu, cuda, or auto."""
     threads: int = Field(0, ge=0, le=1024)
@@ -107,7 +105,6 @@ def run(options: TranslateOptions) -> int:
         device=options.device,
         engine=options.engine,
         quantization=options.quantization,
-        shortlist=options.shortlist,
     )
     sources: deque[str] = deque()  # those whose answers are to come
     windows = _noted(_windows(sys.stdin.fileno()), sources)

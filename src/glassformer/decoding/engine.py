@@ -23,7 +23,6 @@ from glassformer.decoding.constraints import ForcedPrefix
 from glassformer.decoding.greedy import greedy
 from glassformer.decoding.protocols import Hypothesis, StepFunction, Vocabulary
 from glassformer.decoding.sampling import sample
-from glassformer.decoding.shortlist import Shortlist, Shortlisted
 
 __all__ = ["Engine", "Job", "Sampling", "SearchOptions", "TorchEngine"]
 
@@ -104,8 +103,7 @@ class TorchEngine:
     """The searches of this package on a model of this program.
 
     `extra_length`: what a target may have more than its source, in tokens (section 6.1).
-    `weights`: what the model is arranged in, see `Transformer.for_decoding`. With a `shortlist`,
-    searches look among its tokens only, but for those that are forced or drawn.
+    `weights`: what the model is arranged in, see `Transformer.for_decoding`.
     """
 
     model: Any  # a SequenceModel
@@ -115,7 +113,6 @@ class TorchEngine:
     extra_length: int = EXTRA_LENGTH
     at_once: int = sys.maxsize  # the more it knows, the better it can sort
     weights: str = "as they are"
-    shortlist: Shortlist | None = None
     _kept: _Kept = field(default_factory=_Kept, repr=False, compare=False)
 
     def decode(
@@ -128,14 +125,10 @@ class TorchEngine:
             model = self._prepared()
             # What is not prepared may be watched; draws have their order.
             shared = model is not self.model and options.sampling is None
-            searched = search
-            if self.shortlist and not forced and options.sampling is None:
-                model = Shortlisted(model, self.shortlist, self.target)
-                searched = model.among(search)
             yield decode_sentences(
                 model,
                 job.sources,
-                search=searched,
+                search=search,
                 constraints=forced,
                 max_tokens=_GREEDY_TOKENS if options.beam == 1 else _BEAM_TOKENS,
                 extra_length=self.extra_length,

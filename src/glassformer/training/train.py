@@ -204,10 +204,7 @@ def _finish(trainer: Trainer) -> Run:
     for name, scores in (("validation", validation), ("test", test)):
         if scores is not None:
             trainer.reporter.note(f"{name}, beam {trainer.config.beam}:\n{scores}")
-    shortlist = None
-    if prepared.config.shortlist:
-        shortlist = shortlist_tensors(prepared.packed, prepared.tokenizers)
-    bundle = Bundle(model, *prepared.tokenizers, languages, about, shortlist, length_penalty=alpha)
+    bundle = Bundle(model, *prepared.tokenizers, languages, about, length_penalty=alpha)
     alignment = _alignment_heads(bundle, prepared.valid)
     save_bundle(replace(bundle, alignment=alignment), trainer.config.run)
     trainer.reporter.note(f"bundle: {trainer.config.run}")

@@ -151,8 +151,6 @@ class TrainConfig(Options):
     """Of everything that is drawn: weights, dropout, order, held-out pairs."""
     beam: int = Field(BEAM, ge=1, le=MOST_BEAM)
     """Beam of the final scores."""
-    shortlist: bool = False
-    """Give the bundle a list of each source token's likely translations, for quick decoding."""
     tensorboard: bool = False
     """Write TensorBoard's files too."""
 

@@ -15,7 +15,6 @@ from typing import Any
 import yaml
 from pydantic import ValidationError
 
-from glassformer.bundle import SHORTLIST_FILE
 from glassformer.errors import InputError
 from glassformer.files import write_atomically
 from glassformer.training.checkpoint import checkpoints
@@ -28,14 +27,14 @@ __all__ = ["begun_config", "bind_text", "changed_text", "claim", "record_options
 # Options that may differ when a run goes on: they name places, or change no more than rounding.
 _FREE = frozenset(
     {"pairs", "run", "valid", "test", "threads", "device", "checkpoint_minutes"}
-    | {"tensorboard", "beam", "shortlist"}
+    | {"tensorboard", "beam"}
 )
 # Options of earlier versions, with the default that meant the option was not used.
 _REMOVED = {"subword_dropout": 0.0, "distil_from": None}
 _LEARNT = ("both.model", "source.model", "target.model")
 _BUNDLE = ("config.json", "model.safetensors", "tokenizer.model", "source.model", "target.model")
 _CORPUS = tuple(f"data/{name}" for name in ("train.jsonl", "valid.jsonl", COUNTS_FILE))
-_RUN = ("config.yaml", "metrics.jsonl", "README.md", PACE_FILE, SHORTLIST_FILE)
+_RUN = ("config.yaml", "metrics.jsonl", "README.md", PACE_FILE)
 
 
 def claim(run: Path) -> None:
