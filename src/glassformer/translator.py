@@ -19,6 +19,7 @@ from glassformer.decoding.engine import Engine, Sampling, SearchOptions, TorchEn
 from glassformer.decoding.protocols import Vocabulary
 from glassformer.devices import device_of
 from glassformer.errors import InputError, UsageError, nearest
+from glassformer.model.attention import use_explicit_attention
 from glassformer.model.transformer import Transformer
 from glassformer.text_engine import TextEngine, Translation, windows_of
 
@@ -49,13 +50,15 @@ class Translator:
         device: str = "auto",
         engine: str = "torch",
         quantization: str = "float32",
+        plain: bool = False,
     ) -> "Translator":
         """Read the translator in ``directory``; ``device`` is cpu, cuda, or auto.
 
         ``engine="ctranslate2"`` (extra ``export``) gives the same translations faster; the model is
         converted at the first time and kept in the bundle. ``quantization`` is what CTranslate2
         computes in: "int8" is faster still, and then scores and some translations differ a little.
-        Torch has "float32" and "bfloat16".
+        Torch has "float32" and "bfloat16". ``plain`` runs the readable forms only: the model's own
+        ``encode``, ``start`` and ``step``, explicit attention, and the plain cache and top-k.
         """
         if engine not in _ENGINES:
             raise UsageError(
@@ -63,8 +66,12 @@ class Translator:
             )
         if engine == "torch" and quantization not in _TORCH_WEIGHTS:
             raise UsageError(f"quantization {quantization!r}: only engine ctranslate2 has it")
+        if plain and (engine, quantization) != ("torch", "float32"):
+            raise UsageError("plain: only engine torch in float32 has plain forms")
         place = device_of(device)
         bundle = load_bundle(Path(directory), device=place)
+        if plain:
+            use_explicit_attention(bundle.model)
         if engine == "torch":
             return cls(bundle, place, quantization=quantization)
         translator = cls(bundle, place)

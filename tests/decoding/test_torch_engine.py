@@ -3,7 +3,6 @@
 import dataclasses
 
 import pytest
-import torch
 
 from glassformer.decoding.batched import decode_sentences
 from glassformer.decoding.engine import Job, Sampling, SearchOptions
@@ -56,7 +55,7 @@ def test_draws_and_watched_models_have_one_thread(bundle_directory, monkeypatch)
     assert cores == [2, 1, 1]
 
 
-def test_a_model_is_arranged_once_and_anew_when_it_has_changed(bundle_directory, monkeypatch):
+def test_a_model_is_arranged_once_and_not_used_while_a_hook_watches(bundle_directory, monkeypatch):
     translator = Translator.load(bundle_directory, device="cpu")
     model, made = translator.model, []
     arranged = type(model).for_decoding
@@ -66,20 +65,38 @@ def test_a_model_is_arranged_once_and_anew_when_it_has_changed(bundle_directory,
         return made[-1]
 
     monkeypatch.setattr(type(model), "for_decoding", counted)
-    first = translator.translate(TEXTS)
-    assert translator.translate(TEXTS) == first
+    first = translator.translate(TEXTS, beam=1)
+    assert translator.translate(TEXTS, beam=1) == first
     assert len(made) == 1
-    with torch.no_grad():
-        model.output_weight.neg_()
-    assert translator.translate(TEXTS) != first
-    assert len(made) == 2
-    hook = model.encoder.register_forward_pre_hook(lambda *_: None)
-    translator.translate(TEXTS)
-    assert {*made[2:]} == {model}
+    called = []
+    hook = model.encoder.register_forward_pre_hook(lambda *_: called.append(1))
+    translator.translate(TEXTS, beam=1)
+    assert called
     hook.remove()
-    with torch.no_grad():
-        model.output_weight.neg_()
-    assert translator.translate(TEXTS) == first
+    assert translator.translate(TEXTS, beam=1) == first
+    assert {*made[1:]} <= {model}
+
+
+@pytest.mark.parametrize("beam", [1, 3])
+def test_plain_forms_give_the_same_and_enter_no_fast_module(bundle_directory, monkeypatch, beam):
+    expected = Translator.load(bundle_directory, device="cpu").translate(TEXTS, beam=beam)
+
+    def refused(*_, **__):
+        raise AssertionError("a fast form was entered")
+
+    monkeypatch.setattr("glassformer.model.fast.decoder.PreparedTransformer.__init__", refused)
+    monkeypatch.setattr("glassformer.decoding.constraints.likeliest", refused)
+    monkeypatch.setattr("glassformer.model.attention.fused_attention", refused)
+    plain = Translator.load(bundle_directory, device="cpu", plain=True)
+    found = plain.translate(TEXTS, beam=beam)
+    assert [one.text for one in found] == [one.text for one in expected]
+    scores = [one.score for one in expected]
+    assert [one.score for one in found] == pytest.approx(scores, abs=1e-4)
+
+
+def test_plain_forms_are_torchs_in_float32(bundle_directory):
+    with pytest.raises(UsageError, match="plain: only engine torch in float32 has plain forms"):
+        Translator.load(bundle_directory, quantization="bfloat16", plain=True)
 
 
 def test_an_engine_of_other_weights_has_an_arrangement_of_its_own(bundle_directory):

@@ -70,6 +70,8 @@ class TranslateOptions(Options):
     quantization: str = "float32"
     """What is computed in: float32, and with ctranslate2 int8, which is faster and differs a
     little; with torch bfloat16, for machines that have matrix units for it."""
+    plain: bool = False
+    """Run the readable forms only, for those who read the code: the same translations, slower."""
     device: str = "auto"
     """cpu, cuda, or auto."""
     threads: int = Field(0, ge=0, le=1024)
@@ -105,6 +107,7 @@ def run(options: TranslateOptions) -> int:
         device=options.device,
         engine=options.engine,
         quantization=options.quantization,
+        plain=options.plain,
     )
     sources: deque[str] = deque()  # those whose answers are to come
     windows = _noted(_windows(sys.stdin.fileno()), sources)

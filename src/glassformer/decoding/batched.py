@@ -46,6 +46,11 @@ class SequenceModel(Protocol[M, S]):
 class Preparable(Protocol):
     """A model that has a faster form for decoding, which gives the same."""
 
+    @property
+    def decodes_plainly(self) -> bool:
+        """Whether the faster form may not be used."""
+        ...
+
     def for_decoding(self, weights: str = ..., /) -> SequenceModel[Any, Any]:
         """That form; ``weights`` says what it computes in."""
         ...

@@ -9,12 +9,11 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
-from functools import partial
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
 from typing import Any, Protocol, runtime_checkable
 
 import torch
-from torch import nn
 
 from glassformer.config import BEAM, EXTRA_LENGTH, LENGTH_PENALTY, MOST_BEAM
 from glassformer.decoding.batched import Preparable, Search, decode_sentences
@@ -90,20 +89,13 @@ class Engine(Protocol):
         ...
 
 
-@dataclass
-class _Kept:
-    """A model arranged for speed, and the state of the plain one that it was made from."""
-
-    model: Any = None
-    state: Any = None
-
-
 @dataclass(frozen=True)
 class TorchEngine:
     """The searches of this package on a model of this program.
 
     `extra_length`: what a target may have more than its source, in tokens (section 6.1).
-    `weights`: what the model is arranged in, see `Transformer.for_decoding`.
+    `weights`: the number type of the arranged model, see `Transformer.for_decoding`. The model is
+    arranged once: make a new engine after you change its weights.
     """
 
     model: Any  # a SequenceModel
@@ -113,7 +105,6 @@ class TorchEngine:
     extra_length: int = EXTRA_LENGTH
     at_once: int = sys.maxsize  # the more it knows, the better it can sort
     weights: str = "as they are"
-    _kept: _Kept = field(default_factory=_Kept, repr=False, compare=False)
 
     def decode(
         self, jobs: Iterable[Job], options: SearchOptions
@@ -121,12 +112,13 @@ class TorchEngine:
         """One job after the other."""
         search = self._search(options)
         for job in jobs:
-            forced = [ForcedPrefix(job.prefixes, self.target)] if job.prefixes else []
-            model = self._prepared()
-            # What is not prepared may be watched; draws have their order.
-            shared = model is not self.model and options.sampling is None
+            plain = not isinstance(self.model, Preparable) or self.model.decodes_plainly
+            prefixes = job.prefixes or [()] * len(job.sources)
+            # With any constraint, searches take the plain top-k.
+            forced = [ForcedPrefix(prefixes, self.target)] if job.prefixes or plain else []
+            shared = not plain and options.sampling is None  # hooks and draws have their order
             yield decode_sentences(
-                model,
+                self.model if plain else self._fast,
                 job.sources,
                 search=search,
                 constraints=forced,
@@ -137,16 +129,9 @@ class TorchEngine:
                 cores=torch.get_num_threads() if shared else 1,
             )
 
-    def _prepared(self) -> Any:
-        """The model arranged for speed, anew only where its weights or hooks have changed."""
-        if not isinstance(self.model, Preparable):
-            return self.model
-        if not isinstance(self.model, nn.Module):
-            return self.model.for_decoding(self.weights)
-        state = self.weights, _state_of(self.model)
-        if self._kept.state != state:
-            self._kept.model, self._kept.state = self.model.for_decoding(self.weights), state
-        return self._kept.model
+    @cached_property
+    def _fast(self) -> Any:
+        return self.model.for_decoding(self.weights)
 
     def _search(self, options: SearchOptions) -> Search:
         common: dict[str, Any] = {"vocabulary": self.target}
@@ -165,18 +150,6 @@ class TorchEngine:
         if options.beam == 1:
             return partial(_greedy, **common)
         return partial(beam_search, beam=options.beam, n_best=options.n_best, **common)
-
-
-def _state_of(model: nn.Module) -> Any:
-    """What is another when a weight was written to or replaced, or a hook set."""
-    weights, hooked = [], False
-    for one in model.modules():
-        for weight in one._parameters.values():
-            if weight is not None:
-                version = 0 if weight.is_inference() else weight._version
-                weights.append((weight.data_ptr(), version))
-        hooked |= bool(one._forward_hooks or one._forward_pre_hooks or "add" in vars(one))
-    return weights, hooked, model.training
 
 
 def _greedy(

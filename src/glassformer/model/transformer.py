@@ -137,14 +137,21 @@ class Transformer(nn.Module):
         return x[:, 0], DecoderState(blocks, state.memory_mask)
 
     def for_decoding(self, weights: str = "as they are") -> "Transformer | PreparedTransformer":
-        """The same model arranged for speed; itself while hooks watch or change its sublayers."""
+        """The same model arranged for speed; itself if it must decode plainly."""
         from glassformer.model.fast.decoder import PreparedTransformer  # it is made from this class
 
-        watched = any(
-            module._forward_hooks or module._forward_pre_hooks or "add" in vars(module)
+        return self if self.decodes_plainly else PreparedTransformer(self, weights=weights)
+
+    @property
+    def decodes_plainly(self) -> bool:
+        """Whether attention is explicit, or hooks watch or change sublayers."""
+        return any(
+            module._forward_hooks
+            or module._forward_pre_hooks
+            or "add" in vars(module)
+            or getattr(module, "explicit", False)
             for module in self.modules()
         )
-        return self if watched else PreparedTransformer(self, weights=weights)
 
 
 def initialise(model: nn.Module) -> None:
