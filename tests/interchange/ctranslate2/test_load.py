@@ -1,10 +1,8 @@
 """The converted model beside the bundle: made once, made anew for other weights; the workers."""
 
-import json
 import os
 import subprocess
 import sys
-import weakref
 
 import pytest
 import torch
@@ -12,15 +10,8 @@ import torch
 from glassformer.bundle import load_bundle, save_bundle
 from glassformer.errors import InputError, UsageError
 from glassformer.interchange.ctranslate2 import load as ctranslate2_load
-from glassformer.interchange.ctranslate2 import threads as ctranslate2_workers
 from glassformer.interchange.ctranslate2.threads import Workers
 from glassformer.translator import Translator
-
-
-@pytest.fixture
-def nobody_helped(monkeypatch):
-    """As in a program whose first workers these are, whatever other tests still hold."""
-    monkeypatch.setattr(ctranslate2_workers, "_WITH_HELPERS", weakref.WeakSet())
 
 
 @pytest.fixture
@@ -104,50 +95,16 @@ def test_one_core_has_one_worker_for_all(bundle_of, monkeypatch):
     assert workers.alone is workers.many
 
 
-@pytest.mark.usefixtures("nobody_helped")
-@pytest.mark.parametrize(
-    ("seconds", "expected"),
-    [({1: 4.0, 2: 3.0, 4: 2.9}, 2), ({1: 4.0, 2: 3.9, 4: 2.0}, 4), ({1: 1.0, 2: 1.0, 4: 1.0}, 1)],
-)
-def test_more_threads_are_taken_where_they_pay_and_remembered(
-    tmp_path, monkeypatch, seconds, expected
+@pytest.mark.parametrize(("cores", "threads"), [(2, 2), (4, 4), (16, 4)])
+def test_one_sentence_has_up_to_four_threads_and_a_file_one_worker_a_core(
+    tmp_path, monkeypatch, cores, threads
 ):
-    measured = set()
-    monkeypatch.setattr(torch, "get_num_threads", lambda: 4)
+    monkeypatch.setattr(torch, "get_num_threads", lambda: cores)
     monkeypatch.setattr(Workers, "_translator", lambda _, workers, threads: (workers, threads))
-    monkeypatch.setattr(
-        ctranslate2_workers,
-        "_seconds",
-        lambda translator: measured.add(translator) or seconds[translator[1]],
-    )
+    workers = Workers(tmp_path, torch.device("cpu"), "float32")
 
-    def alone():
-        measured.clear()
-        return Workers(tmp_path, torch.device("cpu"), "float32").alone
-
-    best = (1, expected) if expected > 1 else (4, 1)
-    every = {(1, 1), (1, 2), (1, 4)}
-    assert Workers(tmp_path, torch.device("cpu"), "float32").many == (4, 1)
-    assert (alone(), measured) == (best, every)
-    assert json.loads((tmp_path / "threads.json").read_bytes()) == {"4": expected}
-    assert (alone(), measured) == (best, set())
-    for spoilt in ("broken", "5", "[5]"):
-        (tmp_path / "threads.json").write_text(spoilt)
-        assert (alone(), measured) == (best, every)
-    os.utime(tmp_path / "threads.json", (0, 0))  # long ago
-    assert (alone(), measured) == (best, every)
-
-
-@pytest.mark.usefixtures("nobody_helped")
-def test_of_two_workers_one_has_threads_that_help(tmp_path, monkeypatch):
-    monkeypatch.setattr(torch, "get_num_threads", lambda: 2)
-    monkeypatch.setattr(Workers, "_translator", lambda _, workers, threads: (workers, threads))
-    (tmp_path / "threads.json").write_text('{"2": 2}')
-    first, second = (Workers(tmp_path, torch.device("cpu"), "float32") for _ in range(2))
-
-    assert first.alone == (1, 2)
-    assert second.alone == (2, 1)
-    assert first.alone == (1, 2)
+    assert workers.alone == (1, threads)
+    assert workers.many == (cores, 1)
 
 
 def test_ctranslate2_keeps_its_own_openmp(tmp_path):
