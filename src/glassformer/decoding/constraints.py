@@ -15,7 +15,8 @@ import torch
 from jaxtyping import Float, Int64
 from torch import Tensor
 
-from glassformer.decoding.protocols import DEFAULT_IDS, Vocabulary, likeliest, log_softmax
+from glassformer.decoding.fast.top_k import likeliest
+from glassformer.decoding.protocols import DEFAULT_IDS, Vocabulary, log_softmax
 
 __all__ = ["Constraint", "Forbidden", "ForcedPrefix", "Rules", "ordinary_ids"]
 

@@ -1,4 +1,4 @@
-"""What the searches and a model agree on: a step function, a state, and the hypothesis found.
+"""The protocols between the searches and a model: a step function, a state, and a hypothesis.
 
 A search knows no model. It holds a *step function*, which takes the newest token of every row and
 a state and gives the logits of the next token and the next state, and the *state*, of which it
@@ -8,9 +8,8 @@ knows one thing: it can pick rows. The first step feeds the start symbol.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache
 from typing import Protocol, TypeAlias, TypeVar, runtime_checkable
 
 import torch
@@ -25,7 +24,6 @@ __all__ = [
     "State",
     "StepFunction",
     "Vocabulary",
-    "likeliest",
     "log_softmax",
     "select_beams",
 ]
@@ -140,65 +138,3 @@ def log_softmax(logits: Float[Tensor, "rows vocab"]) -> Float[Tensor, "rows voca
             raise ValueError(f"the step function gave logits that are NaN or +inf in rows {rows}")
         result[empty] = -torch.inf
     return result
-
-
-# So many rows are looked at together that the processor's cache holds them, through all passes.
-_ROWS_AT_ONCE = 32
-_GROUPS = 8
-_MUCH = 1 << 15
-
-
-def likeliest(
-    logits: Float[Tensor, "rows vocab"],
-    count: int,
-    *,
-    never: Sequence[int] = (),
-) -> tuple[Float[Tensor, "rows count"], Int64[Tensor, "rows count"]]:
-    """The `count` most probable tokens of each row, or all there are: `log p` and ids, best first.
-
-    The same as `log_softmax(logits)`, with -inf for the ids in `never`, and its `topk`; on a CPU in
-    half the time.
-
-    >>> likeliest(torch.tensor([[4.0, 9.0, 4.0, 4.0]]).log(), 2, never=[1])[0].exp()
-    tensor([[0.1905, 0.1905]])
-    """
-    count, together = min(count, logits.shape[1]), max(len(logits), 1)
-    if logits.device.type == "cpu":
-        together = _ROWS_AT_ONCE
-    barred = _ids(tuple(never), logits.device)
-    precise = torch.promote_types(logits.dtype, torch.float32)
-
-    def allowed(part: Tensor) -> Tensor:
-        return part.log_softmax(dim=1, dtype=precise).index_fill_(1, barred, -torch.inf)
-
-    found = [_top(allowed(part), count) for part in logits.split(together)]
-    best, ids = map(torch.cat, zip(*found, strict=True))
-    if not (best < torch.inf).all():  # NaN, seldom: a row of -inf only, or an error
-        return _top(log_softmax(logits).index_fill_(1, barred, -torch.inf), count)
-    return best, ids
-
-
-@cache
-@torch.inference_mode(mode=False)  # what is kept may be used by whoever computes gradients
-def _ids(ids: tuple[int, ...], device: torch.device) -> Tensor:
-    return torch.tensor(ids, dtype=torch.int64, device=device)
-
-
-def _top(values: Tensor, count: int) -> tuple[Tensor, Tensor]:
-    """`topk`; of much, on a CPU, in two stages: columns are put into groups, one from each eighth.
-
-    The best of a row can only be in the groups whose greatest values are the best: all others
-    have as many values above them.
-    """
-    rows, vocab = values.shape
-    groups = vocab // _GROUPS
-    if values.device.type != "cpu" or values.numel() < _MUCH or groups < 4 * count:
-        best = values.topk(count, dim=1)
-        return best.values, best.indices
-    folded = values[:, : groups * _GROUPS].view(rows, _GROUPS, groups)
-    chosen = folded.amax(dim=1).topk(count, dim=1).indices  # (rows, count)
-    eighths = torch.arange(0, groups * _GROUPS, groups).view(-1, 1)
-    rest = torch.arange(groups * _GROUPS, vocab).expand(rows, -1)
-    candidates = torch.cat(((chosen[:, None] + eighths).flatten(1), rest), dim=1)
-    best = values.gather(1, candidates).topk(count, dim=1)
-    return best.values, candidates.gather(1, best.indices)

@@ -5,7 +5,7 @@ import math
 import pytest
 import torch
 
-from glassformer.decoding.protocols import likeliest
+from glassformer.decoding.fast.top_k import likeliest
 
 
 @pytest.mark.parametrize("rows", [0, 1, 33, 70])
