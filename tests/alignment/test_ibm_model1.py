@@ -5,9 +5,9 @@ from collections import defaultdict
 import numpy as np
 import pytest
 
-from glassformer.data.token_store import Sentences
 from glassformer.alignment import ibm_model1 as module
 from glassformer.alignment.ibm_model1 import translation_table
+from glassformer.data.token_store import Sentences
 
 PAIRS = [([1, 2], [5, 6]), ([1], [5]), ([2, 3, 3], [6, 7, 8]), ([4, 1], [9, 5, 9])]
 

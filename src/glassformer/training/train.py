@@ -13,7 +13,6 @@ import torch
 from numpy.typing import NDArray
 
 from glassformer.alignment.heads import find_heads
-from glassformer.alignment.ibm_model1 import shortlist_tensors
 from glassformer.bundle import Bundle, load_weights, save_bundle
 from glassformer.data.batches import Batch, make_batch, plan_batches
 from glassformer.data.corpus import Pair
