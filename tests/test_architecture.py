@@ -38,7 +38,6 @@ LAYERS = (
 DOORS = {
     ("significance", "evaluation"),
     ("translator", "interchange"),  # the CTranslate2 engine
-    ("translator", "inspection"),  # the word alignment of a translation
     ("cli", "web"),
     ("__main__", "cli"),
 }
@@ -203,7 +202,7 @@ def short(module: str) -> str:
         ("decoding/beam.py", "from glassformer.training.loss import loss", True),
         ("training/loop.py", "from glassformer.decoding.beam import beam_search", False),
         ("training/loop.py", "from glassformer.inspection import capture", True),
-        ("translator.py", "from glassformer.inspection import capture", False),
+        ("translator.py", "from glassformer.inspection import capture", True),
         ("translator.py", "from glassformer.cli.main import main", True),
         ("bundle.py", "from glassformer import Transformer", True),
         ("__init__.py", "from glassformer.translator import Translator", False),
