@@ -81,31 +81,33 @@ def translations(
     *,
     search: Search,
 ) -> list[str]:
-    """What ``search`` finds best for each source; a blank one gives an empty translation."""
-    pieces, found = searched(model, sources, tokenizers[0], search=search)
-    return texts_of(pieces, [best for best, *_ in found], tokenizers[1])
+    """The best hypothesis of each source as text; a blank source gives an empty translation."""
+    segments, beams = searched(model, sources, tokenizers[0], search=search)
+    return texts_of(segments, [best for best, *_ in beams], tokenizers[1])
 
 
 def searched(
     model: Transformer, sources: Sequence[str], tokenizer: Tokenizer, *, search: Search
 ) -> tuple[Segments, list[list[Hypothesis]]]:
-    """The pieces that the sources are translated in, and what ``search`` finds for each."""
-    pieces = segments_of(sources, tokenizer)
-    found = decode_sentences(
+    """The segments of the sources, and the hypotheses of ``search`` for each segment."""
+    segments = segments_of(sources, tokenizer)
+    beams = decode_sentences(
         model,
-        pieces.ids,
+        segments.ids,
         search=search,
         device=next(model.parameters()).device,
         vocabulary=Vocabulary.of(tokenizer),
         cores=torch.get_num_threads(),
     )
-    return pieces, found
+    return segments, beams
 
 
-def texts_of(pieces: Segments, chosen: Sequence[Hypothesis], tokenizer: Tokenizer) -> list[str]:
-    """The translation of each source, from one hypothesis for each piece."""
-    said = tokenizer.decode_batch([one.tokens for one in chosen])
-    return [joined([said[place] for place in span]) for span in pieces.spans]
+def texts_of(
+    segments: Segments, hypotheses: Sequence[Hypothesis], tokenizer: Tokenizer
+) -> list[str]:
+    """The translation of each source, from one hypothesis for each segment."""
+    texts = tokenizer.decode_batch([hypothesis.tokens for hypothesis in hypotheses])
+    return [joined([texts[place] for place in span]) for span in segments.spans]
 
 
 def mean_loss(model: Transformer, batches: Sequence[Batch], *, plain: bool = False) -> float:

@@ -101,7 +101,8 @@ def earlier_version(run, **options):
 def test_a_run_of_an_earlier_version_goes_on_if_it_did_not_use_removed_options(config):
     prepared = prepare(config(60))
     begin(prepared)
-    earlier_version(prepared.config.run, subword_dropout=0.0, distil_from=None, distil_beam=5)
+    removed = {"subword_dropout": 0.0, "distil_from": None, "distil_beam": 5, "workers": 0}
+    earlier_version(prepared.config.run, **removed)
 
     assert prepare(config(60)).config == prepared.config
 
