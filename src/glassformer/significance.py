@@ -12,9 +12,7 @@ from sacrebleu.significance import PairedTest, Result
 from glassformer.errors import UsageError
 from glassformer.evaluation import bleu_metric, reference_streams
 
-__all__ = ["Comparison", "Difference", "bleu_p_values", "compare"]
-
-_SAMPLES = 1_000
+__all__ = ["Comparison", "Difference", "compare"]
 
 
 @dataclass(frozen=True)
@@ -64,7 +62,7 @@ def compare(
     references: Sequence[str] | Sequence[Sequence[str]],
     *,
     language: str | None = None,
-    samples: int = _SAMPLES,
+    samples: int = 1_000,
 ) -> Comparison:
     """Compare a system with a baseline over the same sentences.
 
@@ -95,32 +93,6 @@ def compare(
         for name, signature in signatures.items()
     )
     return Comparison(sentences=len(system), bleu=bleu, chrf=chrf)
-
-
-def bleu_p_values(
-    baseline: Sequence[str],
-    systems: Sequence[Sequence[str]],
-    references: Sequence[str],
-    *,
-    language: str | None = None,
-) -> list[float]:
-    """For each of several systems the ``p_value`` of its BLEU beside the baseline's, as `compare`
-    finds it; nothing else is measured.
-
-    Raises:
-        InputError: as `compare` does.
-
-    >>> bleu_p_values(["Ein Hund läuft."], [["Ein Hund läuft."]], ["Ein Hund läuft heim."])
-    [1.0]
-    """
-    named = [(str(number), system) for number, system in enumerate((baseline, *systems))]
-    for _, system in named:
-        streams = reference_streams(system, references)
-    metrics: dict[str, Metric] = {"bleu": bleu_metric(language, force=True)}
-    _, results = PairedTest(named, metrics, streams, "bs", n_samples=_SAMPLES)()
-    [found] = [column for name, column in results.items() if name != "System"]
-    first, *others = (result for result in found if isinstance(result, Result))
-    return [_p_value(first, other) for other in others]
 
 
 def _p_value(baseline: Result, system: Result) -> float:
