@@ -6,10 +6,9 @@ import pytest
 import torch
 
 from glassformer.bundle import Bundle, save_bundle
+from glassformer.cli import plot
 from glassformer.cli.options import parse_options
-from glassformer.cli.plot import command as plot
-from glassformer.cli.plot.options import MasksOptions, PositionsOptions
-from glassformer.cli.plot.sentence import AttentionOptions
+from glassformer.cli.plot import options
 from glassformer.config import ModelConfig
 from glassformer.data.tokenizer import train_tokenizer
 from glassformer.errors import InputError, UsageError
@@ -109,16 +108,16 @@ def test_attention_of_a_bundle(bundle, tmp_path, capsys, arguments):
 @pytest.mark.parametrize("part", ["encoder", "decoder"])
 def test_a_title_of_the_grid_can_be_typed(bundle, part):
     """The panel named "layer 2, head 1" is the picture of ``--layer 2 --head 1``."""
-    from glassformer.cli.plot.figures import draw
+    from glassformer.cli.plot.draw import draw
 
-    options = {"bundle": bundle, "text": "two men", "target": "zwei Männer", "part": part}
-    panels = [axes for axes in draw(AttentionOptions(**options)).axes if axes.images]
+    given = {"bundle": bundle, "text": "two men", "target": "zwei Männer", "part": part}
+    panels = [axes for axes in draw(options.AttentionOptions(**given)).axes if axes.images]
     titles = [panel.get_title() for panel in panels]
     layers = 2 if part == "encoder" else 1
     assert titles == [f"layer {n}, head {m}" for n in range(1, layers + 1) for m in (1, 2)]
     for panel, title in zip(panels, titles, strict=True):
         layer, head = (int(words.split()[1]) for words in title.split(", "))
-        alone = draw(AttentionOptions(**options, layer=layer, head=head))
+        alone = draw(options.AttentionOptions(**given, layer=layer, head=head))
         assert alone.get_suptitle().endswith(title)
         weights = [axes.images[0].get_array().tolist() for axes in (panel, alone.axes[0])]
         assert weights[0] == weights[1]
@@ -173,13 +172,13 @@ def test_attention_over_the_bundles_own_translation(bundle, tmp_path, capsys):
 
 
 def test_the_bundles_tokens_and_positions(bundle):
-    from glassformer.cli.plot.figures import draw
+    from glassformer.cli.plot.draw import draw
 
-    figure = draw(MasksOptions(source="two twomen", bundle=bundle, padding=0))
+    figure = draw(options.MasksOptions(source="two twomen", bundle=bundle, padding=0))
     labels = [tick.get_text() for tick in figure.axes[0].get_xticklabels()]
     assert labels[:2] == ["two", "two"]
     assert labels[-1] == "</s>"
-    figure = draw(PositionsOptions(view="embedding", sentence="two men", bundle=bundle))
+    figure = draw(options.PositionsOptions(view="embedding", sentence="two men", bundle=bundle))
     drawn = torch.tensor(figure.axes[1].images[0].get_array().tolist())
     torch.testing.assert_close(drawn, _load(bundle).source_positions.table[:2])
 

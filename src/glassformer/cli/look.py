@@ -1,4 +1,4 @@
-"""``glassformer look``: a page that shows what a translator does with a sentence."""
+"""``glassformer look``: a page that shows every step of a translation."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def run(options: LookOptions) -> int:
 
     Raises:
         UsageError: an option is out of its range, or ``--out`` without ``--text``.
-        InputError: BUNDLE is none, the file cannot be written, or the port is taken.
+        InputError: BUNDLE is no bundle, the file cannot be written, or the port is taken.
     """
     _check(options)
     import torch
@@ -66,13 +66,13 @@ def _check(options: LookOptions) -> None:
         if not options.text.strip():
             raise UsageError(f"--text {options.text!r}: expected a sentence")
         if any("\ud800" <= character <= "\udfff" for character in options.text):
-            raise UsageError(f"--text {options.text!r}: is not UTF-8")
+            raise UsageError(f"--text {options.text!r}: expected UTF-8")
     if options.out is None:
         return
     if options.text is None:
-        raise UsageError("--out writes the page of one sentence: say it with --text")
+        raise UsageError("--out writes the page of one sentence: give it with --text")
     if options.out.suffix.lower() not in (".html", ".htm"):
-        raise UsageError(f"--out {options.out}: a page's name ends in .html")
+        raise UsageError(f"--out {options.out}: expected a name that ends in .html")
     check_output("--out", options.out)
 
 
@@ -128,13 +128,13 @@ def _address(port: int, text: str | None, options: LookOptions) -> str:
 
 
 def _held_out_sentence(bundle: Bundle, directory: Path) -> str | None:
-    """The first of the run's validation sentences that is of a good length; None without a run."""
+    """The run's first validation sentence of 8 to 20 subwords; None without a run."""
     from glassformer.data.token_store import Packed
 
     try:
         sentences = Packed.open(directory / "data" / "valid").source
     except InputError:
         return None
-    fitting = (row for row, length in enumerate(sentences.lengths) if 8 <= length <= 20)
-    row = next(fitting, None)
+    rows = (row for row, length in enumerate(sentences.lengths) if 8 <= length <= 20)
+    row = next(rows, None)
     return None if row is None else bundle.source_tokenizer.decode(sentences[row])

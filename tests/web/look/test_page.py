@@ -209,9 +209,9 @@ def test_the_command_writes_one_file(bundle_directory, tmp_path, capsys):
 @pytest.mark.parametrize(
     ("words", "status", "message"),
     [
-        (["--out", "a.html"], 2, "--out writes the page of one sentence: say it with --text"),
-        (["--text", "a", "--out", "a.pdf"], 2, "--out a.pdf: a page's name ends in .html"),
-        (["--text", "\udcff"], 2, "--text '\\udcff': is not UTF-8"),
+        (["--out", "a.html"], 2, "--out writes the page of one sentence: give it with --text"),
+        (["--text", "a", "--out", "a.pdf"], 2, "--out a.pdf: expected a name that ends in .html"),
+        (["--text", "\udcff"], 2, "--text '\\udcff': expected UTF-8"),
         (["--text", " "], 2, "--text ' ': expected a sentence"),
         (["--beam", "101"], 2, "--beam '101': expected at most 100"),
         (

@@ -1,4 +1,4 @@
-"""The options of each picture of ``glassformer plot``."""
+"""The options of each picture that ``glassformer plot`` draws."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -6,41 +6,56 @@ from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
-from glassformer.cli.plot.sentence import (
-    AlignmentOptions,
-    AttentionOptions,
-    BeamOptions,
-    EraseOptions,
-    Figure1Options,
-    HeadsOptions,
-    LensOptions,
-    PlotOptions,
-    ScoresOptions,
-    StepsOptions,
-)
+from glassformer.config import BEAM, MOST_BEAM, MOST_LENGTH_PENALTY, Options
 
 __all__ = [
     "OPTIONS",
+    "AlignmentOptions",
+    "AttentionOptions",
+    "BeamOptions",
+    "EraseOptions",
+    "Figure1Options",
+    "HeadsOptions",
+    "LensOptions",
     "MasksOptions",
+    "PlotOptions",
     "PositionsOptions",
     "ScheduleOptions",
+    "ScoresOptions",
+    "SearchedOptions",
+    "SentenceOptions",
     "SmoothingOptions",
+    "StepsOptions",
     "TrainingOptions",
 ]
 
 _LONGEST = 5_000  # positions, columns, words: more do not fit a picture
+_NOT_WITH_TRACE = {
+    "BUNDLE": "bundle",
+    "--target": "target",
+    "--beam": "beam",
+    "--length-penalty": "length_penalty",
+}
 Width = Annotated[int, Field(ge=1, le=10**9)]
+Part = Literal["encoder", "decoder", "cross"]
+
+
+class PlotOptions(Options):
+    """The options of a picture; each kind has its own default file name."""
+
+    out: Path
+    """The picture: .png or .svg."""
 
 
 class MasksOptions(PlotOptions):
-    """Who may attend to whom, in the attentions of the given sentences."""
+    """The masks of the given sentences: the keys that each query may attend to."""
 
     source: str | None = None
-    """A source sentence; it gets its end symbol."""
+    """A source sentence; the end symbol is added."""
     target: str | None = None
-    """A target sentence; it gets its start symbol."""
+    """A target sentence; the start symbol is added."""
     bundle: Path | None = None
-    """Cut the sentences with this translator's tokenizers; without it, at white space."""
+    """Cut the sentences by this translator's tokenizers; None: at white space."""
     padding: int = Field(2, ge=0, le=500)
     """Padding symbols after each sentence, as beside a longer one in a batch."""
     out: Path = Path("masks.png")
@@ -51,15 +66,15 @@ class PositionsOptions(PlotOptions):
     """Positional encoding: lines, heatmap, similarity of positions, or embedding + position."""
 
     view: Literal["lines", "heatmap", "similarity", "embedding"] = "lines"
-    """What to see."""
+    """The picture to draw."""
     d_model: int = Field(128, ge=2, le=_LONGEST, multiple_of=2)
     """Width of the table; even."""
     length: int = Field(100, ge=1, le=_LONGEST)
     """Number of positions."""
     columns: tuple[int, ...] = ()
-    """For lines: which columns."""
+    """For lines: the columns, from 0; none: four that fit d_model."""
     position: int = 50
-    """For similarity: the position that is compared with all others."""
+    """For similarity: the position to compare with all others, from 0."""
     offset: int = Field(0, ge=0, le=1_000_000)
     """Position of the first token."""
     layout: Literal["interleaved", "halves"] = "interleaved"
@@ -69,7 +84,7 @@ class PositionsOptions(PlotOptions):
     sentence: str = "A dog runs across the green field ."
     """For embedding: the sentence."""
     bundle: Path | None = None
-    """For embedding: take both from this translator; without it, the embedding is random."""
+    """For embedding: take both from this translator; None: a random embedding."""
     out: Path = Path("positions.png")
     """The picture: .png or .svg."""
 
@@ -87,9 +102,9 @@ class ScheduleOptions(PlotOptions):
     d_model: tuple[Width, ...] = Field((512, 512, 256), min_length=1)
     """Width of each model."""
     warmup: tuple[Width, ...] = (4_000, 8_000, 4_000)
-    """Updates during which its rate rises; one for each d_model."""
+    """Updates of the rising rate; one number for each d_model."""
     updates: int = Field(20_000, ge=2, le=10**9)
-    """Where the picture ends."""
+    """The last update in the picture."""
     out: Path = Path("schedule.png")
     """The picture: .png or .svg."""
 
@@ -104,16 +119,16 @@ class ScheduleOptions(PlotOptions):
 
 
 class SmoothingOptions(PlotOptions):
-    """Label smoothing: what is asked of the model, and what its confidence costs."""
+    """Label smoothing: the target distributions, and the loss against confidence."""
 
     labels: tuple[int, ...] = Field((2, 1, 0, 3, 3), min_length=1)
     """A row of labels."""
     vocab_size: int = Field(5, ge=2, le=_LONGEST)
-    """Number of words to choose from."""
+    """Size of the vocabulary."""
     smoothing: float = Field(0.1, ge=0, lt=1)
-    """Share of the probability that is spread over all words."""
+    """Share of the probability that is spread over the vocabulary."""
     pad_id: int = 0
-    """The label that asks nothing."""
+    """The label of padding; its row has no target."""
     out: Path = Path("smoothing.png")
     """The picture: .png or .svg."""
 
@@ -129,7 +144,7 @@ class TrainingOptions(PlotOptions):
     run: Path = Field(title="RUN")
     """The directory of a training, finished or not, or its metrics.jsonl."""
     against: Literal["updates", "minutes"] = "updates"
-    """What runs along the bottom."""
+    """The unit of the x axis."""
     out: Path = Path("training.png")
     """The picture: .png or .svg."""
 
@@ -138,6 +153,137 @@ def _check_below(option: str, numbers: Iterable[int], end: int) -> None:
     for number in numbers:
         if not 0 <= number < end:
             raise ValueError(f"{option} {number}: expected 0 to {end - 1}")
+
+
+class SentenceOptions(PlotOptions):
+    """A translator and a sentence, or a trace of both."""
+
+    bundle: Path | None = Field(None, title="BUNDLE")
+    """The directory of a trained translator."""
+    text: str | None = Field(None, title="TEXT")
+    """The source sentence."""
+    trace: Path | None = None
+    """A trace in place of BUNDLE and TEXT: a file that Trace.to_json() wrote."""
+
+    @model_validator(mode="after")
+    def _sentence_or_trace(self) -> "SentenceOptions":
+        if self.trace is not None:
+            for name, field in _NOT_WITH_TRACE.items():
+                if field in self.model_fields_set:
+                    raise ValueError(f"--trace is a finished translation: {name} cannot be given")
+        elif self.bundle is None:
+            raise ValueError("give BUNDLE and TEXT, or --trace FILE")
+        elif self.text is None:
+            raise ValueError("TEXT is missing: the sentence to translate")
+        elif not self.text.strip():
+            raise ValueError("the source sentence is empty: there is no token to attend to")
+        return self
+
+
+class SearchedOptions(SentenceOptions):
+    """A translator and a sentence, or a trace, and the options of the search."""
+
+    beam: int = Field(BEAM, ge=1, le=MOST_BEAM)
+    """Hypotheses of the beam search, from 1 to 100."""
+    length_penalty: float | None = Field(None, ge=0, le=MOST_LENGTH_PENALTY)
+    """The paper's alpha (section 6.1); None: the bundle's."""
+
+
+class AttentionOptions(SentenceOptions):
+    """The attention maps of one sentence: all layers and heads, or one."""
+
+    target: str | None = None
+    """The target sentence; None: the translator's own translation."""
+    part: Part = "cross"
+    """Self-attention of encoder or decoder, or cross-attention."""
+    layer: int | None = None
+    """Only this layer, counted from 1; None: all."""
+    head: int | Literal["mean"] | None = None
+    """Only this head, counted from 1, or the mean of the heads; None: all."""
+    out: Path = Path("attention.png")
+    """The picture: .png or .svg."""
+
+
+class AlignmentOptions(SearchedOptions):
+    """Word alignment: lines from each source word to its target words."""
+
+    layer: int | None = None
+    """Layer of the cross-attention, counted from 1; None: the best for alignment."""
+    head: int | None = None
+    """Head of that layer, counted from 1; None: the best for alignment."""
+    out: Path = Path("alignment.png")
+    """The picture: .png or .svg."""
+
+
+class BeamOptions(SearchedOptions):
+    """The beam search as a tree: hypotheses that went on, ended, or left the beam."""
+
+    first: int = 1
+    """The first step in the picture, counted from 1."""
+    count: int | None = None
+    """The number of steps; None: all that follow."""
+    pruned: bool = True
+    """Show candidates that left the beam, too."""
+    out: Path = Path("beam.png")
+    """The picture: .png or .svg."""
+
+
+class StepsOptions(SearchedOptions):
+    """The most probable next pieces at each step of decoding, as bars."""
+
+    first: int = 1
+    """The first step in the picture, counted from 1."""
+    count: int | None = None
+    """The number of steps; None: all that follow."""
+    top: int = 5
+    """Candidates of each step."""
+    out: Path = Path("steps.png")
+    """The picture: .png or .svg."""
+
+
+class LensOptions(SearchedOptions):
+    """The layer lens: the piece that each decoder layer would write at each step."""
+
+    first: int = 1
+    """The first step in the picture, counted from 1."""
+    count: int | None = None
+    """The number of steps; None: all that follow."""
+    out: Path = Path("lens.png")
+    """The picture: .png or .svg."""
+
+
+class ScoresOptions(SearchedOptions):
+    """The scores of one head before and after the mask, and its weights."""
+
+    part: Part = "decoder"
+    """Self-attention of encoder or decoder, or cross-attention."""
+    layer: int = 1
+    """Layer, counted from 1."""
+    head: int = 1
+    """Head, counted from 1."""
+    out: Path = Path("scores.png")
+    """The picture: .png or .svg."""
+
+
+class HeadsOptions(SearchedOptions):
+    """Statistics of each head: entropy, and weight on own place, place before, and symbols."""
+
+    out: Path = Path("heads.png")
+    """The picture: .png or .svg."""
+
+
+class EraseOptions(SearchedOptions):
+    """The loss of each target piece without each source word."""
+
+    out: Path = Path("erase.png")
+    """The picture: .png or .svg."""
+
+
+class Figure1Options(SearchedOptions):
+    """The paper's figure 1 for a translator, with a sentence's shapes and the parameters."""
+
+    out: Path = Path("figure1.png")
+    """The picture: .png or .svg."""
 
 
 OPTIONS: dict[str, type[PlotOptions]] = {
