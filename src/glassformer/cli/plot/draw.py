@@ -61,15 +61,11 @@ def _masks(options: MasksOptions) -> Figure:
     padding = [masks.PAD] * options.padding
     source = target = None
     if options.source is not None:
-        words = _tokens(
-            "source", options.source, translator.source_tokenizer if translator else None
-        )
-        source = [*words, "</s>", *padding]
+        tokenizer = translator.source_tokenizer if translator else None
+        source = [*_tokens("source", options.source, tokenizer), "</s>", *padding]
     if options.target is not None:
-        words = _tokens(
-            "target", options.target, translator.target_tokenizer if translator else None
-        )
-        target = ["<s>", *words, *padding]
+        tokenizer = translator.target_tokenizer if translator else None
+        target = ["<s>", *_tokens("target", options.target, tokenizer), *padding]
     if source and target:
         return masks.plot_masks(source, target)
     if source:

@@ -25,6 +25,7 @@ __all__ = [
     "SearchedOptions",
     "SentenceOptions",
     "SmoothingOptions",
+    "StepRangeOptions",
     "StepsOptions",
     "TrainingOptions",
 ]
@@ -215,39 +216,36 @@ class AlignmentOptions(SearchedOptions):
     """The picture: .png or .svg."""
 
 
-class BeamOptions(SearchedOptions):
-    """The beam search as a tree: hypotheses that went on, ended, or left the beam."""
+class StepRangeOptions(SearchedOptions):
+    """A translator and a sentence, or a trace, and the steps in the picture."""
 
     first: int = 1
     """The first step in the picture, counted from 1."""
     count: int | None = None
     """The number of steps; None: all that follow."""
+
+
+class BeamOptions(StepRangeOptions):
+    """The beam search as a tree: hypotheses that went on, ended, or left the beam."""
+
     pruned: bool = True
     """Show candidates that left the beam, too."""
     out: Path = Path("beam.png")
     """The picture: .png or .svg."""
 
 
-class StepsOptions(SearchedOptions):
+class StepsOptions(StepRangeOptions):
     """The most probable next pieces at each step of decoding, as bars."""
 
-    first: int = 1
-    """The first step in the picture, counted from 1."""
-    count: int | None = None
-    """The number of steps; None: all that follow."""
     top: int = 5
     """Candidates of each step."""
     out: Path = Path("steps.png")
     """The picture: .png or .svg."""
 
 
-class LensOptions(SearchedOptions):
+class LensOptions(StepRangeOptions):
     """The layer lens: the piece that each decoder layer would write at each step."""
 
-    first: int = 1
-    """The first step in the picture, counted from 1."""
-    count: int | None = None
-    """The number of steps; None: all that follow."""
     out: Path = Path("lens.png")
     """The picture: .png or .svg."""
 

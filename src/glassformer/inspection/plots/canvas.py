@@ -79,31 +79,28 @@ def sheet(width: float, height: float) -> tuple[Figure, Axes]:
 
 
 def save(figure: Figure, path: Path) -> None:
-    """Write the figure as PNG or SVG, told by the name; the same figure gives the same bytes."""
+    """Write the figure as PNG or SVG, by the file's name; equal figures give equal bytes."""
     suffix = picture_suffix(path)
-    figure.draw_without_rendering()  # places once, so that saving places with the true sizes
-    written = io.BytesIO()
+    figure.draw_without_rendering()  # lays out once, so that saving knows the true sizes
+    buffer = io.BytesIO()
     with matplotlib.rc_context({"svg.hashsalt": "glassformer"}):
         metadata = {"Date": None} if suffix == ".svg" else None
-        figure.savefig(written, format=suffix[1:], dpi=150, metadata=metadata)
+        figure.savefig(buffer, format=suffix[1:], dpi=150, metadata=metadata)
     try:
-        write_atomically(path, written.getvalue())
+        write_atomically(path, buffer.getvalue())
     except OSError as error:
         raise InputError(f"{path}: cannot be written ({error.strerror})") from None
 
 
 def picture_suffix(path: Path) -> str:
-    """``.png`` or ``.svg``; an error for a name that ends otherwise.
+    """``.png`` or ``.svg``; UsageError for any other ending.
 
     >>> picture_suffix(Path("masks.SVG"))
     '.svg'
     """
     suffix = path.suffix.lower()
     if suffix not in SUFFIXES:
-        raise UsageError(
-            f"{path}: a picture's name ends in {' or '.join(SUFFIXES)},"
-            f" this one in {repr(path.suffix) if suffix else 'neither'}"
-        )
+        raise UsageError(f"{path}: expected a name that ends in {' or '.join(SUFFIXES)}")
     return suffix
 
 
@@ -123,7 +120,7 @@ def thousands(axes: Axes) -> None:
 
 
 def draw_matrix(axes: Axes, values: Tensor, **options: Any) -> AxesImage:
-    """Row 0 on top, one square a number, thin lines between few squares.
+    """A square for each number, row 0 at the top, with thin lines between few squares.
 
     ``options`` are those of ``Axes.imshow``, such as ``vmin`` and ``cmap``.
     """
@@ -143,7 +140,7 @@ def draw_matrix(axes: Axes, values: Tensor, **options: Any) -> AxesImage:
 
 
 def draw_scale(figure: Figure, image: AxesImage, axes: Any, *, label: str) -> None:
-    """The colour bar of ``axes``, one or many: as slim and never longer than it needs to be."""
+    """The colour bar of ``axes``, one or many; at most 3.5 inches long."""
     height = figure.get_figheight() - 1.2
     length = min(0.9 * height, 3.5)
     shrink = length / height
@@ -161,7 +158,7 @@ def write_numbers(
 
 
 def number(value: float, digits: int) -> str:
-    """With a true minus, and none before a zero.
+    """The number with the sign −, and without a sign before zero.
 
     >>> number(-1.25, 1), number(-0.01, 1)
     ('−1.2', '0.0')
