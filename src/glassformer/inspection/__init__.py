@@ -11,6 +11,5 @@ Reading order:
 6. ``figure1``: the boxes of the paper's figure 1 with shapes and parameters.
 7. ``trace/``: ``schema`` (the record), ``subwords`` and ``array_codec`` (its parts), ``query`` (the
    question), ``captured`` (the records of one run), ``build`` (all together).
-8. ``alignment/``: links between words, and the heads that align best.
-9. ``plots/``: the pictures.
+8. ``plots/``: the pictures.
 """

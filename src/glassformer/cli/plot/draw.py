@@ -6,6 +6,7 @@ from typing import Any
 
 import torch
 
+from glassformer.alignment.align import align
 from glassformer.cli.plot.options import (
     AlignmentOptions,
     AttentionOptions,
@@ -26,7 +27,6 @@ from glassformer.cli.plot.options import (
 )
 from glassformer.data.tokenizer import Tokenizer
 from glassformer.errors import InputError, UsageError
-from glassformer.alignment.align import align
 from glassformer.inspection.plots import masks, positions
 from glassformer.inspection.plots.alignment import links_in, plot_alignment
 from glassformer.inspection.plots.attention import attention_figure, plot_attention

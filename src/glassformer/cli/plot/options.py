@@ -143,7 +143,7 @@ class TrainingOptions(PlotOptions):
     """A training's loss, learning rate and validation scores."""
 
     run: Path = Field(title="RUN")
-    """The directory of a training, finished or not, or its metrics.jsonl."""
+    """Directory of a training, finished or not, or its metrics.jsonl."""
     against: Literal["updates", "minutes"] = "updates"
     """The unit of the x axis."""
     out: Path = Path("training.png")
@@ -160,7 +160,7 @@ class SentenceOptions(PlotOptions):
     """A translator and a sentence, or a trace of both."""
 
     bundle: Path | None = Field(None, title="BUNDLE")
-    """The directory of a trained translator."""
+    """Directory of a trained translator."""
     text: str | None = Field(None, title="TEXT")
     """The source sentence."""
     trace: Path | None = None
@@ -185,7 +185,7 @@ class SearchedOptions(SentenceOptions):
     """A translator and a sentence, or a trace, and the options of the search."""
 
     beam: int = Field(BEAM, ge=1, le=MOST_BEAM)
-    """Hypotheses of the beam search, from 1 to 100."""
+    """Hypotheses of the beam search; 1: greedy."""
     length_penalty: float | None = Field(None, ge=0, le=MOST_LENGTH_PENALTY)
     """The paper's alpha (section 6.1); None: the bundle's."""
 
