@@ -112,6 +112,13 @@ def names(directory):
     return {path.name for path in directory.iterdir()}
 
 
+def test_a_shortlist_of_an_earlier_version_is_passed_over(saved, tmp_path):
+    old = tmp_path / "old"
+    shutil.copytree(saved, old)
+    (old / "shortlist.safetensors").write_bytes(b"of an earlier version")
+    assert load_bundle(old).length_penalty == load_bundle(saved).length_penalty
+
+
 def test_its_files(saved, tokenizers, tmp_path):
     save_bundle(bundle_of(*tokenizers, tying="target"), tmp_path / "separate")
 

@@ -9,7 +9,7 @@ from glassformer.decoding.beam import beam_search
 from glassformer.decoding.greedy import greedy
 from glassformer.decoding.sampling import sample
 from glassformer.model.cache import DecoderState
-from glassformer.model.fast.decoder import PreparedTransformer, _attend, _attend_once
+from glassformer.model.fast.decoder import PreparedTransformer, _attend
 
 VARIANTS = [
     {},
@@ -140,21 +140,6 @@ def test_bf16_rounds_and_leaves_the_model_as_it_was(build, sentences):
     for name, value in model.state_dict().items():
         assert value.dtype == torch.float32
         assert value.equal(before[name])
-
-
-@pytest.mark.parametrize("keys", [1, 7])
-@pytest.mark.parametrize("masked", [False, True])
-def test_attention_of_one_query_is_the_same_as_of_several(keys, masked):
-    query, key, value = torch.randn(3, 5, keys, 24).double().unbind()
-    mask = None
-    if masked:  # each sentence sees its first key, and others by chance
-        seen = torch.rand(5, 1, 1, keys) < 0.5
-        seen[..., 0] = True
-        mask = (
-            torch.zeros(5, 1, 1, keys).double().masked_fill_(~seen, torch.finfo(torch.double).min)
-        )
-    expected = _attend(query[:, :1], key, value, mask, heads=3)
-    torch.testing.assert_close(_attend_once(query[:, :1], key, value, mask, heads=3), expected)
 
 
 @pytest.mark.parametrize("masked", [False, True])

@@ -36,8 +36,6 @@ __all__ = ["PreparedTransformer"]
 
 Read: TypeAlias = Callable[[Tensor], Tensor]
 
-_MANY = 16  # sentences: from so many on `_attend_once` is the quicker one
-
 
 class PreparedTransformer:
     """What ``decode_sentences`` takes for a model, made from one. Later changes of the model's
@@ -206,11 +204,8 @@ def _of(linear: nn.Linear) -> Read:
 
 def _attend(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, heads: int) -> Tensor:
     """Attention of all heads, from and to (sentences, len, d_model); the mask is added."""
-    on_cpu = query.device.type == "cpu"
-    if on_cpu and len(query) == 1:
+    if query.device.type == "cpu" and len(query) == 1:
         return _attend_alone(query, key, value, mask, heads)
-    if on_cpu and query.size(1) == 1 and len(query) >= _MANY and query.dtype == torch.bfloat16:
-        return _attend_once(query, key, value, mask, heads)
 
     def split(x: Tensor) -> Tensor:
         return x.view(x.size(0), x.size(1), heads, x.size(2) // heads).transpose(1, 2)
@@ -233,23 +228,6 @@ def _attend_alone(
     keys = split(key).transpose(1, 2)
     scores = torch.baddbmm(added, split(query), keys, beta=beta, alpha=width**-0.5)
     return torch.bmm(scores.softmax(dim=2), split(value)).transpose(0, 1).reshape(query.shape)
-
-
-def _attend_once(
-    query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, heads: int
-) -> Tensor:
-    """:func:`_attend` for one query in each of many sentences, as products and their sums.
-
-    Fused attention makes two matrix products of each head of each sentence. Where one query meets a
-    dozen keys their cost is all overhead, which is greatest in bfloat16 on a CPU.
-    """
-    by_head = (heads, query.size(2) // heads)
-    query = query.unflatten(2, by_head) * by_head[1] ** -0.5
-    scores = (key.unflatten(2, by_head) * query).sum(dim=3)  # (sentences, keys, heads)
-    if mask is not None:
-        scores = scores + mask[:, 0, 0, :, None]
-    weights = scores.softmax(dim=1).unsqueeze(3)
-    return (value.unflatten(2, by_head) * weights).sum(dim=1, keepdim=True).flatten(2)
 
 
 def _added(mask: Tensor, dtype: torch.dtype) -> Tensor | None:
