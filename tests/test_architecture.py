@@ -53,7 +53,6 @@ CHOOSERS = {
     "training.fast.mixed_precision": {
         "training.optimiser",
         "training.setup.prepare",
-        "training.train",
     },
     "training.fast.muon": {"training.checkpoint", "training.optimiser"},
 }

@@ -15,6 +15,7 @@ __all__ = [
     "MOST_LENGTH_PENALTY",
     "ModelConfig",
     "Options",
+    "check_width",
     "presets",
 ]
 
@@ -117,13 +118,7 @@ class ModelConfig(Options):
 
     @model_validator(mode="after")
     def _fits_together(self) -> "ModelConfig":
-        if self.d_model % 2:
-            raise ValueError(f"d_model must be even, as sine-cosine pairs are, got {self.d_model}")
-        if self.d_model % self.num_heads:
-            raise ValueError(
-                f"d_model {self.d_model} is not divisible by num_heads {self.num_heads}"
-                f" (remainder {self.d_model % self.num_heads})"
-            )
+        check_width(self.d_model, self.num_heads)
         if self.tying == "three-way" and self.source_vocab_size != self.target_vocab_size:
             raise ValueError(
                 "three-way tying needs one vocabulary for both sides, got"
@@ -137,6 +132,17 @@ class ModelConfig(Options):
                     f"{name} {getattr(self, name)} is outside the vocabulary of {smallest}"
                 )
         return self
+
+
+def check_width(d_model: int, num_heads: int) -> None:
+    """Refuse a width that sine-cosine pairs or ``num_heads`` do not divide."""
+    if d_model % 2:
+        raise ValueError(f"d_model must be even, as sine-cosine pairs are, got {d_model}")
+    if d_model % num_heads:
+        raise ValueError(
+            f"d_model {d_model} is not divisible by num_heads {num_heads}"
+            f" (remainder {d_model % num_heads})"
+        )
 
 
 def _sizes(d_model: int, num_heads: int, d_ff: int, blocks: int, dropout: float) -> dict[str, Any]:

@@ -6,7 +6,7 @@ import pytest
 
 from glassformer.training.setup.options import TrainConfig
 from glassformer.training.setup.prepare import prepare
-from glassformer.training.train import _trainer
+from glassformer.training.train import new_trainer
 
 OPTIONS = {
     "preset": "tiny",
@@ -103,7 +103,7 @@ def made(config, recorder):
     open_metrics = []
 
     def ready(count=60, **changes):
-        trainer = _trainer(prepare(config(count, **changes)), recorder)
+        trainer = new_trainer(prepare(config(count, **changes)), recorder)
         open_metrics.append(trainer.metrics)
         return trainer
 

@@ -12,7 +12,7 @@ from glassformer.training import loss as loss_module
 from glassformer.training.fast import loss as fast_loss
 from glassformer.training.fast import malloc, mixed_precision
 from glassformer.training.setup.prepare import prepare
-from glassformer.training.train import _trainer, train
+from glassformer.training.train import new_trainer, train
 
 
 def losses_of(trainer):
@@ -25,7 +25,7 @@ def test_the_losses_are_those_of_the_fast_form(config, recorder, tmp_path, chang
     losses = {}
     for plain in (True, False):
         options = {"updates": 8, "validations": 8, "dropout": 0.1, "plain": plain, **changes}
-        trainer = _trainer(prepare(config(run=tmp_path / str(plain), **options)), recorder)
+        trainer = new_trainer(prepare(config(run=tmp_path / str(plain), **options)), recorder)
         trainer.run()
         trainer.metrics.close()
         losses[plain] = losses_of(trainer)
@@ -57,7 +57,7 @@ def test_a_plain_run_enters_no_fast_twin(config, recorder, monkeypatch):
             return inner(*arguments, **options)
 
         monkeypatch.setattr(owner, name, watched)
-    trainer = _trainer(prepare(config(plain=True, updates=2, precision="auto")), recorder)
+    trainer = new_trainer(prepare(config(plain=True, updates=2, precision="auto")), recorder)
     trainer.run()
     trainer.metrics.close()
 

@@ -14,6 +14,7 @@ from glassformer.data.tokenizer import train_tokenizer
 from glassformer.errors import InputError, UsageError
 from glassformer.training import train as module
 from glassformer.training.checkpoint import average, checkpoints
+from glassformer.training.setup import prepare as setup
 
 
 def test_a_run_is_a_bundle_with_its_records(config, write, recorder):
@@ -137,10 +138,10 @@ def test_other_data_than_the_checkpoints_are_refused_though_the_record_is_gone(
 
 
 def test_the_precision_is_measured_once(config, recorder, monkeypatch):
-    monkeypatch.setattr(module, "precision_for", lambda _: "bf16")
+    monkeypatch.setattr(setup, "precision_for", lambda _: "bf16")
     options = {"precision": "auto", "updates": 1}
     train(config(**options), recorder)
-    monkeypatch.setattr(module, "precision_for", lambda _: "float32")
+    monkeypatch.setattr(setup, "precision_for", lambda _: "float32")
 
     train(config(**options), recorder)
 
@@ -203,9 +204,7 @@ def test_an_error_closes_what_was_open(config, recorder, monkeypatch):
         ({"device": "mps"}, "device 'mps': expected cpu, cuda, cuda:N or auto"),
         ({"device": "gpu"}, "device 'gpu': expected cpu, cuda, cuda:N or auto"),
         ({"device": "cuda:99"}, "device 'cuda:99': this machine has [0-9]+ CUDA devices"),
-        ({"d_model": 30, "num_heads": None}, "d_model 30 is not divisible by num_heads 4"),
-        ({"d_model": None, "num_heads": 3}, "d_model 128 is not divisible by num_heads 3"),
-        ({"vocab_size": None, "d_model": 30, "num_heads": 4}, "d_model 30 is not divisible"),
+        ({"preset": None, "d_model": 30, "num_heads": None}, "d_model 30 is not divisible"),
         ({"vocab_size": 20}, "vocab_size 20: expected at least 300"),
     ],
 )

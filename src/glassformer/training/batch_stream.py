@@ -11,26 +11,20 @@ from glassformer.data.token_store import Packed
 from glassformer.training.checkpoint import RunState
 from glassformer.training.setup.options import TrainConfig
 
-__all__ = ["BatchStream", "epoch_plan", "seed_update", "total_updates"]
+__all__ = ["BatchStream", "epoch_plan", "seed_update"]
 
 
-def epoch_plan(packed: Packed, config: TrainConfig, epoch: int) -> list[NDArray[np.int64]]:
-    """The rows of each batch of an epoch."""
+def epoch_plan(
+    packed: Packed, epoch: int, *, tokens: int | None, seed: int
+) -> list[NDArray[np.int64]]:
+    """The rows of each batch of an epoch; a batch has at most ``tokens`` tokens."""
     return plan_batches(
         packed.source_lengths,
         packed.target_lengths,
-        tokens=config.batch_tokens or 4096,
-        seed=config.seed,
+        tokens=tokens or 4096,
+        seed=seed,
         epoch=epoch,
     )
-
-
-def total_updates(packed: Packed, config: TrainConfig) -> int:
-    """The updates of the run: the option's, or those of its epochs."""
-    if config.updates is not None:
-        return config.updates
-    per_epoch = len(epoch_plan(packed, config, 0)) / config.accumulate
-    return max(1, round((config.epochs or 1.0) * per_epoch))
 
 
 class BatchStream:
@@ -59,9 +53,11 @@ class BatchStream:
 
     def _rows_of_each_batch(self) -> Iterator[NDArray[np.int64]]:
         """The rows of the next batch, epoch after epoch."""
-        state = self._state
+        state, config = self._state, self._config
         while True:
-            plan = epoch_plan(self._packed, self._config, state.epoch)
+            plan = epoch_plan(
+                self._packed, state.epoch, tokens=config.batch_tokens, seed=config.seed
+            )
             while state.batch < len(plan):
                 state.batch += 1
                 yield plan[state.batch - 1]

@@ -11,7 +11,7 @@ import shutil
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
 from safetensors import SafetensorError
@@ -26,11 +26,15 @@ __all__ = [
     "RunState",
     "average",
     "checkpoints",
+    "load_average",
     "load_checkpoint",
     "moments",
     "remove_all_but",
     "save_checkpoint",
 ]
+
+
+Module = TypeVar("Module", bound=nn.Module)
 
 
 @dataclass
@@ -115,6 +119,13 @@ def remove_all_but(directory: Path, kept: Iterable[int]) -> None:
             path.rename(doomed)
     for leftover in (*directory.glob(".*.partial"), *directory.glob(".*.removed")):
         shutil.rmtree(leftover, ignore_errors=True)
+
+
+def load_average(model: Module, directory: Path, updates: Sequence[int]) -> Module:
+    """The model with the mean weights of the checkpoints of ``updates``, ready to translate."""
+    mean = average([directory / f"{update:08d}" for update in updates])
+    load_weights(model, mean, directory)
+    return model.eval()
 
 
 def average(paths: Sequence[Path]) -> dict[str, Tensor]:

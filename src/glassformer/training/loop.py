@@ -173,14 +173,14 @@ class Trainer:
     def _validate(self) -> None:
         self._figures.read()
         begin = time.monotonic()
-        state, languages = self.state, self.prepared.languages
+        state = self.state
         try:
             validation = validate(
                 self.model,
                 self.prepared.valid,
                 self.validation_batches,
                 self.prepared.tokenizers,
-                language=languages[1] if languages else None,
+                language=self.prepared.target_language,
                 plain=self.config.plain,
             )
         except NotFiniteError as error:

@@ -19,6 +19,7 @@ from pathlib import Path
 
 from glassformer.errors import InputError
 from glassformer.files import write_atomically
+from glassformer.training.reporting import duration
 from glassformer.training.schedule import learning_rate, shortened
 from glassformer.training.setup.options import TrainConfig
 
@@ -110,6 +111,13 @@ class TimedPace:
     def spent(self) -> float:
         """Seconds of the person's time, those of earlier processes up to their last plan."""
         return self._before + self._clock()
+
+    def summary(self) -> str:
+        """A line about the time that the run took."""
+        note = f"minutes: {duration(self.spent())} of {duration(self._total)}"
+        if self.ended_early:
+            return f"{note}, for {self.updates:,} updates are as many as these data want"
+        return note
 
     def share(self, update: int) -> float:
         return self.plan.share_at(update)

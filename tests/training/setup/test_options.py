@@ -17,6 +17,10 @@ def options(**changes):
         ({"tokenizer": ("a", "b")}, "two tokenizers are not joint: add joint false"),
         ({"tying": "three-way", "joint": False}, "three-way tying needs one vocabulary"),
         ({"both_ways": 0.3, "joint": False}, "both_ways needs one vocabulary"),
+        ({"d_model": 31}, "d_model must be even, .* got 31"),
+        ({"d_model": 30, "num_heads": 4}, "d_model 30 is not divisible by num_heads 4"),
+        ({"d_model": 30, "preset": "tiny"}, "d_model 30 is not divisible by num_heads 4"),
+        ({"num_heads": 3, "preset": "tiny"}, "d_model 128 is not divisible by num_heads 3"),
     ],
 )
 def test_what_excludes_each_other(changes, message):

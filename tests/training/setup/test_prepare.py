@@ -200,6 +200,7 @@ def test_a_second_call_makes_nothing_anew(config, monkeypatch):
 
     monkeypatch.setattr(module, "train_tokenizer", never)
     monkeypatch.setattr(module, "pack", never)
+    monkeypatch.setattr(module, "read_pairs", only_of_the_run)
     monkeypatch.setattr("glassformer.training.setup.kept_pairs.read_pairs", only_of_the_run)
     second = prepare(config(60))
 
@@ -261,3 +262,15 @@ def test_languages_are_guessed_from_the_names_or_said(config, write):
 @pytest.mark.parametrize("names", [("a.txt", "b.txt"), ("pairs.tsv",), ("a.en", "b"), ("en", "de")])
 def test_names_that_say_no_language(names):
     assert guess_languages(tuple(map(Path, names))) is None
+
+
+def test_the_size_in_minutes_is_chosen_in_the_precision_of_the_training(config, monkeypatch):
+    measured = []
+    monkeypatch.setattr(module, "product_speed", lambda kind: measured.append(kind) or 1e12)
+    monkeypatch.setattr(module, "precision_for", lambda _: "bf16")
+    length = {"minutes": 5.0, "updates": None, "precision": "auto"}
+
+    prepare(config(60, **length))
+    prepare(config(60, **length, plain=True))
+
+    assert measured == ["bf16", "float32"]

@@ -6,14 +6,13 @@ options that they depend on. It is written last: without it the files are made a
 """
 
 import json
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from glassformer.data.corpus import Filter, Limits, Pair, read_pairs
+from glassformer.data.corpus import Filter, Limits, read_pairs
 from glassformer.errors import InputError
 from glassformer.files import open_atomically, write_atomically
 from glassformer.training.setup.options import TrainConfig
@@ -31,13 +30,15 @@ class KeptPairs:
     filter: Filter  # with its counts of the kept and the dropped pairs
     held_out: int
 
-    def train(self) -> Iterator[Pair]:
-        """The pairs to train on."""
-        return read_pairs(self.directory / "train.jsonl")
+    @property
+    def train(self) -> Path:
+        """The file of the pairs to train on."""
+        return self.directory / "train.jsonl"
 
-    def valid(self) -> Iterator[Pair]:
-        """The pairs that are held out."""
-        return read_pairs(self.directory / "valid.jsonl") if self.held_out else iter(())
+    @property
+    def valid(self) -> Path:
+        """The file of the pairs that are held out."""
+        return self.directory / "valid.jsonl"
 
 
 def keep_pairs(config: TrainConfig) -> KeptPairs:

@@ -8,7 +8,7 @@ from typing import ClassVar, Literal
 
 from pydantic import AliasChoices, Field, model_validator
 
-from glassformer.config import BEAM, MOST_BEAM, Options
+from glassformer.config import BEAM, MOST_BEAM, Options, check_width, presets
 
 __all__ = ["TrainConfig"]
 
@@ -167,4 +167,7 @@ class TrainConfig(Options):
             raise ValueError("both_ways needs one vocabulary: joint true, or both_ways 0")
         if self.tying == "three-way" and not self.joint:
             raise ValueError("three-way tying needs one vocabulary: joint true, or tying target")
+        sizes = presets.get(self.preset or "", {})  # without a preset the data choose the sizes
+        if width := self.d_model or sizes.get("d_model"):
+            check_width(width, self.num_heads or sizes.get("num_heads", 1))
         return self

@@ -1,23 +1,26 @@
 """From files to packed ids: read, choose the options, learn subwords, pack. Done once a run."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
+from typing import Literal
+
+import torch
 
 from glassformer.data.corpus import Pair, read_pairs
 from glassformer.data.token_store import Packed, pack
 from glassformer.data.tokenizer import Tokenizer, train_tokenizer
 from glassformer.devices import device_of
 from glassformer.errors import InputError
-from glassformer.training.fast.mixed_precision import precision_for, product_speed
+from glassformer.training.fast.mixed_precision import Precision, precision_for, product_speed
 from glassformer.training.setup.kept_pairs import KeptPairs, keep_pairs
 from glassformer.training.setup.options import TrainConfig
 from glassformer.training.setup.recipe import choose, estimated_tokens, size_in_time
 from glassformer.training.setup.resume import begun_config, bind_text, claim, record_options
 
-__all__ = ["Prepared", "guess_languages", "prepare"]
+__all__ = ["Prepared", "chosen_precision", "guess_languages", "prepare"]
 
 _VALIDATION_PAIRS = 2_000  # more would make a validation long and its score hardly surer
 _CODE = re.compile(r"\.([a-z]{2,3})(?:\.gz)?$")
@@ -28,58 +31,82 @@ class Prepared:
     """Everything a training reads; ``config`` leaves nothing open."""
 
     config: TrainConfig
+    device: torch.device
     tokenizers: tuple[Tokenizer, Tokenizer]
     languages: tuple[str, str] | None
     valid: list[Pair]
+    packed_valid: Packed  # without blank and long pairs
     test: list[Pair]
     packed: Packed
     data_hash: str
     notes: tuple[str, ...]
 
+    @property
+    def target_language(self) -> str | None:
+        return self.languages[1] if self.languages else None
+
 
 def prepare(config: TrainConfig) -> Prepared:
     """Settle the options, and make the data of the training under ``config.run / "data"``.
 
-    What an earlier call made is used again. A run that has begun keeps its options and its text:
+    It uses the files of an earlier call again. A run that has begun keeps its options and its text:
     others are an error.
     """
+    device = device_of(config.device)
     claim(config.run)
     data_hash = bind_text(config)
     settled = begun_config(config)
     kept = keep_pairs(settled or config)
     notes = [f"data: {kept.filter}"]
     if settled is None:
-        settled, reasons = _settled(config, kept)
+        settled, reasons = _settled(config, kept, device)
         record_options(settled)
         notes += reasons
-    valid, note = _validation_pairs(settled, kept)
+    valid, origin = _validation_pairs(settled, kept)
+    test = _read(settled, settled.test) if settled.test else []
     tokenizers = _tokenizers(settled, kept)
-    packed = _packed(settled, kept, tokenizers)
-    notes.append(note)
+    packed = _packed(settled, "train", read_pairs(kept.train), tokenizers)
+    packed_valid = _packed(settled, "valid", valid, tokenizers)
+    notes.append(origin)
+    limit = f"more than {settled.max_tokens} subwords on a side"
     if long := packed.meta.dropped_long:
-        limit = f"more than {settled.max_tokens} subwords on a side (option max_tokens)"
-        notes.append(f"{long:,} pairs dropped: {limit}")
+        notes.append(f"{long:,} pairs dropped: {limit} (option max_tokens)")
+    if left_out := len(valid) - len(packed_valid):
+        notes.append(
+            f"validation: {left_out:,} pairs are blank or have {limit}, and do not count in its"
+            " loss"
+        )
     return Prepared(
         config=settled,
+        device=device,
         tokenizers=tokenizers,
         languages=settled.languages or guess_languages(settled.pairs),
         valid=valid,
-        test=_read(settled, settled.test) if settled.test else [],
+        packed_valid=packed_valid,
+        test=test,
         packed=packed,
         data_hash=data_hash,
         notes=tuple(notes),
     )
 
 
-def _settled(config: TrainConfig, kept: KeptPairs) -> tuple[TrainConfig, list[str]]:
+def _settled(
+    config: TrainConfig, kept: KeptPairs, device: torch.device
+) -> tuple[TrainConfig, list[str]]:
     """The options with nothing left open, and why."""
     pairs, size = kept.filter.kept, None
-    device = device_of(config.device)
     if config.minutes and device.type == "cpu":
-        precision = precision_for(device) if config.precision == "auto" else config.precision
-        size = size_in_time(config, pairs=pairs, speed=product_speed(precision))
+        speed = product_speed(chosen_precision(config, device))
+        size = size_in_time(config, pairs=pairs, speed=speed)
     tokens = estimated_tokens(kept.filter.characters)
     return choose(config, pairs=pairs, tokens=tokens, size=size)
+
+
+def chosen_precision(config: TrainConfig, device: torch.device) -> Precision:
+    """The precision of the option; "auto" measures the machine."""
+    if config.plain:
+        return "float32"
+    return precision_for(device) if config.precision == "auto" else config.precision
 
 
 def guess_languages(files: tuple[Path, ...]) -> tuple[str, str] | None:
@@ -107,54 +134,49 @@ def _validation_pairs(config: TrainConfig, kept: KeptPairs) -> tuple[list[Pair],
         return pairs, f"validation: {len(pairs):,} pairs"
     if kept.held_out:
         note = f"validation: {kept.held_out:,} training pairs held out (no --valid was given)"
-        return list(kept.valid()), note
-    return list(islice(kept.train(), 100)), (
+        return list(read_pairs(kept.valid)), note
+    return list(islice(read_pairs(kept.train), 100)), (
         "validation: on training pairs, for there are too few to hold some out;"
         " its scores say nothing about other text"
     )
 
 
-def _packed(
-    config: TrainConfig, kept: KeptPairs, tokenizers: tuple[Tokenizer, Tokenizer]
-) -> Packed:
-    """The training pairs as ids, packed by an earlier call or now."""
-    directory = config.run / "data" / "train"
-    if (directory / "meta.json").exists():
-        packed = Packed.open(directory)
-        fingerprints = [tokenizer.fingerprint for tokenizer in tokenizers]
-        if list(packed.meta.tokenizers.values()) == fingerprints:
-            return packed
-    return pack(kept.train(), *tokenizers, directory, max_tokens=config.max_tokens)
-
-
 def _tokenizers(config: TrainConfig, kept: KeptPairs) -> tuple[Tokenizer, Tokenizer]:
-    """The tokenizers of both sides: given, learnt by an earlier call, or learnt now."""
-    if config.tokenizer:
-        return _given_tokenizers(config.tokenizer)
-    if config.joint:
-        both = _learnt(config, "both", (text for pair in kept.train() for text in pair))
-        return both, both
-    source = _learnt(config, "source", (pair.source for pair in kept.train()))
-    return source, _learnt(config, "target", (pair.target for pair in kept.train()))
-
-
-def _given_tokenizers(paths: tuple[Path, ...]) -> tuple[Tokenizer, Tokenizer]:
-    source, target = Tokenizer.load(paths[0]), Tokenizer.load(paths[-1])
+    """The tokenizers of both sides: given, or learnt by this run."""
+    files = config.tokenizer or _learnt(config, kept)
+    source, target = Tokenizer.load(files[0]), Tokenizer.load(files[-1])
     if source.pad_id != target.pad_id:
         raise InputError(
-            f"tokenizer {paths[0]} pads with id {source.pad_id} and {paths[-1]} with"
+            f"tokenizer {files[0]} pads with id {source.pad_id} and {files[-1]} with"
             f" {target.pad_id}: a model has one padding id; bring tokenizers that agree, or one"
         )
     return source, target
 
 
-def _learnt(config: TrainConfig, name: str, texts: Iterator[str]) -> Tokenizer:
-    """The tokenizer that the run keeps under this name; learnt from the texts if it has none."""
-    path = config.run / "data" / f"{name}.model"
-    if path.exists():
-        return Tokenizer.load(path)
-    tokenizer = train_tokenizer(
-        texts, vocab_size=config.vocab_size or 8_000, kind=config.subwords, seed=config.seed
-    )
-    tokenizer.save(path)
-    return tokenizer
+def _learnt(config: TrainConfig, kept: KeptPairs) -> list[Path]:
+    """The run's own SentencePiece files, one or two; missing ones are learnt and saved."""
+    sides = {"both": (0, 1)} if config.joint else {"source": (0,), "target": (1,)}
+    files = [config.run / "data" / f"{name}.model" for name in sides]
+    for file, columns in zip(files, sides.values(), strict=True):
+        if not file.exists():
+            texts = (pair[column] for pair in read_pairs(kept.train) for column in columns)
+            train_tokenizer(
+                texts, vocab_size=config.vocab_size or 8_000, kind=config.subwords, seed=config.seed
+            ).save(file)
+    return files
+
+
+def _packed(
+    config: TrainConfig,
+    name: Literal["train", "valid"],
+    pairs: Iterable[Pair],
+    tokenizers: tuple[Tokenizer, Tokenizer],
+) -> Packed:
+    """The pairs as ids in the run's directory ``data/name``, packed by an earlier call or now."""
+    directory = config.run / "data" / name
+    if (directory / "meta.json").exists():
+        packed = Packed.open(directory)
+        fingerprints = [tokenizer.fingerprint for tokenizer in tokenizers]
+        if list(packed.meta.tokenizers.values()) == fingerprints:
+            return packed
+    return pack(pairs, *tokenizers, directory, max_tokens=config.max_tokens)
