@@ -140,8 +140,8 @@ def corpus_scores(
 ) -> Scores:
     """Score translations against one list of references, or several lists of the same length.
 
-    BLEU over cased text, chrF++ (chrF with word order 2), TER, exact match (the line equals one of
-    its references, character for character) and the paper ruler. ``language``, the code of the
+    BLEU over cased text, chrF++ (chrF with word order 2), TER, exact match and the paper ruler. An
+    exact match equals one of its references, character for character. ``language``, the code of the
     target language, decides how BLEU tokenises scripts without spaces. The paper ruler needs a
     language for which Moses has rules, and is None otherwise. ``quick`` leaves out TER and the
     paper ruler, for validations.

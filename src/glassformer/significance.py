@@ -68,7 +68,7 @@ def compare(
 
     Paired bootstrap resampling (Koehn 2004, "Statistical Significance Tests for Machine Translation
     Evaluation"): sacreBLEU draws the sentences again with replacement, ``samples`` times, the same
-    for both systems, and measures how much the difference varies. The seed is fixed (12345, or the
+    for both systems. It measures how much the difference varies. The seed is fixed (12345, or the
     environment's SACREBLEU_SEED) and stands in the signature. Memory grows with sentences times
     samples: about 100 MB for 1,000 of each.
 
@@ -96,8 +96,8 @@ def compare(
 
 
 def _p_value(baseline: Result, system: Result) -> float:
-    # No difference is no evidence. sacreBLEU counts the samples that differ by strictly more than
-    # the systems do, finds none for two equal outputs, and would report the smallest p there is.
+    # No difference is no evidence. sacreBLEU counts the samples that differ by more than the
+    # systems do. Of two equal outputs it finds none, and reports its smallest p.
     p_value = 1.0 if baseline.score == system.score else system.p_value
     if p_value is None:
         raise RuntimeError("sacreBLEU's paired test gave no p-value for the system")

@@ -1,10 +1,9 @@
 """Batches by length: the plan of an epoch, and the tensors of a batch.
 
-Sentences of one batch are padded to its longest, so sentences of like length go together, and a
-batch holds as many as a budget of tokens allows (the paper's section 5.1: "sentence pairs were
-batched together by approximate sequence length"). The plan of an epoch is a function of the
-lengths, the budget, the seed and the epoch: the same on any machine and for any number of
-processes, so that the place in the data is two integers.
+A batch is padded to its longest sentence, so sentences of like length go together. It holds as many
+as a budget of tokens allows (section 5.1: "sentence pairs were batched together by approximate
+sequence length"). The plan of an epoch is a function of lengths, budget, seed and epoch. It is the
+same for any number of processes, so two integers name the place in the data.
 """
 
 from collections.abc import Iterator, Sequence
@@ -112,8 +111,8 @@ def _by_length(
 ) -> NDArray[np.int64]:
     """Rows by source length, then by target length, with ties in random order.
 
-    The target lengths rise under one source length and fall under the next, so that no batch
-    spans a jump from the longest target to the shortest. In each epoch other rows count as one
+    The target lengths rise under one source length and fall under the next: no batch spans a jump
+    from the longest target to the shortest. In each epoch other rows count as one
     token longer, so that a batch brings new sentences together. This costs about one percent of
     padding.
     """

@@ -1,8 +1,8 @@
 """Pairs of sentences: reads them from files, and drops those that training cannot use.
 
-A corpus is two aligned text files (line n of the one translates line n of the other), or one file
-with a pair on each line (:mod:`file_formats`). :mod:`lines` reads the lines, plain or gzipped, in
-bounded memory.
+A corpus is two aligned text files, or one file with a pair on each line (:mod:`file_formats`). In
+aligned files, line n of one translates line n of the other. :mod:`lines` reads the lines, plain or
+gzipped, in bounded memory.
 
 Training drops a pair that cannot be a sentence and its translation, by :class:`Limits`; a
 :class:`Filter` counts the dropped pairs. The doctor uses the same filter.
@@ -50,8 +50,8 @@ def read_pairs(
     :func:`file_formats.split_record`.
 
     Raises:
-        InputError: a file cannot be read (see :func:`read_lines`), a line holds no pair, or the
-            two files do not have the same number of lines. The last is known only at the end.
+        InputError: a file cannot be read (see :func:`read_lines`), or a line holds no pair. Only
+            the end tells if two files differ in their number of lines.
         UsageError: the format does not fit the files.
     """
     kind = file_format(source, target, format=format)

@@ -151,11 +151,10 @@ def pack(
     *,
     max_tokens: int,
 ) -> Packed:
-    """Encode ``pairs``, a chunk at a time, into ``directory``, which is replaced where it exists.
+    """Encode ``pairs``, a chunk at a time, into ``directory``, and replace what it held.
 
-    Pairs with a blank side, or with more than ``max_tokens`` subwords on a side, are left out and
-    counted in ``Packed.meta``. A kill on the way leaves ``directory`` as it
-    was, or missing.
+    Pairs with a blank side or with more than ``max_tokens`` subwords on a side are dropped;
+    ``Packed.meta`` counts them. A kill on the way leaves ``directory`` as it was, or missing.
     """
     directory = Path(directory)
     tokenizers = {"source": source_tokenizer, "target": target_tokenizer}

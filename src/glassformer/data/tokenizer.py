@@ -1,9 +1,10 @@
 """Text to subword ids and back, without the loss of a character.
 
-One :class:`Tokenizer` wraps one SentencePiece model. A model that is trained here has byte fallback
-(a character outside the vocabulary becomes its UTF-8 bytes) and, by default, no normalisation, so
-that ``decode(encode(text)) == text`` for any text. SentencePiece alone breaks that promise for one
-character: it writes a space as U+2581 (``▁``). This file escapes that character, reversibly.
+One :class:`Tokenizer` wraps one SentencePiece model. A model that is trained here has byte
+fallback: a character outside the vocabulary becomes its UTF-8 bytes. By default it has no
+normalisation, so ``decode(encode(text)) == text`` for any text. SentencePiece alone breaks that
+promise for one character: it writes a space as U+2581 (``▁``). This file escapes that character,
+reversibly.
 
 A person may bring another SentencePiece model. Without byte fallback, an unknown character
 becomes the unknown symbol; changes of the model's own normalisation stay.

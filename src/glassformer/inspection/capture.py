@@ -1,7 +1,7 @@
 """Record every sublayer of a run; the model's own code does not change.
 
-Inside the context each residual block reports its input, its sublayer's output and its sum, and
-each attention runs in its explicit form (:func:`scaled_dot_product_attention`), which returns the
+Inside the context each residual block reports its input, its sublayer's output and its sum. Each
+attention runs in its explicit form (:func:`scaled_dot_product_attention`), which returns the
 weights. Outside, the model is as before: no flag, no hook, the fused kernel. While a capture is
 open, searches decode with the model itself, not with its fast twin.
 """

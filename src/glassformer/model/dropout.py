@@ -2,8 +2,8 @@
 
 ``torch.nn.Dropout`` draws one Bernoulli number an element, which on a CPU takes longer than the
 matrix product beside it. Here one random *byte* an element decides: an element is dropped if its
-byte is below ``256 p``. So ``p`` is rounded to a multiple of 1/256, and the kept elements are
-scaled by the exact inverse of their share. The bytes come from torch's generator: a seed repeats
+byte is below ``256 p``. So ``p`` is rounded to a multiple of 1/256. The kept elements are scaled by
+the exact inverse of their share. The bytes come from torch's generator: a seed repeats
 them.
 """
 

@@ -1,8 +1,8 @@
 """The one training loop.
 
-The random numbers of an update follow from the seed and the update's number alone, the batches of
-an epoch from the seed and the epoch. So a killed run that continues from its last checkpoint ends
-with the same bits on the same machine.
+The random numbers of an update follow from the seed and the update's number alone. The batches of
+an epoch follow from the seed and the epoch. So a killed run that continues from its last checkpoint
+ends with the same bits on the same machine.
 """
 
 import time

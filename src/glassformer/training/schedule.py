@@ -36,9 +36,9 @@ def learning_rate(
 ) -> float:
     """:func:`noam_schedule`, brought down to zero in a straight line over the last share.
 
-    Departure from the paper: over the last ``anneal`` of all ``updates`` the rate goes to zero,
-    because a run of a known length ends better if its last steps are small. With ``anneal=0``
-    it is the paper's.
+    Departure from the paper: the rate goes to zero over the last share ``anneal`` of ``updates``,
+    because a run of a known length ends better if its last steps are small. With ``anneal=0`` it is
+    the paper's.
 
     >>> learning_rate(100, updates=100, d_model=512, warmup=10, factor=1.0, anneal=0.5) < 1e-4
     True

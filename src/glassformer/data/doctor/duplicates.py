@@ -1,8 +1,8 @@
 """Finds sentences that occur again by their 64-bit hashes: eight bytes a sentence, no text.
 
 Equal hashes count as equal sentences; among a hundred million, that is wrong for less than one pair
-in a thousand corpora. Python's hash of a text differs between processes, so a hash is of use only
-in the process that made it.
+in a thousand corpora. Python's hash of a text differs between processes, so no hash leaves the
+process that made it.
 """
 
 from collections.abc import Sequence

@@ -2,9 +2,9 @@
 
 Reading (:func:`corpus.read_pairs`) stops at the first fault. The doctor goes on, counts every kind
 of fault, and keeps the first places and one example of each. It takes a few thousand pairs at a
-time and keeps no text of them. A training pair costs 8 bytes, its hash (:mod:`duplicates`), a pair
-of the other texts 24, and a pair of two files 4 more; about twice as much during the search for
-duplicates.
+time and keeps no text of them. A training pair costs 8 bytes for its hash (:mod:`duplicates`), a
+pair of the other texts 24. A pair of two files costs 4 more. The search for duplicates takes about
+twice as much.
 
 >>> import tempfile
 >>> from pathlib import Path
@@ -289,10 +289,10 @@ def _size(text: str) -> int:
 def _slip(longer: NDArray[np.uint16], shorter: NDArray[np.uint16]) -> int:
     """The line from which the longer file has surplus lines, judged by the lengths of all lines.
 
-    A sentence and its translation are about equally long. For each line k, compare the lines before
-    k as they stand, and the lines from k on moved by the surplus. The files part at the k whose log
-    lengths, each less its file's median, agree best. Gale and Church (1993) align sentences by the
-    same rule.
+    A sentence and its translation are about equally long. For each line k, the lines before k are
+    compared as they stand, the lines from k on moved by the surplus. The files part at the k whose
+    log lengths, each less its file's median, agree best. Gale and Church (1993) align sentences by
+    the same rule.
     """
     extra = len(longer) - len(shorter)
     small, large = np.log1p(shorter), np.log1p(longer)

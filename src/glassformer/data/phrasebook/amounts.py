@@ -43,6 +43,6 @@ def _amount_form(style: Literal["standard", "name"], weight: int) -> Form:
 
 
 # A sixth of the training phrases: their digits, in any order, teach the model to copy a year that
-# it never saw. With a third of this share it wrote 198 for 1988, and 96.8 % of the test were right
-# instead of 99.5 %.
+# it never saw. With a third of this share it wrote 198 for 1988, and the test had 96.8 % right, not
+# 99.5 %.
 AMOUNT_FORMS = (_amount_form("standard", 9), _amount_form("name", 6))

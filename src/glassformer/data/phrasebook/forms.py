@@ -1,7 +1,7 @@
 """What a form of the phrasebook is, and the clues by which a text is read back.
 
-A form turns a value that belongs to no language (a date, an amount of money) into text of any
-language of the Unicode CLDR, through Babel. One value in two languages is a sentence pair.
+A form writes a value, such as a date or an amount of money, in any language of the Unicode CLDR,
+through Babel. One value in two languages is a sentence pair.
 
 Reading needs no second grammar. From the numbers and names of a text (:class:`Clues`) each form
 guesses values and writes them in the text's language. The text means the value that it is the
@@ -49,8 +49,8 @@ _MARKS = re.compile("[\u200e\u200f\u061c\ue000-\uefff]")
 def normalise(text: str) -> str:
     """The text as the phrasebook spells it, on both sides, so that a person can type it.
 
-    CLDR's no-break, narrow and thin spaces become plain ones, invisible marks of direction go,
-    and a hyphen between two spaces is the dash of an interval.
+    CLDR's no-break, narrow and thin spaces become plain ones. Invisible marks of direction go. A
+    hyphen between two spaces is the dash of an interval.
 
     >>> normalise("Mar 4\\u2009-\\u20097,  2021")
     'Mar 4 – 7, 2021'

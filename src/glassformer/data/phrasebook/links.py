@@ -1,9 +1,9 @@
 """The true word links of a phrase and its translation.
 
 Both texts write one value, field by field, so the words of a field belong together: *March* and
-*März* are the month of the same date. As in hand-made references (Och and Ney 2003, section 6),
-an aligner must find the sure links and may find the possible ones. A comma, or a full stop after a
-number, has no counterpart, and the fields of an amount of money are not marked: no link has them.
+*März* are the month of the same date. An aligner must find the sure links and may find the possible
+ones, as in hand-made references (Och and Ney 2003, section 6). A comma, or a full stop after a
+number, has no counterpart and no link. The words of an amount of money have none either.
 """
 
 from collections import defaultdict
@@ -18,8 +18,10 @@ __all__ = ["links_between"]
 
 
 class Field(NamedTuple):
-    """The meaning of a run of words: a kind such as month, the place of its date or time in the
-    form's value, and its number, such as 3 for March."""
+    """The meaning of a run of words: 3 of the kind month, for March.
+
+    ``item`` is the place of its date or time in the form's value.
+    """
 
     kind: str
     item: int

@@ -1,7 +1,7 @@
 """Arrays as text: 8, 16 or 32 bits for each number, with a scale and an offset, in base64.
 
-A weight that a page draws as a colour needs no more than 8 bits, and a page to mail should be
-small. Queries, keys and values stay float32: readers sum them up again.
+A page draws a weight as a colour: 8 bits are enough, and a page to mail should be small. Queries,
+keys and values stay float32: readers sum them up again.
 """
 
 import base64

@@ -1,8 +1,8 @@
 """Builds the trace of one translation.
 
 First the translator's own search runs, observed by a watch. Then the model reads source and answer
-once more, as in training, with every sublayer captured. That gives the same numbers as decoding
-step by step, because the causal mask hides all later positions from each position.
+once more, as in training, with every sublayer captured. The numbers are those of decoding step by
+step, because the causal mask hides later positions.
 """
 
 import math

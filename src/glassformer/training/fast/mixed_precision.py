@@ -61,7 +61,7 @@ def precision_for(device: torch.device) -> Precision:
 
     A CPU without bf16 units takes tens of times longer in bf16 than in float32. A tiny product
     detects it in a moment. Other CPUs may be slower in a tiny product too, because it copies its
-    operands, so they only have to reach an eighth of the float32 speed there.
+    operands: an eighth of the float32 speed is enough there.
     """
     if device.type == "cuda":
         return "bf16" if torch.cuda.is_bf16_supported() else "float32"

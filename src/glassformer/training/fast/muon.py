@@ -50,9 +50,9 @@ def orthogonal(matrices: Float[Tensor, "count rows cols"]) -> Float[Tensor, "cou
 class Muon(torch.optim.Optimizer):
     """Muon for ``matrices``, and ``adam`` for all others: fused, as torch has it.
 
-    Like fused Adam it divides the gradients by ``grad_scale`` and changes nothing if ``found_inf``
-    is 1, without a wait for the device. ``products`` is the number type of its matrix products. Its
-    state holds the ``momentum`` of each matrix.
+    Like fused Adam it divides the gradients by ``grad_scale``, and changes nothing if ``found_inf``
+    is 1. It does not wait for the device. ``products`` is the number type of its matrix products.
+    Its state holds the ``momentum`` of each matrix.
     """
 
     def __init__(self, matrices: Iterable[nn.Parameter], adam: torch.optim.Adam) -> None:

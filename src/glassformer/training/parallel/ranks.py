@@ -58,9 +58,9 @@ class Ranks:
     def sum(self, tensors: Sequence[Tensor]) -> list[Tensor]:
         """The sum of each tensor over the ranks: the same bits on each rank, and each time.
 
-        ``DistributedDataParallel`` would overlap this sum with the backward pass. It sorts its
-        buckets anew after the first update of a process, so a resumed run of three ranks would add
-        up in another order and end with other bits.
+        ``DistributedDataParallel`` would overlap this sum with the backward pass. But it sorts its
+        buckets anew after the first update of a process. A resumed run of three ranks would add up
+        in another order and end with other bits.
         """
         if self.size == 1:
             return list(tensors)

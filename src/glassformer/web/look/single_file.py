@@ -1,9 +1,9 @@
 """Builds the page that looks inside a translator as one HTML file that needs no network.
 
-The file holds the styles, the JavaScript modules and the trace. An import map gives each module's
-name its source as a ``data:`` URL, so the file runs the very modules that the server serves. The
-page's policy names styles, import map and loader by their hashes. ``'strict-dynamic'`` lets the
-loader, and no markup, add the modules.
+The file holds the styles, the JavaScript modules and the trace. An import map gives each module
+name its source as a ``data:`` URL: the file runs the same modules as the server. The page's policy
+names styles, import map and loader by their hashes. ``'strict-dynamic'`` lets the loader, and no
+markup, add the modules.
 """
 
 import base64

@@ -1,7 +1,7 @@
 """The model's answers that the page carries as a file, because no server gives them.
 
-They are the trace, the film over a run's checkpoints, each head off in turn, the source in another
-order, and no positions. The page disables its other questions.
+They are the trace, the film over a run's checkpoints, each head off in turn, the source reordered,
+and no positions. The page disables its other questions.
 """
 
 import json
