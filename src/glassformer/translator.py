@@ -20,6 +20,7 @@ from glassformer.decoding.protocols import Vocabulary
 from glassformer.devices import device_of
 from glassformer.errors import InputError, UsageError, nearest
 from glassformer.model.attention import use_explicit_attention
+from glassformer.model.fast.choice import DecoderChoice
 from glassformer.model.transformer import Transformer
 from glassformer.text_engine import TextEngine, Translation, windows_of
 
@@ -217,11 +218,11 @@ class Translator:
     def _torch_engine(self) -> TorchEngine:
         return TorchEngine(
             self.model,
+            DecoderChoice(self.model, _TORCH_WEIGHTS[self.quantization]),
             Vocabulary.of(self.source_tokenizer),
             Vocabulary.of(self.target_tokenizer),
             self.device,
             self.model.config.extra_length,
-            weights=_TORCH_WEIGHTS[self.quantization],
         )
 
     def _penalty(self, said: float | None) -> float:

@@ -15,44 +15,29 @@ from glassformer.decoding.constraints import Constraint
 from glassformer.decoding.protocols import DEFAULT_IDS, Hypothesis, State, StepFunction, Vocabulary
 from glassformer.threads import pool_of_single_threads
 
-__all__ = ["Preparable", "Search", "SequenceModel", "decode_sentences"]
+__all__ = ["Search", "SequenceModel", "decode_sentences"]
 
 A = TypeVar("A")
 B = TypeVar("B")
-M = TypeVar("M")
 S = TypeVar("S", bound=State)
 
 _WORTH_A_CORE = 32  # sentences: fewer in a batch take nearly as long as so many
 
 
 @runtime_checkable
-class SequenceModel(Protocol[M, S]):
+class SequenceModel(Protocol):
     """What can be decoded: a model that reads a source once and then writes token by token."""
 
-    def encode(self, source: Tensor, /) -> M:
+    def encode(self, source: Tensor, /) -> Any:
         """The memory of sources (batch, src_len), each ended by its end symbol and padded."""
         ...
 
-    def start(self, memory: M, /) -> S:
+    def start(self, memory: Any, /) -> Any:
         """The state before the first step, one row for each sentence."""
         ...
 
-    def step(self, tokens: Tensor, state: S, /) -> tuple[Tensor, S]:
+    def step(self, tokens: Tensor, state: Any, /) -> tuple[Tensor, Any]:
         """The step function of the searches."""
-        ...
-
-
-@runtime_checkable
-class Preparable(Protocol):
-    """A model that has a faster form for decoding, which gives the same."""
-
-    @property
-    def decodes_plainly(self) -> bool:
-        """Whether the faster form may not be used."""
-        ...
-
-    def for_decoding(self, weights: str = ..., /) -> SequenceModel[Any, Any]:
-        """That form; ``weights`` says what it computes in."""
         ...
 
 
@@ -74,7 +59,7 @@ class Search(Protocol):
 
 
 def decode_sentences(
-    model: SequenceModel[M, S],
+    model: SequenceModel,
     sources: Sequence[Sequence[int]],
     *,
     search: Search,
@@ -91,7 +76,6 @@ def decode_sentences(
     `extra_length` tokens more than it, as in section 6.1 of the paper; what the constraints ask for
     comes on top. An empty source gives one empty hypothesis and never meets the model.
 
-    - `model`: one that is `Preparable` is prepared first; whoever decodes often does it himself.
     - `search`: for instance `functools.partial(beam_search, beam=4, n_best=2)`.
     - `constraints`: made for all the sources, in their order; each batch gets its part.
     - `max_tokens`: what a batch may hold, in tokens: sentences times the longest source and the
@@ -106,7 +90,6 @@ def decode_sentences(
     if isinstance(model, nn.Module) and model.training:
         raise ValueError("the model is in training mode: call model.eval() before decoding")
     _at_least_one(max_tokens=max_tokens, extra_length=extra_length, cores=cores)
-    fast: SequenceModel[Any, Any] = model.for_decoding() if isinstance(model, Preparable) else model
     found = [[Hypothesis((), 0.0, 0.0, finished=True)] for _ in sources]
     rooms = [
         len(source) + extra_length + sum(rule.needed(i) for rule in constraints)
@@ -119,8 +102,8 @@ def decode_sentences(
     def answers(batch: list[int]) -> list[list[Hypothesis]]:
         source = _padded([sources[i] for i in batch], vocabulary).to(device)
         return search(
-            _until(stop, fast.step),
-            fast.start(fast.encode(source)),
+            _until(stop, model.step),
+            model.start(model.encode(source)),
             max_lengths=torch.tensor([rooms[i] for i in batch], device=source.device),
             constraints=[rule.select(batch) for rule in constraints],
         )

@@ -8,15 +8,15 @@ Torch's is `TorchEngine`; CTranslate2's is in `interchange`.
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import partial
 from typing import Any, Protocol, runtime_checkable
 
 import torch
 
 from glassformer.config import BEAM, EXTRA_LENGTH, LENGTH_PENALTY, MOST_BEAM
-from glassformer.decoding.batched import Preparable, Search, decode_sentences
+from glassformer.decoding.batched import Search, SequenceModel, decode_sentences
 from glassformer.decoding.beam import beam_search, check_search, penalty
 from glassformer.decoding.constraints import ForcedPrefix
 from glassformer.decoding.greedy import greedy
@@ -94,17 +94,17 @@ class TorchEngine:
     """The searches of this package on a model of this program.
 
     `extra_length`: what a target may have more than its source, in tokens (section 6.1).
-    `weights`: the number type of the arranged model, see `Transformer.for_decoding`. The model is
-    arranged once: make a new engine after you change its weights.
+    `decoder`: returns the model, or a faster form of it, for the next job. Plain decoding, by the
+    model itself, takes the plain top-k and one core: hooks on a model have their order.
     """
 
-    model: Any  # a SequenceModel
+    model: SequenceModel
+    decoder: Callable[[], SequenceModel]
     source: Vocabulary
     target: Vocabulary
     device: torch.device
     extra_length: int = EXTRA_LENGTH
     at_once: int = sys.maxsize  # the more it knows, the better it can sort
-    weights: str = "as they are"
 
     def decode(
         self, jobs: Iterable[Job], options: SearchOptions
@@ -112,13 +112,14 @@ class TorchEngine:
         """One job after the other."""
         search = self._search(options)
         for job in jobs:
-            plain = not isinstance(self.model, Preparable) or self.model.decodes_plainly
+            decoder = self.decoder()
+            plain = decoder is self.model
             prefixes = job.prefixes or [()] * len(job.sources)
             # With any constraint, searches take the plain top-k.
             forced = [ForcedPrefix(prefixes, self.target)] if job.prefixes or plain else []
-            shared = not plain and options.sampling is None  # hooks and draws have their order
+            shared = not plain and options.sampling is None  # draws have their order too
             yield decode_sentences(
-                self.model if plain else self._fast,
+                decoder,
                 job.sources,
                 search=search,
                 constraints=forced,
@@ -128,10 +129,6 @@ class TorchEngine:
                 vocabulary=self.source,
                 cores=torch.get_num_threads() if shared else 1,
             )
-
-    @cached_property
-    def _fast(self) -> Any:
-        return self.model.for_decoding(self.weights)
 
     def _search(self, options: SearchOptions) -> Search:
         common: dict[str, Any] = {"vocabulary": self.target}

@@ -1,6 +1,6 @@
 """The Transformer (figure 1): embeddings, encoder, decoder, and the projection to logits."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 from jaxtyping import Float, Int
@@ -14,9 +14,6 @@ from glassformer.model.decoder import Decoder, DecoderBlock
 from glassformer.model.embeddings import ScaledEmbedding
 from glassformer.model.encoder import Encoder, EncoderBlock
 from glassformer.model.positions import NormedPositions, PositionalEncoding
-
-if TYPE_CHECKING:
-    from glassformer.model.fast.decoder import PreparedTransformer
 
 __all__ = ["Transformer", "initialise"]
 
@@ -125,33 +122,9 @@ class Transformer(nn.Module):
         self, tokens: Int[Tensor, " rows"], state: DecoderState
     ) -> tuple[Float[Tensor, "rows vocab"], DecoderState]:
         """Read one token a row; return the next token's logits and the state after it."""
-        states, following = self.advance(tokens, state)
-        return self.project(states), following
-
-    def advance(
-        self, tokens: Int[Tensor, " rows"], state: DecoderState
-    ) -> tuple[Float[Tensor, "rows d_model"], DecoderState]:
-        """:meth:`step` without the projection to logits."""
         embedded = self.target_positions(self.target_embedding(tokens[:, None]), start=state.length)
         x, blocks = self.decoder.step(embedded, state.blocks, state.memory_mask)
-        return x[:, 0], DecoderState(blocks, state.memory_mask)
-
-    def for_decoding(self, weights: str = "as they are") -> "Transformer | PreparedTransformer":
-        """The same model arranged for speed; itself if it must decode plainly."""
-        from glassformer.model.fast.decoder import PreparedTransformer  # it is made from this class
-
-        return self if self.decodes_plainly else PreparedTransformer(self, weights=weights)
-
-    @property
-    def decodes_plainly(self) -> bool:
-        """Whether attention is explicit, or hooks watch or change sublayers."""
-        return any(
-            module._forward_hooks
-            or module._forward_pre_hooks
-            or "add" in vars(module)
-            or getattr(module, "explicit", False)
-            for module in self.modules()
-        )
+        return self.project(x[:, 0]), DecoderState(blocks, state.memory_mask)
 
 
 def initialise(model: nn.Module) -> None:

@@ -15,6 +15,7 @@ from glassformer.decoding.batched import Search, decode_sentences
 from glassformer.decoding.greedy import greedy
 from glassformer.decoding.protocols import Hypothesis, Vocabulary
 from glassformer.evaluation import corpus_scores
+from glassformer.model.fast.choice import decoder_of
 from glassformer.model.transformer import Transformer
 from glassformer.training.loss import choose_losses
 from glassformer.training.optimiser import NotFiniteError
@@ -92,7 +93,7 @@ def searched(
     """The segments of the sources, and the hypotheses of ``search`` for each segment."""
     segments = segments_of(sources, tokenizer)
     beams = decode_sentences(
-        model,
+        decoder_of(model),
         segments.ids,
         search=search,
         device=next(model.parameters()).device,

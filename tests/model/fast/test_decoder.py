@@ -189,12 +189,3 @@ def test_a_model_in_training_mode_is_refused(build):
     with pytest.raises(ValueError, match=r"training mode: call model\.eval\(\) before"):
         PreparedTransformer(model.train())
     model.eval()
-
-
-@pytest.mark.parametrize("kind", ["register_forward_hook", "register_forward_pre_hook"])
-def test_a_model_with_hooks_stays_as_it_is(build, kind):
-    model = build()
-    assert isinstance(model.for_decoding(), PreparedTransformer)
-    handle = getattr(model.decoder.blocks[0], kind)(lambda *_: None)
-    assert model.for_decoding() is model
-    handle.remove()

@@ -17,6 +17,7 @@ from glassformer.inspection.ablation import changed, reordered
 from glassformer.inspection.beam_graph import EndsAfter, Watch
 from glassformer.inspection.trace.schema import Piece, Question
 from glassformer.inspection.trace.subwords import pieces_of
+from glassformer.model.fast.choice import decoder_of
 from glassformer.model.transformer import Transformer
 
 __all__ = ["Sentence", "prefix_ids"]
@@ -79,7 +80,7 @@ class Sentence:
             "length_penalty": question.length_penalty,
         }
         best = decode_sentences(
-            self.model,
+            decoder_of(self.model),
             [self.source_ids[:-1]],  # the search adds the end symbol itself
             search=partial(beam_search, vocabulary=vocabulary, **options),
             constraints=rules,

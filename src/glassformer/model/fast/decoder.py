@@ -73,18 +73,10 @@ class PreparedTransformer:
             self._read_memory = _joint([part for one in crossed for part in (one.key, one.value)])
             self._project = product(model.output_weight, model.output_bias)
 
-    @property
-    def output_weight(self) -> Float[Tensor, "vocab d_model"]:
-        return self._model.output_weight
-
-    @property
-    def output_bias(self) -> Float[Tensor, " vocab"] | None:
-        return self._model.output_bias
-
     def encode(self, source: Int[Tensor, "batch src_len"]) -> Memory:
         """The encoder's states, and the mask of those that may be attended to."""
         real = padding_mask(source, self.config.pad_id)
-        mask = _added(real, self.output_weight.dtype)
+        mask = _added(real, self._model.output_weight.dtype)
         x = self._model.source_positions(self._model.source_embedding(source))
         for block in self._encoder:
             x = block(x, mask)
@@ -104,13 +96,6 @@ class PreparedTransformer:
         self, tokens: Int[Tensor, " rows"], state: PooledState
     ) -> tuple[Float[Tensor, "rows vocab"], PooledState]:
         """Read one token a row; return the next token's logits and the state after it."""
-        x, state = self.advance(tokens, state)
-        return self._project(x), state
-
-    def advance(
-        self, tokens: Int[Tensor, " rows"], state: PooledState
-    ) -> tuple[Float[Tensor, "rows d_model"], PooledState]:
-        """:meth:`step` without the projection to logits."""
         embedding = self._model.target_embedding
         x = F.embedding(tokens, embedding.weight) * embedding.factor
         x = self._model.target_positions(x[:, None], start=state.length)
@@ -118,7 +103,7 @@ class PreparedTransformer:
         state = state.grown()
         for number, block in enumerate(self._decoder):
             x = block(x, number, state)
-        return self._model.decoder.norm(x).flatten(0, 1), state
+        return self._project(self._model.decoder.norm(x).flatten(0, 1)), state
 
 
 class _EncoderBlock:
