@@ -214,5 +214,5 @@ def test_a_finished_run_is_repeated_from_any_checkpoint_whatever_the_clock_says(
 def test_a_file_that_no_run_wrote_is_refused(tmp_path):
     (tmp_path / PACE_FILE).write_text('{"update": 3}\n')
 
-    with pytest.raises(InputError, match=r"pace.jsonl: not what a run wrote .*: remove it"):
+    with pytest.raises(InputError, match=r"pace.jsonl: not the plans of a run .*: remove it"):
         Machine(tmp_path).run()

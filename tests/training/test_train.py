@@ -167,7 +167,7 @@ def test_a_run_of_minutes_ends_where_more_would_not_help(config, recorder, monke
     train(config(updates=None, minutes=10.0), recorder)
 
     [note] = recorder.noted("minutes: ")
-    assert note.endswith(" of 10:00 min, for 3 updates are as many as these data want")
+    assert note.endswith(" of 10:00 min, because more than 3 updates would not help")
 
 
 def test_bfloat16_learns_about_the_same(config, recorder, tmp_path):

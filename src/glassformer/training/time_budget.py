@@ -37,7 +37,7 @@ _MOST_SCORING = 0.3  # share of the time that is kept for the end: early measure
 
 @dataclass(frozen=True)
 class Plan:
-    """What was decided after ``update``, and from what.
+    """The decision after ``update``, and the measurements behind it.
 
     >>> Plan(update=10, updates=30, share=0.5).share_at(20)
     0.75
@@ -61,10 +61,10 @@ class Plan:
 class TimedPace:
     """The plans of a run that has ``config.minutes``, one after the other.
 
-    - ``most``: updates beyond which more would not help; also the plan before anything is measured.
+    - ``most``: the updates beyond which more would not help; the plan before any measurement.
     - ``d_model``: of the model, for its rates.
     - ``begun``: the update that the run goes on from.
-    - ``scoring``: what comes after the last validation, in validations.
+    - ``scoring``: the time after the last validation, as a number of validations.
     - ``clock``: seconds that this process has spent on the run.
     """
 
@@ -116,7 +116,7 @@ class TimedPace:
         """A line about the time that the run took."""
         note = f"minutes: {duration(self.spent())} of {duration(self._total)}"
         if self.ended_early:
-            return f"{note}, for {self.updates:,} updates are as many as these data want"
+            return f"{note}, because more than {self.updates:,} updates would not help"
         return note
 
     def share(self, update: int) -> float:
@@ -153,7 +153,7 @@ class TimedPace:
                 self._taken.append(self._ahead.pop(0))
         elif self._undecided(now) or validated:
             self._decide(update, now)
-        # That it ended here is kept as well, if it was not decided just now.
+        # The end is kept as well, unless a plan of this update holds it.
         if update == self.updates > self.plan.update and not self._ahead:
             self._put_in_force(replace(self.plan, update=update, share=1.0, seconds=now))
 
@@ -165,7 +165,7 @@ class TimedPace:
         return self._meter.ready and (enough or since >= 0.5 * self._total)
 
     def _decide(self, update: int, now: float) -> None:
-        """Plan what is left of the time; the plan is on the disk before it is in force."""
+        """Plan the rest of the time; the plan is on the disk before it takes effect."""
         before, share = self.plan, self.plan.share_at(update)
         self._meter.settle(_OFTEN * self._total / 2)
         each, validation = self._meter.update, self._meter.validation
@@ -174,7 +174,7 @@ class TimedPace:
         validated = before.validated
         if 0 < before.validate_at < update:
             validated = before.share_at(before.validate_at)
-        # Validated as often as said, or as often as the time allows.
+        # As often as the option says, or as the time allows.
         gap = 1 / self._config.validations
         if left > 0:
             gap = max(gap, validation / _VALIDATING * (1 - share) / left)
@@ -186,7 +186,7 @@ class TimedPace:
         if following < 1 - gap / 2 and updates > update:
             wait = (following - share) / (1 - share) * (updates - update)
             at = update + max(0, math.ceil(wait))
-        if not self._taken:  # as if it had been known from the beginning
+        if not self._taken:  # the share that this plan would have given from the beginning
             share = update / updates
         self._put_in_force(Plan(update, updates, share, validated, at, each, validation, now))
 
@@ -198,7 +198,7 @@ class TimedPace:
 
 
 class _Meter:
-    """What an update and a validation take, from the times at which updates end."""
+    """Seconds of an update and of a validation, from the times at which updates end."""
 
     def __init__(self, update: float, validation: float) -> None:
         self.update, self.validation = update, validation
@@ -208,7 +208,7 @@ class _Meter:
 
     @property
     def ready(self) -> bool:
-        """Whether there is anything to tell from."""
+        """Whether an interval between two updates is measured."""
         return self._ends > 1
 
     def tick(self, now: float, *, validated: bool) -> None:
@@ -223,7 +223,7 @@ class _Meter:
             self.busy, self.count = self.busy + self._interval, self.count + 1
 
     def settle(self, enough: float) -> None:
-        """Take the mean of what was measured, if it is ``enough`` seconds or many updates."""
+        """Take the mean of the measured updates, if they took ``enough`` seconds or are many."""
         if self.count >= _MEASURED or self.busy >= enough > 0:
             self.update = self.busy / self.count
             self.busy, self.count = 0.0, 0
@@ -239,5 +239,5 @@ def _read(path: Path) -> list[Plan]:
         return [Plan(**json.loads(line)) for line in path.read_text("utf-8").splitlines()]
     except (OSError, ValueError, TypeError) as error:
         raise InputError(
-            f"{path}: not what a run wrote ({error}): remove it to plan the rest anew"
+            f"{path}: not the plans of a run ({error}): remove it to plan the rest anew"
         ) from error

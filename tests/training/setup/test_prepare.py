@@ -41,7 +41,7 @@ def test_pairs_are_held_out_and_not_trained_on(config, count, held_out):
         assert noted(prepared, f"validation: {held_out:,} training pairs held out (no --valid")
     else:
         assert [tuple(pair) for pair in prepared.valid] == trained
-        assert noted(prepared, "on training pairs, for there are too few to hold some out")
+        assert noted(prepared, "on training pairs, because there are too few to hold some out")
     assert len(trained) == count - held_out
 
 

@@ -138,12 +138,16 @@ def test_a_run_of_an_earlier_version_has_no_file_of_kept_pairs(config):
     assert again.packed.content_hash == prepared.packed.content_hash
 
 
-def test_a_record_with_a_wrong_value_is_named(config):
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [({"clip": -1.0}, "clip "), ({"d_model": 30, "num_heads": 4}, "d_model 30 is not divisible")],
+)
+def test_a_record_with_a_wrong_value_is_named(config, value, message):
     prepared = prepare(config(60))
     begin(prepared)
-    earlier_version(prepared.config.run, clip=-1.0)
+    earlier_version(prepared.config.run, **value)
 
-    with pytest.raises(InputError, match=r"config.yaml: clip .*: remove the file") as error:
+    with pytest.raises(InputError, match=f"config.yaml: {message}.*: remove the file") as error:
         prepare(config(60))
 
     assert "\n" not in str(error.value)

@@ -4,7 +4,7 @@ An option that is left open (None) is chosen from the data (:mod:`~.recipe`).
 """
 
 from pathlib import Path
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 from pydantic import AliasChoices, Field, model_validator
 
@@ -18,8 +18,8 @@ Files = tuple[Path, ...]
 class TrainConfig(Options):
     """Train a translator: SOURCE TARGET are two aligned text files, or one TSV or JSON-lines file.
 
-    The same command again continues where it was. What is left open (None) is chosen from the
-    data, and the reason is printed.
+    The same command again continues where it was. Options without a value (None) are chosen from
+    the data, each with a printed reason.
     """
 
     groups: ClassVar[dict[str, str]] = {
@@ -29,6 +29,15 @@ class TrainConfig(Options):
         "epochs": "length, validation and checkpoints",
         "batch_tokens": "learning",
         "plain": "rarely needed",
+    }
+    removed: ClassVar[dict[str, Any]] = {
+        "subword_dropout": 0.0,
+        "distil_from": None,
+        "distil_beam": 5,
+        "distil_choice": "nearest",
+        "distil_originals": False,
+        "workers": 0,
+        "shortlist": False,
     }
 
     pairs: Files = Field(min_length=1, max_length=2, title="SOURCE [TARGET]")
@@ -42,8 +51,8 @@ class TrainConfig(Options):
     languages: tuple[str, str] | None = None
     """Codes of the two languages, as in "en de"; None: from file names that end in codes."""
     minutes: float | None = Field(None, gt=0)
-    """Time for everything, from reading to the last score: the updates are fitted to it, and where
-    this machine is too slow for the size that the pairs want, so is the size."""
+    """Time for everything, from reading to the last score. It decides the number of updates and, if
+    this machine is too slow for the usual size, the size."""
     preset: (
         Literal[
             "tiny",
@@ -58,18 +67,18 @@ class TrainConfig(Options):
     ) = None
     """Size of the model; deep-shallow: twice the encoder blocks, one decoder block."""
     device: str = "auto"
-    """cpu, cuda, or auto: cuda where there is one."""
+    """cpu, cuda, or auto: cuda if there is one."""
 
     format: Literal["lines", "tsv", "tsv-quoted", "jsonl"] | None = None
-    """How the files hold pairs; None: told by their names."""
+    """Format of the files; None: by their names."""
     keys: tuple[str, str] = ("source", "target")
     """Names of the two sides in JSON lines."""
     max_chars: int = Field(2000, ge=1)
-    """Pairs with a side of more characters are dropped."""
+    """Most characters of a side; longer pairs are dropped."""
     max_ratio: float = Field(9.0, ge=1)
-    """Pairs with a side more than this many times as long as the other are dropped."""
+    """Greatest ratio of the two sides' lengths; other pairs are dropped."""
     tokenizer: Files = Field((), max_length=2)
-    """SentencePiece model to use instead of training one: one for both sides, or two."""
+    """SentencePiece model that exists already: one for both sides, or two."""
     subwords: Literal["bpe", "unigram"] = "bpe"
     """Kind of subword model."""
     joint: bool = True
@@ -77,7 +86,7 @@ class TrainConfig(Options):
     vocab_size: int | None = Field(None, ge=1, le=1_000_000)
     """Subwords of a vocabulary."""
     max_tokens: int = Field(250, ge=1)
-    """Pairs with more subwords on a side are dropped, and counted."""
+    """Most subwords of a side; longer pairs are dropped, and counted."""
 
     d_model: int | None = Field(None, ge=2)
     """Instead of the preset's width."""
@@ -92,51 +101,51 @@ class TrainConfig(Options):
     norm: Literal["post", "pre"] | None = None
     """LayerNorm after each residual sum (the paper) or before each sublayer."""
     tying: Literal["none", "target", "three-way"] | None = None
-    """Which embeddings are one; None: three-way with one vocabulary, else target."""
+    """Which embeddings share their weights; None: three-way with one vocabulary, else target."""
     positions: Literal["sinusoidal", "learned"] = "sinusoidal"
-    """Kind of positions."""
+    """Fixed sines and cosines (section 3.5), or a learned table."""
     activation: Literal["relu", "gelu", "swish"] = "relu"
-    """Of the feed-forward networks."""
+    """Activation of the feed-forward networks."""
 
     epochs: float | None = Field(None, gt=0)
-    """How often the data are read."""
+    """Passes over the data."""
     updates: int | None = Field(None, ge=1)
-    """How many updates; instead of epochs."""
+    """Number of updates; instead of epochs."""
     validations: int = Field(25, ge=1)
-    """How many times the validation pairs are translated and scored on the way."""
+    """Number of validations: each translates and scores the validation pairs."""
     metric: Literal["bleu", "loss"] = "bleu"
-    """What makes a checkpoint the best, and ends training early."""
+    """Score that ranks the checkpoints and ends training early."""
     patience: int = Field(8, ge=0)
-    """Validations without a better one after which training ends; 0: never."""
+    """Training ends after so many validations without a better score; 0: never."""
     average: Literal["last", "best", "none"] = "best"
-    """Checkpoints whose mean the final weights are (section 6.1: the last); none: the last one."""
+    """Checkpoints that are averaged for the final weights (section 6.1: last); none: no average."""
     average_count: int = Field(3, ge=1)
-    """How many of them."""
+    """Number of checkpoints that are averaged."""
     checkpoint_minutes: float = Field(5.0, gt=0)
-    """Minutes between checkpoints, beside those of the validations."""
+    """Minutes between checkpoints; each validation saves one, too."""
 
     batch_tokens: int | None = Field(None, ge=16)
     """Tokens of a batch, source + target with padding."""
     accumulate: int = Field(1, ge=1)
     """Batches whose gradients are added up for one update."""
     both_ways: float | None = Field(None, ge=0, le=1)
-    """First share of the run where every other update learns backwards (Ding et al. 2021)."""
+    """For this first share of the run, every other update learns backwards (Ding et al. 2021)."""
     optimiser: Literal["adam", "muon"] | None = None
-    """adam: the paper's; muon: for the matrices of the blocks (Jordan et al. 2024), else adam."""
+    """adam: the paper's; muon (Jordan et al. 2024): for the blocks' matrices, adam for the rest."""
     warmup: int | None = Field(None, ge=1)
     """Updates during which the learning rate rises (section 5.3)."""
     rate_factor: float | None = Field(None, gt=0)
     """Factor on the paper's schedule."""
     anneal: float = Field(0.3, ge=0, le=1)
-    """Last share of the updates, over which the rate goes to zero; 0: the paper's schedule."""
+    """For this last share of the updates, the rate falls to zero; 0: the paper's schedule."""
     label_smoothing: float = Field(0.1, ge=0, lt=1)
-    """Section 5.4."""
+    """Share of each target's probability that goes to all tokens (section 5.4)."""
     clip: float = Field(1.0, ge=0)
-    """Longest gradient; 0: no limit, as in the paper."""
+    """Greatest norm of the gradient; 0: no limit, as in the paper."""
     dropout: float | None = Field(None, ge=0, lt=1)
     """Instead of the preset's dropout."""
     attention_dropout: float = Field(0.0, ge=0, lt=1)
-    """Share of attention weights dropped; the paper drops none."""
+    """Share of attention weights that is dropped; the paper drops none."""
     activation_dropout: float = Field(0.0, ge=0, lt=1)
     """Share dropped inside the feed-forward networks; the paper drops none."""
 
@@ -144,11 +153,11 @@ class TrainConfig(Options):
     """Train by the readable forms alone: ``Transformer.forward``, explicit attention, and
     ``label_smoothed_cross_entropy``; in float32 and slower."""
     precision: Literal["auto", "float32", "bf16"] = "auto"
-    """auto: bf16 where this machine multiplies faster in it, by measuring."""
+    """auto: bf16 if this machine multiplies faster in it, by a measurement."""
     threads: int = Field(0, ge=0)
     """CPU threads; 0: all."""
     seed: int = Field(1, ge=0, lt=2**32)
-    """Of everything that is drawn: weights, dropout, order, held-out pairs."""
+    """Seed of all random numbers: weights, dropout, order, held-out pairs."""
     beam: int = Field(BEAM, ge=1, le=MOST_BEAM)
     """Beam of the final scores."""
     tensorboard: bool = False

@@ -125,7 +125,7 @@ def _read(config: TrainConfig, files: tuple[Path, ...]) -> list[Pair]:
 
 
 def _validation_pairs(config: TrainConfig, kept: KeptPairs) -> tuple[list[Pair], str]:
-    """The pairs to validate on, and a line that says where they come from."""
+    """The validation pairs, and a line about their origin."""
     if config.valid:
         pairs = _read(config, config.valid)
         if len(pairs) > _VALIDATION_PAIRS:
@@ -136,7 +136,7 @@ def _validation_pairs(config: TrainConfig, kept: KeptPairs) -> tuple[list[Pair],
         note = f"validation: {kept.held_out:,} training pairs held out (no --valid was given)"
         return list(read_pairs(kept.valid)), note
     return list(islice(read_pairs(kept.train), 100)), (
-        "validation: on training pairs, for there are too few to hold some out;"
+        "validation: on training pairs, because there are too few to hold some out;"
         " its scores say nothing about other text"
     )
 

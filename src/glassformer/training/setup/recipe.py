@@ -52,7 +52,7 @@ _CLASSES = (
     _Class("base", float("inf"), "base", 0.1, 32_000, 16_384, 100_000, 4_000, 1.0, "post", "adam"),
 )
 _MAX_EPOCHS = 200
-_REACHED = 0.4  # of the speed of a large product: what a training step on a CPU comes to
+_REACHED = 0.4  # speed of a training step on a CPU, as a share of the speed of a large product
 # Wang et al. 2019 (arXiv 1906.01787), section 2: deeper encoders with post-norm fail to train.
 _DEEPEST_POST_NORM = 6  # blocks
 
@@ -101,7 +101,7 @@ def choose(
     settle("preset", fit.preset, wanted if fit.preset == wants.preset else hurried)
     if _size(config.preset) in (None, fit.preset):
         dropout = min(fit.dropout, wants.dropout)
-        settle("dropout", dropout, "what so many pairs need against learning them by heart")
+        settle("dropout", dropout, "it keeps the model from learning the pairs by heart")
     if not config.tokenizer:
         # Fewer subwords are seen more often; a small corpus cannot fill many.
         subwords = min(wants.vocab_size, max(300, tokens // 20))

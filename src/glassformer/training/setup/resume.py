@@ -29,8 +29,8 @@ _FREE = frozenset(
     {"pairs", "run", "valid", "test", "threads", "device", "checkpoint_minutes"}
     | {"tensorboard", "beam"}
 )
-# Options of earlier versions, with the default that meant the option was not used.
-_REMOVED = {"subword_dropout": 0.0, "distil_from": None}
+# Options of earlier versions that changed what a run learns.
+_REMOVED = ("subword_dropout", "distil_from")
 _LEARNT = ("both.model", "source.model", "target.model")
 _BUNDLE = ("config.json", "model.safetensors", "tokenizer.model", "source.model", "target.model")
 _CORPUS = tuple(f"data/{name}" for name in ("train.jsonl", "valid.jsonl", COUNTS_FILE))
@@ -38,7 +38,7 @@ _RUN = ("config.yaml", "metrics.jsonl", "README.md", PACE_FILE)
 
 
 def claim(run: Path) -> None:
-    """Make the directory of a run; refuse one where a run would write over files of others."""
+    """Make the directory of a run; refuse one with other files that the run would overwrite."""
     try:
         (run / "data").mkdir(parents=True, exist_ok=True)
     except (OSError, ValueError) as error:  # a NUL in a name is the second
@@ -53,15 +53,15 @@ def claim(run: Path) -> None:
     foreign += [path for path in packed if path.exists() and not (path / "meta.json").exists()]
     if foreign:
         raise InputError(
-            f"{foreign[0]} is there already, and no training that is known here made it: give a"
-            " new directory as run, lest it be overwritten"
+            f"{foreign[0]} is there already, and no training made it: give a new directory as"
+            " run (option --out)"
         )
 
 
 def bind_text(config: TrainConfig) -> str:
-    """Hold the files of a run to the hashes that it began with; the hash of its pairs.
+    """Compare the files of a run with the hashes that it began with; return the pairs' hash.
 
-    A run that has not begun takes other text: it removes its data of the earlier text.
+    A run that has not begun accepts other text: it removes its data of the earlier text.
     """
     record = config.run / "data" / "inputs.json"
     hashes = {name: _hash(getattr(config, name)) for name in ("pairs", "valid", "tokenizer")}
@@ -81,8 +81,8 @@ def bind_text(config: TrainConfig) -> str:
 def begun_config(config: TrainConfig) -> TrainConfig | None:
     """The settled options of a run that has begun; None if it has not.
 
-    What ``config`` leaves open stays as it was settled. Another value is an error, but for the
-    options that change no more than rounding: those are taken from ``config``.
+    An option that ``config`` leaves open keeps its settled value; another value is an error.
+    Options that change no more than rounding come from ``config``.
     """
     record = _read(config.run / "config.yaml", yaml.safe_load) if _begun(config.run) else {}
     if not record:
@@ -96,10 +96,10 @@ def begun_config(config: TrainConfig) -> TrainConfig | None:
     try:
         begun = TrainConfig(**{name: value for name, value in record.items() if name in names})
     except ValidationError as error:
-        reason = error.errors()[0]
+        fault = error.errors()[0]
+        reason = " ".join([*map(str, fault["loc"]), fault["msg"].removeprefix("Value error, ")])
         raise InputError(
-            f"{config.run / 'config.yaml'}: {reason['loc'][0]} {reason['msg']}: remove the file"
-            " to record the options anew"
+            f"{config.run / 'config.yaml'}: {reason}: remove the file to record the options anew"
         ) from error
     for name, field in names.items():
         before, now = getattr(begun, name), getattr(config, name)
@@ -126,8 +126,8 @@ def record_options(config: TrainConfig) -> None:
 
 def _used_removed(record: dict[str, Any]) -> str | None:
     """An option of an earlier version that a run used."""
-    names = (name for name in _REMOVED if record.get(name, _REMOVED[name]) != _REMOVED[name])
-    return next(names, None)
+    unused = TrainConfig.removed
+    return next((name for name in _REMOVED if record.get(name, unused[name]) != unused[name]), None)
 
 
 def _begun(run: Path) -> bool:
@@ -150,15 +150,15 @@ def _read(path: Path, parse: Callable[[str], Any]) -> dict[str, Any]:
     if not path.exists():
         return {}
     try:
-        found = parse(path.read_text("utf-8"))
+        record = parse(path.read_text("utf-8"))
     except (OSError, ValueError, yaml.YAMLError) as error:
         reason = " ".join(str(error).split())
         raise InputError(
             f"{path}: cannot be read ({reason}): remove it to record it anew"
         ) from error
-    if not isinstance(found, dict):
-        raise InputError(f"{path}: not what a run wrote: remove it to record it anew")
-    return found
+    if not isinstance(record, dict):
+        raise InputError(f"{path}: not a record of a run: remove it to record it anew")
+    return record
 
 
 def _remove_derived(run: Path) -> None:
