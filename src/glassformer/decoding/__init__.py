@@ -1,6 +1,14 @@
 """Search for the best target: greedy, beam, sampling, on any step function and state.
 
-Reading order: `step.py` (what a search and a model agree on), `greedy.py`, `beam.py` (section 6.1
-of the paper), `sampling.py`, `constraints.py`, `glossary.py`, `sentences.py` (many sentences
-through a model).
+Read the files in this order:
+
+1. `protocols`: the step function, the state and the hypothesis, which searches and models share
+2. `greedy`: the most probable token at every step
+3. `beam`: beam search with the paper's length penalty (section 6.1)
+4. `sampling`: targets drawn at random
+5. `constraints`, `glossary`: the tokens that a target may or must hold
+6. `batched`: many sentences through a model
+7. `engine`: a model with a search, behind one interface for each library
+
+`fast` holds a quicker top-k. A reader can skip it.
 """

@@ -1,4 +1,4 @@
-"""Many sentences through a model: sorted by length, padded, batched, answered in their order."""
+"""Decodes many sentences with a model, in padded batches of similar length."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ A = TypeVar("A")
 B = TypeVar("B")
 S = TypeVar("S", bound=State)
 
-_WORTH_A_CORE = 32  # sentences: fewer in a batch take nearly as long as so many
+_MIN_SHARE = 32  # sentences of a core: a smaller batch takes nearly as long
 
 
 @runtime_checkable
 class SequenceModel(Protocol):
-    """What can be decoded: a model that reads a source once and then writes token by token."""
+    """A model that reads a source once, and then writes its target token by token."""
 
     def encode(self, source: Tensor, /) -> Any:
-        """The memory of sources (batch, src_len), each ended by its end symbol and padded."""
+        """The memory of sources (batch, src_len): ids, the end symbol, then padding."""
         ...
 
     def start(self, memory: Any, /) -> Any:
@@ -37,13 +37,13 @@ class SequenceModel(Protocol):
         ...
 
     def step(self, tokens: Tensor, state: Any, /) -> tuple[Tensor, Any]:
-        """The step function of the searches."""
+        """The step function that a search calls."""
         ...
 
 
 @runtime_checkable
 class Search(Protocol):
-    """`greedy`, `beam_search` or `sample`, or a `functools.partial` of one with its parameters."""
+    """`greedy`, `beam_search` or `sample`; `functools.partial` sets its parameters."""
 
     def __call__(
         self,
@@ -73,58 +73,59 @@ def decode_sentences(
     """The hypotheses of each source, in the order of the sources.
 
     A source is a sequence of ids without start and end symbol. Its target has at most
-    `extra_length` tokens more than it, as in section 6.1 of the paper; what the constraints ask for
-    comes on top. An empty source gives one empty hypothesis and never meets the model.
+    `extra_length` tokens more, as in section 6.1 of the paper, and the tokens that the constraints
+    need. An empty source gives one empty hypothesis; the model does not read it.
 
     - `search`: for instance `functools.partial(beam_search, beam=4, n_best=2)`.
-    - `constraints`: made for all the sources, in their order; each batch gets its part.
-    - `max_tokens`: what a batch may hold, in tokens: sentences times the longest source and the
-      longest target. A sentence that is longer by itself gets a batch of its own.
-    - `device`: where the model is.
-    - `vocabulary`: the special ids of the source side; those of the target side are the search's.
-    - `cores`: on a CPU so many batches go side by side, one core each, because the products of one
-      step are too small to share. A search that draws, or a model that is watched, must have one.
+    - `constraints`: for all the sources, in their order; each batch gets its part.
+    - `max_tokens`: the size of a batch in tokens: its number of sentences, times the sum of its
+      longest source and its longest target. A longer sentence gets a batch of its own.
+    - `device`: the device of the model.
+    - `vocabulary`: the special ids of the source side; the search has those of the target side.
+    - `cores`: the number of batches that a CPU decodes at once, one core each: the products of one
+      step are too small to share. Sampling, and a model with hooks, need 1.
 
-    Raises `ValueError` for a module in training mode, whose dropout would spoil the answer.
+    Raises `ValueError` for a module in training mode: dropout would change its translations.
     """
     if isinstance(model, nn.Module) and model.training:
         raise ValueError("the model is in training mode: call model.eval() before decoding")
-    _at_least_one(max_tokens=max_tokens, extra_length=extra_length, cores=cores)
-    found = [[Hypothesis((), 0.0, 0.0, finished=True)] for _ in sources]
-    rooms = [
-        len(source) + extra_length + sum(rule.needed(i) for rule in constraints)
+    _check_positive(max_tokens=max_tokens, extra_length=extra_length, cores=cores)
+    hypotheses = [[Hypothesis((), 0.0, 0.0, finished=True)] for _ in sources]
+    max_lengths = [
+        len(source) + extra_length + sum(constraint.needed(i) for constraint in constraints)
         for i, source in enumerate(sources)
     ]
 
     stop = Event()
 
     @torch.inference_mode()
-    def answers(batch: list[int]) -> list[list[Hypothesis]]:
+    def decoded(batch: list[int]) -> list[list[Hypothesis]]:
         source = _padded([sources[i] for i in batch], vocabulary).to(device)
         return search(
-            _until(stop, model.step),
+            _stoppable(model.step, stop),
             model.start(model.encode(source)),
-            max_lengths=torch.tensor([rooms[i] for i in batch], device=source.device),
-            constraints=[rule.select(batch) for rule in constraints],
+            max_lengths=torch.tensor([max_lengths[i] for i in batch], device=source.device),
+            constraints=[constraint.select(batch) for constraint in constraints],
         )
 
     cores = cores if torch.device(device).type == "cpu" else 1
-    share = max(_WORTH_A_CORE, -(-len(sources) // cores)) if cores > 1 else len(sources)
-    batches = list(_batches(sources, rooms, max_tokens, share))
-    for batch, answered in zip(batches, _side_by_side(answers, batches, cores, stop), strict=True):
-        for i, answer in zip(batch, answered, strict=True):
-            found[i] = answer
-    return found
+    share = max(_MIN_SHARE, -(-len(sources) // cores)) if cores > 1 else len(sources)
+    batches = list(_batches(sources, max_lengths, max_tokens, share))
+    results = _in_parallel(decoded, batches, cores, stop)
+    for batch, result in zip(batches, results, strict=True):
+        for i, targets in zip(batch, result, strict=True):
+            hypotheses[i] = targets
+    return hypotheses
 
 
-def _at_least_one(**numbers: int) -> None:
+def _check_positive(**numbers: int) -> None:
     for name, number in numbers.items():
         if number < 1:
             raise ValueError(f"{name} must be at least 1, not {number}")
 
 
-def _until(stop: Event, step: StepFunction[S]) -> StepFunction[S]:
-    """A step that is no longer done when nobody waits for it: another batch failed, or Ctrl+C."""
+def _stoppable(step: StepFunction[S], stop: Event) -> StepFunction[S]:
+    """`step`, which ends its batch after `stop`: another batch failed, or Ctrl+C."""
 
     def checked(tokens: Tensor, state: S) -> tuple[Tensor, S]:
         if stop.is_set():
@@ -134,8 +135,8 @@ def _until(stop: Event, step: StepFunction[S]) -> StepFunction[S]:
     return checked
 
 
-def _side_by_side(work: Callable[[B], A], batches: Sequence[B], cores: int, stop: Event) -> list[A]:
-    """The work of each batch, ``cores`` of them at a time; ``stop`` is set when it has ended."""
+def _in_parallel(work: Callable[[B], A], batches: Sequence[B], cores: int, stop: Event) -> list[A]:
+    """`work` of each batch, on `cores` threads; sets `stop` at the end, or if a batch fails."""
     if cores == 1 or len(batches) < 2:
         return list(map(work, batches))
     pool = pool_of_single_threads(min(cores, len(batches)))
@@ -147,24 +148,23 @@ def _side_by_side(work: Callable[[B], A], batches: Sequence[B], cores: int, stop
 
 
 def _batches(
-    sources: Sequence[Sequence[int]], rooms: Sequence[int], max_tokens: int, most: int
+    sources: Sequence[Sequence[int]], max_lengths: Sequence[int], max_tokens: int, share: int
 ) -> Iterator[list[int]]:
-    """The places of the sources that are not empty, the longest first, cut by the token budget, at
-    most `most` together.
+    """Batches of at most `share` sources and `max_tokens` tokens, as indices; no empty source.
 
-    Equal lengths share a batch, so little is padding. The longest come first so that a lack of
-    memory shows at once.
+    Sources of similar length share a batch, so there is little padding. The longest come first, so
+    that a lack of memory shows at once.
     """
     batch: list[int] = []
-    width = room = 0
+    src_len = tgt_len = 0
     for i in sorted(range(len(sources)), key=lambda i: -len(sources[i])):
         if not sources[i]:
-            break  # only empty ones are left
-        width, room = max(width, len(sources[i]) + 1), max(room, rooms[i])
-        full = len(batch) == most or (len(batch) + 1) * (width + room) > max_tokens
+            break  # the rest is empty
+        src_len, tgt_len = max(src_len, len(sources[i]) + 1), max(tgt_len, max_lengths[i])
+        full = len(batch) == share or (len(batch) + 1) * (src_len + tgt_len) > max_tokens
         if batch and full:
             yield batch
-            batch, width, room = [], len(sources[i]) + 1, rooms[i]
+            batch, src_len, tgt_len = [], len(sources[i]) + 1, max_lengths[i]
         batch.append(i)
     if batch:
         yield batch
@@ -173,6 +173,6 @@ def _batches(
 def _padded(
     sources: Sequence[Sequence[int]], vocabulary: Vocabulary
 ) -> Int64[Tensor, "batch src_len"]:
-    """Each source with the end symbol behind it, and padding behind that."""
+    """Each source, the end symbol, then padding."""
     rows = [torch.tensor([*source, vocabulary.eos_id]) for source in sources]
     return nn.utils.rnn.pad_sequence(rows, batch_first=True, padding_value=vocabulary.pad_id)

@@ -24,7 +24,7 @@ from jaxtyping import Bool, Float, Int64
 from torch import Tensor
 
 from glassformer.config import BEAM, LENGTH_PENALTY, MOST_LENGTH_PENALTY
-from glassformer.decoding.constraints import Constraint, Rules
+from glassformer.decoding.constraints import Constraint, OutputRules
 from glassformer.decoding.glossary import Glossary
 from glassformer.decoding.protocols import (
     DEFAULT_IDS,
@@ -41,53 +41,53 @@ __all__ = ["BeamState", "beam_search", "check_search", "penalty"]
 
 @dataclass(frozen=True)
 class BeamState(Generic[S]):
-    """All that the search knows between two steps; each move gives a new one.
+    """The search between two steps; each move returns a new state.
 
-    `live` sentences are still in the batch, each with `width` unfinished targets of one length:
-    1 before the first step, `beam` as soon as there are so many. A target that is impossible has
-    log-probability -inf and only fills its place.
+    `live` sentences are still in the batch, each with `width` unfinished targets of equal length.
+    `width` is 1 before the first step and `beam` as soon as there are that many. An impossible
+    target has log-probability -inf and only fills its place.
     """
 
-    # Which sentence of the input each live one is.
+    # The index of each live sentence in the input.
     sentences: Int64[Tensor, " live"]
     # The unfinished targets, without the start symbol, and their log-probabilities.
     tokens: Int64[Tensor, "live width length"]
     log_probabilities: Float[Tensor, "live width"]
-    # The decoder's state, and the row of it that each unfinished target continues from. Rows are
-    # picked once a step, just before it: beams change places and sentences leave in one go.
+    # The decoder's state, and the row of it that each unfinished target continues. Each step begins
+    # with one selection of rows, for beams that change places and sentences that leave.
     decoder: S
     rows: Int64[Tensor, "live width"]
-    # What is set aside, for every sentence of the input; the lists grow in place.
+    # The finished targets of every sentence of the input; the lists grow in place.
     finished: list[list[Hypothesis]]
-    # The score that an unfinished target must be able to exceed, or its sentence is done: -inf
-    # while the sentence has fewer than `n_best` finished targets.
+    # A sentence is done if none of its unfinished targets can exceed this score. It is -inf while
+    # the sentence has fewer than `n_best` finished targets.
     bar: Float[Tensor, " live"]
 
 
 @dataclass(frozen=True)
 class _Candidates:
-    """The most probable next targets, best first: those of `parents` with one token more."""
+    """The most probable next targets, best first: each extends its parent by one token."""
 
     log_probabilities: Float[Tensor, "live choices"]
     parents: Int64[Tensor, "live choices"]
     tokens: Int64[Tensor, "live choices"]
     ends: Bool[Tensor, "live choices"]
-    width: int  # how many may go on
+    width: int  # how many may continue
 
 
 @dataclass(frozen=True)
-class _Plan:
-    """What the caller asked for."""
+class _Settings:
+    """The parameters of one search."""
 
     beam: int
     alpha: float
     n_best: int
-    rules: Rules
+    rules: OutputRules
 
     @property
     def glossaries(self) -> list[Glossary]:
-        """The constraints that have a say in who gets a place in the beam."""
-        return [rule for rule in self.rules.constraints if isinstance(rule, Glossary)]
+        """The constraints that allocate the places in the beam."""
+        return [each for each in self.rules.constraints if isinstance(each, Glossary)]
 
     def __post_init__(self) -> None:
         check_search(self.beam, self.n_best, self.alpha)
@@ -105,42 +105,43 @@ def beam_search(
     vocabulary: Vocabulary = DEFAULT_IDS,
     constraints: Sequence[Constraint] = (),
 ) -> list[list[Hypothesis]]:
-    """The best targets found for each sentence, best first, at most `n_best` of them.
+    """At most `n_best` targets of each sentence, best first.
 
-    `state` has one row for each sentence; the search takes it several times. A sentence is done,
-    and leaves the batch,
+    `state` has one row for each sentence; the search repeats it. A sentence is done, and leaves the
+    batch,
 
-    - when no unfinished target can still overtake its `n_best`-th finished one, or
-    - after `max_lengths` steps. Unfinished targets are then the answer only if there are fewer than
-      `n_best` finished ones, and come after them.
+    - if no unfinished target can overtake its `n_best`-th finished one, or
+    - after `max_lengths` steps. If fewer than `n_best` targets are finished, unfinished ones follow
+      them.
 
-    How many targets are finished does not end a sentence: among them may be `beam` improbable ones
-    while the best is still unfinished. A beam of 1 is greedy search, and stops at its first end.
-    No target is empty. Raises `ValueError` for a parameter out of its range.
+    The number of finished targets does not end a sentence: all of them may be improbable while the
+    best is unfinished. A beam of 1 is greedy search, and stops at its first end. No target is
+    empty. Raises `ValueError` for a parameter out of its range.
 
-    >>> class Nothing:
+    >>> class NoState:
     ...     def select(self, rows):
     ...         return self
-    >>> def step(tokens, state):  # 4 is likely, but then nothing is sure; 5 surely ends
+    >>> def step(tokens, state):  # 4 is more probable, but only 5 ends for certain
     ...     probability = torch.zeros(6, 6)
     ...     probability[2] = torch.tensor([0, 0, 0, 0, 0.6, 0.4])
     ...     probability[4] = torch.tensor([0, 0, 0, 0.5, 0.3, 0.2])
     ...     probability[5] = torch.tensor([0, 0, 0, 1.0, 0, 0])
     ...     return probability[tokens].log(), state
     >>> length = torch.tensor([9])
-    >>> beam_search(step, Nothing(), max_lengths=length, beam=1)[0][0].tokens
+    >>> beam_search(step, NoState(), max_lengths=length, beam=1)[0][0].tokens
     (4,)
-    >>> beam_search(step, Nothing(), max_lengths=length, beam=2)[0][0].tokens
+    >>> beam_search(step, NoState(), max_lengths=length, beam=2)[0][0].tokens
     (5,)
     """
-    plan = _Plan(beam, length_penalty, n_best, Rules(max_lengths, vocabulary, constraints))
-    alive = _begin(state, plan)
+    rules = OutputRules(max_lengths, vocabulary, constraints)
+    settings = _Settings(beam, length_penalty, n_best, rules)
+    alive = _begin(state, settings)
     while len(alive.sentences):
-        alive, candidates = _propose(step, alive, plan)
-        alive = _set_aside(alive, candidates, plan)
+        alive, candidates = _propose(step, alive, settings)
+        alive = _set_aside(alive, candidates, settings)
         alive = _extend(alive, candidates)
-        alive = _retire(alive, plan)
-    return [_ranked(found)[:n_best] or [IMPOSSIBLE] for found in alive.finished]
+        alive = _retire(alive, settings)
+    return [_ranked(targets)[:n_best] or [IMPOSSIBLE] for targets in alive.finished]
 
 
 def check_search(beam: int, n_best: int, length_penalty: float) -> None:
@@ -160,7 +161,7 @@ def penalty(length: int, alpha: float) -> float: ...
 @overload
 def penalty(length: Tensor, alpha: float) -> Tensor: ...
 def penalty(length: int | Tensor, alpha: float) -> float | Tensor:
-    """Wu et al.'s length penalty, equation 14; 1 for every length where alpha is 0.
+    """Wu et al.'s length penalty, equation 14; 1 for every length if alpha is 0.
 
     >>> penalty(1, 0.6), round(penalty(13, 0.5), 3)
     (1.0, 1.732)
@@ -169,8 +170,8 @@ def penalty(length: int | Tensor, alpha: float) -> float | Tensor:
     return ratio**alpha
 
 
-def _begin(state: S, plan: _Plan) -> BeamState[S]:
-    sentences = plan.rules.sentences()
+def _begin(state: S, settings: _Settings) -> BeamState[S]:
+    sentences = settings.rules.sentences()
     batch, device = len(sentences), sentences.device
     return BeamState(
         sentences,
@@ -184,72 +185,72 @@ def _begin(state: S, plan: _Plan) -> BeamState[S]:
 
 
 def _propose(
-    step: StepFunction[S], alive: BeamState[S], plan: _Plan
+    step: StepFunction[S], alive: BeamState[S], settings: _Settings
 ) -> tuple[BeamState[S], _Candidates]:
     """One step of the decoder, and the best continuations of each sentence.
 
-    There are 2 * beam of them: at most one in each beam is the end symbol, so that at least `beam`
-    can go on, however many end.
+    There are 2 * beam of them. Each target has only one continuation that ends, so at least `beam`
+    continuations are unfinished.
     """
     live, width, length = alive.tokens.shape
     tokens = alive.tokens.flatten(0, 1)  # (live * width, length)
-    last = tokens[:, -1] if length else plan.rules.start(len(tokens))
+    last = tokens[:, -1] if length else settings.rules.start(len(tokens))
     logits, decoder = step(last, select_beams(alive.decoder, alive.rows))
     owners = alive.sentences.repeat_interleave(width)
-    # The best of a sentence are among the best of its rows: no sum over the vocabulary is needed.
-    likeliest, tokens_of_row = plan.rules.best(logits, tokens, owners, count=2 * plan.beam)
+    # The best of a sentence are among the best of its rows: the rest needs no sum.
+    likeliest, tokens_of_row = settings.rules.best(logits, tokens, owners, count=2 * settings.beam)
     kept = likeliest.shape[1]
     sums = alive.log_probabilities.unsqueeze(2) + likeliest.view(live, width, kept)
-    best, places = sums.flatten(1).topk(min(2 * plan.beam, width * kept), dim=1)
+    best, places = sums.flatten(1).topk(min(2 * settings.beam, width * kept), dim=1)
     parents = places // kept  # (live, choices)
     chosen = tokens_of_row.view(live, -1).gather(1, places)
-    for glossary in plan.glossaries:
-        following = plan.rules.log_probabilities(logits, tokens, owners)
+    for glossary in settings.glossaries:
+        following = settings.rules.log_probabilities(logits, tokens, owners)
         every = alive.log_probabilities.unsqueeze(2) + following.view(live, width, -1)
         vocab = every.shape[2]
-        places = glossary.share(alive.sentences, alive.tokens, every, parents * vocab + chosen)
+        places = glossary.allocate(alive.sentences, alive.tokens, every, parents * vocab + chosen)
         best, parents, chosen = every.flatten(1).gather(1, places), places // vocab, places % vocab
-    ends = chosen == plan.rules.vocabulary.eos_id
-    candidates = _Candidates(best, parents, chosen, ends, plan.beam)
+    ends = chosen == settings.rules.vocabulary.eos_id
+    candidates = _Candidates(best, parents, chosen, ends, settings.beam)
     rows = torch.arange(live * width, device=tokens.device).view(live, width)
     return replace(alive, decoder=decoder, rows=rows), candidates
 
 
-def _set_aside(alive: BeamState[S], candidates: _Candidates, plan: _Plan) -> BeamState[S]:
-    """Move the targets that end here to the finished ones, and set the bar anew.
+def _set_aside(alive: BeamState[S], candidates: _Candidates, settings: _Settings) -> BeamState[S]:
+    """Move the targets that end at this step to the finished ones, and update the bar.
 
-    An end counts only among the first `beam` candidates, as for every other target.
+    An end counts only among the first `beam` candidates, like any other continuation.
     """
     ends = candidates.ends & candidates.log_probabilities.isfinite()
-    where = ends[:, : plan.beam].nonzero(as_tuple=True)
-    if not len(where[0]):
+    places = ends[:, : settings.beam].nonzero(as_tuple=True)
+    if not len(places[0]):
         return alive
-    owners = alive.sentences[where[0]].tolist()
-    targets = alive.tokens[where[0], candidates.parents[where]].tolist()
-    sums = candidates.log_probabilities[where].tolist()
+    owners = alive.sentences[places[0]].tolist()
+    targets = alive.tokens[places[0], candidates.parents[places]].tolist()
+    sums = candidates.log_probabilities[places].tolist()
     for sentence, target, log_probability in zip(owners, targets, sums, strict=True):
         # The end symbol is part of |Y|.
-        score = log_probability / penalty(len(target) + 1, plan.alpha)
+        score = log_probability / penalty(len(target) + 1, settings.alpha)
         alive.finished[sentence].append(Hypothesis(tuple(target), score, log_probability, True))
 
-    bars = [_bar(alive.finished[sentence], plan) for sentence in alive.sentences.tolist()]
+    bars = [_bar(alive.finished[sentence], settings) for sentence in alive.sentences.tolist()]
     return replace(alive, bar=candidates.log_probabilities.new_tensor(bars))
 
 
-def _bar(finished: list[Hypothesis], plan: _Plan) -> float:
-    if len(finished) < plan.n_best:
+def _bar(finished: list[Hypothesis], settings: _Settings) -> float:
+    if len(finished) < settings.n_best:
         return -math.inf
-    if plan.beam == 1:
+    if settings.beam == 1:
         return math.inf  # greedy search has no second target to compare with
-    return _ranked(finished)[plan.n_best - 1].score
+    return _ranked(finished)[settings.n_best - 1].score
 
 
 def _extend(alive: BeamState[S], candidates: _Candidates) -> BeamState[S]:
-    """Go on with the best candidates that do not end."""
-    # A stable sort puts those that end last and leaves the others in their order.
+    """Continue the best candidates that do not end."""
+    # A stable sort moves candidates that end to the back, and keeps the others in their order.
     order = candidates.ends.int().argsort(dim=1, stable=True)[:, : candidates.width]
     parents = candidates.parents.gather(1, order)  # (live, width)
-    # A small vocabulary may have too few that go on: an ended one only fills its place.
+    # A small vocabulary may have too few that continue: one that ended only fills its place.
     sums = candidates.log_probabilities.masked_fill(candidates.ends, -torch.inf).gather(1, order)
     before = alive.tokens.gather(1, parents.unsqueeze(2).expand(-1, -1, alive.tokens.shape[2]))
     newest = candidates.tokens.gather(1, order).unsqueeze(2)
@@ -261,26 +262,26 @@ def _extend(alive: BeamState[S], candidates: _Candidates) -> BeamState[S]:
     )
 
 
-def _retire(alive: BeamState[S], plan: _Plan) -> BeamState[S]:
-    """Let the sentences leave that are at their maximum length or cannot get better.
+def _retire(alive: BeamState[S], settings: _Settings) -> BeamState[S]:
+    """Remove the sentences that are at their maximum length or cannot get better.
 
-    No log-probability rises, and it is divided by no more than the penalty of the maximum length:
-    so the best unfinished target can at most reach the score that is compared here.
+    A log-probability never rises, and the penalty of the maximum length is the greatest divisor.
+    Their quotient is the greatest score that an unfinished target can reach.
     """
     length = alive.tokens.shape[2]
-    longest = plan.rules.max_lengths[alive.sentences]
-    reachable = alive.log_probabilities.amax(dim=1) / penalty(longest, plan.alpha)
+    longest = settings.rules.max_lengths[alive.sentences]
+    reachable = alive.log_probabilities.amax(dim=1) / penalty(longest, settings.alpha)
     done = (reachable <= alive.bar) | (longest <= length)
     if not done.any():
         return alive
     for i in done.nonzero().flatten().tolist():
-        found = alive.finished[int(alive.sentences[i])]
+        finished = alive.finished[int(alive.sentences[i])]
         for target, log_probability in zip(
             alive.tokens[i].tolist(), alive.log_probabilities[i].tolist(), strict=True
         ):
-            if len(found) < plan.n_best and log_probability > -math.inf:
-                score = log_probability / penalty(length, plan.alpha)
-                found.append(Hypothesis(tuple(target), score, log_probability, False))
+            if len(finished) < settings.n_best and log_probability > -math.inf:
+                score = log_probability / penalty(length, settings.alpha)
+                finished.append(Hypothesis(tuple(target), score, log_probability, False))
     stays = (~done).nonzero().flatten()
     return replace(
         alive,
@@ -293,5 +294,5 @@ def _retire(alive: BeamState[S], plan: _Plan) -> BeamState[S]:
 
 
 def _ranked(hypotheses: list[Hypothesis]) -> list[Hypothesis]:
-    """Finished ones by score, then cut ones as they came: by score too, unless a glossary rules."""
-    return sorted(hypotheses, key=lambda one: -one.score if one.finished else math.inf)
+    """Finished targets by score; then unfinished ones in the order of the beam."""
+    return sorted(hypotheses, key=lambda target: -target.score if target.finished else math.inf)

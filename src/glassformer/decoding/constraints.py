@@ -1,8 +1,8 @@
-"""What a hypothesis may hold: rules on the log-probabilities of the next token.
+"""Constraints on a target: they change the log-probabilities of its next token.
 
-A constraint is a function of what a row holds so far. It sets to -inf what may not come next and
-leaves the rest as it is, so that a hypothesis's log-probability stays the model's own. Several are
-applied one after the other.
+A constraint reads the tokens of a row so far. It sets the log-probability of a token to -inf if the
+token may not follow, and leaves the others unchanged. So the log-probability of a hypothesis stays
+the model's. A search applies several constraints one after another.
 """
 
 from __future__ import annotations
@@ -18,44 +18,43 @@ from torch import Tensor
 from glassformer.decoding.fast.top_k import likeliest
 from glassformer.decoding.protocols import DEFAULT_IDS, Vocabulary, log_softmax
 
-__all__ = ["Constraint", "Forbidden", "ForcedPrefix", "Rules", "ordinary_ids"]
+__all__ = ["Constraint", "Forbidden", "ForcedPrefix", "OutputRules", "check_ordinary_ids"]
 
 
 @runtime_checkable
 class Constraint(Protocol):
-    """A rule for each sentence of a batch."""
+    """A constraint for each sentence of a batch."""
 
     def __call__(self, log_probabilities: Tensor, tokens: Tensor, sentences: Tensor, /) -> Tensor:
-        """The log-probabilities (rows, vocab), with -inf where a token may not come next.
+        """The log-probabilities (rows, vocab), with -inf for each token that may not follow.
 
-        `tokens` (rows, length) is what each row holds so far without the start symbol, `sentences`
-        (rows,) the sentence of the batch that it belongs to. The tensor may be changed in place.
+        `tokens` (rows, length) are those of each row so far, without the start symbol; `sentences`
+        (rows,) is the row's sentence in the batch. The tensor may be changed in place.
         """
         ...
 
     def select(self, sentences: Sequence[int], /) -> Constraint:
-        """The same rule for these sentences only, in this order."""
+        """The same constraint for these sentences only, in this order."""
         ...
 
     def needed(self, sentence: int, /) -> int:
-        """How many tokens the rule asks of a sentence: room that its maximum length must have."""
+        """How many tokens the constraint adds to the maximum length of a sentence."""
         ...
 
 
-def ordinary_ids(ids: Sequence[int], vocabulary: Vocabulary, what: str) -> None:
-    """Raise `ValueError` where `what` holds a special or negative id.
+def check_ordinary_ids(ids: Sequence[int], vocabulary: Vocabulary, name: str) -> None:
+    """Raise `ValueError` for a special or negative id; the message calls the ids `name`.
 
-    >>> ordinary_ids([4, 3], DEFAULT_IDS, "the prefix")
+    >>> check_ordinary_ids([4, 3], DEFAULT_IDS, "the prefix")
     Traceback (most recent call last):
     ...
-    ValueError: the prefix holds the id 3, which is special or negative: give ordinary pieces' ids
+    ValueError: the prefix holds the id 3, which is special or negative: give ids of subwords
     """
     special = {*vocabulary.never_produced, vocabulary.eos_id}
     for token in ids:
         if token in special or token < 0:
             raise ValueError(
-                f"{what} holds the id {token}, which is special or negative: "
-                "give ordinary pieces' ids"
+                f"{name} holds the id {token}, which is special or negative: give ids of subwords"
             )
 
 
@@ -80,20 +79,20 @@ class Forbidden:
         return log_probabilities
 
     def select(self, _sentences: Sequence[int]) -> Forbidden:
-        """Itself: the rule is the same for every sentence."""
+        """The constraint itself: it is the same for every sentence."""
         return self
 
     def needed(self, _sentence: int) -> int:
-        """Nothing."""
+        """No token."""
         return 0
 
 
 @dataclass(frozen=True)
 class ForcedPrefix:
-    """How each sentence's target must begin; an empty prefix asks nothing.
+    """The first tokens of each sentence's target; an empty prefix leaves the target free.
 
-    The search is free only after the prefix. The hypothesis holds the prefix, and its
-    log-probability counts it. Raises `ValueError` for a prefix with a special id.
+    The hypothesis holds the prefix, and its log-probability includes the prefix's. Raises
+    `ValueError` for a prefix with a special id.
 
     >>> forced = ForcedPrefix([[5, 4], []])
     >>> rows, first = torch.tensor([0, 1]), torch.zeros(2, 0).long()
@@ -106,7 +105,7 @@ class ForcedPrefix:
 
     def __post_init__(self) -> None:
         for sentence, prefix in enumerate(self.prefixes):
-            ordinary_ids(prefix, self.vocabulary, f"the prefix of sentence {sentence}")
+            check_ordinary_ids(prefix, self.vocabulary, f"the prefix of sentence {sentence}")
 
     def __call__(
         self,
@@ -114,11 +113,11 @@ class ForcedPrefix:
         tokens: Int64[Tensor, "rows length"],
         sentences: Int64[Tensor, " rows"],
     ) -> Float[Tensor, "rows vocab"]:
-        """-inf everywhere but at the prefix's next token, in the rows that are still in theirs."""
-        place = tokens.shape[1]
-        if all(len(prefix) <= place for prefix in self.prefixes):
+        """-inf for every token but the prefix's next one, in rows shorter than their prefix."""
+        length = tokens.shape[1]
+        if all(len(prefix) <= length for prefix in self.prefixes):
             return log_probabilities
-        following = [prefix[place] if place < len(prefix) else -1 for prefix in self.prefixes]
+        following = [prefix[length] if length < len(prefix) else -1 for prefix in self.prefixes]
         if max(following) >= log_probabilities.shape[1]:
             raise ValueError(
                 f"a prefix holds the id {max(following)}, but the step function's vocabulary has "
@@ -138,12 +137,12 @@ class ForcedPrefix:
 
 
 @dataclass(frozen=True)
-class Rules:
-    """All that may be produced: for how long, from which ids, under which constraints.
+class OutputRules:
+    """The targets that a search may return: their maximum lengths, ids and constraints.
 
-    No target is empty: the end symbol may not come at the first step. `max_lengths` (batch,) counts
-    the steps of each sentence, so the end symbol too; every tensor of a search lies on its device.
-    Raises `ValueError` if a length is below 1.
+    No target is empty: the end symbol may not come first. `max_lengths` (batch,) counts the steps
+    of each sentence, and so the end symbol too; all tensors of a search are on its device. Raises
+    `ValueError` if a length is below 1.
     """
 
     max_lengths: Tensor
@@ -161,11 +160,11 @@ class Rules:
             raise ValueError(f"every maximum length must be at least 1, not {int(lengths.min())}")
 
     def sentences(self) -> Int64[Tensor, " batch"]:
-        """The numbers of the sentences, 0 to batch - 1."""
+        """The index of each sentence, 0 to batch - 1."""
         return torch.arange(len(self.max_lengths), device=self.max_lengths.device)
 
     def start(self, rows: int) -> Int64[Tensor, " rows"]:
-        """What the first step feeds: the start symbol in every row."""
+        """The tokens that the first step reads: the start symbol in every row."""
         return torch.full((rows,), self.vocabulary.bos_id, device=self.max_lengths.device)
 
     def best(
@@ -176,7 +175,7 @@ class Rules:
         *,
         count: int,
     ) -> tuple[Float[Tensor, "rows count"], Int64[Tensor, "rows count"]]:
-        """The `count` most probable next tokens that may come: log-probabilities and ids."""
+        """Log-probabilities and ids of the `count` most probable tokens that may follow."""
         if self.constraints:
             allowed = self.log_probabilities(logits, tokens, sentences)
             best = allowed.topk(min(count, allowed.shape[1]), dim=1)
@@ -190,7 +189,7 @@ class Rules:
         tokens: Int64[Tensor, "rows length"],
         sentences: Int64[Tensor, " rows"],
     ) -> Float[Tensor, "rows vocab"]:
-        """The model's log-probabilities of the next token, -inf for what may not come."""
+        """The model's log-probabilities of the next token, -inf if it may not follow."""
         self._check(logits, len(tokens))
         allowed = log_softmax(logits)
         for constraint in (Forbidden(self._never(tokens.shape[1])), *self.constraints):
@@ -198,7 +197,7 @@ class Rules:
         return allowed
 
     def _never(self, length: int) -> tuple[int, ...]:
-        """The ids that no target of this length may go on with."""
+        """The ids that may not follow a target of this length."""
         never = self.vocabulary.never_produced
         return never if length else (*never, self.vocabulary.eos_id)
 

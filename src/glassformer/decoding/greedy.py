@@ -1,6 +1,6 @@
 """Greedy search: at every step the most probable token.
 
-Beam search with a beam of 1 finds the same; this is the plain form of it.
+Beam search with a beam of 1 finds the same target; this is its plain form.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import torch
 from jaxtyping import Int64
 from torch import Tensor
 
-from glassformer.decoding.constraints import Constraint, Rules
+from glassformer.decoding.constraints import Constraint, OutputRules
 from glassformer.decoding.protocols import (
     DEFAULT_IDS,
     IMPOSSIBLE,
@@ -25,8 +25,8 @@ from glassformer.decoding.protocols import (
 __all__ = ["follow", "greedy"]
 
 Choose: TypeAlias = Callable[[Tensor, Tensor, Tensor], tuple[Tensor, Tensor]]
-"""Logits (rows, vocab), what the rows hold (rows, length), their sentences (rows,) -> the token of
-each row (rows,), its log-probability (rows,)."""
+"""`choose(logits (rows, vocab), tokens (rows, length), sentences (rows,))` returns the next token
+of each row (rows,) and its log-probability (rows,)."""
 
 
 @torch.no_grad()
@@ -38,31 +38,31 @@ def greedy(
     vocabulary: Vocabulary = DEFAULT_IDS,
     constraints: Sequence[Constraint] = (),
 ) -> list[list[Hypothesis]]:
-    """The target that takes the most probable token at every step, one for each sentence.
+    """For each sentence the target that takes the most probable token at every step.
 
     `state` has one row for each sentence. A sentence ends with the end symbol, or unfinished after
-    `max_lengths` steps; it then leaves the batch. The score is the log-probability. As with the
-    other searches, each sentence's hypotheses are a list: here of one.
+    `max_lengths` steps; it then leaves the batch. The score is the log-probability. Each sentence
+    has a list of hypotheses, as in the other searches; here it holds one.
 
-    >>> class Nothing:
+    >>> class NoState:
     ...     def select(self, rows):
     ...         return self
     >>> def step(tokens, state):  # 2 (start) -> 4 -> 5 -> 3 (end)
     ...     following = torch.tensor([0, 0, 4, 0, 5, 3])[tokens]
     ...     return 50.0 * torch.nn.functional.one_hot(following, 6), state
-    >>> greedy(step, Nothing(), max_lengths=torch.tensor([9, 1]))[0][0].tokens
+    >>> greedy(step, NoState(), max_lengths=torch.tensor([9, 1]))[0][0].tokens
     (4, 5)
-    >>> greedy(step, Nothing(), max_lengths=torch.tensor([9, 1]))[1][0].finished
+    >>> greedy(step, NoState(), max_lengths=torch.tensor([9, 1]))[1][0].finished
     False
     """
-    rules = Rules(max_lengths, vocabulary, constraints)
+    rules = OutputRules(max_lengths, vocabulary, constraints)
 
     def most_probable(logits: Tensor, tokens: Tensor, sentences: Tensor) -> tuple[Tensor, Tensor]:
-        value, token = rules.best(logits, tokens, sentences, count=1)
-        return token[:, 0], value[:, 0]
+        log_probability, token = rules.best(logits, tokens, sentences, count=1)
+        return token[:, 0], log_probability[:, 0]
 
-    found = follow(step, state, most_probable, rules=rules, sentences=rules.sentences())
-    return [[hypothesis] for hypothesis in found]
+    hypotheses = follow(step, state, most_probable, rules=rules, sentences=rules.sentences())
+    return [[hypothesis] for hypothesis in hypotheses]
 
 
 def follow(
@@ -70,16 +70,16 @@ def follow(
     state: S,
     choose: Choose,
     *,
-    rules: Rules,
+    rules: OutputRules,
     sentences: Int64[Tensor, " rows"],
 ) -> list[Hypothesis]:
-    """Walk on in every row with the token that `choose` picks, until the row ends.
+    """One hypothesis for each row of `state`: every step appends the token that `choose` returns.
 
-    `sentences` says which sentence each row of `state` works on. The answer is in the order of the
-    rows. A row that meets a dead end, where nothing may come next, gives `IMPOSSIBLE`.
+    `sentences` holds the sentence of each row. The hypotheses are in the order of the rows. A row
+    in which no token may follow gives `IMPOSSIBLE`.
     """
-    found = [IMPOSSIBLE] * len(sentences)
-    rows = torch.arange(len(sentences), device=sentences.device)  # those still in the batch
+    hypotheses = [IMPOSSIBLE] * len(sentences)
+    rows = torch.arange(len(sentences), device=sentences.device)  # the rows still in the batch
     tokens = rows.new_empty(len(rows), 0)
     total = torch.zeros(len(rows), device=rows.device)
     last = rules.start(len(rows))
@@ -95,11 +95,11 @@ def follow(
         if not leaves.any():
             continue
         for i in leaves.nonzero().flatten().tolist():
-            found[int(rows[i])] = _hypothesis(tokens[i], float(total[i]), bool(ended[i]))
+            hypotheses[int(rows[i])] = _hypothesis(tokens[i], float(total[i]), bool(ended[i]))
         stays = (~leaves).nonzero().flatten()
         rows, sentences, tokens = rows[stays], sentences[stays], tokens[stays]
         total, last, state = total[stays], last[stays], state.select(stays)
-    return found
+    return hypotheses
 
 
 def _hypothesis(

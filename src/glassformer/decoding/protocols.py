@@ -1,8 +1,8 @@
 """The protocols between the searches and a model: a step function, a state, and a hypothesis.
 
-A search knows no model. It holds a *step function*, which takes the newest token of every row and
-a state and gives the logits of the next token and the next state, and the *state*, of which it
-knows one thing: it can pick rows. The first step feeds the start symbol.
+A search knows no model. It calls a *step function* with a state and the newest token of every row;
+the step function returns the logits of the next token and the next state. The search itself only
+selects rows of the state. The first step reads the start symbol.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ Same = TypeVar("Same")
 
 @runtime_checkable
 class State(Protocol):
-    """What a decoder carries from step to step; each row belongs to one hypothesis."""
+    """The cache that a decoder carries from step to step; each row belongs to one hypothesis."""
 
     def select(self: Same, rows: Tensor, /) -> Same:
-        """The state of these rows, in this order; a row may be left out or taken twice."""
+        """The state of these rows, in this order; `rows` may omit or repeat a row."""
         ...
 
 
@@ -45,7 +45,7 @@ S = TypeVar("S", bound=State)
 
 @runtime_checkable
 class GroupedState(State, Protocol):
-    """A state that gains from knowing which rows are unfinished targets of one sentence."""
+    """A state that is faster if it knows which rows are unfinished targets of one sentence."""
 
     def select_beams(self: Same, rows: Tensor, /) -> Same:
         """`select` for rows (sentences, width): the targets of a sentence stay side by side."""
@@ -53,7 +53,7 @@ class GroupedState(State, Protocol):
 
 
 def select_beams(state: S, rows: Int64[Tensor, "sentences width"]) -> S:
-    """These rows of any state; of one that knows groups, as groups."""
+    """These rows of any state; a `GroupedState` gets them as groups."""
     if isinstance(state, GroupedState):
         return state.select_beams(rows)
     return state.select(rows.flatten())
@@ -67,10 +67,10 @@ StepFunction: TypeAlias = Callable[[Tensor, S], tuple[Tensor, S]]
 class Hypothesis:
     """One target that a search found.
 
-    `tokens` are its ids without start and end symbol. `log_probability` is the sum of the natural
-    logarithms that the model gives them, the end symbol included. `score` is what the search ranks
-    by; beam search divides by the length penalty, the others do not. `finished` is False where the
-    search was cut at the maximum length before the end symbol.
+    `tokens` are its ids without start and end symbol. `log_probability` is the sum of the tokens'
+    natural log-probabilities, including the end symbol's. The search ranks by `score`: beam search
+    divides by the length penalty, the others do not. `finished` is False if the maximum length cut
+    the target before the end symbol.
     """
 
     tokens: tuple[int, ...]
@@ -80,12 +80,12 @@ class Hypothesis:
 
 
 IMPOSSIBLE = Hypothesis((), -math.inf, -math.inf, finished=False)
-"""What stands for a sentence where every possible target has probability zero."""
+"""The hypothesis of a sentence if every possible target has probability zero."""
 
 
 @runtime_checkable
 class SpecialIds(Protocol):
-    """What has the four special ids: a tokenizer, a model's config."""
+    """The four special ids, as a tokenizer or a model's config has them."""
 
     pad_id: int
     unk_id: int
@@ -107,13 +107,13 @@ class Vocabulary:
     eos_id: int = 3
 
     @classmethod
-    def of(cls, one: SpecialIds) -> Vocabulary:
-        """Those of a tokenizer."""
-        return cls(one.pad_id, one.unk_id, one.bos_id, one.eos_id)
+    def of(cls, ids: SpecialIds) -> Vocabulary:
+        """The special ids of a tokenizer or a config."""
+        return cls(ids.pad_id, ids.unk_id, ids.bos_id, ids.eos_id)
 
     @property
     def never_produced(self) -> tuple[int, ...]:
-        """The ids that mean nothing in a translation: padding, unknown, start."""
+        """The ids that no translation holds: padding, unknown, start."""
         return tuple(sorted({self.pad_id, self.unk_id, self.bos_id} - {self.eos_id}))
 
 
@@ -121,16 +121,16 @@ DEFAULT_IDS = Vocabulary()
 
 
 def log_softmax(logits: Float[Tensor, "rows vocab"]) -> Float[Tensor, "rows vocab"]:
-    """`log p(token)` in float32, or in float64 where the logits are; always a new tensor.
+    """`log p(token)` in float32, or in float64 if the logits are; always a new tensor.
 
-    Unlike torch's, a row of -inf only stays -inf: from there on nothing is possible. Raises
+    A row of -inf stays -inf, where torch's `log_softmax` gives NaN: no token may follow. Raises
     `ValueError` for logits that are NaN or +inf.
 
     >>> log_softmax(torch.tensor([[0.0, 0.0], [-torch.inf, -torch.inf]])).tolist()
     [[-0.6931471824645996, -0.6931471824645996], [-inf, -inf]]
     """
     result = logits.to(torch.promote_types(logits.dtype, torch.float32)).log_softmax(dim=-1)
-    undefined = result[:, 0].isnan()  # then the whole row is: one column tells
+    undefined = result[:, 0].isnan()  # NaN fills its whole row: one column suffices
     if undefined.any():
         empty = logits.isneginf().all(dim=-1)
         if (undefined & ~empty).any():

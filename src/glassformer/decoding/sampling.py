@@ -1,7 +1,7 @@
-"""Sampling: targets drawn by chance, as the model's probabilities have it.
+"""Sampling: targets drawn at random, with the model's probabilities.
 
-What is drawn from can be sharpened or flattened (temperature), or cut to its head (top-k, top-p),
-because the many improbable tokens together are drawn too often.
+Temperature sharpens or flattens the distribution. Top-k and top-p cut off its tail, because the
+many improbable tokens together are drawn too often.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ import torch
 from jaxtyping import Float, Int64
 from torch import Tensor
 
-from glassformer.decoding.constraints import Constraint, Rules
+from glassformer.decoding.constraints import Constraint, OutputRules
 from glassformer.decoding.greedy import follow
 from glassformer.decoding.protocols import DEFAULT_IDS, Hypothesis, S, StepFunction, Vocabulary
 
 __all__ = ["sample", "shape_distribution"]
 
-_COLDEST = torch.finfo(torch.float32).tiny  # a temperature that float32 can divide by
+_COLDEST = torch.finfo(torch.float32).tiny  # the lowest temperature that float32 can divide by
 
 
 @torch.no_grad()
@@ -39,11 +39,11 @@ def sample(
     """`n_best` independent targets for each sentence, the most probable first; some may be equal.
 
     `state` has one row for each sentence. Each token is drawn from `shape_distribution`; score and
-    log-probability are the model's own, whatever the shape. The same `generator` seed gives the
-    same targets for the same batch; on another device or in another batch they are others.
-    Raises `ValueError` for a parameter out of its range.
+    log-probability are the model's, before shaping. The same `generator` seed gives the same
+    targets for the same batch; another device or another batch gives others. Raises `ValueError`
+    for a parameter out of its range.
 
-    >>> class Nothing:
+    >>> class NoState:
     ...     def select(self, rows):
     ...         return self
     >>> def step(tokens, state):  # 4 or 5, and after them the end
@@ -52,18 +52,18 @@ def sample(
     ...     probability[[4, 5], 3] = 1.0
     ...     return probability[tokens].log(), state
     >>> seeded, length = torch.Generator().manual_seed(1), torch.tensor([9])
-    >>> found = sample(step, Nothing(), max_lengths=length, n_best=1000, generator=seeded)
-    >>> 0.7 < sum(hypothesis.tokens == (4,) for hypothesis in found[0]) / 1000 < 0.8
+    >>> [targets] = sample(step, NoState(), max_lengths=length, n_best=1000, generator=seeded)
+    >>> 0.7 < sum(target.tokens == (4,) for target in targets) / 1000 < 0.8
     True
     """
     if n_best < 1:
         raise ValueError(f"n_best must be at least 1, not {n_best}")
     _check(temperature, top_k, top_p)
-    rules = Rules(max_lengths, vocabulary, constraints)
+    rules = OutputRules(max_lengths, vocabulary, constraints)
 
-    def draw(logits: Tensor, tokens: Tensor, numbers: Tensor) -> tuple[Tensor, Tensor]:
-        log_probabilities = rules.log_probabilities(logits, tokens, numbers)
-        # In a dead end nothing can be drawn: any token will do, its probability stays zero.
+    def draw(logits: Tensor, tokens: Tensor, sentences: Tensor) -> tuple[Tensor, Tensor]:
+        log_probabilities = rules.log_probabilities(logits, tokens, sentences)
+        # If no token may follow, the draw is from all tokens; its probability stays zero.
         dead = log_probabilities.isneginf().all(dim=1, keepdim=True)
         shaped = shape_distribution(
             log_probabilities.masked_fill(dead, 0.0),
@@ -75,9 +75,9 @@ def sample(
         return token[:, 0], log_probabilities.gather(1, token)[:, 0]
 
     sentences = rules.sentences().repeat_interleave(n_best)
-    found = follow(step, state.select(sentences), draw, rules=rules, sentences=sentences)
-    groups = [found[i : i + n_best] for i in range(0, len(found), n_best)]
-    return [sorted(group, key=lambda one: one.score, reverse=True) for group in groups]
+    targets = follow(step, state.select(sentences), draw, rules=rules, sentences=sentences)
+    groups = [targets[i : i + n_best] for i in range(0, len(targets), n_best)]
+    return [sorted(group, key=lambda target: target.score, reverse=True) for group in groups]
 
 
 def shape_distribution(
@@ -87,9 +87,9 @@ def shape_distribution(
     top_k: int = 0,
     top_p: float = 1.0,
 ) -> Float[Tensor, "rows vocab"]:
-    """The probabilities that are drawn from, in this order:
+    """The probabilities to draw from, shaped in this order:
 
-    1. `softmax(log p / temperature)`: below 1 the probable ones gain, above 1 they lose.
+    1. `softmax(log p / temperature)`: below 1 probable tokens gain, above 1 they lose.
     2. The `top_k` most probable tokens, renormalised (Fan et al. 2018); 0 means all.
     3. The fewest tokens whose probabilities sum to at least `top_p`, the most probable first,
        renormalised (Holtzman et al. 2020); 1 means all.
@@ -100,9 +100,9 @@ def shape_distribution(
     tensor([[1., 0., 0.]])
     """
     _check(temperature, top_k, top_p)
-    # Less the greatest, which changes nothing but that it stays 0 at any temperature.
-    behind = log_probabilities - log_probabilities.amax(dim=-1, keepdim=True)
-    probabilities = (behind / max(temperature, _COLDEST)).softmax(dim=-1)
+    # Subtract the greatest: softmax ignores it, and no low temperature makes all of them -inf.
+    distances = log_probabilities - log_probabilities.amax(dim=-1, keepdim=True)
+    probabilities = (distances / max(temperature, _COLDEST)).softmax(dim=-1)
     if top_k == 0 and top_p == 1:
         return probabilities
     kept, ids = probabilities.sort(dim=-1, descending=True, stable=True)
@@ -110,7 +110,7 @@ def shape_distribution(
         kept[:, top_k:] = 0.0
         kept = kept / kept.sum(dim=-1, keepdim=True)
     if top_p < 1:
-        before = kept.cumsum(dim=-1) - kept  # what the more probable tokens have together
+        before = kept.cumsum(dim=-1) - kept  # the sum of the more probable tokens
         kept = kept.masked_fill(before >= top_p, 0.0)
         kept = kept / kept.sum(dim=-1, keepdim=True)
     return torch.zeros_like(kept).scatter(1, ids, kept)

@@ -1,1 +1,1 @@
-"""Fast twins of the searches: the same sums as the plain forms, held equal by tests."""
+"""Fast twins of the searches: the same sums as the plain forms; tests hold them equal."""

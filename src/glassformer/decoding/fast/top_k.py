@@ -1,6 +1,6 @@
-"""The most probable next tokens, on a CPU in half the time.
+"""The most probable next tokens, in half the time on a CPU.
 
-The plain twin is `Rules.log_probabilities` (`decoding/constraints.py`) and torch's `topk`;
+The plain twin is `OutputRules.log_probabilities` (`decoding/constraints.py`) and torch's `topk`;
 tests/decoding/fast/test_top_k.py holds the two equal.
 """
 
@@ -17,9 +17,9 @@ from glassformer.decoding.protocols import log_softmax
 
 __all__ = ["likeliest"]
 
-_ROWS_AT_ONCE = 32  # so many rows stay in the processor's cache through all passes
+_ROWS_AT_ONCE = 32  # a block of rows that stays in the processor's cache through all passes
 _GROUPS = 8
-_MUCH = 1 << 15
+_MIN_GROUPED = 1 << 15  # numbers: `topk` of fewer is fast enough
 
 
 def likeliest(
@@ -28,45 +28,44 @@ def likeliest(
     *,
     never: Sequence[int] = (),
 ) -> tuple[Float[Tensor, "rows count"], Int64[Tensor, "rows count"]]:
-    """The `count` most probable tokens of each row, or all there are: `log p` and ids, best first.
+    """`log p` and ids of the `count` most probable tokens of each row, best first; at most all.
 
-    The same as `log_softmax(logits)`, with -inf for the ids in `never`, and its `topk`; on a CPU in
-    half the time.
+    This equals `log_softmax(logits)`, with -inf for the ids in `never`, and then `topk`.
 
     >>> likeliest(torch.tensor([[4.0, 9.0, 4.0, 4.0]]).log(), 2, never=[1])[0].exp()
     tensor([[0.1905, 0.1905]])
     """
-    count, together = min(count, logits.shape[1]), max(len(logits), 1)
+    count, rows = min(count, logits.shape[1]), max(len(logits), 1)
     if logits.device.type == "cpu":
-        together = _ROWS_AT_ONCE
-    barred = _ids(tuple(never), logits.device)
+        rows = _ROWS_AT_ONCE
+    forbidden = _ids(tuple(never), logits.device)
     precise = torch.promote_types(logits.dtype, torch.float32)
 
     def allowed(part: Tensor) -> Tensor:
-        return part.log_softmax(dim=1, dtype=precise).index_fill_(1, barred, -torch.inf)
+        return part.log_softmax(dim=1, dtype=precise).index_fill_(1, forbidden, -torch.inf)
 
-    found = [_top(allowed(part), count) for part in logits.split(together)]
-    best, ids = map(torch.cat, zip(*found, strict=True))
-    if not (best < torch.inf).all():  # NaN, seldom: a row of -inf only, or an error
-        return _top(log_softmax(logits).index_fill_(1, barred, -torch.inf), count)
+    parts = [_top(allowed(part), count) for part in logits.split(rows)]
+    best, ids = map(torch.cat, zip(*parts, strict=True))
+    if not (best < torch.inf).all():  # NaN, rarely: a row of only -inf, or an error
+        return _top(log_softmax(logits).index_fill_(1, forbidden, -torch.inf), count)
     return best, ids
 
 
 @cache
-@torch.inference_mode(mode=False)  # what is kept may be used by whoever computes gradients
+@torch.inference_mode(mode=False)  # gradients may use the cached tensor
 def _ids(ids: tuple[int, ...], device: torch.device) -> Tensor:
     return torch.tensor(ids, dtype=torch.int64, device=device)
 
 
 def _top(values: Tensor, count: int) -> tuple[Tensor, Tensor]:
-    """`topk`; of much, on a CPU, in two stages: columns are put into groups, one from each eighth.
+    """`topk`, on a CPU in two stages: each group holds one column from every eighth of the row.
 
-    The best of a row can only be in the groups whose greatest values are the best: all others
-    have as many values above them.
+    The `count` groups with the greatest maxima hold the `count` best values: a value of another
+    group has at least `count` values above it.
     """
     rows, vocab = values.shape
     groups = vocab // _GROUPS
-    if values.device.type != "cpu" or values.numel() < _MUCH or groups < 4 * count:
+    if values.device.type != "cpu" or values.numel() < _MIN_GROUPED or groups < 4 * count:
         best = values.topk(count, dim=1)
         return best.values, best.indices
     folded = values[:, : groups * _GROUPS].view(rows, _GROUPS, groups)
