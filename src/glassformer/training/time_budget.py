@@ -4,7 +4,8 @@ The learning rate is a function of the *share* of the run that is done, from 0 t
 many updates the run has, and divides the remaining share evenly among the remaining updates. The
 run measures the seconds of updates and validations, and plans anew from them. On a machine that
 becomes slower the share then grows faster. The share never jumps, so neither does the rate, and
-the rate reaches its end with the time.
+the rate reaches its end with the time. Plans at validations alone would not hold the time: on a
+machine that slows down to a tenth halfway, such a run takes 1.5 times as long as it may.
 
 Each plan is a line of ``pace.jsonl`` before it takes effect. A run that was killed reads the lines
 and repeats its decisions to the bit; then it measures again. The time of its processes counts, the
@@ -27,10 +28,10 @@ __all__ = ["PACE_FILE", "Plan", "TimedPace"]
 
 PACE_FILE = "pace.jsonl"
 
-_WARM = 3  # updates of a process that are not measured: memory and kernels are made ready in them
-_MEASURED = 20  # updates that make a measurement
+_WARM = 3  # first updates of a process, not measured: they prepare memory and kernels
+_MEASURED = 20  # updates of a measurement
 _OFTEN = 0.02  # share of the time after which the plan is made anew
-_FIRST_VALIDATION = 0.1  # share of the run: before, a model only rambles, which takes long
+_FIRST_VALIDATION = 0.1  # share of the run: earlier translations are endless, which takes long
 _VALIDATING = 0.08  # share of the time that may go into validations
 _MOST_SCORING = 0.3  # share of the time that is kept for the end: early measurements are too long
 

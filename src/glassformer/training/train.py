@@ -52,8 +52,8 @@ def train(
     """Train a translator, or continue where an earlier call with the same options was.
 
     ``config.minutes`` counts from ``began``, a value of ``time.monotonic()``; None: from this call.
-    Errors: :class:`~glassformer.errors.InputError` for data that cannot be used, for a directory
-    that holds a run with other options, for a loss that is not finite.
+    Unusable data, a directory that holds a run with other options, or a loss that is not finite
+    raise :class:`~glassformer.errors.InputError`.
     """
     began = time.monotonic() if began is None else began
     if not config.plain:
@@ -102,13 +102,14 @@ def new_trainer(
     if not state.precision:  # measured once: another answer on the way would change the weights
         state.precision = chosen_precision(config, device)
     pace = _pace(prepared, model.config.d_model, begun=state.update, clock=clock)
+    plan = epoch_plan(prepared.packed_valid, 0, tokens=config.batch_tokens, seed=0)
+    validation_batches = [make_batch(prepared.packed_valid, rows) for rows in plan]
     count = sum(weight.numel() for weight in model.parameters())
     reporter.note(
         f"model: {count:,} parameters, {len(prepared.packed):,} pairs,"
         f" {'at most ' if config.minutes else ''}{pace.updates:,} updates,"
         f" {state.precision} on {device}"
     )
-    plan = epoch_plan(prepared.packed_valid, 0, tokens=config.batch_tokens, seed=0)
     metrics = Metrics(
         config.run / "metrics.jsonl", from_update=state.update, tensorboard=config.tensorboard
     )
@@ -120,7 +121,7 @@ def new_trainer(
         reporter=reporter,
         metrics=metrics,
         pace=pace,
-        validation_batches=[make_batch(prepared.packed_valid, rows) for rows in plan],
+        validation_batches=validation_batches,
     )
 
 

@@ -118,7 +118,7 @@ def choose(
     settle("optimiser", fit.optimiser, quicker if fit.optimiser == "muon" else "the paper's")
     shared = config.joint and len(config.tokenizer) < 2
     if shared and fit.both_ways and wants.both_ways:
-        settle("both_ways", fit.both_ways, "of so few pairs each then teaches two languages")
+        settle("both_ways", fit.both_ways, "each of the few pairs then teaches both directions")
     settle("tying", "three-way" if shared else "target", "one vocabulary" if shared else "two")
     return config.model_copy(update=chosen), reasons
 
