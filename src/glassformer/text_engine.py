@@ -5,14 +5,16 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from math import fsum
 
-from glassformer.data.splitting import joined, segments_of
+from glassformer.data.splitting import LONGEST_SOURCE, Segments, joined, segments_of
 from glassformer.data.tokenizer import Tokenizer
 from glassformer.data.words import Link
-from glassformer.decoding.engine import Engine, Job, SearchOptions
-from glassformer.decoding.protocols import Hypothesis
+from glassformer.decoding.engine import Engine, Job, SearchOptions, TorchEngine
+from glassformer.decoding.protocols import Hypothesis, Vocabulary
 from glassformer.errors import UsageError
+from glassformer.model.fast.choice import DecoderChoice
+from glassformer.model.transformer import Transformer
 
-__all__ = ["TextEngine", "Translation", "windows_of"]
+__all__ = ["TextEngine", "Translation", "torch_engine", "windows_of"]
 
 _WINDOW = 1 << 16  # characters of a stream that are sorted together
 
@@ -46,6 +48,40 @@ class TextEngine:
     longest: int
     room: int
 
+    @classmethod
+    def of(
+        cls,
+        model: Transformer,
+        tokenizers: tuple[Tokenizer, Tokenizer],
+        *,
+        engine: Engine | None = None,
+    ) -> "TextEngine":
+        """The text engine of a model in evaluation mode; without an ``engine``, torch runs it.
+
+        Make a new one after the model's weights change.
+        """
+        # The longest translation has positions too.
+        room = model.config.max_length - model.config.extra_length
+        return cls(
+            engine or torch_engine(model, tokenizers),
+            *tokenizers,
+            longest=min(LONGEST_SOURCE, room),
+            room=room,
+        )
+
+    def translate(
+        self, texts: Sequence[str], options: SearchOptions, prefixes: Sequence[str] | None = None
+    ) -> list[Translation]:
+        """One translation for each text, in their order; a blank text gives a blank one."""
+        return next(self.answers([(texts, prefixes)], options))
+
+    def search(
+        self, texts: Sequence[str], options: SearchOptions
+    ) -> tuple[Segments, list[list[Hypothesis]]]:
+        """The segments of the texts, and the hypotheses of each segment."""
+        segments = segments_of(texts, self.source, limit=self.longest)
+        return segments, next(self.engine.decode([Job(segments.ids)], options))
+
     def answers(
         self, windows: Iterable[tuple[Sequence[str], Sequence[str] | None]], options: SearchOptions
     ) -> Iterator[list[Translation]]:
@@ -67,7 +103,7 @@ class TextEngine:
         window: dict[int, Translation] = {}
         for found in self.engine.decode(jobs(), options):
             places, spans, last = taken.popleft()
-            window |= zip(places, self._joined(found, spans), strict=True)
+            window |= zip(places, self.translations(found, spans), strict=True)
             if last:
                 yield [window[place] for place in range(len(window))]
                 window = {}
@@ -95,23 +131,25 @@ class TextEngine:
             forced[first] = ids
         return forced
 
-    def _joined(
-        self, found: Sequence[Sequence[Hypothesis]], spans: Sequence[range]
+    def translations(
+        self, hypotheses: Sequence[Sequence[Hypothesis]], spans: Sequence[range]
     ) -> Iterator[Translation]:
-        """What the hypotheses of the pieces say, text by text; of several pieces the best ones."""
-        chosen = [
-            [found[place][0] for place in span] if len(span) > 1 else found[span.start]
+        """The translation of each text, whose segments have ``hypotheses`` at its span's places.
+
+        A text of several segments takes the best hypothesis of each.
+        """
+        of_texts = [
+            [hypotheses[place][0] for place in span] if len(span) > 1 else hypotheses[span.start]
             for span in spans
         ]
-        texts = iter(self.target.decode_batch([h.tokens for c in chosen for h in c]))
-        for span, hypotheses in zip(spans, chosen, strict=True):
-            said = [next(texts) for _ in hypotheses]
+        decoded = iter(self.target.decode_batch([h.tokens for text in of_texts for h in text]))
+        for span, of_text in zip(spans, of_texts, strict=True):
+            texts = [next(decoded) for _ in of_text]
+            scores = [hypothesis.score for hypothesis in of_text]
             if len(span) > 1:
-                mean = fsum(one.score for one in hypotheses) / len(hypotheses)
-                yield Translation(joined(said), mean)
+                yield Translation(joined(texts), fsum(scores) / len(scores))
             else:
-                scores = [one.score for one in hypotheses]
-                best, *others = map(Translation, said, scores)
+                best, *others = map(Translation, texts, scores)
                 yield Translation(best.text, best.score, tuple(others))
 
 
@@ -138,3 +176,21 @@ def windows_of(lines: Iterable[str]) -> Iterator[list[str]]:
             window, length = [], 0
     if window:
         yield window
+
+
+def torch_engine(
+    model: Transformer,
+    tokenizers: tuple[Tokenizer, Tokenizer],
+    *,
+    weights: str = "as they are",
+) -> TorchEngine:
+    """The engine that decodes with ``model`` itself; ``weights`` is the number type."""
+    source, target = map(Vocabulary.of, tokenizers)
+    return TorchEngine(
+        model,
+        DecoderChoice(model, weights),
+        source,
+        target,
+        next(model.parameters()).device,
+        model.config.extra_length,
+    )

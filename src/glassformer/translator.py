@@ -12,17 +12,14 @@ import torch
 from glassformer.bundle import Bundle, load_bundle
 from glassformer.config import BEAM
 from glassformer.data.batches import like_sizes, pad_rows
-from glassformer.data.splitting import LONGEST_SOURCE
 from glassformer.data.tokenizer import Tokenizer
 from glassformer.data.words import Link
 from glassformer.decoding.engine import Engine, Sampling, SearchOptions, TorchEngine
-from glassformer.decoding.protocols import Vocabulary
 from glassformer.devices import device_of
 from glassformer.errors import InputError, UsageError, nearest
 from glassformer.model.attention import use_explicit_attention
-from glassformer.model.fast.choice import DecoderChoice
 from glassformer.model.transformer import Transformer
-from glassformer.text_engine import TextEngine, Translation, windows_of
+from glassformer.text_engine import TextEngine, Translation, torch_engine, windows_of
 
 __all__ = ["Sampling", "Translation", "Translator"]
 
@@ -103,6 +100,10 @@ class Translator:
     def target_tokenizer(self) -> Tokenizer:
         return self.bundle.target_tokenizer
 
+    @property
+    def tokenizers(self) -> tuple[Tokenizer, Tokenizer]:
+        return self.source_tokenizer, self.target_tokenizer
+
     def translate(
         self,
         texts: Sequence[str],
@@ -129,8 +130,8 @@ class Translator:
         if prefixes is not None and len(prefixes) != len(texts):
             raise ValueError(f"{len(prefixes)} prefixes for {len(texts)} texts")
         options = SearchOptions(beam, n_best, self._penalty(length_penalty), sampling)
-        found = next(self._text_engine.answers([(texts, prefixes)], options))
-        return self._aligned(texts, found) if alignment else found
+        translations = self._text_engine.translate(texts, options, prefixes)
+        return self._aligned(texts, translations) if alignment else translations
 
     def translate_windows(
         self,
@@ -216,29 +217,15 @@ class Translator:
 
     @cached_property
     def _torch_engine(self) -> TorchEngine:
-        return TorchEngine(
-            self.model,
-            DecoderChoice(self.model, _TORCH_WEIGHTS[self.quantization]),
-            Vocabulary.of(self.source_tokenizer),
-            Vocabulary.of(self.target_tokenizer),
-            self.device,
-            self.model.config.extra_length,
-        )
+        weights = _TORCH_WEIGHTS[self.quantization]
+        return torch_engine(self.model, self.tokenizers, weights=weights)
 
     def _penalty(self, said: float | None) -> float:
         return self.length_penalty if said is None else said
 
     @cached_property
     def _text_engine(self) -> TextEngine:
-        # So that the longest translation has positions too.
-        room = self.model.config.max_length - self.model.config.extra_length
-        return TextEngine(
-            self.engine or self._torch_engine,
-            self.source_tokenizer,
-            self.target_tokenizer,
-            longest=min(LONGEST_SOURCE, room),
-            room=room,
-        )
+        return TextEngine.of(self.model, self.tokenizers, engine=self.engine or self._torch_engine)
 
     def _aligned(
         self, texts: Sequence[str], translations: Sequence[Translation]

@@ -8,9 +8,9 @@ from glassformer.bundle import load_bundle
 from glassformer.config import LENGTH_PENALTY
 from glassformer.data.corpus import Pair
 from glassformer.data.tokenizer import train_tokenizer
+from glassformer.decoding import engine as module
 from glassformer.decoding.protocols import Hypothesis
 from glassformer.training import length_penalty
-from glassformer.training import validation as module
 from glassformer.training.length_penalty import best_penalty
 
 LONG, SHORT = "a b c d e f g h", "a b c d"
@@ -26,14 +26,14 @@ def model(bundle_directory):
     return load_bundle(bundle_directory).model
 
 
-def found_of(tokenizer):
+def hypotheses_of(tokenizer):
     """A short target that is more probable, and a long one whose tokens are."""
-    said = [(SHORT, -5.0), (LONG, -6.9), (LONG + " a b c d e f g h" * 3, -0.1)]
+    targets = [(SHORT, -5.0), (LONG, -6.9), (LONG + " a b c d e f g h" * 3, -0.1)]
     return [
         Hypothesis(
             tuple(tokenizer.encode(text)), 0.0, log_probability, finished=log_probability < -1
         )
-        for text, log_probability in said
+        for text, log_probability in targets
     ]
 
 
@@ -43,14 +43,14 @@ def test_it_ranks_what_was_found_anew(tokenizer, model, monkeypatch, reference, 
 
     def decoded(_, sources, **options):
         asked.append(options["search"].keywords)
-        return [found_of(tokenizer) for _ in sources]
+        return [hypotheses_of(tokenizer) for _ in sources]
 
     monkeypatch.setattr(module, "decode_sentences", decoded)
     pairs = [Pair("a", reference), Pair("b", reference)]
     alpha = best_penalty(model, pairs, (tokenizer, tokenizer), beam=4)
 
     assert alpha == expected
-    assert [(one["beam"], one["n_best"]) for one in asked] == [(4, 4)]
+    assert [(options["beam"], options["n_best"]) for options in asked] == [(4, 4)]
 
 
 @pytest.mark.parametrize(("gain", "expected"), [(0.19, 0.6), (0.21, 1.0)])
@@ -60,7 +60,9 @@ def test_a_small_gain_moves_nothing(tokenizer, model, monkeypatch, gain, expecte
             return SimpleNamespace(score=30 + gain * (texts[0] == LONG))
 
     monkeypatch.setattr(
-        module, "decode_sentences", lambda _, sources, **__: [found_of(tokenizer)] * len(sources)
+        module,
+        "decode_sentences",
+        lambda _, sources, **__: [hypotheses_of(tokenizer)] * len(sources),
     )
     monkeypatch.setattr(length_penalty, "bleu_metric", lambda *_, **__: Bleu())
 

@@ -5,8 +5,10 @@ import json
 import pytest
 from pydantic import ValidationError
 
+from glassformer.decoding import constraints
 from glassformer.errors import InputError
 from glassformer.model import attention
+from glassformer.model.fast import decoder
 from glassformer.model.transformer import Transformer
 from glassformer.training import loss as loss_module
 from glassformer.training.fast import loss as fast_loss
@@ -67,6 +69,23 @@ def test_a_plain_run_enters_no_fast_twin(config, recorder, monkeypatch):
         "label_smoothed_cross_entropy",
         "scaled_dot_product_attention",
     }
+
+
+@pytest.mark.parametrize("beam", [1, 2])
+def test_a_plain_run_decodes_by_no_fast_twin(config, recorder, monkeypatch, beam):
+    forbid(monkeypatch, decoder.PreparedTransformer, "__init__")
+    forbid(monkeypatch, constraints, "likeliest")
+    forbid(monkeypatch, attention, "fused_attention")
+    steps = []
+    step = Transformer.step
+    monkeypatch.setattr(
+        Transformer, "step", lambda self, *words: steps.append(words) or step(self, *words)
+    )
+
+    train(config(plain=True, updates=2, validations=1, beam=beam), recorder)
+
+    assert recorder.validations
+    assert steps
 
 
 def test_plain_is_in_float32(config):

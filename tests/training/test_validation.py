@@ -1,28 +1,21 @@
 """Validation: the loss without smoothing or padding, the translations in their order."""
 
 import math
-from functools import partial
 
 import pytest
 import torch
 from torch.nn import functional as F
 
+from glassformer.bundle import Bundle
 from glassformer.config import ModelConfig
 from glassformer.data.batches import make_batch
 from glassformer.data.corpus import Pair
-from glassformer.data.splitting import LONGEST_SOURCE, split_long
 from glassformer.data.token_store import pack
 from glassformer.data.tokenizer import train_tokenizer
-from glassformer.decoding.greedy import greedy
-from glassformer.decoding.protocols import Vocabulary
 from glassformer.model.transformer import Transformer
 from glassformer.training.optimiser import NotFiniteError
-from glassformer.training.validation import (
-    greedy_texts,
-    mean_loss,
-    translations,
-    validate,
-)
+from glassformer.training.validation import mean_loss, validate
+from glassformer.translator import Translator
 
 PAIRS = [Pair("a b c", "c b a"), Pair("d e", "e d"), Pair("f a b c d", "d c b a f")]
 
@@ -98,34 +91,14 @@ def test_a_loss_that_is_not_finite_is_told_before_anything_is_translated(tokeniz
         validate(spoilt, PAIRS, batches_of(tokenizers, tmp_path / "v", [[0, 1, 2]]), tokenizers)
 
 
-def test_translations_come_in_the_order_of_the_sources(model, tokenizers):
-    model.eval()
-    sources = [pair.source for pair in PAIRS]
-
-    together = greedy_texts(model, sources, tokenizers)
-
-    assert together == [greedy_texts(model, [source], tokenizers)[0] for source in sources]
-
-
-def test_blank_and_over_long_lines_come_back_one_for_one(model, tokenizers):
-    model.eval()
+def test_the_pairs_are_translated_as_the_translator_translates_them(model, tokenizers, tmp_path):
     long = " ".join("abcdef"[i % 6] for i in range(2_500))  # more tokens than there are positions
+    sources = ["a b", "", "   ", long, "d", *(pair.source for pair in PAIRS)]
+    pairs = [Pair(source, "a") for source in sources]
+    batches = batches_of(tokenizers, tmp_path / "v", [[0, 1, 2]])
 
-    found = greedy_texts(model, ["a b", "", "   ", long, "d"], tokenizers)
+    texts = validate(model, pairs, batches, tokenizers).translations
 
-    assert len(found) == 5
-    assert found[1:3] == ["", ""]
-    assert found[3]
-
-
-def test_a_line_of_several_pieces_is_joined_by_spaces(model, tokenizers):
-    model.eval()
-    text = " ".join("abcdef"[i % 6] for i in range(250))
-    search = partial(greedy, vocabulary=Vocabulary.of(tokenizers[1]))
-
-    [joined] = translations(model, [text], tokenizers, search=search)
-
-    pieces = split_long(text, lambda t: len(tokenizers[0].encode(t)), limit=LONGEST_SOURCE)
-    singly = translations(model, pieces, tokenizers, search=search)
-    assert len(pieces) == 2
-    assert joined == " ".join(text.strip() for text in singly)
+    translator = Translator(Bundle(model.eval(), *tokenizers))
+    assert texts == [translator.translate([source], beam=1)[0].text for source in sources]
+    assert [not text for text in texts[:5]] == [False, True, True, False, False]

@@ -2,21 +2,19 @@
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from functools import partial
 from typing import Any
 
 from glassformer.alignment.heads import find_heads
 from glassformer.bundle import Bundle
 from glassformer.data.corpus import Pair
-from glassformer.decoding.beam import beam_search
-from glassformer.decoding.protocols import Vocabulary
+from glassformer.decoding.engine import SearchOptions
 from glassformer.errors import InputError
 from glassformer.evaluation import Scores, corpus_scores
 from glassformer.model.transformer import Transformer
+from glassformer.text_engine import TextEngine
 from glassformer.training.checkpoint import RunState
 from glassformer.training.reporting import duration
 from glassformer.training.setup.prepare import Prepared
-from glassformer.training.validation import translations
 
 __all__ = ["alignment_heads", "beam_scores", "model_card"]
 
@@ -27,15 +25,11 @@ def beam_scores(
     model: Transformer, prepared: Prepared, pairs: Sequence[Pair], *, length_penalty: float
 ) -> Scores:
     """The scores of the beam search's translations of ``pairs``."""
-    search = partial(
-        beam_search,
-        beam=prepared.config.beam,
-        length_penalty=length_penalty,
-        vocabulary=Vocabulary.of(prepared.tokenizers[1]),
-    )
-    sources = [pair.source for pair in pairs]
+    options = SearchOptions(prepared.config.beam, length_penalty=length_penalty)
+    engine = TextEngine.of(model, prepared.tokenizers)
+    translations = engine.translate([pair.source for pair in pairs], options)
     return corpus_scores(
-        translations(model, sources, prepared.tokenizers, search=search),
+        [translation.text for translation in translations],
         [pair.target for pair in pairs],
         language=prepared.target_language,
     )

@@ -10,11 +10,12 @@ from functools import partial
 from glassformer.config import LENGTH_PENALTY
 from glassformer.data.corpus import Pair
 from glassformer.data.tokenizer import Tokenizer
-from glassformer.decoding.beam import beam_search, penalty
-from glassformer.decoding.protocols import Hypothesis, Vocabulary
+from glassformer.decoding.beam import penalty
+from glassformer.decoding.engine import SearchOptions
+from glassformer.decoding.protocols import Hypothesis
 from glassformer.evaluation import bleu_metric
 from glassformer.model.transformer import Transformer
-from glassformer.training.validation import searched, texts_of
+from glassformer.text_engine import TextEngine
 
 __all__ = ["best_penalty"]
 
@@ -37,16 +38,17 @@ def best_penalty(
     """
     if beam == 1:
         return LENGTH_PENALTY
-    source, target = tokenizers
-    search = partial(beam_search, beam=beam, n_best=beam, vocabulary=Vocabulary.of(target))
-    segments, beams = searched(model, [pair.source for pair in pairs], source, search=search)
+    engine = TextEngine.of(model, tokenizers)
+    sources = [pair.source for pair in pairs]
+    segments, beams = engine.search(sources, SearchOptions(beam, n_best=beam))
     references = [pair.target for pair in pairs]
     bleu = bleu_metric(language, force=True)
 
     def score(alpha: float) -> float:
         rank = partial(_rank, alpha=alpha)
-        best = [max(hypotheses, key=rank) for hypotheses in beams]
-        return float(bleu.corpus_score(texts_of(segments, best, target), [references]).score)
+        best = [[max(hypotheses, key=rank)] for hypotheses in beams]
+        texts = [translation.text for translation in engine.translations(best, segments.spans)]
+        return float(bleu.corpus_score(texts, [references]).score)
 
     scores = {alpha: score(alpha) for alpha in _TRIED}
     return next(alpha for alpha in _TRIED if scores[alpha] >= max(scores.values()) - _MARGIN)

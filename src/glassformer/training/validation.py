@@ -3,32 +3,20 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
 
 import torch
 
 from glassformer.data.batches import Batch
 from glassformer.data.corpus import Pair
-from glassformer.data.splitting import Segments, joined, segments_of
 from glassformer.data.tokenizer import Tokenizer
-from glassformer.decoding.batched import Search, decode_sentences
-from glassformer.decoding.greedy import greedy
-from glassformer.decoding.protocols import Hypothesis, Vocabulary
+from glassformer.decoding.engine import SearchOptions
 from glassformer.evaluation import corpus_scores
-from glassformer.model.fast.choice import decoder_of
 from glassformer.model.transformer import Transformer
+from glassformer.text_engine import TextEngine
 from glassformer.training.loss import choose_losses
 from glassformer.training.optimiser import NotFiniteError
 
-__all__ = [
-    "Validation",
-    "greedy_texts",
-    "mean_loss",
-    "searched",
-    "texts_of",
-    "translations",
-    "validate",
-]
+__all__ = ["Validation", "mean_loss", "validate"]
 
 
 @dataclass(frozen=True)
@@ -59,56 +47,12 @@ def validate(
     loss = mean_loss(model, batches, plain=plain)
     if not math.isfinite(loss):
         raise NotFiniteError(f"loss {loss}")
-    translations = greedy_texts(model, [pair.source for pair in pairs], tokenizers)
+    sources = [pair.source for pair in pairs]
+    translations = TextEngine.of(model, tokenizers).translate(sources, SearchOptions(beam=1))
+    texts = [translation.text for translation in translations]
     model.train()
-    scores = corpus_scores(
-        translations, [pair.target for pair in pairs], language=language, quick=True
-    )
-    return Validation(loss, scores.bleu, scores.chrf, scores.exact_match, translations)
-
-
-def greedy_texts(
-    model: Transformer, sources: Sequence[str], tokenizers: tuple[Tokenizer, Tokenizer]
-) -> list[str]:
-    """The greedy translation of each source."""
-    search = partial(greedy, vocabulary=Vocabulary.of(tokenizers[1]))
-    return translations(model, sources, tokenizers, search=search)
-
-
-def translations(
-    model: Transformer,
-    sources: Sequence[str],
-    tokenizers: tuple[Tokenizer, Tokenizer],
-    *,
-    search: Search,
-) -> list[str]:
-    """The best hypothesis of each source as text; a blank source gives an empty translation."""
-    segments, beams = searched(model, sources, tokenizers[0], search=search)
-    return texts_of(segments, [best for best, *_ in beams], tokenizers[1])
-
-
-def searched(
-    model: Transformer, sources: Sequence[str], tokenizer: Tokenizer, *, search: Search
-) -> tuple[Segments, list[list[Hypothesis]]]:
-    """The segments of the sources, and the hypotheses of ``search`` for each segment."""
-    segments = segments_of(sources, tokenizer)
-    beams = decode_sentences(
-        decoder_of(model),
-        segments.ids,
-        search=search,
-        device=next(model.parameters()).device,
-        vocabulary=Vocabulary.of(tokenizer),
-        cores=torch.get_num_threads(),
-    )
-    return segments, beams
-
-
-def texts_of(
-    segments: Segments, hypotheses: Sequence[Hypothesis], tokenizer: Tokenizer
-) -> list[str]:
-    """The translation of each source, from one hypothesis for each segment."""
-    texts = tokenizer.decode_batch([hypothesis.tokens for hypothesis in hypotheses])
-    return [joined([texts[place] for place in span]) for span in segments.spans]
+    scores = corpus_scores(texts, [pair.target for pair in pairs], language=language, quick=True)
+    return Validation(loss, scores.bleu, scores.chrf, scores.exact_match, texts)
 
 
 def mean_loss(model: Transformer, batches: Sequence[Batch], *, plain: bool = False) -> float:
