@@ -121,7 +121,7 @@ class Transformer(nn.Module):
     def step(
         self, tokens: Int[Tensor, " rows"], state: DecoderState
     ) -> tuple[Float[Tensor, "rows vocab"], DecoderState]:
-        """Read one token a row; return the next token's logits and the state after it."""
+        """Read one token in each row; return the logits of the next one and the new state."""
         embedded = self.target_positions(self.target_embedding(tokens[:, None]), start=state.length)
         x, blocks = self.decoder.step(embedded, state.blocks, state.memory_mask)
         return self.project(x[:, 0]), DecoderState(blocks, state.memory_mask)

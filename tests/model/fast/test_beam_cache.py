@@ -18,15 +18,15 @@ def no_gradients():
 @pytest.fixture
 def moves(monkeypatch):
     """What each new pool copied: (sentences, keys of each)."""
-    seen = []
+    copies = []
     moved = KeyPool.moved
 
     def counted(pool, sentences, keys, spare):
-        seen.append(tuple(keys.shape))
+        copies.append(tuple(keys.shape))
         return moved(pool, sentences, keys, spare)
 
     monkeypatch.setattr(KeyPool, "moved", counted)
-    return seen
+    return copies
 
 
 @pytest.fixture
@@ -107,7 +107,7 @@ def test_sentences_that_leave_take_their_keys_along(fast, sentences, moves):
 
     assert moves == [(2, 4)]
     for block in range(LAYERS):
-        assert left.own(block).equal(state.own(block)[[2, 0]])
+        assert left.cache(block).equal(state.cache(block)[[2, 0]])
         assert left.memory[block].equal(state.memory[block][[2, 0]])
     assert left.length == state.length == 4
 
@@ -117,15 +117,15 @@ def test_two_that_come_after_one_state_do_not_write_over_each_other(fast, senten
     one, other = torch.tensor([4, 5, 6]), torch.tensor([7, 8, 9])
 
     _, first = fast.step(one, state)
-    kept = [first.own(block).clone() for block in range(LAYERS)]
+    kept = [first.cache(block).clone() for block in range(LAYERS)]
     _, second = fast.step(other, state)
 
     assert first.pool is state.pool
     assert second.pool is not state.pool
     for block in range(LAYERS):
-        assert first.own(block).equal(kept[block])
-        assert not second.own(block)[:, :, -1].isclose(kept[block][:, :, -1]).all()
-        assert second.own(block)[:, :, :-1].equal(kept[block][:, :, :-1])
+        assert first.cache(block).equal(kept[block])
+        assert not second.cache(block)[:, :, -1].isclose(kept[block][:, :, -1]).all()
+        assert second.cache(block)[:, :, :-1].equal(kept[block][:, :, :-1])
 
 
 def test_a_moved_pool_holds_the_chosen_keys_in_their_order():

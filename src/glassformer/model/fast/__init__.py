@@ -1,1 +1,1 @@
-"""Fast twins of the decoder: the same sums as the plain form, held equal by tests."""
+"""Fast twins of the decoder: the same sums as the plain form; tests hold them equal."""

@@ -1,14 +1,13 @@
-"""The Transformer once more, for decoding at speed: the same sums in fewer and larger steps.
+"""The Transformer for fast decoding: the same sums in fewer and larger steps.
 
-The plain form is :class:`glassformer.model.transformer.Transformer`; tests hold the two equal. What
-differs:
+The plain form is :class:`glassformer.model.transformer.Transformer`; tests hold the two equal. This
+one differs in three ways:
 
-- Weights are arranged once: queries, keys and values of a self-attention are one matrix, all
-  blocks' keys and values of the memory are another; each lies in memory as its products want it
-  (:mod:`glassformer.model.fast.packed_linear`).
-- The state is a :class:`~glassformer.model.fast.beam_cache.PooledState`: its keys stay where they
-  are.
-- Nothing is there that only training or inspection needs: no dropout, no weights to look at.
+- It arranges the weights once. One matrix computes queries, keys and values of a self-attention;
+  another computes the memory's keys and values of all blocks. Each has the layout that is fastest
+  for its products (:mod:`glassformer.model.fast.packed_linear`).
+- The state is a :class:`~glassformer.model.fast.beam_cache.PooledState`, which copies few keys.
+- It has no dropout, and returns no attention weights.
 """
 
 from __future__ import annotations
@@ -34,16 +33,16 @@ from glassformer.model.transformer import Transformer
 
 __all__ = ["PreparedTransformer"]
 
-Read: TypeAlias = Callable[[Tensor], Tensor]
+Layer: TypeAlias = Callable[[Tensor], Tensor]
 
 
 class PreparedTransformer:
-    """What ``decode_sentences`` takes for a model, made from one. Later changes of the model's
-    weights reach it in part or not at all: prepare it anew.
+    """A drop-in for ``Transformer`` in ``decode_sentences``.
 
-    ``weights="bfloat16"`` rounds them, and computes, in bfloat16: good where the machine has matrix
-    units for it. A sum over pad among *earlier target tokens* is not masked, as in the plain step:
-    the searches never produce a pad.
+    It copies some weights: make a new one after you change the model's. ``weights="bfloat16"``
+    rounds them to bfloat16 and computes in it; that is fast on a machine with matrix units for it.
+    No mask hides padding among *earlier target tokens*, as in the plain step: no search produces
+    padding.
 
     >>> from glassformer.config import ModelConfig
     >>> model = Transformer(ModelConfig(source_vocab_size=11, target_vocab_size=11, d_model=8,
@@ -66,36 +65,37 @@ class PreparedTransformer:
         self.config = model.config
         self._model = model
         with torch.no_grad():
-            read, written = list[Any](model.encoder.blocks), list[Any](model.decoder.blocks)
-            self._encoder = [_EncoderBlock(block) for block in read]
-            self._decoder = [_DecoderBlock(block) for block in written]
-            crossed = [block.cross_attention.sublayer for block in written]
-            self._read_memory = _joint([part for one in crossed for part in (one.key, one.value)])
+            self._encoder = [_EncoderBlock(block) for block in list[Any](model.encoder.blocks)]
+            self._decoder = [_DecoderBlock(block) for block in list[Any](model.decoder.blocks)]
+            attentions = [block.cross_attention.sublayer for block in model.decoder.blocks]
+            self._project_memory = _joint(
+                [linear for attention in attentions for linear in (attention.key, attention.value)]
+            )
             self._project = product(model.output_weight, model.output_bias)
 
     def encode(self, source: Int[Tensor, "batch src_len"]) -> Memory:
-        """The encoder's states, and the mask of those that may be attended to."""
-        real = padding_mask(source, self.config.pad_id)
-        mask = _added(real, self._model.output_weight.dtype)
+        """The encoder's states, and the mask that hides padding."""
+        padding = padding_mask(source, self.config.pad_id)
+        mask = _added(padding, self._model.output_weight.dtype)
         x = self._model.source_positions(self._model.source_embedding(source))
         for block in self._encoder:
             x = block(x, mask)
-        return Memory(self._model.encoder.norm(x), real)
+        return Memory(self._model.encoder.norm(x), padding)
 
     def start(self, memory: Memory) -> PooledState:
         """The state before the first token, with the memory's keys and values computed once."""
         batch, src_len, d_model = memory.states.shape
-        read = self._read_memory(memory.states).view(batch, src_len, -1, 2, d_model)
-        # Where a source is nothing but padding, all weights are equal: zeros are then read.
-        read[:, :, :, 1].masked_fill_(~memory.mask.view(batch, src_len, 1, 1), 0.0)
-        blocks = [one.transpose(1, 2).contiguous() for one in read.unbind(2)]
-        empty = KeyPool([one[:, :, :0] for one in blocks], 0)
-        return PooledState(empty, 0, None, blocks, _added(memory.mask, read.dtype))
+        projected = self._project_memory(memory.states).view(batch, src_len, -1, 2, d_model)
+        # All weights are equal if a source is only padding: values of zero then give zeros.
+        projected[:, :, :, 1].masked_fill_(~memory.mask.view(batch, src_len, 1, 1), 0.0)
+        blocks = [block.transpose(1, 2).contiguous() for block in projected.unbind(2)]
+        empty = KeyPool([block[:, :, :0] for block in blocks], 0)
+        return PooledState(empty, 0, None, blocks, _added(memory.mask, projected.dtype))
 
     def step(
         self, tokens: Int[Tensor, " rows"], state: PooledState
     ) -> tuple[Float[Tensor, "rows vocab"], PooledState]:
-        """Read one token a row; return the next token's logits and the state after it."""
+        """Read one token in each row; return the logits of the next one and the new state."""
         embedding = self._model.target_embedding
         x = F.embedding(tokens, embedding.weight) * embedding.factor
         x = self._model.target_positions(x[:, None], start=state.length)
@@ -114,111 +114,114 @@ class _EncoderBlock:
         self.feed_forward = _feed_forward(block.feed_forward.sublayer)
 
     def __call__(self, x: Tensor, mask: Tensor | None) -> Tensor:
-        def read(x: Tensor) -> Tensor:
-            query, key, value = self.attention.read(x).chunk(3, dim=-1)
+        def attend(x: Tensor) -> Tensor:
+            query, key, value = self.attention.project(x).chunk(3, dim=-1)
             return self.attention.output(_attend(query, key, value, mask, self.attention.heads))
 
-        return self.around_feed_forward(self.around_attention(x, read), self.feed_forward)
+        return self.around_feed_forward(self.around_attention(x, attend), self.feed_forward)
 
 
 class _DecoderBlock:
     def __init__(self, block: DecoderBlock) -> None:
         self.attention = _SelfAttention(block.self_attention.sublayer)
         self.around_attention = _Residual(block.self_attention)
-        self.query = _of(block.cross_attention.sublayer.query)
-        self.output = _of(block.cross_attention.sublayer.output)
+        self.query = _linear(block.cross_attention.sublayer.query)
+        self.output = _linear(block.cross_attention.sublayer.output)
         self.around_cross = _Residual(block.cross_attention)
         self.feed_forward = _feed_forward(block.feed_forward.sublayer)
         self.around_feed_forward = _Residual(block.feed_forward)
 
     def __call__(self, x: Tensor, number: int, state: PooledState) -> Tensor:
-        """``state`` is the one after this step; the block writes its newest keys into it."""
-        heads, own, memory = self.attention.heads, state.own(number), state.memory[number]
+        """``state`` is the state after this step; the block writes its newest keys into it."""
+        heads, cache, memory = self.attention.heads, state.cache(number), state.memory[number]
         sentences, width, d_model = x.shape
 
-        def read_self(x: Tensor) -> Tensor:
-            read = self.attention.read(x)
-            query, new = read[:, :, :d_model], read[:, :, d_model:]
-            own[:, :, -width:] = new.view(sentences, width, 2, d_model).transpose(1, 2)
-            key, value = own.unbind(1)
+        def attend(x: Tensor) -> Tensor:
+            projected = self.attention.project(x)
+            query, newest = projected[:, :, :d_model], projected[:, :, d_model:]
+            cache[:, :, -width:] = newest.view(sentences, width, 2, d_model).transpose(1, 2)
+            key, value = cache.unbind(1)
             return self.attention.output(_attend(query, key, value, state.mask, heads))
 
-        def read_memory(x: Tensor) -> Tensor:
+        def attend_to_memory(x: Tensor) -> Tensor:
             key, value = memory.unbind(1)
             return self.output(_attend(self.query(x), key, value, state.memory_mask, heads))
 
-        x = self.around_attention(x, read_self)
-        x = self.around_cross(x, read_memory)
+        x = self.around_attention(x, attend)
+        x = self.around_cross(x, attend_to_memory)
         return self.around_feed_forward(x, self.feed_forward)
 
 
 class _Residual:
-    """What :class:`ResidualBlock` does around its sublayer, without dropout."""
+    """The norm and the sum of a :class:`ResidualBlock`, without dropout."""
 
     def __init__(self, block: ResidualBlock[Any]) -> None:
         norm, self.norm_first = block.norm, block.norm_first
         shape, weight, bias, eps = norm.normalized_shape, norm.weight, norm.bias, norm.eps
-        self.norm: Read = lambda x: torch.layer_norm(x, shape, weight, bias, eps)
+        self.norm: Layer = lambda x: torch.layer_norm(x, shape, weight, bias, eps)
 
-    def __call__(self, x: Tensor, read: Read) -> Tensor:
-        return x + read(self.norm(x)) if self.norm_first else self.norm(x + read(x))
+    def __call__(self, x: Tensor, sublayer: Layer) -> Tensor:
+        return x + sublayer(self.norm(x)) if self.norm_first else self.norm(x + sublayer(x))
 
 
 class _SelfAttention:
     def __init__(self, attention: MultiHeadAttention) -> None:
         self.heads = attention.num_heads
-        self.read = _joint([attention.query, attention.key, attention.value])
-        self.output = _of(attention.output)
+        self.project = _joint([attention.query, attention.key, attention.value])
+        self.output = _linear(attention.output)
 
 
-def _feed_forward(part: FeedForward) -> Read:
-    inner, outer, activation = _of(part.inner), _of(part.outer), part.activation
+def _feed_forward(sublayer: FeedForward) -> Layer:
+    inner, outer = _linear(sublayer.inner), _linear(sublayer.outer)
+    activation = sublayer.activation
     return lambda x: outer(activation(inner(x)))
 
 
-def _joint(parts: list[nn.Linear]) -> Read:
-    """Several projections of one thing as one, side by side."""
-    weight = torch.cat([part.weight for part in parts])
-    bias = torch.cat([part.bias for part in parts])
+def _joint(projections: list[nn.Linear]) -> Layer:
+    """Several projections of the same input as one, with their outputs side by side."""
+    weight = torch.cat([projection.weight for projection in projections])
+    bias = torch.cat([projection.bias for projection in projections])
     return product(weight, bias)
 
 
-def _of(linear: nn.Linear) -> Read:
+def _linear(linear: nn.Linear) -> Layer:
     return product(linear.weight, linear.bias)
 
 
 def _attend(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, heads: int) -> Tensor:
-    """Attention of all heads, from and to (sentences, len, d_model); the mask is added."""
+    """Attention of all heads, from and to (sentences, len, d_model); it adds ``mask`` to scores."""
     if query.device.type == "cpu" and len(query) == 1:
         return _attend_alone(query, key, value, mask, heads)
 
     def split(x: Tensor) -> Tensor:
         return x.view(x.size(0), x.size(1), heads, x.size(2) // heads).transpose(1, 2)
 
-    read = F.scaled_dot_product_attention(split(query), split(key), split(value), attn_mask=mask)
-    return read.transpose(1, 2).flatten(-2)
+    output = F.scaled_dot_product_attention(split(query), split(key), split(value), attn_mask=mask)
+    return output.transpose(1, 2).flatten(-2)
 
 
 def _attend_alone(
     query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, heads: int
 ) -> Tensor:
-    """:func:`_attend` for one sentence, as two products: less around them than in fused attention,
-    which is what the time of one sentence goes to."""
-    width = query.size(2) // heads
+    """:func:`_attend` for one sentence, as two products.
+
+    Fused attention has a larger fixed cost for each call, which counts for a single sentence.
+    """
+    d_head = query.size(2) // heads
 
     def split(x: Tensor) -> Tensor:
-        return x.view(-1, heads, width).transpose(0, 1)  # (heads, len, width)
+        return x.view(-1, heads, d_head).transpose(0, 1)  # (heads, len, d_head)
 
     added, beta = (query.new_empty(()), 0) if mask is None else (mask[0], 1)
     keys = split(key).transpose(1, 2)
-    scores = torch.baddbmm(added, split(query), keys, beta=beta, alpha=width**-0.5)
+    scores = torch.baddbmm(added, split(query), keys, beta=beta, alpha=d_head**-0.5)
     return torch.bmm(scores.softmax(dim=2), split(value)).transpose(0, 1).reshape(query.shape)
 
 
 def _added(mask: Tensor, dtype: torch.dtype) -> Tensor | None:
-    """A mask to be added to scores: 0 for True. None where it would change nothing.
+    """A mask to add to scores: 0 for True, the lowest number for False; None if all are True.
 
-    The lowest number, not -inf: a row that is masked throughout would be NaN.
+    With -inf in its place, a fully masked row would be NaN.
     """
     if mask.all():
         return None

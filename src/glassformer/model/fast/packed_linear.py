@@ -1,7 +1,8 @@
-"""The product with a weight matrix, arranged for decoding on a CPU: the same sums, other layouts.
+"""Linear layers for decoding on a CPU: the same sums, with the weights in another layout.
 
-Training multiplies hundreds of rows by a matrix that changes; decoding a few rows by one that does
-not. Then the time goes into reading the matrix, and into what the library does to it beforehand.
+Training multiplies hundreds of rows by a matrix that changes. Decoding multiplies a few rows by a
+matrix that stays. Most of its time goes into reading the matrix, and into packing it anew for each
+product.
 """
 
 from __future__ import annotations
@@ -15,11 +16,11 @@ from torch.nn import functional as F
 
 __all__ = ["product"]
 
-_LARGE = 1 << 20  # numbers of a matrix: packed anew at each product, it costs more than the product
+_LARGE = 1 << 20  # numbers of a matrix: packing a larger one takes longer than the product
 
 
 def product(weight: Tensor, bias: Tensor | None) -> Callable[[Tensor], Tensor]:
-    """`F.linear` with this weight (out, in) and bias, which must not change from here on.
+    """`F.linear` with this weight (out, in) and bias; neither may change later.
 
     >>> twice = product(2.0 * torch.eye(3), torch.ones(3))
     >>> twice(torch.tensor([[1.0, 0.0, 5.0]])).tolist()
@@ -30,11 +31,11 @@ def product(weight: Tensor, bias: Tensor | None) -> Callable[[Tensor], Tensor]:
         return _plain(weight, bias)
     if weight.dtype == torch.bfloat16:
         return _packed(weight, bias) if _can_pack(weight.dtype) else _plain(weight, bias)
-    one = _plain(weight.t().contiguous().t(), bias)  # one row reads long runs of it
+    for_row = _plain(weight.t().contiguous().t(), bias)  # this layout is fastest for a single row
     if weight.numel() < _LARGE or not _can_pack(weight.dtype):
-        return one
-    many = _packed(weight, bias)
-    return lambda x: one(x) if x.numel() == x.size(-1) else many(x)
+        return for_row
+    for_rows = _packed(weight, bias)
+    return lambda x: for_row(x) if x.numel() == x.size(-1) else for_rows(x)
 
 
 def _plain(weight: Tensor, bias: Tensor | None) -> Callable[[Tensor], Tensor]:
@@ -42,9 +43,9 @@ def _plain(weight: Tensor, bias: Tensor | None) -> Callable[[Tensor], Tensor]:
 
 
 def _packed(weight: Tensor, bias: Tensor | None) -> Callable[[Tensor], Tensor]:
-    """By oneDNN, in the layout that its products want; `F.linear` would make it each time.
+    """`F.linear` by oneDNN, with the weight packed once; `F.linear` itself packs it at each call.
 
-    These operators are what ``torch.compile`` uses for weights that do not change.
+    ``torch.compile`` uses the same operators for weights that do not change.
     """
     packed = torch.ops.mkldnn._reorder_linear_weight(weight)
     multiply = torch.ops.mkldnn._linear_pointwise
@@ -53,7 +54,7 @@ def _packed(weight: Tensor, bias: Tensor | None) -> Callable[[Tensor], Tensor]:
 
 @cache
 def _can_pack(dtype: torch.dtype) -> bool:
-    """Whether this torch, on this processor, has them."""
+    """Whether this torch has the operators, and this processor runs them."""
     try:
         ones = torch.ones(4, 4, dtype=dtype)
         return bool(_packed(ones, None)(ones).eq(4).all())
