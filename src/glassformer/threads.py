@@ -1,6 +1,6 @@
-"""How many threads torch computes with.
+"""The number of threads that torch computes with.
 
-torch has one setting for the program. A thread takes it over when it first computes, and keeps it.
+torch has one setting for the whole program. A thread copies it at its first computation.
 """
 
 import threading
@@ -17,7 +17,7 @@ _STARTING = threading.Lock()
 
 @contextmanager
 def torch_threads(count: int) -> Iterator[None]:
-    """``count`` in this thread, and in those that first compute meanwhile; then as before.
+    """Set ``count`` for this thread, and for threads that first compute in the block; then restore.
 
     >>> with torch_threads(1):
     ...     torch.get_num_threads()
@@ -32,23 +32,23 @@ def torch_threads(count: int) -> Iterator[None]:
 
 
 def pool_of_single_threads(count: int) -> ThreadPoolExecutor:
-    """A pool of ``count`` threads, in each of which torch computes without helpers.
+    """A pool of ``count`` threads; in each, torch computes without helper threads.
 
-    Elsewhere the setting is what it was as soon as they have begun.
+    The setting of all other threads is unchanged as soon as the pool has started.
     """
-    begun = threading.Barrier(count + 1)
+    started = threading.Barrier(count + 1)
 
-    def begin() -> None:
-        torch.get_num_threads()  # takes the setting over
-        begun.wait()
+    def start() -> None:
+        torch.get_num_threads()  # copies the setting
+        started.wait()
 
-    pool = ThreadPoolExecutor(count, initializer=begin)
+    pool = ThreadPoolExecutor(count, initializer=start)
     with _STARTING, torch_threads(1):
         try:
             for _ in range(count):
-                pool.submit(int)  # each makes a thread, for none of them is free
-            begun.wait()
-        except BaseException:  # Ctrl+C, or no more threads: who waits must not wait for ever
-            begun.abort()
+                pool.submit(int)  # each starts a thread, because none is free
+            started.wait()
+        except BaseException:  # Ctrl+C, or no more threads: release the waiting threads
+            started.abort()
             raise
     return pool

@@ -1,1 +1,1 @@
-"""Translators for other engines, and from other libraries: weight maps written as tables."""
+"""Exports bundles to other inference engines: each has a table of weight names."""

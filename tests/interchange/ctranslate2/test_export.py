@@ -235,7 +235,9 @@ def test_a_directory_with_something_in_it_is_left_alone(bundle_of, tmp_path):
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "mine").write_text("text")
 
-    with pytest.raises(UsageError, match="full: there is something already; give a new directory"):
+    with pytest.raises(
+        UsageError, match="full: it exists and is not an empty directory; give a new directory"
+    ):
         export_ctranslate2(bundle, tmp_path / "full")
     assert [path.name for path in (tmp_path / "full").iterdir()] == ["mine"]
 
@@ -269,7 +271,7 @@ def test_two_pieces_of_one_name_are_refused(tokenizers, monkeypatch):
     real = Tokenizer.subword
     monkeypatch.setattr(Tokenizer, "subword", lambda self, i: real(self, 300 if i == 301 else i))
 
-    with pytest.raises(InputError, match="the tokenizer has two pieces named "):
+    with pytest.raises(InputError, match="the tokenizer has two subwords named "):
         token_names(tokenizers[0])
 
 

@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -86,6 +87,19 @@ def test_what_this_machine_cannot_compute_in_is_refused(bundle_of, monkeypatch):
 def test_torch_has_no_quantization(bundle_of):
     with pytest.raises(UsageError, match="quantization 'int8': only engine ctranslate2 has it"):
         Translator.load(bundle_of(), engine="torch", quantization="int8")
+
+
+def test_cuda_without_a_device_is_an_error(bundle_of, monkeypatch):
+    directory = bundle_of()
+    translator = Translator.load(directory, device="cpu")
+    engine = translator._torch_engine
+    weight = SimpleNamespace(device=torch.device("cuda"))
+    package = SimpleNamespace(get_cuda_device_count=lambda: 0)
+    monkeypatch.setattr(ctranslate2_load, "import_ctranslate2", lambda: package)
+    monkeypatch.setattr(type(translator.model), "parameters", lambda _: iter([weight]))
+
+    with pytest.raises(InputError, match="device cuda: CTranslate2 finds none here; give device"):
+        ctranslate2_load.load_ctranslate2(translator.bundle, directory, engine)
 
 
 def test_one_core_has_one_worker_for_all(bundle_of, monkeypatch):

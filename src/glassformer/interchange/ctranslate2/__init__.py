@@ -1,1 +1,1 @@
-"""CTranslate2: a bundle as its model, and its engine behind the translator."""
+"""CTranslate2: exports a bundle as its model, and runs it as an engine of the translator."""

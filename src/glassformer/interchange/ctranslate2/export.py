@@ -1,9 +1,9 @@
-"""A bundle as a model directory of CTranslate2, an inference engine in C++ (extra ``export``).
+"""Exports a bundle to CTranslate2, an inference engine in C++ (extra ``export``).
 
-The weights go where the tables below say, each exactly once. CTranslate2's Transformer
-specification holds all that :class:`ModelConfig` has today: both norms and their epsilon, the three
-activations, any table of positions, every tying, scaled embeddings or not, a norm of the
-embeddings, an output bias. An option that this file does not know is refused, never dropped.
+The tables below map each weight to its place, exactly once. CTranslate2's Transformer specification
+holds every option of :class:`ModelConfig`: both norms and their epsilon, the three activations, any
+table of positions, every tying, scaled embeddings or not, a norm of the embeddings, an output bias.
+This file refuses an option that it does not know; it never drops one.
 """
 
 import os
@@ -40,7 +40,7 @@ QUANTIZATIONS = (
     "int16",
 )
 
-# Theirs: ours. Several of ours are stacked in this order.
+# CTranslate2's name: our names. Several of our weights are stacked in this order.
 _ENCODER_BLOCK = {
     "self_attention.layer_norm": ("self_attention.norm",),
     "self_attention.linear.0": (
@@ -71,8 +71,8 @@ _NORMS_OF_EMBEDDINGS = {
 _FINAL_NORMS = {"encoder.layer_norm": ("encoder.norm",), "decoder.layer_norm": ("decoder.norm",)}
 
 _ACTIVATIONS = {"relu": "RELU", "gelu": "GELU", "swish": "SWISH"}
-# The options that the specification holds, as values or through the weights; training's leave no
-# trace in a model that translates.
+# The options that the specification holds, as values or through the weights. Options of training
+# leave no trace in a model that translates.
 _HELD = {
     "source_vocab_size",
     "target_vocab_size",
@@ -104,34 +104,37 @@ _OF_TRAINING = {"dropout", "attention_dropout", "activation_dropout"}
 def export_ctranslate2(bundle: Bundle, directory: Path, *, quantization: str = "float32") -> None:
     """Write ``bundle`` as a model of CTranslate2, with its tokenizers, into a new directory.
 
-    ``ctranslate2.Translator(directory)`` takes and gives the tokenizers' pieces; it adds the start
-    and end symbols itself. A kill on the way leaves no half-written ``directory``.
+    ``ctranslate2.Translator(directory)`` reads and returns the tokenizers' subwords; it adds the
+    start and end symbols itself. A kill leaves no half-written ``directory``.
 
     Raises:
         UsageError: an unknown quantization, an option that CTranslate2 cannot hold, or a
             directory that is not empty.
-        InputError: ctranslate2 is not installed, or a vocabulary has two pieces of one name.
+        InputError: ctranslate2 is not installed, or two subwords of a vocabulary have the same
+            name.
     """
     check_quantization(quantization)
     if directory.exists() and (not directory.is_dir() or any(directory.iterdir())):
-        raise UsageError(f"{directory}: there is something already; give a new directory")
+        raise UsageError(
+            f"{directory}: it exists and is not an empty directory; give a new directory"
+        )
     specification = _specification(bundle)
     specification.validate()
     specification.optimize(quantization=quantization)
     directory.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix=".export-", dir=directory.parent) as beside:
-        written = Path(beside, "model")
-        written.mkdir()
-        specification.save(os.fspath(written))
-        bundle.source_tokenizer.save(written / "source.model")
-        bundle.target_tokenizer.save(written / "target.model")
-        if directory.exists():  # empty, as was checked
+    with tempfile.TemporaryDirectory(prefix=".export-", dir=directory.parent) as temporary:
+        model = Path(temporary, "model")
+        model.mkdir()
+        specification.save(os.fspath(model))
+        bundle.source_tokenizer.save(model / "source.model")
+        bundle.target_tokenizer.save(model / "target.model")
+        if directory.exists():  # it is empty
             directory.rmdir()
-        written.rename(directory)
+        model.rename(directory)
 
 
 def check_quantization(quantization: str) -> None:
-    """Raise UsageError for a kind of weights that CTranslate2 does not have."""
+    """Raise UsageError for a quantization that CTranslate2 does not know."""
     if quantization not in QUANTIZATIONS:
         raise UsageError(
             f"quantization {quantization!r}: expected {', '.join(QUANTIZATIONS)}"
@@ -140,12 +143,12 @@ def check_quantization(quantization: str) -> None:
 
 
 def token_names(tokenizer: Tokenizer) -> list[str]:
-    """The name of each id: its piece; the special ones are named by what they do.
+    """The name of each id: its subword, or for example ``</s>`` for a special id.
 
-    Raises InputError where two ids have one name: CTranslate2 could not tell them apart.
+    Raises InputError if two ids have the same name: CTranslate2 could not tell them apart.
     """
     names = [tokenizer.subword(index) for index in range(tokenizer.vocab_size)]
-    # Where one id has two duties, as in Marian, the last is what CTranslate2 asks for by name.
+    # Marian has one id for padding and start. Later names win: CTranslate2 looks up <s> and </s>.
     for index, name in (
         (tokenizer.pad_id, "<pad>"),
         (tokenizer.unk_id, "<unk>"),
@@ -154,16 +157,16 @@ def token_names(tokenizer: Tokenizer) -> list[str]:
     ):
         names[index] = name
     if len(set(names)) < len(names):
-        twice = next(name for name in names if names.count(name) > 1)
+        duplicate = next(name for name in names if names.count(name) > 1)
         raise InputError(
-            f"the tokenizer has two pieces named {twice!r}, which CTranslate2 cannot tell apart;"
-            " use the torch engine"
+            f"the tokenizer has two subwords named {duplicate!r}, which CTranslate2 cannot tell"
+            " apart; use the torch engine"
         )
     return names
 
 
 def _specification(bundle: Bundle) -> Any:
-    """CTranslate2's own record of a model: what it has, and every weight of it."""
+    """CTranslate2's specification of a model: its options and all its weights."""
     specs = import_ctranslate2().specs
     model, config = bundle.model, bundle.model.config
     _refuse_unknown(config)
@@ -207,7 +210,7 @@ def _refuse_unknown(config: ModelConfig) -> None:
 
 
 def _weights(model: Transformer) -> dict[str, Tensor]:
-    """Ours by name, each tied one under all its names; without the positions."""
+    """Our weights by name, without positions; a tied weight is under all its names."""
     weights = {
         name: weight for name, weight in model.state_dict().items() if not name.endswith(".table")
     }
@@ -218,27 +221,27 @@ def _weights(model: Transformer) -> dict[str, Tensor]:
 
 
 def _place_weights(specification: Any, config: ModelConfig, weights: dict[str, Tensor]) -> None:
-    """Each weight of ours to its place; none may be left over.
+    """Put each of our weights in its place; none may be left over.
 
-    Tied weights are placed twice and stored once: CTranslate2 finds them out.
+    A tied weight has two places; CTranslate2 stores it once.
     """
     weights = dict(weights)
-    for theirs, ours in _table(config).items():
-        layer = _at(specification, theirs)
+    for path, modules in _table(config).items():
+        layer = _at(specification, path)
         for kind in ("weight", "bias"):
-            names = [f"{name}.{kind}" for name in ours if f"{name}.{kind}" in weights]
+            names = [f"{name}.{kind}" for name in modules if f"{name}.{kind}" in weights]
             if names:
-                found = torch.cat([weights.pop(name) for name in names])
-                setattr(layer, _field(layer, kind), found.cpu())
+                stacked = torch.cat([weights.pop(name) for name in names])
+                setattr(layer, _field(layer, kind), stacked.cpu())
     if weights:
         raise UsageError(
-            f"{min(weights)}: CTranslate2's Transformer has no place for such weights;"
+            f"{min(weights)}: CTranslate2's Transformer has no place for this weight;"
             " use the torch engine"
         )
 
 
 def _table(config: ModelConfig) -> dict[str, tuple[str, ...]]:
-    """Theirs: ours, for all that a model of this config has."""
+    """CTranslate2's name: our names, for all modules of a model of this config."""
     table: dict[str, tuple[str, ...]] = {**_ENDS}
     if config.embedding_norm:
         table |= _NORMS_OF_EMBEDDINGS
@@ -250,16 +253,16 @@ def _table(config: ModelConfig) -> dict[str, tuple[str, ...]]:
     ):
         for i in range(depth):
             table |= {
-                f"{side}.layer.{i}.{theirs}": tuple(f"{side}.blocks.{i}.{name}" for name in ours)
-                for theirs, ours in block.items()
+                f"{side}.layer.{i}.{path}": tuple(f"{side}.blocks.{i}.{name}" for name in modules)
+                for path, modules in block.items()
             }
     return table
 
 
 def _at(specification: Any, path: str) -> Any:
-    """The layer at ``encoder.layer.0.ffn``: names of attributes, places in lists."""
-    for word in path.split("."):
-        specification = specification[int(word)] if word.isdigit() else getattr(specification, word)
+    """The layer at a path of attributes and list indices, such as ``encoder.layer.0.ffn``."""
+    for key in path.split("."):
+        specification = specification[int(key)] if key.isdigit() else getattr(specification, key)
     return specification
 
 
@@ -268,6 +271,6 @@ def _field(layer: Any, kind: str) -> str:
 
 
 def _position_rows(positions: Any) -> Tensor:
-    """What is added to the first token, the second, …; sines as a table, so each layout fits."""
+    """The position vectors of the first token, the second, …; a table, so that each layout fits."""
     encoding: PositionalEncoding = getattr(positions, "positions", positions)
     return encoding.table.detach()[encoding.offset :].cpu()

@@ -1,8 +1,8 @@
-"""From a bundle's directory to the CTranslate2 engine: converted once, then read.
+"""Loads a bundle as a CTranslate2 engine, and converts the model at the first load.
 
-The converted model is kept inside the bundle, in ``ctranslate2/QUANTIZATION-HASH``, where the hash
-is that of the bundle's files; where the bundle cannot be written to, it lives as long as the
-engine, in a temporary directory.
+The converted model stays in the bundle, in ``ctranslate2/QUANTIZATION-HASH``, with the hash of the
+bundle's files. If the bundle is read-only, a temporary directory holds the model as long as the
+engine lives.
 """
 
 import hashlib
@@ -26,7 +26,7 @@ from glassformer.interchange.ctranslate2.threads import Workers
 
 __all__ = ["load_ctranslate2"]
 
-_FORMAT = "1"  # of the converted directory: another one is another hash
+_FORMAT = "1"  # the version of the converted directory: a new one gives a new hash
 _FOLDER = "ctranslate2"
 
 
@@ -38,23 +38,23 @@ def load_ctranslate2(
     quantization: str = "float32",
     extra_length: int = EXTRA_LENGTH,
 ) -> CTranslate2Engine:
-    """The engine for the bundle in ``directory``, on the device where the bundle's model is.
+    """The engine for the bundle in ``directory``, on the device of the bundle's model.
 
     Raises:
-        UsageError: this machine or CTranslate2 has no such quantization, or an option of the model
-            cannot be held.
-        InputError: ctranslate2 is not installed.
+        UsageError: this machine or CTranslate2 does not know the quantization or an option of the
+            model.
+        InputError: ctranslate2 is not installed, or finds no CUDA device.
     """
     ctranslate2 = import_ctranslate2()
     check_quantization(quantization)
     device = next(bundle.model.parameters()).device
     if device.type == "cuda" and not ctranslate2.get_cuda_device_count():
-        raise InputError("CTranslate2 finds no CUDA device here: give device cpu")
-    possible = ctranslate2.get_supported_compute_types(device.type, device.index or 0)
-    if quantization not in possible:
+        raise InputError("device cuda: CTranslate2 finds none here; give device cpu")
+    supported = ctranslate2.get_supported_compute_types(device.type, device.index or 0)
+    if quantization not in supported:
         raise UsageError(
             f"quantization {quantization!r}: on this machine's {device.type} CTranslate2 computes"
-            f" in {', '.join(sorted(possible))}"
+            f" in {', '.join(sorted(supported))}"
         )
     source_names = token_names(bundle.source_tokenizer)
     target_names = token_names(bundle.target_tokenizer)
@@ -70,33 +70,33 @@ def load_ctranslate2(
 
 
 def _converted(bundle: Bundle, directory: Path, quantization: str) -> tuple[Path, bool]:
-    """The directory of the converted model, and whether it is a temporary one."""
+    """The directory of the converted model, and whether it is temporary."""
     folder = directory / _FOLDER
-    kept = folder / f"{quantization}-{_fingerprint(directory)}"
-    if kept.is_dir():
-        return kept, False
+    converted = folder / f"{quantization}-{_fingerprint(directory)}"
+    if converted.is_dir():
+        return converted, False
     try:
         folder.mkdir(exist_ok=True)
-        beside = Path(tempfile.mkdtemp(prefix=".new-", dir=folder))
-    except OSError:  # the bundle is another's, or on a disk that cannot be written to
+        unfinished = Path(tempfile.mkdtemp(prefix=".new-", dir=folder))
+    except OSError:  # the bundle belongs to another user, or its disk is read-only
         temporary = Path(tempfile.mkdtemp(prefix="glassformer-"))
         export_ctranslate2(bundle, temporary, quantization=quantization)
         return temporary, True
     try:
-        export_ctranslate2(bundle, beside / "model", quantization=quantization)
-        for outdated in folder.glob(f"{quantization}-*"):  # of weights that are no more
+        export_ctranslate2(bundle, unfinished / "model", quantization=quantization)
+        for outdated in folder.glob(f"{quantization}-*"):  # models of earlier weights
             shutil.rmtree(outdated, ignore_errors=True)
-        (beside / "model").rename(kept)
+        (unfinished / "model").rename(converted)
     except OSError:
-        if not kept.is_dir():  # else another process was quicker
+        if not converted.is_dir():  # else another process was quicker
             raise
     finally:
-        shutil.rmtree(beside, ignore_errors=True)
-    return kept, False
+        shutil.rmtree(unfinished, ignore_errors=True)
+    return converted, False
 
 
 def _fingerprint(directory: Path) -> str:
-    """Of all that the converted model is made from."""
+    """The hash of the bundle's config, weights and tokenizers."""
     digest = hashlib.sha256(_FORMAT.encode())
     for path in [
         directory / "config.json",

@@ -1,4 +1,4 @@
-"""The package CTranslate2 (extra ``export``), with an OpenMP of its own."""
+"""Imports CTranslate2 (extra ``export``) with its own OpenMP library, separate from torch's."""
 
 import os
 import sys
@@ -10,15 +10,14 @@ __all__ = ["import_ctranslate2"]
 
 
 def import_ctranslate2() -> Any:
-    """``import ctranslate2``, so that it does not take the OpenMP library that torch brings.
+    """``import ctranslate2``, bound to the OpenMP library that CTranslate2 brings.
 
-    An OpenMP library counts the threads that it keeps for each of its callers. Where torch's and
-    CTranslate2's are together more than the cores, each waits asleep for its next piece of work
-    instead of awake, and a sentence that two threads translate takes ten times as long. Both bring
-    the library, but who comes second finds the first one's functions. ``RTLD_DEEPBIND``, which
-    glibc has, prefers what CTranslate2 brings.
+    torch brings one too, and the package that loads second would use the first one's. An OpenMP
+    library counts the threads of all its callers. If they are more than the cores, its threads
+    sleep between two pieces of work instead of spinning. A sentence that two threads translate then
+    takes ten times as long. ``RTLD_DEEPBIND``, a flag of glibc, prefers CTranslate2's library.
 
-    Raises InputError where it is not installed.
+    Raises InputError if ctranslate2 is not installed.
     """
     flags = sys.getdlopenflags()
     sys.setdlopenflags(flags | getattr(os, "RTLD_DEEPBIND", 0))

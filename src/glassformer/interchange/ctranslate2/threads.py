@@ -18,12 +18,12 @@ _MOST_THREADS = 4  # for one sentence: its products are too small for more
 
 
 class Workers:
-    """CTranslate2 translators of the model in ``directory``, each made when it is first used.
+    """CTranslate2 translators of the model in ``directory``, each made at its first use.
 
-    A file has as many workers as torch has threads, with one thread each: sentences do not wait for
-    each other, threads within a sentence do. A single sentence has one worker with up to 4 threads.
+    A file has as many workers as torch has threads, with one thread each: threads of one sentence
+    wait for each other, sentences do not. A single sentence has one worker with up to 4 threads.
 
-    ``temporary``: the directory is removed with the workers.
+    A ``temporary`` directory is deleted together with the workers.
     """
 
     def __init__(
@@ -32,31 +32,31 @@ class Workers:
         self.directory = directory
         self._device = device
         self._compute_type = compute_type
-        if temporary:  # when nobody holds the workers any more, or at the program's end
+        if temporary:  # at the last reference to the workers, or at exit
             weakref.finalize(self, shutil.rmtree, directory, ignore_errors=True)
 
     @cached_property
     def cores(self) -> int:
-        """The threads that torch has in the calling thread when it first translates."""
+        """The number of torch's threads in the calling thread, at its first translation."""
         return torch.get_num_threads() if self._device.type == "cpu" else 1
 
     @cached_property
     def many(self) -> Any:
-        """For files: a worker for each core."""
+        """The translator for files: a worker for each core."""
         return self._translator(workers=self.cores, threads=1)
 
     @cached_property
     def alone(self) -> Any:
-        """For one sentence, if no other is under way."""
+        """The translator for a single sentence."""
         if self.cores == 1:
             return self.many
         return self._translator(workers=1, threads=min(_MOST_THREADS, self.cores))
 
     def _translator(self, *, workers: int, threads: int) -> Any:
-        # Made in a thread that ends: OpenMP keeps helper threads for a thread that goes on, and
-        # together with the worker's own they would be more than the cores.
-        with ThreadPoolExecutor(1) as passing:
-            return passing.submit(
+        # OpenMP keeps helper threads for each thread that lives: together with the workers' they
+        # would be more than the cores. So the thread that makes the translator ends here.
+        with ThreadPoolExecutor(1) as maker:
+            return maker.submit(
                 import_ctranslate2().Translator,
                 os.fspath(self.directory),
                 device=self._device.type,
