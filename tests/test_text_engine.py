@@ -1,37 +1,35 @@
 """Texts through an engine: order, empty lines, and how far it reads ahead; the engine is a stub."""
 
 from dataclasses import dataclass, field
+from types import SimpleNamespace
 
 import pytest
 
 from glassformer.data.tokenizer import train_tokenizer
-from glassformer.decoding.engine import SearchOptions
+from glassformer.decoding.engine import Future, SearchOptions
 from glassformer.decoding.protocols import Hypothesis
-from glassformer.text_engine import TextEngine, Translation, windows_of
+from glassformer.text_engine import TextEngine, Translation, results_in_order, windows_of
 
 LINES = ["A dog runs.", "", "x", "  ", "An old hat and a dog", "hat"]
 
 
 @dataclass
 class Echo:
-    """Says what it reads; holds `ahead` jobs back before it answers the first."""
+    """Echoes each source; a job is done once `ahead` later jobs are submitted."""
 
     at_once: int = 3
     ahead: int = 0
     jobs: list = field(default_factory=list)
+    answered: int = 0
 
-    def decode(self, jobs, options):
-        waiting = []
-        for job in jobs:
-            self.jobs.append([len(source) for source in job.sources])
-            waiting.append(job)
-            while waiting and (len(waiting) > self.ahead or not job.sources):
-                yield self._said(waiting.pop(0), options)
-        while waiting:
-            yield self._said(waiting.pop(0), options)
+    def submit(self, job, options):
+        self.jobs.append([len(source) for source in job.sources])
+        last = len(self.jobs) + self.ahead
+        part = SimpleNamespace(done=lambda: len(self.jobs) >= last)
+        return Future([part], lambda: self._hypotheses(job, options))
 
-    @staticmethod
-    def _said(job, options):
+    def _hypotheses(self, job, options):
+        self.answered += 1
         return [
             [Hypothesis(tuple(source), -1.0 - n, -1.0, True) for n in range(options.n_best)]
             for source in job.sources
@@ -44,12 +42,9 @@ def tokenizer():
 
 
 def through(tokenizer, engine, windows, *, longest=200, **options):
+    """Future after future of the windows' translations, each submitted when it is asked for."""
     texts = TextEngine(engine, tokenizer, tokenizer, longest=longest, room=250)
-    return texts.answers(((window, None) for window in windows), SearchOptions(**options))
-
-
-def said(windows):
-    return [[one.text for one in window] for window in windows]
+    return (texts.submit(window, SearchOptions(**options)) for window in windows)
 
 
 @pytest.mark.parametrize("at_once", [1, 2, 3, 100])
@@ -57,9 +52,11 @@ def said(windows):
 def test_each_window_comes_back_whole_and_in_its_order(tokenizer, at_once, ahead):
     windows = [LINES, [], ["dog"], LINES[::-1], [""]]
 
-    found = said(through(tokenizer, Echo(at_once, ahead), windows))
+    futures = list(through(tokenizer, Echo(at_once, ahead), windows))
 
-    assert found == [[text if text.strip() else "" for text in window] for window in windows]
+    assert [[translation.text for translation in future.result()] for future in futures] == [
+        [text if text.strip() else "" for text in window] for window in windows
+    ]
 
 
 def test_a_window_goes_in_jobs_of_like_lengths(tokenizer):
@@ -84,42 +81,49 @@ def test_a_file_is_read_only_as_far_ahead_as_the_engine_asks(tokenizer):
 
     window = len(next(windows_of(lines())))
     read, answered, furthest = 0, 0, 0
-    for found in through(tokenizer, Echo(at_once=1000, ahead=2), windows_of(lines())):
+    futures = through(tokenizer, Echo(at_once=1000, ahead=2), windows_of(lines()))
+    for number, translation in enumerate(results_in_order(futures)):
         furthest = max(furthest, read - answered)
-        answered += len(found)
+        answered += translation.text == f"dog {number}"
 
     assert answered == read == 40_000
     assert furthest <= 3 * (window + 1000)
 
 
-def test_an_empty_window_brings_all_answers_before_it(tokenizer):
-    reached = []
+def test_a_result_is_there_before_anything_else_is_submitted(tokenizer):
+    engine = Echo(ahead=50)
+    future = next(through(tokenizer, engine, [["a", "hat"], ["dog"]]))
 
-    def windows():
-        for window in (["a"], ["hat"], [], ["dog"]):
-            reached.append(window)
-            yield window
+    assert not future.done()
+    assert [translation.text for translation in future.result()] == ["a", "hat"]
+    assert len(engine.jobs) == 1
 
-    found = through(tokenizer, Echo(ahead=50), windows())
 
-    assert [next(found)[0].text, next(found)[0].text] == ["a", "hat"]
-    assert reached == [["a"], ["hat"], []]
-    assert next(found) == []
-    assert said(found) == [["dog"]]
+def test_a_stream_takes_each_result_as_soon_as_it_is_done(tokenizer):
+    engine = Echo(ahead=1)
+    results = results_in_order(through(tokenizer, engine, [["a"], ["hat"], ["dog"]]))
+
+    assert [(next(results).text, len(engine.jobs)) for _ in range(3)] == [
+        ("a", 2),
+        ("hat", 3),
+        ("dog", 3),
+    ]
+    assert engine.answered == 3
 
 
 def test_a_text_in_pieces_is_one_translation_with_the_mean_score(tokenizer):
     text = "A dog runs. An old hat. A dog. A hat."
 
-    [[found]] = through(tokenizer, Echo(), [[text]], longest=12, n_best=2)
+    [future] = through(tokenizer, Echo(), [[text]], longest=12, n_best=2)
 
-    assert found == Translation(text, -1.0)
+    assert future.result() == [Translation(text, -1.0)]
 
 
 def test_alternatives_are_those_after_the_best(tokenizer):
-    [[found]] = through(tokenizer, Echo(), [["hat"]], n_best=3)
+    [future] = through(tokenizer, Echo(), [["hat"]], n_best=3)
 
-    assert [one.score for one in (found, *found.alternatives)] == [-1.0, -2.0, -3.0]
+    [best] = future.result()
+    assert [best.score, *(other.score for other in best.alternatives)] == [-1.0, -2.0, -3.0]
 
 
 def test_windows_hold_about_64_ki_characters_and_all_lines():

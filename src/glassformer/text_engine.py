@@ -1,20 +1,23 @@
-"""Texts through an engine: window after window, cut into jobs, encoded, decoded, joined again."""
+"""Texts through an engine: cut into segments, encoded, decoded, joined again."""
 
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from math import fsum
+from typing import TypeVar
 
 from glassformer.data.splitting import LONGEST_SOURCE, Segments, joined, segments_of
 from glassformer.data.tokenizer import Tokenizer
 from glassformer.data.words import Link
-from glassformer.decoding.engine import Engine, Job, SearchOptions, TorchEngine
+from glassformer.decoding.engine import Engine, Future, Job, SearchOptions, TorchEngine
 from glassformer.decoding.protocols import Hypothesis, Vocabulary
 from glassformer.errors import UsageError
 from glassformer.model.fast.choice import DecoderChoice
 from glassformer.model.transformer import Transformer
 
-__all__ = ["TextEngine", "Translation", "torch_engine", "windows_of"]
+__all__ = ["TextEngine", "Translation", "results_in_order", "torch_engine", "windows_of"]
+
+T = TypeVar("T")
 
 _WINDOW = 1 << 16  # characters of a stream that are sorted together
 
@@ -70,58 +73,55 @@ class TextEngine:
         )
 
     def translate(
-        self, texts: Sequence[str], options: SearchOptions, prefixes: Sequence[str] | None = None
+        self, texts: Sequence[str], options: SearchOptions, prefixes: Sequence[str] = ()
     ) -> list[Translation]:
         """One translation for each text, in their order; a blank text gives a blank one."""
-        return next(self.answers([(texts, prefixes)], options))
+        return self.submit(texts, options, prefixes).result()
+
+    def submit(
+        self, texts: Sequence[str], options: SearchOptions, prefixes: Sequence[str] = ()
+    ) -> Future[list[Translation]]:
+        """A future of :meth:`translate`. The engine gets the texts in jobs of like lengths."""
+        jobs = []
+        for places in _chunks(texts, self.engine.at_once):
+            forced = [prefixes[place] for place in places] if prefixes else []
+            jobs.append((places, *self._search([texts[i] for i in places], options, forced)))
+
+        def finish() -> list[Translation]:
+            by_place: dict[int, Translation] = {}
+            for places, segments, hypotheses in jobs:
+                translations = self.translations(hypotheses.result(), segments.spans)
+                by_place |= zip(places, translations, strict=True)
+            return [by_place[place] for place in range(len(texts))]
+
+        return Future([hypotheses for *_, hypotheses in jobs], finish)
 
     def search(
         self, texts: Sequence[str], options: SearchOptions
     ) -> tuple[Segments, list[list[Hypothesis]]]:
         """The segments of the texts, and the hypotheses of each segment."""
+        segments, hypotheses = self._search(texts, options, ())
+        return segments, hypotheses.result()
+
+    def _search(
+        self, texts: Sequence[str], options: SearchOptions, prefixes: Sequence[str]
+    ) -> tuple[Segments, Future[list[list[Hypothesis]]]]:
         segments = segments_of(texts, self.source, limit=self.longest)
-        return segments, next(self.engine.decode([Job(segments.ids)], options))
+        job = Job(segments.ids, self._forced(prefixes, segments))
+        return segments, self.engine.submit(job, options)
 
-    def answers(
-        self, windows: Iterable[tuple[Sequence[str], Sequence[str] | None]], options: SearchOptions
-    ) -> Iterator[list[Translation]]:
-        """The translations of each window, whose texts are cut into jobs for the engine."""
-        # Of the jobs that the engine has taken: the places of their texts in the window, which
-        # pieces each text has, and whether the window ends with it.
-        taken: deque[tuple[list[int], list[range], bool]] = deque()
+    def _forced(self, prefixes: Sequence[str], segments: Segments) -> list[list[int]]:
+        """The forced ids of each segment: a text's first segment that is not blank has its prefix.
 
-        def jobs() -> Iterator[Job]:
-            for texts, prefixes in windows:
-                chunks = _chunks(texts, self.engine.at_once)
-                for number, places in enumerate(chunks, start=1):
-                    chosen = [texts[place] for place in places]
-                    segments = segments_of(chosen, self.source, limit=self.longest)
-                    taken.append((places, segments.spans, number == len(chunks)))
-                    forced = [prefixes[place] for place in places] if prefixes else []
-                    yield Job(segments.ids, self._forced(forced, segments.spans, segments.ids))
-
-        window: dict[int, Translation] = {}
-        for found in self.engine.decode(jobs(), options):
-            places, spans, last = taken.popleft()
-            window |= zip(places, self.translations(found, spans), strict=True)
-            if last:
-                yield [window[place] for place in range(len(window))]
-                window = {}
-
-    def _forced(
-        self,
-        prefixes: Sequence[str],
-        spans: Sequence[range],
-        pieces: Sequence[Sequence[int]],
-    ) -> list[list[int]]:
-        """Each text's prefix, forced on its first piece that says something."""
+        [] without prefixes.
+        """
         if not any(prefixes):
             return []
-        forced: list[list[int]] = [[] for _ in pieces]
-        for span, ids in zip(spans, self.target.encode_batch(prefixes), strict=True):
-            # A piece of spaces only never meets the model.
-            first = next((place for place in span if pieces[place]), span.start)
-            room = self.room - len(pieces[first])
+        forced: list[list[int]] = [[] for _ in segments.ids]
+        for span, ids in zip(segments.spans, self.target.encode_batch(prefixes), strict=True):
+            # A blank segment never meets the model.
+            first = next((place for place in span if segments.ids[place]), span.start)
+            room = self.room - len(segments.ids[first])
             if self.target.unk_id in ids:
                 raise UsageError("a prefix has a character that the target tokenizer has not")
             if len(ids) > room:
@@ -162,6 +162,20 @@ def _chunks(texts: Sequence[str], size: int) -> list[list[int]]:
     if len(texts) > size:
         order.sort(key=lambda place: -len(texts[place]))
     return [order[start : start + size] for start in range(0, max(len(order), 1), size)]
+
+
+def results_in_order(futures: Iterable[Future[list[T]]]) -> Iterator[T]:
+    """The items of each future's list, in order.
+
+    Reads a further future only while the first one without a result is not done.
+    """
+    pending: deque[Future[list[T]]] = deque()
+    for future in futures:
+        pending.append(future)
+        while pending and pending[0].done():
+            yield from pending.popleft().result()
+    for future in pending:
+        yield from future.result()
 
 
 def windows_of(lines: Iterable[str]) -> Iterator[list[str]]:

@@ -1,10 +1,8 @@
 """The practical face: text in, text out."""
 
-from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from itertools import chain
 from pathlib import Path
 
 import torch
@@ -14,12 +12,18 @@ from glassformer.config import BEAM
 from glassformer.data.batches import like_sizes, pad_rows
 from glassformer.data.tokenizer import Tokenizer
 from glassformer.data.words import Link
-from glassformer.decoding.engine import Engine, Sampling, SearchOptions, TorchEngine
+from glassformer.decoding.engine import Engine, Future, Sampling, SearchOptions, TorchEngine
 from glassformer.devices import device_of
 from glassformer.errors import InputError, UsageError, nearest
 from glassformer.model.attention import use_explicit_attention
 from glassformer.model.transformer import Transformer
-from glassformer.text_engine import TextEngine, Translation, torch_engine, windows_of
+from glassformer.text_engine import (
+    TextEngine,
+    Translation,
+    results_in_order,
+    torch_engine,
+    windows_of,
+)
 
 __all__ = ["Sampling", "Translation", "Translator"]
 
@@ -125,32 +129,26 @@ class Translator:
 
         Raises UsageError for a prefix that cannot be, ValueError for a number out of its range.
         """
-        if isinstance(texts, str):
-            raise TypeError("texts must be a list of texts, not one text")
-        if prefixes is not None and len(prefixes) != len(texts):
-            raise ValueError(f"{len(prefixes)} prefixes for {len(texts)} texts")
-        options = SearchOptions(beam, n_best, self._penalty(length_penalty), sampling)
-        translations = self._text_engine.translate(texts, options, prefixes)
-        return self._aligned(texts, translations) if alignment else translations
+        options = SearchOptions(beam, n_best, self._alpha(length_penalty), sampling)
+        return self._submit(texts, options, prefixes, alignment=alignment).result()
 
-    def translate_windows(
+    def submit(
         self,
-        windows: Iterable[Sequence[str]],
+        texts: Sequence[str],
         *,
         beam: int = BEAM,
         n_best: int = 1,
         length_penalty: float | None = None,
-        prefix: str = "",
+        prefixes: Sequence[str] | None = None,
+        sampling: Sampling | None = None,
         alignment: bool = False,
-    ) -> Iterator[list[Translation]]:
-        """:meth:`translate` for one window of texts after the other, in bounded memory.
+    ) -> Future[list[Translation]]:
+        """A future of :meth:`translate`: CTranslate2 translates while the caller goes on.
 
-        Each window's texts are sorted by length for speed, so that some hundreds are best. The next
-        may be read while one is decoded; an empty window asks for all answers to those before it,
-        and is answered by an empty list.
+        Torch translates at once, so that its future is done.
         """
-        options = SearchOptions(beam, n_best, self._penalty(length_penalty))
-        return self._answers(windows, options, prefix, aligned=alignment)
+        options = SearchOptions(beam, n_best, self._alpha(length_penalty), sampling)
+        return self._submit(texts, options, prefixes, alignment=alignment)
 
     def translate_stream(
         self,
@@ -166,9 +164,13 @@ class Translator:
 
         It reads ahead: for one answer at once to each line, call :meth:`translate`.
         """
-        options = SearchOptions(beam, n_best, self._penalty(length_penalty))
-        found = self._answers(windows_of(lines), options, prefix, aligned=alignment)
-        return chain.from_iterable(found)
+        options = SearchOptions(beam, n_best, self._alpha(length_penalty))
+
+        def submit(texts: Sequence[str]) -> Future[list[Translation]]:
+            prefixes = [prefix] * len(texts) if prefix else None
+            return self._submit(texts, options, prefixes, alignment=alignment)
+
+        return results_in_order(map(submit, windows_of(lines)))
 
     def score(self, sources: Sequence[str], targets: Sequence[str]) -> list[float]:
         """The natural logarithm of p(target | source) for each pair, end symbol included."""
@@ -201,27 +203,30 @@ class Translator:
         """The tokens of each target, end symbol included."""
         return [len(ids) + 1 for ids in self.target_tokenizer.encode_batch(targets)]
 
-    def _answers(
-        self, parts: Iterable[Sequence[str]], options: SearchOptions, prefix: str, *, aligned: bool
-    ) -> Iterator[list[Translation]]:
-        taken: deque[Sequence[str]] = deque()  # the windows that are still to be answered
-
-        def pairs() -> Iterator[tuple[Sequence[str], list[str] | None]]:
-            for texts in parts:
-                taken.append(texts)
-                yield texts, [prefix] * len(texts) if prefix else None
-
-        for found in self._text_engine.answers(pairs(), options):
-            texts = taken.popleft()
-            yield self._aligned(texts, found) if aligned else found
+    def _submit(
+        self,
+        texts: Sequence[str],
+        options: SearchOptions,
+        prefixes: Sequence[str] | None,
+        *,
+        alignment: bool,
+    ) -> Future[list[Translation]]:
+        if isinstance(texts, str):
+            raise TypeError("texts must be a list of texts, not one text")
+        if prefixes is not None and len(prefixes) != len(texts):
+            raise ValueError(f"{len(prefixes)} prefixes for {len(texts)} texts")
+        translations = self._text_engine.submit(texts, options, prefixes or ())
+        if not alignment:
+            return translations
+        return Future([translations], lambda: self._aligned(texts, translations.result()))
 
     @cached_property
     def _torch_engine(self) -> TorchEngine:
         weights = _TORCH_WEIGHTS[self.quantization]
         return torch_engine(self.model, self.tokenizers, weights=weights)
 
-    def _penalty(self, said: float | None) -> float:
-        return self.length_penalty if said is None else said
+    def _alpha(self, length_penalty: float | None) -> float:
+        return self.length_penalty if length_penalty is None else length_penalty
 
     @cached_property
     def _text_engine(self) -> TextEngine:

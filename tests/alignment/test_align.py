@@ -171,11 +171,11 @@ def test_translations_are_the_same_with_their_alignment(translator):
     assert len(found[0].alternatives) == 1
 
 
-def test_windows_and_streams_are_aligned_too(translator):
+def test_futures_and_streams_are_aligned_too(translator):
     expected = [one.alignment for one in translator.translate(SOURCES, alignment=True)]
-    windows = translator.translate_windows([SOURCES[:1], [], SOURCES[1:]], alignment=True)
+    submitted = translator.submit(SOURCES, alignment=True).result()
 
-    assert [one.alignment for found in windows for one in found] == expected
+    assert [one.alignment for one in submitted] == expected
     assert [one.alignment for one in translator.translate_stream(SOURCES, alignment=True)] == (
         expected
     )

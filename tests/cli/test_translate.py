@@ -275,19 +275,22 @@ def test_a_directory_that_is_not_there_is_named(tmp_path, refused):
     )
 
 
-def test_another_program_gets_each_answer_at_once(bundle_directory):
+@pytest.mark.parametrize("engine", ["torch", "ctranslate2"])
+def test_another_program_gets_each_answer_at_once(bundle_directory, engine):
     """A pipe that is kept open; then the reader goes away, and the program ends quietly."""
     process = subprocess.Popen(
-        [*COMMAND, str(bundle_directory), "--threads", "1"],
+        [*COMMAND, str(bundle_directory), "--threads", "1", "--engine", engine],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         env=ENVIRONMENT,
     )
-    expected = Translator.load(bundle_directory).translate(["A dog runs.", "", "漢字"])
+    texts = ["A dog runs.", "", "漢字", "An old hat."]
+    expected = Translator.load(bundle_directory).translate(texts)
     try:
-        for text, translation in zip(["A dog runs.", "", "漢字"], expected, strict=True):
-            process.stdin.write(f"{text}\n".encode())
+        for text, translation in zip(texts, expected, strict=True):
+            # The last one comes with the beginning of the next line.
+            process.stdin.write(f"{text}\n{'A' if text == texts[-1] else ''}".encode())
             process.stdin.flush()
             assert process.stdout.readline().decode() == f"{translation.text}\n"
         process.stdout.close()

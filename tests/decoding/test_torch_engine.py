@@ -103,7 +103,7 @@ def test_plain_forms_are_torchs_in_float32(bundle_directory):
 def test_an_engine_of_other_weights_has_an_arrangement_of_its_own(bundle_directory):
     exact = Translator.load(bundle_directory, device="cpu")._torch_engine
     rough = dataclasses.replace(exact, decoder=DecoderChoice(exact.model, "bfloat16"))
-    jobs, search = [Job([[5, 6, 7]])], SearchOptions(beam=1)
-    [[[first]]] = exact.decode(jobs, search)
-    [[[other]]] = rough.decode(jobs, search)
+    job, search = Job([[5, 6, 7]]), SearchOptions(beam=1)
+    [[first]] = exact.submit(job, search).result()
+    [[other]] = rough.submit(job, search).result()
     assert other.score != first.score

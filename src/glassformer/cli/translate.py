@@ -8,7 +8,7 @@ import os
 import select
 import sys
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
@@ -21,7 +21,8 @@ from glassformer.data.words import pharaoh
 from glassformer.errors import InputError, UsageError
 
 if TYPE_CHECKING:
-    from glassformer.translator import Translation, Translator
+    from glassformer.decoding.engine import Future
+    from glassformer.translator import Sampling, Translation, Translator
 
 __all__ = ["OPTIONS", "TranslateOptions", "run"]
 
@@ -109,92 +110,96 @@ def run(options: TranslateOptions) -> int:
         quantization=options.quantization,
         plain=options.plain,
     )
-    sources: deque[str] = deque()  # those whose answers are to come
-    windows = _noted(_windows(sys.stdin.fileno()), sources)
-    number = 0
-    answers = _drawn if options.sample else _best
-    for found in answers(translator, windows, options):
+    output = _Output(translator, options)
+    descriptor = sys.stdin.fileno()
+    try:
+        for texts in _windows(descriptor):
+            output.submit(texts)
+            if not _something_there(descriptor):  # the next read waits for input
+                output.write_all()
+    except InputError:
+        output.write_all()  # the lines before the faulty one
+        raise
+    output.write_all()
+    return 0
+
+
+class _Output:
+    """Writes the translations of the submitted lines to standard output, in order."""
+
+    def __init__(self, translator: Translator, options: TranslateOptions) -> None:
+        self._translator = translator
+        self._options = options
+        self._pending: deque[tuple[list[str], Future[list[Translation]]]] = deque()
+        self._submitted = 0
+        self._written = 0
+
+    def submit(self, texts: list[str]) -> None:
+        """Translate the lines; write those translations that are done.
+
+        A drawn line goes by itself: its translation does not depend on the lines beside it.
+        """
+        for window in [[text] for text in texts] if self._options.sample else [texts]:
+            self._pending.append((window, self._future(window)))
+            self._submitted += len(window)
+            while self._pending and self._pending[0][1].done():
+                self._write_first()
+
+    def write_all(self) -> None:
+        """Write all translations to come."""
+        while self._pending:
+            self._write_first()
+
+    def _future(self, texts: list[str]) -> Future[list[Translation]]:
+        options = self._options
+        return self._translator.submit(
+            texts,
+            beam=options.beam,
+            n_best=options.n_best,
+            length_penalty=options.length_penalty,
+            prefixes=[options.prefix] * len(texts) if options.prefix else None,
+            sampling=_sampling(options, self._submitted) if options.sample else None,
+            alignment=options.alignment,
+        )
+
+    def _write_first(self) -> None:
+        texts, future = self._pending.popleft()
         rows = "".join(
-            _rows(one, number + place, sources.popleft(), options)
-            for place, one in enumerate(found)
+            _rows(translation, self._written + place, texts[place], self._options)
+            for place, translation in enumerate(future.result())
         )
         # As bytes: UTF-8 with LF, whatever the terminal or the system prefers.
         sys.stdout.buffer.write(rows.encode())
         sys.stdout.flush()
-        number += len(found)
-    return 0
+        self._written += len(texts)
 
 
-def _noted(windows: Iterable[list[str]], sources: deque[str]) -> Iterator[list[str]]:
-    for texts in windows:
-        sources.extend(texts)
-        yield texts
-
-
-def _best(
-    translator: Translator, windows: Iterable[list[str]], options: TranslateOptions
-) -> Iterator[list[Translation]]:
-    return translator.translate_windows(
-        windows,
-        beam=options.beam,
-        n_best=options.n_best,
-        length_penalty=options.length_penalty,
-        prefix=options.prefix,
-        alignment=options.alignment,
-    )
-
-
-def _drawn(
-    translator: Translator, windows: Iterable[list[str]], options: TranslateOptions
-) -> Iterator[list[Translation]]:
-    """Each line by itself: what is drawn does not depend on how many others have come with it."""
+def _sampling(options: TranslateOptions, number: int) -> Sampling:
+    """How line ``number``, from 0, is drawn: each line has its own seed."""
     from glassformer.translator import Sampling
 
-    for number, text in enumerate(text for texts in windows for text in texts):
-        mixed = hashlib.blake2b(f"{options.seed} {number}".encode(), digest_size=8)
-        seed = int.from_bytes(mixed.digest())
-        yield translator.translate(
-            [text],
-            n_best=options.n_best,
-            prefixes=[options.prefix] if options.prefix else None,
-            sampling=Sampling(options.temperature, options.top_k, options.top_p, seed),
-            alignment=options.alignment,
-        )
+    mixed = hashlib.blake2b(f"{options.seed} {number}".encode(), digest_size=8)
+    seed = int.from_bytes(mixed.digest())
+    return Sampling(options.temperature, options.top_k, options.top_p, seed)
 
 
 def _windows(descriptor: int) -> Iterator[list[str]]:
-    """The lines that have come, as text; an empty window before waiting, and before an error."""
-    number = 0
-    for lines in _arriving(descriptor):
-        texts, fault = _decoded(lines, number)
-        yield texts
-        if fault is not None:
-            yield []
-            raise fault
-        number += len(texts)
+    """The lines that end in each block of the input, as text; a last one may lack its line feed.
 
-
-def _arriving(descriptor: int) -> Iterator[list[bytes]]:
-    """Complete lines, as many as have come; a last one may lack its line feed."""
+    A block inside a long line gives an empty window. InputError after the lines before a fault.
+    """
     number, rest = 0, b""
-    while True:
-        if not _something_there(descriptor):
-            yield []
-        block = os.read(descriptor, _AT_ONCE)
-        if not block:
-            break
+    while block := os.read(descriptor, _AT_ONCE):
         *lines, rest = (rest + block).split(b"\n")
-        if lines:
-            yield lines
+        yield from _decoded(lines, number)
         number += len(lines)
         if len(rest) > MAX_LINE_BYTES:
-            yield []
             raise InputError(
                 f"standard input, line {number + 1}: longer than {MAX_LINE_BYTES >> 20} MiB;"
                 " end each text with a line feed"
             )
     if rest:
-        yield [rest]
+        yield from _decoded([rest], number)
 
 
 def _something_there(descriptor: int) -> bool:
@@ -205,19 +210,19 @@ def _something_there(descriptor: int) -> bool:
         return False
 
 
-def _decoded(lines: list[bytes], before: int) -> tuple[list[str], InputError | None]:
-    """The lines as text, up to the first that is not UTF-8, and the error that names it."""
+def _decoded(lines: list[bytes], before: int) -> Iterator[list[str]]:
+    """The lines as text, up to the first that is not UTF-8; then an error that names it."""
     texts: list[str] = []
-    for line in lines:
-        number = before + len(texts) + 1
+    for number, line in enumerate(lines, start=before + 1):
         try:
             texts.append(decode_line(line, first=number == 1))
         except UnicodeDecodeError as error:
-            return texts, InputError(
+            yield texts
+            raise InputError(
                 f"standard input, line {number}: not UTF-8 (byte offset {error.start});"
                 " the lines before it are translated"
-            )
-    return texts, None
+            ) from None
+    yield texts
 
 
 def _rows(translation: Translation, number: int, source: str, options: TranslateOptions) -> str:

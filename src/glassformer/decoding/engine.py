@@ -1,17 +1,17 @@
-"""What runs a model: ids in, hypotheses out.
+"""The engine that runs a model: source ids in, hypotheses out.
 
-An engine has one method. It takes the jobs one by one, as they come, and gives their answers in the
-same order, so that a file of any size goes through it; it may read some jobs ahead of the answer.
-Torch's is `TorchEngine`; CTranslate2's is in `interchange`.
+An engine has one method, `submit`. It takes a job and returns a future of the job's hypotheses, so
+that the caller can submit more while the engine computes. Torch's engine is `TorchEngine`;
+CTranslate2's is in `interchange`.
 """
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Generic, Protocol, TypeVar, runtime_checkable
 
 import torch
 
@@ -23,7 +23,9 @@ from glassformer.decoding.greedy import greedy
 from glassformer.decoding.protocols import Hypothesis, StepFunction, Vocabulary
 from glassformer.decoding.sampling import sample
 
-__all__ = ["Engine", "Job", "Sampling", "SearchOptions", "TorchEngine"]
+__all__ = ["Engine", "Future", "Job", "Sampling", "SearchOptions", "TorchEngine"]
+
+T = TypeVar("T")
 
 # What a batch may hold: enough that the products are large, little enough that what they read stays
 # near the processor. Beam search follows several targets of each sentence.
@@ -63,29 +65,48 @@ class SearchOptions:
 
 @dataclass(frozen=True)
 class Job:
-    """Sources without start and end symbol, and for each the ids that its target must begin with.
+    """Sources without start and end symbol, and the ids that each target must begin with.
 
-    No prefixes at all stands for none for each. A job without sources asks for nothing but the
-    answers to those before it, at once: whoever gives it has nothing to do until they come.
+    Empty `prefixes`: no target has one.
     """
 
     sources: Sequence[Sequence[int]]
     prefixes: Sequence[Sequence[int]] = ()
 
 
+@dataclass(frozen=True)
+class Future(Generic[T]):
+    """A result to come: `finish` makes it from the `parts`, which other threads compute.
+
+    `parts`: futures too, of this class or with the same two methods.
+
+    >>> Future((), lambda: "ready").result()
+    'ready'
+    """
+
+    parts: Sequence[Any]
+    finish: Callable[[], T]
+
+    def done(self) -> bool:
+        """Whether all parts are computed."""
+        return all(part.done() for part in self.parts)
+
+    def result(self) -> T:
+        """The result; waits for the parts. Call it once: each call finishes anew."""
+        return self.finish()
+
+
 @runtime_checkable
 class Engine(Protocol):
-    """What a translator needs of an engine."""
+    """The interface of an engine."""
 
     @property
     def at_once(self) -> int:
-        """How many sources it likes best in a job."""
+        """The number of sources that suits a job best."""
         ...
 
-    def decode(
-        self, jobs: Iterable[Job], options: SearchOptions, /
-    ) -> Iterator[list[list[Hypothesis]]]:
-        """For each job the hypotheses of each of its sources, best first, at most `n_best`."""
+    def submit(self, job: Job, options: SearchOptions, /) -> Future[list[list[Hypothesis]]]:
+        """The hypotheses of each source, best first, at most `n_best`; waits if it is too busy."""
         ...
 
 
@@ -106,29 +127,26 @@ class TorchEngine:
     extra_length: int = EXTRA_LENGTH
     at_once: int = sys.maxsize  # the more it knows, the better it can sort
 
-    def decode(
-        self, jobs: Iterable[Job], options: SearchOptions
-    ) -> Iterator[list[list[Hypothesis]]]:
-        """One job after the other."""
-        search = self._search(options)
-        for job in jobs:
-            decoder = self.decoder()
-            plain = decoder is self.model
-            prefixes = job.prefixes or [()] * len(job.sources)
-            # With any constraint, searches take the plain top-k.
-            forced = [ForcedPrefix(prefixes, self.target)] if job.prefixes or plain else []
-            shared = not plain and options.sampling is None  # draws have their order too
-            yield decode_sentences(
-                decoder,
-                job.sources,
-                search=search,
-                constraints=forced,
-                max_tokens=_GREEDY_TOKENS if options.beam == 1 else _BEAM_TOKENS,
-                extra_length=self.extra_length,
-                device=self.device,
-                vocabulary=self.source,
-                cores=torch.get_num_threads() if shared else 1,
-            )
+    def submit(self, job: Job, options: SearchOptions) -> Future[list[list[Hypothesis]]]:
+        """Decodes at once: the future is done."""
+        decoder = self.decoder()
+        plain = decoder is self.model
+        prefixes = job.prefixes or [()] * len(job.sources)
+        # With any constraint, searches take the plain top-k.
+        forced = [ForcedPrefix(prefixes, self.target)] if job.prefixes or plain else []
+        shared = not plain and options.sampling is None  # draws have their order too
+        hypotheses = decode_sentences(
+            decoder,
+            job.sources,
+            search=self._search(options),
+            constraints=forced,
+            max_tokens=_GREEDY_TOKENS if options.beam == 1 else _BEAM_TOKENS,
+            extra_length=self.extra_length,
+            device=self.device,
+            vocabulary=self.source,
+            cores=torch.get_num_threads() if shared else 1,
+        )
+        return Future((), lambda: hypotheses)
 
     def _search(self, options: SearchOptions) -> Search:
         common: dict[str, Any] = {"vocabulary": self.target}

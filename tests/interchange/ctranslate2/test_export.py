@@ -53,16 +53,15 @@ class Counted:
     sources: int = 0
     at_once: int = 1
 
-    def decode(self, jobs, options):
-        for job in jobs:
-            self.sources += len(job.sources)
-            yield from self.engine.decode([job], options)
+    def submit(self, job, options):
+        self.sources += len(job.sources)
+        return self.engine.submit(job, options)
 
 
 class NoEngine:
     at_once = 1
 
-    def decode(self, *_):
+    def submit(self, *_):
         raise AssertionError("torch was asked")
 
 

@@ -121,6 +121,18 @@ def test_one_sentence_has_up_to_four_threads_and_a_file_one_worker_a_core(
     assert workers.many == (cores, 1)
 
 
+def test_workers_are_busy_while_a_file_has_batches(tmp_path, monkeypatch):
+    files = SimpleNamespace(num_active_batches=1)
+    monkeypatch.setattr(Workers, "_translator", lambda *_, **__: files)
+    workers = Workers(tmp_path, torch.device("cpu"), "float32")
+
+    assert not workers.busy
+    assert workers.many is files
+    assert workers.busy
+    files.num_active_batches = 0
+    assert not workers.busy
+
+
 def test_ctranslate2_keeps_its_own_openmp(tmp_path):
     """Whose functions it found is what the dynamic linker says."""
     code = """

@@ -26,15 +26,14 @@ log-probabilities differ by about 1e-6 may change places.
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
-from typing import Any, NamedTuple
+from functools import cached_property, partial
+from typing import Any
 
 from glassformer.config import EXTRA_LENGTH
 from glassformer.decoding.beam import penalty
-from glassformer.decoding.engine import Engine, Job, SearchOptions
+from glassformer.decoding.engine import Engine, Future, Job, SearchOptions
 from glassformer.decoding.protocols import Hypothesis, Vocabulary
 from glassformer.interchange.ctranslate2.threads import Workers
 
@@ -45,24 +44,13 @@ _ROOM = 2  # times `beam` targets are finished before a search stops
 _NOTHING = Hypothesis((), 0.0, 0.0, finished=True)  # the target of a blank source
 
 
-class _Begun(NamedTuple):
-    """A job under way, and a result to come for each source that is not blank."""
-
-    job: Job
-    results: Sequence[Any]
-
-    def done(self) -> bool:
-        return all(result.done() for result in self.results)
-
-
 @dataclass(frozen=True)
 class CTranslate2Engine:
     """Workers that translate job after job, while the caller goes on.
 
     `source_names` and `target_names`: what the workers' model calls the ids, of which `special` are
     the target's special ones. `torch` decodes what CTranslate2 would decode otherwise than we do.
-    `extra_length`: what a target may have more than its source, in tokens. As many jobs are begun
-    ahead of the answer as the workers' queue takes.
+    `extra_length`: what a target may have more than its source, in tokens.
     """
 
     workers: Workers
@@ -73,31 +61,20 @@ class CTranslate2Engine:
     extra_length: int = EXTRA_LENGTH
     at_once: int = 1024  # it sorts them by tokens, so that batches are full and little is padding
 
-    def decode(
-        self, jobs: Iterable[Job], options: SearchOptions
-    ) -> Iterator[list[list[Hypothesis]]]:
-        """The answers in the order of the jobs."""
-        if options.sampling is not None:
-            yield from self.torch.decode(jobs, options)
-            return
-        waiting: deque[_Begun] = deque()
-        for job in jobs:
-            waiting.append(self._begin(job, options, alone=not waiting))
-            while waiting and (not job.sources or waiting[0].done()):
-                yield self._answer(waiting.popleft(), options)
-        while waiting:
-            yield self._answer(waiting.popleft(), options)
+    def submit(self, job: Job, options: SearchOptions) -> Future[list[list[Hypothesis]]]:
+        """Queues the job; waits if the queue is full. Prefixes and sampling are torch's work."""
+        if options.sampling is not None or any(job.prefixes):
+            return self.torch.submit(job, options)
+        results = self._ask(job, options)
+        return Future(results, partial(self._answer, job, results, options))
 
-    def _begin(self, job: Job, options: SearchOptions, *, alone: bool) -> _Begun:
-        count = sum(map(bool, job.sources))
-        if not count or any(job.prefixes):
-            return _Begun(job, ())
-        translator = self.workers.alone if alone and count == 1 else self.workers.many
-        return _Begun(job, self._ask(translator, job, options))
-
-    def _ask(self, translator: Any, job: Job, options: SearchOptions) -> list[Any]:
-        """The results to come, one for each source that is not blank."""
+    def _ask(self, job: Job, options: SearchOptions) -> list[Any]:
+        """CTranslate2's future of each source that is not blank."""
         sources = [source for source in job.sources if source]
+        if not sources:
+            return []
+        alone = len(sources) == 1 and not self.workers.busy
+        translator = self.workers.alone if alone else self.workers.many
         results: list[Any] = translator.translate_batch(
             [[self.source_names[index] for index in source] for source in sources],
             asynchronous=True,
@@ -125,20 +102,20 @@ class CTranslate2Engine:
     def _ids(self) -> dict[str, int]:
         return {name: index for index, name in enumerate(self.target_names)}
 
-    def _answer(self, begun: _Begun, options: SearchOptions) -> list[list[Hypothesis]]:
+    def _answer(
+        self, job: Job, results: Sequence[Any], options: SearchOptions
+    ) -> list[list[Hypothesis]]:
         """Wait for a job; torch decodes the sentences that CTranslate2 would answer otherwise."""
-        sources = begun.job.sources
-        if any(begun.job.prefixes):
-            return next(self.torch.decode([begun.job], options))
-        results = iter(begun.results)
+        sources, remaining = job.sources, iter(results)
         answers = [
-            self._ranked(next(results).result(), len(source), options) if source else [_NOTHING]
+            self._ranked(next(remaining).result(), len(source), options) if source else [_NOTHING]
             for source in sources
         ]
         left = [place for place, answer in enumerate(answers) if not answer]
         if left:
-            job = Job([sources[place] for place in left])
-            for place, answer in zip(left, next(self.torch.decode([job], options)), strict=True):
+            remainder = Job([sources[place] for place in left])
+            decoded = self.torch.submit(remainder, options).result()
+            for place, answer in zip(left, decoded, strict=True):
                 answers[place] = answer
         return answers
 

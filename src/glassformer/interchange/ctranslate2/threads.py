@@ -52,6 +52,11 @@ class Workers:
             return self.many
         return self._translator(workers=1, threads=min(_MOST_THREADS, self.cores))
 
+    @property
+    def busy(self) -> bool:
+        """Whether the workers for files have batches that wait or are under way."""
+        return "many" in vars(self) and self.many.num_active_batches > 0
+
     def _translator(self, *, workers: int, threads: int) -> Any:
         # OpenMP keeps helper threads for each thread that lives: together with the workers' they
         # would be more than the cores. So the thread that makes the translator ends here.
