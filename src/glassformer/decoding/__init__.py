@@ -8,7 +8,7 @@ Read the files in this order:
 4. `sampling`: targets drawn at random
 5. `constraints`, `glossary`: the tokens that a target may or must hold
 6. `batched`: many sentences through a model
-7. `engine`: a model with a search, behind one interface for each library
+7. `engine`: the interface that these searches and other libraries share
 
 `fast` holds a quicker top-k. A reader can skip it.
 """

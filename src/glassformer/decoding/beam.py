@@ -271,10 +271,10 @@ def _retire(alive: BeamState[S], settings: _Settings) -> BeamState[S]:
     length = alive.tokens.shape[2]
     longest = settings.rules.max_lengths[alive.sentences]
     reachable = alive.log_probabilities.amax(dim=1) / penalty(longest, settings.alpha)
-    done = (reachable <= alive.bar) | (longest <= length)
-    if not done.any():
+    leaves = (reachable <= alive.bar) | (longest <= length)
+    if not leaves.any():
         return alive
-    for i in done.nonzero().flatten().tolist():
+    for i in leaves.nonzero().flatten().tolist():
         finished = alive.finished[int(alive.sentences[i])]
         for target, log_probability in zip(
             alive.tokens[i].tolist(), alive.log_probabilities[i].tolist(), strict=True
@@ -282,7 +282,7 @@ def _retire(alive: BeamState[S], settings: _Settings) -> BeamState[S]:
             if len(finished) < settings.n_best and log_probability > -math.inf:
                 score = log_probability / penalty(length, settings.alpha)
                 finished.append(Hypothesis(tuple(target), score, log_probability, False))
-    stays = (~done).nonzero().flatten()
+    stays = (~leaves).nonzero().flatten()
     return replace(
         alive,
         sentences=alive.sentences[stays],
