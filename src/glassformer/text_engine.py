@@ -19,16 +19,16 @@ __all__ = ["TextEngine", "Translation", "results_in_order", "torch_engine", "win
 
 T = TypeVar("T")
 
-_WINDOW = 1 << 16  # characters of a stream that are sorted together
+_WINDOW = 1 << 16  # characters; the lines of a window are sorted by length together
 
 
 @dataclass(frozen=True)
 class Translation:
     """A translation, its score, and the next best ones.
 
-    The score is log p(text | source) over the length penalty; of a sampled one, without penalty;
-    of a text in pieces, the mean of theirs. It is at most 0. The alignment is None unless it was
-    asked for, and of a text in pieces.
+    The score is log p(text | source) over the length penalty, at most 0. A sampled translation has
+    no penalty; a text of several segments has the mean of their scores. The alignment is None if
+    nobody asked for it, and for a text of several segments.
     """
 
     text: str
@@ -41,8 +41,8 @@ class Translation:
 class TextEngine:
     """An engine with its tokenizers: texts in, translations out.
 
-    `longest`: a source with more subwords is cut. `room`: what a source, or a prefix with its
-    source, may have at most.
+    `longest`: a source with more subwords is cut into segments. `room`: the most subwords that a
+    segment and its prefix may have together.
     """
 
     engine: Engine
@@ -123,10 +123,13 @@ class TextEngine:
             first = next((place for place in span if segments.ids[place]), span.start)
             room = self.room - len(segments.ids[first])
             if self.target.unk_id in ids:
-                raise UsageError("a prefix has a character that the target tokenizer has not")
+                raise UsageError(
+                    "a prefix has a character that the target tokenizer lacks: leave it out"
+                )
             if len(ids) > room:
                 raise UsageError(
-                    f"a prefix has {len(ids):,} subwords, and this model has room for {room:,}"
+                    f"a prefix has {len(ids):,} subwords, and this model has room for {room:,}:"
+                    " shorten it"
                 )
             forced[first] = ids
         return forced
@@ -156,7 +159,7 @@ class TextEngine:
 def _chunks(texts: Sequence[str], size: int) -> list[list[int]]:
     """The places of the texts in groups of like lengths, the longest first; at least one group.
 
-    In characters: to know the subwords, all would have to be there before the first can go.
+    Lengths are in characters: no group waits until all texts are cut into subwords.
     """
     order = list(range(len(texts)))
     if len(texts) > size:
@@ -179,7 +182,7 @@ def results_in_order(futures: Iterable[Future[list[T]]]) -> Iterator[T]:
 
 
 def windows_of(lines: Iterable[str]) -> Iterator[list[str]]:
-    """The lines in lists of about 64 Ki characters: what a stream sorts by length together."""
+    """The lines in windows of about 64 Ki characters; a stream sorts each window by length."""
     window: list[str] = []
     length = 0
     for line in lines:

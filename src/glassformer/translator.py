@@ -1,4 +1,4 @@
-"""The practical face: text in, text out."""
+"""A translator: text in, text out."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -34,7 +34,7 @@ _SCORED_AT_ONCE = 8192  # subwords of sources and targets, with padding
 
 @dataclass(frozen=True)
 class Translator:
-    """A bundle that translates, by torch where no other engine is given.
+    """A bundle that translates; torch runs it if no other engine is given.
 
     ``Translator.load("runs/en-de").translate(["A dog runs."])[0].text``
     """
@@ -57,10 +57,11 @@ class Translator:
         """Read the translator in ``directory``; ``device`` is cpu, cuda, or auto.
 
         ``engine="ctranslate2"`` (extra ``export``) gives the same translations faster; the model is
-        converted at the first time and kept in the bundle. ``quantization`` is what CTranslate2
-        computes in: "int8" is faster still, and then scores and some translations differ a little.
-        Torch has "float32" and "bfloat16". ``plain`` runs the readable forms only: the model's own
-        ``encode``, ``start`` and ``step``, explicit attention, and the plain cache and top-k.
+        converted at the first time and kept in the bundle. ``quantization`` is the number type of
+        the weights. CTranslate2's "int8" is faster still; scores and some translations differ a
+        little. Torch has "float32" and "bfloat16". ``plain`` runs the readable forms only: the
+        model's own ``encode``, ``start`` and ``step``, explicit attention, and the plain cache and
+        top-k.
         """
         if engine not in _ENGINES:
             raise UsageError(
@@ -70,23 +71,23 @@ class Translator:
             raise UsageError(f"quantization {quantization!r}: only engine ctranslate2 has it")
         if plain and (engine, quantization) != ("torch", "float32"):
             raise UsageError("plain: only engine torch in float32 has plain forms")
-        place = device_of(device)
-        bundle = load_bundle(Path(directory), device=place)
+        torch_device = device_of(device)
+        bundle = load_bundle(Path(directory), device=torch_device)
         if plain:
             use_explicit_attention(bundle.model)
         if engine == "torch":
-            return cls(bundle, place, quantization=quantization)
-        translator = cls(bundle, place)
+            return cls(bundle, torch_device, quantization=quantization)
+        translator = cls(bundle, torch_device)
         from glassformer.interchange.ctranslate2.load import load_ctranslate2
 
-        found = load_ctranslate2(
+        ctranslate2 = load_ctranslate2(
             translator.bundle,
             Path(directory),
             translator._torch_engine,
             quantization=quantization,
             extra_length=bundle.model.config.extra_length,
         )
-        return replace(translator, engine=found)
+        return replace(translator, engine=ctranslate2)
 
     @property
     def model(self) -> Transformer:
@@ -121,13 +122,12 @@ class Translator:
     ) -> list[Translation]:
         """One translation for each text, in their order; a blank text gives a blank one.
 
-        ``beam=1`` is greedy search. ``length_penalty`` is the bundle's where it is None. ``n_best``
-        adds alternatives. ``prefixes``: what each translation must begin with. A text of more than
-        200 subwords is translated in pieces, which are joined by spaces; of such a text there are
-        no alternatives, and no alignment. ``alignment``: which source word each word was made from
-        (``alignment``).
+        ``beam=1`` is greedy search. ``length_penalty``: None takes the bundle's. ``n_best`` adds
+        alternatives. ``prefixes``: the text that each translation begins with. ``alignment`` links
+        each word to the source words that it was made from. A text of more than 200 subwords is
+        translated in segments, joined by spaces; it has no alternatives and no alignment.
 
-        Raises UsageError for a prefix that cannot be, ValueError for a number out of its range.
+        Raises UsageError for an impossible prefix, ValueError for a number out of its range.
         """
         options = SearchOptions(beam, n_best, self._alpha(length_penalty), sampling)
         return self._submit(texts, options, prefixes, alignment=alignment).result()
@@ -160,9 +160,9 @@ class Translator:
         prefix: str = "",
         alignment: bool = False,
     ) -> Iterator[Translation]:
-        """The translation of each line, in their order; of any number of lines, such as a file's.
+        """The translation of each line, in their order, in bounded memory.
 
-        It reads ahead: for one answer at once to each line, call :meth:`translate`.
+        It reads lines ahead. To translate each line as it comes, call :meth:`translate`.
         """
         options = SearchOptions(beam, n_best, self._alpha(length_penalty))
 
@@ -176,25 +176,25 @@ class Translator:
         """The natural logarithm of p(target | source) for each pair, end symbol included."""
         if len(sources) != len(targets):
             raise ValueError(f"{len(sources)} sources and {len(targets)} targets must be pairs")
-        read = self._ended(self.source_tokenizer, sources)
-        said = self._ended(self.target_tokenizer, targets)
-        lengths = [max(map(len, pair)) for pair in zip(read, said, strict=True)]
+        inputs = self._ended(self.source_tokenizer, sources)
+        labels = self._ended(self.target_tokenizer, targets)
+        lengths = [max(map(len, pair)) for pair in zip(inputs, labels, strict=True)]
         room = self.model.config.max_length
         if any(length > room for length in lengths):
             place = next(place for place, length in enumerate(lengths) if length > room)
             raise InputError(
                 f"pair {place + 1} has {lengths[place]:,} subwords on a side, and this model has"
-                f" positions for {room:,}"
+                f" positions for {room:,}: shorten it"
             )
-        scores = [0.0] * len(read)
+        scores = [0.0] * len(inputs)
         for rows in like_sizes([2 * length for length in lengths], _SCORED_AT_ONCE):
-            chosen = [read[row] for row in rows], [said[row] for row in rows]
+            chosen = [inputs[row] for row in rows], [labels[row] for row in rows]
             for row, value in zip(rows, self._log_probabilities(*chosen), strict=True):
                 scores[row] = value
         return scores
 
     def align(self, sources: Sequence[str], targets: Sequence[str]) -> list[tuple[Link, ...]]:
-        """Which words of each source belong to which of its target, whoever translated it."""
+        """The links between the words of each source and its target; any translator's target."""
         from glassformer.alignment.align import align
 
         return align(self, sources, targets)
@@ -246,11 +246,11 @@ class Translator:
     def _log_probabilities(
         self, sources: Sequence[list[int]], targets: Sequence[list[int]]
     ) -> list[float]:
-        """Each target's, given its source; both end in the end symbol."""
+        """log p(target | source) of each pair; sources and targets end with the end symbol."""
         tokenizer = self.target_tokenizer
         source = pad_rows(sources, self.source_tokenizer.pad_id).to(self.device)
         labels = pad_rows(targets, tokenizer.pad_id).to(self.device)
-        read = [[tokenizer.bos_id, *ids[:-1]] for ids in targets]
-        logits = self.model(source, pad_rows(read, tokenizer.pad_id).to(self.device))
+        inputs = [[tokenizer.bos_id, *ids[:-1]] for ids in targets]
+        logits = self.model(source, pad_rows(inputs, tokenizer.pad_id).to(self.device))
         of_labels = logits.log_softmax(-1).gather(-1, labels[..., None])[..., 0]
         return of_labels.masked_fill(labels == tokenizer.pad_id, 0.0).sum(-1).tolist()

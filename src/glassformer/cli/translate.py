@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 __all__ = ["OPTIONS", "TranslateOptions", "run"]
 
-# Bytes that are read at once: of a long file the thousand lines of a window, which are sorted by
+# Bytes of a block of input. The lines of a block, about a thousand in a long file, are sorted by
 # length and translated together.
 _AT_ONCE = 1 << 16
 
@@ -62,17 +62,17 @@ class TranslateOptions(Options):
     seed: int = 1
     """The same seed draws the same translation of the same text on the same line."""
     alignment: bool = False
-    """Also which source word each word was made from, as 'text ||| 0-0 1-2': their numbers from 0,
-    words being what spaces separate. With --json: spans of characters, punctuation by itself."""
+    """Also print the links between source words and words, as 'text ||| 0-0 1-2'. Numbers start
+    at 0; spaces separate words. With --json: spans of characters, punctuation by itself."""
     as_json: bool = Field(False, alias="json")
     """A JSON object a line: text, score, alternatives."""
     engine: Literal["torch", "ctranslate2"] = "torch"
     """ctranslate2: the same translations, faster (extra export)."""
     quantization: str = "float32"
-    """What is computed in: float32, and with ctranslate2 int8, which is faster and differs a
-    little; with torch bfloat16, for machines that have matrix units for it."""
+    """Number type of the weights: float32; with ctranslate2 also int8, which is faster and differs
+    a little; with torch also bfloat16, for machines with matrix units for it."""
     plain: bool = False
-    """Run the readable forms only, for those who read the code: the same translations, slower."""
+    """Run the readable forms only, for readers of the code: the same translations, slower."""
     device: str = "auto"
     """cpu, cuda, or auto."""
     threads: int = Field(0, ge=0, le=1024)
@@ -89,11 +89,11 @@ OPTIONS = TranslateOptions
 
 
 def run(options: TranslateOptions) -> int:
-    """Translate until the input ends, in bounded memory; what has come is answered at once.
+    """Translate until the input ends, in bounded memory; each line as soon as it comes.
 
     Raises:
         UsageError: an option is out of its range.
-        InputError: BUNDLE is none, or a line is not UTF-8; those before it are answered.
+        InputError: BUNDLE is no bundle, or a line is not UTF-8; earlier lines are translated.
     """
     if sys.stdin is None:
         raise UsageError("standard input is closed: give the text, as in '… < text'")
@@ -135,7 +135,7 @@ class _Output:
         self._written = 0
 
     def submit(self, texts: list[str]) -> None:
-        """Translate the lines; write those translations that are done.
+        """Translate the lines; write the translations that are done.
 
         A drawn line goes by itself: its translation does not depend on the lines beside it.
         """
@@ -146,7 +146,7 @@ class _Output:
                 self._write_first()
 
     def write_all(self) -> None:
-        """Write all translations to come."""
+        """Write all translations of the submitted lines."""
         while self._pending:
             self._write_first()
 
@@ -175,7 +175,7 @@ class _Output:
 
 
 def _sampling(options: TranslateOptions, number: int) -> Sampling:
-    """How line ``number``, from 0, is drawn: each line has its own seed."""
+    """The sampling of line ``number``, from 0: each line has its own seed."""
     from glassformer.translator import Sampling
 
     mixed = hashlib.blake2b(f"{options.seed} {number}".encode(), digest_size=8)
@@ -203,7 +203,7 @@ def _windows(descriptor: int) -> Iterator[list[str]]:
 
 
 def _something_there(descriptor: int) -> bool:
-    """Whether reading would not wait; False also where the system cannot say."""
+    """Whether a read returns without waiting; False also if the system cannot tell."""
     try:
         return bool(select.select([descriptor], [], [], 0)[0])
     except (OSError, ValueError):  # Windows can only tell of sockets
@@ -227,24 +227,25 @@ def _decoded(lines: list[bytes], before: int) -> Iterator[list[str]]:
 
 def _rows(translation: Translation, number: int, source: str, options: TranslateOptions) -> str:
     """One line of output; a line feed inside a translation would be a second one."""
-    found = [translation, *translation.alternatives]
+    hypotheses = [translation, *translation.alternatives]
     if options.as_json:
-        best, *others = (_object(one, options) for one in found)
+        best, *others = (_object(hypothesis, options) for hypothesis in hypotheses)
         return json.dumps({**best, "alternatives": others}, ensure_ascii=False) + "\n"
     rows = []
-    for one in found:
-        fields = [one.text.replace("\n", " ")]
+    for hypothesis in hypotheses:
+        fields = [hypothesis.text.replace("\n", " ")]
         if options.alignment:
-            fields.append(pharaoh(source, one.text, one.alignment or ()))
+            fields.append(pharaoh(source, hypothesis.text, hypothesis.alignment or ()))
         if options.n_best > 1:
-            fields = [str(number), *fields, f"{one.score:.4f}"]
+            fields = [str(number), *fields, f"{hypothesis.score:.4f}"]
         rows.append(" ||| ".join(fields) + "\n")
     return "".join(rows)
 
 
-def _object(one: Translation, options: TranslateOptions) -> dict[str, Any]:
-    found: dict[str, Any] = {"text": one.text.replace("\n", " "), "score": one.score}
+def _object(translation: Translation, options: TranslateOptions) -> dict[str, Any]:
+    text = translation.text.replace("\n", " ")
+    fields: dict[str, Any] = {"text": text, "score": translation.score}
     if options.alignment:
-        links = one.alignment
-        found["alignment"] = None if links is None else [asdict(link) for link in links]
-    return found
+        links = translation.alignment
+        fields["alignment"] = None if links is None else [asdict(link) for link in links]
+    return fields

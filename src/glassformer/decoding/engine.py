@@ -27,8 +27,8 @@ __all__ = ["Engine", "Future", "Job", "Sampling", "SearchOptions", "TorchEngine"
 
 T = TypeVar("T")
 
-# What a batch may hold: enough that the products are large, little enough that what they read stays
-# near the processor. Beam search follows several targets of each sentence.
+# The most tokens of a batch: enough for large products, few enough for the processor's cache. Beam
+# search follows several targets of each sentence.
 _GREEDY_TOKENS, _BEAM_TOKENS = 24_576, 8192
 
 
@@ -44,7 +44,7 @@ class Sampling:
 
 @dataclass(frozen=True)
 class SearchOptions:
-    """What is searched for; `ValueError` for a number out of its range.
+    """The settings of a search; `ValueError` for a number out of its range.
 
     >>> SearchOptions(beam=2, n_best=3)
     Traceback (most recent call last):
@@ -114,7 +114,7 @@ class Engine(Protocol):
 class TorchEngine:
     """The searches of this package on a model of this program.
 
-    `extra_length`: what a target may have more than its source, in tokens (section 6.1).
+    `extra_length`: how many tokens longer than its source a target may be (section 6.1).
     `decoder`: returns the model, or a faster form of it, for the next job. Plain decoding, by the
     model itself, takes the plain top-k and one core: hooks on a model have their order.
     """
@@ -151,14 +151,14 @@ class TorchEngine:
     def _search(self, options: SearchOptions) -> Search:
         common: dict[str, Any] = {"vocabulary": self.target}
         if options.sampling is not None:
-            how = options.sampling
+            sampling = options.sampling
             return partial(
                 sample,
-                temperature=how.temperature,
-                top_k=how.top_k,
-                top_p=how.top_p,
+                temperature=sampling.temperature,
+                top_k=sampling.top_k,
+                top_p=sampling.top_p,
                 n_best=options.n_best,
-                generator=torch.Generator(self.device).manual_seed(how.seed % 2**64),
+                generator=torch.Generator(self.device).manual_seed(sampling.seed % 2**64),
                 **common,
             )
         common["length_penalty"] = options.length_penalty
@@ -173,9 +173,9 @@ def _greedy(
     """Greedy search, scored as beam search scores, so that a beam of 1 compares with one of 5."""
     return [
         [
-            replace(one, score=one.log_probability / penalty(length, length_penalty))
-            for one in found
-            for length in [len(one.tokens) + one.finished]
+            replace(target, score=target.log_probability / penalty(length, length_penalty))
+            for target in hypotheses
+            for length in [len(target.tokens) + target.finished]
         ]
-        for found in greedy(step, state, **settings)
+        for hypotheses in greedy(step, state, **settings)
     ]

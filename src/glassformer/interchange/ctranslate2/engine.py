@@ -1,27 +1,29 @@
-"""Translating through CTranslate2, with the answers that this program's own searches give.
+"""CTranslate2 as an engine, with the hypotheses of this program's own searches.
 
-CTranslate2's beam search walks as ours does (`decoding/beam.py`): of the best candidates those that
-end among the first `beam` are finished, and the best `beam` that go on are kept. What differs, and
-what is done about it:
+CTranslate2's beam search walks as ours does (`decoding/beam.py`). Candidates that end among the
+first `beam` are finished; the best `beam` unfinished candidates go on. The differences, and this
+engine's answer to each:
 
 - *The end of a search.* Ours goes on as long as an unfinished target can still win. CTranslate2
   stops as soon as the most probable candidate of some step has ended and twice `beam` targets are
-  finished: what comes after so many ends does not win.
-- *Scores.* It ranks by `log P / |Y| ** alpha`, and so chooses which finished targets it returns. It
-  is asked for plain log-probabilities instead, and for twice `beam` targets; they are scored and
-  ranked here. If one that it dropped could still be among the `n_best`, torch decodes the sentence.
-- *Forbidden symbols.* It can forbid padding, unknown and start, but then gives their probability
-  to the others, so that scores change. Instead they end a target, as the end symbol does. A trained
-  model hardly ever writes one; if it does, torch decodes the sentence.
-- *Empty targets.* For the same reason the end symbol is not forbidden at the first step. An empty
-  target takes no place from others in a beam: it is dropped here. A greedy one goes to torch.
-- *Length.* It knows one maximum for all sentences of a call. Targets that pass the sentence's own
-  maximum are dropped; if fewer than `n_best` finished ones are left, torch decodes the sentence.
-- *Forced prefixes* count nothing in its scores, and the seed of its *sampling* is the whole
-  process's: both are torch's work.
+  finished. Later targets do not win.
+- *Scores.* CTranslate2 ranks by `log P / |Y| ** alpha`, and so chooses the finished targets that it
+  returns. This engine asks for plain log-probabilities of twice `beam` targets, and ranks them
+  itself. If a dropped target could still be among the `n_best`, torch decodes the sentence.
+- *Forbidden symbols.* CTranslate2 can forbid padding, unknown and start, but then gives their
+  probability to other symbols, so that scores change. Instead they end a target, as the end symbol
+  does. A trained model hardly ever writes such a symbol; if it does, torch decodes the sentence.
+- *Empty targets.* For the same reason the end symbol is not forbidden at the first step. This
+  engine drops an empty target, which took no place in the beam. If greedy search gives an empty
+  target, torch decodes the sentence.
+- *Length.* CTranslate2 has one maximum for all sentences of a call. This engine drops the targets
+  above their sentence's own maximum. If fewer than `n_best` finished targets are left, torch
+  decodes the sentence.
+- *Forced prefixes* count nothing in CTranslate2's scores, and its *sampling* has one seed for the
+  whole process. Torch does both.
 
-What remains are ties and rounding: sums are in another order, so that two candidates whose
-log-probabilities differ by about 1e-6 may change places.
+Ties and rounding remain: sums are in another order, so that two candidates whose log-probabilities
+differ by about 1e-6 may change places.
 """
 
 from __future__ import annotations
@@ -48,9 +50,9 @@ _NOTHING = Hypothesis((), 0.0, 0.0, finished=True)  # the target of a blank sour
 class CTranslate2Engine:
     """Workers that translate job after job, while the caller goes on.
 
-    `source_names` and `target_names`: what the workers' model calls the ids, of which `special` are
-    the target's special ones. `torch` decodes what CTranslate2 would decode otherwise than we do.
-    `extra_length`: what a target may have more than its source, in tokens.
+    `source_names` and `target_names`: the subwords of the ids. `special`: the target's special ids.
+    `torch` decodes the sentences for which CTranslate2 differs from our search. `extra_length`: how
+    many tokens longer than its source a target may be.
     """
 
     workers: Workers
@@ -95,7 +97,7 @@ class CTranslate2Engine:
 
     @cached_property
     def _ends(self) -> list[str]:
-        """The end symbol, and what may not be in a target."""
+        """The end symbol, then the forbidden symbols."""
         return [self.target_names[i] for i in (self.special.eos_id, *self.special.never_produced)]
 
     @cached_property
@@ -105,7 +107,7 @@ class CTranslate2Engine:
     def _answer(
         self, job: Job, results: Sequence[Any], options: SearchOptions
     ) -> list[list[Hypothesis]]:
-        """Wait for a job; torch decodes the sentences that CTranslate2 would answer otherwise."""
+        """The hypotheses of a job, waited for; torch decodes the sentences that it must."""
         sources, remaining = job.sources, iter(results)
         answers = [
             self._ranked(next(remaining).result(), len(source), options) if source else [_NOTHING]
@@ -120,9 +122,9 @@ class CTranslate2Engine:
         return answers
 
     def _ranked(self, result: Any, length: int, options: SearchOptions) -> list[Hypothesis]:
-        """The answer that our search gives for a source of this length; [] if this does not tell.
+        """Our search's hypotheses for a source of ``length`` subwords; [] if torch must decode it.
 
-        Finished targets come best first, then those that were cut at the maximum length.
+        Finished targets come first, then targets cut at the maximum length; each best first.
         """
         end, *forbidden = self._ends
         most = length + self.extra_length
@@ -140,12 +142,12 @@ class CTranslate2Engine:
         longest = max(map(len, result.hypotheses))
         if longest > most and not (len(answer) == options.n_best and answer[-1].finished):
             return []
-        # A dropped target is less probable than all of these: this is the most its score can be.
+        # A dropped target is less probable than every returned one: its greatest possible score.
         dropped = min(result.scores) / penalty(min(longest, most), options.length_penalty)
         full = 1 < len(result.hypotheses) == _kept(options)
         return [] if full and (not answer or dropped > answer[-1].score) else answer
 
 
 def _kept(options: SearchOptions) -> int:
-    """How many targets of each source CTranslate2 returns."""
+    """The number of targets that CTranslate2 returns for each source."""
     return 1 if options.beam == 1 else _ROOM * options.beam
