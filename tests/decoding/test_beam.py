@@ -7,6 +7,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from glassformer.config import MOST_LENGTH_PENALTY
 from glassformer.decoding.beam import beam_search, penalty
 from glassformer.decoding.constraints import ForcedPrefix
 from glassformer.decoding.greedy import greedy
@@ -244,6 +245,25 @@ def test_improbable_ends_do_not_crowd_out_a_sure_target(beam):
 
     ((best,),) = beam_search(step, Steps(), max_lengths=lengths(56), beam=beam)
     assert best.tokens == (4, 5, 4, 5, 4, 5)
+
+
+@pytest.mark.parametrize(("beam", "steps"), [(1, 2), (2, 3), (3, 3)])
+def test_enough_ends_and_a_leading_one_end_a_search(beam, steps):
+    """Even if a high length penalty would let a far longer target win."""
+    reached = []
+
+    def step(tokens, steps):
+        reached.append(steps.number)
+        probability = torch.full((len(tokens), 6), 0.01)
+        probability[:, 4] = 0.36
+        probability[:, EOS] = 0.6
+        return probability.log(), Steps(steps.number + 1)
+
+    ((best,),) = beam_search(
+        step, Steps(), max_lengths=lengths(56), beam=beam, length_penalty=MOST_LENGTH_PENALTY
+    )
+    assert best.finished
+    assert len(reached) == steps
 
 
 @pytest.mark.parametrize("search", [greedy, beam_search, sample])

@@ -59,9 +59,11 @@ class BeamState(Generic[S]):
     rows: Int64[Tensor, "live width"]
     # The finished targets of every sentence of the input; the lists grow in place.
     finished: list[list[Hypothesis]]
-    # A sentence is done if none of its unfinished targets can exceed this score. It is -inf while
-    # the sentence has fewer than `n_best` finished targets.
+    # A sentence is done if none of its unfinished targets can exceed this score: that of its
+    # `n_best`-th finished target. It is -inf before there are so many, and inf if the search ends.
     bar: Float[Tensor, " live"]
+    # True as soon as the most probable candidate of some step has ended.
+    led: Bool[Tensor, " live"]
 
 
 @dataclass(frozen=True)
@@ -111,12 +113,14 @@ def beam_search(
     batch,
 
     - if no unfinished target can overtake its `n_best`-th finished one, or
+    - if it has `beam` finished targets, and one of them was the most probable candidate of its
+      step, or
     - after `max_lengths` steps. If fewer than `n_best` targets are finished, unfinished ones follow
       them.
 
-    The number of finished targets does not end a sentence: all of them may be improbable while the
-    best is unfinished. A beam of 1 is greedy search, and stops at its first end. No target is
-    empty. Raises `ValueError` for a parameter out of its range.
+    A number of finished targets alone ends no sentence: all of them may be improbable while the
+    best is unfinished. A beam of 1 is greedy search. No target is empty. Raises `ValueError` for a
+    parameter out of its range.
 
     >>> class NoState:
     ...     def select(self, rows):
@@ -181,6 +185,7 @@ def _begin(state: S, settings: _Settings) -> BeamState[S]:
         rows=sentences.unsqueeze(1),
         finished=[[] for _ in range(batch)],
         bar=torch.full((batch,), -torch.inf, device=device),
+        led=torch.zeros(batch, dtype=torch.bool, device=device),
     )
 
 
@@ -233,15 +238,19 @@ def _set_aside(alive: BeamState[S], candidates: _Candidates, settings: _Settings
         score = log_probability / penalty(len(target) + 1, settings.alpha)
         alive.finished[sentence].append(Hypothesis(tuple(target), score, log_probability, True))
 
-    bars = [_bar(alive.finished[sentence], settings) for sentence in alive.sentences.tolist()]
-    return replace(alive, bar=candidates.log_probabilities.new_tensor(bars))
+    led = alive.led | ends[:, 0]
+    bars = [
+        _bar(alive.finished[sentence], settings, led=leads)
+        for sentence, leads in zip(alive.sentences.tolist(), led.tolist(), strict=True)
+    ]
+    return replace(alive, led=led, bar=candidates.log_probabilities.new_tensor(bars))
 
 
-def _bar(finished: list[Hypothesis], settings: _Settings) -> float:
+def _bar(finished: list[Hypothesis], settings: _Settings, *, led: bool) -> float:
+    if led and len(finished) >= settings.beam:
+        return math.inf
     if len(finished) < settings.n_best:
         return -math.inf
-    if settings.beam == 1:
-        return math.inf  # greedy search has no second target to compare with
     return _ranked(finished)[settings.n_best - 1].score
 
 
@@ -290,6 +299,7 @@ def _retire(alive: BeamState[S], settings: _Settings) -> BeamState[S]:
         log_probabilities=alive.log_probabilities[stays],
         rows=alive.rows[stays],
         bar=alive.bar[stays],
+        led=alive.led[stays],
     )
 
 

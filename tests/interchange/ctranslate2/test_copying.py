@@ -7,6 +7,7 @@ from torch import nn
 from glassformer.bundle import Bundle, save_bundle
 from glassformer.config import ModelConfig
 from glassformer.data.tokenizer import train_tokenizer
+from glassformer.decoding.engine import TorchEngine
 from glassformer.model.transformer import Transformer
 from glassformer.translator import Translator
 
@@ -47,3 +48,12 @@ def test_no_beam_loses_what_greedy_search_has_right(copying, engine):
     for beam in range(2, 11):
         wide = translator.translate(DIGITS, beam=beam)
         assert [translation.text for translation in wide] == DIGITS
+
+
+def test_a_sure_model_needs_no_torch(copying, monkeypatch):
+    """If no empty target and no forbidden symbol is likely, CTranslate2 answers every sentence."""
+    translator = Translator.load(copying, device="cpu", engine="ctranslate2")
+    monkeypatch.delattr(TorchEngine, "submit")
+    for beam in (1, 2, 5):
+        answers = translator.translate(DIGITS, beam=beam)
+        assert [translation.text for translation in answers] == DIGITS

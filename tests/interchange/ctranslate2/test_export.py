@@ -114,24 +114,6 @@ def test_ctranslate2_alone_scores_as_the_model_does(bundle_of, tmp_path, options
     assert found.log_probs == pytest.approx(expected, abs=1e-4)
 
 
-def test_a_biased_model_needs_no_torch(bundle_of):
-    """Where no forbidden symbol is likely, every answer is CTranslate2's own."""
-    directory = bundle_of(norm="pre", output_bias=True)
-    bundle = load_bundle(directory)
-    with torch.no_grad():
-        bundle.model.output_bias[:3] = -30.0
-        bundle.model.output_bias[3] += 2.0
-    ours = Translator(bundle)
-    save_bundle(bundle, directory)
-    theirs = forgetful(Translator.load(directory, device="cpu", engine="ctranslate2"))
-
-    for beam, n_best in ((1, 1), (2, 1), (5, 5)):
-        check_same(
-            theirs.translate(TEXTS, beam=beam, n_best=n_best),
-            ours.translate(TEXTS, beam=beam, n_best=n_best),
-        )
-
-
 def test_forbidden_symbols_never_come_out(bundle_of):
     directory = bundle_of(output_bias=True)
     bundle = load_bundle(directory)

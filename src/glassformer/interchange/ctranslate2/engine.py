@@ -4,18 +4,14 @@ CTranslate2's beam search walks as ours does (`decoding/beam.py`). Candidates th
 first `beam` are finished; the best `beam` unfinished candidates go on. The differences, and this
 engine's answer to each:
 
-- *The end of a search.* Ours goes on as long as an unfinished target can still win. CTranslate2
-  stops as soon as the most probable candidate of some step has ended and twice `beam` targets are
-  finished. Later targets do not win.
 - *Scores.* CTranslate2 ranks by `log P / |Y| ** alpha`, and so chooses the finished targets that it
-  returns. This engine asks for plain log-probabilities of twice `beam` targets, and ranks them
-  itself. If a dropped target could still be among the `n_best`, torch decodes the sentence.
+  returns. This engine asks for plain log-probabilities of `beam` targets, and ranks them itself.
+  If a dropped target could still be among the `n_best`, torch decodes the sentence.
 - *Forbidden symbols.* CTranslate2 can forbid padding, unknown and start, but then gives their
   probability to other symbols, so that scores change. Instead they end a target, as the end symbol
   does. A trained model hardly ever writes such a symbol; if it does, torch decodes the sentence.
-- *Empty targets.* For the same reason the end symbol is not forbidden at the first step. This
-  engine drops an empty target, which took no place in the beam. If greedy search gives an empty
-  target, torch decodes the sentence.
+- *Empty targets.* For the same reason the end symbol is not forbidden at the first step. If a
+  target is empty, torch decodes the sentence.
 - *Length.* CTranslate2 has one maximum for all sentences of a call. This engine drops the targets
   above their sentence's own maximum. If fewer than `n_best` finished targets are left, torch
   decodes the sentence.
@@ -42,7 +38,6 @@ from glassformer.interchange.ctranslate2.threads import Workers
 __all__ = ["CTranslate2Engine"]
 
 _BATCH_TOKENS = 512  # of sources, with padding: enough to fill a core, little enough to share out
-_ROOM = 2  # times `beam` targets are finished before a search stops
 _NOTHING = Hypothesis((), 0.0, 0.0, finished=True)  # the target of a blank source
 
 
@@ -83,8 +78,7 @@ class CTranslate2Engine:
             max_batch_size=_BATCH_TOKENS,
             batch_type="tokens",
             beam_size=options.beam,
-            patience=_ROOM,
-            num_hypotheses=_kept(options),
+            num_hypotheses=options.beam,
             length_penalty=0,
             end_token=self._ends,
             return_end_token=True,
@@ -128,26 +122,22 @@ class CTranslate2Engine:
         """
         end, *forbidden = self._ends
         most = length + self.extra_length
-        if any(names[-1] in forbidden for names in result.hypotheses):
+        if any(names[-1] in forbidden or names == [end] for names in result.hypotheses):
             return []
         answer = []
         for names, total in zip(result.hypotheses, result.scores, strict=True):
             finished = names[-1] == end
             ids = tuple(map(self._ids.__getitem__, names[:-1] if finished else names))
             score = total / penalty(len(names), options.length_penalty)  # |Y| counts the end symbol
-            if ids and len(names) <= most:
+            if len(names) <= most:
                 answer.append(Hypothesis(ids, score, total, finished))
         answer.sort(key=lambda target: (not target.finished, -target.score))
         answer = answer[: options.n_best]
+        certain = len(answer) == options.n_best and answer[-1].finished
         longest = max(map(len, result.hypotheses))
-        if longest > most and not (len(answer) == options.n_best and answer[-1].finished):
+        dropped = 1 < len(result.hypotheses) == options.beam  # CTranslate2 may have dropped some
+        if (longest > most or dropped) and not certain:
             return []
         # A dropped target is less probable than every returned one: its greatest possible score.
-        dropped = min(result.scores) / penalty(min(longest, most), options.length_penalty)
-        full = 1 < len(result.hypotheses) == _kept(options)
-        return [] if full and (not answer or dropped > answer[-1].score) else answer
-
-
-def _kept(options: SearchOptions) -> int:
-    """The number of targets that CTranslate2 returns for each source."""
-    return 1 if options.beam == 1 else _ROOM * options.beam
+        best = min(result.scores) / penalty(min(longest, most), options.length_penalty)
+        return [] if dropped and best > answer[-1].score else answer
