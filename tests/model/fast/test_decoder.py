@@ -107,7 +107,7 @@ def test_any_history_gives_the_same_logits(build, sentences, seed, lengths):
     ],
 )
 def test_the_searches_meet_the_same_logits(build, sentences, search):
-    """Long enough that pools fill up and are cleared; the maximum lengths end some before."""
+    """The maximum lengths end some sentences before others."""
     both = begun(build(num_decoder_layers=1), sentences(*LENGTHS))
     found = search(
         lambda tokens, state: state.step(tokens),

@@ -6,7 +6,7 @@ one differs in three ways:
 - It arranges the weights once. One matrix computes queries, keys and values of a self-attention;
   another computes the memory's keys and values of all blocks. Each has the layout that is fastest
   for its products (:mod:`glassformer.model.fast.packed_linear`).
-- The state is a :class:`~glassformer.model.fast.beam_cache.PooledState`, which copies few keys.
+- The state is a :class:`~glassformer.model.fast.cache.GroupedState`, which copies fewer keys.
 - It has no dropout, and returns no attention weights.
 """
 
@@ -26,7 +26,7 @@ from glassformer.model.blocks import FeedForward, ResidualBlock
 from glassformer.model.cache import Memory
 from glassformer.model.decoder import DecoderBlock
 from glassformer.model.encoder import EncoderBlock
-from glassformer.model.fast.beam_cache import KeyPool, PooledState
+from glassformer.model.fast.cache import GroupedState
 from glassformer.model.fast.packed_linear import product
 from glassformer.model.masks import padding_mask
 from glassformer.model.transformer import Transformer
@@ -82,28 +82,27 @@ class PreparedTransformer:
             x = block(x, mask)
         return Memory(self._model.encoder.norm(x), padding)
 
-    def start(self, memory: Memory) -> PooledState:
+    def start(self, memory: Memory) -> GroupedState:
         """The state before the first token, with the memory's keys and values computed once."""
         batch, src_len, d_model = memory.states.shape
         projected = self._project_memory(memory.states).view(batch, src_len, -1, 2, d_model)
         # All weights are equal if a source is only padding: values of zero then give zeros.
         projected[:, :, :, 1].masked_fill_(~memory.mask.view(batch, src_len, 1, 1), 0.0)
         blocks = [block.transpose(1, 2).contiguous() for block in projected.unbind(2)]
-        empty = KeyPool([block[:, :, :0] for block in blocks], 0)
-        return PooledState(empty, 0, None, blocks, _added(memory.mask, projected.dtype))
+        empty = [block[:, :, :0] for block in blocks]
+        return GroupedState(empty, blocks, _added(memory.mask, projected.dtype))
 
     def step(
-        self, tokens: Int[Tensor, " rows"], state: PooledState
-    ) -> tuple[Float[Tensor, "rows vocab"], PooledState]:
+        self, tokens: Int[Tensor, " rows"], state: GroupedState
+    ) -> tuple[Float[Tensor, "rows vocab"], GroupedState]:
         """Read one token in each row; return the logits of the next one and the new state."""
         embedding = self._model.target_embedding
         x = F.embedding(tokens, embedding.weight) * embedding.factor
         x = self._model.target_positions(x[:, None], start=state.length)
-        x = x.view(state.sentences, state.width, x.size(-1))
         state = state.grown()
         for number, block in enumerate(self._decoder):
             x = block(x, number, state)
-        return self._project(self._model.decoder.norm(x).flatten(0, 1)), state
+        return self._project(self._model.decoder.norm(x[:, 0])), state
 
 
 class _EncoderBlock:
@@ -131,21 +130,22 @@ class _DecoderBlock:
         self.feed_forward = _feed_forward(block.feed_forward.sublayer)
         self.around_feed_forward = _Residual(block.feed_forward)
 
-    def __call__(self, x: Tensor, number: int, state: PooledState) -> Tensor:
+    def __call__(self, x: Tensor, number: int, state: GroupedState) -> Tensor:
         """``state`` is the state after this step; the block writes its newest keys into it."""
-        heads, cache, memory = self.attention.heads, state.cache(number), state.memory[number]
-        sentences, width, d_model = x.shape
+        heads, cache, memory = self.attention.heads, state.blocks[number], state.memory[number]
+        rows, _, d_model = x.shape
 
         def attend(x: Tensor) -> Tensor:
-            projected = self.attention.project(x)
-            query, newest = projected[:, :, :d_model], projected[:, :, d_model:]
-            cache[:, :, -width:] = newest.view(sentences, width, 2, d_model).transpose(1, 2)
+            query, newest = self.attention.project(x).split((d_model, 2 * d_model), dim=2)
+            cache[:, :, -1] = newest.view(rows, 2, d_model)
             key, value = cache.unbind(1)
-            return self.attention.output(_attend(query, key, value, state.mask, heads))
+            return self.attention.output(_attend(query, key, value, None, heads))
 
         def attend_to_memory(x: Tensor) -> Tensor:
             key, value = memory.unbind(1)
-            return self.output(_attend(self.query(x), key, value, state.memory_mask, heads))
+            query = self.query(x).view(state.sentences, state.width, d_model)
+            read = _attend(query, key, value, state.memory_mask, heads)
+            return self.output(read.view(rows, 1, d_model))
 
         x = self.around_attention(x, attend)
         x = self.around_cross(x, attend_to_memory)
