@@ -39,6 +39,7 @@ DOORS = {
     ("significance", "evaluation"),
     ("translator", "interchange"),  # the CTranslate2 engine
     ("cli", "web"),
+    ("learn", "glassformer"),  # the learner's files use the public names
     ("__main__", "cli"),
 }
 # The searches work on any step function: they know no model and no data.

@@ -108,7 +108,8 @@ def source(path: Path) -> bool:
 
 
 def module(path: Path) -> bool:
-    return source(path) and path.name != "__main__.py"
+    """The learner's files are no modules: they are copied."""
+    return source(path) and path.name != "__main__.py" and path.parent.name != "lessons"
 
 
 def anything(path: Path) -> bool:

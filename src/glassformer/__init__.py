@@ -17,6 +17,7 @@ if TYPE_CHECKING:  # what the table below does, said so that type checkers and e
     from glassformer.model.attention import (
         MultiHeadAttention,
         fused_attention,
+        masked_softmax,
         scaled_dot_product_attention,
     )
     from glassformer.model.blocks import FeedForward, ResidualBlock
@@ -53,6 +54,7 @@ __all__ = [
     "fused_attention",
     "greedy",
     "label_smoothed_cross_entropy",
+    "masked_softmax",
     "noam_schedule",
     "padding_mask",
     "presets",
@@ -71,7 +73,8 @@ _HOMES = {
     "decoding.sampling": "sample",
     "evaluation": "evaluate",
     "inspection.capture": "capture",
-    "model.attention": "MultiHeadAttention fused_attention scaled_dot_product_attention",
+    "model.attention": "MultiHeadAttention fused_attention masked_softmax"
+    " scaled_dot_product_attention",
     "model.blocks": "FeedForward ResidualBlock",
     "model.decoder": "Decoder DecoderBlock",
     "model.embeddings": "ScaledEmbedding",

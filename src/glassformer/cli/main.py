@@ -25,6 +25,7 @@ COMMANDS = {
     "export": "write a translator as a model of another engine",
     "evaluate": "score a translator, or a file of translations",
     "look": "show on a page how a translator translates a sentence",
+    "learn": "build the Transformer yourself, part by part, and be told what went wrong",
     "plot": "draw masks, positions, schedule, curves, attention and alignment",
 }
 
@@ -74,6 +75,9 @@ def _run(command: str, words: list[str]) -> int:
     module = import_module(f"glassformer.cli.{command}")
     title, options = f"glassformer {command}", module.OPTIONS
     if isinstance(options, dict):  # kinds, such as `plot masks`
+        default = getattr(module, "DEFAULT_KIND", None)
+        if default and _HELP.isdisjoint(words[:1]) and not (words and words[0] in options):
+            words = [default, *words]
         if not words:
             raise UsageError(f"{title}: expected one of {', '.join(options)}")
         if words[0] in _HELP:

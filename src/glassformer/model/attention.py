@@ -16,6 +16,7 @@ from glassformer.model.masks import check_mask
 __all__ = [
     "MultiHeadAttention",
     "fused_attention",
+    "masked_softmax",
     "scaled_dot_product_attention",
     "use_explicit_attention",
 ]
@@ -40,14 +41,25 @@ def scaled_dot_product_attention(
     [[1.0], [2.0]]
     """
     scores = query @ key.transpose(-2, -1) / math.sqrt(query.size(-1))
-    if mask is None:
-        weights = scores.softmax(dim=-1)
-    else:
-        check_mask(mask, scores.shape)
-        # The lowest finite number, not -inf: a fully masked row would be NaN.
-        scores = scores.masked_fill(~mask, torch.finfo(scores.dtype).min)
-        weights = scores.softmax(dim=-1).masked_fill(~mask, 0.0)
+    weights = masked_softmax(scores, mask)
     return weights @ value, weights
+
+
+def masked_softmax(
+    scores: Float[Tensor, "... q_len k_len"], mask: Tensor | None = None
+) -> Float[Tensor, "... q_len k_len"]:
+    """The weights of each query: a softmax over the keys that ``mask`` shows (section 3.2.3).
+
+    >>> scores, mask = torch.zeros(2, 3), torch.tensor([[True, True, False], [False, False, False]])
+    >>> masked_softmax(scores, mask).tolist()
+    [[0.5, 0.5, 0.0], [0.0, 0.0, 0.0]]
+    """
+    if mask is None:
+        return scores.softmax(dim=-1)
+    check_mask(mask, scores.shape)
+    # The lowest finite number, not -inf: a fully masked row would be NaN.
+    scores = scores.masked_fill(~mask, torch.finfo(scores.dtype).min)
+    return scores.softmax(dim=-1).masked_fill(~mask, 0.0)
 
 
 def fused_attention(

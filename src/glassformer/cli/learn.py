@@ -1,0 +1,155 @@
+"""``glassformer learn``: build the Transformer part by part, and be told what went wrong."""
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+
+from pydantic import Field
+
+from glassformer.config import Options
+from glassformer.errors import UsageError, nearest
+from glassformer.learn.folder import Folder
+from glassformer.learn.lesson import Lesson, lesson, lessons
+
+__all__ = ["DEFAULT_KIND", "OPTIONS", "run"]
+
+DEFAULT_KIND = "watch"
+
+
+class FolderOptions(Options):
+    """The options of all that works on a learner's folder."""
+
+    folder: Path = Field(Path("my-transformer"), title="FOLDER")
+    """The folder with your files."""
+
+    def run(self) -> int:
+        """Do the work; the exit status."""
+        raise NotImplementedError
+
+
+class WatchOptions(FolderOptions):
+    """Make a folder of lessons, watch it, and check the current lesson at each save.
+
+    'glassformer learn FOLDER' is the same.
+    """
+
+    list: bool = False
+    """Only list the lessons, with what you understand after each."""
+
+    def run(self) -> int:
+        if self.list:
+            for each in lessons():
+                place = f"section {each.section}, {each.minutes} minutes"
+                print(f"{each.number:2}. {each.title} ({place})")
+                print(f"    Afterwards you know {each.understood}.")
+            return 0
+        from rich.console import Console
+
+        from glassformer.learn.watch import watch
+
+        folder = Folder(self.folder)
+        hint = nearest(str(self.folder), OPTIONS)
+        if hint and not self.folder.exists():
+            raise UsageError(f"unknown action '{self.folder}'{hint}; a new folder: ./{self.folder}")
+        for file in folder.make():
+            print(f"wrote {file}")
+        watch(folder, Console(highlight=False))
+        return 0
+
+
+class LessonOptions(FolderOptions):
+    """The options of all that works on one lesson."""
+
+    lesson: str | None = Field(None, title="LESSON")
+    """A lesson by name or number; None: the first that is not learned."""
+
+    def chosen(self) -> tuple[Folder, Lesson]:
+        """The folder and the lesson."""
+        folder = Folder(self.folder)
+        folder.check_exists()
+        return folder, lesson(self.lesson) if self.lesson else folder.current() or next(lessons())
+
+
+class CheckOptions(LessonOptions):
+    """Check a lesson once; exit status 0 if it is right."""
+
+    json_: bool = Field(False, alias="json")
+    """Print the verdict as JSON."""
+
+    def run(self) -> int:
+        from rich.console import Console
+
+        from glassformer.learn.examine import checked_verdict
+        from glassformer.learn.words import print_verdict
+
+        folder, chosen = self.chosen()
+        verdict = checked_verdict(folder, chosen)
+        if self.json_:
+            print(json.dumps(asdict(verdict), ensure_ascii=False))
+        else:
+            print_verdict(Console(highlight=False), chosen, verdict)
+        return 0 if verdict.outcome == "right" else 1
+
+
+class HintOptions(LessonOptions):
+    """Print a hint: first the idea, then the shapes, then almost the code."""
+
+    number: int = Field(1, ge=1, le=3)
+    """Which of the three."""
+
+    def run(self) -> int:
+        from glassformer.learn.words import hint_text
+
+        print(hint_text(self.chosen()[1], self.number))
+        return 0
+
+
+class SolutionOptions(LessonOptions):
+    """Print the package's own source beside yours, as a diff, and the answers to the questions."""
+
+    def run(self) -> int:
+        from glassformer.learn.words import solution_text
+
+        folder, chosen = self.chosen()
+        print(solution_text(chosen, folder.file(chosen).read_text(encoding="utf-8")))
+        return 0
+
+
+class StatusOptions(FolderOptions):
+    """Print which lessons are learned."""
+
+    def run(self) -> int:
+        from glassformer.learn.words import status_text
+
+        folder = Folder(self.folder)
+        folder.check_exists()
+        print("\n".join(status_text(folder)))
+        return 0
+
+
+class ResetOptions(LessonOptions):
+    """Write a lesson's file as it was at first; yours is kept beside it, as FILE.old."""
+
+    def run(self) -> int:
+        folder, chosen = self.chosen()
+        file = folder.file(chosen)
+        if file.is_file():
+            file.replace(file.with_name(file.name + ".old"))
+        folder.reset(chosen)
+        print(f"wrote {file}")
+        return 0
+
+
+OPTIONS: dict[str, type[FolderOptions]] = {
+    "watch": WatchOptions,
+    "check": CheckOptions,
+    "hint": HintOptions,
+    "solution": SolutionOptions,
+    "status": StatusOptions,
+    "reset": ResetOptions,
+}
+
+
+def run(options: FolderOptions) -> int:
+    """Do what the options ask for; the exit status."""
+    return options.run()

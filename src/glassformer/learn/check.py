@@ -1,0 +1,107 @@
+"""A check: probes of a solution, and a reference that can make each known mistake.
+
+A *solution* is any object that has the lesson's holes as attributes: the learner's file, or
+``reference(faults)``. A *probe* calls a solution and returns named values. A solution with the
+values of the reference is right. A solution with the values of the reference with some fault has
+made that mistake.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from importlib import import_module
+from typing import Any, TypeAlias, TypeVar
+from zlib import crc32
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+__all__ = [
+    "Check",
+    "Evidence",
+    "Faults",
+    "Probe",
+    "Results",
+    "Values",
+    "as_values",
+    "check_of",
+    "filled",
+    "measure",
+    "numbers",
+    "picks",
+]
+
+M = TypeVar("M", bound=nn.Module)
+Values: TypeAlias = dict[str, NDArray[Any]]
+"""The named values of one probe."""
+Results: TypeAlias = dict[str, Values]
+"""The values of each probe, by the probe's name. A probe that raised an error is left out."""
+Faults: TypeAlias = Mapping[str, str]
+"""The fault of each switch that is not right."""
+Probe: TypeAlias = Callable[[Any], Mapping[str, Any]]
+Evidence: TypeAlias = Callable[[Results], str | None]
+"""A sentence with numbers from the learner's results; None if they show nothing."""
+
+
+@dataclass(frozen=True)
+class Check:
+    """All code that judges a solution of one lesson.
+
+    ``probes`` belong to the holes; the smallest comes first, and its docstring describes its input.
+    ``axes`` names the axis of each size: in the probes every axis has its own prime. ``evidence``
+    belongs to faults, by their ids. ``laws`` hold for every right solution: each returns the
+    evidence against it.
+    """
+
+    reference: Callable[[Faults], Any]
+    probes: Mapping[str, tuple[Probe, ...]]
+    axes: Mapping[int, str]
+    evidence: Mapping[str, Evidence] = field(default_factory=dict)
+    laws: Mapping[str, Evidence] = field(default_factory=dict)
+
+    @property
+    def all_probes(self) -> list[Probe]:
+        return [probe for probes in self.probes.values() for probe in probes]
+
+
+def check_of(lesson: str) -> Check:
+    """The check of the lesson of this name, from its module in ``checks/``."""
+    return import_module(f"glassformer.learn.checks.{lesson}").CHECK
+
+
+def measure(probes: Iterable[Probe], solution: Any) -> Results:
+    """The results of a solution of our own: a probe that raises an error is left out."""
+    results: Results = {}
+    for probe in probes:
+        try:
+            results[probe.__name__] = as_values(probe(solution))
+        except (RuntimeError, ValueError, TypeError, IndexError, ZeroDivisionError):
+            continue
+    return results
+
+
+def as_values(values: Mapping[str, Any]) -> Values:
+    """The values as arrays of numpy."""
+    return {
+        name: value.detach().numpy().copy() if isinstance(value, Tensor) else np.asarray(value)
+        for name, value in values.items()
+    }
+
+
+def numbers(*shape: int, seed: int = 0) -> Tensor:
+    """Normal random numbers in float64, the same on every machine."""
+    return torch.from_numpy(np.random.default_rng(seed).standard_normal(shape))
+
+
+def filled(module: M) -> M:
+    """The module in float64, each parameter with random numbers that depend on its name alone."""
+    module = module.double().eval()
+    for name, weight in module.named_parameters():
+        weight.data = 0.5 * numbers(*weight.shape, seed=crc32(name.encode()))
+    return module
+
+
+def picks(*shape: int, below: int, seed: int = 0) -> Tensor:
+    """Random integers from 0 to ``below - 1``."""
+    return torch.from_numpy(np.random.default_rng(seed).integers(0, below, shape))

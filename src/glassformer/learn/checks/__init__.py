@@ -1,0 +1,1 @@
+"""For each lesson its probes, its faults as switches of a reference, and its laws."""

@@ -1,0 +1,125 @@
+"""What can go wrong in scaled dot-product attention."""
+
+import math
+from types import SimpleNamespace
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from glassformer.learn.check import Check, Faults, Results, numbers
+
+__all__ = ["CHECK"]
+
+AXES = {2: "batch", 3: "heads", 5: "q_len", 7: "k_len", 11: "d_k", 13: "d_v"}
+
+
+def reference(faults: Faults) -> Any:
+    def scaled_dot_product_attention(
+        query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None = None
+    ) -> tuple[Tensor, Tensor]:
+        d_key, k_len = key.size(-1), key.size(-2)
+        heads = query.size(-3) if query.dim() > 2 else 1
+        scale = {
+            "scale-missing": 1.0,
+            "scale-times-root": math.sqrt(d_key),
+            "scale-without-root": 1 / d_key,
+            "scale-of-d_model": 1 / math.sqrt(heads * d_key),
+            "scale-of-k_len": 1 / math.sqrt(k_len),
+            "scale-after-softmax": 1.0,
+        }.get(faults.get("scale", ""), 1 / math.sqrt(d_key))
+        axis = {
+            "softmax-over-queries": -2,
+            "softmax-over-heads": -3,
+            "softmax-over-batch": -4,
+        }.get(faults.get("softmax", ""), -1)
+        if mask is None or faults.get("mask") == "mask-not-used":
+            mask = torch.ones((), dtype=torch.bool)
+        scores = query @ key.transpose(-2, -1) * scale
+        shown = scores.masked_fill(~mask, torch.finfo(scores.dtype).min)
+        weights = shown.softmax(dim=axis).masked_fill(~mask, 0.0)
+        if faults.get("softmax") == "softmax-missing":
+            weights = scores.masked_fill(~mask, 0.0)
+        if faults.get("scale") == "scale-after-softmax":
+            weights = weights / math.sqrt(d_key)
+        if faults.get("read") == "scores-times-values":
+            return scores @ value, weights
+        return weights @ value, weights
+
+    return SimpleNamespace(scaled_dot_product_attention=scaled_dot_product_attention)
+
+
+def one_query(solution: Any) -> dict[str, Any]:
+    """query [[3, 1]], keys [[1, 0], [0, 1]], values [[10], [20]]"""
+    query = torch.tensor([[3.0, 1.0]], dtype=torch.float64)
+    values = torch.tensor([[10.0], [20.0]], dtype=torch.float64)
+    return _called(solution, query, torch.eye(2, dtype=torch.float64), values)
+
+
+def heads(solution: Any) -> dict[str, Any]:
+    """query (2, 3, 5, 11), key (2, 3, 7, 11), value (2, 3, 7, 13)"""
+    return _called(solution, *_inputs())
+
+
+def mask(solution: Any) -> dict[str, Any]:
+    """the same, with a mask (2, 1, 1, 7) that hides the last three keys of the second sentence"""
+    mask = torch.arange(7) < torch.tensor([7, 4])[:, None, None, None]
+    return _called(solution, *_inputs(), mask)
+
+
+def reversed_keys(solution: Any) -> dict[str, Any]:
+    """the inputs of `heads`, with keys and values in reversed order"""
+    query, key, value = _inputs()
+    return _called(solution, query, key.flip(-2), value.flip(-2))
+
+
+def _inputs() -> tuple[Tensor, Tensor, Tensor]:
+    return numbers(2, 3, 5, 11), numbers(2, 3, 7, 11, seed=1), numbers(2, 3, 7, 13, seed=2)
+
+
+def _called(solution: Any, *inputs: Tensor) -> dict[str, Any]:
+    copies = [tensor.clone() for tensor in inputs]
+    output, weights = solution.scaled_dot_product_attention(*inputs)
+    changed = not all(map(torch.equal, copies, inputs))
+    return {"weights": weights, "output": output, "inputs are changed": changed}
+
+
+def row_sum(results: Results) -> str | None:
+    """The first query whose weights do not sum to 1."""
+    for probe, values in results.items():
+        sums = values["weights"].sum(-1).flatten()
+        for place, total in enumerate(sums):
+            if not abs(total - 1) < 1e-9:
+                return f"The weights of query {place} sum to {total:.4g} in the probe {probe}."
+    return None
+
+
+def order(results: Results) -> str | None:
+    first, second = results.get("heads"), results.get("reversed_keys")
+    if first is None or second is None:
+        return None
+    change = abs(first["output"] - second["output"]).max()
+    if change < 1e-9:
+        return None
+    return f"With keys and values in reversed order the output changes by {change:.3g}."
+
+
+CHECK = Check(
+    reference,
+    probes={"scaled_dot_product_attention": (one_query, heads, mask, reversed_keys)},
+    axes=AXES,
+    evidence=dict.fromkeys(
+        (
+            "scale-after-softmax",
+            "softmax-over-queries",
+            "softmax-over-heads",
+            "softmax-over-batch",
+            "softmax-missing",
+        ),
+        row_sum,
+    ),
+    laws={
+        "The weights of each query sum to 1.": row_sum,
+        "Attention does not know the order of the keys.": order,
+    },
+)

@@ -1,0 +1,145 @@
+"""From a learner's file to a verdict: another process runs the file, this one judges its values."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from glassformer.errors import InputError
+from glassformer.learn.folder import Folder
+from glassformer.learn.lesson import Lesson
+from glassformer.learn.source import lines_of
+from glassformer.learn.verdict import Verdict
+
+__all__ = ["checked_verdict", "examine"]
+
+_PATIENCE = 30  # seconds: the process ends itself before, and says where it was
+
+
+def checked_verdict(folder: Folder, lesson: Lesson) -> Verdict:
+    """Examine the lesson's file of a folder; a right one is noted there."""
+    file = folder.file(lesson)
+    source = file.read_bytes() if file.is_file() else b""
+    verdict = examine(lesson, file)
+    if verdict.outcome == "right":
+        folder.note_right(lesson, source)
+    return verdict
+
+
+def examine(lesson: Lesson, file: Path) -> Verdict:
+    """Run a learner's file on the lesson's probes, and judge it."""
+    if not file.is_file():
+        raise InputError(f"{file}: no such file: 'glassformer learn {file.parent}' makes it")
+    with tempfile.TemporaryDirectory() as directory:
+        out, log = Path(directory, "answer.json"), Path(directory, "log")
+        with log.open("wb") as stream:
+            worker = subprocess.Popen(
+                [
+                    sys.executable,
+                    "-m",
+                    "glassformer.learn.worker",
+                    file.resolve(),
+                    lesson.name,
+                    out,
+                ],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=stream,
+                start_new_session=True,
+            )
+        from glassformer.learn import judge  # noqa: F401  meanwhile, import torch here too
+
+        try:
+            worker.wait(_PATIENCE)
+        except subprocess.TimeoutExpired:
+            pass
+        finally:
+            _end(worker)
+        if not out.is_file():
+            return _ended(lesson, file, log.read_text(encoding="utf-8", errors="replace"))
+        answer = json.loads(out.read_text(encoding="utf-8"))
+    return replace(_verdict(lesson, file, answer), printed=answer["printed"])
+
+
+def _end(worker: "subprocess.Popen[bytes]") -> None:
+    """End the worker and all that it has started."""
+    with suppress(ProcessLookupError):
+        os.killpg(worker.pid, signal.SIGKILL)
+    worker.wait()
+
+
+def _ended(lesson: Lesson, file: Path, log: str) -> Verdict:
+    """The verdict if the process wrote nothing: it ran too long, or the file ended it."""
+    place = re.search(rf'File "{re.escape(str(file.resolve()))}", line (\d+)', log)
+    if "Timeout" in log and place:
+        line = int(place[1])
+        text = (
+            f"Your code runs for ever, or far too long: it was at line {line}, {_code(file, line)}"
+        )
+    elif "Timeout" in log:
+        text = "Your code runs for ever, or far too long."
+    else:
+        text = "Your file ended Python before the check was done. Does it call os._exit?"
+    return Verdict(lesson.name, "error", (text,))
+
+
+def _verdict(lesson: Lesson, file: Path, answer: dict[str, Any]) -> Verdict:
+    """The verdict on the first hole that is not right."""
+    from glassformer.learn.judge import Judge
+    from glassformer.learn.worker import array_from
+
+    if failure := answer.get("file"):
+        return Verdict(lesson.name, "error", tuple(_told(failure)))
+    source = file.read_text(encoding="utf-8")
+    results = {
+        probe: {name: array_from(value) for name, value in values.items()}
+        for probe, values in answer["results"].items()
+    }
+    for hole in lesson.holes:
+        judge = Judge.of(lesson, hole)
+        names = [probe.__name__ for probe in judge.probes]
+        failures = {name: answer["failures"][name] for name in names if name in answer["failures"]}
+        if any(failure["error"] == "NotImplementedError" for failure in failures.values()):
+            return Verdict(lesson.name, "empty", (f"{hole} is not written yet.",), hint=1)
+        if not set(lines_of(source, hole)) & set(answer["ran"]):
+            text = f"No line of {hole} in your file ran: write it in this file, as a function."
+            return Verdict(lesson.name, "error", (text,))
+        verdict = judge.verdict(results)
+        if verdict is None:
+            probe, failure = next(iter(failures.items()))
+            lines = (*_told(failure), f"The input: {_input(judge.probes, probe)}.")
+            return Verdict(lesson.name, "error", lines, hint=2)
+        if verdict.outcome != "right":
+            return verdict
+    return Verdict(lesson.name, "right")
+
+
+def _input(probes: Iterable[Any], name: str) -> str:
+    return next(str(probe.__doc__) for probe in probes if probe.__name__ == name)
+
+
+def _told(failure: dict[str, Any]) -> Iterator[str]:
+    """An error of the learner's code in words: where, what, and the shapes on that line."""
+    if failure["error"] == "missing":
+        yield f"{failure['text']} is missing: keep its name. 'reset' brings the lesson's file back."
+        return
+    text = failure["text"] or failure["error"]
+    if "line" in failure:
+        yield f"Line {failure['line']}: {failure['code']}"
+        yield f"{failure['error']}: {text}"
+    else:
+        yield f"{failure['error']}: {text}"
+    for name, shape in failure.get("shapes", {}).items():
+        yield f"{name} is {shape}"
+
+
+def _code(file: Path, line: int) -> str:
+    return file.read_text(encoding="utf-8").splitlines()[line - 1].strip()

@@ -1,0 +1,73 @@
+"""A learner's folder: one file for each lesson, and a note of those that are right."""
+
+import hashlib
+import json
+from pathlib import Path
+
+from glassformer.errors import InputError
+from glassformer.files import write_atomically
+from glassformer.learn.lesson import Lesson, lessons
+
+__all__ = ["Folder"]
+
+_NOTES = ".learned.json"
+
+
+class Folder:
+    """The lessons' files in a directory.
+
+    A lesson is learned as long as its file is the one that a check has found right. Each lesson
+    has its own entry in the notes: to lose or to edit one changes no other.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def make(self) -> list[Path]:
+        """Write the files that are not there yet; no file is ever overwritten."""
+        try:
+            self.path.mkdir(parents=True, exist_ok=True)
+        except FileExistsError as error:
+            raise InputError(f"{self.path}: a file, expected a folder") from error
+        missing = [lesson for lesson in lessons() if not self.file(lesson).exists()]
+        for lesson in missing:
+            self.reset(lesson)
+        return [self.file(lesson) for lesson in missing]
+
+    def check_exists(self) -> None:
+        """Raise InputError if there is no such folder, or if it holds no lesson."""
+        if not any(self.file(lesson).is_file() for lesson in lessons()):
+            raise InputError(
+                f"{self.path}: no lessons here: 'glassformer learn {self.path}' makes them"
+            )
+
+    def file(self, lesson: Lesson) -> Path:
+        return self.path / lesson.file_name
+
+    def reset(self, lesson: Lesson) -> None:
+        """Write the lesson's file as it was at first."""
+        write_atomically(self.file(lesson), lesson.template.encode())
+
+    def learned(self, lesson: Lesson) -> bool:
+        """Whether the lesson's file is one that a check has found right."""
+        return self._notes().get(lesson.name) == self._hash(lesson)
+
+    def note_right(self, lesson: Lesson, source: bytes) -> None:
+        """Note that a check has found this text of the lesson's file right."""
+        notes = self._notes() | {lesson.name: hashlib.sha256(source).hexdigest()}
+        write_atomically(self.path / _NOTES, json.dumps(notes, indent=2).encode())
+
+    def current(self) -> Lesson | None:
+        """The first lesson that is not learned; None if all are."""
+        return next((lesson for lesson in lessons() if not self.learned(lesson)), None)
+
+    def _hash(self, lesson: Lesson) -> str | None:
+        file = self.file(lesson)
+        return hashlib.sha256(file.read_bytes()).hexdigest() if file.is_file() else None
+
+    def _notes(self) -> dict[str, str]:
+        try:
+            notes = json.loads((self.path / _NOTES).read_text(encoding="utf-8"))
+        except (OSError, ValueError):  # lost or edited by hand: a check writes it anew
+            return {}
+        return notes if isinstance(notes, dict) else {}

@@ -1,0 +1,160 @@
+"""The verdict on a solution: right, or the mistake by its name.
+
+Each hole is judged by its own probes, and these are the questions in their order: Are all values
+right? Are they the reference's with one fault, or with two? Do they break a law? If nothing is
+known: which number differs first?
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from glassformer.learn.check import Check, Probe, Results, check_of, measure
+from glassformer.learn.lesson import Lesson
+from glassformer.learn.verdict import Mistake, Verdict
+
+__all__ = ["Judge", "same"]
+
+_TOLERANCES = {"float64": 1e-9, "float32": 1e-4, "float16": 1e-2}
+
+
+@dataclass(frozen=True)
+class Judge:
+    """Judges the values of one hole's probes.
+
+    >>> from glassformer.learn.lesson import lesson
+    >>> judge = Judge.of(lesson("attention"), "scaled_dot_product_attention")
+    >>> judge.verdict(judge.results(("scale-missing",))).mistakes
+    (('scale-missing',),)
+    """
+
+    lesson: Lesson
+    check: Check
+    probes: tuple[Probe, ...]
+    right: Results
+
+    @classmethod
+    def of(cls, lesson: Lesson, hole: str) -> "Judge":
+        """The judge of one hole of a lesson."""
+        check = check_of(lesson.name)
+        probes = check.probes[hole]
+        return cls(lesson, check, probes, measure(probes, check.reference({})))
+
+    def results(self, mistake: Mistake) -> Results:
+        """The reference's results with the faults of a mistake."""
+        faults = {self.lesson.faults[fault].switch: fault for fault in mistake}
+        return measure(self.probes, self.check.reference(faults))
+
+    def verdict(self, results: Results) -> Verdict | None:
+        """The verdict; None if errors left out some probes, and no mistake explains the others."""
+        results = {
+            probe.__name__: results[probe.__name__]
+            for probe in self.probes
+            if probe.__name__ in results
+        }
+        if len(results) == len(self.right) and same(results, self.right):
+            return Verdict(self.lesson.name, "right")
+        if mistakes := self.mistakes(results):
+            hint = max(self.lesson.faults[fault].hint for fault in mistakes[0])
+            lines = tuple(self._explained(mistakes, results))
+            return Verdict(self.lesson.name, "mistake", lines, mistakes, hint)
+        if len(results) < len(self.right):
+            return None
+        difference = tuple(self._difference(results))
+        for law, broken in self.check.laws.items():
+            if evidence := broken(results):
+                lines = (f"{law} {evidence}", *difference)
+                return Verdict(self.lesson.name, "law", lines, hint=2)
+        return Verdict(self.lesson.name, "difference", difference, hint=2)
+
+    def mistakes(self, results: Results) -> tuple[Mistake, ...]:
+        """The single faults with these results; if there are none, the pairs of faults."""
+        for candidates in (self.singles(), self.pairs()):
+            fitting = tuple(each for each in candidates if self._explains(each, results))
+            if fitting:
+                return fitting
+        return ()
+
+    def singles(self) -> Iterator[Mistake]:
+        """Every fault of the lesson alone."""
+        return ((fault,) for fault in self.lesson.faults)
+
+    def pairs(self) -> Iterator[Mistake]:
+        """Every two faults of different switches."""
+        for pair in combinations(self.lesson.faults.items(), 2):
+            (one, first), (other, second) = pair
+            if first.switch != second.switch:
+                yield one, other
+
+    def _explains(self, mistake: Mistake, results: Results) -> bool:
+        """Whether the mistake has these values, and some of them are not the right ones."""
+        return not same(results, self.right) and same(results, self.results(mistake))
+
+    def _explained(self, mistakes: tuple[Mistake, ...], results: Results) -> Iterator[str]:
+        """Each mistake's name, numbers, the paper, the effect on a translator."""
+        if len(mistakes) > 1:
+            yield "One of these mistakes; the probes cannot tell them apart."
+        for mistake in mistakes:
+            for name in mistake:
+                fault, evidence = self.lesson.faults[name], self.check.evidence.get(name)
+                yield " ".join(filter(None, (fault.mistake, evidence(results) if evidence else "")))
+                yield fault.paper
+                yield f"A translator with it: {fault.effect}"
+        if len(mistakes) == 1:
+            yield from self._difference(results)
+
+    def _difference(self, results: Results) -> Iterator[str]:
+        """The first value that differs, in the smallest probe that shows it, with both numbers."""
+        for probe in self.probes:
+            right = self.right[probe.__name__]
+            for name, value in results.get(probe.__name__, {}).items():
+                if name not in right or not _equal(value, right[name]):
+                    yield _compared(name, value, right[name])
+                    yield f"The input: {probe.__doc__}."
+                    return
+
+
+def same(results: Results, others: Results) -> bool:
+    """Whether each probe of ``results`` has the same values in ``others``."""
+    return all(
+        probe in others
+        and values.keys() == others[probe].keys()
+        and all(_equal(value, others[probe][name]) for name, value in values.items())
+        for probe, values in results.items()
+    )
+
+
+def _equal(value: NDArray[Any], other: NDArray[Any]) -> bool:
+    if value.shape != other.shape or value.dtype.kind != other.dtype.kind:
+        return False
+    if value.dtype.kind != "f":
+        return bool(np.array_equal(value, other))
+    tolerance = max(_TOLERANCES[value.dtype.name], _TOLERANCES[other.dtype.name])
+    return bool(np.allclose(value, other, rtol=tolerance, atol=tolerance, equal_nan=True))
+
+
+def _compared(name: str, value: NDArray[Any], right: NDArray[Any]) -> str:
+    if value.shape != right.shape:
+        return f"Your {name} has shape {value.shape}; right is {right.shape}."
+    if value.dtype.kind != right.dtype.kind:
+        return f"Your {name} is of type {value.dtype}; right is {right.dtype}."
+    if value.size <= 8:
+        return f"Your {name}: {_listed(value)}; right is {_listed(right)}."
+    wrong = np.argwhere(value != right)
+    if value.dtype.kind == "f":
+        wrong = np.argwhere(~np.isclose(value, right, rtol=1e-6, atol=1e-9, equal_nan=True))
+    place = tuple(wrong[0].tolist())
+    shown = f"{value[place]:.4g}" if value.dtype.kind == "f" else f"{value[place]}"
+    wanted = f"{right[place]:.4g}" if value.dtype.kind == "f" else f"{right[place]}"
+    return (
+        f"Your {name}{list(place)} is {shown}; right is {wanted}"
+        f" ({len(wrong)} of {value.size} numbers differ)."
+    )
+
+
+def _listed(value: NDArray[Any]) -> str:
+    return np.array2string(value, precision=3, separator=", ").replace("\n", "")

@@ -1,0 +1,27 @@
+"""What a check has found, as a record."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+__all__ = ["Mistake", "Outcome", "Verdict"]
+
+Outcome = Literal["right", "empty", "mistake", "law", "difference", "error"]
+Mistake = tuple[str, ...]
+"""The ids of the faults that together give the same values."""
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """The verdict on one lesson's file.
+
+    ``mistakes`` are the known mistakes that give just these values; more than one if the probes
+    cannot tell them apart. ``lines`` is the message; ``hint`` is the number of the hint that helps.
+    """
+
+    lesson: str
+    outcome: Outcome
+    lines: tuple[str, ...] = ()
+    mistakes: tuple[Mistake, ...] = ()
+    hint: int | None = None
+    printed: str = ""
+    """The beginning of what the file printed."""

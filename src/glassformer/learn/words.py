@@ -1,0 +1,58 @@
+"""Verdicts, hints and solutions as text for a terminal."""
+
+import difflib
+import textwrap
+from collections.abc import Iterator
+
+from rich.console import Console
+from rich.text import Text
+
+from glassformer.learn.folder import Folder
+from glassformer.learn.lesson import Lesson, lessons
+from glassformer.learn.source import source_of
+from glassformer.learn.verdict import Verdict
+
+__all__ = ["hint_text", "print_verdict", "solution_text", "status_text"]
+
+_MARKS = {"right": ("right", "green"), "empty": ("not written yet", "yellow")}
+
+
+def print_verdict(console: Console, lesson: Lesson, verdict: Verdict) -> None:
+    """The verdict with its lines, the learner's prints, and the next hint."""
+    mark, colour = _MARKS.get(verdict.outcome, ("not right yet", "red"))
+    title = Text(f"{lesson.number}. {lesson.title}: ")
+    console.print(title + Text(mark, style=f"bold {colour}"))
+    if verdict.printed:
+        console.print(Text("Your file prints:\n" + textwrap.indent(verdict.printed.rstrip(), "  ")))
+    for line in verdict.lines:
+        console.print(Text(line), soft_wrap=False)
+    if verdict.hint:
+        console.print(Text(f"Hint {verdict.hint} of 3: glassformer learn hint", style="dim"))
+    if verdict.outcome == "right":
+        for question in lesson.questions:
+            console.print(Text(f"To try: {question.question}"))
+
+
+def hint_text(lesson: Lesson, number: int) -> str:
+    """The hint of this number: the idea, the shapes, or almost the code."""
+    hint = textwrap.fill(lesson.hints[number - 1].strip(), 90)
+    return f"Hint {number} of 3, {lesson.title}:\n{hint}"
+
+
+def solution_text(lesson: Lesson, source: str) -> str:
+    """The package's own source of each hole, as a diff against the learner's; then the answers."""
+    parts = []
+    for hole, solution in lesson.solutions().items():
+        mine = textwrap.dedent(source_of(source, hole)).splitlines()
+        theirs = textwrap.dedent(solution).splitlines()
+        names = ("yours", f"glassformer.{lesson.holes[hole]}")
+        parts.append("\n".join(difflib.unified_diff(mine, theirs, *names, lineterm="", n=99)))
+    parts += [f"{each.question}\n  {each.answer}" for each in lesson.questions]
+    return "\n\n".join(parts)
+
+
+def status_text(folder: Folder) -> Iterator[str]:
+    """A line for each lesson, with a mark if it is learned."""
+    for lesson in lessons():
+        mark = "x" if folder.learned(lesson) else " "
+        yield f"[{mark}] {lesson.number:2}. {lesson.title} (section {lesson.section})"

@@ -1,0 +1,170 @@
+"""The process that runs a learner's file: ``python -m glassformer.learn.worker FILE LESSON OUT``.
+
+Nothing of the learner's runs in the process that judges. This one may use little memory, and the
+other ends it after some seconds. It calls each probe of the lesson with the learner's module, and
+writes the values to ``OUT`` as JSON, together with the lines of the file that ran.
+"""
+
+import faulthandler
+import io
+import json
+import re
+import resource
+import sys
+import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
+from pathlib import Path
+from types import FrameType, ModuleType, TracebackType
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from glassformer.learn.check import Check, Results, as_values, check_of
+from glassformer.learn.lesson import lesson
+
+__all__ = ["array_from", "main"]
+
+MEMORY = 2 << 30  # bytes, above the size of Python with torch
+PRINTED = 2_000  # characters of the learner's prints that are kept
+SECONDS = 8  # then the process writes where it is, and ends
+
+
+def main(file: Path, name: str, out: Path) -> None:
+    """Run all probes of a lesson on a file, and write what they return."""
+    torch.set_num_threads(1)
+    check = check_of(name)
+    _bound_memory()
+    printed = _Bounded()
+    with redirect_stdout(printed), redirect_stderr(printed), _traced(file) as ran:
+        answer = _answer(file, check, list(lesson(name).holes))
+    answer |= {"printed": printed.getvalue(), "ran": sorted(ran)}
+    out.write_text(json.dumps(answer), encoding="utf-8")
+
+
+def _answer(file: Path, check: Check, holes: list[str]) -> dict[str, Any]:
+    try:
+        module = _module(file)
+    except BaseException as error:
+        return {"file": _failure(error, file, check)}
+    missing = [hole for hole in holes if not _has(module, hole)]
+    if missing:
+        return {"file": {"error": "missing", "text": missing[0]}}
+    results: Results = {}
+    failures = {}
+    for probe in check.all_probes:
+        try:
+            results[probe.__name__] = as_values(probe(module))
+        except BaseException as error:
+            failures[probe.__name__] = _failure(error, file, check)
+    return {
+        "results": {
+            probe: {name: _as_json(value) for name, value in values.items()}
+            for probe, values in results.items()
+        },
+        "failures": failures,
+    }
+
+
+def _module(file: Path) -> ModuleType:
+    """The learner's file as a module."""
+    sys.path.insert(0, str(file.parent))
+    module = ModuleType(file.stem)
+    module.__file__ = str(file)
+    sys.modules[file.stem] = module  # dataclasses and annotations look it up
+    exec(compile(file.read_bytes(), str(file), "exec"), vars(module))
+    return module
+
+
+def _has(module: ModuleType, hole: str) -> bool:
+    part: Any = module
+    for word in hole.split("."):
+        part = getattr(part, word, None)
+    return part is not None
+
+
+@contextmanager
+def _traced(file: Path) -> Iterator[set[int]]:
+    """The numbers of the lines of ``file`` that run inside its functions."""
+    ran: set[int] = set()
+
+    def local(frame: FrameType, event: str, _: object) -> Any:
+        if event == "line":
+            ran.add(frame.f_lineno)
+        return local
+
+    def begin(frame: FrameType, *_: object) -> Any:
+        code = frame.f_code
+        return local if code.co_filename == str(file) and code.co_name != "<module>" else None
+
+    sys.settrace(begin)
+    try:
+        yield ran
+    finally:
+        sys.settrace(None)
+
+
+def _failure(error: BaseException, file: Path, check: Check) -> dict[str, Any]:
+    """The error, the line of the learner's file that raised it, and the shapes on that line."""
+    text = " ".join(str(error).split())[:500]
+    failure: dict[str, Any] = {"error": type(error).__name__, "text": text}
+    if isinstance(error, SyntaxError):
+        return failure | {"line": error.lineno, "code": (error.text or "").strip()}
+    frame, line = _frame_of(error.__traceback__, file)
+    if frame is None:
+        return failure
+    lines = file.read_text(encoding="utf-8").splitlines()
+    code = lines[line - 1].strip() if line <= len(lines) else ""
+    shapes = {
+        name: _named(value.shape, check)
+        for name, value in frame.f_locals.items()
+        if isinstance(value, torch.Tensor) and re.search(rf"\b{re.escape(name)}\b", code)
+    }
+    return failure | {"line": line, "code": code, "shapes": shapes}
+
+
+def _frame_of(trace: TracebackType | None, file: Path) -> tuple[FrameType | None, int]:
+    """The innermost frame of the learner's file, and its line."""
+    frames = [
+        (frame, line)
+        for frame, line in traceback.walk_tb(trace)
+        if frame.f_code.co_filename == str(file)
+    ]
+    return frames[-1] if frames else (None, 0)
+
+
+def _named(shape: torch.Size, check: Check) -> str:
+    """A shape with the names of its axes: ``(batch 2, heads 3, q_len 5)``."""
+    axes = (f"{check.axes[size]} {size}" if size in check.axes else str(size) for size in shape)
+    return f"({', '.join(axes)})"
+
+
+def _as_json(value: NDArray[Any]) -> dict[str, Any]:
+    if value.dtype.kind not in "biufU":
+        value = np.asarray(str(value))
+    return {"dtype": value.dtype.str, "shape": value.shape, "data": value.flatten().tolist()}
+
+
+def array_from(stored: dict[str, Any]) -> NDArray[Any]:
+    """The array that ``OUT`` holds."""
+    return np.array(stored["data"], dtype=stored["dtype"]).reshape(stored["shape"])
+
+
+class _Bounded(io.StringIO):
+    """Keeps the beginning of what is printed, and forgets the rest."""
+
+    def write(self, text: str) -> int:
+        super().write(text[: max(0, PRINTED - self.tell())])
+        return len(text)
+
+
+def _bound_memory() -> None:
+    pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[0])
+    resource.setrlimit(resource.RLIMIT_AS, (pages * resource.getpagesize() + MEMORY,) * 2)
+
+
+if __name__ == "__main__":
+    faulthandler.dump_traceback_later(SECONDS, exit=True)
+    main(Path(sys.argv[1]), sys.argv[2], Path(sys.argv[3]))

@@ -1,0 +1,75 @@
+"""The checks under test: right solutions pass, every known mistake is named, and only it."""
+
+from types import SimpleNamespace
+
+import pytest
+
+from glassformer.learn.check import check_of, measure
+from glassformer.learn.judge import Judge, same
+from glassformer.learn.lesson import LESSONS, lesson, lessons, part_of
+
+# Faults that are the same function, so that no check can tell them apart.
+EQUAL: set[frozenset[str]] = set()
+
+HOLES = [(each.name, hole) for each in lessons() for hole in each.holes]
+FAULTS = [(each.name, fault) for each in lessons() for fault in each.faults]
+
+
+def solution_of_the_package(name):
+    """The package's own parts, as a learner would have them in his file."""
+    solution = SimpleNamespace()
+    for hole, place in lesson(name).holes.items():
+        owner, _, method = hole.partition(".")
+        path = place.removesuffix(f".{method}") if method else place
+        setattr(solution, owner, part_of(path))
+    return solution
+
+
+@pytest.mark.parametrize(("name", "hole"), HOLES)
+def test_the_package_passes(name, hole):
+    judge = Judge.of(lesson(name), hole)
+    verdict = judge.verdict(measure(judge.probes, solution_of_the_package(name)))
+    assert verdict.outcome == "right"
+    assert len(judge.right) == len(judge.probes)
+
+
+@pytest.mark.parametrize(("name", "fault"), FAULTS)
+def test_every_fault_is_named_and_only_it(name, fault):
+    verdicts = [
+        judge.verdict(judge.results((fault,)))
+        for judge in (Judge.of(lesson(name), hole) for hole in lesson(name).holes)
+    ]
+    wrong = [verdict for verdict in verdicts if verdict and verdict.outcome != "right"]
+    assert wrong, f"no probe shows {fault}"
+    for verdict in wrong:
+        named = {mistake[0] for mistake in verdict.mistakes if len(mistake) == 1}
+        assert named == {fault} or frozenset(named) in EQUAL
+        assert fault in named
+        assert lesson(name).faults[fault].mistake in verdict.lines[0] or len(named) > 1
+
+
+@pytest.mark.parametrize(("name", "hole"), HOLES)
+def test_every_pair_is_named_or_breaks_a_law(name, hole):
+    judge = Judge.of(lesson(name), hole)
+    for pair in judge.pairs():
+        results = judge.results(pair)
+        if len(results) < len(judge.right) or same(results, judge.right):
+            continue  # it raises an error, or shows in another hole
+        verdict = judge.verdict(results)
+        assert verdict.outcome in ("mistake", "law")
+        if verdict.outcome == "mistake" and len(verdict.mistakes[0]) == 2:
+            assert pair in verdict.mistakes
+        # A single fault may hide the other: with no softmax, its axis does not matter.
+        elif verdict.outcome == "mistake":
+            assert verdict.mistakes[0][0] in pair
+
+
+@pytest.mark.parametrize("name", LESSONS)
+def test_the_texts_belong_to_the_code(name):
+    """Each fault changes something, each evidence belongs to a fault, each hole has its probes."""
+    check = check_of(name)
+    assert set(check.evidence) <= set(lesson(name).faults)
+    assert list(check.probes) == list(lesson(name).holes)
+    names = [probe.__name__ for probe in check.all_probes]
+    assert len(names) == len(set(names))
+    assert all(probe.__doc__ for probe in check.all_probes)
