@@ -21,7 +21,8 @@ from glassformer.learn.verdict import Verdict
 
 __all__ = ["checked_verdict", "examine"]
 
-_PATIENCE = 30  # seconds: the process ends itself before, and says where it was
+SECONDS = 10  # of a learner's code; then it says where it is, and ends
+_STARTING = 50  # seconds until it runs, at most: on a busy machine the imports take long
 
 
 def checked_verdict(folder: Folder, lesson: Lesson) -> Verdict:
@@ -43,12 +44,8 @@ def examine(lesson: Lesson, file: Path) -> Verdict:
         with log.open("wb") as stream:
             worker = subprocess.Popen(
                 [
-                    sys.executable,
-                    "-m",
-                    "glassformer.learn.worker",
-                    file.resolve(),
-                    lesson.name,
-                    out,
+                    *(sys.executable, "-m", "glassformer.learn.worker"),
+                    *(file.resolve(), lesson.name, out, str(SECONDS)),
                 ],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
@@ -58,7 +55,7 @@ def examine(lesson: Lesson, file: Path) -> Verdict:
         from glassformer.learn import judge  # noqa: F401  meanwhile, import torch here too
 
         try:
-            worker.wait(_PATIENCE)
+            worker.wait(_STARTING + SECONDS)
         except subprocess.TimeoutExpired:
             pass
         finally:

@@ -50,7 +50,9 @@ class Folder:
 
     def learned(self, lesson: Lesson) -> bool:
         """Whether the lesson's file is one that a check has found right."""
-        return self._notes().get(lesson.name) == self._hash(lesson)
+        file = self.file(lesson)
+        noted = self._notes().get(lesson.name)
+        return file.is_file() and hashlib.sha256(file.read_bytes()).hexdigest() == noted
 
     def note_right(self, lesson: Lesson, source: bytes) -> None:
         """Note that a check has found this text of the lesson's file right."""
@@ -60,10 +62,6 @@ class Folder:
     def current(self) -> Lesson | None:
         """The first lesson that is not learned; None if all are."""
         return next((lesson for lesson in lessons() if not self.learned(lesson)), None)
-
-    def _hash(self, lesson: Lesson) -> str | None:
-        file = self.file(lesson)
-        return hashlib.sha256(file.read_bytes()).hexdigest() if file.is_file() else None
 
     def _notes(self) -> dict[str, str]:
         try:

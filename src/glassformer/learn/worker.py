@@ -1,8 +1,9 @@
-"""The process that runs a learner's file: ``python -m glassformer.learn.worker FILE LESSON OUT``.
+"""The process that runs a learner's file.
 
-Nothing of the learner's runs in the process that judges. This one may use little memory, and the
-other ends it after some seconds. It calls each probe of the lesson with the learner's module, and
-writes the values to ``OUT`` as JSON, together with the lines of the file that ran.
+``python -m glassformer.learn.worker FILE LESSON OUT SECONDS`` calls each probe of the lesson with
+the learner's module. It writes the values to ``OUT`` as JSON, and the lines of the file that ran.
+Nothing of the learner's runs in the process that judges. This one may use little memory; after
+``SECONDS`` it writes where it is, and ends.
 """
 
 import faulthandler
@@ -29,7 +30,6 @@ __all__ = ["array_from", "main"]
 
 MEMORY = 2 << 30  # bytes, above the size of Python with torch
 PRINTED = 2_000  # characters of the learner's prints that are kept
-SECONDS = 8  # then the process writes where it is, and ends
 
 
 def main(file: Path, name: str, out: Path) -> None:
@@ -166,5 +166,5 @@ def _bound_memory() -> None:
 
 
 if __name__ == "__main__":
-    faulthandler.dump_traceback_later(SECONDS, exit=True)
+    faulthandler.dump_traceback_later(float(sys.argv[4]), exit=True)
     main(Path(sys.argv[1]), sys.argv[2], Path(sys.argv[3]))

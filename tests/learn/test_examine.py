@@ -1,0 +1,146 @@
+"""A learner's file, whatever it does: it runs in a process of its own, and the verdict is true."""
+
+import shutil
+import time
+
+import pytest
+
+from glassformer.errors import InputError
+from glassformer.learn import examine as examine_module
+from glassformer.learn.examine import checked_verdict, examine
+from glassformer.learn.folder import Folder
+from glassformer.learn.lesson import lesson
+
+ATTENTION = lesson("attention")
+HOLE = "    raise NotImplementedError\n"
+RIGHT = """\
+    scores = query @ key.transpose(-2, -1) / math.sqrt(query.size(-1))
+    weights = masked_softmax(scores, mask)
+    return weights @ value, weights
+"""
+
+
+@pytest.fixture
+def verdict_of(tmp_path):
+    """The verdict on the first lesson's file with this body in its hole, and these last lines."""
+
+    def verdict(body=RIGHT, end=""):
+        file = tmp_path / ATTENTION.file_name
+        file.write_text(ATTENTION.template.replace(HOLE, body) + end, encoding="utf-8")
+        return examine(ATTENTION, file)
+
+    return verdict
+
+
+def test_a_right_solution(verdict_of):
+    verdict = verdict_of()
+    assert (verdict.outcome, verdict.lines) == ("right", ())
+
+
+def test_a_mistake_by_its_name(verdict_of):
+    verdict = verdict_of(RIGHT.replace(" / math.sqrt(query.size(-1))", ""))
+    assert verdict.mistakes == (("scale-missing",),)
+    assert verdict.lines[0] == "The scores are not divided by √d_k."
+    assert "query [[3, 1]]" in verdict.lines[-1]
+    assert verdict.hint == 3
+
+
+def test_a_hole(verdict_of):
+    verdict = verdict_of(HOLE)
+    assert verdict.outcome == "empty"
+    assert verdict.lines == ("scaled_dot_product_attention is not written yet.",)
+
+
+def test_prints_are_shown_and_a_flood_of_them_is_cut(verdict_of):
+    verdict = verdict_of('    print("scores", 7)\n' + RIGHT)
+    assert verdict.printed.startswith("scores 7\n")
+    verdict = verdict_of("    for _ in range(200_000): print('flood' * 100)\n" + RIGHT)
+    assert verdict.outcome == "right"
+    assert len(verdict.printed) == 2_000
+
+
+def test_an_error_with_its_line_and_the_named_shapes(verdict_of):
+    verdict = verdict_of("    scores = query @ key\n" + RIGHT)
+    assert verdict.outcome == "error"
+    text = "\n".join(verdict.lines)
+    assert "scores = query @ key" in text
+    assert "query is (1, batch 2)" in text or "query is (batch 2, heads 3, q_len 5, d_k 11)" in text
+
+
+@pytest.mark.parametrize(
+    ("body", "words"),
+    [
+        ("    return (\n", "SyntaxError"),
+        ("    import sys; sys.exit(0)\n", "SystemExit"),
+        ("    import os; os._exit(0)\n", "ended Python"),
+        ("    raise KeyboardInterrupt\n", "KeyboardInterrupt"),
+        ("    return query @ key.transpose(-2, -1)\n", "ValueError"),
+        ("    return torch_zeros\n", "NameError"),
+        ("    big = bytearray(20 << 30)\n", "MemoryError"),
+        ("    return scaled_dot_product_attention(query, key, value, mask)\n", "RecursionError"),
+    ],
+)
+def test_what_fails_is_an_error_in_words(verdict_of, body, words):
+    verdict = verdict_of(body)
+    assert verdict.outcome == "error"
+    assert words in "\n".join(verdict.lines)
+
+
+def test_an_error_of_the_file_itself(verdict_of):
+    verdict = verdict_of(end="\nundefined_name\n")
+    assert verdict.outcome == "error"
+    assert "undefined_name" in verdict.lines[0]
+
+
+def test_an_endless_loop_is_ended_and_its_line_is_named(verdict_of, monkeypatch):
+    monkeypatch.setattr(examine_module, "SECONDS", 2)
+    begin = time.monotonic()
+    verdict = verdict_of("    while True: math.sqrt(2)\n")
+    assert verdict.outcome == "error"
+    assert "runs for ever" in verdict.lines[0]
+    assert "while True" in verdict.lines[0]
+    assert time.monotonic() - begin < 25
+
+
+def test_a_missing_function(verdict_of):
+    verdict = verdict_of(end="\ndel scaled_dot_product_attention\n")
+    assert "scaled_dot_product_attention is missing" in verdict.lines[0]
+
+
+def test_the_packages_own_function_is_not_the_learners(verdict_of):
+    verdict = verdict_of(HOLE, "\nfrom glassformer import scaled_dot_product_attention\n")
+    assert verdict.outcome == "error"
+    assert "No line of scaled_dot_product_attention in your file ran" in verdict.lines[0]
+
+
+def test_a_patched_torch_changes_nothing_here(verdict_of):
+    patch = "\nimport torch\ntorch.Tensor.softmax = lambda self, dim: self * 0\n"
+    verdict = verdict_of(RIGHT, patch)
+    assert verdict.outcome in ("law", "difference", "mistake")
+    assert verdict_of().outcome == "right"
+
+
+def test_a_wrong_mask_argument_is_seen_in_the_smallest_probe(verdict_of):
+    verdict = verdict_of(RIGHT.replace("masked_softmax(scores, mask)", "scores.softmax(-1)"))
+    assert verdict.mistakes == (("mask-not-used",),)
+
+
+def test_a_file_that_is_not_there(tmp_path):
+    with pytest.raises(InputError, match="no such file"):
+        examine(ATTENTION, tmp_path / "none.py")
+
+
+def test_a_right_file_is_learned_until_it_is_edited(tmp_path):
+    folder = Folder(tmp_path / "lessons")
+    assert len(folder.make()) > 1
+    assert folder.current() == ATTENTION
+    file = folder.file(ATTENTION)
+    file.write_text(ATTENTION.template.replace(HOLE, RIGHT), encoding="utf-8")
+    assert checked_verdict(folder, ATTENTION).outcome == "right"
+    assert folder.learned(ATTENTION)
+    assert folder.current() == lesson("2")
+    assert folder.make() == []
+    file.write_text(file.read_text(encoding="utf-8") + "# more\n", encoding="utf-8")
+    assert not folder.learned(ATTENTION)
+    shutil.rmtree(folder.path)
+    assert not folder.learned(ATTENTION)
