@@ -36,7 +36,16 @@ class WatchOptions(FolderOptions):
     list: bool = False
     """Only list the lessons, with what you understand after each."""
 
+    notebook: Path | None = None
+    """Only write the lessons as notebooks into this directory."""
+
     def run(self) -> int:
+        if self.notebook:
+            from glassformer.learn.notebook import write_notebooks
+
+            for file in write_notebooks(self.notebook):
+                print(f"wrote {file}")
+            return 0
         if self.list:
             for each in lessons():
                 place = f"section {each.section}, {each.minutes} minutes"

@@ -30,6 +30,7 @@ __all__ = [
     "measure",
     "numbers",
     "picks",
+    "unpacked",
 ]
 
 M = TypeVar("M", bound=nn.Module)
@@ -87,6 +88,14 @@ def as_values(values: Mapping[str, Any]) -> Values:
         name: value.detach().numpy().copy() if isinstance(value, Tensor) else np.asarray(value)
         for name, value in values.items()
     }
+
+
+def unpacked(answer: Any, *names: str) -> Any:
+    """The parts of a function's answer; TypeError if it is no tuple of so many."""
+    if not isinstance(answer, tuple) or len(answer) != len(names):
+        kind = f"{len(answer)} values" if isinstance(answer, tuple) else type(answer).__name__
+        raise TypeError(f"the function returns {kind}; expected {', '.join(names)}")
+    return answer
 
 
 def numbers(*shape: int, seed: int = 0) -> Tensor:

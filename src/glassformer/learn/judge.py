@@ -103,7 +103,7 @@ class Judge:
                 fault, evidence = self.lesson.faults[name], self.check.evidence.get(name)
                 yield " ".join(filter(None, (fault.mistake, evidence(results) if evidence else "")))
                 yield fault.paper
-                yield f"A translator with it: {fault.effect}"
+                yield f"In a translator: {fault.effect}"
         if len(mistakes) == 1:
             yield from self._difference(results)
 

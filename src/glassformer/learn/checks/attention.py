@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from glassformer.learn.check import Check, Faults, Results, numbers
+from glassformer.learn.check import Check, Faults, Results, numbers, unpacked
 
 __all__ = ["CHECK"]
 
@@ -30,8 +30,8 @@ def reference(faults: Faults) -> Any:
         }.get(faults.get("scale", ""), 1 / math.sqrt(d_key))
         axis = {
             "softmax-over-queries": -2,
-            "softmax-over-heads": -3,
-            "softmax-over-batch": -4,
+            "softmax-over-heads": 1,
+            "softmax-over-batch": 0,
         }.get(faults.get("softmax", ""), -1)
         if mask is None or faults.get("mask") == "mask-not-used":
             mask = torch.ones((), dtype=torch.bool)
@@ -79,7 +79,8 @@ def _inputs() -> tuple[Tensor, Tensor, Tensor]:
 
 def _called(solution: Any, *inputs: Tensor) -> dict[str, Any]:
     copies = [tensor.clone() for tensor in inputs]
-    output, weights = solution.scaled_dot_product_attention(*inputs)
+    answer = solution.scaled_dot_product_attention(*inputs)
+    output, weights = unpacked(answer, "output", "weights")
     changed = not all(map(torch.equal, copies, inputs))
     return {"weights": weights, "output": output, "inputs are changed": changed}
 

@@ -1,0 +1,91 @@
+"""The lessons as notebooks, and the check of a lesson inside a notebook."""
+
+import json
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+from glassformer.files import write_atomically
+from glassformer.learn.lesson import Lesson, lesson, lessons
+
+__all__ = ["check", "notebook_of", "write_notebooks"]
+
+_CHECK = """\
+# %% [markdown]
+# ## Check
+# %%
+from glassformer.learn.notebook import check
+
+check("{name}", globals())
+"""
+
+
+def write_notebooks(directory: Path) -> list[Path]:
+    """Write each lesson as a notebook; a file that is there already is not overwritten."""
+    directory.mkdir(parents=True, exist_ok=True)
+    written = []
+    for each in lessons():
+        path = directory / Path(each.file_name).with_suffix(".ipynb")
+        if not path.exists():
+            write_atomically(path, json.dumps(notebook_of(each), indent=1).encode())
+            written.append(path)
+    return written
+
+
+def notebook_of(lesson: Lesson) -> dict[str, Any]:
+    """A lesson in the notebook format 4.5, with a last cell that checks it.
+
+    >>> notebook = notebook_of(lesson("attention"))
+    >>> notebook["cells"][0]["source"].splitlines()[0]
+    '# Scaled dot-product attention'
+    """
+    text = lesson.template.rstrip() + "\n\n" + _CHECK.format(name=lesson.name)
+    parts = re.split(r"^# %%(.*)\n", text, flags=re.MULTILINE)[1:]
+    cells = [
+        _cell(number, parts[2 * number], parts[2 * number + 1]) for number in range(len(parts) // 2)
+    ]
+    return {"cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 5}
+
+
+def _cell(number: int, kind: str, text: str) -> dict[str, Any]:
+    if "[markdown]" in kind:
+        source = re.sub(r"^# ?", "", text.strip(), flags=re.MULTILINE)
+        return {"cell_type": "markdown", "id": f"cell-{number}", "metadata": {}, "source": source}
+    return {
+        "cell_type": "code",
+        "execution_count": None,
+        "id": f"cell-{number}",
+        "metadata": {},
+        "outputs": [],
+        "source": text.strip(),
+    }
+
+
+def check(name: str, solution: Mapping[str, Any]) -> None:
+    """Check a lesson in this process, and print the verdict. An error of your code is raised.
+
+    ``solution`` has the lesson's functions by name: in a notebook, ``globals()``.
+    """
+    from rich.console import Console
+
+    from glassformer.learn.check import as_values
+    from glassformer.learn.judge import Judge
+    from glassformer.learn.verdict import Verdict
+    from glassformer.learn.words import print_verdict
+
+    chosen, verdict = lesson(name), Verdict(name, "right")
+    for hole in chosen.holes:
+        judge = Judge.of(chosen, hole)
+        try:
+            results = {
+                probe.__name__: as_values(probe(SimpleNamespace(**solution)))
+                for probe in judge.probes
+            }
+            verdict = judge.verdict(results) or verdict
+        except NotImplementedError:
+            verdict = Verdict(name, "empty", (f"{hole} is not written yet.",), hint=1)
+        if verdict.outcome != "right":
+            break
+    print_verdict(Console(highlight=False), chosen, verdict)

@@ -1,0 +1,49 @@
+"""Lessons as notebooks: every cell runs, and the last one gives the verdict."""
+
+import json
+
+import pytest
+
+from glassformer.learn.lesson import LESSONS, lesson
+from glassformer.learn.notebook import notebook_of, write_notebooks
+
+HOLE = "    raise NotImplementedError"
+BODY = """\
+    scores = query @ key.transpose(-2, -1)
+    weights = masked_softmax(scores, mask)
+    return weights @ value, weights
+"""
+
+
+def run(cells):
+    """Run the code cells in one namespace, as a notebook does."""
+    namespace = {}
+    for cell in cells:
+        if cell["cell_type"] == "code":
+            exec(cell["source"], namespace)
+
+
+def test_the_last_cell_names_the_mistake(capsys):
+    cells = notebook_of(lesson("attention"))["cells"]
+    for cell in cells:
+        cell["source"] = cell["source"].replace(HOLE, BODY)
+    run(cells)
+    assert "The scores are not divided by √d_k." in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("name", LESSONS)
+def test_a_notebook_holds_the_lesson(name, capsys):
+    cells = notebook_of(lesson(name))["cells"]
+    assert cells[0]["cell_type"] == "markdown"
+    assert not any(line.startswith("# %%") for cell in cells for line in cell["source"].split("\n"))
+    run(cells)
+    assert "not written yet" in capsys.readouterr().out
+
+
+def test_notebooks_are_written_once(tmp_path):
+    files = write_notebooks(tmp_path)
+    assert len(files) == len(LESSONS)
+    assert json.loads(files[0].read_text(encoding="utf-8"))["nbformat"] == 4
+    files[0].write_text("mine", encoding="utf-8")
+    assert write_notebooks(tmp_path) == []
+    assert files[0].read_text(encoding="utf-8") == "mine"
