@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from glassformer.learn.check import Check, Results, as_values, check_of
 from glassformer.learn.lesson import lesson
 
-__all__ = ["array_from", "main"]
+__all__ = ["array_from", "load_module", "main"]
 
 MEMORY = 2 << 30  # bytes, above the size of Python with torch
 PRINTED = 2_000  # characters of the learner's prints that are kept
@@ -46,7 +46,7 @@ def main(file: Path, name: str, out: Path) -> None:
 
 def _answer(file: Path, check: Check, holes: list[str]) -> dict[str, Any]:
     try:
-        module = _module(file)
+        module = load_module(file)
     except BaseException as error:
         return {"file": _failure(error, file, check)}
     missing = [hole for hole in holes if not _has(module, hole)]
@@ -68,7 +68,7 @@ def _answer(file: Path, check: Check, holes: list[str]) -> dict[str, Any]:
     }
 
 
-def _module(file: Path) -> ModuleType:
+def load_module(file: Path) -> ModuleType:
     """The learner's file as a module."""
     sys.path.insert(0, str(file.parent))
     module = ModuleType(file.stem)

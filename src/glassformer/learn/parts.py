@@ -1,0 +1,197 @@
+"""A learner's parts, or known mistakes, in the place of the package's own.
+
+Each hole of a lesson names its place in the package. :func:`in_place` puts a part there, for as
+long as its block lasts, and counts the part's calls. Only the plain path calls the parts:
+``train --plain``, and ``Translator.load(plain=True)``.
+"""
+
+import inspect
+import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field, replace
+from functools import wraps
+from typing import Any
+
+from glassformer.errors import UsageError, nearest
+from glassformer.learn.check import check_of
+from glassformer.learn.folder import Folder
+from glassformer.learn.judge import Judge, same
+from glassformer.learn.lesson import Lesson, lessons, part_of
+from glassformer.learn.worker import load_module
+
+__all__ = ["Part", "in_place", "learned_parts", "mistaken_parts"]
+
+
+@dataclass
+class Part:
+    """One function or method for a place of the package, such as ``model.masks.padding_mask``.
+
+    ``mistakes`` are the ids of the faults in it: a part without any is the learner's. ``helpers``
+    are the other functions of its class, ``file`` the names in its file.
+    """
+
+    place: str
+    function: Callable[..., Any]
+    lesson: str
+    mistakes: tuple[str, ...] = ()
+    helpers: dict[str, Any] = field(default_factory=dict)
+    file: dict[str, Any] = field(default_factory=dict, repr=False)
+    calls: int = 0
+
+    @property
+    def owner(self) -> Any:
+        """The package's module or class that holds the place."""
+        return part_of(self.place.rpartition(".")[0])
+
+    @property
+    def name(self) -> str:
+        return self.place.rpartition(".")[2]
+
+    def fits(self) -> bool:
+        """Whether the package can call the function: it has every argument that it needs."""
+        needed = {
+            name
+            for name, parameter in inspect.signature(self.function).parameters.items()
+            if parameter.default is parameter.empty and parameter.kind is parameter.KEYWORD_ONLY
+        }
+        return needed <= inspect.signature(part_of(self.place)).parameters.keys()
+
+    def counted(self) -> Callable[..., Any]:
+        """The function; it counts its calls, and leaves out arguments that it does not take."""
+        parameters = inspect.signature(self.function).parameters.values()
+        takes_all = any(each.kind is each.VAR_KEYWORD for each in parameters)
+        names = {each.name for each in parameters}
+
+        @wraps(self.function)
+        def call(*arguments: Any, **options: Any) -> Any:
+            self.calls += 1
+            if not takes_all:  # such as device=, which a lesson leaves out
+                options = {name: value for name, value in options.items() if name in names}
+            return self.function(*arguments, **options)
+
+        return call
+
+
+def learned_parts(folder: Folder) -> list[Part]:
+    """The parts of the folder's learned lessons. This runs the learner's files."""
+    return [
+        part
+        for lesson in lessons()
+        if folder.learned(lesson)
+        for part in _parts(lesson, lesson.holes, load_module(folder.file(lesson)))
+    ]
+
+
+def mistaken_parts(mistakes: Iterable[str]) -> list[Part]:
+    """The parts that make these known mistakes, and no other; mistakes of one lesson share one."""
+    by_lesson: dict[str, list[str]] = {}
+    for mistake in dict.fromkeys(mistakes):
+        by_lesson.setdefault(_lesson_with(mistake).name, []).append(mistake)
+    return [
+        part
+        for lesson in lessons()
+        if lesson.name in by_lesson
+        for part in _mistaken(lesson, by_lesson[lesson.name])
+    ]
+
+
+def _lesson_with(mistake: str) -> Lesson:
+    known = {fault: lesson for lesson in lessons() for fault in lesson.faults}
+    if mistake not in known:
+        raise UsageError(
+            f"unknown mistake {mistake!r}{nearest(mistake, known)}: expected an id, such as"
+            f" {next(iter(known))!r}"
+        )
+    return known[mistake]
+
+
+def _mistaken(lesson: Lesson, mistakes: Sequence[str]) -> Iterator[Part]:
+    """The lesson's holes that the mistakes change, from its reference."""
+    faults = {lesson.faults[mistake].switch: mistake for mistake in mistakes}
+    if len(faults) < len(mistakes):
+        raise UsageError(f"{' and '.join(mistakes)} exclude each other: give one of them")
+    reference = check_of(lesson.name).reference(faults)
+    judges = {hole: Judge.of(lesson, hole) for hole in lesson.holes}
+    for mistake in mistakes:
+        changed = [
+            hole
+            for hole, judge in judges.items()
+            if not same(judge.right, judge.results((mistake,)))
+        ]
+        for part in _parts(lesson, changed, reference):
+            yield replace(part, mistakes=tuple(mistakes), file={})
+
+
+def _parts(lesson: Lesson, holes: Iterable[str], solution: Any) -> Iterator[Part]:
+    for hole in holes:
+        *path, name = hole.split(".")
+        owner = solution
+        for word in path:
+            owner = getattr(owner, word)
+        functions = {key: value for key, value in vars(owner).items() if inspect.isfunction(value)}
+        yield Part(
+            lesson.holes[hole],
+            getattr(owner, name),
+            lesson.name,
+            helpers=functions if path else {},
+            file=vars(solution),
+        )
+
+
+@contextmanager
+def in_place(parts: Sequence[Part]) -> Iterator[None]:
+    """The parts take the places of the package's own until the block ends; later parts win."""
+    chosen = {part.place: part for part in parts}
+    with ExitStack() as stack:
+        for part in chosen.values():
+            if inspect.isclass(part.owner):
+                stack.enter_context(_as_method(part))
+            else:
+                stack.enter_context(_as_function(part, list(chosen.values())))
+        yield
+
+
+@contextmanager
+def _as_method(part: Part) -> Iterator[None]:
+    """The part as a method of the package's class, with the helpers that the class lacks."""
+    owner = part.owner
+    before = vars(owner)[part.name]
+    helpers = {name: value for name, value in part.helpers.items() if not hasattr(owner, name)}
+    for name, value in {**helpers, part.name: part.counted()}.items():
+        setattr(owner, name, value)
+    try:
+        yield
+    finally:
+        setattr(owner, part.name, before)
+        for name in helpers:
+            delattr(owner, name)
+
+
+@contextmanager
+def _as_function(part: Part, parts: Sequence[Part]) -> Iterator[None]:
+    """The part in each module that has the package's function, its home and other parts' too.
+
+    Modules that are imported meanwhile take it from its home, and lose it again at the end.
+    """
+    before, counted = part_of(part.place), part.counted()
+    files = [each.file for each in parts if each.file is not part.file]
+    _exchange(before, counted, files)
+    try:
+        yield
+    finally:
+        _exchange(counted, before, files)
+
+
+def _exchange(old: Any, new: Any, files: Iterable[dict[str, Any]]) -> None:
+    for namespace in [*_package(), *files]:
+        for name, value in list(namespace.items()):
+            if value is old:
+                namespace[name] = new
+
+
+def _package() -> Iterator[dict[str, Any]]:
+    """The package's namespaces, without ``learn``: its checks compare with the package's own."""
+    for name, module in list(sys.modules.items()):
+        if f"{name}.".startswith("glassformer.") and not name.startswith("glassformer.learn"):
+            yield vars(module)

@@ -1,0 +1,182 @@
+"""A learner's parts in the place of the package's: the plain path calls them, and they go again."""
+
+import sys
+from types import SimpleNamespace
+
+import pytest
+import torch
+
+from glassformer.errors import UsageError
+from glassformer.learn.folder import Folder
+from glassformer.learn.judge import Judge, same
+from glassformer.learn.lesson import lesson, lessons, part_of
+from glassformer.learn.parts import Part, in_place, learned_parts, mistaken_parts
+from glassformer.training.setup.options import TrainConfig
+from glassformer.training.train import train
+from glassformer.translator import Translator
+
+HOLE = "    raise NotImplementedError\n"
+ATTENTION = """\
+    scores = query @ key.transpose(-2, -1) / math.sqrt(query.size(-1))
+    weights = masked_softmax(scores, mask)
+    return weights @ value, weights
+"""
+PLACES = [place for each in lessons() for place in each.holes.values()]
+FAULTS = [fault for each in lessons() for fault in each.faults]
+
+
+def parts_of_the_package():
+    """The package's own parts, as if a learner had written them."""
+    return [Part(place, part_of(place), "a lesson") for place in PLACES]
+
+
+@pytest.fixture(scope="module")
+def calls(tmp_path_factory):
+    """The number of calls of each part, by a plain training and by plain translations."""
+    directory = tmp_path_factory.mktemp("plain")
+    pairs = directory / "pairs.tsv"
+    pairs.write_text("".join(f"one {n}\teins {n}\n" for n in range(50)), encoding="utf-8")
+    parts = [part for part in parts_of_the_package() if part.fits()]
+    with in_place(parts):
+        train(
+            TrainConfig(
+                pairs=(pairs,),
+                run=directory / "run",
+                preset="tiny",
+                d_model=8,
+                num_heads=2,
+                d_ff=8,
+                num_encoder_layers=1,
+                num_decoder_layers=1,
+                vocab_size=300,
+                updates=2,
+                plain=True,
+                beam=2,
+            )
+        )
+        translator = Translator.load(directory / "run", plain=True)
+        for beam in (1, 2):
+            translator.translate(["one 7"], beam=beam)
+    return {part.place: part.calls for part in parts}
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_the_plain_path_calls_every_part(place, calls):
+    assert calls[place] > 0
+
+
+@pytest.mark.parametrize("part", parts_of_the_package(), ids=lambda part: part.place)
+def test_nothing_remains_after_the_block(part):
+    before = held(part.function)
+    with in_place([part]):
+        assert part_of(part.place) is not part.function
+        assert not held(part.function)
+    assert part_of(part.place) is part.function
+    assert held(part.function) == before
+
+
+def held(function):
+    """The names of the package that hold a function."""
+    return {
+        f"{module}.{name}"
+        for module, content in list(sys.modules.items())
+        if module.startswith("glassformer") and not module.startswith("glassformer.learn")
+        for name, value in list(vars(content).items())
+        if value is function
+    }
+
+
+def test_an_error_inside_the_block_leaves_nothing_either():
+    part = parts_of_the_package()[0]
+    with pytest.raises(KeyError), in_place([part]):
+        raise KeyError
+    assert part_of(part.place) is part.function
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """A folder whose first lesson is learned."""
+    folder = Folder(tmp_path)
+    folder.make()
+    file = folder.file(lesson("attention"))
+    file.write_text(file.read_text("utf-8").replace(HOLE, ATTENTION), encoding="utf-8")
+    folder.note_right(lesson("attention"), file.read_bytes())
+    return folder
+
+
+def test_only_learned_lessons_give_parts(folder):
+    assert [part.place for part in learned_parts(folder)] == [
+        "model.attention.scaled_dot_product_attention"
+    ]
+    file = folder.file(lesson("attention"))
+    file.write_text(file.read_text("utf-8") + "\n", encoding="utf-8")
+    assert learned_parts(folder) == []
+
+
+def test_a_learners_part_calls_his_other_parts(folder):
+    hidden = mistaken_parts(["mask-not-used"])
+    q, mask = torch.randn(2, 4), torch.tensor([[True, False], [True, False]])
+    attend = part_of("model.attention.scaled_dot_product_attention")
+    right = attend(q, q, q, mask)[1]
+    parts = [*learned_parts(folder), *hidden]
+    with in_place(parts):
+        weights = part_of("model.attention.scaled_dot_product_attention")(q, q, q, mask)[1]
+    assert [part.calls for part in parts] == [1, 1]
+    assert not torch.allclose(weights, right)
+    assert torch.allclose(parts[0].function(q, q, q, mask)[1], right)
+
+
+def test_arguments_that_a_part_lacks_are_left_out():
+    part = Part("model.masks.subsequent_mask", lambda length: length, "causal")
+    assert part.counted()(3, device="cpu") == 3
+
+
+def test_a_method_brings_its_helpers():
+    class MultiHeadAttention:
+        def split(self, joint):
+            return self.halves(joint)
+
+        def halves(self, joint):
+            return joint, joint
+
+    solution = SimpleNamespace(MultiHeadAttention=MultiHeadAttention)
+    package = part_of("model.attention.MultiHeadAttention")
+    functions = {name: vars(MultiHeadAttention)[name] for name in ("split", "halves")}
+    part = Part(
+        "model.attention.MultiHeadAttention.split",
+        solution.MultiHeadAttention.split,
+        "heads",
+        helpers=functions,
+    )
+    with in_place([part]):
+        assert package(8, 2).split(5) == (5, 5)
+    assert not hasattr(package, "halves")
+
+
+@pytest.mark.parametrize("mistake", FAULTS)
+def test_every_mistake_has_a_part(mistake):
+    parts = mistaken_parts([mistake])
+    assert parts
+    assert all(part.mistakes == (mistake,) for part in parts)
+
+
+def test_mistakes_that_exclude_each_other():
+    switch = {fault.switch: name for name, fault in lesson("attention").faults.items()}
+    one, other = next(
+        (switch[fault.switch], name)
+        for name, fault in lesson("attention").faults.items()
+        if switch[fault.switch] != name
+    )
+    with pytest.raises(UsageError, match=f"{one} and {other} exclude each other"):
+        mistaken_parts([one, other])
+
+
+def test_an_unknown_mistake():
+    with pytest.raises(UsageError, match=r"'scale-mising' \(did you mean 'scale-missing'\?\)"):
+        mistaken_parts(["scale-mising"])
+
+
+def test_the_checks_keep_the_packages_own():
+    judge = Judge.of(lesson("attention"), "scaled_dot_product_attention")
+    with in_place(mistaken_parts(["mask-not-used"])):
+        assert same(judge.results(()), judge.right)
