@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 
-.PHONY: demo test test-fast check benchmark clean
+.PHONY: demo test test-fast check docs benchmark clean
 
 demo: $(INSTALLED)
 	$(BIN)/glassformer demo
@@ -25,8 +25,17 @@ $(INSTALLED): pyproject.toml constraints.txt
 	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
 	touch $@
 
+# The site. It runs every example, with a small translator of dates and amounts.
+docs: $(INSTALLED) build/docs/demo/en-de/config.json
+	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[docs]'
+	$(BIN)/sphinx-build -q -W --keep-going -b html docs build/docs/html
+	@echo "open build/docs/html/index.html"
+
+build/docs/demo/en-de/config.json: $(INSTALLED)
+	$(BIN)/glassformer demo --directory build/docs/demo --size 12000 --epochs 4 </dev/null
+
 benchmark: $(INSTALLED)
 	$(BIN)/python -m benchmarks $(or $(ARGS),--help)
 
 clean:
-	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache
+	rm -rf $(VENV) build .mypy_cache .pytest_cache .ruff_cache

@@ -73,3 +73,8 @@ def test_the_texts_belong_to_the_code(name):
     names = [probe.__name__ for probe in check.all_probes]
     assert len(names) == len(set(names))
     assert all(probe.__doc__ for probe in check.all_probes)
+
+
+def test_the_name_of_a_mistake_is_its_own():
+    names = [name for each in lessons() for name in each.faults]
+    assert len(names) == len(set(names))

@@ -23,6 +23,14 @@ def test_every_panel_fits_its_window(tab, look, width, theme):
         assert tab.locator(".panel .error").count() == 0
 
 
+def test_a_panel_alone_is_a_figure(look):
+    tab = look(panel="masks", only="1")
+    assert tab.inner_text(".panel h2")
+    assert tab.locator(".sentence .pieces").first.is_visible()
+    for rest in (".bar-top", ".tabs", ".ask", ".architecture"):
+        assert not tab.locator(rest).is_visible(), rest
+
+
 def test_it_is_there_within_a_second(look):
     paint = """() => new Promise((done) => new PerformanceObserver((list) => {
       const first = list.getEntries().find((one) => one.name === "first-contentful-paint");

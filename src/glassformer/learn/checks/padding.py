@@ -26,9 +26,9 @@ def reference(faults: Faults) -> Any:
         return real[:, None, None, :]
 
     def masked_softmax(scores: Tensor, mask: Tensor | None = None) -> Tensor:
-        axis = -2 if faults.get("softmax") == "softmax-over-queries" else -1
+        axis = -2 if faults.get("softmax") == "masked-softmax-over-queries" else -1
         use = faults.get("use")
-        if mask is None or use == "mask-not-used":
+        if mask is None or use == "softmax-without-mask":
             return scores.softmax(dim=axis)
         mask = ~mask if use == "mask-inverted" else mask
         if use == "mask-added":
@@ -127,7 +127,7 @@ CHECK = Check(
         "mask-after-softmax": row_sum,
         "mask-added": hidden_weight,
         "mask-multiplied": hidden_weight,
-        "mask-not-used": hidden_weight,
+        "softmax-without-mask": hidden_weight,
         "mask-inverted": hidden_weight,
     },
     laws={

@@ -109,7 +109,7 @@ function build(root, app) {
     root,
     h(
       "div",
-      { class: "app" },
+      { class: store.get().only ? "app only" : "app" },
       h("header", { class: "bar-top" }, h("h1", {}, "Glassformer"), about, themeSwitch(store)),
       strip.el,
       status,

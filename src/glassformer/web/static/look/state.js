@@ -26,6 +26,7 @@ const DEFAULTS = {
   pruned: 0,
   causal: 0,
   reference: "",
+  only: 0, // 1: the open panel alone, as a figure of another page
 };
 
 export function readState(hash) {

@@ -1,0 +1,74 @@
+"""The site: ``make docs`` builds it, runs every example, and fails if one fails."""
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+HERE = Path(__file__).parent
+sys.path.insert(0, str(HERE))
+
+import pages  # noqa: E402  this folder's own module
+from docutils import nodes  # noqa: E402
+from latex2mathml.converter import convert  # noqa: E402
+
+project = "Glassformer"
+author = "the Glassformer authors"
+extensions = [
+    "myst_nb",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.napoleon",
+    "sphinx.ext.viewcode",
+    "sphinx_design",
+]
+exclude_patterns = ["_build"]
+html_math_renderer = "mathml"
+html_theme = "pydata_sphinx_theme"
+html_static_path = ["_static"]
+html_title = "Glassformer"
+html_show_sourcelink = False
+html_theme_options = {
+    "navbar_end": ["theme-switcher"],
+    "show_prev_next": True,
+    "secondary_sidebar_items": ["page-toc"],
+    "footer_end": [],
+}
+html_context = {"default_mode": "auto"}
+html_css_files = ["glassformer.css"]
+myst_enable_extensions = ["colon_fence", "dollarmath", "deflist"]
+myst_heading_anchors = 3
+suppress_warnings = ["mystnb.unknown_mime_type"]
+
+# Every code cell of every page runs; an error in one is an error of the build.
+nb_execution_mode = "force"
+nb_execution_raise_on_error = True
+nb_execution_timeout = 120
+autodoc_member_order = "bysource"
+autodoc_typehints = "none"
+
+BUNDLE = HERE.parent / "build" / "docs" / "demo" / "en-de"
+
+
+def write_pages(app: Any) -> None:  # noqa: ARG001  Sphinx hands the app to every listener
+    """Write the pages that come from the lessons, and the figures of the demo's translator."""
+    pages.write(HERE / "generated")
+    look = HERE / "_static" / "look.html"
+    text = "Monday, March 4, 2030"
+    command = [sys.executable, "-m", "glassformer", "look", BUNDLE, "--text", text, "--out", look]
+    subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+
+
+def formula(display: str) -> Any:
+    """A visitor that writes a formula as MathML: every browser draws it, without a script."""
+
+    def visit(translator: Any, node: nodes.math | nodes.math_block) -> None:
+        translator.body.append(convert(node.astext(), display=display))
+        raise nodes.SkipNode
+
+    return visit
+
+
+def setup(app: Any) -> None:
+    """Sphinx calls this."""
+    app.connect("builder-inited", write_pages)
+    app.add_html_math_renderer("mathml", (formula("inline"), None), (formula("block"), None))

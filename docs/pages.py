@@ -1,0 +1,112 @@
+"""Writes the pages of the lessons and of the mistakes from the lessons' own files."""
+
+import re
+import textwrap
+from pathlib import Path
+
+from glassformer.learn.lesson import Lesson, lessons
+
+__all__ = ["write"]
+
+
+def write(directory: Path) -> None:
+    """Write a page for each lesson, their index, and the page of the mistakes."""
+    directory.mkdir(exist_ok=True)
+    every = list(lessons())
+    for lesson in every:
+        (directory / f"{lesson.name}.md").write_text(lesson_page(lesson), encoding="utf-8")
+    (directory / "lessons.md").write_text(lessons_page(every), encoding="utf-8")
+    (directory / "mistakes.md").write_text(mistakes_page(every), encoding="utf-8")
+
+
+def lessons_page(every: list[Lesson]) -> str:
+    """The lessons in their order, and how to begin."""
+    rows = "\n".join(
+        f"{each.number}. [{each.title}]({each.name}.md) ({each.minutes} minutes). Afterwards you"
+        f" know {each.understood}."
+        for each in every
+    )
+    names = "\n".join(each.name for each in every)
+    return f"""\
+# The lessons
+
+You build the Transformer in an evening, part by part:
+
+```sh
+glassformer learn my-transformer
+```
+
+This makes a folder with a file for each lesson, and checks your file at each save. Each file has
+one to three holes of 3 to 15 lines. The lessons do not depend on each other: begin where you want.
+
+{rows}
+
+```{{toctree}}
+:hidden:
+{names}
+```
+"""
+
+
+def lesson_page(lesson: Lesson) -> str:
+    """The learner's file as a page, with hints, solution and answers folded."""
+    title, *cells = [page_of_cell(cell) for cell in lesson.template.split("# %%")[1:]]
+    place = f"Lesson {lesson.number} · section {lesson.section} · {lesson.minutes} minutes"
+    hints = "\n".join(
+        folded(f"Hint {number}: {kind}", hint)
+        for number, kind, hint in zip(
+            (1, 2, 3), ("the idea", "the shapes", "almost the code"), lesson.hints, strict=True
+        )
+    )
+    solutions = "\n".join(
+        f"```python\n{textwrap.dedent(source).rstrip()}\n```\n"
+        for source in lesson.solutions().values()
+    )
+    answers = "\n\n".join(f"**{each.question}** {each.answer}" for each in lesson.questions)
+    faults = "\n".join(
+        f"- [{fault.mistake}](mistakes.md#{name})" for name, fault in lesson.faults.items()
+    )
+    heading, text = title.split("\n", 1)
+    return "\n".join(
+        [
+            heading,
+            f"\n{place}. Afterwards you know {lesson.understood}.\n",
+            text,
+            cells[0],
+            f"Your file: `{lesson.file_name}`. The check: `glassformer learn check`.\n",
+            hints,
+            folded("Solution: the package's own source", solutions),
+            *cells[1:],
+            folded("Answers", answers),
+            "## Known mistakes\n\nThe check knows these by name.\n",
+            faults,
+            "",
+        ]
+    )
+
+
+def page_of_cell(cell: str) -> str:
+    """A percent cell as Markdown; code is shown and not run, because its holes are empty."""
+    kind, text = cell.split("\n", 1)
+    if "[markdown]" in kind:
+        return re.sub(r"^# ?", "", text.strip(), flags=re.MULTILINE) + "\n"
+    return f"```python\n{text.strip()}\n```\n"
+
+
+def folded(title: str, text: str) -> str:
+    return f"::::{{dropdown}} {title}\n{text.strip()}\n::::\n"
+
+
+def mistakes_page(every: list[Lesson]) -> str:
+    """All mistakes that the checks know, by lesson."""
+    parts = [
+        "# The mistakes",
+        "Each is a switch in the reference of a lesson's check, so that a check can name it."
+        " The texts say how it looks, why it is wrong, and what a translator suffers.\n",
+    ]
+    for lesson in every:
+        parts.append(f"## {lesson.title}\n")
+        for name, fault in lesson.faults.items():
+            parts.append(f"({name})=\n### {fault.mistake.rstrip('.')}\n")
+            parts.append(f"{fault.paper}\n\n*In a translator:* {fault.effect}\n")
+    return "\n".join(parts)

@@ -1,0 +1,62 @@
+"""The site's sources: pages of the lessons, and commands that the program knows.
+
+``make docs`` runs every example of the site itself.
+"""
+
+import importlib.util
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+
+from glassformer.cli.main import COMMANDS
+from glassformer.cli.options import parse_options
+from glassformer.learn.lesson import lessons
+
+DOCS = Path(__file__).parent.parent / "docs"
+
+
+def commands():
+    """The lines of all shell blocks that call this program."""
+    texts = [path.read_text(encoding="utf-8") for path in sorted(DOCS.rglob("*.md"))]
+    blocks = [block for text in texts for block in re.findall(r"```sh\n(.*?)```", text, re.DOTALL)]
+    lines = [line.split("  #")[0] for block in blocks for line in block.splitlines()]
+    return sorted({m[1] for line in lines if (m := re.search(r"\bglassformer (.*)", line))})
+
+
+@pytest.mark.parametrize("command", commands())
+def test_the_program_knows_the_command(command):
+    name, *words = shlex.split(command)
+    assert name in COMMANDS
+    module = importlib.import_module(f"glassformer.cli.{name}")
+    options = module.OPTIONS
+    if isinstance(options, dict):
+        kind = words.pop(0) if words and words[0] in options else module.DEFAULT_KIND
+        options = options[kind]
+    parse_options(options, words)
+
+
+@pytest.fixture
+def pages():
+    spec = importlib.util.spec_from_file_location("pages", DOCS / "pages.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_each_lesson_has_a_page_with_its_solution_folded(pages, tmp_path):
+    pages.write(tmp_path)
+    contents = (tmp_path / "lessons.md").read_text(encoding="utf-8")
+    mistakes = (tmp_path / "mistakes.md").read_text(encoding="utf-8")
+    for lesson in lessons():
+        page = (tmp_path / f"{lesson.name}.md").read_text(encoding="utf-8")
+        assert f"({lesson.name}.md)" in contents
+        assert page.startswith("# ")
+        for hint in lesson.hints:
+            assert hint.strip() in page
+        for source in lesson.solutions().values():
+            assert source.strip().splitlines()[-1].strip() in page
+        for name in lesson.faults:
+            assert f"mistakes.md#{name}" in page
+            assert f"({name})=" in mistakes
