@@ -9,7 +9,14 @@ from pydantic import Field
 
 from glassformer.config import Options
 from glassformer.data.corpus import Pair
-from glassformer.data.phrasebook.book import KINDS, Phrase, normalise, oracle, phrasebook
+from glassformer.data.phrasebook.book import (
+    KINDS,
+    Phrase,
+    Phrasebook,
+    normalise,
+    oracle,
+    phrasebook,
+)
 from glassformer.errors import InputError
 from glassformer.training.setup.options import TrainConfig
 
@@ -17,9 +24,18 @@ if TYPE_CHECKING:
     from glassformer.training.validation import Validation
     from glassformer.translator import Translator
 
-__all__ = ["OPTIONS", "DemoOptions", "config_of", "run", "write_phrases"]
+__all__ = [
+    "MOST_PHRASES",
+    "OPTIONS",
+    "DemoOptions",
+    "config_of",
+    "print_scores",
+    "run",
+    "train_on_phrases",
+    "write_phrases",
+]
 
-_MOST_PHRASES = 200_000  # more take longer to draw than to train on
+MOST_PHRASES = 200_000  # more take longer to draw than to train on
 
 
 class DemoOptions(Options):
@@ -37,7 +53,7 @@ class DemoOptions(Options):
     """Directory of the run, which is DIRECTORY/SOURCE-TARGET."""
     phrase: tuple[str, ...] = ()
     """Your phrases, to translate and judge at the end; without them, a terminal asks for some."""
-    size: int = Field(36_000, ge=100, le=_MOST_PHRASES)
+    size: int = Field(36_000, ge=100, le=MOST_PHRASES)
     """Number of training phrases."""
     epochs: float = Field(2.8, gt=0)
     """How often the training reads them."""
@@ -52,11 +68,27 @@ _WATCHED = 500  # held-out phrases that each validation translates
 
 def run(options: DemoOptions) -> int:
     """Make the phrases, train, score, draw, and translate the person's phrases."""
+    directory = options.directory / f"{options.source}-{options.target}"
+    book, status = train_on_phrases(options, directory)
+    if status:
+        return status
+    from glassformer.translator import Translator
+
+    translator = Translator.load(directory)
+    print_scores(translator, book.test)
+    _draw(translator, options, directory)
+    _ask(translator, options)
+    return 0
+
+
+def train_on_phrases(
+    options: DemoOptions, directory: Path, *, plain: bool = False
+) -> tuple[Phrasebook, int]:
+    """The phrases, and the exit status of a training on them in the directory."""
     book = phrasebook(
         source=options.source, target=options.target, seed=options.seed, size=options.size
     )
     watched = book.validation[:_WATCHED]
-    directory = options.directory / f"{options.source}-{options.target}"
     files = {
         name: write_phrases(directory / "phrases" / f"{name}.tsv", phrases)
         for name, phrases in (
@@ -66,16 +98,10 @@ def run(options: DemoOptions) -> int:
         )
     }
     from glassformer.cli import train
-    from glassformer.translator import Translator
 
+    config = config_of(options, directory, files).model_copy(update={"plain": plain})
     shown = [next(p for p in watched if p.kind == kind) for kind in _kinds(watched)]
-    if status := train.run(config_of(options, directory, files), _Watcher(shown)):
-        return status
-    translator = Translator.load(directory)
-    _score(translator, book.test)
-    _draw(translator, options, directory)
-    _ask(translator, options)
-    return 0
+    return book, train.run(config, _Watcher(shown))
 
 
 def config_of(options: DemoOptions, directory: Path, files: dict[str, Path]) -> TrainConfig:
@@ -172,7 +198,7 @@ class _Watcher:
         pass
 
 
-def _score(translator: "Translator", test: Sequence[Phrase]) -> None:
+def print_scores(translator: "Translator", test: Sequence[Phrase]) -> None:
     """Print the exact match on phrases whose years neither training nor validation has."""
     from rich.console import Console
     from rich.table import Table

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from pydantic import Field
 
+from glassformer.cli.demo import MOST_PHRASES, DemoOptions
 from glassformer.config import Options
 from glassformer.errors import UsageError, nearest
 from glassformer.learn.folder import Folder
@@ -14,6 +15,8 @@ from glassformer.learn.lesson import Lesson, lesson, lessons
 __all__ = ["DEFAULT_KIND", "OPTIONS", "run"]
 
 DEFAULT_KIND = "watch"
+
+_DEMO = DemoOptions()
 
 
 class FolderOptions(Options):
@@ -149,6 +152,33 @@ class ResetOptions(LessonOptions):
         return 0
 
 
+class TrainOptions(FolderOptions):
+    """Train a translator of dates and amounts with your parts in it, and score it.
+
+    The phrases, the sizes and the length are those of 'glassformer demo'; the plain path runs.
+    """
+
+    mistake: tuple[str, ...] = ()
+    """Known mistakes to make, by their ids, in place of right parts."""
+    out: Path | None = None
+    """Directory of the translator; None: FOLDER/translator, then the mistakes' ids."""
+    size: int = Field(_DEMO.size, ge=100, le=MOST_PHRASES)
+    """Number of training phrases."""
+    epochs: float = Field(_DEMO.epochs, gt=0)
+    """How often the training reads them."""
+    seed: int = Field(_DEMO.seed, ge=0, lt=2**32)
+    """Seed of the phrases and of the training."""
+
+    def run(self) -> int:
+        from glassformer.cli.own_translator import train_own
+
+        folder = Folder(self.folder)
+        folder.check_exists()
+        out = self.out or self.folder / "-".join(("translator", *self.mistake))
+        options = DemoOptions(size=self.size, epochs=self.epochs, seed=self.seed)
+        return train_own(folder, out, self.mistake, options)
+
+
 OPTIONS: dict[str, type[FolderOptions]] = {
     "watch": WatchOptions,
     "check": CheckOptions,
@@ -156,6 +186,7 @@ OPTIONS: dict[str, type[FolderOptions]] = {
     "solution": SolutionOptions,
     "status": StatusOptions,
     "reset": ResetOptions,
+    "train": TrainOptions,
 }
 
 

@@ -16,6 +16,7 @@ from glassformer.files import check_output, write_atomically
 
 if TYPE_CHECKING:
     from glassformer.bundle import Bundle
+    from glassformer.translator import Translator
 
 __all__ = ["OPTIONS", "LookOptions", "run"]
 
@@ -37,6 +38,9 @@ class LookOptions(Options):
     """Port of the page on 127.0.0.1; 0: any free port."""
     browser: bool = True
     """Open the page in the browser."""
+    parts: Path | None = None
+    """Folder of 'glassformer learn': its learned parts run, by the plain path. Their code runs:
+    give your own folder."""
     device: str = "auto"
     """cpu, cuda, or auto."""
     threads: int = Field(0, ge=0, le=1024)
@@ -56,9 +60,12 @@ def run(options: LookOptions) -> int:
     _check(options)
     import torch
 
+    from glassformer.cli.own_translator import with_parts
+
     if options.threads:
         torch.set_num_threads(options.threads)
-    return _serve(options) if options.out is None else _write(options, options.out)
+    with with_parts(options.bundle, options.parts):
+        return _serve(options) if options.out is None else _write(options, options.out)
 
 
 def _check(options: LookOptions) -> None:
@@ -76,13 +83,19 @@ def _check(options: LookOptions) -> None:
     check_output("--out", options.out)
 
 
+def _load(options: LookOptions) -> Translator:
+    from glassformer.translator import Translator
+
+    plain = options.parts is not None
+    return Translator.load(options.bundle, device=options.device, plain=plain)
+
+
 def _write(options: LookOptions, out: Path) -> int:
     from glassformer.inspection.trace.build import trace
-    from glassformer.translator import Translator
     from glassformer.web.look.single_file import build_page
     from glassformer.web.look.stored import stored_answers
 
-    bundle: Bundle = Translator.load(options.bundle, device=options.device).bundle
+    bundle = _load(options).bundle
     text = options.text or ""
     seen = trace(bundle, text, beam=options.beam, length_penalty=options.length_penalty)
     for left_out in seen.bounds.left_out:
@@ -98,14 +111,13 @@ def _write(options: LookOptions, out: Path) -> int:
 
 def _serve(options: LookOptions) -> int:
     from glassformer.threads import torch_threads
-    from glassformer.translator import Translator
 
     try:
         from glassformer.web.server import Settings, create_app, listen, serve
     except ModuleNotFoundError as error:
         raise missing_extra(error.name or "FastAPI", "serve") from None
     with torch_threads(1):  # this thread only loads: as `serve`
-        translator = Translator.load(options.bundle, device=options.device)
+        translator = _load(options)
     settings = Settings(beam=options.beam, run_directory=options.bundle)
     app = create_app({options.bundle.name: translator}, settings)
     place = listen("127.0.0.1", options.port)

@@ -73,6 +73,9 @@ class TranslateOptions(Options):
     a little; with torch also bfloat16, for machines with matrix units for it."""
     plain: bool = False
     """Run the readable forms only, for readers of the code: the same translations, slower."""
+    parts: Path | None = None
+    """Folder of 'glassformer learn': its learned parts translate, by the plain path. Their code
+    runs: give your own folder."""
     device: str = "auto"
     """cpu, cuda, or auto."""
     threads: int = Field(0, ge=0, le=1024)
@@ -99,18 +102,24 @@ def run(options: TranslateOptions) -> int:
         raise UsageError("standard input is closed: give the text, as in '… < text'")
     import torch
 
+    from glassformer.cli.own_translator import with_parts
     from glassformer.translator import Translator
 
     if options.threads:
         torch.set_num_threads(options.threads)
-    translator = Translator.load(
-        options.bundle,
-        device=options.device,
-        engine=options.engine,
-        quantization=options.quantization,
-        plain=options.plain,
-    )
-    output = _Output(translator, options)
+    with with_parts(options.bundle, options.parts) as own:
+        translator = Translator.load(
+            options.bundle,
+            device=options.device,
+            engine=options.engine,
+            quantization=options.quantization,
+            plain=options.plain or own,
+        )
+        _translate_input(_Output(translator, options))
+    return 0
+
+
+def _translate_input(output: _Output) -> None:
     descriptor = sys.stdin.fileno()
     try:
         for texts in _windows(descriptor):
@@ -121,7 +130,6 @@ def run(options: TranslateOptions) -> int:
         output.write_all()  # the lines before the faulty one
         raise
     output.write_all()
-    return 0
 
 
 class _Output:

@@ -20,7 +20,7 @@ from glassformer.learn.judge import Judge, same
 from glassformer.learn.lesson import Lesson, lessons, part_of
 from glassformer.learn.worker import load_module
 
-__all__ = ["Part", "in_place", "learned_parts", "mistaken_parts"]
+__all__ = ["Part", "chosen_parts", "in_place", "learned_parts", "mistaken_parts"]
 
 
 @dataclass
@@ -71,6 +71,12 @@ class Part:
             return self.function(*arguments, **options)
 
         return call
+
+
+def chosen_parts(folder: Folder | None, mistakes: Iterable[str]) -> list[Part]:
+    """One part for each place: a mistake's, or the learner's of his learned lessons."""
+    parts = learned_parts(folder) if folder else []
+    return list({part.place: part for part in [*parts, *mistaken_parts(mistakes)]}.values())
 
 
 def learned_parts(folder: Folder) -> list[Part]:
@@ -141,14 +147,13 @@ def _parts(lesson: Lesson, holes: Iterable[str], solution: Any) -> Iterator[Part
 
 @contextmanager
 def in_place(parts: Sequence[Part]) -> Iterator[None]:
-    """The parts take the places of the package's own until the block ends; later parts win."""
-    chosen = {part.place: part for part in parts}
+    """The parts, each of another place, take the places of the package's own in this block."""
     with ExitStack() as stack:
-        for part in chosen.values():
+        for part in parts:
             if inspect.isclass(part.owner):
                 stack.enter_context(_as_method(part))
             else:
-                stack.enter_context(_as_function(part, list(chosen.values())))
+                stack.enter_context(_as_function(part, parts))
         yield
 
 

@@ -1,0 +1,99 @@
+"""A translator of one's own parts: ``learn train``, and ``--parts FOLDER`` of other commands."""
+
+import sys
+import traceback
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from glassformer.cli.demo import DemoOptions, print_scores, train_on_phrases
+from glassformer.errors import InputError
+from glassformer.learn.folder import Folder
+from glassformer.learn.lesson import lessons
+
+if TYPE_CHECKING:
+    from glassformer.learn.parts import Part
+
+__all__ = ["train_own", "with_parts"]
+
+_ERRORS = (ArithmeticError, AttributeError, LookupError, RuntimeError, TypeError, ValueError)
+
+
+def train_own(folder: Folder, out: Path, mistakes: Sequence[str], options: DemoOptions) -> int:
+    """Train the demo's translator with the learned parts and the mistakes; the exit status."""
+    from glassformer.bundle import save_bundle
+    from glassformer.learn.parts import chosen_parts
+    from glassformer.learn.record import card, write_record
+    from glassformer.translator import Translator
+
+    parts = chosen_parts(folder, mistakes)
+    write_record(out, parts, folder)
+    _print_parts(parts)
+    with _running(parts):
+        book, status = train_on_phrases(options, out, plain=True)
+        if status:
+            return status
+        translator = Translator.load(out, plain=True)
+        print_scores(translator, book.test)
+    save_bundle(replace(translator.bundle, about={**translator.bundle.about, **card(parts)}), out)
+    calls = ", ".join(f"{part.name} {part.calls:,}" for part in parts)
+    print(f"calls of these parts: {calls}" if parts else "all parts were the package's")
+    print(f"a translator: {out}")
+    return 0
+
+
+@contextmanager
+def with_parts(bundle: Path, folder: Path | None) -> Iterator[bool]:
+    """The folder's learned parts in place, if there is one, and the bundle's mistakes then.
+
+    Yields whether the plain path has to run.
+    """
+    if folder is None:
+        yield False
+        return
+    from glassformer.learn.record import parts_for
+
+    parts = parts_for(bundle, folder)
+    names = ", ".join(part.name + (" (a mistake)" if part.mistakes else "") for part in parts)
+    print(f"parts of {folder}, by the plain path: {names or 'none'}", file=sys.stderr)
+    with _running(parts):
+        yield True
+
+
+def _print_parts(parts: Sequence["Part"]) -> None:
+    """A row for each hole of the lessons: the place, and whose part is in it."""
+    from rich.console import Console
+    from rich.table import Table
+
+    whose = {
+        part.place: f"mistake {', '.join(part.mistakes)}" if part.mistakes else "yours"
+        for part in parts
+    }
+    table = Table(title="the parts of this translator", title_justify="left")
+    table.add_column("part")
+    table.add_column("whose")
+    for place in [place for lesson in lessons() for place in lesson.holes.values()]:
+        table.add_row(place, whose.get(place, "the package's"))
+    Console(highlight=False).print(table)
+
+
+@contextmanager
+def _running(parts: Sequence["Part"]) -> Iterator[None]:
+    """The parts in place; an error that they cause is one line."""
+    from glassformer.learn.parts import in_place
+
+    try:
+        with in_place(parts):
+            yield
+    except InputError:
+        raise
+    except _ERRORS as error:
+        if not parts:
+            raise
+        frame = traceback.extract_tb(error.__traceback__)[-1]
+        raise InputError(
+            f"with these parts the translator fails: {type(error).__name__}: {error}"
+            f" ({Path(frame.filename).name}, line {frame.lineno})"
+        ) from error

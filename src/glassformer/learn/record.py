@@ -1,0 +1,97 @@
+"""The record of own parts and mistakes in a translator's directory, as text that nothing runs.
+
+``parts/`` holds the learner's files that the translator was trained with, and ``parts.json``: the
+place of each part, its mistakes, its file and the SHA-256 of that.
+"""
+
+import hashlib
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from glassformer.errors import InputError
+from glassformer.files import write_atomically
+from glassformer.learn.folder import Folder
+from glassformer.learn.lesson import lesson
+from glassformer.learn.parts import Part, chosen_parts
+
+__all__ = ["Recorded", "card", "parts_for", "read_record", "write_record"]
+
+_NAME = "parts.json"
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """One part of a translator: the learner's with its file and hash, or a mistake's."""
+
+    place: str
+    mistakes: tuple[str, ...] = ()
+    file: str | None = None
+    sha256: str | None = None
+
+    @property
+    def whose(self) -> str:
+        """
+        >>> Recorded("model.masks.padding_mask", mistakes=("padding-inverted",)).whose
+        'mistake padding-inverted'
+        """
+        return f"mistake {', '.join(self.mistakes)}" if self.mistakes else "yours"
+
+
+def write_record(directory: Path, parts: Sequence[Part], folder: Folder) -> None:
+    """Record the parts before the training; a directory of a training with others is an error.
+
+    The learner's files are copied as text. The copies are a folder of learned lessons, too.
+    """
+    copies = Folder(directory / "parts")
+    records = [_recorded(part, folder) for part in parts]
+    if (directory / "metrics.jsonl").exists() and read_record(directory) != records:
+        raise InputError(f"{directory}: trained with other parts: give another --out, or remove it")
+    copies.path.mkdir(parents=True, exist_ok=True)
+    for name in {part.lesson for part in parts if not part.mistakes}:
+        source = folder.file(lesson(name)).read_bytes()
+        write_atomically(copies.file(lesson(name)), source)
+        copies.note_right(lesson(name), source)
+    text = json.dumps([asdict(record) for record in records], indent=2) + "\n"
+    write_atomically(copies.path / _NAME, text.encode())
+
+
+def _recorded(part: Part, folder: Folder) -> Recorded:
+    if part.mistakes:
+        return Recorded(part.place, part.mistakes)
+    file = folder.file(lesson(part.lesson))
+    return Recorded(
+        part.place, file=file.name, sha256=hashlib.sha256(file.read_bytes()).hexdigest()
+    )
+
+
+def card(parts: Sequence[Part]) -> dict[str, str]:
+    """The lines about the parts in the bundle's README; for people to read."""
+    own = ", ".join(part.place for part in parts if not part.mistakes)
+    wrong = ", ".join(dict.fromkeys(fault for part in parts for fault in part.mistakes))
+    lines = {"own parts (their source is in parts/)": own, "mistakes made": wrong}
+    return {name: text for name, text in lines.items() if text}
+
+
+def read_record(directory: Path) -> list[Recorded]:
+    """The parts of a translator; empty if all are the package's."""
+    file = directory / "parts" / _NAME
+    try:
+        records = json.loads(file.read_text(encoding="utf-8"))
+        return [Recorded(**{**each, "mistakes": tuple(each["mistakes"])}) for each in records]
+    except FileNotFoundError:
+        return []
+    except (OSError, ValueError, TypeError, KeyError) as error:
+        raise InputError(f"{file}: no record of parts ({error}): remove it") from error
+
+
+def parts_for(directory: Path, folder: Path | None) -> list[Part]:
+    """The parts to run a translator with: the folder's learned ones, and its own mistakes.
+
+    The mistakes come from the package. Nothing of the translator's directory runs.
+    """
+    if folder:
+        Folder(folder).check_exists()
+    mistakes = [mistake for each in read_record(directory) for mistake in each.mistakes]
+    return chosen_parts(Folder(folder) if folder else None, mistakes)

@@ -1,0 +1,145 @@
+"""A translator of a learner's parts: ``learn train``, and ``--parts`` of translate and look."""
+
+import hashlib
+import io
+import json
+import subprocess
+import sys
+from types import SimpleNamespace
+
+import pytest
+
+from glassformer.cli.main import main
+from glassformer.learn.folder import Folder
+from glassformer.learn.lesson import lesson
+from glassformer.translator import Translator
+
+TINY = ["--size", "100", "--epochs", "0.1"]
+HOLE = "    raise NotImplementedError\n"
+ATTENTION = """\
+    scores = query @ key.transpose(-2, -1) / math.sqrt(query.size(-1))
+    weights = masked_softmax(scores, mask)
+    return weights @ value, weights
+"""
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """A folder whose first lesson is learned."""
+    folder = Folder(tmp_path_factory.mktemp("mine"))
+    folder.make()
+    file = folder.file(lesson("attention"))
+    file.write_text(file.read_text("utf-8").replace(HOLE, ATTENTION), encoding="utf-8")
+    folder.note_right(lesson("attention"), file.read_bytes())
+    return folder
+
+
+@pytest.fixture(scope="module")
+def trained(folder):
+    """The directory of a translator with the learner's attention, and what its training prints."""
+    import contextlib
+
+    with contextlib.redirect_stdout(io.StringIO()) as out:
+        assert main(["learn", "train", str(folder.path), *TINY]) == 0
+    return SimpleNamespace(directory=folder.path / "translator", text=out.getvalue())
+
+
+def test_it_prints_whose_each_part_is_and_how_often_it_ran(trained):
+    rows = dict(
+        (part.strip() for part in line.strip("│").split("│"))
+        for line in trained.text.splitlines()
+        if line.startswith("│") and "model." in line
+    )
+    assert rows["model.attention.scaled_dot_product_attention"] == "yours"
+    assert rows["model.masks.padding_mask"] == "the package's"
+    calls = trained.text.split("scaled_dot_product_attention ")[-1].split("\n")[0]
+    assert int(calls.replace(",", "")) > 100
+
+
+def test_right_parts_train_the_very_same_translator(trained, tmp_path):
+    empty = tmp_path / "empty"
+    Folder(empty).make()
+    assert main(["learn", "train", str(empty), *TINY]) == 0
+    weights = (trained.directory / "model.safetensors").read_bytes()
+    assert (empty / "translator" / "model.safetensors").read_bytes() == weights
+
+
+def test_the_bundle_holds_the_parts_as_text(trained, folder):
+    source = folder.file(lesson("attention")).read_bytes()
+    assert (trained.directory / "parts" / "01_attention.py").read_bytes() == source
+    record = json.loads((trained.directory / "parts" / "parts.json").read_text("utf-8"))
+    assert record == [
+        {
+            "place": "model.attention.scaled_dot_product_attention",
+            "mistakes": [],
+            "file": "01_attention.py",
+            "sha256": hashlib.sha256(source).hexdigest(),
+        }
+    ]
+    card = (trained.directory / "README.md").read_text("utf-8")
+    assert "own parts (their source is in parts/): model.attention.scaled_dot" in card
+
+
+def test_a_bundle_never_runs_its_parts(trained):
+    part = trained.directory / "parts" / "01_attention.py"
+    source = part.read_bytes()
+    part.write_text("raise SystemExit('the part ran')\n", encoding="utf-8")
+    try:
+        for plain in (False, True):
+            Translator.load(trained.directory, plain=plain).translate(["March 4, 2030"])
+    finally:
+        part.write_bytes(source)
+
+
+def translate(*words):
+    command = [sys.executable, "-m", "glassformer", "translate", *map(str, words)]
+    text = "March 4, 2030\n"
+    return subprocess.run(command, input=text, capture_output=True, text=True, check=True)
+
+
+def test_translate_with_the_folders_parts(trained, folder):
+    own = translate(trained.directory, "--parts", folder.path)
+    assert own.stderr == (
+        f"parts of {folder.path}, by the plain path: scaled_dot_product_attention\n"
+    )
+    plain = translate(trained.directory, "--plain")
+    assert plain.stderr == ""
+    assert own.stdout == plain.stdout
+
+
+def test_look_with_the_folders_parts(trained, folder, tmp_path, capsys):
+    page = tmp_path / "page.html"
+    words = ["--text", "March 4, 2030", "--out", str(page), "--parts", str(folder.path)]
+    assert main(["look", str(trained.directory), *words]) == 0
+    assert "by the plain path: scaled_dot_product_attention" in capsys.readouterr().err
+    assert page.stat().st_size > 1000
+
+
+def test_parts_need_the_plain_path(trained, folder, capsys):
+    words = ["--parts", str(folder.path), "--quantization", "bfloat16"]
+    assert main(["translate", str(trained.directory), *words]) == 2
+    error = capsys.readouterr().err.splitlines()[-1]
+    assert error.endswith("plain: only engine torch in float32 has plain forms")
+
+
+def test_parts_of_no_folder(trained, tmp_path, refused):
+    status, line = refused("translate", trained.directory, "--parts", tmp_path)
+    assert (status, line.split(":")[1]) == (1, " no lessons here")
+
+
+def test_other_parts_need_another_directory(trained, folder, refused):
+    words = ["--mistake", "scale-missing", "--out", trained.directory, *TINY]
+    status, line = refused("learn", "train", folder.path, *words)
+    assert status == 1
+    assert line.startswith(f"{trained.directory}: trained with other parts: give another --out")
+
+
+def test_a_mistake_that_cannot_train_is_one_line(folder, tmp_path, capsys):
+    words = ["--mistake", "padding-as-numbers", "--out", str(tmp_path / "wrong"), *TINY]
+    assert main(["learn", "train", str(folder.path), *words]) == 1
+    printed = capsys.readouterr()
+    assert "model.masks.padding_mask" in printed.out
+    assert "mistake padding-as-numbers" in printed.out
+    assert printed.err.splitlines()[-1].startswith(
+        "glassformer: error: with these parts the translator fails: TypeError: a mask must be"
+    )
