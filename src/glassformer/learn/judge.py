@@ -6,7 +6,7 @@ known: which number differs first?
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import combinations
 from typing import Any
 
@@ -36,6 +36,7 @@ class Judge:
     check: Check
     probes: tuple[Probe, ...]
     right: Results
+    measured: dict[tuple[Mistake, Probe], Results] = field(default_factory=dict, compare=False)
 
     @classmethod
     def of(cls, lesson: Lesson, hole: str) -> "Judge":
@@ -46,8 +47,17 @@ class Judge:
 
     def results(self, mistake: Mistake) -> Results:
         """The reference's results with the faults of a mistake."""
-        faults = {self.lesson.faults[fault].switch: fault for fault in mistake}
-        return measure(self.probes, self.check.reference(faults))
+        results: Results = {}
+        for probe in self.probes:
+            results |= self._result(mistake, probe)
+        return results
+
+    def _result(self, mistake: Mistake, probe: Probe) -> Results:
+        """The reference's result of one probe, measured once."""
+        if (mistake, probe) not in self.measured:
+            faults = {self.lesson.faults[fault].switch: fault for fault in mistake}
+            self.measured[mistake, probe] = measure((probe,), self.check.reference(faults))
+        return self.measured[mistake, probe]
 
     def verdict(self, results: Results) -> Verdict | None:
         """The verdict; None if errors left out some probes, and no mistake explains the others."""
@@ -91,8 +101,15 @@ class Judge:
                 yield one, other
 
     def _explains(self, mistake: Mistake, results: Results) -> bool:
-        """Whether the mistake has these values, and some of them are not the right ones."""
-        return not same(results, self.right) and same(results, self.results(mistake))
+        """Whether the mistake has these values, and some of them are not the right ones.
+
+        Most mistakes differ in the first probe: the others are not measured then.
+        """
+        return not same(results, self.right) and all(
+            same({probe.__name__: results[probe.__name__]}, self._result(mistake, probe))
+            for probe in self.probes
+            if probe.__name__ in results
+        )
 
     def _explained(self, mistakes: tuple[Mistake, ...], results: Results) -> Iterator[str]:
         """Each mistake's name, numbers, the paper, the effect on a translator."""
