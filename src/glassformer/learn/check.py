@@ -24,13 +24,13 @@ __all__ = [
     "Probe",
     "Results",
     "Values",
-    "as_values",
     "check_of",
     "filled",
     "measure",
     "numbers",
     "picks",
     "unpacked",
+    "values_of",
 ]
 
 M = TypeVar("M", bound=nn.Module)
@@ -76,13 +76,23 @@ def measure(probes: Iterable[Probe], solution: Any) -> Results:
     results: Results = {}
     for probe in probes:
         try:
-            results[probe.__name__] = as_values(probe(solution))
+            results[probe.__name__] = values_of(probe, solution)
         except (RuntimeError, ValueError, TypeError, IndexError, ZeroDivisionError):
             continue
     return results
 
 
-def as_values(values: Mapping[str, Any]) -> Values:
+def values_of(probe: Probe, solution: Any) -> Values:
+    """The values of one probe. A tensor that the solution makes is float64, as the inputs are."""
+    before = torch.get_default_dtype()
+    torch.set_default_dtype(torch.float64)
+    try:
+        return _as_values(probe(solution))
+    finally:
+        torch.set_default_dtype(before)
+
+
+def _as_values(values: Mapping[str, Any]) -> Values:
     """The values as arrays of numpy."""
     return {
         name: value.detach().numpy().copy() if isinstance(value, Tensor) else np.asarray(value)

@@ -70,7 +70,7 @@ def check(name: str, solution: Mapping[str, Any]) -> None:
     """
     from rich.console import Console
 
-    from glassformer.learn.check import as_values
+    from glassformer.learn.check import values_of
     from glassformer.learn.judge import Judge
     from glassformer.learn.verdict import Verdict
     from glassformer.learn.words import print_verdict
@@ -80,7 +80,7 @@ def check(name: str, solution: Mapping[str, Any]) -> None:
         judge = Judge.of(chosen, hole)
         try:
             results = {
-                probe.__name__: as_values(probe(SimpleNamespace(**solution)))
+                probe.__name__: values_of(probe, SimpleNamespace(**solution))
                 for probe in judge.probes
             }
             verdict = judge.verdict(results) or verdict

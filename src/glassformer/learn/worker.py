@@ -23,7 +23,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from glassformer.learn.check import Check, Results, as_values, check_of
+from glassformer.learn.check import Check, Results, check_of, values_of
 from glassformer.learn.lesson import lesson
 
 __all__ = ["array_from", "load_module", "main"]
@@ -56,7 +56,7 @@ def _answer(file: Path, check: Check, holes: list[str]) -> dict[str, Any]:
     failures = {}
     for probe in check.all_probes:
         try:
-            results[probe.__name__] = as_values(probe(module))
+            results[probe.__name__] = values_of(probe, module)
         except BaseException as error:
             failures[probe.__name__] = _failure(error, file, check)
     return {
