@@ -9,6 +9,7 @@ from pydantic import Field
 from glassformer.cli.demo import MOST_PHRASES, DemoOptions
 from glassformer.config import Options
 from glassformer.errors import UsageError, nearest
+from glassformer.files import check_output, write_atomically
 from glassformer.learn.folder import Folder
 from glassformer.learn.lesson import Lesson, lesson, lessons
 
@@ -128,14 +129,24 @@ class SolutionOptions(LessonOptions):
 
 
 class StatusOptions(FolderOptions):
-    """Print which lessons are learned."""
+    """Print figure 1 with the parts that are yours, and which lessons are learned."""
+
+    svg: Path | None = None
+    """Also write figure 1 to this SVG file."""
 
     def run(self) -> int:
-        from glassformer.learn.words import status_text
+        from rich.console import Console
+
+        from glassformer.learn.figure1 import figure_svg
+        from glassformer.learn.words import print_status
 
         folder = Folder(self.folder)
         folder.check_exists()
-        print("\n".join(status_text(folder)))
+        print_status(Console(highlight=False), folder)
+        if self.svg:
+            check_output("--svg", self.svg)
+            write_atomically(self.svg, figure_svg(folder.learned_names().__contains__).encode())
+            print(f"wrote {self.svg}")
         return 0
 
 

@@ -59,6 +59,10 @@ class Folder:
         notes = self._notes() | {lesson.name: hashlib.sha256(source).hexdigest()}
         write_atomically(self.path / _NOTES, json.dumps(notes, indent=2).encode())
 
+    def learned_names(self) -> set[str]:
+        """The names of the learned lessons."""
+        return {lesson.name for lesson in lessons() if self.learned(lesson)}
+
     def current(self) -> Lesson | None:
         """The first lesson that is not learned; None if all are."""
         return next((lesson for lesson in lessons() if not self.learned(lesson)), None)

@@ -13,7 +13,7 @@ from rich.console import Console
 from glassformer.learn.examine import checked_verdict
 from glassformer.learn.folder import Folder
 from glassformer.learn.lesson import Lesson
-from glassformer.learn.words import hint_text, print_verdict, solution_text, status_text
+from glassformer.learn.words import hint_text, print_status, print_verdict, solution_text
 
 __all__ = ["watch"]
 
@@ -55,7 +55,7 @@ def _watch(folder: Folder, lesson: Lesson, console: Console) -> bool:
             if key == "s":
                 console.print(solution_text(lesson, file.read_text(encoding="utf-8")), markup=False)
             if key == "l":
-                console.print("\n".join(status_text(folder)), markup=False)
+                print_status(console, folder)
 
 
 @contextmanager
