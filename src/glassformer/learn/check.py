@@ -8,6 +8,7 @@ made that mistake.
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from importlib import import_module
 from typing import Any, TypeAlias, TypeVar
 from zlib import crc32
@@ -110,6 +111,12 @@ def unpacked(answer: Any, *names: str) -> Any:
 
 def numbers(*shape: int, seed: int = 0) -> Tensor:
     """Normal random numbers in float64, the same on every machine."""
+    return _drawn(shape, seed).clone()
+
+
+@cache
+def _drawn(shape: tuple[int, ...], seed: int) -> Tensor:
+    """Drawn once: a judge makes the same weights for each of hundreds of mistakes."""
     return torch.from_numpy(np.random.default_rng(seed).standard_normal(shape))
 
 

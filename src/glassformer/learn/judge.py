@@ -94,11 +94,16 @@ class Judge:
         return ((fault,) for fault in self.lesson.faults)
 
     def pairs(self) -> Iterator[Mistake]:
-        """Every two faults of different switches."""
-        for pair in combinations(self.lesson.faults.items(), 2):
-            (one, first), (other, second) = pair
-            if first.switch != second.switch:
-                yield one, other
+        """Every two faults of different switches that this hole's probes show."""
+        shown = [fault for (fault,) in self.singles() if self._shows(fault)]
+        for pair in combinations(shown, 2):
+            one, other = (self.lesson.faults[fault].switch for fault in pair)
+            if one != other:
+                yield pair
+
+    def _shows(self, fault: str) -> bool:
+        results = self.results((fault,))
+        return len(results) < len(self.right) or not same(results, self.right)
 
     def _explains(self, mistake: Mistake, results: Results) -> bool:
         """Whether the mistake has these values, and some of them are not the right ones.

@@ -18,7 +18,7 @@ from glassformer.errors import UsageError, nearest
 
 __all__ = ["LESSONS", "Fault", "Lesson", "Question", "lesson", "lessons"]
 
-LESSONS = ("attention", "padding", "loss")
+LESSONS = ("attention", "padding", "encoder", "loss")
 
 _HERE = Path(__file__).parent / "lessons"
 
