@@ -84,10 +84,13 @@ class LessonOptions(FolderOptions):
 
 
 class CheckOptions(LessonOptions):
-    """Check a lesson once; exit status 0 if it is right."""
+    """Check a lesson once; exit status 0 if it is right.
+
+    If FOLDER holds the folders of several learners, all their lessons are checked, as a table.
+    """
 
     json_: bool = Field(False, alias="json")
-    """Print the verdict as JSON."""
+    """Print the verdict as JSON; of several, one a line."""
 
     def run(self) -> int:
         from rich.console import Console
@@ -95,6 +98,8 @@ class CheckOptions(LessonOptions):
         from glassformer.learn.examine import checked_verdict
         from glassformer.learn.words import print_verdict
 
+        if self.folder.is_dir() and not Folder(self.folder).has_lessons():
+            return self._check_hand_ins()
         folder, chosen = self.chosen()
         verdict = checked_verdict(folder, chosen)
         if self.json_:
@@ -102,6 +107,22 @@ class CheckOptions(LessonOptions):
         else:
             print_verdict(Console(highlight=False), chosen, verdict)
         return 0 if verdict.outcome == "right" else 1
+
+    def _check_hand_ins(self) -> int:
+        from rich.console import Console
+
+        from glassformer.learn.hand_ins import check_hand_ins, folders_in, table_of
+
+        folders = folders_in(self.folder)
+        if not folders:
+            Folder(self.folder).check_exists()
+        verdicts = list(check_hand_ins(folders))
+        if self.json_:
+            for learner, verdict in verdicts:
+                print(json.dumps({"learner": learner, **asdict(verdict)}, ensure_ascii=False))
+        else:
+            Console(highlight=False).print(table_of(verdicts))
+        return 0 if all(verdict.outcome == "right" for _, verdict in verdicts) else 1
 
 
 class HintOptions(LessonOptions):

@@ -36,10 +36,19 @@ class Folder:
 
     def check_exists(self) -> None:
         """Raise InputError if there is no such folder, or if it holds no lesson."""
-        if not any(self.file(lesson).is_file() for lesson in lessons()):
+        if not self.has_lessons():
             raise InputError(
                 f"{self.path}: no lessons here: 'glassformer learn {self.path}' makes them"
             )
+
+    def has_lessons(self) -> bool:
+        """Whether the file of at least one lesson is there."""
+        return any(self.file(lesson).is_file() for lesson in lessons())
+
+    def untouched(self, lesson: Lesson) -> bool:
+        """Whether the lesson's file is missing, or as it was at first."""
+        file = self.file(lesson)
+        return not file.is_file() or file.read_bytes() == lesson.template.encode()
 
     def file(self, lesson: Lesson) -> Path:
         return self.path / lesson.file_name

@@ -1,0 +1,55 @@
+"""A folder of hand-ins: one learner's folder for each learner, checked together, as a table."""
+
+import os
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from rich.table import Table
+
+from glassformer.learn.examine import examine
+from glassformer.learn.folder import Folder
+from glassformer.learn.lesson import lesson, lessons
+from glassformer.learn.verdict import Verdict
+
+__all__ = ["check_hand_ins", "folders_in", "table_of"]
+
+
+def folders_in(directory: Path) -> list[Folder]:
+    """The learners' folders in a directory, by name."""
+    subdirectories = sorted(path for path in directory.iterdir() if path.is_dir())
+    return [folder for folder in map(Folder, subdirectories) if folder.has_lessons()]
+
+
+def check_hand_ins(folders: list[Folder]) -> Iterator[tuple[str, Verdict]]:
+    """The learner's name and the verdict, for each lesson whose file is not as it was at first.
+
+    As many files are checked at once as this machine has cores.
+    """
+    begun = [
+        (folder, each) for folder in folders for each in lessons() if not folder.untouched(each)
+    ]
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        verdicts = pool.map(lambda pair: examine(pair[1], pair[0].file(pair[1])), begun)
+        for (folder, _), verdict in zip(begun, verdicts, strict=True):
+            yield folder.path.name, verdict
+
+
+def table_of(verdicts: list[tuple[str, Verdict]]) -> Table:
+    """A row for each learner: the lessons that are right, and the mistakes in the others."""
+    table = Table()
+    for column in ("learner", "right", "not right yet"):
+        table.add_column(column)
+    for learner in dict.fromkeys(name for name, _ in verdicts):
+        own = [verdict for name, verdict in verdicts if name == learner]
+        right = [str(lesson(v.lesson).number) for v in own if v.outcome == "right"]
+        wrong = [f"{lesson(v.lesson).number}: {_reason(v)}" for v in own if v.outcome != "right"]
+        table.add_row(learner, " ".join(right), "\n".join(wrong))
+    return table
+
+
+def _reason(verdict: Verdict) -> str:
+    """The mistakes by their ids, or the kind of the verdict."""
+    if verdict.mistakes:
+        return " or ".join(" + ".join(mistake) for mistake in verdict.mistakes)
+    return "not written yet" if verdict.outcome == "empty" else verdict.outcome

@@ -1,0 +1,46 @@
+"""A teacher's table: who has solved which lesson, and with which mistakes."""
+
+import json
+
+from glassformer.cli.main import main
+from glassformer.learn.folder import Folder
+from glassformer.learn.lesson import lesson
+
+HOLE = "    raise NotImplementedError\n"
+LINES = """\
+    scores = query @ key.transpose(-2, -1) {scale}
+    weights = masked_softmax(scores, mask)
+    return weights @ value, weights
+"""
+
+
+def hand_in(directory, scale):
+    folder = Folder(directory)
+    folder.make()
+    file = folder.file(lesson("attention"))
+    body = LINES.format(scale=scale)
+    file.write_text(file.read_text(encoding="utf-8").replace(HOLE, body), encoding="utf-8")
+
+
+def test_each_learner_has_a_row(tmp_path, capsys):
+    hand_in(tmp_path / "ada", "/ math.sqrt(query.size(-1))")
+    hand_in(tmp_path / "ben", "")
+    (tmp_path / "notes").mkdir()
+
+    assert main(["learn", "check", str(tmp_path), "--json"]) == 1
+    records = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert [(r["learner"], r["lesson"], r["outcome"]) for r in records] == [
+        ("ada", "attention", "right"),
+        ("ben", "attention", "mistake"),
+    ]
+    assert records[1]["mistakes"] == [["scale-missing"]]
+
+    assert main(["learn", "check", str(tmp_path)]) == 1
+    table = capsys.readouterr().out
+    assert "ada" in table
+    assert "1: scale-missing" in table
+
+
+def test_a_folder_without_lessons_is_named(tmp_path, capsys):
+    assert main(["learn", "check", str(tmp_path)]) == 1
+    assert f"{tmp_path}: no lessons here" in capsys.readouterr().err
