@@ -67,6 +67,8 @@ def _print_parts(parts: Sequence["Part"]) -> None:
     from rich.console import Console
     from rich.table import Table
 
+    from glassformer.learn.adapters import ADAPTERS, UNUSED
+
     whose = {
         part.place: f"mistake {', '.join(part.mistakes)}" if part.mistakes else "yours"
         for part in parts
@@ -75,7 +77,8 @@ def _print_parts(parts: Sequence["Part"]) -> None:
     table.add_column("part")
     table.add_column("whose")
     for place in [place for lesson in lessons() for place in lesson.holes.values()]:
-        table.add_row(place, whose.get(place, "the package's"))
+        home = ADAPTERS[place][0] if place in ADAPTERS else place
+        table.add_row(home, UNUSED.get(place) or whose.get(home, "the package's"))
     Console(highlight=False).print(table)
 
 

@@ -14,13 +14,14 @@ from functools import wraps
 from typing import Any
 
 from glassformer.errors import UsageError, nearest
+from glassformer.learn.adapters import ADAPTERS, UNUSED
 from glassformer.learn.check import check_of
 from glassformer.learn.folder import Folder
 from glassformer.learn.judge import Judge, same
 from glassformer.learn.lesson import Lesson, lessons, part_of
 from glassformer.learn.worker import load_module
 
-__all__ = ["Part", "chosen_parts", "in_place", "learned_parts", "mistaken_parts"]
+__all__ = ["Part", "adapted", "chosen_parts", "in_place", "learned_parts", "mistaken_parts"]
 
 
 @dataclass
@@ -47,15 +48,6 @@ class Part:
     @property
     def name(self) -> str:
         return self.place.rpartition(".")[2]
-
-    def fits(self) -> bool:
-        """Whether the package can call the function: it has every argument that it needs."""
-        needed = {
-            name
-            for name, parameter in inspect.signature(self.function).parameters.items()
-            if parameter.default is parameter.empty and parameter.kind is parameter.KEYWORD_ONLY
-        }
-        return needed <= inspect.signature(part_of(self.place)).parameters.keys()
 
     def counted(self) -> Callable[..., Any]:
         """The function; it counts its calls, and leaves out arguments that it does not take."""
@@ -131,18 +123,27 @@ def _mistaken(lesson: Lesson, mistakes: Sequence[str]) -> Iterator[Part]:
 
 def _parts(lesson: Lesson, holes: Iterable[str], solution: Any) -> Iterator[Part]:
     for hole in holes:
+        if lesson.holes[hole] in UNUSED:
+            continue
         *path, name = hole.split(".")
         owner = solution
         for word in path:
             owner = getattr(owner, word)
         functions = {key: value for key, value in vars(owner).items() if inspect.isfunction(value)}
+        place, function = adapted(lesson.holes[hole], getattr(owner, name))
         yield Part(
-            lesson.holes[hole],
-            getattr(owner, name),
+            place,
+            function,
             lesson.name,
             helpers=functions if path else {},
             file=vars(solution),
         )
+
+
+def adapted(place: str, function: Callable[..., Any]) -> tuple[str, Callable[..., Any]]:
+    """The place of a lesson's part in the plain path, and the part in the form that fits there."""
+    home, adapter = ADAPTERS.get(place, (place, None))
+    return home, adapter(function) if adapter else function
 
 
 @contextmanager

@@ -1,0 +1,104 @@
+"""Parts whose form in a lesson differs from the form that the plain path calls.
+
+``ADAPTERS`` gives such a part the package's form, and names its place there. The plain path never
+calls the parts in ``UNUSED``.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from glassformer.decoding.beam import penalty
+from glassformer.decoding.constraints import Constraint
+from glassformer.decoding.protocols import DEFAULT_IDS, Hypothesis, Vocabulary
+from glassformer.errors import UsageError
+
+__all__ = ["ADAPTERS", "UNUSED", "Adapter"]
+
+Adapter = Callable[[Callable[..., Any]], Callable[..., Any]]
+Step = Callable[[Tensor, Any], tuple[Tensor, Any]]
+
+
+def _greedy(own: Callable[..., Any]) -> Callable[..., Any]:
+    """``decoding.greedy.greedy`` by a search that returns tokens alone."""
+
+    def greedy(
+        step: Step,
+        state: Any,
+        *,
+        max_lengths: Tensor,
+        vocabulary: Vocabulary = DEFAULT_IDS,
+        constraints: Sequence[Constraint] = (),
+    ) -> list[list[Hypothesis]]:
+        _refuse_prefixes(constraints)
+        log_probabilities: list[Tensor] = []
+
+        def recorded(tokens: Tensor, state: Any) -> tuple[Tensor, Any]:
+            logits, state = step(tokens, state)
+            log_probabilities.append(logits.log_softmax(dim=-1))
+            return logits, state
+
+        bos, eos = vocabulary.bos_id, vocabulary.eos_id
+        targets = own(recorded, state, max_lengths=max_lengths, bos=bos, eos=eos)
+        hypotheses = []
+        for row, (target, most) in enumerate(zip(targets, max_lengths.tolist(), strict=True)):
+            finished = len(target) < most
+            tokens = [*target, eos] if finished else target
+            steps = zip(log_probabilities, tokens, strict=False)
+            total = sum(float(logits[row, token]) for logits, token in steps)
+            hypotheses.append([Hypothesis(tuple(target), total, total, finished)])
+        return hypotheses
+
+    return greedy
+
+
+def _beam_search(own: Callable[..., Any]) -> Callable[..., Any]:
+    """``decoding.beam.beam_search`` by a search for the best target of one sentence."""
+
+    def beam_search(
+        step: Step,
+        state: Any,
+        *,
+        max_lengths: Tensor,
+        beam: int,
+        length_penalty: float,
+        n_best: int = 1,
+        vocabulary: Vocabulary = DEFAULT_IDS,
+        constraints: Sequence[Constraint] = (),
+    ) -> list[list[Hypothesis]]:
+        _refuse_prefixes(constraints)
+        if n_best > 1:
+            raise UsageError(f"n_best {n_best}: your beam search has 1 translation: leave it out")
+        hypotheses = []
+        for row, most in enumerate(max_lengths.tolist()):
+            tokens, score = own(
+                step,
+                state.select(torch.tensor([row])),
+                beam=beam,
+                alpha=length_penalty,
+                bos=vocabulary.bos_id,
+                eos=vocabulary.eos_id,
+                max_length=most,
+            )
+            finished = len(tokens) < most
+            total = score * penalty(len(tokens) + finished, length_penalty)
+            hypotheses.append([Hypothesis(tuple(tokens), score, total, finished)])
+        return hypotheses
+
+    return beam_search
+
+
+def _refuse_prefixes(constraints: Sequence[Any]) -> None:
+    """Refuse a prefix: the search of a lesson knows none."""
+    if any(any(each.prefixes) for each in constraints):
+        raise UsageError("prefix: your search takes none: leave it out")
+
+
+ADAPTERS: Mapping[str, tuple[str, Adapter]] = {
+    "learn.search.greedy": ("decoding.greedy.greedy", _greedy),
+    "learn.search.beam_search": ("decoding.beam.beam_search", _beam_search),
+}
+UNUSED: Mapping[str, str] = {}
+"""Places in lessons, and why the plain path calls no such part."""
