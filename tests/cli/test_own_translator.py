@@ -143,3 +143,27 @@ def test_a_mistake_that_cannot_train_is_one_line(folder, tmp_path, capsys):
     assert printed.err.splitlines()[-1].startswith(
         "glassformer: error: with these parts the translator fails: TypeError: a mask must be"
     )
+
+
+def test_a_translator_and_a_mistake_side_by_side(trained, folder, tmp_path, capsys):
+    assert main(["learn", "train", str(folder.path), "--mistake", "scale-missing", *TINY]) == 0
+    capsys.readouterr()
+    words = [str(trained.directory), "scale-missing", "--out", str(tmp_path / "compared")]
+    assert main(["learn", "compare", *words]) == 0
+    printed = capsys.readouterr().out
+    assert f"{trained.directory}: own parts: model.attention.scaled_dot" in printed
+    assert f"{trained.directory}-scale-missing: mistakes: scale-missing" in printed
+    assert "exact match" in printed
+    for picture in ("losses", "attention"):
+        assert (tmp_path / "compared" / f"{picture}.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_a_mistake_that_is_not_trained(trained, folder, refused):
+    status, line = refused("learn", "compare", trained.directory, "scale-times-root")
+    assert status == 1
+    assert line.endswith(f"'glassformer learn train {folder.path} --mistake scale-times-root'")
+
+
+def test_a_translator_with_itself(trained, refused):
+    status, line = refused("learn", "compare", trained.directory, trained.directory)
+    assert (status, line.endswith("expected two different names")) == (1, True)

@@ -8,10 +8,10 @@ from pydantic import Field
 
 from glassformer.cli.demo import MOST_PHRASES, DemoOptions
 from glassformer.config import Options
-from glassformer.errors import UsageError, nearest
+from glassformer.errors import InputError, UsageError, nearest
 from glassformer.files import check_output, write_atomically
 from glassformer.learn.folder import Folder
-from glassformer.learn.lesson import Lesson, lesson, lessons
+from glassformer.learn.lesson import Lesson, known_mistakes, lesson, lessons
 
 __all__ = ["DEFAULT_KIND", "OPTIONS", "run"]
 
@@ -20,15 +20,19 @@ DEFAULT_KIND = "watch"
 _DEMO = DemoOptions()
 
 
-class FolderOptions(Options):
-    """The options of all that works on a learner's folder."""
-
-    folder: Path = Field(Path("my-transformer"), title="FOLDER")
-    """The folder with your files."""
+class LearnOptions(Options):
+    """The options of all kinds of ``learn``."""
 
     def run(self) -> int:
         """Do the work; the exit status."""
         raise NotImplementedError
+
+
+class FolderOptions(LearnOptions):
+    """The options of all that works on a learner's folder."""
+
+    folder: Path = Field(Path("my-transformer"), title="FOLDER")
+    """The folder with your files."""
 
 
 class WatchOptions(FolderOptions):
@@ -211,7 +215,36 @@ class TrainOptions(FolderOptions):
         return train_own(folder, out, self.mistake, options)
 
 
-OPTIONS: dict[str, type[FolderOptions]] = {
+class CompareOptions(LearnOptions):
+    """Compare two translators of 'learn train': scores, translations, losses, attention.
+
+    Each runs with the mistakes that it was trained with.
+    """
+
+    first: Path = Field(title="A")
+    """Directory of a translator."""
+    second: Path = Field(title="B")
+    """Directory of another one; or the id of a mistake that was trained beside A."""
+    out: Path = Path("compared")
+    """Directory of the two pictures."""
+    parts: Path | None = None
+    """Your folder: its learned parts run; without it, the package's."""
+
+    def run(self) -> int:
+        from glassformer.cli.compare_translators import compare
+
+        second = self.second
+        if not second.exists() and str(second) in known_mistakes():
+            second = self.first.parent / f"translator-{second}"
+            if not second.exists():
+                raise InputError(
+                    f"{second}: not trained yet: 'glassformer learn train"
+                    f" {self.first.parent} --mistake {self.second}'"
+                )
+        return compare((self.first, second), self.out, self.parts)
+
+
+OPTIONS: dict[str, type[LearnOptions]] = {
     "watch": WatchOptions,
     "check": CheckOptions,
     "hint": HintOptions,
@@ -219,9 +252,10 @@ OPTIONS: dict[str, type[FolderOptions]] = {
     "status": StatusOptions,
     "reset": ResetOptions,
     "train": TrainOptions,
+    "compare": CompareOptions,
 }
 
 
-def run(options: FolderOptions) -> int:
+def run(options: LearnOptions) -> int:
     """Do what the options ask for; the exit status."""
     return options.run()

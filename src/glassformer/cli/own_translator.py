@@ -16,7 +16,7 @@ from glassformer.learn.lesson import lessons
 if TYPE_CHECKING:
     from glassformer.learn.parts import Part
 
-__all__ = ["train_own", "with_parts"]
+__all__ = ["running", "train_own", "with_parts"]
 
 _ERRORS = (ArithmeticError, AttributeError, LookupError, RuntimeError, TypeError, ValueError)
 
@@ -31,7 +31,7 @@ def train_own(folder: Folder, out: Path, mistakes: Sequence[str], options: DemoO
     parts = chosen_parts(folder, mistakes)
     write_record(out, parts, folder)
     _print_parts(parts)
-    with _running(parts):
+    with running(parts):
         book, status = train_on_phrases(options, out, plain=True)
         if status:
             return status
@@ -58,7 +58,7 @@ def with_parts(bundle: Path, folder: Path | None) -> Iterator[bool]:
     parts = parts_for(bundle, folder)
     names = ", ".join(part.name + (" (a mistake)" if part.mistakes else "") for part in parts)
     print(f"parts of {folder}, by the plain path: {names or 'none'}", file=sys.stderr)
-    with _running(parts):
+    with running(parts):
         yield True
 
 
@@ -83,7 +83,7 @@ def _print_parts(parts: Sequence["Part"]) -> None:
 
 
 @contextmanager
-def _running(parts: Sequence["Part"]) -> Iterator[None]:
+def running(parts: Sequence["Part"]) -> Iterator[None]:
     """The parts in place; an error that they cause is one line."""
     from glassformer.learn.parts import in_place
 

@@ -16,7 +16,7 @@ from pydantic import BaseModel, ConfigDict
 
 from glassformer.errors import UsageError, nearest
 
-__all__ = ["LESSONS", "Fault", "Lesson", "Question", "lesson", "lessons"]
+__all__ = ["LESSONS", "Fault", "Lesson", "Question", "known_mistakes", "lesson", "lessons"]
 
 LESSONS = ("attention", "padding", "encoder", "loss")
 
@@ -83,6 +83,11 @@ class Lesson(_Record):
 def lessons() -> Iterator[Lesson]:
     """All lessons in their order."""
     return map(lesson, LESSONS)
+
+
+def known_mistakes() -> dict[str, Lesson]:
+    """The id of every known mistake, with its lesson."""
+    return {fault: lesson for lesson in lessons() for fault in lesson.faults}
 
 
 @cache

@@ -18,7 +18,7 @@ from glassformer.learn.adapters import ADAPTERS, UNUSED
 from glassformer.learn.check import check_of
 from glassformer.learn.folder import Folder
 from glassformer.learn.judge import Judge, same
-from glassformer.learn.lesson import Lesson, lessons, part_of
+from glassformer.learn.lesson import Lesson, known_mistakes, lessons, part_of
 from glassformer.learn.worker import load_module
 
 __all__ = ["Part", "adapted", "chosen_parts", "in_place", "learned_parts", "mistaken_parts"]
@@ -95,7 +95,7 @@ def mistaken_parts(mistakes: Iterable[str]) -> list[Part]:
 
 
 def _lesson_with(mistake: str) -> Lesson:
-    known = {fault: lesson for lesson in lessons() for fault in lesson.faults}
+    known = known_mistakes()
     if mistake not in known:
         raise UsageError(
             f"unknown mistake {mistake!r}{nearest(mistake, known)}: expected an id, such as"
