@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+import glassformer
 from glassformer.cli.main import COMMANDS
 from glassformer.cli.options import parse_options
 from glassformer.learn.lesson import lessons
@@ -35,6 +36,12 @@ def test_the_program_knows_the_command(command):
         kind = words.pop(0) if words and words[0] in options else module.DEFAULT_KIND
         options = options[kind]
     parse_options(options, words)
+
+
+def test_every_public_name_is_in_the_reference():
+    text = (DOCS / "api.md").read_text(encoding="utf-8")
+    listed = set(re.findall(r"auto\w+:: \S+\.(\w+)", text))
+    assert set(glassformer.__all__) <= listed
 
 
 @pytest.fixture

@@ -9,11 +9,18 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:  # what the table below does, said so that type checkers and editors see it
     from glassformer.config import ModelConfig, presets
+    from glassformer.data.batches import pad_rows
+    from glassformer.data.tokenizer import Tokenizer, train_tokenizer
     from glassformer.decoding.beam import beam_search
     from glassformer.decoding.greedy import greedy
     from glassformer.decoding.sampling import sample
     from glassformer.evaluation import evaluate
     from glassformer.inspection.capture import capture
+    from glassformer.inspection.figure1 import figure1
+    from glassformer.inspection.plots.attention import plot_attention_grid, plot_attention_head
+    from glassformer.inspection.plots.masks import plot_batch_masks, plot_mask, plot_masks
+    from glassformer.inspection.plots.positions import plot_position_heatmap, plot_position_lines
+    from glassformer.inspection.plots.schedule import plot_schedule
     from glassformer.model.attention import (
         MultiHeadAttention,
         fused_attention,
@@ -27,7 +34,7 @@ if TYPE_CHECKING:  # what the table below does, said so that type checkers and e
     from glassformer.model.masks import padding_mask, subsequent_mask, target_mask
     from glassformer.model.positions import PositionalEncoding, sinusoidal_positions
     from glassformer.model.transformer import Transformer
-    from glassformer.training.loss import label_smoothed_cross_entropy
+    from glassformer.training.loss import label_smoothed_cross_entropy, token_accuracy
     from glassformer.training.schedule import noam_schedule
     from glassformer.training.setup.options import TrainConfig
     from glassformer.training.train import train
@@ -44,6 +51,7 @@ __all__ = [
     "PositionalEncoding",
     "ResidualBlock",
     "ScaledEmbedding",
+    "Tokenizer",
     "TrainConfig",
     "Transformer",
     "Translation",
@@ -51,28 +59,47 @@ __all__ = [
     "beam_search",
     "capture",
     "evaluate",
+    "figure1",
     "fused_attention",
     "greedy",
     "label_smoothed_cross_entropy",
     "masked_softmax",
     "noam_schedule",
+    "pad_rows",
     "padding_mask",
+    "plot_attention_grid",
+    "plot_attention_head",
+    "plot_batch_masks",
+    "plot_mask",
+    "plot_masks",
+    "plot_position_heatmap",
+    "plot_position_lines",
+    "plot_schedule",
     "presets",
     "sample",
     "scaled_dot_product_attention",
     "sinusoidal_positions",
     "subsequent_mask",
     "target_mask",
+    "token_accuracy",
     "train",
+    "train_tokenizer",
 ]
 
 _HOMES = {
     "config": "ModelConfig presets",
+    "data.batches": "pad_rows",
+    "data.tokenizer": "Tokenizer train_tokenizer",
     "decoding.beam": "beam_search",
     "decoding.greedy": "greedy",
     "decoding.sampling": "sample",
     "evaluation": "evaluate",
     "inspection.capture": "capture",
+    "inspection.figure1": "figure1",
+    "inspection.plots.attention": "plot_attention_grid plot_attention_head",
+    "inspection.plots.masks": "plot_batch_masks plot_mask plot_masks",
+    "inspection.plots.positions": "plot_position_heatmap plot_position_lines",
+    "inspection.plots.schedule": "plot_schedule",
     "model.attention": "MultiHeadAttention fused_attention masked_softmax"
     " scaled_dot_product_attention",
     "model.blocks": "FeedForward ResidualBlock",
@@ -82,7 +109,7 @@ _HOMES = {
     "model.masks": "padding_mask subsequent_mask target_mask",
     "model.positions": "PositionalEncoding sinusoidal_positions",
     "model.transformer": "Transformer",
-    "training.loss": "label_smoothed_cross_entropy",
+    "training.loss": "label_smoothed_cross_entropy token_accuracy",
     "training.train": "train",
     "training.schedule": "noam_schedule",
     "training.setup.options": "TrainConfig",

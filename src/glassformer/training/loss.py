@@ -15,7 +15,13 @@ from torch import Tensor
 from glassformer.data.batches import Batch
 from glassformer.model.transformer import Transformer
 
-__all__ = ["Losses", "batch_losses", "choose_losses", "label_smoothed_cross_entropy"]
+__all__ = [
+    "Losses",
+    "batch_losses",
+    "choose_losses",
+    "label_smoothed_cross_entropy",
+    "token_accuracy",
+]
 
 Losses = Callable[[Transformer, Batch], tuple[Tensor, Tensor]]
 """From a model and a batch on the host to the sums of both losses, as :func:`batch_losses`."""
@@ -48,6 +54,20 @@ def label_smoothed_cross_entropy(
     of_all = -log_probabilities.mean(dim=-1).sum()
     total = (1 - smoothing) * of_label + smoothing * of_all
     return total / real.sum().clamp(min=1) if reduction == "mean" else total
+
+
+def token_accuracy(
+    logits: Float[Tensor, "*batch vocab"], labels: Int[Tensor, "*batch"], *, pad_id: int = 0
+) -> float:
+    """The share of real labels whose token is the most probable one; padding does not count.
+
+    >>> logits = torch.tensor([[0.0, 0.1, 0.9], [0.0, 0.8, 0.2], [0.9, 0.0, 0.0]])
+    >>> token_accuracy(logits, torch.tensor([2, 2, 0]))
+    0.5
+    """
+    real = labels != pad_id
+    right = (logits.argmax(dim=-1) == labels) & real
+    return right.sum().item() / max(int(real.sum()), 1)
 
 
 def batch_losses(

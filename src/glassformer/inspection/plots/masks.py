@@ -1,8 +1,10 @@
 """Masks of given sentences (sections 3.1 and 3.2.3): the keys that each query may attend to."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import torch
+from jaxtyping import Bool, Int
 from torch import Tensor
 
 from glassformer.inspection.plots.canvas import (
@@ -14,12 +16,63 @@ from glassformer.inspection.plots.canvas import (
     new_figure,
 )
 from glassformer.inspection.plots.lettering import cell_inches, label_inches, label_tokens, noted
-from glassformer.model.masks import padding_mask, target_mask
+from glassformer.model.masks import check_mask, padding_mask, target_mask
 
-__all__ = ["PAD", "plot_masks", "plot_source_mask", "plot_target_mask"]
+__all__ = [
+    "PAD",
+    "plot_batch_masks",
+    "plot_mask",
+    "plot_masks",
+    "plot_source_mask",
+    "plot_target_mask",
+]
 
 PAD = "<pad>"
 _HIDDEN, _SEEN = "#e3e6ea", "#08519c"
+
+
+def plot_mask(
+    mask: Bool[Tensor, "q_len k_len"],
+    query_labels: Sequence[str],
+    key_labels: Sequence[str],
+    *,
+    title: str = "Mask",
+) -> Figure:
+    """Any mask: row ``i`` shows the keys that query ``i`` may attend to.
+
+    >>> from glassformer import subsequent_mask
+    >>> figure = plot_mask(subsequent_mask(3), "abc", "abc", title="No look ahead")
+    >>> figure.axes[0].get_title()
+    'No look ahead'
+    """
+    check_mask(mask, (len(query_labels), len(key_labels)))
+    if mask.shape != (len(query_labels), len(key_labels)):
+        raise ValueError(
+            f"mask {tuple(mask.shape)}: expected {len(query_labels)} queries by"
+            f" {len(key_labels)} keys"
+        )
+    return _plot([_Panel(title, mask, list(query_labels), list(key_labels))])
+
+
+def plot_batch_masks(
+    tokens: Int[Tensor, "batch len"], pad: int | Sequence[int], *, target: bool = False
+) -> Figure:
+    """The mask of each sentence of a batch, with the ids beside it.
+
+    ``target``: of target sentences, which also may not look ahead.
+
+    >>> tokens = torch.tensor([[2, 7, 8, 3], [2, 9, 3, 0]])
+    >>> [axes.get_title() for axes in plot_batch_masks(tokens, pad=0).axes]
+    ['sentence 1', 'sentence 2']
+    """
+    masks = target_mask(tokens, pad) if target else padding_mask(tokens, pad)
+    length = tokens.size(1)
+    panels = []
+    for number, ids in enumerate(tokens.tolist()):
+        labels = [str(token) for token in ids]
+        mask = masks[number, 0].expand(length, length)
+        panels.append(_Panel(f"sentence {number + 1}", mask, labels, labels))
+    return _plot(panels)
 
 
 def plot_source_mask(source: Sequence[str]) -> Figure:
@@ -31,7 +84,7 @@ def plot_source_mask(source: Sequence[str]) -> Figure:
     >>> figure.axes[0].get_xlabel()
     'key (source)'
     """
-    return _plot([_Panel("Source mask: no padding", "source", "source", source, source)])
+    return _plot([_panel("Source mask: no padding", "source", "source", source, source)])
 
 
 def plot_target_mask(target: Sequence[str]) -> Figure:
@@ -43,7 +96,7 @@ def plot_target_mask(target: Sequence[str]) -> Figure:
     >>> figure.axes[0].get_ylabel()
     'query (target)'
     """
-    return _plot([_Panel("Target mask: no later token", "target", "target", target, target)])
+    return _plot([_panel("Target mask: no later token", "target", "target", target, target)])
 
 
 def plot_masks(source: Sequence[str], target: Sequence[str]) -> Figure:
@@ -54,44 +107,47 @@ def plot_masks(source: Sequence[str], target: Sequence[str]) -> Figure:
     """
     return _plot(
         [
-            _Panel("Encoder's self-attention", "source", "source", source, source),
-            _Panel("Decoder's self-attention", "target", "target", target, target),
-            _Panel("Decoder's cross-attention", "target", "source", target, source),
+            _panel("Encoder's self-attention", "source", "source", source, source),
+            _panel("Decoder's self-attention", "target", "target", target, target),
+            _panel("Decoder's cross-attention", "target", "source", target, source),
         ]
     )
 
 
+@dataclass(frozen=True)
 class _Panel:
     """One mask with its labels."""
 
-    def __init__(
-        self,
-        title: str,
-        query_side: str,
-        key_side: str,
-        queries: Sequence[str],
-        keys: Sequence[str],
-    ) -> None:
-        if not queries or not keys:
-            raise ValueError("a mask needs at least one query and one key, got an empty sentence")
-        self.title, self.queries, self.keys = title, queries, keys
-        self.query_side, self.key_side = query_side, key_side
+    title: str
+    mask: Bool[Tensor, "q_len k_len"]
+    queries: Sequence[str]
+    keys: Sequence[str]
+    query_label: str = "query"
+    key_label: str = "key"
 
-    def mask(self) -> Tensor:
-        """The model's own mask, broadcast to ``(q_len, k_len)``."""
-        ids = torch.tensor([[int(token != PAD) for token in self.keys]])
-        causal = self.query_side == self.key_side == "target"
-        made = target_mask(ids, 0) if causal else padding_mask(ids, 0)
-        return made[0, 0].expand(len(self.queries), len(self.keys))
+    def __post_init__(self) -> None:
+        if not self.queries or not self.keys:
+            raise ValueError("a mask needs at least one query and one key, got an empty sentence")
 
     def draw(self, axes: Axes, cell: float) -> None:
         colours = ListedColormap([_HIDDEN, _SEEN])
-        draw_matrix(axes, self.mask(), cmap=colours, vmin=0, vmax=1)
+        draw_matrix(axes, self.mask, cmap=colours, vmin=0, vmax=1)
         label_tokens(axes, rows=self.queries, columns=self.keys, cell=cell)
         axes.set_anchor("N")
         axes.set_title(self.title, fontsize=11)
-        axes.set_xlabel(f"key ({self.key_side})")
-        axes.set_ylabel(f"query ({self.query_side})")
+        axes.set_xlabel(self.key_label)
+        axes.set_ylabel(self.query_label)
+
+
+def _panel(
+    title: str, query_side: str, key_side: str, queries: Sequence[str], keys: Sequence[str]
+) -> _Panel:
+    """The model's own mask of an attention, for these tokens."""
+    ids = torch.tensor([[int(token != PAD) for token in keys]], dtype=torch.long)
+    causal = query_side == key_side == "target"
+    made = target_mask(ids, 0) if causal else padding_mask(ids, 0)
+    mask = made[0, 0].expand(len(queries), len(keys))
+    return _Panel(title, mask, queries, keys, f"query ({query_side})", f"key ({key_side})")
 
 
 def _plot(panels: list[_Panel]) -> Figure:
