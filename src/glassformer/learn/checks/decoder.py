@@ -1,0 +1,331 @@
+"""What can go wrong in a decoder block, and in the stack of blocks."""
+
+from types import SimpleNamespace
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from glassformer import Decoder, DecoderBlock, ResidualBlock
+from glassformer.learn.check import Check, Faults, Results, filled, numbers
+
+__all__ = ["CHECK"]
+
+AXES = {2: "batch", 3: "heads", 5: "tgt_len", 7: "src_len", 11: "d_head", 13: "d_ff", 33: "d_model"}
+
+
+def reference(faults: Faults) -> Any:
+    class FaultyBlock(DecoderBlock):
+        def forward(
+            self,
+            x: Tensor,
+            memory: Tensor,
+            self_mask: Tensor | None = None,
+            memory_mask: Tensor | None = None,
+        ) -> Tensor:
+            masks = _masks(self_mask, memory_mask, faults)
+            output = _block(self, x, memory, masks, faults)
+            return x.copy_(output) if faults.get("place") == "decoder-in-place" else output
+
+    class FaultyStack(Decoder):
+        def forward(
+            self,
+            x: Tensor,
+            memory: Tensor,
+            self_mask: Tensor | None = None,
+            memory_mask: Tensor | None = None,
+        ) -> Tensor:
+            masks = _stack_masks(self_mask, memory_mask, faults)
+            return _stack(self, x, memory, masks, faults)
+
+    return SimpleNamespace(DecoderBlock=FaultyBlock, Decoder=FaultyStack)
+
+
+Masks = tuple[Tensor | None, Tensor | None]
+
+
+def _masks(self_mask: Tensor | None, memory_mask: Tensor | None, faults: Faults) -> Masks:
+    """The masks that self-attention and cross-attention get."""
+    fault = faults.get("self_mask")
+    if fault == "decoder-masks-exchanged":
+        return memory_mask, self_mask
+    own = None if fault == "decoder-self-mask-missing" else self_mask
+    own = memory_mask if fault == "decoder-memory-mask-twice" else own
+    if faults.get("memory_mask") == "decoder-memory-mask-missing":
+        return own, None
+    return own, self_mask if faults.get("memory_mask") == "decoder-self-mask-twice" else memory_mask
+
+
+def _block(block: DecoderBlock, x: Tensor, memory: Tensor, masks: Masks, faults: Faults) -> Tensor:
+    """The three sublayers; ``old`` is the input of the first one."""
+    order, old = faults.get("order"), x
+    if order == "decoder-cross-first":
+        x = _cross(block, x, (memory, x), masks[1], faults)
+    if order != "decoder-self-missing":
+        x = _self(block.self_attention, x, masks[0], faults)
+    if order not in ("decoder-cross-first", "decoder-cross-missing"):
+        x = _cross(block, x, (memory, old), masks[1], faults)
+    if order == "decoder-feed-forward-missing":
+        return x
+    feed = block.feed_forward
+    output = _sum(feed, x, feed.sublayer(_before(feed, x, faults)), faults)
+    return x + output if faults.get("feed") == "decoder-residual-twice" else output
+
+
+def _self(part: ResidualBlock[Any], x: Tensor, mask: Tensor | None, faults: Faults) -> Tensor:
+    y = x if faults.get("inputs") == "decoder-before-missing" else _before(part, x, faults)
+    output = part.sublayer(y, y, y, mask)
+    return output if faults.get("sum") == "decoder-self-bare" else _sum(part, x, output, faults)
+
+
+def _cross(
+    block: DecoderBlock,
+    x: Tensor,
+    memory_and_old: tuple[Tensor, Tensor],
+    mask: Tensor | None,
+    faults: Faults,
+) -> Tensor:
+    part, (memory, old) = block.cross_attention, memory_and_old
+    fault, share, total = (faults.get(switch) for switch in ("cross", "share", "sum"))
+    owner = block.self_attention if share == "decoder-norm-shared" else part
+    attention = (block.self_attention if share == "decoder-attention-shared" else part).sublayer
+    y = _before(owner, x, faults)
+    if fault == "decoder-query-from-input":
+        y = _before(block.self_attention, old, faults)
+    elif fault == "decoder-query-not-normed":
+        y = x
+    elif fault == "decoder-memory-normed":
+        memory = _before(owner, memory, faults)
+    query, key, value = {
+        "decoder-memory-unused": (y, y, y),
+        "decoder-values-from-target": (y, memory, y),
+        "decoder-keys-from-target": (y, y, memory),
+        "decoder-queries-from-memory": (memory, y, y),
+        "decoder-target-unused": (memory, memory, memory),
+    }.get(fault or "", (y, memory, memory))
+    output = attention(query, key, value, mask)
+    if total == "decoder-cross-bare":
+        return output
+    if total == "decoder-cross-adds-to-input":
+        x = old
+    return _sum(owner, y if total == "decoder-residual-from-norm" else x, output, faults)
+
+
+def _norm_first(part: ResidualBlock[Any], faults: Faults) -> bool:
+    kind = faults.get("kind")
+    return kind == "decoder-always-pre" if kind else part.norm_first
+
+
+def _before(part: ResidualBlock[Any], x: Tensor, faults: Faults) -> Tensor:
+    return part.norm(x) if _norm_first(part, faults) else x
+
+
+def _sum(part: ResidualBlock[Any], x: Tensor, output: Tensor, faults: Faults) -> Tensor:
+    x = x + (output if faults.get("dropout") else part.dropout(output))
+    return x if _norm_first(part, faults) else part.norm(x)
+
+
+def _stack_masks(self_mask: Tensor | None, memory_mask: Tensor | None, faults: Faults) -> Masks:
+    fault = faults.get("stack_masks")
+    if fault == "decoder-stack-masks-exchanged":
+        return memory_mask, self_mask
+    return (
+        None if fault == "decoder-stack-self-mask-missing" else self_mask,
+        None if fault == "decoder-stack-memory-mask-missing" else memory_mask,
+    )
+
+
+def _stack(stack: Decoder, x: Tensor, memory: Tensor, masks: Masks, faults: Faults) -> Tensor:
+    fault, norm, blocks = faults.get("blocks"), faults.get("stack_norm"), list(stack.blocks)
+    if faults.get("memory") == "decoder-stack-memory-normed":
+        memory = stack.norm(memory)
+    blocks = {
+        "decoder-stack-one-block": blocks[:1] * len(blocks),
+        "decoder-stack-first-only": blocks[:1],
+        "decoder-stack-last-only": blocks[-1:],
+        "decoder-stack-reversed": blocks[::-1],
+    }.get(fault or "", blocks)
+    for block in blocks:
+        x = block(x, memory, *masks)
+        if norm == "decoder-stack-norm-each":
+            x = stack.norm(x)
+        if faults.get("memory") == "decoder-stack-memory-replaced":
+            memory = x
+    return x if norm in ("decoder-stack-norm-missing", "decoder-stack-norm-each") else stack.norm(x)
+
+
+def two_words(solution: Any) -> dict[str, Any]:
+    """two target words (1, 2, 4), a memory of two words (1, 2, 4), one head, post-norm, no masks"""
+    block = filled(solution.DecoderBlock(4, 1, 3))
+    return _called(block, numbers(1, 2, 4), numbers(1, 2, 4, seed=1))
+
+
+def equal_lengths(solution: Any) -> dict[str, Any]:
+    """x and memory (2, 5, 33), a causal self_mask, a memory_mask that hides two words, post-norm"""
+    return _called(_made(solution), *_inputs(5), _causal(), _hidden(5))
+
+
+def post_norm(solution: Any) -> dict[str, Any]:
+    """the same, with a memory of seven words (2, 7, 33)"""
+    block, (x, memory) = _made(solution), _inputs(7)
+    return {
+        **_called(block, x, memory, _causal(), _hidden(7)),
+        "output after a changed last word": block(_changed(x), memory, _causal(), _hidden(7)),
+        "output for another memory": block(x, memory.flip(0), _causal(), _hidden(7)),
+    }
+
+
+def pre_norm(solution: Any) -> dict[str, Any]:
+    """the same with pre-norm"""
+    return _called(_made(solution, norm="pre"), *_inputs(7), _causal(), _hidden(7))
+
+
+def dropouts(solution: Any) -> dict[str, Any]:
+    """the same with post-norm, and with a factor of 3 in place of each dropout"""
+    block = _made(solution)
+    for part in (block.self_attention, block.cross_attention, block.feed_forward):
+        part.dropout = _Tripled()
+    return _called(block, *_inputs(7), _causal(), _hidden(7))
+
+
+def without_padding(solution: Any) -> dict[str, Any]:
+    """the second sentence alone, with the five visible words of its memory and no memory_mask"""
+    x, memory = _inputs(7)
+    return _called(_made(solution), x[1:], memory[1:, :5], _causal())
+
+
+def two_steps(solution: Any) -> dict[str, Any]:
+    """x [[[1, 2]]], memory [[[3, 4]]]; block 1 doubles its input, block 2 adds the memory"""
+    blocks: list[DecoderBlock] = [_Doubled(2, 1, 1), _MemoryAdded(2, 1, 1)]
+    x = torch.tensor([[[1.0, 2.0]]], dtype=torch.float64)
+    return _called(solution.Decoder(blocks), x, x + 2)
+
+
+def post_norm_stack(solution: Any) -> dict[str, Any]:
+    """three post-norm blocks, x and memory (2, 5, 33), both masks, no final norm"""
+    blocks = [DecoderBlock(33, 3, 13) for _ in range(3)]
+    decoder, (x, memory) = filled(solution.Decoder(blocks)), _inputs(5)
+    changed = decoder(_changed(x), memory, _causal(), _hidden(5))
+    output = _called(decoder, x, memory, _causal(), _hidden(5))
+    return {**output, "output after a changed last word": changed}
+
+
+def pre_norm_stack(solution: Any) -> dict[str, Any]:
+    """two pre-norm blocks, x (2, 5, 33), memory (2, 7, 33), both masks, a final LayerNorm"""
+    blocks = [DecoderBlock(33, 3, 13, norm="pre") for _ in range(2)]
+    decoder = filled(solution.Decoder(blocks, final_norm=nn.LayerNorm(33)))
+    return _called(decoder, *_inputs(7), _causal(), _hidden(7))
+
+
+class _Doubled(DecoderBlock):
+    def forward(
+        self,
+        x: Tensor,
+        memory: Tensor,  # noqa: ARG002
+        self_mask: Tensor | None = None,  # noqa: ARG002
+        memory_mask: Tensor | None = None,  # noqa: ARG002
+    ) -> Tensor:
+        return 2 * x
+
+
+class _MemoryAdded(DecoderBlock):
+    def forward(
+        self,
+        x: Tensor,
+        memory: Tensor,
+        self_mask: Tensor | None = None,  # noqa: ARG002
+        memory_mask: Tensor | None = None,  # noqa: ARG002
+    ) -> Tensor:
+        return x + memory
+
+
+class _Tripled(nn.Module):
+    def forward(self, x: Tensor) -> Tensor:
+        return 3 * x
+
+
+def _made(solution: Any, **options: Any) -> Any:
+    return filled(solution.DecoderBlock(33, 3, 13, **options))
+
+
+def _inputs(src_len: int) -> tuple[Tensor, Tensor]:
+    return numbers(2, 5, 33), numbers(2, src_len, 33, seed=1)
+
+
+def _changed(x: Tensor) -> Tensor:
+    return torch.cat((x[:, :-1], -x[:, -1:]), dim=1)
+
+
+def _causal() -> Tensor:
+    return torch.ones(5, 5, dtype=torch.bool).tril()[None, None]
+
+
+def _hidden(length: int) -> Tensor:
+    """A mask that hides the last two words of the second sentence."""
+    return torch.arange(length) < torch.tensor([length, length - 2])[:, None, None, None]
+
+
+def _called(module: Any, x: Tensor, memory: Tensor, *masks: Tensor) -> dict[str, Any]:
+    copies = x.clone(), memory.clone()
+    output = module(x, memory, *masks)
+    changed = not (torch.equal(x, copies[0]) and torch.equal(memory, copies[1]))
+    return {"output": output, "inputs are changed": changed}
+
+
+def future(results: Results) -> str | None:
+    """Whether a changed last word changes an earlier one, in the block or in the stack."""
+    for probe in ("post_norm", "post_norm_stack"):
+        if probe in results:
+            values = results[probe]
+            change = abs(values["output after a changed last word"] - values["output"])[:, :-1]
+            if not change.max() < 1e-9:
+                return f"A changed last word changes the words before it by {change.max():.3g}."
+    return None
+
+
+def source(results: Results) -> str | None:
+    if "post_norm" not in results:
+        return None
+    values = results["post_norm"]
+    same = (abs(values["output for another memory"] - values["output"]) < 1e-9).all()
+    return "Two memories have one output." if same else None
+
+
+def padding(results: Results) -> str | None:
+    if "post_norm" not in results or "without_padding" not in results:
+        return None
+    padded, alone = (results[name]["output"] for name in ("post_norm", "without_padding"))
+    change = abs(padded[1:] - alone).max()
+    return (
+        None
+        if change < 1e-9
+        else f"Two words of padding in the source change the output by {change:.3g}."
+    )
+
+
+CHECK = Check(
+    reference,
+    probes={
+        "DecoderBlock.forward": (
+            two_words,
+            equal_lengths,
+            post_norm,
+            pre_norm,
+            dropouts,
+            without_padding,
+        ),
+        "Decoder.forward": (two_steps, post_norm_stack, pre_norm_stack),
+    },
+    axes=AXES,
+    evidence={
+        "decoder-self-mask-missing": future,
+        "decoder-stack-self-mask-missing": future,
+        "decoder-memory-mask-missing": padding,
+        "decoder-cross-missing": source,
+    },
+    laws={
+        "A word depends on no later word.": future,
+        "Another memory gives another output.": source,
+        "Padding of the source changes nothing.": padding,
+    },
+)

@@ -1,0 +1,113 @@
+# %% [markdown]
+# # The decoder: masked self-attention, then attention over the memory
+#
+# > "In addition to the two sub-layers in each encoder layer, the decoder inserts a third
+# > sub-layer, which performs multi-head attention over the output of the encoder stack."
+# > (section 3.1)
+#
+# The encoder's output is the *memory*. The third sublayer stands between the other two. It is
+# called cross-attention: its queries come from the target, its keys and values from the memory.
+# It is the only way from the source to the translation. Without it a decoder is a language model:
+# it writes fluent sentences that have nothing to do with the source.
+#
+# The two attentions have different masks:
+#
+# - self-attention: no later target word, no padding of the target (batch, 1, tgt_len, tgt_len)
+# - cross-attention: no padding of the source (batch, 1, 1, src_len)
+#
+# In training all target words go in at once. If self-attention sees a later word, the model
+# learns to copy that word. In translation there is none to copy.
+#
+# `ResidualBlock` is the encoder's:
+#
+#                             post-norm                         pre-norm
+#     block.before(x)         x                                 LayerNorm(x)
+#     block.sublayer(…)       the attention, or the feed-forward network
+#     block.add(x, output)    LayerNorm(x + Dropout(output))    x + Dropout(output)
+#     block(x)                all three steps, for a sublayer of one argument
+#
+# The memory is normed already: the encoder ends with a LayerNorm. Do not norm it again.
+
+# %%
+from typing import Literal
+
+from torch import Tensor, nn
+
+from glassformer import FeedForward, MultiHeadAttention, ResidualBlock
+
+
+class DecoderBlock(nn.Module):
+    def __init__(
+        self,
+        d_model: int,
+        num_heads: int,
+        d_ff: int,
+        *,
+        dropout: float = 0.0,
+        norm: Literal["post", "pre"] = "post",
+    ) -> None:
+        super().__init__()
+        self.self_attention = ResidualBlock(
+            MultiHeadAttention(d_model, num_heads), d_model, dropout=dropout, norm=norm
+        )
+        self.cross_attention = ResidualBlock(
+            MultiHeadAttention(d_model, num_heads), d_model, dropout=dropout, norm=norm
+        )
+        self.feed_forward = ResidualBlock(
+            FeedForward(d_model, d_ff), d_model, dropout=dropout, norm=norm
+        )
+
+    def forward(
+        self,
+        x: Tensor,
+        memory: Tensor,
+        self_mask: Tensor | None = None,
+        memory_mask: Tensor | None = None,
+    ) -> Tensor:
+        """Self-attention, attention over the memory, feed-forward: three residual blocks.
+
+        x (batch, tgt_len, d_model), memory (batch, src_len, d_model),
+        self_mask (batch, 1, tgt_len, tgt_len), memory_mask (batch, 1, 1, src_len)
+        -> (batch, tgt_len, d_model)
+
+        If self-attention and the feed-forward network give zeros, and cross-attention gives
+        [0, 2], then with pre-norm one word [3, 1] becomes [3, 3].
+        """
+        # Five lines: two for each attention, one for the feed-forward network.
+        raise NotImplementedError
+
+
+class Decoder(nn.Module):
+    def __init__(
+        self,
+        blocks: list[DecoderBlock],
+        *,
+        final_norm: nn.Module | None = None,
+    ) -> None:
+        super().__init__()
+        self.blocks = nn.ModuleList(blocks)
+        self.norm = final_norm or nn.Identity()  # pre-norm blocks need a LayerNorm at the end
+
+    def forward(
+        self,
+        x: Tensor,
+        memory: Tensor,
+        self_mask: Tensor | None = None,
+        memory_mask: Tensor | None = None,
+    ) -> Tensor:
+        """The stack: one block after another, then the final norm. All blocks read one memory.
+
+        The shapes are those of the block.
+
+        If the first block doubles its input, the second adds the memory, and the memory is
+        [3, 4], then [1, 2] becomes [5, 8].
+        """
+        # Three lines.
+        raise NotImplementedError
+
+
+# %% [markdown]
+# ## To try
+#
+# 1. Change the last target word. Which outputs of the decoder change, with and without self_mask?
+# 2. Exchange two words of the memory. What changes in the output?
