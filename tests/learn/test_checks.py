@@ -3,7 +3,9 @@
 from types import SimpleNamespace
 
 import pytest
+from torch import nn
 
+from glassformer import ScaledEmbedding, Transformer
 from glassformer.learn.check import check_of, measure
 from glassformer.learn.judge import Judge, same
 from glassformer.learn.lesson import LESSONS, lesson, lessons, part_of
@@ -15,13 +17,28 @@ HOLES = [(each.name, hole) for each in lessons() for hole in each.holes]
 FAULTS = [(each.name, fault) for each in lessons() for fault in each.faults]
 
 
+class TwoEnds(nn.Module):
+    """The Transformer without its stacks, as the lesson on embeddings has it."""
+
+    output = output_bias = None
+    output_weight = Transformer.output_weight
+    project = Transformer.project
+
+    def __init__(self, vocab_size, d_model):
+        super().__init__()
+        self.target_embedding = ScaledEmbedding(vocab_size, d_model)
+
+
+TWO_ENDS = {"model.transformer.Transformer": TwoEnds}
+
+
 def solution_of_the_package(name):
     """The package's own parts, as a learner would have them in his file."""
     solution = SimpleNamespace()
     for hole, place in lesson(name).holes.items():
         owner, _, method = hole.partition(".")
         path = place.removesuffix(f".{method}") if method else place
-        setattr(solution, owner, part_of(path))
+        setattr(solution, owner, TWO_ENDS.get(path) or part_of(path))
     return solution
 
 
