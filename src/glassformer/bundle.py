@@ -198,5 +198,11 @@ def _readme(bundle: Bundle) -> str:
         f" {config.num_encoder_layers}+{config.num_decoder_layers} blocks",
         f"- vocabulary: {config.source_vocab_size:,} source, {config.target_vocab_size:,} target",
     ]
-    lines += [f"- {name}: {value}" for name, value in bundle.about.items()]
+    lines += [f"- {name}: {_text(value)}" for name, value in bundle.about.items()]
     return "\n".join(lines) + "\n"
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, Mapping):
+        return ", ".join(f"{name} ({text})" for name, text in value.items())
+    return str(value)

@@ -71,3 +71,19 @@ def test_the_shapes_are_those_of_a_run():
         "encoder.blocks.0.self_attention.norm",
     ]
     assert list(parts)[-3:] == ["decoder.norm", "output", "softmax"]
+
+
+def test_the_boxes_with_a_learners_parts_are_marked():
+    parts = {
+        "model.attention.scaled_dot_product_attention": "yours",
+        "model.masks.subsequent_mask": "mistake causal-reversed",
+        "model.blocks.FeedForward.forward": "yours",
+    }
+    boxes = {box.name: box.own for box in figure1(build(), 5, 3, parts=parts)}
+    assert boxes["encoder.blocks.1.self_attention"] == "yours"
+    assert boxes["decoder.blocks.0.cross_attention"] == "yours"
+    assert boxes["decoder.blocks.0.self_attention"] == "mistake causal-reversed"
+    assert boxes["decoder.blocks.2.feed_forward"] == "yours"
+    assert boxes["decoder.blocks.2.feed_forward.norm"] is None
+    assert boxes["source_embedding"] is None
+    assert not any(box.own for box in figure1(build(), 5, 3))

@@ -25,7 +25,7 @@ def train_own(folder: Folder, out: Path, mistakes: Sequence[str], options: DemoO
     """Train the demo's translator with the learned parts and the mistakes; the exit status."""
     from glassformer.bundle import save_bundle
     from glassformer.learn.parts import chosen_parts
-    from glassformer.learn.record import card, write_record
+    from glassformer.learn.record import write_record
     from glassformer.translator import Translator
 
     parts = chosen_parts(folder, mistakes)
@@ -37,7 +37,9 @@ def train_own(folder: Folder, out: Path, mistakes: Sequence[str], options: DemoO
             return status
         translator = Translator.load(out, plain=True)
         print_scores(translator, book.test)
-    save_bundle(replace(translator.bundle, about={**translator.bundle.about, **card(parts)}), out)
+    whose = {part.place: part.whose for part in parts}
+    about = {**translator.bundle.about, "parts": whose} if parts else translator.bundle.about
+    save_bundle(replace(translator.bundle, about=about), out)
     calls = ", ".join(f"{part.name} {part.calls:,}" for part in parts)
     print(f"calls of these parts: {calls}" if parts else "all parts were the package's")
     print(f"a translator: {out}")
@@ -69,10 +71,7 @@ def _print_parts(parts: Sequence["Part"]) -> None:
 
     from glassformer.learn.adapters import ADAPTERS, UNUSED
 
-    whose = {
-        part.place: f"mistake {', '.join(part.mistakes)}" if part.mistakes else "yours"
-        for part in parts
-    }
+    whose = {part.place: part.whose for part in parts}
     table = Table(title="the parts of this translator", title_justify="left")
     table.add_column("part")
     table.add_column("whose")

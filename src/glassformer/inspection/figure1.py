@@ -1,7 +1,9 @@
 """The paper's figure 1 as records: every box of a model with its shapes and parameters."""
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import Any, Literal
 
 from torch import nn
@@ -11,6 +13,7 @@ from glassformer.model.transformer import Transformer
 
 __all__ = ["figure1"]
 
+_NO_PARTS: Mapping[str, str] = MappingProxyType({})
 _TITLES = {
     "encoder.self_attention": ("Multi-Head Attention", "3.2.2"),
     "decoder.self_attention": ("Masked Multi-Head Attention", "3.2.3"),
@@ -20,10 +23,24 @@ _TITLES = {
 }
 
 
-def figure1(model: Transformer, src_len: int, tgt_len: int) -> list[Box]:
+# The boxes that a part of the package runs in, by their names; the first match counts.
+_BOXES_OF = (
+    (r"model\.embeddings\.", r".*_embedding|output"),
+    (r"model\.positions\.", r".*_positions"),
+    (r"model\.attention\.|model\.masks\.padding_mask", r".*_attention"),
+    (r"model\.masks\.", r"decoder.*self_attention"),
+    (r"model\.blocks\.FeedForward", r".*feed_forward"),
+    (r"model\.blocks\.", r".*norm"),
+)
+
+
+def figure1(
+    model: Transformer, src_len: int, tgt_len: int, *, parts: Mapping[str, str] = _NO_PARTS
+) -> list[Box]:
     """The boxes in the order of the data, for a sentence of these lengths, without the batch.
 
-    The ``parameters`` of all boxes sum up to the model's.
+    The ``parameters`` of all boxes sum up to the model's. ``parts`` says whose part is in a place
+    of the package, such as ``model.masks.padding_mask``: "yours", or "mistake …".
 
     >>> from glassformer.config import ModelConfig
     >>> model = Transformer(ModelConfig(source_vocab_size=11, target_vocab_size=11, d_model=8,
@@ -35,13 +52,26 @@ def figure1(model: Transformer, src_len: int, tgt_len: int) -> list[Box]:
     True
     """
     figure = _Figure(model, src_len, tgt_len)
-    return [
+    boxes = [
         *figure.bottom("encoder"),
         *figure.blocks("encoder"),
         *figure.bottom("decoder"),
         *figure.blocks("decoder"),
         *figure.top(),
     ]
+    return [replace(box, own=_own(box.name, parts)) for box in boxes] if parts else boxes
+
+
+def _own(box: str, parts: Mapping[str, str]) -> str | None:
+    """Whose parts run in a box; a mistake comes before "yours"."""
+    owners = {
+        owner
+        for place, owner in parts.items()
+        for pattern in [next((boxes for of, boxes in _BOXES_OF if re.match(of, place)), "$^")]
+        if re.fullmatch(pattern, box)
+    }
+    mistakes = sorted(owners - {"yours"})
+    return ", ".join(mistakes) or ("yours" if owners else None)
 
 
 @dataclass(frozen=True)

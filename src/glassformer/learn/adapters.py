@@ -1,7 +1,8 @@
 """Parts whose form in a lesson differs from the form that the plain path calls.
 
 ``ADAPTERS`` gives such a part the package's form, and names its place there. The plain path never
-calls the parts in ``UNUSED``.
+calls the parts in ``UNUSED``. If targets have to begin with a prefix, or if a trace watches the
+search, the package's own search runs.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -10,8 +11,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from glassformer.decoding.beam import beam_search as package_beam_search
 from glassformer.decoding.beam import penalty
-from glassformer.decoding.constraints import Constraint
+from glassformer.decoding.constraints import Constraint, ForcedPrefix
+from glassformer.decoding.greedy import greedy as package_greedy
 from glassformer.decoding.protocols import DEFAULT_IDS, Hypothesis, Vocabulary
 from glassformer.errors import UsageError
 
@@ -32,7 +35,9 @@ def _greedy(own: Callable[..., Any]) -> Callable[..., Any]:
         vocabulary: Vocabulary = DEFAULT_IDS,
         constraints: Sequence[Constraint] = (),
     ) -> list[list[Hypothesis]]:
-        _refuse_prefixes(constraints)
+        if not _free(constraints):
+            options: Any = {"max_lengths": max_lengths, "vocabulary": vocabulary}
+            return package_greedy(step, state, **options, constraints=constraints)
         log_probabilities: list[Tensor] = []
 
         def recorded(tokens: Tensor, state: Any) -> tuple[Tensor, Any]:
@@ -68,7 +73,10 @@ def _beam_search(own: Callable[..., Any]) -> Callable[..., Any]:
         vocabulary: Vocabulary = DEFAULT_IDS,
         constraints: Sequence[Constraint] = (),
     ) -> list[list[Hypothesis]]:
-        _refuse_prefixes(constraints)
+        if not _free(constraints):
+            options: Any = {"max_lengths": max_lengths, "vocabulary": vocabulary, "n_best": n_best}
+            options |= {"beam": beam, "length_penalty": length_penalty}
+            return package_beam_search(step, state, **options, constraints=constraints)
         if n_best > 1:
             raise UsageError(f"n_best {n_best}: your beam search has 1 translation: leave it out")
         hypotheses = []
@@ -90,10 +98,9 @@ def _beam_search(own: Callable[..., Any]) -> Callable[..., Any]:
     return beam_search
 
 
-def _refuse_prefixes(constraints: Sequence[Any]) -> None:
-    """Refuse a prefix: the search of a lesson knows none."""
-    if any(any(each.prefixes) for each in constraints):
-        raise UsageError("prefix: your search takes none: leave it out")
+def _free(constraints: Sequence[Constraint]) -> bool:
+    """Whether every target is free: a lesson's search knows no constraints."""
+    return all(isinstance(each, ForcedPrefix) and not any(each.prefixes) for each in constraints)
 
 
 ADAPTERS: Mapping[str, tuple[str, Adapter]] = {

@@ -49,6 +49,10 @@ class Part:
     def name(self) -> str:
         return self.place.rpartition(".")[2]
 
+    @property
+    def whose(self) -> str:
+        return f"mistake {', '.join(self.mistakes)}" if self.mistakes else "yours"
+
     def counted(self) -> Callable[..., Any]:
         """The function; it counts its calls, and leaves out arguments that it does not take."""
         parameters = inspect.signature(self.function).parameters.values()

@@ -16,7 +16,7 @@ from glassformer.learn.folder import Folder
 from glassformer.learn.lesson import lesson
 from glassformer.learn.parts import Part, chosen_parts
 
-__all__ = ["Recorded", "card", "parts_for", "read_record", "write_record"]
+__all__ = ["Recorded", "parts_for", "read_record", "write_record"]
 
 _NAME = "parts.json"
 
@@ -29,14 +29,6 @@ class Recorded:
     mistakes: tuple[str, ...] = ()
     file: str | None = None
     sha256: str | None = None
-
-    @property
-    def whose(self) -> str:
-        """
-        >>> Recorded("model.masks.padding_mask", mistakes=("padding-inverted",)).whose
-        'mistake padding-inverted'
-        """
-        return f"mistake {', '.join(self.mistakes)}" if self.mistakes else "yours"
 
 
 def write_record(directory: Path, parts: Sequence[Part], folder: Folder) -> None:
@@ -64,14 +56,6 @@ def _recorded(part: Part, folder: Folder) -> Recorded:
     return Recorded(
         part.place, file=file.name, sha256=hashlib.sha256(file.read_bytes()).hexdigest()
     )
-
-
-def card(parts: Sequence[Part]) -> dict[str, str]:
-    """The lines about the parts in the bundle's README; for people to read."""
-    own = ", ".join(part.place for part in parts if not part.mistakes)
-    wrong = ", ".join(dict.fromkeys(fault for part in parts for fault in part.mistakes))
-    lines = {"own parts (their source is in parts/)": own, "mistakes made": wrong}
-    return {name: text for name, text in lines.items() if text}
 
 
 def read_record(directory: Path) -> list[Recorded]:

@@ -31,6 +31,7 @@ _PLUS: dict[str, Any] = {
         "linewidth": 0.8,
     },
 }
+_OWN = {"ha": "left", "color": "#1f7a3d", "weight": "bold"}
 _ARROW = {"arrowstyle": "-|>", "shrinkA": 0, "shrinkB": 0} | _LINE
 
 
@@ -118,6 +119,8 @@ def _draw_box(axes: Axes, drawn: _Drawn, titles: dict[str, str]) -> None:
     axes.add_patch(Rectangle(place, _WIDTH, drawn.height, facecolor=tint, edgecolor=GREY, lw=0.8))
     section: dict[str, Any] = {"fontsize": 6.5, "color": GREY, "ha": "right", "va": "top"}
     axes.text(drawn.left + _WIDTH - 0.05, drawn.top - 0.04, box.section, **section)
+    if box.own:
+        axes.text(drawn.left + 0.05, drawn.top - 0.04, box.own, **section | _OWN)
     lines = [box.title, _shapes(box), _learnt(box, titles)]
     if drawn.height < _HEIGHT:
         lines = [f"{box.title}: {_learnt(box, titles)}"]

@@ -6,9 +6,9 @@ step, because the causal mask hides later positions.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Literal
+from typing import Any, Literal
 
 import torch
 
@@ -91,6 +91,13 @@ def trace(
     return _assembled(sentence, watch, best, judged)
 
 
+def _own_parts(translator: TranslatorParts) -> Mapping[str, str]:
+    """Whose part is in each place of the package, if the translator was trained with others."""
+    bundle: Any = getattr(translator, "bundle", translator)
+    parts = getattr(bundle, "about", {}).get("parts", {})
+    return parts if isinstance(parts, Mapping) else {}
+
+
 def _assembled(
     sentence: Sentence, watch: Watch, best: Hypothesis, reference: Reference | None
 ) -> Trace:
@@ -109,7 +116,12 @@ def _assembled(
         target=Side(text, target, [_start(tokenizer), *target[:-1]], words(text)),
         answer=Answer(text, best.log_probability, best.score, best.finished),
         bounds=_bounds(len(sentence.source), len(written), reference, vectors),
-        figure=figure1(sentence.model, len(sentence.source), len(written)),
+        figure=figure1(
+            sentence.model,
+            len(sentence.source),
+            len(written),
+            parts=_own_parts(sentence.translator),
+        ),
         masks=captured.masks(run),
         positions=captured.positions(run),
         attention=captured.attention_traces(run, vectors=vectors),

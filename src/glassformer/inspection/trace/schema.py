@@ -185,6 +185,8 @@ class Box:
     """Learned numbers, LayerNorm included; 0 if all of them belong to another box."""
     shared_with: str | None
     """The box whose parameters this one shares (tied embeddings)."""
+    own: str | None = None
+    """"yours" if a learner's own part runs in it, or the mistakes that a part there makes."""
 
 
 @dataclass(frozen=True)

@@ -42,6 +42,7 @@ export function architecture(app) {
           memory: `memory ${shape([source, d])}`,
           logits: shape([target, config.target_vocab_size]),
         },
+        ownOf: view.ownOf,
         chosen: box,
         onChoose: (id) => store.set(opened(id, state)),
       }),

@@ -40,11 +40,12 @@ function blockItems(side, pre) {
   });
 }
 
-// Draw the figure. `shapes`: the texts beside the wires; onChoose(id): a click on a box.
-export function drawFigure({ pre, layers, shapes, chosen, onChoose }) {
+// Draw the figure. `shapes`: the texts beside the wires; ownOf(id): whose part a box has, if not
+// the package's; onChoose(id): a click on a box.
+export function drawFigure({ pre, layers, shapes, ownOf, chosen, onChoose }) {
   const parts = [];
   const column = (side) =>
-    drawColumn(side, { pre, layers: layers[side], shapes, chosen, onChoose, parts });
+    drawColumn(side, { pre, layers: layers[side], shapes, ownOf, chosen, onChoose, parts });
   const tops = { encoder: column("encoder"), decoder: column("decoder") };
   const height = Math.max(tops.encoder.low, tops.decoder.low) + 6;
   parts.push(...memoryWire(tops, shapes));
@@ -61,7 +62,7 @@ export function drawFigure({ pre, layers, shapes, chosen, onChoose }) {
   );
 }
 
-function drawColumn(side, { pre, layers, shapes, chosen, onChoose, parts }) {
+function drawColumn(side, { pre, layers, shapes, ownOf, chosen, onChoose, parts }) {
   const x = CENTRE[side];
   const encoder = side === "encoder";
   let y = 0;
@@ -72,7 +73,7 @@ function drawColumn(side, { pre, layers, shapes, chosen, onChoose, parts }) {
     y -= gap;
     wires.push(s("path", { class: "wire", d: `M${x} ${below}V${y}` }));
     y -= item.height;
-    boxes.push(box({ ...item, x, y }, chosen, onChoose));
+    boxes.push(box({ ...item, own: ownOf(item.id), x, y }, chosen, onChoose));
     return y;
   };
   const note = (text, at) =>
@@ -90,7 +91,7 @@ function drawColumn(side, { pre, layers, shapes, chosen, onChoose, parts }) {
   note(shapes[side], y - 5);
   const plus = (y -= 20);
   wires.push(s("path", { class: "wire", d: `M${x} ${plus + 20}V${plus}` }));
-  boxes.push(sum(x, plus - 7), ...positions(side, x, plus - 7, chosen, onChoose));
+  boxes.push(sum(x, plus - 7), ...positions(side, x, plus - 7, { ownOf, chosen, onChoose }));
   y = plus - 14;
   const bottom = y - 8;
   y -= 12;
@@ -161,18 +162,20 @@ function sum(x, y) {
 }
 
 // The circle with the wave, beside its column.
-function positions(side, x, y, chosen, onChoose) {
+function positions(side, x, y, { ownOf, chosen, onChoose }) {
   const out = side === "encoder" ? -1 : 1;
   const centre = x + out * 62;
   const wave = s("path", { class: "wire", d: `M${centre - 7} ${y}q3.5 -8 7 0t7 0` });
   const circle = s("circle", { cx: centre, cy: y, r: 11 });
+  const id = `${side === "encoder" ? "source" : "target"}_positions`;
+  const own = ownOf(id);
   return [
     s("path", { class: "wire", d: `M${centre - out * 11} ${y}H${x + out * 7}` }),
     button(
-      `${side === "encoder" ? "source" : "target"}_positions`,
-      "Positional encoding",
+      id,
+      own ? `Positional encoding, ${own}` : "Positional encoding",
       "positions",
-      [circle, wave],
+      [circle, wave, ...mark(own, centre + 14, y + 17)],
       chosen,
       onChoose,
     ),
@@ -209,12 +212,23 @@ function memoryWire({ encoder, decoder }, shapes) {
 }
 
 function box(item, chosen, onChoose) {
-  const { id, label, kind, height, x, y } = item;
+  const { id, label, kind, height, own, x, y } = item;
   const lines = label.map((text, place) =>
     s("text", { x, y: y + height / 2 + (place - (label.length - 1) / 2) * 13 }, text),
   );
   const rect = s("rect", { x: x - BOX / 2, y, width: BOX, height, rx: 6 });
-  return button(id, label.join(" "), kind, [rect, ...lines], chosen, onChoose);
+  const name = own ? `${label.join(" ")}, ${own}` : label.join(" ");
+  return button(id, name, kind, [rect, ...lines, ...mark(own, x + BOX / 2 - 4, y + 7)], chosen, onChoose);
+}
+
+// "yours" in the corner of a box; a mistake's name is in the box's title.
+function mark(own, x, y) {
+  if (!own) return [];
+  const word = own === "yours" ? own : "mistake";
+  return [
+    s("title", {}, own),
+    s("text", { class: `own ${word}`, x, y }, word),
+  ];
 }
 
 function button(id, name, kind, children, chosen, onChoose) {

@@ -141,6 +141,7 @@ export function createView(trace) {
       candidates: step.candidates.map(labelled),
       lens: step.lens.map((layer) => layer.map(labelled)),
     })),
+    ownOf: (box) => parts.get(pathOf(box, 0))?.own ?? null,
     parametersOf: (box, layer) => parts.get(pathOf(box, layer))?.parameters ?? null,
     sublayer: (box, layer) =>
       trace.sublayers.find(({ name }) => name === pathOf(box, layer)) ?? null,
