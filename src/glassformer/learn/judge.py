@@ -83,6 +83,8 @@ class Judge:
 
     def mistakes(self, results: Results) -> tuple[Mistake, ...]:
         """The single faults with these results; if there are none, the pairs of faults."""
+        if same(results, self.right):
+            return ()
         for candidates in (self.singles(), self.pairs()):
             fitting = tuple(each for each in candidates if self._explains(each, results))
             if fitting:
@@ -106,11 +108,11 @@ class Judge:
         return len(results) < len(self.right) or not same(results, self.right)
 
     def _explains(self, mistake: Mistake, results: Results) -> bool:
-        """Whether the mistake has these values, and some of them are not the right ones.
+        """Whether the mistake has these values.
 
         Most mistakes differ in the first probe: the others are not measured then.
         """
-        return not same(results, self.right) and all(
+        return all(
             same({probe.__name__: results[probe.__name__]}, self._result(mistake, probe))
             for probe in self.probes
             if probe.__name__ in results
