@@ -18,7 +18,16 @@ from glassformer.errors import UsageError, nearest
 
 __all__ = ["LESSONS", "Fault", "Lesson", "Question", "known_mistakes", "lesson", "lessons"]
 
-LESSONS = ("attention", "padding", "positions", "embeddings", "encoder", "decoder", "loss")
+LESSONS = (
+    "attention",
+    "padding",
+    "positions",
+    "embeddings",
+    "encoder",
+    "decoder",
+    "loss",
+    "schedule",
+)
 
 _HERE = Path(__file__).parent / "lessons"
 

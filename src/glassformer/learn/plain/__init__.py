@@ -1,0 +1,1 @@
+"""Plain forms of parts that the package takes from a library: the solutions of some lessons."""
