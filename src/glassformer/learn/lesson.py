@@ -25,6 +25,7 @@ LESSONS = (
     "embeddings",
     "encoder",
     "decoder",
+    "subwords",
     "loss",
     "schedule",
 )
