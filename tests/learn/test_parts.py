@@ -7,11 +7,12 @@ import pytest
 import torch
 
 from glassformer.errors import UsageError
-from glassformer.learn.adapters import UNUSED
+from glassformer.learn.adapters import ADAPTERS, UNUSED
 from glassformer.learn.folder import Folder
 from glassformer.learn.judge import Judge, same
 from glassformer.learn.lesson import lesson, lessons, part_of
-from glassformer.learn.parts import Part, adapted, in_place, learned_parts, mistaken_parts
+from glassformer.learn.parts import Part, in_place, learned_parts, mistaken_parts
+from glassformer.training.optimiser import adam_of
 from glassformer.training.setup.options import TrainConfig
 from glassformer.training.train import train
 from glassformer.translator import Translator
@@ -28,7 +29,7 @@ FAULTS = [fault for each in lessons() for fault in each.faults]
 
 def parts_of_the_package():
     """The package's own parts, as if a learner had written them."""
-    return [Part(*adapted(place, part_of(place)), "a lesson") for place in PLACES]
+    return [Part(place, part_of(place), "a lesson") for place in PLACES]
 
 
 @pytest.fixture(scope="module")
@@ -63,17 +64,17 @@ def calls(tmp_path_factory):
 
 @pytest.mark.parametrize("place", PLACES)
 def test_the_plain_path_calls_every_part(place, calls):
-    assert calls[adapted(place, len)[0]] > 0, "give it an adapter, or a reason in UNUSED"
+    assert calls[place] > 0, "give it an adapter, or a reason in UNUSED"
 
 
 @pytest.mark.parametrize("part", parts_of_the_package(), ids=lambda part: part.place)
 def test_nothing_remains_after_the_block(part):
-    package = part_of(part.place)
+    package = part_of(part.home)
     before = held(package)
     with in_place([part]):
-        assert part_of(part.place) is not package
+        assert part_of(part.home) is not package
         assert not held(package)
-    assert part_of(part.place) is package
+    assert part_of(part.home) is package
     assert held(package) == before
 
 
@@ -182,3 +183,28 @@ def test_the_checks_keep_the_packages_own():
     judge = Judge.of(lesson("attention"), "scaled_dot_product_attention")
     with in_place(mistaken_parts(["softmax-without-mask"])):
         assert same(judge.results(()), judge.right)
+
+
+def test_a_learners_adam_step_is_torchs_adam():
+    def adam_step(weight, gradient, *, state, rate, betas, epsilon):
+        count, mean, square = state[0] + 1, *state[1:]
+        mean = betas[0] * mean + (1 - betas[0]) * gradient
+        square = betas[1] * square + (1 - betas[1]) * gradient**2
+        rate /= 1 - betas[0] ** count
+        root = (square / (1 - betas[1] ** count)).sqrt()
+        return weight - rate * mean / (root + epsilon), (count, mean, square)
+
+    def trained(new_adam):
+        generator = torch.Generator().manual_seed(1)
+        weight = torch.nn.Parameter(torch.randn(3, 2, generator=generator))
+        optimiser = new_adam([weight])
+        for update in range(5):
+            weight.grad = torch.randn(3, 2, generator=generator)
+            optimiser.grad_scale = torch.tensor(2.0)
+            optimiser.found_inf = torch.tensor(float(update == 3))  # this update changes nothing
+            optimiser.param_groups[0]["lr"] = 0.1
+            optimiser.step()
+        return weight
+
+    own = ADAPTERS["learn.plain.adam.adam_step"][1](adam_step)
+    assert torch.allclose(trained(own), trained(adam_of), atol=1e-6)

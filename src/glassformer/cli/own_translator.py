@@ -40,7 +40,7 @@ def train_own(folder: Folder, out: Path, mistakes: Sequence[str], options: DemoO
     whose = {part.place: part.whose for part in parts}
     about = {**translator.bundle.about, "parts": whose} if parts else translator.bundle.about
     save_bundle(replace(translator.bundle, about=about), out)
-    calls = ", ".join(f"{part.name} {part.calls:,}" for part in parts)
+    calls = ", ".join(f"{part.place.rpartition('.')[2]} {part.calls:,}" for part in parts)
     print(f"calls of these parts: {calls}" if parts else "all parts were the package's")
     print(f"a translator: {out}")
     return 0
@@ -58,7 +58,9 @@ def with_parts(bundle: Path, folder: Path | None) -> Iterator[bool]:
     from glassformer.learn.record import parts_for
 
     parts = parts_for(bundle, folder)
-    names = ", ".join(part.name + (" (a mistake)" if part.mistakes else "") for part in parts)
+    names = ", ".join(
+        part.place.rpartition(".")[2] + (" (a mistake)" if part.mistakes else "") for part in parts
+    )
     print(f"parts of {folder}, by the plain path: {names or 'none'}", file=sys.stderr)
     with running(parts):
         yield True
@@ -69,15 +71,14 @@ def _print_parts(parts: Sequence["Part"]) -> None:
     from rich.console import Console
     from rich.table import Table
 
-    from glassformer.learn.adapters import ADAPTERS, UNUSED
+    from glassformer.learn.adapters import UNUSED
 
     whose = {part.place: part.whose for part in parts}
     table = Table(title="the parts of this translator", title_justify="left")
     table.add_column("part")
     table.add_column("whose")
     for place in [place for lesson in lessons() for place in lesson.holes.values()]:
-        home = ADAPTERS[place][0] if place in ADAPTERS else place
-        table.add_row(home, UNUSED.get(place) or whose.get(home, "the package's"))
+        table.add_row(place, UNUSED.get(place) or whose.get(place, "the package's"))
     Console(highlight=False).print(table)
 
 

@@ -26,6 +26,7 @@ _TITLES = {
 # The boxes that a part of the package runs in, by their names; the first match counts.
 _BOXES_OF = (
     (r"model\.embeddings\.", r".*_embedding|output"),
+    (r"model\.transformer\.Transformer\.project", r"output"),
     (r"model\.positions\.", r".*_positions"),
     (r"model\.attention\.|model\.masks\.padding_mask", r".*_attention"),
     (r"model\.masks\.", r"decoder.*self_attention"),

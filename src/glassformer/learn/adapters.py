@@ -98,14 +98,55 @@ def _beam_search(own: Callable[..., Any]) -> Callable[..., Any]:
     return beam_search
 
 
+def _adam(own: Callable[..., Any]) -> Callable[..., Any]:
+    """``training.optimiser.adam_of`` by a function that updates one weight."""
+
+    class OwnAdam(torch.optim.Adam):
+        """Like fused Adam, it divides by ``grad_scale`` and heeds ``found_inf``."""
+
+        grad_scale: Tensor | None = None
+        found_inf: Tensor | None = None
+
+        @torch.no_grad()
+        def step(self, _closure: Any = None) -> Any:
+            if self.found_inf is not None and self.found_inf.item():
+                return None
+            for group in self.param_groups:
+                for weight in group["params"]:
+                    _update(own, weight, self.state[weight], group, self.grad_scale)
+
+    return lambda weights: OwnAdam(weights, lr=0.0, betas=(0.9, 0.98), eps=1e-9)
+
+
+def _update(
+    own: Callable[..., Any], weight: Any, kept: Any, group: Any, scale: Tensor | None
+) -> None:
+    """Change one weight by the learner's step; keep its state under the names of torch's Adam."""
+    gradient = weight.grad if scale is None else weight.grad / scale
+    means = [kept.get(name, torch.zeros_like(weight)) for name in ("exp_avg", "exp_avg_sq")]
+    new, (count, mean, square) = own(
+        weight.detach(),
+        gradient,
+        state=(int(kept.get("step", 0)), *means),
+        rate=group["lr"],
+        betas=group["betas"],
+        epsilon=group["eps"],
+    )
+    weight.copy_(new)
+    kept.update(step=torch.tensor(float(count)), exp_avg=mean, exp_avg_sq=square)
+
+
 def _free(constraints: Sequence[Constraint]) -> bool:
     """Whether every target is free: a lesson's search knows no constraints."""
     return all(isinstance(each, ForcedPrefix) and not any(each.prefixes) for each in constraints)
 
 
 ADAPTERS: Mapping[str, tuple[str, Adapter]] = {
+    "learn.plain.adam.adam_step": ("training.optimiser.adam_of", _adam),
     "learn.search.greedy": ("decoding.greedy.greedy", _greedy),
     "learn.search.beam_search": ("decoding.beam.beam_search", _beam_search),
 }
-UNUSED: Mapping[str, str] = {}
+UNUSED: Mapping[str, str] = {
+    "learn.search.best_continuations": "your beam_search calls it",
+}
 """Places in lessons, and why the plain path calls no such part."""

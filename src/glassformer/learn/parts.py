@@ -21,7 +21,7 @@ from glassformer.learn.judge import Judge, same
 from glassformer.learn.lesson import Lesson, known_mistakes, lessons, part_of
 from glassformer.learn.worker import load_module
 
-__all__ = ["Part", "adapted", "chosen_parts", "in_place", "learned_parts", "mistaken_parts"]
+__all__ = ["Part", "chosen_parts", "in_place", "learned_parts", "mistaken_parts"]
 
 
 @dataclass
@@ -41,20 +41,29 @@ class Part:
     calls: int = 0
 
     @property
+    def home(self) -> str:
+        """The place that the plain path calls; another one if an adapter is needed."""
+        return ADAPTERS[self.place][0] if self.place in ADAPTERS else self.place
+
+    @property
     def owner(self) -> Any:
-        """The package's module or class that holds the place."""
-        return part_of(self.place.rpartition(".")[0])
+        """The package's module or class that holds the home."""
+        return part_of(self.home.rpartition(".")[0])
 
     @property
     def name(self) -> str:
-        return self.place.rpartition(".")[2]
+        """The name at home."""
+        return self.home.rpartition(".")[2]
 
     @property
     def whose(self) -> str:
         return f"mistake {', '.join(self.mistakes)}" if self.mistakes else "yours"
 
     def counted(self) -> Callable[..., Any]:
-        """The function; it counts its calls, and leaves out arguments that it does not take."""
+        """The function in the form that fits its home.
+
+        It counts its calls, and leaves out arguments that it does not take.
+        """
         parameters = inspect.signature(self.function).parameters.values()
         takes_all = any(each.kind is each.VAR_KEYWORD for each in parameters)
         names = {each.name for each in parameters}
@@ -66,7 +75,7 @@ class Part:
                 options = {name: value for name, value in options.items() if name in names}
             return self.function(*arguments, **options)
 
-        return call
+        return ADAPTERS[self.place][1](call) if self.place in ADAPTERS else call
 
 
 def chosen_parts(folder: Folder | None, mistakes: Iterable[str]) -> list[Part]:
@@ -134,20 +143,13 @@ def _parts(lesson: Lesson, holes: Iterable[str], solution: Any) -> Iterator[Part
         for word in path:
             owner = getattr(owner, word)
         functions = {key: value for key, value in vars(owner).items() if inspect.isfunction(value)}
-        place, function = adapted(lesson.holes[hole], getattr(owner, name))
         yield Part(
-            place,
-            function,
+            lesson.holes[hole],
+            getattr(owner, name),
             lesson.name,
             helpers=functions if path else {},
             file=vars(solution),
         )
-
-
-def adapted(place: str, function: Callable[..., Any]) -> tuple[str, Callable[..., Any]]:
-    """The place of a lesson's part in the plain path, and the part in the form that fits there."""
-    home, adapter = ADAPTERS.get(place, (place, None))
-    return home, adapter(function) if adapter else function
 
 
 @contextmanager
@@ -184,7 +186,7 @@ def _as_function(part: Part, parts: Sequence[Part]) -> Iterator[None]:
 
     Modules that are imported meanwhile take it from its home, and lose it again at the end.
     """
-    before, counted = part_of(part.place), part.counted()
+    before, counted = part_of(part.home), part.counted()
     files = [each.file for each in parts if each.file is not part.file]
     _exchange(before, counted, files)
     try:

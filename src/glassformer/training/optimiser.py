@@ -23,6 +23,7 @@ __all__ = [
     "NotFiniteError",
     "Update",
     "adam",
+    "adam_of",
     "new_learner",
     "new_optimiser",
     "update",
@@ -54,7 +55,7 @@ class Update:
 
 def adam(model: nn.Module) -> torch.optim.Adam:
     """Adam with beta 0.9 and 0.98, epsilon 1e-9; each update sets its learning rate."""
-    return _adam(list(model.parameters()))
+    return adam_of(list(model.parameters()))
 
 
 def new_optimiser(model: Transformer, kind: Literal["adam", "muon"]) -> torch.optim.Optimizer:
@@ -65,10 +66,11 @@ def new_optimiser(model: Transformer, kind: Literal["adam", "muon"]) -> torch.op
     matrices = [weight for weight in blocks if weight.dim() == 2]
     identities = set(map(id, matrices))
     others = [weight for weight in model.parameters() if id(weight) not in identities]
-    return Muon(matrices, _adam(others))
+    return Muon(matrices, adam_of(others))
 
 
-def _adam(weights: list[nn.Parameter]) -> torch.optim.Adam:
+def adam_of(weights: list[nn.Parameter]) -> torch.optim.Adam:
+    """The paper's Adam for these weights."""
     return torch.optim.Adam(weights, lr=0.0, betas=(0.9, 0.98), eps=1e-9, fused=True)
 
 

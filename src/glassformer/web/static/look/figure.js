@@ -218,7 +218,7 @@ function box(item, chosen, onChoose) {
   );
   const rect = s("rect", { x: x - BOX / 2, y, width: BOX, height, rx: 6 });
   const name = own ? `${label.join(" ")}, ${own}` : label.join(" ");
-  return button(id, name, kind, [rect, ...lines, ...mark(own, x + BOX / 2 - 4, y + 7)], chosen, onChoose);
+  return button(id, name, kind, [rect, ...lines, ...mark(own, x + BOX / 2 - 4, y + height - 8)], chosen, onChoose);
 }
 
 // "yours" in the corner of a box; a mistake's name is in the box's title.
