@@ -28,6 +28,7 @@ LESSONS = (
     "subwords",
     "loss",
     "schedule",
+    "whole",
 )
 
 _HERE = Path(__file__).parent / "lessons"
