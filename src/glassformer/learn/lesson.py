@@ -23,6 +23,7 @@ LESSONS = (
     "padding",
     "positions",
     "embeddings",
+    "blocks",
     "encoder",
     "decoder",
     "subwords",

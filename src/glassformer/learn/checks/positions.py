@@ -141,7 +141,7 @@ def far(solution: Any) -> dict[str, Any]:
     rows = torch.as_tensor(solution.sinusoidal_positions(2, 14, offset=1_000_000))
     right = reference({}).sinusoidal_positions(2, 14, offset=1_000_000)
     exact = rows.shape == right.shape and bool((rows - right).abs().max() < 1e-3)
-    return {"exact to 0.001": exact}
+    return {"precision of 0.001": exact}
 
 
 def odd_width(solution: Any) -> dict[str, Any]:
@@ -151,8 +151,8 @@ def odd_width(solution: Any) -> dict[str, Any]:
     except NotImplementedError:
         raise
     except Exception:
-        return {"d_model 5 is an error": True}
-    return {"d_model 5 is an error": False}
+        return {"error for d_model 5": True}
+    return {"error for d_model 5": False}
 
 
 class _Dropout(nn.Module):
