@@ -53,6 +53,9 @@ def pytest_addoption(parser):
     parser.addoption(
         "--fast", action="store_true", help="leave out tests with processes, browser or training"
     )
+    parser.addoption(
+        "--all-pairs", action="store_true", help="check every pair of mistakes, not a sample"
+    )
 
 
 def pytest_ignore_collect(collection_path, config):
