@@ -80,10 +80,9 @@ def batch_losses(
     batch = batch.to(model.output_weight.device)
     logits = model(batch.source, batch.target)
     pad_id = model.config.pad_id
+    tokens = (batch.labels != pad_id).sum()
     loss, unsmoothed = (
-        label_smoothed_cross_entropy(
-            logits, batch.labels, smoothing=share, pad_id=pad_id, reduction="sum"
-        )
+        tokens * label_smoothed_cross_entropy(logits, batch.labels, smoothing=share, pad_id=pad_id)
         for share in (smoothing, 0.0)
     )
     return loss, unsmoothed.detach()
