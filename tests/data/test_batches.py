@@ -6,10 +6,12 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from glassformer.data.batches import make_batch, plan_batches
+from glassformer.config import ModelConfig
+from glassformer.data.batches import make_batch, plan_batches, shift
 from glassformer.data.corpus import Pair
 from glassformer.data.token_store import Packed, pack
 from glassformer.data.tokenizer import train_tokenizer
+from glassformer.model.transformer import Transformer
 
 
 def natural_lengths(pairs: int) -> tuple[np.ndarray, np.ndarray]:
@@ -106,7 +108,7 @@ def test_a_batch_by_hand(packed):
     x, y = packed.target[1].tolist()
     batch = make_batch(packed, np.array([0, 2, 1]))
     assert batch.source.tolist() == [[a, b, c, 3], [b, b, 3, 0], [c, 3, 0, 0]]
-    assert batch.target.tolist() == [[2, x, 0, 0], [2, y, y, x], [2, x, y, 0]]
+    assert batch.target.tolist() == [[2, x, 3, 0], [2, y, y, x], [2, x, y, 3]]
     assert batch.labels.tolist() == [[x, 3, 0, 0], [y, y, x, 3], [x, y, 3, 0]]
     assert batch.tokens == (4 + 3 + 2) + (2 + 4 + 3)
     assert batch.target_tokens == 2 + 4 + 3
@@ -118,7 +120,7 @@ def test_backwards_the_source_is_what_is_said(packed):
     x, y = packed.target[1].tolist()
     batch = make_batch(packed, np.array([0, 2, 1]), slice(0, 2), backwards=True)
     assert batch.source.tolist() == [[x, 3, 0, 0], [y, y, x, 3]]
-    assert batch.target.tolist() == [[2, a, b, c], [2, b, b, 0]]
+    assert batch.target.tolist() == [[2, a, b, c], [2, b, b, 3]]
     assert batch.labels.tolist() == [[a, b, c, 3], [b, b, 3, 0]]
     assert (batch.tokens, batch.target_tokens) == (18, 4 + 3 + 2)
 
@@ -128,11 +130,35 @@ def test_labels_are_the_target_one_step_on_and_counts_are_those_of_the_tensors(p
         packed.source_lengths, packed.target_lengths, tokens=20, seed=0, epoch=0
     ):
         batch = make_batch(packed, rows)
-        shifted = torch.where(batch.labels == 3, 0, batch.labels)[:, :-1]
-        assert torch.equal(batch.target[:, 1:], shifted)
+        assert torch.equal(batch.target[:, 1:], batch.labels[:, :-1])
+        assert (batch.target[:, 0] == 2).all()
         assert batch.target_tokens == int((batch.labels != 0).sum())
-        assert batch.target_tokens == int((batch.target != 0).sum())
         assert batch.tokens == int((batch.source != 0).sum()) + batch.target_tokens
+
+
+def test_an_end_symbol_among_the_inputs_changes_no_loss():
+    """After a shorter sentence the decoder reads its end symbol; with padding there, the
+    probabilities of all real labels are the same."""
+    labels = torch.tensor([[7, 8, 9, 5, 3], [7, 3, 0, 0, 0], [8, 9, 3, 0, 0]])
+    target = shift(labels, bos=2)
+    padded = target.masked_fill(labels == 0, 0)
+    assert not torch.equal(target, padded)
+    config = ModelConfig(
+        source_vocab_size=11, target_vocab_size=11, d_model=8, num_heads=2, d_ff=16, dropout=0.0
+    )
+    model = Transformer(config).eval()
+
+    logits, padded_logits = model(labels, target), model(labels, padded)
+
+    assert torch.equal(logits[labels != 0], padded_logits[labels != 0])
+    assert not torch.equal(logits, padded_logits)
+
+
+def test_the_shift_leaves_the_labels_alone():
+    labels = torch.tensor([[7, 3, 0]])
+    shift(labels, bos=2)[:] = 5
+    assert labels.tolist() == [[7, 3, 0]]
+    assert shift(labels[:0], bos=2).shape == (0, 3)
 
 
 def test_the_symbols_are_the_tokenizers(packed):
@@ -143,7 +169,7 @@ def test_the_symbols_are_the_tokenizers(packed):
     other = Packed(packed.directory, dataclasses.replace(packed.meta, symbols=symbols))
     batch = make_batch(other, np.array([0, 1]))
     assert batch.source[1, 1:].tolist() == [92, 90, 90]
-    assert batch.target[0, [0, -1]].tolist() == [81, 80]
+    assert batch.target[0, [0, -1]].tolist() == [81, 82]
     assert batch.labels[0, 1:].tolist() == [82, 80]
     turned = make_batch(other, np.array([0, 1]), backwards=True)
     assert turned.source[0].tolist()[1:] == [82, 80]

@@ -18,7 +18,7 @@ from torch import Tensor, nn
 
 from glassformer.data.token_store import Packed
 
-__all__ = ["Batch", "like_sizes", "make_batch", "pad_rows", "plan_batches", "to_device"]
+__all__ = ["Batch", "like_sizes", "make_batch", "pad_rows", "plan_batches", "shift", "to_device"]
 
 _LENGTHENED = 0.3  # share of the rows that count as one token longer, so that epochs differ
 
@@ -149,14 +149,8 @@ def make_batch(
 
     ``backwards``: from target to source, which must have one vocabulary.
 
-    Only this function shifts the target. For the target sentence ``[7, 8]``:
-
-    ======= ============= ========================================
-    target  [bos, 7, 8]   the decoder's input at steps 0, 1, 2
-    labels  [7, 8, eos]   the token to predict at each of the steps
-    ======= ============= ========================================
-
-    So at each position the decoder sees the tokens before the one that it has to predict.
+    For the target sentence ``[7, 8]`` the labels are ``[7, 8, eos]``; the decoder's input is their
+    :func:`shift`.
     """
     rows = np.asarray(rows, dtype=np.int64)
     names = ("target", "source") if backwards else ("source", "target")
@@ -169,28 +163,40 @@ def make_batch(
     source_ids, source_lengths = sources.gather(rows)
     target_ids, target_lengths = targets.gather(rows)
     source = _padded(source_ids, source_lengths, pad=source_symbols["pad"])
-    target = _padded(target_ids, target_lengths, pad=target_symbols["pad"], first=1)
-    labels = _padded(target_ids, target_lengths, pad=target_symbols["pad"])
+    padded_labels = _padded(target_ids, target_lengths, pad=target_symbols["pad"])
     every = np.arange(len(rows))
     source[every, source_lengths] = source_symbols["eos"]
-    target[:, 0] = target_symbols["bos"]
-    labels[every, target_lengths] = target_symbols["eos"]
+    padded_labels[every, target_lengths] = target_symbols["eos"]
+    labels = torch.from_numpy(padded_labels)
     return Batch(
         source=torch.from_numpy(source),
-        target=torch.from_numpy(target),
-        labels=torch.from_numpy(labels),
+        target=shift(labels, target_symbols["bos"]),
+        labels=labels,
         tokens=source_tokens + target_tokens,
         target_tokens=target_tokens,
     )
 
 
-def _padded(
-    ids: NDArray[Any], lengths: NDArray[np.int64], *, pad: int, first: int = 0
-) -> NDArray[np.int64]:
-    """The sentences as rows from column ``first``, with a column more than the longest needs."""
+def shift(labels: Int[Tensor, "batch tgt_len"], bos: int) -> Int[Tensor, "batch tgt_len"]:
+    """The decoder's input: ``bos``, then all labels but the last (section 3.1).
+
+    So at each position the decoder reads the tokens before the one that it has to predict. Only
+    this function shifts the target. Here 1 is ``bos``, 2 is ``eos``, 0 is padding:
+
+    >>> labels = torch.tensor([[7, 8, 2], [9, 2, 0]])
+    >>> shift(labels, bos=1).tolist()
+    [[1, 7, 8], [1, 9, 2]]
+
+    After a shorter sentence its end symbol is an input too. That changes no loss: the label there
+    is padding, and no earlier position attends to it.
+    """
+    return torch.cat((torch.full_like(labels[:, :1], bos), labels[:, :-1]), dim=1)
+
+
+def _padded(ids: NDArray[Any], lengths: NDArray[np.int64], *, pad: int) -> NDArray[np.int64]:
+    """The sentences as rows, with a column more than the longest needs."""
     padded = np.full((len(lengths), int(lengths.max(initial=0)) + 1), pad, dtype=np.int64)
-    columns = np.arange(padded.shape[1])
-    padded[(columns >= first) & (columns < first + lengths[:, None])] = ids
+    padded[np.arange(padded.shape[1]) < lengths[:, None]] = ids
     return padded
 
 

@@ -21,6 +21,7 @@ __all__ = ["LESSONS", "Fault", "Lesson", "Question", "known_mistakes", "lesson",
 LESSONS = (
     "attention",
     "padding",
+    "causal",
     "positions",
     "embeddings",
     "blocks",
