@@ -30,6 +30,8 @@ LESSONS = (
     "subwords",
     "loss",
     "schedule",
+    "greedy",
+    "beam",
     "whole",
 )
 

@@ -1,0 +1,80 @@
+"""Greedy and beam search on a page each: the solutions that the lessons show.
+
+They return tokens and know neither constraints nor batches of beams. ``decoding.greedy`` and
+``decoding.beam`` find the same targets; ``tests/learn/test_search.py`` holds that.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from glassformer.decoding.beam import penalty
+
+__all__ = ["beam_search", "best_continuations", "greedy"]
+
+Step = Callable[[Tensor, Any], tuple[Tensor, Any]]
+
+
+def greedy(step: Step, state: Any, *, max_lengths: Tensor, bos: int, eos: int) -> list[list[int]]:
+    """The target of each row: at every step the most probable token.
+
+    It has no start and no end symbol, and at most ``max_lengths[row]`` tokens.
+    ``decoding.greedy.greedy`` is this search with constraints, scores, and rows that leave.
+    """
+    targets: list[list[int]] = [[] for _ in max_lengths]
+    unfinished = set(range(len(targets)))
+    last = torch.full_like(max_lengths, bos)
+    while unfinished:
+        logits, state = step(last, state)
+        last = logits.argmax(dim=-1)
+        for row in sorted(unfinished):
+            token = int(last[row])
+            if token != eos:
+                targets[row].append(token)
+            if token == eos or len(targets[row]) == max_lengths[row]:
+                unfinished.remove(row)
+    return targets
+
+
+def best_continuations(totals: Tensor, logits: Tensor, count: int) -> list[tuple[float, int, int]]:
+    """The ``count`` most probable targets that are one token longer, best first.
+
+    Each is (its log-probability, the row of its parent, its new token).
+    """
+    sums = totals[:, None] + logits.log_softmax(dim=-1)  # (live, vocab)
+    best, places = sums.flatten().topk(min(count, sums.numel()))
+    vocab = logits.size(-1)
+    return [
+        (total, place // vocab, place % vocab)
+        for total, place in zip(best.tolist(), places.tolist(), strict=True)
+    ]
+
+
+def beam_search(
+    step: Step, state: Any, *, beam: int, alpha: float, bos: int, eos: int, max_length: int
+) -> tuple[list[int], float]:
+    """The best target of one sentence, and its score: log-probability over length penalty.
+
+    ``decoding.beam.beam_search`` is this search for batches, with n-best lists and constraints.
+    """
+    live: list[list[int]] = [[]]
+    last, totals = torch.tensor([bos]), torch.zeros(1, dtype=torch.float64)
+    finished: list[tuple[float, list[int]]] = []
+    led, length = False, 0
+    while length < max_length and not (led and len(finished) >= beam):
+        length += 1
+        logits, state = step(last, state)
+        best = best_continuations(totals, logits, 2 * beam)
+        ends = [(total, parent) for total, parent, token in best[:beam] if token == eos]
+        finished += [(total / penalty(length, alpha), live[parent]) for total, parent in ends]
+        led = led or best[0][2] == eos
+        rest = [each for each in best if each[2] != eos][:beam]
+        live = [[*live[parent], token] for _, parent, token in rest]
+        state = state.select(torch.tensor([parent for _, parent, _ in rest]))
+        last = torch.tensor([token for _, _, token in rest])
+        totals = torch.tensor([total for total, _, _ in rest], dtype=torch.float64)
+    cut = [(float(totals[0]) / penalty(length, alpha), live[0])]
+    score, target = max(finished or cut)
+    return target, score

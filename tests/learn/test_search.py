@@ -1,0 +1,57 @@
+"""The searches on a page find what the searches of `decoding` find."""
+
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from glassformer.decoding import beam, greedy
+from glassformer.learn import search
+from glassformer.learn.language import Language
+
+BOS, EOS = 2, 3
+
+
+def language(seed):
+    """Padding, unknown and start never come, and the end does not come first."""
+    result = Language.random(3, 11, seed=seed)
+    result.by_tokens[..., :3] = -60
+    result.by_place[:, 0, EOS] = -60
+    return result
+
+
+@settings(max_examples=20, deadline=None)
+@given(seed=st.integers(0, 10**6))
+def test_greedy(seed):
+    toy, lengths = language(seed), torch.tensor([1, 5, 11])
+    found = search.greedy(toy.step, toy.state(), max_lengths=lengths, bos=BOS, eos=EOS)
+    theirs = greedy.greedy(toy.step, toy.state(), max_lengths=lengths)
+    assert found == [list(target.tokens) for [target] in theirs]
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    seed=st.integers(0, 10**6),
+    width=st.sampled_from([1, 2, 3, 5]),
+    alpha=st.sampled_from([0.0, 0.6, 2.0]),
+    length=st.sampled_from([1, 4, 9]),
+)
+def test_beam_search(seed, width, alpha, length):
+    toy = language(seed)
+    target, score = search.beam_search(
+        toy.step,
+        toy.state([1]),
+        beam=width,
+        alpha=alpha,
+        bos=BOS,
+        eos=EOS,
+        max_length=length,
+    )
+    [[best]] = beam.beam_search(
+        toy.step,
+        toy.state([1]),
+        max_lengths=torch.tensor([length]),
+        beam=width,
+        length_penalty=alpha,
+    )
+    assert target == list(best.tokens)
+    assert abs(score - best.score) < 1e-6
