@@ -22,6 +22,7 @@ LESSONS = (
     "attention",
     "padding",
     "causal",
+    "heads",
     "positions",
     "embeddings",
     "blocks",

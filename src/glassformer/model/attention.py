@@ -162,14 +162,22 @@ class MultiHeadAttention(nn.Module):
     ) -> Float[Tensor, "batch q_len d_model"]:
         """The output for projected keys and values."""
         queries = self.split(self.query(query))
-        dropout = self.dropout if self.training else 0.0
-        if self.explicit:
-            heads, weights = scaled_dot_product_attention(queries, keys, values, mask)
-            if dropout:
-                heads = F.dropout(weights, dropout) @ values
-        else:
-            heads = fused_attention(queries, keys, values, mask, dropout=dropout)
+        heads = self.attend_in_heads(queries, keys, values, mask)
         return self.output(self.merge(heads))
+
+    def attend_in_heads(
+        self,
+        queries: Float[Tensor, "batch heads q_len d_head"],
+        keys: Float[Tensor, "batch heads k_len d_head"],
+        values: Float[Tensor, "batch heads k_len d_head"],
+        mask: Tensor | None = None,
+    ) -> Float[Tensor, "batch heads q_len d_head"]:
+        """Equation 1 in each head, with dropout while training: one kernel, or the plain form."""
+        dropout = self.dropout if self.training else 0.0
+        if not self.explicit:
+            return fused_attention(queries, keys, values, mask, dropout=dropout)
+        heads, weights = scaled_dot_product_attention(queries, keys, values, mask)
+        return F.dropout(weights, dropout) @ values if dropout else heads
 
     def split(
         self, joint: Float[Tensor, "batch len d_model"]
