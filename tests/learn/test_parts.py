@@ -6,6 +6,7 @@ from types import SimpleNamespace
 import pytest
 import torch
 
+from glassformer.decoding.greedy import greedy
 from glassformer.errors import UsageError
 from glassformer.learn.adapters import ADAPTERS, UNUSED
 from glassformer.learn.folder import Folder
@@ -208,3 +209,36 @@ def test_a_learners_adam_step_is_torchs_adam():
 
     own = ADAPTERS["learn.plain.adam.adam_step"][1](adam_step)
     assert torch.allclose(trained(own), trained(adam_of), atol=1e-6)
+
+
+def test_a_learners_greedy_search_finds_the_packages_targets():
+    def follow(step, state, *, bos, eos, most):
+        tokens = []
+        last = torch.tensor([bos])
+        while len(tokens) < most:
+            logits, state = step(last, state)
+            last = logits.argmax(dim=-1)
+            if int(last) == eos:
+                break
+            tokens.append(int(last))
+        return tokens
+
+    def own_greedy(step, state, *, max_lengths, bos, eos):
+        (most,) = max_lengths.tolist()
+        return [follow(step, state, bos=bos, eos=eos, most=most)]
+
+    class NoState:
+        def select(self, _rows):
+            return self
+
+    def step(tokens, state):  # 2 (start) -> 4 -> 5 -> 3 (end), each with most of the probability
+        following = torch.tensor([0, 0, 4, 0, 5, 3])[tokens]
+        return 3.0 * torch.nn.functional.one_hot(following, 6).float(), state
+
+    adapted = ADAPTERS["learn.search.greedy"][1](own_greedy)
+    for most in (1, 2, 9):
+        lengths = torch.tensor([most])
+        ((right,),) = greedy(step, NoState(), max_lengths=lengths)
+        ((target,),) = adapted(step, NoState(), max_lengths=lengths)
+        assert (target.tokens, target.finished) == (right.tokens, right.finished)
+        assert abs(target.score - right.score) < 1e-5
