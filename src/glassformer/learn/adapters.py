@@ -148,5 +148,11 @@ ADAPTERS: Mapping[str, tuple[str, Adapter]] = {
 }
 UNUSED: Mapping[str, str] = {
     "learn.search.best_continuations": "your beam_search calls it",
+    "learn.checks.blocks.layer_norm": "torch's LayerNorm",
+    "learn.plain.byte_pairs.characters": "SentencePiece learns the subwords",
+    "learn.plain.byte_pairs.count_pairs": "SentencePiece learns the subwords",
+    "learn.plain.byte_pairs.merge_pair": "SentencePiece learns the subwords",
+    "learn.plain.byte_pairs.learn_merges": "SentencePiece learns the subwords",
+    "learn.plain.byte_pairs.encode": "SentencePiece learns the subwords",
 }
 """Places in lessons, and why the plain path calls no such part."""
