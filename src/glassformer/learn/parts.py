@@ -130,6 +130,11 @@ def _mistaken(lesson: Lesson, mistakes: Sequence[str]) -> Iterator[Part]:
             for hole, judge in judges.items()
             if not same(judge.right, judge.results((mistake,)))
         ]
+        if all(lesson.holes[hole] in UNUSED for hole in changed):
+            reasons = dict.fromkeys(UNUSED[lesson.holes[hole]] for hole in changed)
+            raise UsageError(
+                f"mistake {mistake!r} changes no translator ({', '.join(reasons)}): give another"
+            )
         for part in _parts(lesson, changed, reference):
             yield replace(part, mistakes=tuple(mistakes), file={})
 
