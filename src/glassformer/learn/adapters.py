@@ -1,8 +1,8 @@
 """Parts whose form in a lesson differs from the form that the plain path calls.
 
 ``ADAPTERS`` gives such a part the package's form, and names its place there. The plain path never
-calls the parts in ``UNUSED``. If targets have to begin with a prefix, or if a trace watches the
-search, the package's own search runs.
+calls the parts in ``UNUSED``. If targets have to begin with a prefix, if a trace watches the
+search, or if several targets are wanted, the package's own search runs.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -16,7 +16,6 @@ from glassformer.decoding.beam import penalty
 from glassformer.decoding.constraints import Constraint, ForcedPrefix
 from glassformer.decoding.greedy import greedy as package_greedy
 from glassformer.decoding.protocols import DEFAULT_IDS, Hypothesis, Vocabulary
-from glassformer.errors import UsageError
 
 __all__ = ["ADAPTERS", "UNUSED", "Adapter"]
 
@@ -73,12 +72,10 @@ def _beam_search(own: Callable[..., Any]) -> Callable[..., Any]:
         vocabulary: Vocabulary = DEFAULT_IDS,
         constraints: Sequence[Constraint] = (),
     ) -> list[list[Hypothesis]]:
-        if not _free(constraints):
+        if n_best > 1 or not _free(constraints):
             options: Any = {"max_lengths": max_lengths, "vocabulary": vocabulary, "n_best": n_best}
             options |= {"beam": beam, "length_penalty": length_penalty}
             return package_beam_search(step, state, **options, constraints=constraints)
-        if n_best > 1:
-            raise UsageError(f"n_best {n_best}: your beam search has 1 translation: leave it out")
         hypotheses = []
         for row, most in enumerate(max_lengths.tolist()):
             tokens, score = own(
