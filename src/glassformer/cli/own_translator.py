@@ -79,7 +79,7 @@ def _print_parts(parts: Sequence["Part"]) -> None:
     table.add_column("whose")
     for place in [place for lesson in lessons() for place in lesson.holes.values()]:
         table.add_row(place, UNUSED.get(place) or whose.get(place, "the package's"))
-    Console(highlight=False).print(table)
+    Console(highlight=False, width=120).print(table)  # names of parts are not cut
 
 
 @contextmanager

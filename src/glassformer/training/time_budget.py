@@ -184,7 +184,7 @@ class TimedPace:
         more = max(0.0, left - on_the_way * validation) / max(each, 1e-9)
         updates = int(min(self._most, update + more))
         at = 0
-        if following < 1 - gap / 2 and updates > update:
+        if share < 1 and following < 1 - gap / 2 and updates > update:
             wait = (following - share) / (1 - share) * (updates - update)
             at = update + max(0, math.ceil(wait))
         if not self._taken:  # the share that this plan would have given from the beginning
