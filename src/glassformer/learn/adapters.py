@@ -17,7 +17,7 @@ from glassformer.decoding.constraints import Constraint, ForcedPrefix
 from glassformer.decoding.greedy import greedy as package_greedy
 from glassformer.decoding.protocols import DEFAULT_IDS, Hypothesis, Vocabulary
 
-__all__ = ["ADAPTERS", "UNUSED", "Adapter"]
+__all__ = ["ADAPTERS", "IN_CONSTRUCTORS", "UNUSED", "Adapter"]
 
 Adapter = Callable[[Callable[..., Any]], Callable[..., Any]]
 Step = Callable[[Tensor, Any], tuple[Tensor, Any]]
@@ -153,3 +153,7 @@ UNUSED: Mapping[str, str] = {
     "learn.plain.byte_pairs.encode": "SentencePiece learns the subwords",
 }
 """Places in lessons, and why the plain path calls no such part."""
+IN_CONSTRUCTORS = frozenset(
+    {"norms-shared", "positions-trained", "projection-own-table", "projection-shares-numbers"}
+)
+"""Mistakes that the constructor of a lesson's class makes: a swapped method cannot make them."""

@@ -14,11 +14,12 @@ from functools import wraps
 from typing import Any
 
 from glassformer.errors import UsageError, nearest
-from glassformer.learn.adapters import ADAPTERS, UNUSED
+from glassformer.learn.adapters import ADAPTERS, IN_CONSTRUCTORS, UNUSED
 from glassformer.learn.check import check_of
 from glassformer.learn.folder import Folder
 from glassformer.learn.judge import Judge, same
 from glassformer.learn.lesson import Lesson, known_mistakes, lessons, part_of
+from glassformer.learn.uncached_search import NOT_IN_STEP, uncached_search
 from glassformer.learn.worker import load_module
 
 __all__ = ["Part", "chosen_parts", "in_place", "learned_parts", "mistaken_parts"]
@@ -125,6 +126,10 @@ def _mistaken(lesson: Lesson, mistakes: Sequence[str]) -> Iterator[Part]:
     reference = check_of(lesson.name).reference(faults)
     judges = {hole: Judge.of(lesson, hole) for hole in lesson.holes}
     for mistake in mistakes:
+        if mistake in IN_CONSTRUCTORS:
+            raise UsageError(
+                f"mistake {mistake!r} is made where a model is built: give another one"
+            )
         changed = [
             hole
             for hole, judge in judges.items()
@@ -159,8 +164,13 @@ def _parts(lesson: Lesson, holes: Iterable[str], solution: Any) -> Iterator[Part
 
 @contextmanager
 def in_place(parts: Sequence[Part]) -> Iterator[None]:
-    """The parts, each of another place, take the places of the package's own in this block."""
+    """The parts, each of another place, take the places of the package's own in this block.
+
+    If a mistake is in a place that the cached search does not call, targets are found without it.
+    """
     with ExitStack() as stack:
+        if any(part.mistakes and part.place in NOT_IN_STEP for part in parts):
+            stack.enter_context(uncached_search())
         for part in parts:
             if inspect.isclass(part.owner):
                 stack.enter_context(_as_method(part))
