@@ -2,6 +2,8 @@
 
 import json
 
+import torch
+
 from glassformer.cli.main import main
 from glassformer.learn.folder import Folder
 from glassformer.learn.lesson import lesson
@@ -39,6 +41,7 @@ def test_each_learner_has_a_row(tmp_path, capsys):
     table = capsys.readouterr().out
     assert "ada" in table
     assert "1: scale-missing" in table
+    assert torch.get_default_dtype() == torch.float32  # the probes' float64 is gone
 
 
 def test_a_folder_without_lessons_is_named(tmp_path, capsys):

@@ -10,6 +10,7 @@ import tempfile
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import replace
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,7 @@ from glassformer.learn.lesson import Lesson
 from glassformer.learn.source import lines_of
 from glassformer.learn.verdict import Verdict
 
-__all__ = ["checked_verdict", "examine"]
+__all__ = ["answer_of", "checked_verdict", "examine", "verdict_on"]
 
 SECONDS = 10  # of a learner's code; then it says where it is, and ends
 _STARTING = 50  # seconds until it runs, at most: on a busy machine the imports take long
@@ -37,6 +38,14 @@ def checked_verdict(folder: Folder, lesson: Lesson) -> Verdict:
 
 def examine(lesson: Lesson, file: Path) -> Verdict:
     """Run a learner's file on the lesson's probes, and judge it."""
+    return verdict_on(lesson, file, answer_of(lesson, file))
+
+
+def answer_of(lesson: Lesson, file: Path) -> dict[str, Any]:
+    """What another process writes about the file: results, errors, lines that ran, prints.
+
+    If it writes nothing, ``log`` is the answer: what Python printed at its end.
+    """
     if not file.is_file():
         raise InputError(f"{file}: no such file: 'glassformer learn {file.parent}' makes it")
     with tempfile.TemporaryDirectory() as directory:
@@ -52,8 +61,7 @@ def examine(lesson: Lesson, file: Path) -> Verdict:
                 stderr=stream,
                 start_new_session=True,
             )
-        from glassformer.learn import judge  # noqa: F401  meanwhile, import torch here too
-
+        import_module("glassformer.learn.judge")  # with torch, while the worker imports it too
         try:
             worker.wait(_STARTING + SECONDS)
         except subprocess.TimeoutExpired:
@@ -61,8 +69,15 @@ def examine(lesson: Lesson, file: Path) -> Verdict:
         finally:
             _end(worker)
         if not out.is_file():
-            return _ended(lesson, file, log.read_text(encoding="utf-8", errors="replace"))
-        answer = json.loads(out.read_text(encoding="utf-8"))
+            return {"log": log.read_text(encoding="utf-8", errors="replace")}
+        answer: dict[str, Any] = json.loads(out.read_text(encoding="utf-8"))
+        return answer
+
+
+def verdict_on(lesson: Lesson, file: Path, answer: dict[str, Any]) -> Verdict:
+    """Judge an answer. The reference runs here, and sets torch's default type: use one thread."""
+    if "log" in answer:
+        return _ended(lesson, file, answer["log"])
     return replace(_verdict(lesson, file, answer), printed=answer["printed"])
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from rich.table import Table
 
-from glassformer.learn.examine import examine
+from glassformer.learn.examine import answer_of, verdict_on
 from glassformer.learn.folder import Folder
 from glassformer.learn.lesson import lesson, lessons
 from glassformer.learn.verdict import Verdict
@@ -24,15 +24,15 @@ def folders_in(directory: Path) -> list[Folder]:
 def check_hand_ins(folders: list[Folder]) -> Iterator[tuple[str, Verdict]]:
     """The learner's name and the verdict, for each lesson whose file is not as it was at first.
 
-    As many files are checked at once as this machine has cores.
+    As many files run at once as this machine has cores.
     """
     begun = [
         (folder, each) for folder in folders for each in lessons() if not folder.untouched(each)
     ]
     with ThreadPoolExecutor(os.cpu_count()) as pool:
-        verdicts = pool.map(lambda pair: examine(pair[1], pair[0].file(pair[1])), begun)
-        for (folder, _), verdict in zip(begun, verdicts, strict=True):
-            yield folder.path.name, verdict
+        answers = pool.map(lambda pair: answer_of(pair[1], pair[0].file(pair[1])), begun)
+        for (folder, each), answer in zip(begun, answers, strict=True):
+            yield folder.path.name, verdict_on(each, folder.file(each), answer)
 
 
 def table_of(verdicts: list[tuple[str, Verdict]]) -> Table:
