@@ -4,8 +4,9 @@ import textwrap
 
 import pytest
 
-from glassformer.learn.examine import examine
+from glassformer.learn.examine import verdict_on
 from glassformer.learn.lesson import lesson
+from glassformer.learn.worker import answer_on
 
 HOLE = "    raise NotImplementedError\n"
 RIGHT = (
@@ -26,7 +27,7 @@ def verdict_of(tmp_path):
             text = text.replace(HOLE, textwrap.indent(body, "    ") + "\n", 1)
         file = tmp_path / "03_causal.py"
         file.write_text(text, encoding="utf-8")
-        return examine(lesson("causal"), file)
+        return verdict_on(lesson("causal"), file, answer_on(file, "causal"))
 
     return verdict
 

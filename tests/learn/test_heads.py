@@ -6,8 +6,9 @@ import pytest
 import torch
 
 from glassformer import MultiHeadAttention
-from glassformer.learn.examine import examine
+from glassformer.learn.examine import verdict_on
 from glassformer.learn.lesson import lesson
+from glassformer.learn.worker import answer_on
 
 HOLE = "        raise NotImplementedError\n"
 RIGHT = {
@@ -35,7 +36,7 @@ def verdict_of(tmp_path):
             text = text.replace(HOLE, textwrap.indent(textwrap.dedent(body), " " * 8) + "\n", 1)
         file = tmp_path / "04_heads.py"
         file.write_text(text, encoding="utf-8")
-        return examine(lesson("heads"), file)
+        return verdict_on(lesson("heads"), file, answer_on(file, "heads"))
 
     return verdict
 

@@ -26,25 +26,29 @@ from numpy.typing import NDArray
 from glassformer.learn.check import Check, Results, check_of, values_of
 from glassformer.learn.lesson import lesson
 
-__all__ = ["array_from", "load_module", "main"]
+__all__ = ["answer_on", "array_from", "load_module", "main"]
 
 MEMORY = 2 << 30  # bytes, above the size of Python with torch
 PRINTED = 2_000  # characters of the learner's prints that are kept
 
 
 def main(file: Path, name: str, out: Path) -> None:
-    """Run all probes of a lesson on a file, and write what they return."""
+    """Write the answer on a file, in little memory."""
     torch.set_num_threads(1)
-    check = check_of(name)
+    check_of(name)
     _bound_memory()
+    out.write_text(json.dumps(answer_on(file, name)), encoding="utf-8")
+
+
+def answer_on(file: Path, name: str) -> dict[str, Any]:
+    """Call all probes of a lesson: results, failures, the lines that ran, and what was printed."""
     printed = _Bounded()
     with redirect_stdout(printed), redirect_stderr(printed), _traced(file) as ran:
-        answer = _answer(file, check, list(lesson(name).holes))
-    answer |= {"printed": printed.getvalue(), "ran": sorted(ran)}
-    out.write_text(json.dumps(answer), encoding="utf-8")
+        answer = _called(file, check_of(name), list(lesson(name).holes))
+    return answer | {"printed": printed.getvalue(), "ran": sorted(ran)}
 
 
-def _answer(file: Path, check: Check, holes: list[str]) -> dict[str, Any]:
+def _called(file: Path, check: Check, holes: list[str]) -> dict[str, Any]:
     try:
         module = load_module(file)
     except BaseException as error:
