@@ -39,6 +39,7 @@ glassformer learn my-transformer
 
 This makes a folder with a file for each lesson, and checks your file at each save. Each file has
 one to three holes of 3 to 15 lines. The lessons do not depend on each other: begin where you want.
+[A walk through all lessons](../walk.md) shows first attempts, and what the checks answer.
 
 {rows}
 

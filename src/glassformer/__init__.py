@@ -28,6 +28,7 @@ if TYPE_CHECKING:  # what the table below does, said so that type checkers and e
         scaled_dot_product_attention,
     )
     from glassformer.model.blocks import FeedForward, ResidualBlock
+    from glassformer.model.cache import Memory
     from glassformer.model.decoder import Decoder, DecoderBlock
     from glassformer.model.embeddings import ScaledEmbedding
     from glassformer.model.encoder import Encoder, EncoderBlock
@@ -46,6 +47,7 @@ __all__ = [
     "Encoder",
     "EncoderBlock",
     "FeedForward",
+    "Memory",
     "ModelConfig",
     "MultiHeadAttention",
     "PositionalEncoding",
@@ -103,6 +105,7 @@ _HOMES = {
     "model.attention": "MultiHeadAttention fused_attention masked_softmax"
     " scaled_dot_product_attention",
     "model.blocks": "FeedForward ResidualBlock",
+    "model.cache": "Memory",
     "model.decoder": "Decoder DecoderBlock",
     "model.embeddings": "ScaledEmbedding",
     "model.encoder": "Encoder EncoderBlock",

@@ -140,8 +140,7 @@ def test_a_solution_that_no_list_knows_breaks_a_law(verdict_of):
     )
     assert verdict.outcome == "law"
     assert verdict.lines[0] == (
-        "No position attends to a later one. In the probe three, position 0 may attend to"
-        " position 2."
+        "No position attends to a later one. With length 3, position 0 may attend to position 2."
     )
 
 

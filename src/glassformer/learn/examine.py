@@ -126,12 +126,18 @@ def _verdict(lesson: Lesson, file: Path, answer: dict[str, Any]) -> Verdict:
             return Verdict(lesson.name, "error", (text,))
         verdict = judge.verdict(results)
         if verdict is None:
-            probe, failure = next(iter(failures.items()))
+            probe = min(failures, key=lambda name: not _has_names(failures[name]))
+            failure = failures[probe]
             lines = (*_told(failure), f"The input: {_input(judge.probes, probe)}.")
             return Verdict(lesson.name, "error", lines, hint=2)
         if verdict.outcome != "right":
             return verdict
     return Verdict(lesson.name, "right")
+
+
+def _has_names(failure: dict[str, Any]) -> bool:
+    """Whether the shapes of an error have the names of their axes."""
+    return any(shape[1].isalpha() for shape in failure.get("shapes", {}).values())
 
 
 def _input(probes: Iterable[Any], name: str) -> str:

@@ -169,19 +169,21 @@ def _compared(name: str, value: NDArray[Any], right: NDArray[Any]) -> str:
         return f"Your {name} has shape {value.shape}; right is {right.shape}."
     if value.dtype.kind != right.dtype.kind:
         return f"Your {name} is of type {value.dtype}; right is {right.dtype}."
-    if value.size <= 8:
-        return f"Your {name}: {_listed(value)}; right is {_listed(right)}."
+    if value.size <= 6:
+        return f"Your {name}: {_listed(value.tolist())}; right is {_listed(right.tolist())}."
     wrong = np.argwhere(value != right)
     if value.dtype.kind == "f":
         wrong = np.argwhere(~np.isclose(value, right, rtol=1e-6, atol=1e-9, equal_nan=True))
     place = tuple(wrong[0].tolist())
-    shown = f"{value[place]:.4g}" if value.dtype.kind == "f" else f"{value[place]}"
-    wanted = f"{right[place]:.4g}" if value.dtype.kind == "f" else f"{right[place]}"
+    shown, expected = _listed(value[place].item()), _listed(right[place].item())
     return (
-        f"Your {name}{list(place)} is {shown}; right is {wanted}"
+        f"Your {name}{list(place)} is {shown}; right is {expected}"
         f" ({len(wrong)} of {value.size} numbers differ)."
     )
 
 
-def _listed(value: NDArray[Any]) -> str:
-    return np.array2string(value, precision=3, separator=", ").replace("\n", "")
+def _listed(value: Any) -> str:
+    """A number with four digits; a list of them in brackets."""
+    if isinstance(value, list):
+        return f"[{', '.join(map(_listed, value))}]"
+    return f"{value:.4g}" if isinstance(value, float) else str(value)

@@ -13,6 +13,7 @@ import re
 import resource
 import sys
 import traceback
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from pathlib import Path
@@ -43,7 +44,12 @@ def main(file: Path, name: str, out: Path) -> None:
 def answer_on(file: Path, name: str) -> dict[str, Any]:
     """Call all probes of a lesson: results, failures, the lines that ran, and what was printed."""
     printed = _Bounded()
-    with redirect_stdout(printed), redirect_stderr(printed), _traced(file) as ran:
+    with (
+        redirect_stdout(printed),
+        redirect_stderr(printed),
+        warnings.catch_warnings(action="ignore"),  # they would stand before the verdict
+        _traced(file) as ran,
+    ):
         answer = _called(file, check_of(name), list(lesson(name).holes))
     return answer | {"printed": printed.getvalue(), "ran": sorted(ran)}
 
@@ -140,9 +146,16 @@ def _frame_of(trace: TracebackType | None, file: Path) -> tuple[FrameType | None
 
 
 def _named(shape: torch.Size, check: Check) -> str:
-    """A shape with the names of its axes: ``(batch 2, heads 3, q_len 5)``."""
-    axes = (f"{check.axes[size]} {size}" if size in check.axes else str(size) for size in shape)
-    return f"({', '.join(axes)})"
+    """A shape with the names of its axes: ``(batch 2, heads 3, q_len 5)``.
+
+    A size names its axis if all sizes of the shape are known and differ.
+    """
+    known = len(set(shape)) == len(shape) and all(size in check.axes for size in shape)
+    return (
+        f"({', '.join(f'{check.axes[size]} {size}' for size in shape)})"
+        if known
+        else str(tuple(shape))
+    )
 
 
 def _as_json(value: NDArray[Any]) -> dict[str, Any]:

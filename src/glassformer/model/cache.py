@@ -11,7 +11,12 @@ __all__ = ["BlockState", "DecoderState", "Memory"]
 
 @dataclass(frozen=True)
 class Memory:
-    """The encoder's output: its states, and the mask that hides padding."""
+    """The encoder's output: its states, and the mask that hides padding.
+
+    >>> memory = Memory(torch.zeros(2, 7, 8), torch.ones(2, 1, 1, 7, dtype=torch.bool))
+    >>> memory.states.shape
+    torch.Size([2, 7, 8])
+    """
 
     states: Float[Tensor, "batch src_len d_model"]
     mask: Bool[Tensor, "batch 1 #q_len src_len"]

@@ -146,7 +146,7 @@ def itself(results: Results) -> str | None:
 
 
 def _pair(results: Results, chosen: Callable[[int, int], bool], *, visible: bool) -> str | None:
-    for probe, values in results.items():
+    for values in results.values():
         mask = values.get("mask")
         if mask is None or mask.dtype != bool or mask.ndim < 2:
             continue
@@ -155,7 +155,7 @@ def _pair(results: Results, chosen: Callable[[int, int], bool], *, visible: bool
             if chosen(row, column):
                 may = "may" if visible else "may not"
                 other = "itself" if row == column else f"position {column}"
-                return f"In the probe {probe}, position {row} {may} attend to {other}."
+                return f"With length {len(rows)}, position {row} {may} attend to {other}."
     return None
 
 

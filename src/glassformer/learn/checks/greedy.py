@@ -325,7 +325,7 @@ def read_in_vain(results: Results) -> str | None:
     for probe in ("one_sentence", "sentences"):
         count = results[probe]["tokens read in vain"] if probe in results else 0
         if count:
-            return f"In the probe {probe} the decoder reads {count} tokens more than it needs."
+            return f"The decoder reads {count} tokens more than it needs."
     return None
 
 

@@ -235,6 +235,8 @@ def _random_memory(length: int) -> Memory:
 
 def _memory(memory: Any) -> dict[str, Any]:
     """The two values of a memory; no mask is a mask that hides nothing."""
+    if not isinstance(memory, Memory):
+        raise TypeError(f"encode returns {type(memory).__name__}; expected Memory(states, mask)")
     mask = torch.ones(memory.states.shape[:2], dtype=torch.bool)[:, None, None]
     return {"states": memory.states, "mask": mask if memory.mask is None else memory.mask}
 

@@ -30,14 +30,14 @@ from glassformer import (
     DecoderBlock,
     Encoder,
     EncoderBlock,
+    Memory,
     ModelConfig,
     PositionalEncoding,
     ScaledEmbedding,
 )
-from glassformer.model import (
-    masks,
-)  # masks.padding_mask(tokens, pad), masks.target_mask(tokens, pad)
-from glassformer.model.cache import Memory  # Memory(states, mask)
+
+# Here: Memory(states, mask), masks.padding_mask(tokens, pad), masks.target_mask(tokens, pad).
+from glassformer.model import masks
 
 
 class Transformer(nn.Module):
