@@ -95,6 +95,11 @@ def _beam_search(own: Callable[..., Any]) -> Callable[..., Any]:
     return beam_search
 
 
+def _positions(own: Callable[..., Tensor]) -> Callable[..., Tensor]:
+    """``model.positions.sinusoidal_positions`` by a function that may return float64."""
+    return lambda *arguments, **options: own(*arguments, **options).to(torch.get_default_dtype())
+
+
 def _adam(own: Callable[..., Any]) -> Callable[..., Any]:
     """``training.optimiser.adam_of`` by a function that updates one weight."""
 
@@ -140,6 +145,7 @@ def _free(constraints: Sequence[Constraint]) -> bool:
 
 ADAPTERS: Mapping[str, tuple[str, Adapter]] = {
     "learn.plain.adam.adam_step": ("training.optimiser.adam_of", _adam),
+    "model.positions.sinusoidal_positions": ("model.positions.sinusoidal_positions", _positions),
     "learn.search.greedy": ("decoding.greedy.greedy", _greedy),
     "learn.search.beam_search": ("decoding.beam.beam_search", _beam_search),
 }

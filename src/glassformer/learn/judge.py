@@ -109,15 +109,21 @@ class Judge:
         return len(results) < len(self.right) or not same(results, self.right)
 
     def _explains(self, mistake: Mistake, results: Results) -> bool:
-        """Whether the mistake has these values.
+        """Whether the mistake has these values, and raises errors in the same probes.
 
         Most mistakes differ in the first probe: the others are not measured then.
         """
-        return all(
-            same({probe.__name__: results[probe.__name__]}, self._result(mistake, probe))
-            for probe in self.probes
-            if probe.__name__ in results
+        return bool(results) and all(
+            self._result(mistake, probe).keys() == shown.keys()
+            and same(shown, self._result(mistake, probe))
+            for probe, shown in self._of_each_probe(results)
         )
+
+    def _of_each_probe(self, results: Results) -> Iterator[tuple[Probe, Results]]:
+        """Each probe with its own result; with none if the probe raised an error."""
+        for probe in self.probes:
+            name = probe.__name__
+            yield probe, {name: results[name]} if name in results else {}
 
     def _explained(self, mistakes: tuple[Mistake, ...], results: Results) -> Iterator[str]:
         """Each mistake's name, numbers, the paper, the effect on a translator."""

@@ -123,7 +123,7 @@ def lesson(name: str) -> Lesson:
 def part_of(place: str) -> Any:
     """The object at ``model.attention.MultiHeadAttention.split`` of the package."""
     words = place.split(".")
-    for count in range(len(words) - 1, 0, -1):
+    for count in range(len(words), 0, -1):
         try:
             part: Any = import_module(".".join(["glassformer", *words[:count]]))
         except ModuleNotFoundError:

@@ -20,7 +20,6 @@ __all__ = ["NOT_IN_STEP", "uncached_search"]
 
 NOT_IN_STEP = frozenset(
     {
-        "model.attention.MultiHeadAttention.forward",
         "model.decoder.Decoder.forward",
         "model.decoder.DecoderBlock.forward",
         "model.masks.subsequent_mask",

@@ -87,11 +87,11 @@ def _called(solution: Any, *inputs: Tensor) -> dict[str, Any]:
 
 def row_sum(results: Results) -> str | None:
     """The first query whose weights do not sum to 1."""
-    for probe, values in results.items():
+    for values in results.values():
         sums = values["weights"].sum(-1).flatten()
         for place, total in enumerate(sums):
             if not abs(total - 1) < 1e-9:
-                return f"The weights of query {place} sum to {total:.4g} in the probe {probe}."
+                return f"The weights of query {place} sum to {total:.4g}."
     return None
 
 

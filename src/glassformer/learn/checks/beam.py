@@ -271,9 +271,9 @@ def not_greedy(results: Results) -> str | None:
 
 
 def positive(results: Results) -> str | None:
-    for name, values in results.items():
+    for values in results.values():
         if "score" in values and not values["score"] <= 0:
-            return f"The score is {values['score']:.3g} in the probe {name}."
+            return f"The score is {values['score']:.3g}."
     return None
 
 

@@ -107,7 +107,7 @@ def row_sum(results: Results) -> str | None:
         sums = results[probe]["weights"].sum(-1).flatten() if probe in results else []
         for place, total in enumerate(sums):
             if not abs(total - 1) < 1e-9:
-                return f"The weights of query {place} sum to {total:.4g} in the probe {probe}."
+                return f"The weights of query {place} sum to {total:.4g}."
     return None
 
 

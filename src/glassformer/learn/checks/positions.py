@@ -217,7 +217,7 @@ def unit_pairs(results: Results) -> str | None:
         for row, values in enumerate(results[probe]["table"] if probe in results else ()):
             total, right = (values**2).sum(), values.size / 2
             if not abs(total - right) < 1e-3:
-                return f"The squares of row {row} sum to {total:.3f}, not {right:.0f}, in {probe}."
+                return f"The squares of row {row} sum to {total:.3f}, not {right:.0f}."
     return None
 
 
