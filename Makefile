@@ -29,6 +29,7 @@ $(INSTALLED): pyproject.toml constraints.txt
 docs: $(INSTALLED) build/docs/demo/en-de/config.json
 	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[docs]'
 	$(BIN)/sphinx-build -q -W --keep-going -b html docs build/docs/html
+	$(BIN)/python docs/check_links.py build/docs/html
 	@echo "open build/docs/html/index.html"
 
 build/docs/demo/en-de/config.json: $(INSTALLED)

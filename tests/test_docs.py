@@ -67,3 +67,20 @@ def test_each_lesson_has_a_page_with_its_solution_folded(pages, tmp_path):
         for name in lesson.faults:
             assert f"mistakes.md#{name}" in page
             assert f"({name})=" in mistakes
+
+
+def test_a_broken_link_and_a_foreign_file_are_named(tmp_path):
+    spec = importlib.util.spec_from_file_location("check_links", DOCS / "check_links.py")
+    check_links = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(check_links)
+    (tmp_path / "a.html").write_text(
+        '<a href="b.html#here">right</a><a href="https://example.org">not followed</a>'
+        '<a href="c.html">no file</a><a href="b.html#there">no place</a>'
+        '<script src="https://example.org/x.js"></script>'
+    )
+    (tmp_path / "b.html").write_text('<p id="here"></p>')
+    assert check_links.faults(tmp_path) == [
+        "a.html: b.html#there: no such place",
+        "a.html: c.html: no such file",
+        "a.html: loads https://example.org/x.js from another host",
+    ]
