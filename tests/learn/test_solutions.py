@@ -1,4 +1,4 @@
-"""Learners' files: each attempt of docs/walk.md, and each solution of wrong_solutions.md.
+"""Learners' files: each attempt of docs/walk.md, and each solution of solutions.md.
 
 ``python tests/learn/test_solutions.py`` writes the answers of the checks into both anew.
 """
@@ -22,7 +22,7 @@ from glassformer.learn.words import print_verdict
 from glassformer.learn.worker import answer_on
 
 WALK = Path(__file__).parents[2] / "docs" / "walk.md"
-WRONG = Path(__file__).with_name("wrong_solutions.md")
+SOLUTIONS = Path(__file__).with_name("solutions.md")
 SECTION = re.compile(r"^## Lesson (\d+): .*$", re.MULTILINE)
 SOLUTION = re.compile(
     r"^(\w+): ([^\n]*)\n```python\n(.*?)```\n(?:check: ([^\n]*)\n)?", re.MULTILINE | re.DOTALL
@@ -53,25 +53,32 @@ def answers(number, section, directory):
 def filled(template, attempt):
     """The learner's file with the attempt's functions in the place of those before."""
     for node in ast.parse(attempt).body:
-        if f"def {node.name}(" not in template and isinstance(node, ast.FunctionDef):
-            template += f"\n\n{ast.get_source_segment(attempt, node)}\n"
-            continue
-        methods = node.body if isinstance(node, ast.ClassDef) else [node]
-        for method in methods:
-            body = "\n".join(attempt.splitlines()[method.body[0].lineno - 1 : method.end_lineno])
-            path = [node.name, method.name] if method is not node else [node.name]
-            template = with_body(template, path, textwrap.dedent(body))
+        source = ast.get_source_segment(attempt, node)
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            template = f"{source}\n{template}"
+        elif isinstance(node, ast.ClassDef):
+            for method in node.body:
+                template = with_function(template, attempt, method, [node.name, method.name])
+        elif f"def {node.name}(" in template:
+            template = with_function(template, attempt, node, [node.name])
+        else:
+            template += f"\n\n{source}\n"
     return template
 
 
-def with_body(template, path, body):
-    """The file with this body in the function of this path, below its docstring."""
-    node = ast.parse(template)
+def with_function(template, attempt, new, path):
+    """The file with a function's new body below its docstring; with its head if names differ."""
+    old = ast.parse(template)
     for name in path:
-        node = next(each for each in node.body if getattr(each, "name", None) == name)
-    first = node.body[1 if ast.get_docstring(node) else 0]
+        old = next(each for each in old.body if getattr(each, "name", None) == name)
+    body = "\n".join(attempt.splitlines()[new.body[0].lineno - 1 : new.end_lineno])
     lines = template.splitlines()
-    lines[first.lineno - 1 : node.end_lineno] = [textwrap.indent(body, " " * first.col_offset)]
+    first = old.body[1 if ast.get_docstring(old) else 0]
+    indent = " " * first.col_offset
+    lines[first.lineno - 1 : old.end_lineno] = [textwrap.indent(textwrap.dedent(body), indent)]
+    if [each.arg for each in old.args.args] != [each.arg for each in new.args.args]:
+        head = f"{indent[4:]}def {new.name}({ast.unparse(new.args)}):"
+        lines[old.lineno - 1 : old.body[0].lineno - 1] = [head]
     return "\n".join(lines) + "\n"
 
 
@@ -115,7 +122,7 @@ def test_all_parts_of_the_walk_train_a_translator(tmp_path):
 
 def solutions():
     """Each wrong solution: its lesson, what is wrong, its functions, and the check's outcome."""
-    return SOLUTION.findall(WRONG.read_text(encoding="utf-8"))
+    return SOLUTION.findall(SOLUTIONS.read_text(encoding="utf-8"))
 
 
 def outcome(name, code, directory):
@@ -130,16 +137,15 @@ def outcome(name, code, directory):
 
 
 @pytest.mark.parametrize(("name", "wrong", "code", "shown"), solutions())
-def test_the_outcome_of_a_wrong_solution(name, wrong, code, shown, tmp_path):
-    assert wrong
-    assert shown != "right"
+def test_the_outcome_of_a_solution(name, wrong, code, shown, tmp_path):
+    assert (shown == "right") == wrong.startswith("right")
     assert outcome(name, code, tmp_path) == shown
 
 
 def write():
     """Write the check's answers in the place of those that the two pages have."""
     page = WALK.read_text(encoding="utf-8")
-    wrong = WRONG.read_text(encoding="utf-8")
+    wrong = SOLUTIONS.read_text(encoding="utf-8")
     with tempfile.TemporaryDirectory() as name:
         directory = Path(name)
         for number, section in sections(page).items():
@@ -151,7 +157,7 @@ def write():
             after = f"{head}check: {outcome(lesson_name, code, directory)}\n"
             wrong = re.sub(before, after.replace("\\", r"\\"), wrong)
     WALK.write_text(page, encoding="utf-8")
-    WRONG.write_text(wrong, encoding="utf-8")
+    SOLUTIONS.write_text(wrong, encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -176,20 +176,27 @@ def _compared(name: str, value: NDArray[Any], right: NDArray[Any]) -> str:
     if value.dtype.kind != right.dtype.kind:
         return f"Your {name} is of type {value.dtype}; right is {right.dtype}."
     if value.size <= 6:
-        return f"Your {name}: {_listed(value.tolist())}; right is {_listed(right.tolist())}."
+        shown, expected = _both_listed(value.tolist(), right.tolist())
+        return f"Your {name}: {shown}; right is {expected}."
     wrong = np.argwhere(value != right)
     if value.dtype.kind == "f":
         wrong = np.argwhere(~np.isclose(value, right, rtol=1e-6, atol=1e-9, equal_nan=True))
     place = tuple(wrong[0].tolist())
-    shown, expected = _listed(value[place].item()), _listed(right[place].item())
+    shown, expected = _both_listed(value[place].item(), right[place].item())
     return (
         f"Your {name}{list(place)} is {shown}; right is {expected}"
         f" ({len(wrong)} of {value.size} numbers differ)."
     )
 
 
-def _listed(value: Any) -> str:
-    """A number with four digits; a list of them in brackets."""
+def _both_listed(value: Any, right: Any) -> tuple[str, str]:
+    """Both with four digits; with nine, if four show no difference."""
+    texts = _listed(value, 4), _listed(right, 4)
+    return texts if texts[0] != texts[1] else (_listed(value, 9), _listed(right, 9))
+
+
+def _listed(value: Any, digits: int) -> str:
+    """A number with so many digits; a list of them in brackets."""
     if isinstance(value, list):
-        return f"[{', '.join(map(_listed, value))}]"
-    return f"{value:.4g}" if isinstance(value, float) else str(value)
+        return f"[{', '.join(_listed(each, digits) for each in value)}]"
+    return f"{value:.{digits}g}" if isinstance(value, float) else str(value)
