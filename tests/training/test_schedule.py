@@ -1,5 +1,6 @@
 """Equation 3 at points worked out by hand, and its way down to zero."""
 
+from functools import partial
 from itertools import pairwise
 
 import pytest
@@ -62,3 +63,11 @@ def test_no_annealing_is_the_papers():
 
 def test_a_run_of_one_update_moves():
     assert learning_rate(1, updates=1, d_model=64, warmup=1, factor=1.0, anneal=0.5) > 0
+
+
+def test_without_decay_the_rate_keeps_its_height():
+    options = {"updates": 1000, "d_model": 64, "warmup": 100, "factor": 1.0}
+    rate = partial(learning_rate, **options, anneal=0.2, decay="none")
+    assert rate(50) == pytest.approx(0.00625)
+    assert rate(100) == rate(500) == rate(800) == pytest.approx(0.0125)
+    assert rate(901) == pytest.approx(0.00625)

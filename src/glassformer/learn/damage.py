@@ -40,6 +40,8 @@ def damage_text(mistake: str) -> str | None:
     scores = damage().get(mistake)
     if not scores:
         return None
+    if None in scores.values():
+        return "Measured on dates and amounts: it ends with an error."
     return (
         f"Measured on dates and amounts: {_listed(scores)} right with it,"
         f" {_listed(damage()[''])} with right parts."
@@ -48,7 +50,5 @@ def damage_text(mistake: str) -> str | None:
 
 def _listed(scores: Scores) -> str:
     numbers = [score for score in scores.values() if score is not None]
-    if not numbers:
-        return "the training fails, none"
     low, high = (f"{share:.0f}" for share in (min(numbers), max(numbers)))
     return f"{low} %" if low == high else f"{low} to {high} %"

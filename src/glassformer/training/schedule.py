@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
-from glassformer.training.setup.options import TrainConfig
+from glassformer.training.setup.options import Decay, TrainConfig
 
 __all__ = ["Pace", "SteadyPace", "learning_rate", "noam_schedule", "shortened"]
 
@@ -33,17 +33,19 @@ def learning_rate(
     warmup: int,
     factor: float,
     anneal: float,
+    decay: Decay = "inverse-root",
 ) -> float:
     """:func:`noam_schedule`, brought down to zero in a straight line over the last share.
 
     Departure from the paper: the rate goes to zero over the last share ``anneal`` of ``updates``,
     because a run of a known length ends better if its last steps are small. With ``anneal=0`` it is
-    the paper's.
+    the paper's. With ``decay="none"`` the rate keeps its height between warm-up and that share.
 
     >>> learning_rate(100, updates=100, d_model=512, warmup=10, factor=1.0, anneal=0.5) < 1e-4
     True
     """
-    rate = noam_schedule(update, d_model=d_model, warmup=warmup, factor=factor)
+    highest = min(update, warmup) if decay == "none" else update
+    rate = noam_schedule(highest, d_model=d_model, warmup=warmup, factor=factor)
     left = (updates - update + 1) / max(anneal * updates, 1.0)
     return rate * min(1.0, left)
 
@@ -97,6 +99,7 @@ class SteadyPace:
             warmup=self.config.warmup or 4000,
             factor=self.config.rate_factor or 1.0,
             anneal=self.config.anneal,
+            decay=self.config.decay,
         )
 
     def share(self, update: int) -> float:

@@ -142,6 +142,7 @@ class TimedPace:
             warmup=warmup,
             factor=factor,
             anneal=self._config.anneal,
+            decay=self._config.decay,
         )
 
     def passed(self, update: int) -> None:

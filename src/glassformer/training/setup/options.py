@@ -10,9 +10,10 @@ from pydantic import AliasChoices, Field, model_validator
 
 from glassformer.config import BEAM, MOST_BEAM, Options, check_width, presets
 
-__all__ = ["TrainConfig"]
+__all__ = ["Decay", "TrainConfig"]
 
 Files = tuple[Path, ...]
+Decay = Literal["inverse-root", "none"]
 
 
 class TrainConfig(Options):
@@ -136,6 +137,8 @@ class TrainConfig(Options):
     """Updates during which the learning rate rises (section 5.3)."""
     rate_factor: float | None = Field(None, gt=0)
     """Factor on the paper's schedule."""
+    decay: Decay = "inverse-root"
+    """The rate after the warm-up: the paper's falls with the root of the update; none: constant."""
     anneal: float = Field(0.3, ge=0, le=1)
     """For this last share of the updates, the rate falls to zero; 0: the paper's schedule."""
     label_smoothing: float = Field(0.1, ge=0, lt=1)
