@@ -15,12 +15,15 @@ if TYPE_CHECKING:  # what the table below does, said so that type checkers and e
     from glassformer.decoding.greedy import greedy
     from glassformer.decoding.sampling import sample
     from glassformer.evaluation import evaluate
+    from glassformer.inspection.attention_shapes import attention_shapes
     from glassformer.inspection.capture import capture
     from glassformer.inspection.figure1 import figure1
     from glassformer.inspection.plots.attention import plot_attention_grid, plot_attention_head
+    from glassformer.inspection.plots.figure2 import plot_figure2
     from glassformer.inspection.plots.masks import plot_batch_masks, plot_mask, plot_masks
     from glassformer.inspection.plots.positions import plot_position_heatmap, plot_position_lines
     from glassformer.inspection.plots.schedule import plot_schedule
+    from glassformer.inspection.worked_attention import worked_attention
     from glassformer.model.attention import (
         MultiHeadAttention,
         fused_attention,
@@ -58,6 +61,7 @@ __all__ = [
     "Transformer",
     "Translation",
     "Translator",
+    "attention_shapes",
     "beam_search",
     "capture",
     "evaluate",
@@ -72,6 +76,7 @@ __all__ = [
     "plot_attention_grid",
     "plot_attention_head",
     "plot_batch_masks",
+    "plot_figure2",
     "plot_mask",
     "plot_masks",
     "plot_position_heatmap",
@@ -86,6 +91,7 @@ __all__ = [
     "token_accuracy",
     "train",
     "train_tokenizer",
+    "worked_attention",
 ]
 
 _HOMES = {
@@ -96,12 +102,15 @@ _HOMES = {
     "decoding.greedy": "greedy",
     "decoding.sampling": "sample",
     "evaluation": "evaluate",
+    "inspection.attention_shapes": "attention_shapes",
     "inspection.capture": "capture",
     "inspection.figure1": "figure1",
     "inspection.plots.attention": "plot_attention_grid plot_attention_head",
+    "inspection.plots.figure2": "plot_figure2",
     "inspection.plots.masks": "plot_batch_masks plot_mask plot_masks",
     "inspection.plots.positions": "plot_position_heatmap plot_position_lines",
     "inspection.plots.schedule": "plot_schedule",
+    "inspection.worked_attention": "worked_attention",
     "model.attention": "MultiHeadAttention fused_attention masked_softmax"
     " scaled_dot_product_attention",
     "model.blocks": "FeedForward ResidualBlock",
