@@ -52,6 +52,7 @@ def saved(tokenizers, tmp_path):
 
 VARIANTS = [
     {"tying": "three-way"},
+    {"tying": "embeddings"},
     {"tying": "target"},
     {"tying": "none"},
     {"tying": "target", "separate": True},

@@ -44,7 +44,7 @@ class Options(BaseModel):
     """Options of earlier versions, each with the value that left it unused."""
 
 
-Tying = Literal["none", "target", "three-way"]
+Tying = Literal["none", "target", "embeddings", "three-way"]
 
 
 def _default_tying(sizes: dict[str, Any]) -> Tying:
@@ -86,7 +86,8 @@ class ModelConfig(Options):
     norm_epsilon: float = Field(1e-5, gt=0)
     """Added to the variance in LayerNorm; tensor2tensor has 1e-6, torch 1e-5."""
     tying: Tying = Field(default_factory=_default_tying)
-    """Output matrix = target embedding, and three-way = source embedding too (section 3.4).
+    """Weights that are one. three-way: both embeddings and the output matrix (section 3.4);
+    embeddings: both embeddings; target: target embedding and output matrix.
     Default: three-way if both vocabularies have one size, else target."""
     output_bias: bool = False
     """A bias on the logits; Marian has one."""
@@ -106,12 +107,19 @@ class ModelConfig(Options):
     """Positions that exist: the longest sequence, in tokens."""
     pad_id: int = Field(0, ge=0)
     """Fills up shorter sentences of a batch; never attended to."""
+    source_pad_id: int | None = Field(None, ge=0)
+    """The sources' padding, if their tokenizer has another id for it; None: pad_id."""
     unk_id: int = Field(1, ge=0)
     """Stands for what the vocabulary lacks."""
     bos_id: int = Field(2, ge=0)
     """The start symbol, which the decoder reads first."""
     eos_id: int = Field(3, ge=0)
     """The end symbol, after each source and target."""
+
+    @property
+    def pad_of_source(self) -> int:
+        """The id that fills up shorter sources."""
+        return self.pad_id if self.source_pad_id is None else self.source_pad_id
 
     @property
     def extra_length(self) -> int:
@@ -121,17 +129,21 @@ class ModelConfig(Options):
     @model_validator(mode="after")
     def _fits_together(self) -> "ModelConfig":
         check_width(self.d_model, self.num_heads)
-        if self.tying == "three-way" and self.source_vocab_size != self.target_vocab_size:
+        one_table = self.tying in ("three-way", "embeddings")
+        if one_table and self.source_vocab_size != self.target_vocab_size:
             raise ValueError(
-                "three-way tying needs one vocabulary for both sides, got"
+                f"{self.tying} tying needs one vocabulary for both sides, got"
                 f" {self.source_vocab_size} source and {self.target_vocab_size} target tokens;"
                 " use tying 'target' or 'none'"
             )
         smallest = min(self.source_vocab_size, self.target_vocab_size)
-        for name in ("pad_id", "unk_id", "bos_id", "eos_id"):
-            if getattr(self, name) >= smallest:
+        sizes = dict.fromkeys(("unk_id", "bos_id", "eos_id"), smallest)
+        pad_size = smallest if self.source_pad_id is None else self.target_vocab_size
+        sizes |= {"pad_id": pad_size, "source_pad_id": self.source_vocab_size}
+        for name, size in sizes.items():
+            if (getattr(self, name) or 0) >= size:
                 raise ValueError(
-                    f"{name} {getattr(self, name)} is outside the vocabulary of {smallest}"
+                    f"{name} {getattr(self, name)} is outside the vocabulary of {size}"
                 )
         return self
 

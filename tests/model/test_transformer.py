@@ -40,7 +40,10 @@ def test_base_is_the_default():
     assert config == ModelConfig(source_vocab_size=97, target_vocab_size=97, **presets["base"])
 
 
-@pytest.mark.parametrize(("tying", "matrices"), [("none", 3), ("target", 2), ("three-way", 1)])
+@pytest.mark.parametrize(
+    ("tying", "matrices"),
+    [("none", 3), ("target", 2), ("embeddings", 2), ("three-way", 1)],
+)
 def test_tying_shares_as_many_matrices_as_it_says(build, sentences, tying, matrices):
     model = build(tying=tying)
     shared = {
@@ -49,7 +52,9 @@ def test_tying_shares_as_many_matrices_as_it_says(build, sentences, tying, matri
         model.output_weight,
     }
     assert len(shared) == matrices
-    assert (model.output_weight is model.target_embedding.weight) == (tying != "none")
+    assert (model.output_weight is model.target_embedding.weight) == (
+        tying in ("target", "three-way")
+    )
     assert count(model) - count(build()) == (matrices - 1) * 23 * 14
     model(sentences(5, 3), sentences(7, 5)).square().sum().backward()
     assert all(parameter.grad.any() for parameter in model.parameters())

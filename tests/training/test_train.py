@@ -7,6 +7,7 @@ import sys
 import pytest
 import torch
 from safetensors.torch import load_file
+from sentencepiece import SentencePieceTrainer
 
 from glassformer import Translator, train
 from glassformer.bundle import load_bundle
@@ -43,6 +44,28 @@ def test_a_run_is_a_bundle_with_its_records(config, write, recorder):
     ):
         assert words in card
     assert len(Translator.load(found.directory).translate(["a b c", ""])) == 2
+
+
+def test_each_side_has_the_padding_of_its_own_tokenizer(config, recorder, tmp_path):
+    """SentencePiece models without padding, of two sizes, as BPEmb has them."""
+    files = tmp_path / "a.model", tmp_path / "b.model"
+    for file, size in zip(files, (60, 70), strict=True):
+        SentencePieceTrainer.train(
+            sentence_iterator=iter(["a b c d e f", "ab cd ef fed"] * 9),
+            model_prefix=str(file.with_suffix("")),
+            vocab_size=size,
+            hard_vocab_limit=False,
+            model_type="bpe",
+            pad_id=-1,
+            minloglevel=2,
+        )
+    found = train(config(tokenizer=files, joint=False, tying="target"), recorder)
+    translator = Translator.load(found.directory)
+    sizes = [each.vocab_size for each in (translator.source_tokenizer, translator.target_tokenizer)]
+    config_of_model = translator.model.config
+    assert [config_of_model.pad_of_source, config_of_model.pad_id] == [size - 1 for size in sizes]
+    together = [each.text for each in translator.translate(["a b c", "a"])]
+    assert together == [translator.translate([text])[0].text for text in ("a b c", "a")]
 
 
 def test_the_weights_are_the_mean_of_the_kept_checkpoints(config, recorder):

@@ -296,8 +296,9 @@ def _weights(
     config, device = model.config, model.output_weight.device
     sources = [[*source.ids, config.eos_id] for source, _ in pairs]
     targets = [[config.bos_id, *target.ids] for _, target in pairs]
-    batch = [pad_rows(side, config.pad_id).to(device) for side in (sources, targets)]
-    maps = torch.stack(cross_weights(model, batch[0], batch[1], layers), dim=1)
+    source_ids = pad_rows(sources, config.pad_of_source).to(device)
+    target_ids = pad_rows(targets, config.pad_id).to(device)
+    maps = torch.stack(cross_weights(model, source_ids, target_ids, layers), dim=1)
     padded = maps.float().cpu().numpy()
     for row, (source, target) in enumerate(zip(sources, targets, strict=True)):
         yield padded[row, :, :, : len(target), : len(source)]

@@ -25,7 +25,7 @@ def _distributions(
     Sources and target end in their end symbol; the target has no start symbol.
     """
     config, device = model.config, model.output_weight.device
-    source = pad_rows(sources, config.pad_id).to(device)
+    source = pad_rows(sources, config.pad_of_source).to(device)
     read = torch.tensor([[config.bos_id, *target[:-1]]], device=device).expand(len(source), -1)
     return model(source, read).float().log_softmax(dim=-1).cpu()
 

@@ -41,7 +41,7 @@ class Transformer(nn.Module):
         self.config = config
         sizes = (config.d_model, config.num_heads, config.d_ff)
         options = _block_options(config)
-        shared = config.tying == "three-way"
+        shared = config.tying in ("three-way", "embeddings")
 
         self.source_embedding = _embedding(config, config.source_vocab_size)
         self.target_embedding = (
@@ -59,7 +59,7 @@ class Transformer(nn.Module):
         )
         self.output = (
             nn.Linear(config.d_model, config.target_vocab_size, bias=False)
-            if config.tying == "none"
+            if config.tying in ("none", "embeddings")
             else None
         )
         self.output_bias = (
@@ -88,7 +88,7 @@ class Transformer(nn.Module):
     ) -> Memory:
         """The encoder's states, and the mask that hides padding."""
         if source_mask is None:
-            source_mask = masks.padding_mask(source, self.config.pad_id)
+            source_mask = masks.padding_mask(source, self.config.pad_of_source)
         embedded = self.source_positions(self.source_embedding(source))
         return Memory(self.encoder(embedded, source_mask), source_mask)
 

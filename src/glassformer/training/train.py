@@ -129,6 +129,7 @@ def _new_model(prepared: Prepared) -> Transformer:
     source, target = prepared.tokenizers
     torch.manual_seed(prepared.config.seed)
     special = {name: getattr(target, name) for name in ("pad_id", "unk_id", "bos_id", "eos_id")}
+    special["source_pad_id"] = source.pad_id if source.pad_id != target.pad_id else None
     return Transformer(
         model_config(
             prepared.config,

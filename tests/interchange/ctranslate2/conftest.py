@@ -28,7 +28,7 @@ def bundle_of(tokenizers, tmp_path):
 
     def make(**options):
         source, target, both = tokenizers
-        if options.get("tying", "none") == "three-way":
+        if options.get("tying") in ("three-way", "embeddings"):
             source = target = both
         sizes = {"d_model": 12, "num_heads": 3, "d_ff": 20, "max_length": 128, "tying": "none"}
         layers = {"num_encoder_layers": 2, "num_decoder_layers": 1}

@@ -2,6 +2,7 @@
 
 import dataclasses
 import itertools
+from typing import Literal, get_origin
 
 import ctranslate2
 import pytest
@@ -21,6 +22,7 @@ CONFIGS = [
     {},
     {"norm": "pre", "output_bias": True, "norm_epsilon": 0.1},
     {"activation": "gelu", "tying": "target"},
+    {"tying": "embeddings", "output_bias": True, "source_pad_id": 0},
     {"activation": "swish", "tying": "three-way", "position_layout": "halves"},
     {"tying": "three-way", "output_bias": True, "position_frequencies": "tensor2tensor"},
     {"positions": "learned", "position_offset": 2, "embedding_norm": True},
@@ -261,7 +263,7 @@ def test_every_option_is_tried():
     choices = {
         name: set(itertools.chain(field.annotation.__args__))
         for name, field in ModelConfig.model_fields.items()
-        if getattr(field.annotation, "__args__", None)
+        if get_origin(field.annotation) is Literal
     }
     defaults = {name: ModelConfig.model_fields[name].default for name in choices} | {
         "tying": "none"

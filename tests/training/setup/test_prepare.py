@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from glassformer.data.corpus import read_pairs
-from glassformer.data.tokenizer import Tokenizer, train_tokenizer
+from glassformer.data.tokenizer import train_tokenizer
 from glassformer.errors import InputError
 from glassformer.training.setup import prepare as module
 from glassformer.training.setup.prepare import guess_languages, prepare
@@ -233,22 +233,6 @@ def test_tokenizers_brought_by_file(config, tmp_path):
     prints = [[t.fingerprint for t in prepared.tokenizers] for prepared in (one, two)]
     assert prints == [[own.fingerprint] * 2, [own.fingerprint, other.fingerprint]]
     assert not (tmp_path / "run1" / "data" / "both.model").exists()
-
-
-def test_tokenizers_that_pad_with_different_ids_are_refused(config, tmp_path, monkeypatch):
-    paths = tmp_path / "one.model", tmp_path / "two.model"
-    for path in paths:
-        train_tokenizer(["a b c d e f"], vocab_size=300).save(path)
-    load = Tokenizer.load
-
-    def padded(path):
-        tokenizer = load(path)
-        tokenizer.pad_id = 77 if Path(path).name == "two.model" else 0
-        return tokenizer
-
-    monkeypatch.setattr(Tokenizer, "load", padded)
-    with pytest.raises(InputError, match=r"one.model pads with id 0 and .*two.model with 77"):
-        prepare(config(60, tokenizer=paths, joint=False))
 
 
 def test_languages_are_guessed_from_the_names_or_said(config, write):

@@ -94,6 +94,7 @@ _HELD = {
     "position_offset",
     "max_length",
     "pad_id",
+    "source_pad_id",
     "unk_id",
     "bos_id",
     "eos_id",

@@ -75,7 +75,7 @@ class PreparedTransformer:
 
     def encode(self, source: Int[Tensor, "batch src_len"]) -> Memory:
         """The encoder's states, and the mask that hides padding."""
-        padding = padding_mask(source, self.config.pad_id)
+        padding = padding_mask(source, self.config.pad_of_source)
         mask = _added(padding, self._model.output_weight.dtype)
         x = self._model.source_positions(self._model.source_embedding(source))
         for block in self._encoder:

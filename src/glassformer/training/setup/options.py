@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Literal
 
 from pydantic import AliasChoices, Field, model_validator
 
-from glassformer.config import BEAM, MOST_BEAM, Options, check_width, presets
+from glassformer.config import BEAM, MOST_BEAM, Options, Tying, check_width, presets
 
 __all__ = ["Decay", "TrainConfig"]
 
@@ -101,7 +101,7 @@ class TrainConfig(Options):
     """Instead of the preset's decoder blocks."""
     norm: Literal["post", "pre"] | None = None
     """LayerNorm after each residual sum (the paper) or before each sublayer."""
-    tying: Literal["none", "target", "three-way"] | None = None
+    tying: Tying | None = None
     """Which embeddings share their weights; None: three-way with one vocabulary, else target."""
     positions: Literal["sinusoidal", "learned"] = "sinusoidal"
     """Fixed sines and cosines (section 3.5), or a learned table."""
@@ -177,8 +177,10 @@ class TrainConfig(Options):
             raise ValueError("two tokenizers are not joint: add joint false (--no-joint)")
         if self.both_ways and not self.joint:
             raise ValueError("both_ways needs one vocabulary: joint true, or both_ways 0")
-        if self.tying == "three-way" and not self.joint:
-            raise ValueError("three-way tying needs one vocabulary: joint true, or tying target")
+        if self.tying in ("three-way", "embeddings") and not self.joint:
+            raise ValueError(
+                f"{self.tying} tying needs one vocabulary: joint true, or tying target"
+            )
         sizes = presets.get(self.preset or "", {})  # without a preset the data choose the sizes
         if width := self.d_model or sizes.get("d_model"):
             check_width(width, self.num_heads or sizes.get("num_heads", 1))

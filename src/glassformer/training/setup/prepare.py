@@ -13,7 +13,6 @@ from glassformer.data.corpus import Pair, read_pairs
 from glassformer.data.token_store import Packed, pack
 from glassformer.data.tokenizer import Tokenizer, train_tokenizer
 from glassformer.devices import device_of
-from glassformer.errors import InputError
 from glassformer.training.fast.mixed_precision import Precision, precision_for, product_speed
 from glassformer.training.setup.kept_pairs import KeptPairs, keep_pairs
 from glassformer.training.setup.options import TrainConfig
@@ -144,13 +143,7 @@ def _validation_pairs(config: TrainConfig, kept: KeptPairs) -> tuple[list[Pair],
 def _tokenizers(config: TrainConfig, kept: KeptPairs) -> tuple[Tokenizer, Tokenizer]:
     """The tokenizers of both sides: given, or learnt by this run."""
     files = config.tokenizer or _learnt(config, kept)
-    source, target = Tokenizer.load(files[0]), Tokenizer.load(files[-1])
-    if source.pad_id != target.pad_id:
-        raise InputError(
-            f"tokenizer {files[0]} pads with id {source.pad_id} and {files[-1]} with"
-            f" {target.pad_id}: a model has one padding id; bring tokenizers that agree, or one"
-        )
-    return source, target
+    return Tokenizer.load(files[0]), Tokenizer.load(files[-1])
 
 
 def _learnt(config: TrainConfig, kept: KeptPairs) -> list[Path]:

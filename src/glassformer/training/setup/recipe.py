@@ -191,7 +191,7 @@ def model_config(
     *,
     source_vocab_size: int,
     target_vocab_size: int,
-    special_ids: dict[str, int],
+    special_ids: dict[str, int | None],
 ) -> ModelConfig:
     """The model of a settled ``config``: its preset, with the options that replace parts of it.
 
