@@ -7,7 +7,7 @@ import pytest
 
 from glassformer.errors import InputError
 from glassformer.learn import examine as examine_module
-from glassformer.learn.examine import checked_verdict, examine
+from glassformer.learn.examine import Worker, checked_verdict, examine
 from glassformer.learn.folder import Folder
 from glassformer.learn.lesson import lesson
 
@@ -27,7 +27,8 @@ def verdict_of(tmp_path):
     def verdict(body=RIGHT, end=""):
         file = tmp_path / ATTENTION.file_name
         file.write_text(ATTENTION.template.replace(HOLE, body) + end, encoding="utf-8")
-        return examine(ATTENTION, file)
+        with Worker() as worker:
+            return examine(ATTENTION, file, worker)
 
     return verdict
 
@@ -126,19 +127,21 @@ def test_a_wrong_mask_argument_is_seen_in_the_smallest_probe(verdict_of):
 
 
 def test_a_file_that_is_not_there(tmp_path):
-    with pytest.raises(InputError, match="no such file"):
-        examine(ATTENTION, tmp_path / "none.py")
+    with Worker() as worker, pytest.raises(InputError, match="no such file"):
+        examine(ATTENTION, tmp_path / "none.py", worker)
 
 
 def test_a_right_file_is_learned_until_it_is_edited(tmp_path):
     folder = Folder(tmp_path / "lessons")
     assert len(folder.make()) > 1
-    assert folder.current() == ATTENTION
+    assert folder.next_lesson() == ATTENTION
     file = folder.file(ATTENTION)
     file.write_text(ATTENTION.template.replace(HOLE, RIGHT), encoding="utf-8")
-    assert checked_verdict(folder, ATTENTION).outcome == "right"
+    with Worker() as worker:
+        assert checked_verdict(folder, ATTENTION, worker).outcome == "right"
     assert folder.learned(ATTENTION)
-    assert folder.current() == lesson("2")
+    assert folder.next_lesson() == lesson("2")
+    assert folder.next_lesson(after=lesson("15")) == lesson("2")
     assert folder.make() == []
     file.write_text(file.read_text(encoding="utf-8") + "# more\n", encoding="utf-8")
     assert not folder.learned(ATTENTION)

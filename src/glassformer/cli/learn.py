@@ -84,7 +84,9 @@ class LessonOptions(FolderOptions):
         """The folder and the lesson."""
         folder = Folder(self.folder)
         folder.check_exists()
-        return folder, lesson(self.lesson) if self.lesson else folder.current() or next(lessons())
+        return folder, lesson(self.lesson) if self.lesson else folder.next_lesson() or next(
+            lessons()
+        )
 
 
 class CheckOptions(LessonOptions):
@@ -99,13 +101,14 @@ class CheckOptions(LessonOptions):
     def run(self) -> int:
         from rich.console import Console
 
-        from glassformer.learn.examine import checked_verdict
+        from glassformer.learn.examine import Worker, checked_verdict
         from glassformer.learn.words import print_verdict
 
         if self.folder.is_dir() and not Folder(self.folder).has_lessons():
             return self._check_hand_ins()
         folder, chosen = self.chosen()
-        verdict = checked_verdict(folder, chosen)
+        with Worker() as worker:
+            verdict = checked_verdict(folder, chosen, worker)
         if self.json_:
             print(json.dumps(asdict(verdict), ensure_ascii=False))
         else:

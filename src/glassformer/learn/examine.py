@@ -20,58 +20,71 @@ from glassformer.learn.lesson import Lesson
 from glassformer.learn.source import lines_of
 from glassformer.learn.verdict import Verdict
 
-__all__ = ["answer_of", "checked_verdict", "examine", "verdict_on"]
+__all__ = ["Worker", "checked_verdict", "examine", "verdict_on"]
 
 SECONDS = 10  # of a learner's code; then it says where it is, and ends
 _STARTING = 50  # seconds until it runs, at most: on a busy machine the imports take long
 
 
-def checked_verdict(folder: Folder, lesson: Lesson) -> Verdict:
+class Worker:
+    """A process that imports torch, then waits for one file to run.
+
+    A watch starts it before it is needed, so that a save is answered at once. Use it once.
+    """
+
+    def __init__(self) -> None:
+        self._directory = tempfile.TemporaryDirectory()
+        self._log = Path(self._directory.name, "log")
+        with self._log.open("wb") as stream:
+            self._process = subprocess.Popen(
+                [sys.executable, "-m", "glassformer.learn.worker"],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.DEVNULL,
+                stderr=stream,
+                start_new_session=True,
+            )
+
+    def __enter__(self) -> "Worker":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """End the process and all that it has started."""
+        with suppress(ProcessLookupError):
+            os.killpg(self._process.pid, signal.SIGKILL)
+        self._process.communicate()
+        self._directory.cleanup()
+
+    def answer(self, lesson: Lesson, file: Path) -> dict[str, Any]:
+        """What the process writes about the file: results, errors, lines that ran, prints.
+
+        If it writes nothing, ``log`` is the answer: what Python printed at its end.
+        """
+        if not file.is_file():
+            raise InputError(f"{file}: no such file: 'glassformer learn {file.parent}' makes it")
+        out = Path(self._directory.name, "answer.json")
+        request = json.dumps([str(file.resolve()), lesson.name, str(out), SECONDS])
+        with suppress(subprocess.TimeoutExpired):
+            self._process.communicate(request.encode(), _STARTING + SECONDS)
+        if not out.is_file():
+            return {"log": self._log.read_text(encoding="utf-8", errors="replace")}
+        answer: dict[str, Any] = json.loads(out.read_text(encoding="utf-8"))
+        return answer
+
+
+def checked_verdict(folder: Folder, lesson: Lesson, worker: Worker) -> Verdict:
     """Examine the lesson's file of a folder; a right one is noted there."""
     file = folder.file(lesson)
     source = file.read_bytes() if file.is_file() else b""
-    verdict = examine(lesson, file)
+    verdict = examine(lesson, file, worker)
     if verdict.outcome == "right":
         folder.note_right(lesson, source)
     return verdict
 
 
-def examine(lesson: Lesson, file: Path) -> Verdict:
-    """Run a learner's file on the lesson's probes, and judge it."""
-    return verdict_on(lesson, file, answer_of(lesson, file))
-
-
-def answer_of(lesson: Lesson, file: Path) -> dict[str, Any]:
-    """What another process writes about the file: results, errors, lines that ran, prints.
-
-    If it writes nothing, ``log`` is the answer: what Python printed at its end.
-    """
-    if not file.is_file():
-        raise InputError(f"{file}: no such file: 'glassformer learn {file.parent}' makes it")
-    with tempfile.TemporaryDirectory() as directory:
-        out, log = Path(directory, "answer.json"), Path(directory, "log")
-        with log.open("wb") as stream:
-            worker = subprocess.Popen(
-                [
-                    *(sys.executable, "-m", "glassformer.learn.worker"),
-                    *(file.resolve(), lesson.name, out, str(SECONDS)),
-                ],
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL,
-                stderr=stream,
-                start_new_session=True,
-            )
-        import_module("glassformer.learn.judge")  # with torch, while the worker imports it too
-        try:
-            worker.wait(_STARTING + SECONDS)
-        except subprocess.TimeoutExpired:
-            pass
-        finally:
-            _end(worker)
-        if not out.is_file():
-            return {"log": log.read_text(encoding="utf-8", errors="replace")}
-        answer: dict[str, Any] = json.loads(out.read_text(encoding="utf-8"))
-        return answer
+def examine(lesson: Lesson, file: Path, worker: Worker) -> Verdict:
+    """Run a learner's file on the lesson's probes in the worker, and judge it here."""
+    import_module("glassformer.learn.judge")  # with torch, while the worker imports it too
+    return verdict_on(lesson, file, worker.answer(lesson, file))
 
 
 def verdict_on(lesson: Lesson, file: Path, answer: dict[str, Any]) -> Verdict:
@@ -79,13 +92,6 @@ def verdict_on(lesson: Lesson, file: Path, answer: dict[str, Any]) -> Verdict:
     if "log" in answer:
         return _ended(lesson, file, answer["log"])
     return replace(_verdict(lesson, file, answer), printed=answer["printed"])
-
-
-def _end(worker: "subprocess.Popen[bytes]") -> None:
-    """End the worker and all that it has started."""
-    with suppress(ProcessLookupError):
-        os.killpg(worker.pid, signal.SIGKILL)
-    worker.wait()
 
 
 def _ended(lesson: Lesson, file: Path, log: str) -> Verdict:

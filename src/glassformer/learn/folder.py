@@ -72,9 +72,12 @@ class Folder:
         """The names of the learned lessons."""
         return {lesson.name for lesson in lessons() if self.learned(lesson)}
 
-    def current(self) -> Lesson | None:
-        """The first lesson that is not learned; None if all are."""
-        return next((lesson for lesson in lessons() if not self.learned(lesson)), None)
+    def next_lesson(self, after: Lesson | None = None) -> Lesson | None:
+        """The next lesson that is not learned; after the last one, the first; None if all are."""
+        every = list(lessons())
+        begin = every.index(after) + 1 if after else 0
+        waiting = (each for each in every[begin:] + every[:begin] if not self.learned(each))
+        return next(waiting, None)
 
     def _notes(self) -> dict[str, str]:
         try:

@@ -4,12 +4,13 @@ import os
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 from rich.table import Table
 
-from glassformer.learn.examine import answer_of, verdict_on
+from glassformer.learn.examine import Worker, verdict_on
 from glassformer.learn.folder import Folder
-from glassformer.learn.lesson import lesson, lessons
+from glassformer.learn.lesson import Lesson, lesson, lessons
 from glassformer.learn.verdict import Verdict
 
 __all__ = ["check_hand_ins", "folders_in", "table_of"]
@@ -30,9 +31,14 @@ def check_hand_ins(folders: list[Folder]) -> Iterator[tuple[str, Verdict]]:
         (folder, each) for folder in folders for each in lessons() if not folder.untouched(each)
     ]
     with ThreadPoolExecutor(os.cpu_count()) as pool:
-        answers = pool.map(lambda pair: answer_of(pair[1], pair[0].file(pair[1])), begun)
+        answers = pool.map(lambda pair: _answer(*pair), begun)
         for (folder, each), answer in zip(begun, answers, strict=True):
             yield folder.path.name, verdict_on(each, folder.file(each), answer)
+
+
+def _answer(folder: Folder, lesson: Lesson) -> dict[str, Any]:
+    with Worker() as worker:
+        return worker.answer(lesson, folder.file(lesson))
 
 
 def table_of(verdicts: list[tuple[str, Verdict]]) -> Table:

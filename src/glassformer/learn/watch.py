@@ -1,16 +1,17 @@
 """The watch: checks the current lesson at each save, and obeys single keys."""
 
+import os
 import select
 import sys
 import termios
 import time
 import tty
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 
 from rich.console import Console
 
-from glassformer.learn.examine import checked_verdict
+from glassformer.learn.examine import Worker, checked_verdict
 from glassformer.learn.folder import Folder
 from glassformer.learn.lesson import Lesson
 from glassformer.learn.words import hint_text, print_status, print_verdict, solution_text
@@ -24,36 +25,39 @@ _KEYS = "h hint   s solution   n next lesson   l list   q quit"
 def watch(folder: Folder, console: Console) -> None:
     """Watch lesson after lesson until the learner quits or all are learned.
 
-    A lesson that is right stays until the key n: the next one's errors would only confuse.
+    Each lesson stays until the key n, a right one too: the next one's errors would only confuse.
     """
-    while lesson := folder.current():
-        if not _watch(folder, lesson, console):
-            return
-    console.print("All lessons are learned: glassformer learn train builds a translator of them.")
+    lesson = folder.next_lesson()
+    with _single_keys():
+        while lesson and _watch(folder, lesson, console):
+            lesson = folder.next_lesson(after=lesson)
+    if lesson is None:
+        console.print("All lessons are learned: glassformer learn train builds a translator.")
 
 
 def _watch(folder: Folder, lesson: Lesson, console: Console) -> bool:
-    """Watch one lesson; False if the learner quits."""
+    """Watch one lesson until the key n; False if the learner quits."""
     file, checked, hints = folder.file(lesson), -1.0, 0
-    with _single_keys():
+    with ExitStack() as workers:
+        worker = workers.enter_context(Worker())
         while True:
             changed = file.stat().st_mtime if file.is_file() else 0.0
             if changed != checked:
                 checked = changed
                 console.rule(str(file))
-                verdict = checked_verdict(folder, lesson)
-                print_verdict(console, lesson, verdict)
+                print_verdict(console, lesson, checked_verdict(folder, lesson, worker))
                 console.print(_KEYS, style="dim")
+                workers.close()
+                worker = workers.enter_context(Worker())
             key = _key()
-            if key == "q":
-                return False
-            if key == "n" and folder.learned(lesson):
-                return True
+            if key in ("q", "n"):
+                return key == "n"
             if key == "h":
                 hints = min(hints + 1, 3)
                 console.print(hint_text(lesson, hints), markup=False)
             if key == "s":
-                console.print(solution_text(lesson, file.read_text(encoding="utf-8")), markup=False)
+                source = file.read_text(encoding="utf-8")
+                console.print(solution_text(lesson, source), markup=False, soft_wrap=True)
             if key == "l":
                 print_status(console, folder)
 
@@ -78,4 +82,4 @@ def _key() -> str:
         time.sleep(_SECONDS)
         return ""
     ready, _, _ = select.select([sys.stdin], [], [], _SECONDS)
-    return sys.stdin.read(1) if ready else ""
+    return os.read(sys.stdin.fileno(), 1).decode(errors="ignore") if ready else ""

@@ -1,9 +1,9 @@
 """The process that runs a learner's file.
 
-``python -m glassformer.learn.worker FILE LESSON OUT SECONDS`` calls each probe of the lesson with
-the learner's module. It writes the values to ``OUT`` as JSON, and the lines of the file that ran.
-Nothing of the learner's runs in the process that judges. This one may use little memory; after
-``SECONDS`` it writes where it is, and ends.
+``python -m glassformer.learn.worker`` reads ``[FILE, LESSON, OUT, SECONDS]`` as JSON from its
+standard input. It calls each probe of the lesson with the learner's module, and writes the values
+to ``OUT`` as JSON, and the lines of the file that ran. Nothing of the learner's runs in the process
+that judges. This one may use little memory; after ``SECONDS`` it writes where it is, and ends.
 """
 
 import faulthandler
@@ -33,10 +33,11 @@ MEMORY = 2 << 30  # bytes, above the size of Python with torch
 PRINTED = 2_000  # characters of the learner's prints that are kept
 
 
-def main(file: Path, name: str, out: Path) -> None:
-    """Write the answer on a file, in little memory."""
+def main(file: Path, name: str, out: Path, seconds: float) -> None:
+    """Write the answer on a file, in little memory and time."""
     torch.set_num_threads(1)
     check_of(name)
+    faulthandler.dump_traceback_later(seconds, exit=True)
     _bound_memory()
     out.write_text(json.dumps(answer_on(file, name)), encoding="utf-8")
 
@@ -182,6 +183,6 @@ def _bound_memory() -> None:
     resource.setrlimit(resource.RLIMIT_AS, (pages * resource.getpagesize() + MEMORY,) * 2)
 
 
-if __name__ == "__main__":
-    faulthandler.dump_traceback_later(float(sys.argv[4]), exit=True)
-    main(Path(sys.argv[1]), sys.argv[2], Path(sys.argv[3]))
+if __name__ == "__main__" and (request := sys.stdin.read()):
+    learner_file, lesson_name, out_file, limit = json.loads(request)
+    main(Path(learner_file), lesson_name, Path(out_file), limit)

@@ -1,0 +1,76 @@
+"""The watch in a terminal of its own: keys, saves, and the way out."""
+
+import os
+import pty
+import select
+import subprocess
+import sys
+import time
+
+import pytest
+
+from glassformer.learn.lesson import lesson
+
+ATTENTION = lesson("attention")
+HOLE = "    raise NotImplementedError\n"
+RIGHT = """\
+    scores = query @ key.transpose(-2, -1) / math.sqrt(query.size(-1))
+    weights = masked_softmax(scores, mask)
+    return weights @ value, weights
+"""
+
+
+class Terminal:
+    """A pseudo-terminal with a process in it, and all that the process has printed."""
+
+    def __init__(self, words):
+        self.near, far = pty.openpty()
+        self.process = subprocess.Popen(words, stdin=far, stdout=far, stderr=far, close_fds=True)
+        os.close(far)
+        self.printed = ""
+
+    def press(self, keys):
+        os.write(self.near, keys.encode())
+
+    def expect(self, text, seconds=60):
+        """Wait for a text; forget what stands before it."""
+        end = time.monotonic() + seconds
+        while text not in self.printed:
+            left = end - time.monotonic()
+            assert left > 0, f"no {text!r} in {self.printed!r}"
+            if select.select([self.near], [], [], left)[0]:
+                self.printed += os.read(self.near, 65536).decode(errors="replace")
+        self.printed = self.printed.partition(text)[2]
+
+
+@pytest.fixture
+def terminal(tmp_path):
+    words = [sys.executable, "-m", "glassformer", "learn", str(tmp_path / "lessons")]
+    terminal = Terminal(words)
+    yield terminal
+    terminal.process.kill()
+    terminal.process.wait()
+    os.close(terminal.near)
+
+
+def test_keys_and_saves(terminal, tmp_path):
+    terminal.expect("not written yet")
+    terminal.expect("q quit")
+    terminal.press("hh")
+    terminal.expect("Hint 1 of 3")
+    terminal.expect("Hint 2 of 3")
+    file = tmp_path / "lessons" / ATTENTION.file_name
+    file.write_text(ATTENTION.template.replace(HOLE, RIGHT), encoding="utf-8")
+    terminal.expect("right")
+    terminal.expect("To try")
+    terminal.expect("q quit")
+    terminal.press("l")
+    terminal.expect("[x]  1. Scaled dot-product attention")
+    terminal.press("n")
+    terminal.expect("02_padding.py")
+    terminal.expect("q quit")
+    terminal.press("n")
+    terminal.expect("03_causal.py")
+    terminal.expect("q quit")
+    terminal.press("q")
+    assert terminal.process.wait(30) == 0
