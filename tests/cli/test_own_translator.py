@@ -151,7 +151,7 @@ def test_a_translator_and_a_mistake_side_by_side(trained, folder, tmp_path, caps
     words = [str(trained.directory), "scale-missing", "--out", str(tmp_path / "compared")]
     assert main(["learn", "compare", *words]) == 0
     printed = capsys.readouterr().out
-    assert f"{trained.directory}: own parts: model.attention.scaled_dot" in printed
+    assert f"{trained.directory}: own parts: scaled_dot" in printed
     assert f"{trained.directory}-scale-missing: mistakes: scale-missing" in printed
     assert "exact match" in printed
     for picture in ("losses", "attention"):

@@ -13,6 +13,7 @@ from rich.text import Text
 from glassformer.cli.own_translator import running
 from glassformer.data.phrasebook.book import KINDS, Phrase, phrasebook
 from glassformer.errors import InputError
+from glassformer.learn.parts import hole_of
 from glassformer.learn.record import parts_for, read_record
 
 if TYPE_CHECKING:
@@ -48,7 +49,7 @@ class _Side:
         """Its name, and the parts that it was trained with."""
         recorded = read_record(self.directory)
         mistakes = dict.fromkeys(fault for each in recorded for fault in each.mistakes)
-        own = [each.place for each in recorded if not each.mistakes]
+        own = [hole_of(each.place) for each in recorded if not each.mistakes]
         words = [f"mistakes: {', '.join(mistakes)}"] if mistakes else []
         if own:
             words.append(f"own parts: {', '.join(own)}")

@@ -40,7 +40,7 @@ def train_own(folder: Folder, out: Path, mistakes: Sequence[str], options: DemoO
     whose = {part.place: part.whose for part in parts}
     about = {**translator.bundle.about, "parts": whose} if parts else translator.bundle.about
     save_bundle(replace(translator.bundle, about=about), out)
-    calls = ", ".join(f"{part.place.rpartition('.')[2]} {part.calls:,}" for part in parts)
+    calls = ", ".join(f"{part.hole} {part.calls:,}" for part in parts)
     print(f"calls of these parts: {calls}" if parts else "all parts were the package's")
     print(f"a translator: {out}")
     return 0
@@ -58,9 +58,7 @@ def with_parts(bundle: Path, folder: Path | None) -> Iterator[bool]:
     from glassformer.learn.record import parts_for
 
     parts = parts_for(bundle, folder)
-    names = ", ".join(
-        part.place.rpartition(".")[2] + (" (a mistake)" if part.mistakes else "") for part in parts
-    )
+    names = ", ".join(part.hole + (" (a mistake)" if part.mistakes else "") for part in parts)
     print(f"parts of {folder}, by the plain path: {names or 'none'}", file=sys.stderr)
     with running(parts):
         yield True

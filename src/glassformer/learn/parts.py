@@ -22,7 +22,17 @@ from glassformer.learn.lesson import Lesson, known_mistakes, lessons, part_of
 from glassformer.learn.uncached_search import NOT_IN_STEP, uncached_search
 from glassformer.learn.worker import load_module
 
-__all__ = ["Part", "chosen_parts", "in_place", "learned_parts", "mistaken_parts"]
+__all__ = ["Part", "chosen_parts", "hole_of", "in_place", "learned_parts", "mistaken_parts"]
+
+
+def hole_of(place: str) -> str:
+    """A place without its modules: classes alone begin with a capital letter.
+
+    >>> hole_of("model.blocks.FeedForward.forward"), hole_of("model.masks.padding_mask")
+    ('FeedForward.forward', 'padding_mask')
+    """
+    *_, owner, name = place.split(".")
+    return f"{owner}.{name}" if owner[0].isupper() else name
 
 
 @dataclass
@@ -55,6 +65,11 @@ class Part:
     def name(self) -> str:
         """The name at home."""
         return self.home.rpartition(".")[2]
+
+    @property
+    def hole(self) -> str:
+        """The name in the learner's file, such as ``padding_mask`` or ``FeedForward.forward``."""
+        return hole_of(self.place)
 
     @property
     def whose(self) -> str:

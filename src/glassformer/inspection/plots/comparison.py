@@ -62,7 +62,7 @@ def plot_attentions(attentions: Mapping[str, Attention], *, title: str) -> Figur
         title=title,
         axes_labels=first.axes_labels,
         names=[
-            [f"{name}, layer {layer + 1}" for layer in range(len(first.weights))]
+            [f"{name}\nlayer {layer + 1}" for layer in range(len(first.weights))]
             for name in attentions
         ],
     )
