@@ -175,7 +175,7 @@ function positions(side, x, y, { ownOf, chosen, onChoose }) {
       id,
       own ? `Positional encoding, ${own}` : "Positional encoding",
       "positions",
-      [circle, wave, ...mark(own, centre + 14, y + 17)],
+      [circle, wave, ...mark(own, centre + (side === "decoder" ? 24 : 14), y + 17)],
       chosen,
       onChoose,
     ),
@@ -218,10 +218,12 @@ function box(item, chosen, onChoose) {
   );
   const rect = s("rect", { x: x - BOX / 2, y, width: BOX, height, rx: 6 });
   const name = own ? `${label.join(" ")}, ${own}` : label.join(" ");
-  return button(id, name, kind, [rect, ...lines, ...mark(own, x + BOX / 2 - 4, y + height - 8)], chosen, onChoose);
+  const corner = label[0].length < label.at(-1).length ? y + 8 : y + height - 8;
+  const children = [rect, ...lines, ...mark(own, x + BOX / 2 - 4, corner)];
+  return button(id, name, kind, children, chosen, onChoose);
 }
 
-// "yours" in the corner of a box; a mistake's name is in the box's title.
+// "yours" in a corner of a box, beside its shorter line; a mistake's name is in the box's title.
 function mark(own, x, y) {
   if (!own) return [];
   const word = own === "yours" ? own : "mistake";
