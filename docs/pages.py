@@ -9,6 +9,20 @@ from glassformer.learn.lesson import Lesson, lessons
 
 __all__ = ["write"]
 
+# The panel of `glassformer look` that shows a lesson's part, and the figure's title.
+FIGURES = {
+    "attention": ("worked", "One attention as a worked sum"),
+    "padding": ("masks&part=encoder", "The mask of the encoder"),
+    "causal": ("masks&part=decoder", "The mask of the decoder"),
+    "heads": ("attention&part=encoder", "The heads of a trained encoder"),
+    "positions": ("positions", "Embeddings, positions, and their sums"),
+    "encoder": ("attention&part=encoder&layer=1", "The attention of a trained encoder"),
+    "decoder": ("attention&part=cross", "The attention of a trained decoder over the memory"),
+    "greedy": ("player", "A translation, step by step"),
+    "beam": ("beam", "A beam search as a tree"),
+    "whole": ("lens", "The piece that each layer would write"),
+}
+
 
 def write(directory: Path) -> None:
     """Write a page for each lesson, their index, and the page of the mistakes."""
@@ -80,11 +94,26 @@ def lesson_page(lesson: Lesson) -> str:
             folded("Solution: the package's own source", solutions),
             *cells[1:],
             folded("Answers", answers),
+            *live_figure(lesson.name),
             "## Known mistakes\n\nThe check knows these by name.\n",
             faults,
             "",
         ]
     )
+
+
+def live_figure(name: str) -> list[str]:
+    """The panel of the lesson's part, for a sentence and a translator that ``make docs`` trains."""
+    if name not in FIGURES:
+        return []
+    panel, title = FIGURES[name]
+    return [
+        f"## {title}\n",
+        "The figure is live: click a word, a head, or a step. `glassformer look` shows it for"
+        " your own translator.\n",
+        f'<iframe class="look" loading="lazy" title="{title}"'
+        f' src="../_static/look.html#only=1&amp;panel={panel.replace("&", "&amp;")}"></iframe>\n',
+    ]
 
 
 def page_of_cell(cell: str) -> str:

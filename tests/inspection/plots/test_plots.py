@@ -89,8 +89,18 @@ def test_lines_are_columns_of_the_table():
     assert [line.get_label() for line in solid] == ["column 4", "column 7"]
     np.testing.assert_array_equal(solid[1].get_ydata(), table[:, 7])
     assert "offset 0" in [line.get_label() for line in axes.lines]
-    with pytest.raises(ValueError, match=r"column 20: d_model 20 has columns 0 to 19"):
+    with pytest.raises(ValueError, match=r"column 20: the table has columns 0 to 19"):
         positions.plot_position_lines(30, 20, columns=(20,))
+
+
+def test_lines_are_rows_of_the_table():
+    axes = positions.plot_position_lines(30, 20, rows=(0, 7)).axes[0]
+    assert [line.get_label() for line in axes.lines] == ["position 0", "position 7"]
+    np.testing.assert_array_equal(
+        axes.lines[1].get_ydata(), sinusoidal_positions(30, 20)[7].numpy()
+    )
+    with pytest.raises(ValueError, match="position 30: the table has positions 0 to 29"):
+        positions.plot_position_lines(30, 20, rows=(30,))
 
 
 @pytest.mark.parametrize("layout", ["interleaved", "halves"])

@@ -79,8 +79,8 @@ def _positions(options: PositionsOptions) -> Figure:
     table: Any = {"layout": options.layout, "frequencies": options.frequencies}
     size = (options.length, options.d_model)
     if options.view == "lines":
-        columns = options.columns or None
-        return positions.plot_position_lines(*size, columns=columns, offset=options.offset, **table)
+        table |= {"columns": options.columns or None, "rows": options.rows or None}
+        return positions.plot_position_lines(*size, offset=options.offset, **table)
     if options.view == "heatmap":
         return positions.plot_position_heatmap(*size, offset=options.offset, **table)
     if options.view == "similarity":

@@ -74,6 +74,8 @@ class PositionsOptions(PlotOptions):
     """Number of positions."""
     columns: tuple[int, ...] = ()
     """For lines: the columns, from 0; none: four that fit d_model."""
+    rows: tuple[int, ...] = ()
+    """For lines: the vectors of these positions, from 0, in place of columns."""
     position: int = 50
     """For similarity: the position to compare with all others, from 0."""
     offset: int = Field(0, ge=0, le=1_000_000)
@@ -92,6 +94,7 @@ class PositionsOptions(PlotOptions):
     @model_validator(mode="after")
     def _within_the_table(self) -> "PositionsOptions":
         _check_below("--columns", self.columns, self.d_model)
+        _check_below("--rows", self.rows, self.length)
         if self.view == "similarity":
             _check_below("--position", [self.position], self.length)
         return self

@@ -33,42 +33,50 @@ def plot_position_lines(
     d_model: int = 20,
     *,
     columns: Sequence[int] | None = None,
+    rows: Sequence[int] | None = None,
     layout: Layout = "interleaved",
     frequencies: Frequencies = "paper",
     offset: int = 0,
 ) -> Figure:
-    """Some columns of the table as waves over the token's place in the sentence.
+    """Some columns of the table over the positions; or some ``rows``, the vectors of positions.
 
     ``columns=None``: sine and cosine of two rates, at a fifth and 3 tenths of the width. With an
-    ``offset``, dashed lines show the waves without it.
+    ``offset``, dashed lines show the table without it.
 
     >>> [line.get_label() for line in plot_position_lines(columns=(4, 5)).axes[0].lines]
     ['column 4', 'column 5']
+    >>> [line.get_label() for line in plot_position_lines(rows=(0, 50)).axes[0].lines]
+    ['position 0', 'position 50']
     """
-    columns = _default_columns(d_model, layout) if columns is None else columns
-    for column in columns:
-        if not 0 <= column < d_model:
-            raise ValueError(f"column {column}: d_model {d_model} has columns 0 to {d_model - 1}")
     table, plain = (
         sinusoidal_positions(
             length, d_model, layout=layout, frequencies=frequencies, offset=begin
         ).numpy()
         for begin in (offset, 0)
     )
+    if rows is None:
+        chosen = _default_columns(d_model, layout) if columns is None else columns
+        name, most, x = "column", d_model, "token's place in the sentence"
+        lines, plain_lines = table.T, plain.T
+    else:
+        chosen, name, most, x = rows, "position", length, f"column of d_model {d_model}"
+        lines, plain_lines = table, plain
     figure = new_figure(9.0, 4.2)
     axes = figure.subplots()
-    for place, column in enumerate(columns):
+    for place, each in enumerate(chosen):
+        if not 0 <= each < most:
+            raise ValueError(f"{name} {each}: the table has {name}s 0 to {most - 1}")
         colour = COLOURS[place % len(COLOURS)]
-        axes.plot(table[:, column], color=colour, label=f"column {column}", linewidth=1.8)
+        axes.plot(lines[each], color=colour, label=f"{name} {each}", linewidth=1.8)
         if offset:
-            axes.plot(plain[:, column], "--", color=colour, lw=0.9, alpha=0.7, zorder=1)
+            axes.plot(plain_lines[each], "--", color=colour, lw=0.9, alpha=0.7, zorder=1)
     if offset:
         axes.plot([], [], "--", color=GREY, linewidth=0.9, label="offset 0")
     shift = f", offset {offset}" if offset else ""
     tidy(
         axes,
         f"Positional encoding, d_model {d_model}, {layout}, {frequencies} frequencies{shift}",
-        x="token's place in the sentence",
+        x=x,
         y="value",
     )
     axes.set_ylim(-1.08, 1.08)
