@@ -2,6 +2,7 @@
 
 import os
 import re
+import signal
 import subprocess
 import sys
 import urllib.request
@@ -81,6 +82,23 @@ def serve(command: str, workplace: Path, environment: dict[str, str]) -> None:
             process.kill()
 
 
+def watch(command: str, workplace: Path, environment: dict[str, str]) -> None:
+    """The watch writes the lessons and judges the first; Ctrl-C ends it."""
+    with subprocess.Popen(
+        command.split(), cwd=workplace, env=environment, stdout=subprocess.PIPE, text=True
+    ) as process:
+        try:
+            output = ""
+            while "not written yet" not in output:
+                line = process.stdout.readline()
+                assert line, output
+                output += line
+            process.send_signal(signal.SIGINT)
+            assert process.wait(timeout=30) == 130
+        finally:
+            process.kill()
+
+
 def test_every_other_command_runs(workplace):
     environment = dict(os.environ, PATH=f"{Path(sys.executable).parent}:{os.environ['PATH']}")
     others = [command for command in commands() if not command.startswith(SKIPPED)]
@@ -89,6 +107,11 @@ def test_every_other_command_runs(workplace):
         if re.fullmatch(r"glassformer (look|serve) \S+", command):
             serve(command, workplace, environment)
             continue
+        if re.fullmatch(r"glassformer learn \S+", command):
+            watch(command, workplace, environment)
+            continue
+        if command.startswith("glassformer learn train"):
+            command += " --size 200 --epochs 0.1"
         process = subprocess.run(
             command,
             shell=True,
