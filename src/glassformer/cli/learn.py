@@ -1,6 +1,7 @@
 """``glassformer learn``: build the Transformer part by part, and be told what went wrong."""
 
 import json
+from abc import ABC, abstractmethod
 from dataclasses import asdict
 from pathlib import Path
 
@@ -20,12 +21,12 @@ DEFAULT_KIND = "watch"
 _DEMO = DemoOptions()
 
 
-class LearnOptions(Options):
+class LearnOptions(Options, ABC):
     """The options of all kinds of ``learn``."""
 
+    @abstractmethod
     def run(self) -> int:
         """Do the work; the exit status."""
-        raise NotImplementedError
 
 
 class FolderOptions(LearnOptions):

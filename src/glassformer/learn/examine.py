@@ -115,7 +115,7 @@ def _verdict(lesson: Lesson, file: Path, answer: dict[str, Any]) -> Verdict:
     from glassformer.learn.worker import array_from
 
     if failure := answer.get("file"):
-        return Verdict(lesson.name, "error", tuple(_told(failure)))
+        return Verdict(lesson.name, "error", tuple(_error_lines(failure)))
     source = file.read_text(encoding="utf-8")
     results = {
         probe: {name: array_from(value) for name, value in values.items()}
@@ -134,7 +134,7 @@ def _verdict(lesson: Lesson, file: Path, answer: dict[str, Any]) -> Verdict:
         if verdict is None:
             probe = min(failures, key=lambda name: not _has_names(failures[name]))
             failure = failures[probe]
-            lines = (*_told(failure), f"The input: {_input(judge.probes, probe)}.")
+            lines = (*_error_lines(failure), f"The input: {_input(judge.probes, probe)}.")
             return Verdict(lesson.name, "error", lines, hint=2)
         if verdict.outcome != "right":
             return verdict
@@ -150,7 +150,7 @@ def _input(probes: Iterable[Any], name: str) -> str:
     return next(str(probe.__doc__) for probe in probes if probe.__name__ == name)
 
 
-def _told(failure: dict[str, Any]) -> Iterator[str]:
+def _error_lines(failure: dict[str, Any]) -> Iterator[str]:
     """An error of the learner's code in words: where, what, and the shapes on that line."""
     if failure["error"] == "missing":
         yield f"{failure['text']} is missing: keep its name. 'reset' brings the lesson's file back."
