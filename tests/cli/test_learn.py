@@ -1,0 +1,93 @@
+"""``glassformer learn``: every action but the watch and the training."""
+
+import json
+import xml.etree.ElementTree
+
+import pytest
+
+from glassformer.cli.main import main
+from glassformer.learn.folder import Folder
+from glassformer.learn.lesson import LESSONS, lesson
+
+ATTENTION = lesson("attention")
+HOLE = "    raise NotImplementedError\n"
+BODY = """\
+    scores = query @ key.transpose(-2, -1) / math.sqrt(query.size(-1))
+    weights = masked_softmax(scores, mask)
+    return weights @ value, weights
+"""
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """The lessons' files, the first one filled in rightly."""
+    folder = Folder(tmp_path / "lessons")
+    folder.make()
+    file = folder.file(ATTENTION)
+    file.write_text(ATTENTION.template.replace(HOLE, BODY), encoding="utf-8")
+    return folder
+
+
+def test_check_says_right_in_words_as_json_and_by_its_status(folder, capsys):
+    assert main(["learn", "check", str(folder.path)]) == 0
+    printed = capsys.readouterr().out
+    assert "1. Scaled dot-product attention: right" in printed
+    assert f"To try: {ATTENTION.questions[0].question}" in printed.replace("\n", " ")
+
+    assert main(["learn", "check", str(folder.path), "2", "--json"]) == 1
+    verdict = json.loads(capsys.readouterr().out)
+    assert (verdict["lesson"], verdict["outcome"]) == ("padding", "empty")
+
+
+def test_hints_of_the_current_lesson_and_of_a_named_one(folder, capsys):
+    assert main(["learn", "hint", str(folder.path), "--number", "2"]) == 0
+    assert capsys.readouterr().out.startswith("Hint 2 of 3, Scaled dot-product attention:\n")
+    assert main(["learn", "hint", str(folder.path), "beam"]) == 0
+    assert capsys.readouterr().out.startswith("Hint 1 of 3, Beam search:\n")
+
+
+def test_the_solution_is_the_packages_source_as_a_diff(folder, capsys):
+    assert main(["learn", "solution", str(folder.path), "2"]) == 0
+    diff = capsys.readouterr().out
+    assert "-    raise NotImplementedError" in diff
+    assert "+++ glassformer.model.masks.padding_mask" in diff
+    assert lesson("2").questions[1].answer.split()[0] in diff
+
+
+def test_status_as_text_and_as_svg(folder, capsys, tmp_path):
+    assert main(["learn", "check", str(folder.path)]) == 0
+    capsys.readouterr()
+    assert main(["learn", "status", str(folder.path), "--svg", str(tmp_path / "mine.svg")]) == 0
+    printed = capsys.readouterr().out
+    assert "[x]  1. Scaled dot-product attention" in printed
+    assert "[ ]  2." in printed
+    xml.etree.ElementTree.parse(tmp_path / "mine.svg")
+
+
+def test_reset_keeps_the_old_file(folder):
+    file = folder.file(ATTENTION)
+    before = file.read_bytes()
+    assert main(["learn", "reset", str(folder.path), "attention"]) == 0
+    assert file.read_text(encoding="utf-8") == ATTENTION.template
+    assert file.with_name(file.name + ".old").read_bytes() == before
+
+
+def test_the_list_says_what_one_knows_afterwards(capsys):
+    assert main(["learn", "--list"]) == 0
+    printed = capsys.readouterr().out
+    assert printed.count("Afterwards you know") == len(LESSONS)
+
+
+def test_notebooks(tmp_path, capsys):
+    assert main(["learn", "--notebook", str(tmp_path / "notebooks")]) == 0
+    written = capsys.readouterr().out.splitlines()
+    assert len(written) == len(LESSONS) == len(list((tmp_path / "notebooks").glob("*.ipynb")))
+
+
+def test_what_is_mistyped_is_named(refused, tmp_path):
+    assert refused("learn", "chek") == (
+        2,
+        "unknown action 'chek' (did you mean 'check'?); a new folder: ./chek",
+    )
+    status, line = refused("learn", "hint", tmp_path)
+    assert (status, "no lessons here" in line) == (1, True)
