@@ -94,13 +94,21 @@ def test_an_error_of_the_file_itself(verdict_of):
 
 
 def test_an_endless_loop_is_ended_and_its_line_is_named(verdict_of, monkeypatch):
-    monkeypatch.setattr(examine_module, "SECONDS", 2)
+    monkeypatch.setattr(examine_module, "SECONDS", 3)
     begin = time.monotonic()
     verdict = verdict_of("    while True: math.sqrt(2)\n")
     assert verdict.outcome == "error"
     assert "runs for ever" in verdict.lines[0]
     assert "while True" in verdict.lines[0]
-    assert time.monotonic() - begin < 25
+    assert time.monotonic() - begin < 30
+
+
+def test_an_endless_loop_that_ignores_the_alarm_is_ended_too(verdict_of, monkeypatch):
+    monkeypatch.setattr(examine_module, "SECONDS", 1)
+    verdict = verdict_of(
+        "    import signal; signal.setitimer(signal.ITIMER_REAL, 0)\n    while True: pass\n"
+    )
+    assert verdict.lines == ("Your code runs for ever, or far too long.",)
 
 
 def test_a_missing_function(verdict_of):

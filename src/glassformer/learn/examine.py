@@ -2,7 +2,6 @@
 
 import json
 import os
-import re
 import signal
 import subprocess
 import sys
@@ -57,7 +56,8 @@ class Worker:
     def answer(self, lesson: Lesson, file: Path) -> dict[str, Any]:
         """What the process writes about the file: results, errors, lines that ran, prints.
 
-        If it writes nothing, ``log`` is the answer: what Python printed at its end.
+        If it ran too long, ``endless`` is the line where it was. If it writes nothing, ``log`` is
+        the answer: what Python printed at its end.
         """
         if not file.is_file():
             raise InputError(f"{file}: no such file: 'glassformer learn {file.parent}' makes it")
@@ -89,24 +89,19 @@ def examine(lesson: Lesson, file: Path, worker: Worker) -> Verdict:
 
 def verdict_on(lesson: Lesson, file: Path, answer: dict[str, Any]) -> Verdict:
     """Judge an answer. The reference runs here, and sets torch's default type: use one thread."""
-    if "log" in answer:
-        return _ended(lesson, file, answer["log"])
+    if "log" in answer or "endless" in answer:
+        return Verdict(lesson.name, "error", (_end_of(file, answer),))
     return replace(_verdict(lesson, file, answer), printed=answer["printed"])
 
 
-def _ended(lesson: Lesson, file: Path, log: str) -> Verdict:
-    """The verdict if the process wrote nothing: it ran too long, or the file ended it."""
-    place = re.search(rf'File "{re.escape(str(file.resolve()))}", line (\d+)', log)
-    if "Timeout" in log and place:
-        line = int(place[1])
-        text = (
-            f"Your code runs for ever, or far too long: it was at line {line}, {_code(file, line)}"
-        )
-    elif "Timeout" in log:
-        text = "Your code runs for ever, or far too long."
-    else:
-        text = "Your file ended Python before the check was done. Does it call os._exit?"
-    return Verdict(lesson.name, "error", (text,))
+def _end_of(file: Path, answer: dict[str, Any]) -> str:
+    """The message if the process was ended: it ran too long, or the file ended it."""
+    if line := answer.get("endless"):
+        code = _code(file, line)
+        return f"Your code runs for ever, or far too long: it was at line {line}, {code}"
+    if "endless" in answer or "Timeout" in answer["log"]:
+        return "Your code runs for ever, or far too long."
+    return "Your file ended Python before the check was done. Does it call os._exit?"
 
 
 def _verdict(lesson: Lesson, file: Path, answer: dict[str, Any]) -> Verdict:

@@ -44,7 +44,7 @@ def _watch(folder: Folder, lesson: Lesson, console: Console) -> bool:
             changed = file.stat().st_mtime if file.is_file() else 0.0
             if changed != checked:
                 checked = changed
-                console.rule(str(file))
+                console.rule(file.name)  # a path may be longer than the line
                 print_verdict(console, lesson, checked_verdict(folder, lesson, worker))
                 console.print(_KEYS, style="dim")
                 workers.close()

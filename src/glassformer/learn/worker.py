@@ -3,14 +3,17 @@
 ``python -m glassformer.learn.worker`` reads ``[FILE, LESSON, OUT, SECONDS]`` as JSON from its
 standard input. It calls each probe of the lesson with the learner's module, and writes the values
 to ``OUT`` as JSON, and the lines of the file that ran. Nothing of the learner's runs in the process
-that judges. This one may use little memory; after ``SECONDS`` it writes where it is, and ends.
+that judges. This one may use little memory; after ``SECONDS`` it writes its line to ``OUT``, and
+ends.
 """
 
 import faulthandler
 import io
 import json
+import os
 import re
 import resource
+import signal
 import sys
 import traceback
 import warnings
@@ -31,13 +34,14 @@ __all__ = ["answer_on", "array_from", "load_module", "main"]
 
 MEMORY = 2 << 30  # bytes, above the size of Python with torch
 PRINTED = 2_000  # characters of the learner's prints that are kept
+_GRACE = 2.0  # seconds for the handler of the alarm; C code, such as a huge product, delays it
 
 
 def main(file: Path, name: str, out: Path, seconds: float) -> None:
     """Write the answer on a file, in little memory and time."""
     torch.set_num_threads(1)
     check_of(name)
-    faulthandler.dump_traceback_later(seconds, exit=True)
+    _end_after(seconds, file, out)
     _bound_memory()
     out.write_text(json.dumps(answer_on(file, name)), encoding="utf-8")
 
@@ -176,6 +180,23 @@ class _Bounded(io.StringIO):
     def write(self, text: str) -> int:
         super().write(text[: max(0, PRINTED - self.tell())])
         return len(text)
+
+
+def _end_after(seconds: float, file: Path, out: Path) -> None:
+    """End this process after so many seconds, and write the learner's line that runs then."""
+
+    def end(_: int, frame: FrameType | None) -> None:
+        lines = (
+            line
+            for caller, line in traceback.walk_stack(frame)
+            if caller.f_code.co_filename == str(file)
+        )
+        out.write_text(json.dumps({"endless": next(lines, None)}), encoding="utf-8")
+        os._exit(1)
+
+    signal.signal(signal.SIGALRM, end)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    faulthandler.dump_traceback_later(seconds + _GRACE, exit=True)
 
 
 def _bound_memory() -> None:
