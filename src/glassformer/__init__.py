@@ -15,7 +15,7 @@ if TYPE_CHECKING:  # what the table below does, said so that type checkers and e
     from glassformer.decoding.beam import beam_search
     from glassformer.decoding.greedy import greedy
     from glassformer.decoding.sampling import sample
-    from glassformer.evaluation import evaluate
+    from glassformer.evaluation import corpus_scores, evaluate
     from glassformer.inspection.attention_shapes import attention_shapes
     from glassformer.inspection.capture import capture
     from glassformer.inspection.figure1 import figure1
@@ -24,6 +24,8 @@ if TYPE_CHECKING:  # what the table below does, said so that type checkers and e
     from glassformer.inspection.plots.masks import plot_batch_masks, plot_mask, plot_masks
     from glassformer.inspection.plots.positions import plot_position_heatmap, plot_position_lines
     from glassformer.inspection.plots.schedule import plot_schedule
+    from glassformer.inspection.trace.build import trace
+    from glassformer.inspection.trace.schema import Changes, Head
     from glassformer.inspection.worked_attention import worked_attention
     from glassformer.model.attention import (
         MultiHeadAttention,
@@ -46,11 +48,13 @@ if TYPE_CHECKING:  # what the table below does, said so that type checkers and e
     from glassformer.translator import Translation, Translator
 
 __all__ = [
+    "Changes",
     "Decoder",
     "DecoderBlock",
     "Encoder",
     "EncoderBlock",
     "FeedForward",
+    "Head",
     "Memory",
     "ModelConfig",
     "MultiHeadAttention",
@@ -65,6 +69,7 @@ __all__ = [
     "attention_shapes",
     "beam_search",
     "capture",
+    "corpus_scores",
     "evaluate",
     "figure1",
     "fused_attention",
@@ -91,6 +96,7 @@ __all__ = [
     "subsequent_mask",
     "target_mask",
     "token_accuracy",
+    "trace",
     "train",
     "train_tokenizer",
     "worked_attention",
@@ -104,7 +110,7 @@ _HOMES = {
     "decoding.beam": "beam_search",
     "decoding.greedy": "greedy",
     "decoding.sampling": "sample",
-    "evaluation": "evaluate",
+    "evaluation": "corpus_scores evaluate",
     "inspection.attention_shapes": "attention_shapes",
     "inspection.capture": "capture",
     "inspection.figure1": "figure1",
@@ -113,6 +119,8 @@ _HOMES = {
     "inspection.plots.masks": "plot_batch_masks plot_mask plot_masks",
     "inspection.plots.positions": "plot_position_heatmap plot_position_lines",
     "inspection.plots.schedule": "plot_schedule",
+    "inspection.trace.build": "trace",
+    "inspection.trace.schema": "Changes Head",
     "inspection.worked_attention": "worked_attention",
     "model.attention": "MultiHeadAttention fused_attention masked_softmax"
     " scaled_dot_product_attention",

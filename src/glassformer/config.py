@@ -105,6 +105,8 @@ class ModelConfig(Options):
     """Position of the first token; 2 in BART's and fairseq's learned tables."""
     max_length: int = Field(1024, ge=1)
     """Positions that exist: the longest sequence, in tokens."""
+    source_max_length: int | None = Field(None, ge=2)
+    """The sources' positions, if they have another number of them; None: max_length."""
     pad_id: int = Field(0, ge=0)
     """Fills up shorter sentences of a batch; never attended to."""
     source_pad_id: int | None = Field(None, ge=0)
@@ -120,6 +122,16 @@ class ModelConfig(Options):
     def pad_of_source(self) -> int:
         """The id that fills up shorter sources."""
         return self.pad_id if self.source_pad_id is None else self.source_pad_id
+
+    @property
+    def max_length_of_source(self) -> int:
+        """The longest source in tokens, end symbol included."""
+        return self.max_length if self.source_max_length is None else self.source_max_length
+
+    @property
+    def longest_source(self) -> int:
+        """The longest source in subwords, so that its longest translation has positions too."""
+        return min(self.max_length - self.extra_length, self.max_length_of_source - 1)
 
     @property
     def extra_length(self) -> int:

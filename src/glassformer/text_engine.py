@@ -63,8 +63,7 @@ class TextEngine:
 
         Make a new one after the model's weights change.
         """
-        # The longest translation has positions too.
-        room = model.config.max_length - model.config.extra_length
+        room = model.config.longest_source
         return cls(
             engine or torch_engine(model, tokenizers),
             *tokenizers,

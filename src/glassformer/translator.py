@@ -179,13 +179,14 @@ class Translator:
         inputs = self._ended(self.source_tokenizer, sources)
         labels = self._ended(self.target_tokenizer, targets)
         lengths = [max(map(len, pair)) for pair in zip(inputs, labels, strict=True)]
-        room = self.model.config.max_length
-        if any(length > room for length in lengths):
-            place = next(place for place, length in enumerate(lengths) if length > room)
-            raise InputError(
-                f"pair {place + 1} has {lengths[place]:,} subwords on a side, and this model has"
-                f" positions for {room:,}: shorten it"
-            )
+        rooms = (self.model.config.max_length_of_source, self.model.config.max_length)
+        for number, pair in enumerate(zip(inputs, labels, strict=True), start=1):
+            for ids, room in zip(pair, rooms, strict=True):
+                if len(ids) > room:
+                    raise InputError(
+                        f"pair {number} has {len(ids):,} subwords on a side, and this model has"
+                        f" positions for {room:,}: shorten it"
+                    )
         scores = [0.0] * len(inputs)
         for rows in like_sizes([2 * length for length in lengths], _SCORED_AT_ONCE):
             chosen = [inputs[row] for row in rows], [labels[row] for row in rows]

@@ -40,6 +40,19 @@ def test_base_is_the_default():
     assert config == ModelConfig(source_vocab_size=97, target_vocab_size=97, **presets["base"])
 
 
+@pytest.mark.parametrize("positions", ["sinusoidal", "learned"])
+def test_each_side_has_its_own_greatest_length(build, positions):
+    model = build(max_length=5, source_max_length=11, positions=positions)
+    assert (model.config.max_length_of_source, model.config.longest_source) == (11, 3)
+    assert build(max_length=50, source_max_length=11).config.longest_source == 10
+    source, target = torch.full((1, 11), 7), torch.full((1, 5), 7)
+    assert model(source, target).shape[:2] == (1, 5)
+    with pytest.raises(ValueError, match="12 tokens is longer than the 11 positions"):
+        model(torch.full((1, 12), 7), target)
+    with pytest.raises(ValueError, match="6 tokens is longer than the 5 positions"):
+        model(source, torch.full((1, 6), 7))
+
+
 @pytest.mark.parametrize(
     ("tying", "matrices"),
     [("none", 3), ("target", 2), ("embeddings", 2), ("three-way", 1)],

@@ -202,7 +202,8 @@ def word_attention(
         (_Text.of(parts.source_tokenizer, source), _Text.of(parts.target_tokenizer, target))
         for source, target in zip(sources, targets, strict=True)
     ]
-    _check_lengths(pairs, parts.model.config.max_length)
+    config = parts.model.config
+    _check_lengths(pairs, (config.max_length_of_source, config.max_length))
     attention: dict[int, WordAttention] = {}
     sizes = [len(source.ids) + len(target.ids) + 2 for source, target in pairs]
     for places in like_sizes(sizes, _AT_ONCE):
@@ -304,11 +305,11 @@ def _weights(
         yield padded[row, :, :, : len(target), : len(source)]
 
 
-def _check_lengths(pairs: Sequence[tuple[_Text, _Text]], room: int) -> None:
+def _check_lengths(pairs: Sequence[tuple[_Text, _Text]], rooms: tuple[int, int]) -> None:
     for number, pair in enumerate(pairs, start=1):
-        length = max(len(text.ids) for text in pair) + 1
-        if length > room:
-            raise InputError(
-                f"pair {number} has {length:,} subwords on a side, and this model has positions"
-                f" for {room:,}: cut it"
-            )
+        for text, room in zip(pair, rooms, strict=True):
+            if len(text.ids) >= room:
+                raise InputError(
+                    f"pair {number} has {len(text.ids) + 1:,} subwords on a side, and this model"
+                    f" has positions for {room:,}: cut it"
+                )

@@ -59,9 +59,11 @@ def attention_of(
     if not source_text.strip():
         raise InputError("the source sentence is empty: there is no token to attend to")
     model = parts.model
-    source = [*_ids(parts.source_tokenizer, source_text, "source", model), model.config.eos_id]
-    words = _ids(parts.target_tokenizer, target_text, "target", model)
-    read, written = [model.config.bos_id, *words], [*words, model.config.eos_id]
+    config = model.config
+    ids = _ids(parts.source_tokenizer, source_text, "source", config.max_length_of_source)
+    words = _ids(parts.target_tokenizer, target_text, "target", config.max_length)
+    source = [*ids, config.eos_id]
+    read, written = [config.bos_id, *words], [*words, config.eos_id]
     return Attention.labelled(
         part,
         _weights(model, source, read, ATTENTION_PATHS[part]),
@@ -87,9 +89,9 @@ def _weights(
     return torch.stack(maps).float().cpu()
 
 
-def _ids(tokenizer: Tokenizer, text: str, side: str, model: Transformer) -> list[int]:
+def _ids(tokenizer: Tokenizer, text: str, side: str, longest: int) -> list[int]:
     ids = tokenizer.encode(text)
-    length, longest = len(ids) + 1, model.config.max_length
+    length = len(ids) + 1
     if length > longest:
         raise InputError(
             f"the {side} sentence has {length} tokens and the model reads {longest} at most:"

@@ -47,8 +47,8 @@ class Transformer(nn.Module):
         self.target_embedding = (
             self.source_embedding if shared else _embedding(config, config.target_vocab_size)
         )
-        self.source_positions = _positions(config)
-        self.target_positions = _positions(config)
+        self.source_positions = _positions(config, config.max_length_of_source)
+        self.target_positions = _positions(config, config.max_length)
         self.encoder = Encoder(
             [EncoderBlock(*sizes, **options) for _ in range(config.num_encoder_layers)],
             final_norm=_final_norm(config),
@@ -155,14 +155,14 @@ def _embedding(config: ModelConfig, vocab_size: int) -> ScaledEmbedding:
     return ScaledEmbedding(vocab_size, config.d_model, scale=config.scale_embeddings)
 
 
-def _positions(config: ModelConfig) -> nn.Module:
+def _positions(config: ModelConfig, max_length: int) -> nn.Module:
     """Positions, then dropout; BART has a LayerNorm in between."""
     normed = config.embedding_norm
     positions = PositionalEncoding(
         config.d_model,
         dropout=0.0 if normed else config.dropout,
         kind=config.positions,
-        max_length=config.max_length,
+        max_length=max_length,
         layout=config.position_layout,
         frequencies=config.position_frequencies,
         offset=config.position_offset,

@@ -111,10 +111,10 @@ def _embedding_and_positions(
     translator = _load(options.bundle)
     model, tokenizer = translator.model, translator.source_tokenizer
     labels = _tokens("sentence", options.sentence, tokenizer)
-    if len(labels) > model.config.max_length:
+    longest = model.config.max_length_of_source
+    if len(labels) > longest:
         raise UsageError(
-            f"--sentence has {len(labels)} tokens and the model reads"
-            f" {model.config.max_length} at most: shorten it"
+            f"--sentence has {len(labels)} tokens and the model reads {longest} at most: shorten it"
         )
     encoding = next(
         part for part in model.source_positions.modules() if isinstance(part, PositionalEncoding)

@@ -36,7 +36,7 @@ class Sentence:
     def of(cls, translator: TranslatorParts, question: Question) -> "Sentence":
         """The sentence as the encoder reads it; InputError if the model has no room for it."""
         source = _source(translator, question)
-        room = translator.model.config.max_length - translator.model.config.extra_length
+        room = translator.model.config.longest_source
         if len(source) - 1 + len(question.forced_prefix) > room:
             raise InputError(
                 f"the text has {len(source) - 1:,} subwords and forced_prefix"
@@ -95,12 +95,12 @@ class Sentence:
 
 def _source(translator: TranslatorParts, question: Question) -> list[Piece]:
     """The pieces of the text in the order that the question gives, and the end symbol."""
-    tokenizer, config = translator.source_tokenizer, translator.model.config
+    tokenizer = translator.source_tokenizer
     text = question.text
     if not text.strip():
         raise InputError("the text is blank: there is nothing to translate")
     ids = tokenizer.encode(text)
-    longest = min(LONGEST_SOURCE, config.max_length - config.extra_length)
+    longest = min(LONGEST_SOURCE, translator.model.config.longest_source)
     if len(ids) > longest:
         raise InputError(
             f"the text has {len(ids):,} subwords, and a trace is of one sentence of at most"

@@ -95,6 +95,7 @@ _HELD = {
     "max_length",
     "pad_id",
     "source_pad_id",
+    "source_max_length",
     "unk_id",
     "bos_id",
     "eos_id",
