@@ -84,6 +84,8 @@ def serve(command: str, workplace: Path, environment: dict[str, str]) -> None:
 
 def watch(command: str, workplace: Path, environment: dict[str, str]) -> None:
     """The watch writes the lessons and judges the first; Ctrl-C ends it."""
+    # A shell starts a job in the background with SIGINT ignored; children would ignore it too.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     with subprocess.Popen(
         command.split(), cwd=workplace, env=environment, stdout=subprocess.PIPE, text=True
     ) as process:
