@@ -11,8 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from glassformer.data.corpus import Filter, Limits, read_pairs
-from glassformer.data.doctor.checks import _SUSPECT, lengths, script, suspicions
+from glassformer.data.doctor.checks import SideCheck, lengths, script
 from glassformer.data.doctor.examine import CorpusFiles, examine
+from glassformer.data.doctor.patterns import suspicions
 from glassformer.errors import InputError, UsageError
 
 HONEST = [
@@ -103,7 +104,7 @@ def test_the_doctor_drops_exactly_what_training_drops(tmp_path):
 
 
 def test_pairs_that_probably_have_too_many_subwords_are_warned_of(tmp_path):
-    source, target = "a\n" + "b" * 1001 + "\n", "c\n" + "d" * 1000 + "\n"
+    source, target = "a\n" + "Bb" * 500 + "b\n", "c\n" + "Dd" * 500 + "\n"
 
     (found,) = examine(two_files(tmp_path, source, target)).findings
 
@@ -230,7 +231,7 @@ def test_files_that_cannot_be_read_and_wrong_formats_are_refused(tmp_path):
 
 @pytest.mark.parametrize("text", HONEST)
 def test_honest_text_is_not_suspected(text):
-    assert suspicions(text) == {}
+    assert set(suspicions(text)) <= {"white-space"}  # French has other spaces
 
 
 @pytest.mark.parametrize("text", HONEST)
@@ -241,10 +242,18 @@ def test_text_decoded_wrongly_is_suspected(text, codec):
 
 
 @settings(max_examples=200, deadline=None)
-@given(st.characters(exclude_categories=["Cs"]))
-def test_the_quick_searches_before_the_checks_misses_nothing(character):
-    for text in (character, f"{character}\x80\x80", f"a{character.encode().decode('latin-1')}"):
-        assert not suspicions(text) or any(pattern.search(text) for pattern in _SUSPECT)
+@given(
+    st.lists(
+        st.text(st.sampled_from(" .aÃâä\x80€\xa0\t\x00\u200b\ufeff\ufffd<p>&;@漢"), max_size=8)
+    )
+)
+def test_a_search_of_many_texts_at_once_is_a_search_of_each(texts):
+    side = SideCheck()
+    if texts:
+        side.add(texts, range(1, len(texts) + 1))
+
+    expected = Counter(code for text in texts for code in suspicions(text))
+    assert {code: tally.count for code, tally in side.tallies.items() if tally.count} == expected
 
 
 def test_scripts_of_letters():
