@@ -49,7 +49,7 @@ def test_faults_that_stop_training_give_status_1(files, capsys):
     out = capsys.readouterr().out
     assert "train.de 3 lines, train.en 4" in out
     assert "error    " + str(files[0]) + ": not UTF-8" in out
-    assert "training cannot start: mend the errors above first" in out
+    assert "mend the errors above before you train; then training would" in out
 
 
 def test_json_alone_is_printed(files, capsys):

@@ -48,11 +48,13 @@ def pair_hashes(source: NDArray[np.uint64], target: NDArray[np.uint64]) -> NDArr
 def folded(text: str) -> str:
     """The text without case, white space and punctuation, but for that before a digit.
 
+    A text of nothing else stays as it is.
+
     >>> folded("Ein Haus!") == folded("ein  Haus"), folded("1.50 € = 150 Cent")
     (True, '1.50€= 150cent')
     """
     composed = text if text.isascii() else unicodedata.normalize("NFC", text)
-    return _PUNCTUATION.sub("", composed.casefold())
+    return _PUNCTUATION.sub("", composed.casefold()) or text
 
 
 def repeats(values: NDArray[np.uint64]) -> NDArray[np.bool_]:

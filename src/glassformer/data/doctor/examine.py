@@ -213,7 +213,9 @@ class _PartCheck:
         self.hashed = lines[-1]
 
     def _sizes(self) -> tuple[Sizes, Sizes]:
+        """The lengths of each line; they are one array from now on."""
         source, target = (np.concatenate([*side, np.array([], np.uint16)]) for side in self.sizes)
+        self.sizes = ([source], [target])
         return source, target
 
     def _locate_slip(self) -> None:
