@@ -145,7 +145,7 @@ def _finding(finding: Finding) -> Iterator[str]:
 
 def _verdict(report: Report) -> str:
     dropped = ", ".join(f"{count:,} {reason}" for reason, count in report.dropped.items() if count)
-    pairs = counted(report.kept + sum(report.dropped.values()), "training pair")
+    pairs = f"{report.kept + sum(report.dropped.values()):,} training pairs"
     kept = f"keep {report.kept:,} of {pairs}"
     does = f"{kept} and drop {dropped}" if dropped else kept
     if report.ok:

@@ -1,27 +1,49 @@
 """Whether line n of one side belongs to line n of the other, judged by the lengths of the lines.
 
 A sentence and its translation are about equally long. Gale and Church (1993) align sentences by
-that rule. A length is a number of characters in 16 bits; 0 stands for a line without evidence.
+that rule. In a corpus that is sorted by length, a line is as long as its neighbours. So its mark
+counts too: a question is translated by a question.
 """
 
+import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Shift", "Sizes", "shifts", "slip", "unrelated"]
+__all__ = ["Features", "Shift", "features", "shifts", "slip", "unrelated"]
 
-Sizes = NDArray[np.uint16]
+#: The length and the mark of each line in 16 bits; a length of 0 stands for a line that tells
+#: nothing.
+Features = NDArray[np.uint16]
 
+_MARKS = tuple(re.compile(marks) for marks in ("[?？؟]", "[!！]", r"\d"))
+_LONGEST = 2**14 - 1
 _FARTHEST = 10  # lines: the greatest offset that is tried
 _BLOCK = 50  # lines, at least: each block has one offset
 _MOST_BLOCKS = 20_000
-#: The log likelihood ratio of a correlation of one half, for a product of two standard lengths.
+#: The log likelihood ratio of a correlation of one half, for a product of two standard features.
 _WEIGHT = 0.5 / (1 - 0.5**2)
 _SWITCH = 40.0  # the log likelihood that a change of the offset must bring
-_LEAST_GAIN = 0.3  # of the correlation, where a shift is believed
-_LEAST_SPREAD = 0.1  # of the log lengths: if all lines are equally long, they tell nothing
+#: A shift is believed if the correlations gain so much, and so many standard deviations of chance.
+_LEAST_GAIN, _LEAST_DEVIATIONS = 0.05, 4.0
+_LEAST_SPREAD = 0.1  # of the log lengths or of a mark: if nearly all lines are alike, it is no sign
 _LEAST_LINES, _LEAST_CORRELATION = 200, 0.1
+
+
+def features(texts: Sequence[str]) -> Features:
+    """The features of some lines; a line has the first mark of: question, exclamation, digit.
+
+    >>> (features(["Ja.", "Ja?", ""]) >> 2).tolist(), (features(["Ja.", "Ja?", ""]) & 3).tolist()
+    ([3, 3, 0], [0, 1, 0])
+    """
+    return np.fromiter(map(_feature, texts), np.uint16, len(texts))
+
+
+def _feature(text: str) -> int:
+    mark = next((n for n, pattern in enumerate(_MARKS, start=1) if pattern.search(text)), 0)
+    return 4 * min(len(text), _LONGEST) + mark
 
 
 @dataclass(frozen=True)
@@ -36,13 +58,13 @@ class Shift:
     offset: int
 
 
-def shifts(source: Sizes, target: Sizes) -> list[Shift]:
+def shifts(source: Features, target: Features) -> list[Shift]:
     """The stretches of lines in which the sides are shifted against each other.
 
     Each block of lines has an offset. The path of offsets with the greatest likelihood is found by
     dynamic programming (Viterbi 1967). A change of the offset costs, so that chance makes none.
 
-    >>> lengths = np.random.default_rng(0).integers(20, 200, 300).astype(np.uint16)
+    >>> lengths = np.random.default_rng(0).integers(80, 800, 300).astype(np.uint16)
     >>> shifts(lengths, lengths)
     []
     >>> (shift,) = shifts(lengths, np.delete(lengths, 99))  # target line 100 is missing
@@ -64,21 +86,21 @@ def shifts(source: Sizes, target: Sizes) -> list[Shift]:
         gains = sums[edges[number] : edges[number + 1]]
         gain = float((gains[:, offset] - gains[:, _FARTHEST]).sum())
         first, last = lines[number], lines[number + 1]
-        if offset != _FARTHEST and gain >= _LEAST_GAIN * (last - first):
+        if offset != _FARTHEST and gain >= products.least_gain(last - first):
             found.append(Shift(first + 1, last, offset - _FARTHEST))
     return found
 
 
-def unrelated(source: Sizes, target: Sizes) -> bool:
-    """Whether the lengths of the sides have nothing to do with each other.
+def unrelated(source: Features, target: Features) -> bool:
+    """Whether the lengths and marks of the sides have nothing to do with each other.
 
-    >>> lengths = np.random.default_rng(0).integers(20, 200, 300).astype(np.uint16)
+    >>> lengths = np.random.default_rng(0).integers(80, 800, 300).astype(np.uint16)
     >>> unrelated(lengths, lengths), unrelated(lengths, np.sort(lengths))
     (False, True)
     """
     products = _Products(source, target)
-    lines = int(np.count_nonzero((source > 0) & (target > 0)))
-    if lines < _LEAST_LINES or not products.informative:
+    lines = int(np.count_nonzero((source > 3) & (target > 3)))
+    if lines < _LEAST_LINES or not products.lengths_vary:
         return False
     blocks = range(0, len(source), 1 << 16)
     total = sum(products.sums(start, start + (1 << 16))[_FARTHEST] for start in blocks)
@@ -86,48 +108,63 @@ def unrelated(source: Sizes, target: Sizes) -> bool:
 
 
 class _Products:
-    """Sums of products of the sides' standard log lengths, over some lines and at each offset."""
+    """Sums of products of the sides' standard features, over some lines and at each offset."""
 
-    def __init__(self, source: Sizes, target: Sizes) -> None:
-        self._source, self._target = source, np.pad(target, _FARTHEST)
-        if len(target) < len(source):
-            self._target = np.pad(self._target, (0, len(source) - len(target)))
-        self._left, self._right = _standard(source), _standard(target)
-        self.informative = bool(self._left.any() and self._right.any())
+    def __init__(self, source: Features, target: Features) -> None:
+        beyond = max(0, len(source) - len(target))
+        self._source, self._target = source, np.pad(target, (_FARTHEST, _FARTHEST + beyond))
+        tables = list(zip(_standard(source), _standard(target), strict=True))
+        self._tables = [(left, right) for left, right in tables if left.any() and right.any()]
+        #: Whether the lengths of both sides tell anything.
+        self.lengths_vary = all(table.any() for table in tables[0])
 
-    def sums(self, start: int, stop: int) -> NDArray[np.float32]:
+    def least_gain(self, lines: int) -> float:
+        """The sum that another offset must gain over so many lines."""
+        deviation = np.sqrt(2 * len(self._tables) * lines)
+        return float(max(_LEAST_GAIN * lines, _LEAST_DEVIATIONS * deviation))
+
+    def sums(self, start: int, stop: int) -> NDArray[np.float64]:
         """One sum for each offset from -10 to 10."""
+        total = np.zeros(2 * _FARTHEST + 1)
         source, target = self._lines(start, stop)
-        return np.correlate(target, source, "valid")
+        for left, right in self._tables:
+            total += np.correlate(right[target], left[source], "valid")
+        return total
 
-    def _lines(self, start: int, stop: int) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    def _lines(self, start: int, stop: int) -> tuple[Features, Features]:
         source = self._source[start:stop]
-        target = self._target[start : start + len(source) + 2 * _FARTHEST]
-        return self._left[source], self._right[target]
+        return source, self._target[start : start + len(source) + 2 * _FARTHEST]
 
     def change(self, at: int, block: int, path: list[int]) -> int:
         """The line from which the offset of block ``at`` fits better than that before it."""
         start = (at - 1) * block
         source, target = self._lines(start, start + 2 * block)
-        before, after = (
-            source * target[offset : offset + len(source)] for offset in path[at - 1 : at + 1]
-        )
-        return start + int(np.argmax(np.concatenate([[0.0], np.cumsum(before - after)])))
+        gains = np.zeros(len(source))
+        for left, right in self._tables:
+            before, after = (
+                right[target[offset : offset + len(source)]] for offset in path[at - 1 : at + 1]
+            )
+            gains += left[source] * (before - after)
+        return start + int(np.argmax(np.concatenate([[0.0], np.cumsum(gains)])))
 
 
-def _standard(sizes: Sizes) -> NDArray[np.float32]:
-    """The standard log length for each length, at most 3; zeros if all lines are as long."""
-    counts = np.bincount(sizes, minlength=1 << 16)
-    counts[0] = 0
-    logs = np.log1p(np.arange(1 << 16))
+def _standard(lines: Features) -> list[NDArray[np.float32]]:
+    """For each value of the features: its standard log length, and the standard of each mark.
+
+    None is beyond 3. A table of zeros: nearly all lines are alike in this feature.
+    """
+    values = np.arange(1 << 16)
+    counts = np.bincount(lines, minlength=1 << 16)
+    counts[:4] = 0
     total = max(1, counts.sum())
-    mean = (logs * counts).sum() / total
-    spread = np.sqrt(((logs - mean) ** 2 * counts).sum() / total)
-    if spread < _LEAST_SPREAD:
-        return np.zeros(1 << 16, np.float32)
-    table = np.clip((logs - mean) / spread, -3, 3).astype(np.float32)
-    table[0] = 0
-    return table
+    tables = []
+    for feature in (np.log1p(values >> 2), *((values & 3) == mark for mark in (1, 2, 3))):
+        mean = (feature * counts).sum() / total
+        spread = float(np.sqrt(((feature - mean) ** 2 * counts).sum() / total))
+        table = np.clip((feature - mean) / max(spread, _LEAST_SPREAD), -3, 3).astype(np.float32)
+        table[:4] = 0
+        tables.append(table if spread >= _LEAST_SPREAD else np.zeros_like(table))
+    return tables
 
 
 def _best_path(scores: NDArray[np.floating]) -> list[int]:
@@ -145,14 +182,14 @@ def _best_path(scores: NDArray[np.floating]) -> list[int]:
     return path[::-1]
 
 
-def slip(longer: Sizes, shorter: Sizes) -> int:
+def slip(longer: Features, shorter: Features) -> int:
     """The line from which the longer file has surplus lines, judged by the lengths of all lines.
 
     For each line k, the lines before k are compared as they stand, the lines from k on moved by
     the surplus. The files part at the k whose log lengths, each less its file's median, agree best.
     """
     extra = len(longer) - len(shorter)
-    small, large = np.log1p(shorter), np.log1p(longer)
+    small, large = np.log1p(shorter >> 2), np.log1p(longer >> 2)
     small, large = small - np.median(small), large - np.median(large)
     straight = np.abs(large[: len(shorter)] - small)
     moved = np.abs(large[extra:] - small)

@@ -27,7 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from glassformer.data.corpus import Filter, Limits
-from glassformer.data.doctor.alignment import Shift, Sizes, shifts, slip, unrelated
+from glassformer.data.doctor.alignment import Features, Shift, features, shifts, slip, unrelated
 from glassformer.data.doctor.checks import FileCheck, SideCheck, Tally, lengths
 from glassformer.data.doctor.duplicates import NONE, Known, folded, hashes, pair_hashes, repeats
 from glassformer.data.doctor.headers import is_header
@@ -49,7 +49,6 @@ __all__ = ["CorpusFiles", "Report", "examine"]
 
 _QUOTED = re.compile('".+"')
 _AT_ONCE = 1 << 19  # characters, about: a few thousand pairs
-_LONGEST = 2**16 - 1  # greatest length that 16 bits hold
 _MANY = 1_000  # characters of a side: about 250 subwords of four, the default of max_tokens
 _KINDS = ("pairs", "sources", "targets", "near")
 _ROWS_KEPT = 5
@@ -132,8 +131,8 @@ class _PartCheck:
             kind: [] for kind in (_KINDS[:1] if name == "train" else _KINDS)
         }
         self.hashed = 0  # the last line that has its hash
-        # Characters of each line, 0 without a pair, and of the lines without a partner.
-        self.sizes: tuple[list[Sizes], list[Sizes]] = ([], [])
+        # Length and mark of each line, 0 without a pair, and of the lines without a partner.
+        self.features: tuple[list[Features], list[Features]] = ([], [])
         self.surplus = array("H")
         codes = ("unpaired", "malformed", "header", "identical", "quoted", "many-subwords")
         self.tallies = {code: Tally() for code in (*codes, *self.filter.counts)}
@@ -163,7 +162,7 @@ class _PartCheck:
         both = zip_longest(*(file.read() for file in self.files))
         for line, (source, target) in enumerate(both, start=1):
             if source is None or target is None:
-                self.surplus.append(_size(source or target or ""))
+                self.surplus.extend(features([(source or target or "").strip()]))
             else:
                 yield line, source, target
 
@@ -206,23 +205,25 @@ class _PartCheck:
             by_line = np.full(lines[-1] - self.hashed, NONE)
             by_line[rows] = hashes_by_kind[kind]
             blocks.append(by_line)
-        for sizes, texts in zip(self.sizes, sides, strict=True):
-            size_by_line = np.zeros(lines[-1] - self.hashed, np.uint16)
-            size_by_line[rows] = np.fromiter(map(_size, texts), np.uint16, len(texts))
-            sizes.append(size_by_line)
+        for blocks_of_side, texts in zip(self.features, sides, strict=True):
+            features_by_line = np.zeros(lines[-1] - self.hashed, np.uint16)
+            features_by_line[rows] = features(texts)
+            blocks_of_side.append(features_by_line)
         self.hashed = lines[-1]
 
-    def _sizes(self) -> tuple[Sizes, Sizes]:
-        """The lengths of each line; they are one array from now on."""
-        source, target = (np.concatenate([*side, np.array([], np.uint16)]) for side in self.sizes)
-        self.sizes = ([source], [target])
+    def _features(self) -> tuple[Features, Features]:
+        """The features of each line; they are one array from now on."""
+        source, target = (
+            np.concatenate([*side, np.array([], np.uint16)]) for side in self.features
+        )
+        self.features = ([source], [target])
         return source, target
 
     def _locate_slip(self) -> None:
         """Counts the lines without a partner, and names the line where the files part."""
         first, second = self.files
-        sizes = self._sizes()
-        longer, shorter = sizes if first.lines > second.lines else sizes[::-1]
+        sides = self._features()
+        longer, shorter = sides if first.lines > second.lines else sides[::-1]
         line = slip(np.concatenate([longer, self.surplus]), shorter)
         counts = f"{first.path.name} {first.lines:,} lines, {second.path.name} {second.lines:,}"
         self.tallies["unpaired"] = Tally(
@@ -284,15 +285,15 @@ class _PartCheck:
 
     def _misaligned(self) -> dict[str, Tally]:
         """Whether lines belong to other lines; if lines have no partner, that is found already."""
-        sizes = self._sizes()
+        sides = self._features()
         if self.surplus:
             return {}
-        found = shifts(*sizes)
+        found = shifts(*sides)
         if found:
             lines = sum(shift.last - shift.first + 1 for shift in found)
             first = [shift.first for shift in found[:_ROWS_KEPT]]
-            return {"shifted": Tally(lines, first, _describe(found[0], len(sizes[0])))}
-        return {"unrelated": Tally(int(unrelated(*sizes)))}
+            return {"shifted": Tally(lines, first, _describe(found[0], len(sides[0])))}
+        return {"unrelated": Tally(int(unrelated(*sides)))}
 
     def kept(self, kind: str) -> NDArray[np.uint64]:
         """The hashes of one kind, by line."""
@@ -380,10 +381,6 @@ def _portions(rows: Iterable[_Row]) -> Iterator[list[_Row]]:
             portion, characters = [], 0
     if portion:
         yield portion
-
-
-def _size(text: str) -> int:
-    return min(len(text.strip()), _LONGEST)
 
 
 def _side(side: SideCheck) -> Side:
