@@ -225,15 +225,15 @@ def examined(corpus: Corpus, folder: Path) -> Report:
     return examine(CorpusFiles(source, target), valid=CorpusFiles(valid_source, valid_target))
 
 
-def named(way: Way, corpus: Corpus, folder: Path) -> tuple[str, ...]:
-    """The findings of the ruined corpus that are new, graver or much more frequent."""
-    clean = {(e.code, e.severity): e.count for e in examined(corpus, folder).findings}
-    more = len(corpus.source) // 20
+def named(clean: Report, ruined: Report) -> tuple[str, ...]:
+    """The findings of a ruined corpus that are new, graver or much more frequent."""
+    before = {(each.code, each.severity): each.count for each in clean.findings}
+    more = clean.parts["train"].pairs // 20
     return tuple(
         dict.fromkeys(
             each.code
-            for each in examined(way.ruin(corpus), folder).findings
-            if each.count >= clean.get((each.code, each.severity), -more) + more
+            for each in ruined.findings
+            if each.count >= before.get((each.code, each.severity), -more) + more
         )
     )
 
@@ -252,9 +252,14 @@ def _read(source: str, target: str, pairs: int) -> Corpus:
 
 
 def _rows(corpora: Sequence[Corpus]) -> Iterator[str]:
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        clean = [examined(corpus, folder) for corpus in corpora]
         for way in WAYS:
-            results = [named(way, corpus, Path(folder)) for corpus in corpora]
+            results = [
+                named(report, examined(way.ruin(corpus), folder))
+                for corpus, report in zip(corpora, clean, strict=True)
+            ]
             marks = " | ".join(
                 "named" if way.code in codes else ", ".join(codes) or "-" for codes in results
             )

@@ -206,6 +206,52 @@ def test_line_ends(tmp_path, content, expected):
     assert found(examine(two_files(tmp_path, content, names))) == expected
 
 
+def test_a_header_row_is_no_pair_and_no_leak(tmp_path):
+    train = CorpusFiles(write(tmp_path / "train.tsv", "English\tYoruba\na\tA\nb\tB\n"))
+    valid = CorpusFiles(write(tmp_path / "valid.tsv", "English\tYoruba\nb\tB\n"))
+    report = examine(train, valid=valid)
+    assert report.parts["train"].pairs == report.kept == 2
+    assert [(f.code, f.where, f.lines) for f in report.findings] == [
+        ("header", "train", [1]),
+        ("header", "valid", [1]),
+        ("overlap", "valid and train", [2]),
+    ]
+
+
+@pytest.mark.parametrize(("order", "mark"), [("LE", ""), ("BE", ""), ("", "\ufeff")])
+@pytest.mark.parametrize("text", ["Grüße\nHallo\n", "日本語\n漢字\n"])
+def test_utf_16_is_told_with_its_order(tmp_path, order, mark, text):
+    content = (mark + text).encode(f"utf-16-{order or 'LE'}")
+    (finding,) = (
+        f for f in examine(two_files(tmp_path, content, "a\nb\n")).findings if f.code == "utf-16"
+    )
+    assert finding.example == f"iconv -f UTF-16{order} -t UTF-8"
+    assert finding.severity == "error"
+
+
+def test_a_lone_cr_in_a_line_ends_no_line(tmp_path):
+    assert found(examine(two_files(tmp_path, "a\rb\nc\n", "x\ny\n"))) == {"control": (1, [1])}
+    report = examine(two_files(tmp_path, "a\rb\rc\r", "x\n"))
+    assert set(found(report)) == {"cr-only", "control"}
+
+
+@pytest.mark.parametrize(("count", "severity"), [(1, "note"), (10, "warning")])
+def test_light_faults_are_notes_if_they_are_rare(tmp_path, count, severity):
+    lines = [f"Line {row}" if row >= count else f"Line  {row}" for row in range(200)]
+    text = "".join(f"{line}\n" for line in lines)
+    report = examine(two_files(tmp_path, text, "".join(f"Zeile {row}\n" for row in range(200))))
+    assert [(f.code, f.severity, f.count) for f in report.findings] == [
+        ("white-space", severity, count)
+    ]
+
+
+def test_one_file_for_both_sides_is_an_error_however_short(tmp_path):
+    path = write(tmp_path / "a.de", "Ja.\nNein.\n")
+    assert found(examine(CorpusFiles(path, path)))["same-text"] == (2, [1, 2])
+    other = write(tmp_path / "a.en", "Ja.\nNein.\n")  # two words may be the same in two languages
+    assert found(examine(CorpusFiles(path, other))) == {"identical": (2, [1, 2])}
+
+
 def test_only_the_first_places_are_kept(tmp_path):
     report = examine(two_files(tmp_path, "\n" * 5000, "x\n" * 5000))
     assert found(report)["empty"] == (5000, [1, 2, 3, 4, 5])

@@ -92,7 +92,7 @@ def shifts(source: Features, target: Features) -> list[Shift]:
 
 
 def unrelated(source: Features, target: Features) -> bool:
-    """Whether the lengths and marks of the sides have nothing to do with each other.
+    """Whether the features of two sides, equally many, have nothing to do with each other.
 
     >>> lengths = np.random.default_rng(0).integers(80, 800, 300).astype(np.uint16)
     >>> unrelated(lengths, lengths), unrelated(lengths, np.sort(lengths))

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import accumulate
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -135,7 +136,7 @@ class SideCheck:
     def __init__(self) -> None:
         self.chars: Counter[int] = Counter()  # number of texts by length
         self.words: Counter[int] = Counter()
-        self.characters = np.zeros(sys.maxunicode + 1, dtype=np.int64)
+        self.characters = np.zeros(1, dtype=np.int64)  # number of characters by code point
         self.tallies = {code: Tally() for code in (*PATTERNS, "not-nfc")}
         self._scripts = _ScriptCheck()
 
@@ -148,7 +149,7 @@ class SideCheck:
         codes = np.frombuffer(together.encode("utf-32-le"), dtype="<u4")
         counts = np.bincount(codes)
         counts[ord(JOINT)] = 0
-        self.characters[: len(counts)] += counts
+        self.characters = _sum(self.characters, counts)
         present = set(np.flatnonzero(counts).tolist())
         ends = np.cumsum([len(text) + 1 for text in texts])
         self._scripts.add(codes, present, ends, texts, lines)
@@ -187,7 +188,7 @@ class SideCheck:
     def distance(self, other: "SideCheck") -> float:
         """Half of the absolute differences of the characters' shares: 0 for equal, 1 for none."""
         mine, others = (side.characters / max(1, side.characters.sum()) for side in (self, other))
-        return float(np.abs(mine - others).sum() / 2)
+        return float(np.abs(_sum(mine, -others)).sum() / 2)
 
     def _one_case(self) -> str | None:
         """``lower-case`` or ``upper-case`` if hardly a letter of the side has the other."""
@@ -202,6 +203,14 @@ class SideCheck:
         if upper <= _RARE * (upper + lower):
             return "lower-case"
         return "upper-case" if lower <= _RARE * (upper + lower) else None
+
+
+def _sum(first: NDArray[Any], second: NDArray[Any]) -> NDArray[Any]:
+    """The sum of two arrays; the shorter one goes on with zeros."""
+    shorter, longer = sorted((first, second), key=len)
+    total = longer.copy()
+    total[: len(shorter)] += shorter
+    return total
 
 
 class _ScriptCheck:

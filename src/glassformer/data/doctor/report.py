@@ -24,22 +24,22 @@ Severity = Literal["error", "warning", "note"]
 
 #: Every kind of finding, the worst first: its severity, and its meaning with the remedy.
 MEANINGS: dict[str, tuple[Severity, str]] = {
+    "utf-16": (
+        "error",
+        "this is UTF-16, which training cannot read: convert it",
+    ),
+    "cr-only": (
+        "error",
+        "a lone CR ends the lines, so the file counts as one line: convert it, e.g. with"
+        " tr '\\r' '\\n'",
+    ),
     "unpaired": ("error", "lines without a partner in the other file; training stops"),
     "csv-quotes": (
         "error",
         "lines hold no pair, and fields are in csv quotes: give the format tsv-quoted",
     ),
     "malformed": ("error", "lines that hold no pair; training stops"),
-    "utf-16": (
-        "error",
-        "this is UTF-16, which training cannot read: convert it",
-    ),
     "invalid-utf8": ("error", "not UTF-8; training stops; convert the file, e.g. with iconv"),
-    "cr-only": (
-        "error",
-        "a lone CR ends the lines, so the file counts as one line: convert it, e.g. with"
-        " tr '\\r' '\\n'",
-    ),
     "same-text": (
         "error",
         "most pairs have the same text on both sides: is one file given for both, or is a side not"
