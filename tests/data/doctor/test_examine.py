@@ -25,6 +25,9 @@ HONEST = [
     "Съешь же ещё этих мягких французских булок. Ђаво и Ћевапи.",
     "いろはにほへと 日本語の文章です。中文句子。한국어 문장.",
     "Kæmi ný öxi hér, ykist þjófum nú bæði víl og ádrepa. Ðað",
+    "Comment ça va ? Bien ; et toi ! R&D, AT&T, 3 < 4, x<y, I ♥ NY ... J. R. R. Tolkien",
+    "iPhone 5 を 2 台買った。スウェーデン クローナ",
+    "می\u200cخواهم، 👩\u200d👩\u200d👧 🇩🇪 שלום\u200f",
 ]
 
 
@@ -233,6 +236,26 @@ def test_a_lone_cr_in_a_line_ends_no_line(tmp_path):
     assert found(examine(two_files(tmp_path, "a\rb\nc\n", "x\ny\n"))) == {"control": (1, [1])}
     report = examine(two_files(tmp_path, "a\rb\rc\r", "x\n"))
     assert set(found(report)) == {"cr-only", "control"}
+
+
+@pytest.mark.parametrize(
+    ("text", "code"),
+    [
+        ("ein haus am see", "lower-case"),
+        ("ДОМ У МОРЯ", "upper-case"),
+        ("Ein Haus am See", None),
+        ("სახლი ზღვასთან", None),  # Georgian has no capitals
+        ("海の家 SEK", None),  # most letters have no case
+        ("Ⅳ 7 !", None),
+    ],
+)
+def test_a_side_in_one_case_is_named(tmp_path, text, code):
+    files = two_files(
+        tmp_path,
+        "".join(f"{text} {row}\n" for row in range(60)),
+        "".join(f"A house at the Sea number {row}\n" for row in range(60)),
+    )
+    assert set(found(examine(files))) == ({code} if code else set())
 
 
 @pytest.mark.parametrize(("count", "severity"), [(1, "note"), (10, "warning")])

@@ -196,8 +196,9 @@ class SideCheck:
         for code in np.flatnonzero(self.characters).tolist():
             character, count = chr(code), int(self.characters[code])
             letters += count * character.isalpha()
-            upper += count * character.isupper()
-            lower += count * character.islower()
+            if character.title() != character.lower():  # Georgian letters have no title case
+                upper += count * character.isupper()
+                lower += count * character.islower()
         if upper + lower < max(_ENOUGH_CASED, letters / 2):
             return None
         if upper <= _RARE * (upper + lower):

@@ -99,8 +99,8 @@ MEANINGS: dict[str, tuple[Severity, str]] = {
     ),
     "tokenised": (
         "warning",
-        "words and punctuation stand apart, as a tokenizer leaves them; the translator will want"
-        " and write such text: train on the text before that step",
+        "words or punctuation stand apart, as a tokenizer leaves them; if much of the text is so,"
+        " the translator wants and writes such text: train on the text before that step",
     ),
     "lower-case": (
         "warning",
@@ -119,8 +119,8 @@ MEANINGS: dict[str, tuple[Severity, str]] = {
     ),
     "not-nfc": (
         "warning",
-        "letters and their accents are separate characters (not Unicode's NFC), so that the same"
-        " word has two forms; training keeps them: --write makes them NFC",
+        "the text is not in Unicode's form NFC, so that a letter with an accent may have two forms;"
+        " training keeps both: --write makes them one",
     ),
     "replacement": (
         "warning",
