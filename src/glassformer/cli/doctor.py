@@ -77,7 +77,7 @@ def run(options: DoctorOptions) -> int:
     )
     results: dict[str, list[str]] = {"choices": _choices(report, options.minutes)}
     if options.write:
-        results["written"] = _write(options.write, report, parts, limits)
+        results["written"] = _write(options.write, report, parts=parts, limits=limits)
     if options.as_json:
         print(json.dumps(report.as_json() | results, indent=2))
     else:
@@ -171,12 +171,12 @@ def _choices(report: Report, minutes: float | None) -> list[str]:
 
 
 def _write(
-    folder: Path, report: Report, parts: Mapping[str, CorpusFiles], limits: Limits
+    folder: Path, report: Report, *, parts: Mapping[str, CorpusFiles], limits: Limits
 ) -> list[str]:
     """Writes the mended files unless a fault stops that; a line for each kind of change."""
     if not report.ok:
         return [f"{folder}: nothing is written: mend the errors above first"]
-    cleaned = write_clean(folder, parts, limits)
+    cleaned = write_clean(folder, parts, limits=limits)
     pairs = ", ".join(
         f"{counted(count, 'pair')} in {name}" for name, count in cleaned.pairs.items()
     )

@@ -139,7 +139,10 @@ def test_honest_text_does_not_change(tmp_path):
 def test_the_limits_hold(tmp_path):
     train = tsv(tmp_path / "a.tsv", ("abc", "abc"), ("abcdef", "abc"))
 
-    assert write_clean(tmp_path / "b", {"train": train}, Limits(max_chars=5)).pairs["train"] == 1
+    assert (
+        write_clean(tmp_path / "b", {"train": train}, limits=Limits(max_chars=5)).pairs["train"]
+        == 1
+    )
 
 
 def test_folders_in_which_nothing_can_be_written_are_refused(tmp_path):

@@ -166,6 +166,14 @@ def test_csv_quotes_in_a_raw_tsv_are_noted(tmp_path):
     assert found(examine(CorpusFiles(path, format="tsv-quoted"))) == {}
 
 
+def test_csv_quotes_that_hide_the_pairs_are_an_error_with_the_cure(tmp_path):
+    path = write(tmp_path / "a.tsv", '"ein\ttab"\tHello\nb\tc\n"d"\te\nf\tg\th\n')
+    report = examine(CorpusFiles(path))
+    assert found(report) == {"csv-quotes": (2, [1, 3]), "malformed": (2, [1, 4])}
+    assert "tsv-quoted" in report.findings[0].meaning
+    assert not report.ok
+
+
 def test_a_file_that_holds_only_malformed_lines_has_empty_tables(tmp_path):
     report = examine(CorpusFiles(write(tmp_path / "a.tsv", "no tab\n")))
     assert report.parts["train"].source.characters is None

@@ -64,7 +64,7 @@ def shifts(source: Features, target: Features) -> list[Shift]:
     Each block of lines has an offset. The path of offsets with the greatest likelihood is found by
     dynamic programming (Viterbi 1967). A change of the offset costs, so that chance makes none.
 
-    >>> lengths = np.random.default_rng(0).integers(80, 800, 300).astype(np.uint16)
+    >>> lengths = 4 * np.random.default_rng(0).integers(20, 200, 300).astype(np.uint16)
     >>> shifts(lengths, lengths)
     []
     >>> (shift,) = shifts(lengths, np.delete(lengths, 99))  # target line 100 is missing
@@ -80,21 +80,21 @@ def shifts(source: Features, target: Features) -> list[Shift]:
     path = _best_path(_WEIGHT * sums)
     changes = [at for at in range(1, len(path)) if path[at] != path[at - 1]]
     edges = [0, *changes, len(path)]
-    lines = [0, *(products.change(at, block, path) for at in changes), len(source)]
-    found = []
+    lines = [0, *(products.change(at, block=block, path=path) for at in changes), len(source)]
+    stretches = []
     for number, offset in enumerate(path[at] for at in edges[:-1]):
         gains = sums[edges[number] : edges[number + 1]]
         gain = float((gains[:, offset] - gains[:, _FARTHEST]).sum())
         first, last = lines[number], lines[number + 1]
         if offset != _FARTHEST and gain >= products.least_gain(last - first):
-            found.append(Shift(first + 1, last, offset - _FARTHEST))
-    return found
+            stretches.append(Shift(first + 1, last, offset - _FARTHEST))
+    return stretches
 
 
 def unrelated(source: Features, target: Features) -> bool:
     """Whether the features of two sides, equally many, have nothing to do with each other.
 
-    >>> lengths = np.random.default_rng(0).integers(80, 800, 300).astype(np.uint16)
+    >>> lengths = 4 * np.random.default_rng(0).integers(20, 200, 300).astype(np.uint16)
     >>> unrelated(lengths, lengths), unrelated(lengths, np.sort(lengths))
     (False, True)
     """
@@ -135,7 +135,7 @@ class _Products:
         source = self._source[start:stop]
         return source, self._target[start : start + len(source) + 2 * _FARTHEST]
 
-    def change(self, at: int, block: int, path: list[int]) -> int:
+    def change(self, at: int, *, block: int, path: list[int]) -> int:
         """The line from which the offset of block ``at`` fits better than that before it."""
         start = (at - 1) * block
         source, target = self._lines(start, start + 2 * block)

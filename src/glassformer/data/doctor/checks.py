@@ -152,7 +152,7 @@ class SideCheck:
         self.characters = _sum(self.characters, counts)
         present = set(np.flatnonzero(counts).tolist())
         ends = np.cumsum([len(text) + 1 for text in texts])
-        self._scripts.add(codes, present, ends, texts, lines)
+        self._scripts.add(codes, ends, present=present, texts=texts, lines=lines)
         last: dict[str, int] = {}
         for code, match in hits(together, present):
             row = int(np.searchsorted(ends, match.start(), side="right"))
@@ -227,8 +227,9 @@ class _ScriptCheck:
     def add(
         self,
         codes: NDArray[np.uint32],
-        present: set[int],
         ends: NDArray[np.int64],
+        *,
+        present: set[int],
         texts: Sequence[str],
         lines: Sequence[int],
     ) -> None:

@@ -67,7 +67,7 @@ def check_folder(folder: Path, parts: Mapping[str, CorpusFiles]) -> None:
 
 
 def write_clean(
-    folder: Path, parts: Mapping[str, CorpusFiles], limits: Limits | None = None
+    folder: Path, parts: Mapping[str, CorpusFiles], *, limits: Limits | None = None
 ) -> Cleaned:
     """Writes each part's files into ``folder``, under their names, without the end ``.gz``.
 
@@ -87,7 +87,7 @@ def write_clean(
                 held_out.append(_folded_hashes(block))
                 cleaned.pairs[name] += len(block)
     train = parts["train"]
-    left_out = _left_out(train, limits, np.concatenate(held_out))
+    left_out = _left_out(train, limits, held_out=np.concatenate(held_out))
     cleaned.changes.update({name: int(rows.sum()) for name, rows in left_out.items()})
     dropped = np.logical_or.reduce(list(left_out.values()))
     kept = (
@@ -100,7 +100,7 @@ def write_clean(
 
 
 def _left_out(
-    train: CorpusFiles, limits: Limits | None, held_out: NDArray[np.uint64]
+    train: CorpusFiles, limits: Limits | None, *, held_out: NDArray[np.uint64]
 ) -> dict[str, NDArray[np.bool_]]:
     """For each reason, the pairs that leave the training text; each pair has one reason at most."""
     keep = Filter(limits)

@@ -172,6 +172,8 @@ class _PartCheck:
                 source, target = split_record(text, self.format, keys=self.keys)
             except InputError as error:
                 self.tallies["malformed"].add(line, f"{error}")
+                if self.format == "tsv" and _is_quoted_record(text):
+                    self.tallies["quoted"].add(line, text)
             else:
                 yield line, source, target
 
@@ -254,7 +256,7 @@ class _PartCheck:
 
     def findings(self) -> list[Finding]:
         """Every fault that occurs in this part alone."""
-        tallies = [("", code, tally) for code, tally in self._own_tallies().items()]
+        tallies = [("", code, tally) for code, tally in self._pair_tallies().items()]
         for file in self.files:
             tallies += [(str(file.path), code, tally) for code, tally in file.findings().items()]
         names = [str(file.path) for file in self.files]
@@ -264,7 +266,7 @@ class _PartCheck:
             tallies += [(name, code, tally) for code, tally in side.findings().items()]
         return [self.finding(code, tally, where) for where, code, tally in tallies if tally.count]
 
-    def _own_tallies(self) -> dict[str, Tally]:
+    def _pair_tallies(self) -> dict[str, Tally]:
         """The tallies of the pairs, each under the code that fits its number."""
         tallies = self.tallies | self._misaligned()
         rows = np.flatnonzero(repeats(self.kept("pairs")))
@@ -288,11 +290,12 @@ class _PartCheck:
         sides = self._features()
         if self.surplus:
             return {}
-        found = shifts(*sides)
-        if found:
-            lines = sum(shift.last - shift.first + 1 for shift in found)
-            first = [shift.first for shift in found[:_ROWS_KEPT]]
-            return {"shifted": Tally(lines, first, _describe(found[0], len(sides[0])))}
+        stretches = shifts(*sides)
+        if stretches:
+            lines = sum(shift.last - shift.first + 1 for shift in stretches)
+            first = stretches[:_ROWS_KEPT]
+            example = "; ".join(_describe(shift, len(sides[0])) for shift in first)
+            return {"shifted": Tally(lines, [shift.first for shift in first], example)}
         return {"unrelated": Tally(int(unrelated(*sides)))}
 
     def kept(self, kind: str) -> NDArray[np.uint64]:
@@ -342,6 +345,15 @@ def _swapped(train: _PartCheck, part: _PartCheck) -> bool:
     straight = train.source.distance(part.source) + train.target.distance(part.target)
     crossed = train.source.distance(part.target) + train.target.distance(part.source)
     return crossed < _NEARER * straight
+
+
+def _is_quoted_record(line: str) -> bool:
+    """Whether a line holds a pair if its quotes are csv quotes."""
+    try:
+        split_record(line, "tsv-quoted")
+    except InputError:
+        return False
+    return True
 
 
 def _describe(shift: Shift, lines: int) -> str:

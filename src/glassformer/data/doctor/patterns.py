@@ -29,7 +29,7 @@ _LATER_TWO = _LATER_BYTES.translate(dict.fromkeys(map(ord, "\xa0–—")))
 _SPACES = "\t\xa0\u1680\u2000-\u200a\u202f\u205f\u3000"  # white space but for the plain one
 _CJK = "[\u3040-\u30ff\u3400-\u9fff]"  # kana and Han, which stand without spaces
 
-_MOJIBAKE = "ÂÃÄÅÐÑ"  # a first byte of two, as Latin-1
+_FIRST_OF_TWO = "ÂÃÄÅÐÑ"  # the first of the two bytes of a character, as Latin-1
 
 # Each begins with one set of characters, which the search passes over quickly.
 PATTERNS = {
@@ -38,7 +38,7 @@ PATTERNS = {
     "replacement": re.compile(LOST),
     # Capitals before it mean a word in capitals: IRMÃ, LIBERTÉ.
     "mojibake": re.compile(
-        f"[{_MOJIBAKE}âã-é](?:(?<=[{_MOJIBAKE}])(?<![A-ZÀ-Þ][{_MOJIBAKE}])[{_LATER_BYTES}]"
+        f"[{_FIRST_OF_TWO}âã-é](?:(?<=[{_FIRST_OF_TWO}])(?<![A-ZÀ-Þ][{_FIRST_OF_TWO}])[{_LATER_BYTES}]"
         f"|(?<=â)(?:€|\x80|‚¬|„¢)|(?<=[ã-é])[{_LATER_TWO}]{{2}})"
     ),
     "bom-inside": re.compile(BOM),

@@ -142,7 +142,7 @@ def size_in_time(config: TrainConfig, *, pairs: int, speed: float) -> str:
     for size in reversed(sizes):
         preset = config.preset or size.preset
         vocab_size = config.vocab_size or wants.vocab_size
-        tokens = _tokens_in_time(config, preset, vocab_size, speed)
+        tokens = _tokens_in_time(config, preset, vocab_size=vocab_size, speed=speed)
         if tokens >= size.updates * size.batch_tokens / 2:
             return size.name
     return sizes[0].name
@@ -160,11 +160,12 @@ def updates_in_time(config: TrainConfig, *, pairs: int, tokens: int, speed: floa
     """
     batch = (config.batch_tokens or 1) * config.accumulate
     vocab_size = config.vocab_size or _class(pairs).vocab_size
-    time_for = _tokens_in_time(config, config.preset or "base", vocab_size, speed) / batch
+    preset = config.preset or "base"
+    time_for = _tokens_in_time(config, preset, vocab_size=vocab_size, speed=speed) / batch
     return min(max(1, round(time_for)), useful_updates(pairs, tokens / (0.95 * batch)))
 
 
-def _tokens_in_time(config: TrainConfig, preset: str, vocab_size: int, speed: float) -> float:
+def _tokens_in_time(config: TrainConfig, preset: str, *, vocab_size: int, speed: float) -> float:
     """The tokens that a training of this size reads in ``config.minutes``."""
     seconds = 60 * (config.minutes or 0)
     return seconds * _REACHED * speed / _operations(config, preset, vocab_size)
