@@ -8,7 +8,7 @@ line prints it without a traceback and exits with 1 (:class:`InputError`) or 2
 import difflib
 from collections.abc import Iterable
 
-__all__ = ["InputError", "UsageError", "missing_extra", "nearest"]
+__all__ = ["InputError", "UsageError", "counted", "missing_extra", "nearest"]
 
 
 class InputError(ValueError):
@@ -17,6 +17,15 @@ class InputError(ValueError):
 
 class UsageError(InputError):
     """The call itself was wrong: an unknown option, a value out of its range."""
+
+
+def counted(number: int, noun: str) -> str:
+    """A number with its noun, as a message says it.
+
+    >>> counted(1, "pair"), counted(29_000, "pair")
+    ('1 pair', '29,000 pairs')
+    """
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
 
 
 def nearest(name: str, known: Iterable[str]) -> str:

@@ -1,4 +1,5 @@
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -49,7 +50,7 @@ def test_faults_that_stop_training_give_status_1(files, capsys):
     out = capsys.readouterr().out
     assert "train.de 3 lines, train.en 4" in out
     assert "error    " + str(files[0]) + ": not UTF-8" in out
-    assert "training cannot start: mend the errors above first" in out
+    assert "mend the errors above before you train; then training would" in out
 
 
 def test_json_alone_is_printed(files, capsys):
@@ -86,3 +87,69 @@ def test_wrong_calls_are_named(files):
         call(files[0], "--format", "tvs")
     with pytest.raises(UsageError, match=r"^--max-ratio '0\.5': expected at least 1$"):
         call(*files, "--max-ratio", 0.5)
+
+
+def test_mended_files_are_written_and_each_change_is_counted(files, tmp_path, capsys):
+    files[0].write_text("English\nHallo  Welt\n\nNacht\nNacht\n", encoding="utf-8")
+    files[1].write_text("German\nHello\nday\nnight\nnight\n", encoding="utf-8")
+
+    assert call(*files, "--write", tmp_path / "clean") == 0
+
+    assert capsys.readouterr().out.endswith(
+        f"\n\n{tmp_path / 'clean'}: 2 pairs in train\n"
+        "  1 pair dropped: repeats\n"
+        "  1 pair dropped: header rows\n"
+        "  1 pair dropped: blank\n"
+        "  1 pair changed: white space made one space\n"
+    )
+    assert (tmp_path / "clean" / "train.de").read_text(encoding="utf-8") == "Hallo Welt\nNacht\n"
+
+
+def test_nothing_is_written_beside_errors(files, tmp_path, capsys):
+    files[0].write_bytes(b"Hallo\nW\xfflt\n\nNacht\n")
+
+    assert call(*files, "--write", tmp_path / "clean", "--json") == 1
+
+    report = json.loads(capsys.readouterr().out)
+    nothing = f"{tmp_path / 'clean'}: nothing is written: mend the errors above first"
+    assert report["written"] == [nothing]
+    assert not (tmp_path / "clean").exists()
+
+
+def test_minutes_show_the_plan_of_a_training_in_that_time(files, capsys, monkeypatch):
+    monkeypatch.setattr("glassformer.training.setup.prepare.product_speed", lambda _: 4e11)
+    for file in files:
+        file.write_text("".join(f"Line {n} of {file.name}.\n" for n in range(3000)), "utf-8")
+
+    assert call(*files, "--minutes", "0.5") == 0
+
+    plan = capsys.readouterr().out.split("training would keep 3,000 of 3,000 training pairs\n")[1]
+    assert "preset tiny" in plan
+    assert "batch tokens 2,048" in plan
+    assert re.search(r"updates about [\d,]+ to [\d,]+: validations and other programs take", plan)
+    assert "epochs" not in plan
+
+
+def test_numbers_and_nouns_agree(tmp_path, capsys):
+    path = tmp_path / "a.tsv"
+    path.write_text("Hallo\tHello\n", encoding="utf-8")
+    call(path, "--valid", path)
+    out = capsys.readouterr().out
+    assert "train: 1 pair (tsv)" in out
+    assert f"{path}: 1 line\n" in out
+    assert "of valid, 1 pair, 1 source and 1 target stand in train too" in out
+
+
+def test_a_lone_cr_and_csv_quotes_have_their_remedy_at_the_error(tmp_path, capsys):
+    path = tmp_path / "a.tsv"
+    path.write_bytes(b"Hallo\tHello\rWelt\tworld\r")
+    assert call(path) == 1
+    out = capsys.readouterr().out
+    assert (
+        r"a lone CR ends the lines, so the file counts as one line: convert it, e.g. with tr" in out
+    )
+    assert "CR LF" not in out
+    path.write_text('"Hallo\tdu"\t"Hello"\n"Welt"\t"world"\n', encoding="utf-8")
+    assert call(path) == 1
+    first = capsys.readouterr().out.split("error    ")[1]
+    assert first.startswith("train: lines hold no pair, and fields are in csv quotes: give the")

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from glassformer.data import lines as lines_module
 from glassformer.data.corpus import Filter, Limits, Pair, drop_reason, read_lines, read_pairs
-from glassformer.data.file_formats import split_record
+from glassformer.data.file_formats import join_record, split_record
 from glassformer.errors import InputError, UsageError
 from glassformer.training.setup.options import TrainConfig
 
@@ -67,7 +67,10 @@ def test_lines_are_read_as_a_stream(tmp_path):
     [
         (b"gut\nGr\xfc\xdfe\n", ["line 2", "0xFC", "byte offset 2", "iconv"]),
         (b"\xef\xbb\xbfGr\xfc\n", ["line 1", "0xFC", "byte offset 5"]),
-        ("Grüße".encode("utf-16"), ["line 1", "not UTF-8", "-f UTF-16"]),
+        ("Grüße".encode("utf-16"), ["line 1", "not UTF-8", "-f UTF-16 "]),
+        ("Grüße\n".encode("utf-16-le"), ["line 1", "not UTF-8", "-f UTF-16LE "]),
+        ("Grüße\n".encode("utf-16-be"), ["line 1", "not UTF-8", "-f UTF-16BE "]),
+        ("a\nGrüße\n".encode("utf-16-le"), ["line 2", "not UTF-8", "-f UTF-16LE "]),
         (b"\xed\xa0\x80\n", ["line 1", "0xED"]),
         (b"", ["empty"]),
         (gzip.compress(b"a\n" * 1000, mtime=0)[:-12], ["gzip", "broken off"]),
@@ -248,3 +251,15 @@ def test_limits_that_would_drop_everything_are_refused(wrong):
 def test_training_drops_by_default_what_the_doctor_does():
     fields = TrainConfig.model_fields
     assert Limits() == Limits(fields["max_chars"].default, fields["max_ratio"].default)
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    st.text(st.characters(exclude_characters="\n", exclude_categories=["Cs"])),
+    st.text(st.characters(exclude_characters="\n", exclude_categories=["Cs"])),
+    st.sampled_from(["tsv", "tsv-quoted", "jsonl"]),
+)
+def test_a_joined_record_is_split_into_its_pair(source, target, format):
+    if format == "tsv":
+        source, target = source.replace("\t", " "), target.replace("\t", " ")
+    assert split_record(join_record(source, target, format), format) == (source, target)

@@ -120,7 +120,9 @@ def test_validation_lines_of_any_kind_are_counted_or_scored(config, write, recor
     found = train(config(valid=valid, test=valid, updates=2, max_tokens=9), recorder)
 
     assert found.validation["sentences"] == found.test.sentences == 3
-    assert recorder.noted("validation: 2 pairs are blank or have more than 9 subwords on a side")
+    assert recorder.noted(
+        "validation: 2 pairs left out of its loss: blank, or more than 9 subwords on a side"
+    )
 
 
 def test_pairs_of_thousands_of_tokens_can_be_learnt(config, write, recorder):

@@ -1,7 +1,7 @@
 """``glassformer doctor``: reports a corpus's faults and the choices of a training on it."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Literal
 
@@ -10,8 +10,10 @@ from pydantic import Field
 from glassformer.config import Options
 from glassformer.data.corpus import Limits
 from glassformer.data.doctor.checks import Lengths
+from glassformer.data.doctor.cleaning import check_folder, write_clean
 from glassformer.data.doctor.examine import CorpusFiles, Report, examine
 from glassformer.data.doctor.report import Finding, Part
+from glassformer.errors import counted
 from glassformer.training.setup.options import TrainConfig
 from glassformer.training.setup.recipe import choose, estimated_tokens
 
@@ -45,6 +47,12 @@ class DoctorOptions(Options):
     max_ratio: float = Field(Limits.max_ratio, ge=1)
     """Training drops pairs with a side more than this many times as long as the other."""
 
+    minutes: float | None = Field(None, gt=0)
+    """Show what train chooses with this --minutes, on this machine."""
+
+    write: Path | None = None
+    """Directory for mended files; the changes are counted."""
+
     as_json: bool = Field(False, alias="json")
     """Print one JSON object instead of the tables."""
 
@@ -59,17 +67,23 @@ def run(options: DoctorOptions) -> int:
         UsageError: options are out of range or do not go together.
         InputError: a file cannot be read at all.
     """
+    given = {"train": options.files, "valid": options.valid, "test": options.test}
+    parts = {name: _corpus(files, options) for name, files in given.items() if files}
+    limits = Limits(max_chars=options.max_chars, max_ratio=options.max_ratio)
+    if options.write:
+        check_folder(options.write, parts)
     report = examine(
-        _corpus(options.files, options),
-        valid=_corpus(options.valid, options) if options.valid else None,
-        test=_corpus(options.test, options) if options.test else None,
-        limits=Limits(max_chars=options.max_chars, max_ratio=options.max_ratio),
+        parts["train"], valid=parts.get("valid"), test=parts.get("test"), limits=limits
     )
-    choices = _choices(report)
+    results: dict[str, list[str]] = {"choices": _choices(report, options.minutes)}
+    if options.write:
+        results["written"] = _write(options.write, report, parts=parts, limits=limits)
     if options.as_json:
-        print(json.dumps(report.as_json() | {"choices": choices}, indent=2))
+        print(json.dumps(report.as_json() | results, indent=2))
     else:
-        print("\n".join([_as_text(report), *(f"  {choice}" for choice in choices)]))
+        choices = [f"  {choice}" for choice in results["choices"]]
+        written = ["", *results["written"]] if options.write else []
+        print("\n".join([_as_text(report), *choices, *written]))
     return 0 if report.ok else 1
 
 
@@ -83,9 +97,10 @@ def _as_text(report: Report) -> str:
     for name, part in report.parts.items():
         lines += [*_part(name, part), ""]
     for overlap in report.overlaps:
+        sources, targets = counted(overlap.sources, "source"), counted(overlap.targets, "target")
         lines.append(
-            f"of {overlap.part}, {overlap.pairs:,} pairs, {overlap.sources:,} sources and "
-            f"{overlap.targets:,} targets stand in {overlap.within} too"
+            f"of {overlap.part}, {counted(overlap.pairs, 'pair')}, {sources} and {targets} stand in"
+            f" {overlap.within} too"
         )
     lines += [""] if report.overlaps else []
     lines += [line for finding in report.findings for line in _finding(finding)]
@@ -94,9 +109,9 @@ def _as_text(report: Report) -> str:
 
 
 def _part(name: str, part: Part) -> Iterator[str]:
-    yield f"{name}: {part.pairs:,} pairs ({part.format})"
+    yield f"{name}: {counted(part.pairs, 'pair')} ({part.format})"
     for path, count in zip(part.files, part.lines, strict=True):
-        yield f"  {path}: {count:,} lines"
+        yield f"  {path}: {counted(count, 'line')}"
     heads = ("min", "median", "mean", "95 %", "99 %", "max")
     yield f"  {'':18}" + "".join(f"{head:>9}" for head in heads)
     for title, side in (("source", part.source), ("target", part.target)):
@@ -124,27 +139,49 @@ def _finding(finding: Finding) -> Iterator[str]:
     if finding.lines:
         places = ", ".join(str(line) for line in finding.lines)
         more = ", …" if finding.count > len(finding.lines) else ""
-        noun = "line" if finding.count == 1 else "lines"
         example = f": {finding.example}" if finding.example else ""
-        yield f"         {finding.count:,} {noun} ({places}{more}){example}"
+        yield f"         {counted(finding.count, 'line')} ({places}{more}){example}"
 
 
 def _verdict(report: Report) -> str:
     dropped = ", ".join(f"{count:,} {reason}" for reason, count in report.dropped.items() if count)
-    kept = f"keep {report.kept:,} of {report.kept + sum(report.dropped.values()):,} training pairs"
+    pairs = f"{report.kept + sum(report.dropped.values()):,} training pairs"
+    kept = f"keep {report.kept:,} of {pairs}"
     does = f"{kept} and drop {dropped}" if dropped else kept
     if report.ok:
         return f"training would {does}"
-    return f"training cannot start: mend the errors above first; then it would {does}"
+    return f"mend the errors above before you train; then training would {does}"
 
 
-def _choices(report: Report) -> list[str]:
+def _choices(report: Report, minutes: float | None) -> list[str]:
     """The choices of a training on this corpus, in the words that it prints."""
     if not report.ok:
         return []
     files = tuple(map(Path, report.parts["train"].files))
-    config = TrainConfig(pairs=files, run=Path("runs"))
-    return choose(config, pairs=report.kept, tokens=estimated_tokens(report.characters))[1]
+    config = TrainConfig(pairs=files, run=Path("runs"), minutes=minutes)
+    if minutes is None:
+        tokens = estimated_tokens(report.characters)
+        return choose(config, pairs=report.kept, tokens=tokens)[1]
+    # These load torch, to measure the machine; without them the doctor starts at once.
+    from glassformer.devices import device_of
+    from glassformer.training.setup.prepare import settle
+
+    device = device_of(config.device)
+    return settle(config, pairs=report.kept, characters=report.characters, device=device)[1]
+
+
+def _write(
+    folder: Path, report: Report, *, parts: Mapping[str, CorpusFiles], limits: Limits
+) -> list[str]:
+    """Writes the mended files unless a fault stops that; a line for each kind of change."""
+    if not report.ok:
+        return [f"{folder}: nothing is written: mend the errors above first"]
+    cleaned = write_clean(folder, parts, limits=limits)
+    pairs = ", ".join(
+        f"{counted(count, 'pair')} in {name}" for name, count in cleaned.pairs.items()
+    )
+    changes = sorted(cleaned.changes.items(), reverse=True)
+    return [f"{folder}: {pairs}", *(f"  {counted(n, 'pair')} {what}" for what, n in changes if n)]
 
 
 def _printable(line: str) -> str:

@@ -15,9 +15,9 @@ import re
 from pathlib import Path
 from typing import Literal, get_args
 
-from glassformer.errors import InputError, UsageError, nearest
+from glassformer.errors import InputError, UsageError, counted, nearest
 
-__all__ = ["Format", "file_format", "split_record"]
+__all__ = ["Format", "file_format", "join_record", "split_record"]
 
 Format = Literal["lines", "tsv", "tsv-quoted", "jsonl"]
 
@@ -80,12 +80,28 @@ def split_record(
         return _parse_json(line, keys)
     columns = line.split("\t") if format == "tsv" else _parse_quoted(line)
     if len(columns) != 2:
-        raise InputError(f"{_count(len(columns), 'column')}: expected source, one tab, target")
+        raise InputError(f"{counted(len(columns), 'column')}: expected source, one tab, target")
     return columns[0], columns[1]
 
 
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+def join_record(
+    source: str, target: str, format: Format, *, keys: tuple[str, str] = ("source", "target")
+) -> str:
+    """The line of a pair, from which :func:`split_record` gives the pair back.
+
+    A text with a line feed fits only into JSON lines; one with a tab does not fit into ``tsv``.
+
+    >>> join_record("Hallo", "Hello", "jsonl", keys=("de", "en"))
+    '{"de": "Hallo", "en": "Hello"}'
+    """
+    if format == "jsonl":
+        return json.dumps(dict(zip(keys, (source, target), strict=True)), ensure_ascii=False)
+    if format == "tsv-quoted":
+        source, target = (
+            '"' + text.replace('"', '""') + '"' if text.startswith('"') or "\t" in text else text
+            for text in (source, target)
+        )
+    return f"{source}\t{target}"
 
 
 def _parse_quoted(line: str) -> list[str]:

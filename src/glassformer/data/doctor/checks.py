@@ -1,60 +1,39 @@
 """The doctor's checks of a file's bytes and of the text of one side of a corpus.
 
 Reading stops at the first bad byte; these checks go on, count, and keep the first places. They keep
-no text, only counts: of each length and of each character. They search many sentences at once, and
-each one only if the search hits.
+no text, only counts: of each length and of each character.
 """
 
-import re
 import sys
 import unicodedata
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import accumulate
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from glassformer.data.lines import BOM, decode_line, raw_blocks
+from glassformer.data.doctor.patterns import JOINT, LOST, PATTERNS, hits
+from glassformer.data.lines import BOM, UTF16_MARKS, decode_line, raw_blocks
 
-__all__ = ["FileCheck", "Lengths", "SideCheck", "Tally", "lengths", "script", "suspicions"]
+__all__ = ["FileCheck", "Lengths", "SideCheck", "Tally", "lengths", "script"]
 
 _PLACES_KEPT = 5
 _EXAMPLE_CHARS = 60
-_LOST, _MADE_UP = "\ufffd", "?"
-
-#: What the bytes 0x80 to 0xBF, the later bytes of a UTF-8 character, become in Latin-1 and in
-#: Windows-1252; closing quotes and "…" are left out, because they follow letters in honest text.
-_LATER_BYTES = "".join(
-    sorted(
-        {chr(byte) for byte in range(0x80, 0xC0)}
-        | set(bytes(range(0x80, 0xA0)).decode("cp1252", "ignore"))
-    )
-).translate(dict.fromkeys(map(ord, "‘’“”«»‹›…")))
-#: The same for characters of three bytes, without the space and dashes that follow a French é.
-_LATER_TWO = _LATER_BYTES.translate(dict.fromkeys(map(ord, "\xa0–—")))
-# Capitals before it mean a word in capitals: IRMÃ, LIBERTÉ.
-_MOJIBAKE = re.compile(
-    f"(?<![A-ZÀ-Þ])[ÂÃÄÅÐÑ][{_LATER_BYTES}]|â€|â\x80|â‚¬|â„¢|[ã-é][{_LATER_TWO}]{{2}}"
-)
-#: C0 and C1 without the tab, and the line and paragraph separators.
-_CONTROL = re.compile("[\x00-\x08\x0a-\x1f\x7f-\x9f\u2028\u2029]")
-_CHECKS = {
-    "control": _CONTROL,
-    "replacement": re.compile(_LOST),
-    "mojibake": _MOJIBAKE,
-    "bom-inside": re.compile(BOM),
-}
-#: Two quick searches that let most text through; if neither hits, no check does.
-_SUSPECT = (
-    re.compile("[\x00-\x08\x0a-\x1f\x7f-\x9f\u2028\u2029\ufffd\ufeff]"),
-    re.compile(f"[ÂÃÄÅÐÑâã-é][{_LATER_BYTES}]"),
-)
+_MADE_UP = "?"
+_ENOUGH_LETTERS = 20  # a shorter text may well be a name in another script
+_ENOUGH_CASED = 200  # letters that have a case
+_RARE = 0.002  # share of the cased letters
+_LAST_SCRIPT = 62  # 64 bits hold one for each script
 
 _HAN, _LATIN = "Han", "Latin"
 _SCRIPT_OF_NAME = {"CJK": _HAN, "IDEOGRAPHIC": _HAN, "FEMININE": _LATIN, "MASCULINE": _LATIN}
+#: Japanese has three scripts in one sentence.
+_TOGETHER = {"Hiragana": _HAN, "Katakana": _HAN}
 
 
 @dataclass
@@ -73,7 +52,7 @@ class Tally:
         if len(self.lines) < _PLACES_KEPT:
             self.lines.append(line)
 
-    def add_run(self, lines: range) -> None:
+    def add_run(self, lines: Sequence[int]) -> None:
         """Counts many places without an example."""
         self.count += len(lines)
         self.lines += lines[: _PLACES_KEPT - len(self.lines)]
@@ -85,14 +64,17 @@ class FileCheck:
     def __init__(self, path: Path) -> None:
         self.path = path
         self.lines = 0
-        self.tallies = {code: Tally() for code in ("invalid-utf8", "bom", "crlf")}
+        self.tallies = {code: Tally() for code in ("invalid-utf8", "bom", "crlf", "cr-only")}
         self._lf = Tally()
+        self._nul = Tally()
+        self._convert = ""  # the command if it is UTF-16
 
     def read(self) -> Iterator[str]:
         """The text of each line; a ``?`` stands for bytes that are not UTF-8."""
         for block in raw_blocks(self.path):
             raw = block.split(b"\n")
-            plain = self.lines > 0 and b"\r" not in block  # a first line may have a BOM
+            # A first line may have a byte order mark.
+            plain = self.lines > 0 and b"\r" not in block and b"\0" not in block
             try:
                 texts = block.decode().split("\n") if plain else []
             except UnicodeDecodeError:
@@ -108,6 +90,14 @@ class FileCheck:
         self.lines += 1
         first = self.lines == 1
         (self.tallies["crlf"] if raw.endswith(b"\r") else self._lf).add(self.lines)
+        if b"\r" in raw[:-1]:
+            self.tallies["cr-only"].add(self.lines)
+        if b"\0" in raw:
+            self._nul.add(self.lines)
+        if first:
+            # A line feed in big-endian order begins with a NUL, which then ends the line.
+            order = "" if raw.startswith(UTF16_MARKS) else "BE" if len(raw) % 2 else "LE"
+            self._convert = f"iconv -f UTF-16{order} -t UTF-8"
         if first and raw.startswith(BOM.encode()):
             self.tallies["bom"].add(1)
         try:
@@ -116,10 +106,23 @@ class FileCheck:
             around = error.object[max(0, error.start - 10) : error.end + 10]
             self.tallies["invalid-utf8"].add(self.lines, repr(around))
             # U+FFFD would count as a character that another program lost.
-            return decode_line(raw, first=first, errors="replace").replace(_LOST, _MADE_UP)
+            return decode_line(raw, first=first, errors="replace").replace(LOST, _MADE_UP)
 
-    def mixed_line_ends(self) -> Tally:
-        """The rarer of LF and CR LF if the file has both; call it after the whole file is read."""
+    def findings(self) -> dict[str, Tally]:
+        """The faults of the whole file; call it after the file is read."""
+        faults = dict(self.tallies)
+        mixed = self._mixed_line_ends()
+        if self.lines > 1:  # a CR inside a line is a control character
+            del faults["cr-only"]
+        if mixed.count or faults.get("cr-only", mixed).count:
+            del faults["crlf"]
+        if 2 * self._nul.count > self.lines:  # UTF-16 has a NUL in each ASCII character
+            del faults["invalid-utf8"]
+            faults["utf-16"] = replace(self._nul, example=self._convert)
+        return faults | {"mixed-line-ends": mixed}
+
+    def _mixed_line_ends(self) -> Tally:
+        """The rarer of LF and CR LF if the file has both."""
         crlf, lf = self.tallies["crlf"], self._lf
         # A last line may have no end at all.
         if lf.count == 1 and lf.lines == [self.lines]:
@@ -128,60 +131,143 @@ class FileCheck:
 
 
 class SideCheck:
-    """The texts of one side: their lengths, scripts and suspicious characters."""
+    """The texts of one side: their lengths, characters, scripts and suspicious places."""
 
     def __init__(self) -> None:
         self.chars: Counter[int] = Counter()  # number of texts by length
         self.words: Counter[int] = Counter()
-        self.tallies = {code: Tally() for code in _CHECKS}
-        self._characters = np.zeros(sys.maxunicode + 1, dtype=np.int64)
+        self.characters = np.zeros(1, dtype=np.int64)  # number of characters by code point
+        self.tallies = {code: Tally() for code in (*PATTERNS, "not-nfc")}
+        self._scripts = _ScriptCheck()
 
     def add(self, texts: Sequence[str], lines: Sequence[int]) -> list[str]:
         """Takes some sentences; returns them without the space around them."""
         trimmed = [text.strip() for text in texts]
         self.chars.update(map(len, trimmed))
         self.words.update([len(text.split()) for text in trimmed])
-        # A tab is in no pattern, so no match crosses from one text to the next.
-        together = "\t".join(texts)
+        together = JOINT.join(texts) + JOINT
         codes = np.frombuffer(together.encode("utf-32-le"), dtype="<u4")
         counts = np.bincount(codes)
-        self._characters[: len(counts)] += counts
-        if any(pattern.search(together) for pattern in _SUSPECT):
-            self._look_closely(texts, lines)
+        counts[ord(JOINT)] = 0
+        self.characters = _sum(self.characters, counts)
+        present = set(np.flatnonzero(counts).tolist())
+        ends = np.cumsum([len(text) + 1 for text in texts])
+        self._scripts.add(codes, ends, present=present, texts=texts, lines=lines)
+        last: dict[str, int] = {}
+        for code, match in hits(together, present):
+            row = int(np.searchsorted(ends, match.start(), side="right"))
+            if last.get(code) != row:
+                last[code] = row
+                text, at = texts[row], match.start() - (int(ends[row]) - len(texts[row]) - 1)
+                self.tallies[code].add(lines[row], text[max(0, at - 20) : at + 20])
+        if not unicodedata.is_normalized("NFC", together):
+            for text, line in zip(texts, lines, strict=True):
+                if not unicodedata.is_normalized("NFC", text):
+                    self.tallies["not-nfc"].add(line, text)
         return trimmed
-
-    def _look_closely(self, texts: Iterable[str], lines: Iterable[int]) -> None:
-        for text, line in zip(texts, lines, strict=True):
-            if any(pattern.search(text) for pattern in _SUSPECT):
-                for code, example in suspicions(text).items():
-                    self.tallies[code].add(line, example)
 
     def scripts(self) -> dict[str, float]:
         """Each script's share of the letters, the largest first."""
         counts: Counter[str] = Counter()
-        for code in np.flatnonzero(self._characters).tolist():
+        for code in np.flatnonzero(self.characters).tolist():
             name = script(chr(code))
             if name:
-                counts[name] += int(self._characters[code])
+                counts[name] += int(self.characters[code])
         total = counts.total()
         return {name: round(count / total, 6) for name, count in counts.most_common()}
 
+    def findings(self) -> dict[str, Tally]:
+        """The tallies, also those that only the whole side tells."""
+        case = self._one_case()
+        return (
+            self.tallies
+            | {"other-script": self._scripts.others()}
+            | ({case: Tally(self.chars.total())} if case else {})
+        )
 
-def suspicions(text: str) -> dict[str, str]:
-    """The code of each fault that a text seems to have, with the place and its surroundings.
+    def distance(self, other: "SideCheck") -> float:
+        """Half of the absolute differences of the characters' shares: 0 for equal, 1 for none."""
+        mine, others = (side.characters / max(1, side.characters.sum()) for side in (self, other))
+        return float(np.abs(_sum(mine, -others)).sum() / 2)
 
-    ``mojibake`` is UTF-8 that was read as Latin-1 or Windows-1252: each character became two or
-    three. Its pairs of characters occur in no ordinary text.
+    def _one_case(self) -> str | None:
+        """``lower-case`` or ``upper-case`` if hardly a letter of the side has the other."""
+        letters = upper = lower = 0
+        for code in np.flatnonzero(self.characters).tolist():
+            character, count = chr(code), int(self.characters[code])
+            letters += count * character.isalpha()
+            if character.title() != character.lower():  # Georgian letters have no title case
+                upper += count * character.isupper()
+                lower += count * character.islower()
+        if upper + lower < max(_ENOUGH_CASED, letters / 2):
+            return None
+        if upper <= _RARE * (upper + lower):
+            return "lower-case"
+        return "upper-case" if lower <= _RARE * (upper + lower) else None
 
-    >>> suspicions("schÃ¶n")
-    {'mojibake': 'schÃ¶n'}
-    >>> suspicions("Äpfel, «café», IRMÃ”")
-    {}
-    """
-    hits = {code: pattern.search(text) for code, pattern in _CHECKS.items()}
-    return {
-        code: text[max(0, hit.start() - 20) : hit.end() + 20] for code, hit in hits.items() if hit
-    }
+
+def _sum(first: NDArray[Any], second: NDArray[Any]) -> NDArray[Any]:
+    """The sum of two arrays; the shorter one goes on with zeros."""
+    shorter, longer = sorted((first, second), key=len)
+    total = longer.copy()
+    total[: len(shorter)] += shorter
+    return total
+
+
+class _ScriptCheck:
+    """The scripts of each text: a text may have none of the letters of the rest of its side."""
+
+    def __init__(self) -> None:
+        self._names: list[str] = [""]  # of the numbers in ``_numbers``
+        self._numbers = np.zeros(sys.maxunicode + 1, dtype=np.uint8)  # 0: not looked up, no letter
+        self._known: set[int] = set()
+        self._letters: Counter[int] = Counter()
+        self._tallies: dict[int, Tally] = {}  # by the set of scripts, in bits
+
+    def add(
+        self,
+        codes: NDArray[np.uint32],
+        ends: NDArray[np.int64],
+        *,
+        present: set[int],
+        texts: Sequence[str],
+        lines: Sequence[int],
+    ) -> None:
+        """Takes the code points of some texts, which end at ``ends``, and those that occur."""
+        for code in present - self._known:
+            self._known.add(code)
+            name = script(chr(code))
+            if name:
+                self._numbers[code] = self._number(_TOGETHER.get(name, name))
+        numbers = self._numbers[codes]
+        starts = np.concatenate([[0], ends[:-1]])
+        letters = np.add.reduceat(numbers > 0, starts, dtype=np.int64)
+        bits = np.left_shift(np.uint64(1), numbers.astype(np.uint64)) & ~np.uint64(1)
+        sets = np.bitwise_or.reduceat(bits, starts)
+        counts = np.bincount(numbers)
+        self._letters.update(dict(enumerate(counts.tolist())))
+        enough = letters >= _ENOUGH_LETTERS
+        for scripts in np.unique(sets[enough]).tolist():
+            first, *others = np.flatnonzero(enough & (sets == scripts)).tolist()
+            tally = self._tallies.setdefault(scripts, Tally())
+            tally.add(lines[first], texts[first])
+            tally.add_run([lines[row] for row in others])
+
+    def _number(self, name: str) -> int:
+        if name not in self._names:
+            self._names.append(name)
+        return min(self._names.index(name), _LAST_SCRIPT)
+
+    def others(self) -> Tally:
+        """The texts with no letter of the side's main script."""
+        self._letters.pop(0, None)
+        if not self._letters:
+            return Tally()
+        main = self._letters.most_common(1)[0][0]
+        others = [tally for scripts, tally in self._tallies.items() if not scripts >> main & 1]
+        lines = sorted(line for tally in others for line in tally.lines)[:_PLACES_KEPT]
+        example = min(others, key=lambda tally: tally.lines[0]).example if others else ""
+        return Tally(sum(tally.count for tally in others), lines, example)
 
 
 def script(character: str) -> str | None:

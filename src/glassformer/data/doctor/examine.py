@@ -2,9 +2,9 @@
 
 Reading (:func:`corpus.read_pairs`) stops at the first fault. The doctor goes on, counts every kind
 of fault, and keeps the first places and one example of each. It takes a few thousand pairs at a
-time and keeps no text of them. A training pair costs 8 bytes for its hash (:mod:`duplicates`), a
-pair of the other texts 24. A pair of two files costs 4 more. The search for duplicates takes about
-twice as much.
+time and keeps no text of them. A training pair costs 8 bytes for its hash (:mod:`duplicates`) and 4
+for its lengths (:mod:`alignment`), a pair of the other texts 36 in all. The search for duplicates
+takes about twice as much.
 
 >>> import tempfile
 >>> from pathlib import Path
@@ -18,7 +18,7 @@ twice as much.
 
 import re
 from array import array
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from itertools import zip_longest
 from typing import TypeAlias
@@ -27,9 +27,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from glassformer.data.corpus import Filter, Limits
+from glassformer.data.doctor.alignment import Features, Shift, features, shifts, slip, unrelated
 from glassformer.data.doctor.checks import FileCheck, SideCheck, Tally, lengths
-from glassformer.data.doctor.duplicates import NONE, Known, hashes, pair_hashes, repeated
+from glassformer.data.doctor.duplicates import NONE, Known, folded, hashes, pair_hashes, repeats
+from glassformer.data.doctor.headers import is_header
 from glassformer.data.doctor.report import (
+    COMMON,
+    LIGHT,
     MEANINGS,
     CorpusFiles,
     Finding,
@@ -45,9 +49,14 @@ __all__ = ["CorpusFiles", "Report", "examine"]
 
 _QUOTED = re.compile('".+"')
 _AT_ONCE = 1 << 19  # characters, about: a few thousand pairs
-_LONGEST = 2**16 - 1  # greatest length that 16 bits hold
 _MANY = 1_000  # characters of a side: about 250 subwords of four, the default of max_tokens
-_KINDS = ("pairs", "sources", "targets")
+_KINDS = ("pairs", "sources", "targets", "near")
+_ROWS_KEPT = 5
+_MOSTLY_SAME, _LEAST_SAME = 0.5, 10  # share and number of pairs with the same text on both sides
+_MANY_REPEATS, _LEAST_REPEATS = 0.1, 10  # share of the pairs, and number
+_MANY_KNOWN = 0.1  # share of a part's sources
+#: A part is swapped if its sides are by this factor nearer to the other sides of the training text.
+_NEARER = 0.7
 _Hashes: TypeAlias = dict[str, NDArray[np.uint64]]
 _Row: TypeAlias = tuple[int, str, str]  # line, source, target
 
@@ -83,17 +92,17 @@ def examine(
         overlaps = [search.result() for search in searches] + overlaps
         later.insert(0, check)
     findings = [finding for check in checks.values() for finding in check.findings()]
+    findings += [finding for overlap in overlaps for finding in _leaks(overlap, checks)]
+    findings += [
+        check.finding("swapped", Tally(1))
+        for check in later[1:]
+        if _swapped(checks["train"], check)
+    ]
     used = checks["train"].filter
     if used.kept == 0:
         findings.append(checks["train"].finding("nothing-left", Tally(1)))
-    findings += [
-        checks[overlap.part].finding(
-            "overlap", Tally(overlap.pairs, overlap.lines), f"{overlap.part} and {overlap.within}"
-        )
-        for overlap in overlaps
-        if overlap.pairs
-    ]
-    order = list(MEANINGS)
+    severities, codes = ["error", "warning", "note"], list(MEANINGS)
+    findings.sort(key=lambda each: (severities.index(each.severity), codes.index(each.code)))
     return Report(
         ok=all(finding.severity != "error" for finding in findings),
         kept=used.kept,
@@ -101,7 +110,7 @@ def examine(
         dropped=used.counts,
         parts={name: check.part() for name, check in checks.items()},
         overlaps=overlaps,
-        findings=sorted(findings, key=lambda finding: order.index(finding.code)),
+        findings=findings,
     )
 
 
@@ -122,29 +131,38 @@ class _PartCheck:
             kind: [] for kind in (_KINDS[:1] if name == "train" else _KINDS)
         }
         self.hashed = 0  # the last line that has its hash
-        # Characters of each line of two files, and of the lines without a partner.
-        self.sizes: tuple[list[NDArray[np.uint16]], list[NDArray[np.uint16]]] = ([], [])
+        # Length and mark of each line, 0 without a pair, and of the lines without a partner.
+        self.features: tuple[list[Features], list[Features]] = ([], [])
         self.surplus = array("H")
-        codes = ("unpaired", "malformed", "identical", "quoted", "many-subwords")
+        codes = ("unpaired", "malformed", "header", "identical", "quoted", "many-subwords")
         self.tallies = {code: Tally() for code in (*codes, *self.filter.counts)}
 
     def read(self, searches: Sequence["_Search"]) -> None:
         """Reads the part; the results stand in the attributes, and in those of ``searches``."""
         rows = self._of_two_files() if self.format == "lines" else self._of_one_file()
-        for portion in _portions(rows):
+        for portion in _portions(self._without_header(rows)):
             lines, sources, targets = map(list, zip(*portion, strict=True))
-            hashes_by_kind = self._add(sources, targets, lines)
-            self._remember(hashes_by_kind, lines)
+            left, right = self._add(sources, targets, lines)
+            kinds = _KINDS if searches or "near" in self.hashes else _KINDS[:1]
+            hashes_by_kind = _hashes(left, right, kinds)
+            self._remember(hashes_by_kind, (left, right), lines)
             for search in searches:
                 search.look(hashes_by_kind)
         if self.surplus:
             self._locate_slip()
 
+    def _without_header(self, rows: Iterable[_Row]) -> Iterator[_Row]:
+        for line, source, target in rows:
+            if line == 1 and is_header(source, target):
+                self.tallies["header"].add(1, f"{source!r}, {target!r}")
+            else:
+                yield line, source, target
+
     def _of_two_files(self) -> Iterator[_Row]:
         both = zip_longest(*(file.read() for file in self.files))
         for line, (source, target) in enumerate(both, start=1):
             if source is None or target is None:
-                self.surplus.append(_size(source or target or ""))
+                self.surplus.extend(features([(source or target or "").strip()]))
             else:
                 yield line, source, target
 
@@ -154,11 +172,15 @@ class _PartCheck:
                 source, target = split_record(text, self.format, keys=self.keys)
             except InputError as error:
                 self.tallies["malformed"].add(line, f"{error}")
+                if self.format == "tsv" and _is_quoted_record(text):
+                    self.tallies["quoted"].add(line, text)
             else:
                 yield line, source, target
 
-    def _add(self, sources: list[str], targets: list[str], lines: list[int]) -> _Hashes:
-        """Examines some pairs; returns their hashes."""
+    def _add(
+        self, sources: list[str], targets: list[str], lines: list[int]
+    ) -> tuple[list[str], list[str]]:
+        """Examines some pairs; returns their sides without the space around them."""
         self.pairs += len(lines)
         left, right = self.source.add(sources, lines), self.target.add(targets, lines)
         for source, target, line in zip(left, right, lines, strict=True):
@@ -170,31 +192,41 @@ class _PartCheck:
                 self.tallies["identical"].add(line, source)
             if max(len(source), len(target)) > _MANY:
                 self.tallies["many-subwords"].add(line, f"{source[:25]!r}, {target[:25]!r}")
-        if self.format == "lines":
-            for sizes, texts in zip(self.sizes, (left, right), strict=True):
-                sizes.append(np.fromiter(map(_size, texts), np.uint16, len(texts)))
-        elif self.format == "tsv":
+        if self.format == "tsv":
             for pair, line in zip(zip(sources, targets, strict=True), lines, strict=True):
                 if any(_QUOTED.fullmatch(text) for text in pair):
                     self.tallies["quoted"].add(line, pair[0])
-        of_left, of_right = hashes(left), hashes(right)
-        of_pairs = pair_hashes(of_left, of_right)
-        filled = of_pairs != NONE
-        return dict(zip(_KINDS, (of_pairs, of_left * filled, of_right * filled), strict=True))
+        return left, right
 
-    def _remember(self, hashes_by_kind: _Hashes, lines: list[int]) -> None:
+    def _remember(
+        self, hashes_by_kind: _Hashes, sides: tuple[list[str], list[str]], lines: list[int]
+    ) -> None:
+        """Keeps the hashes and lengths of some pairs by line."""
+        rows = np.asarray(lines) - self.hashed - 1
         for kind, blocks in self.hashes.items():
             by_line = np.full(lines[-1] - self.hashed, NONE)
-            by_line[np.asarray(lines) - self.hashed - 1] = hashes_by_kind[kind]
+            by_line[rows] = hashes_by_kind[kind]
             blocks.append(by_line)
+        for blocks_of_side, texts in zip(self.features, sides, strict=True):
+            features_by_line = np.zeros(lines[-1] - self.hashed, np.uint16)
+            features_by_line[rows] = features(texts)
+            blocks_of_side.append(features_by_line)
         self.hashed = lines[-1]
+
+    def _features(self) -> tuple[Features, Features]:
+        """The features of each line; they are one array from now on."""
+        source, target = (
+            np.concatenate([*side, np.array([], np.uint16)]) for side in self.features
+        )
+        self.features = ([source], [target])
+        return source, target
 
     def _locate_slip(self) -> None:
         """Counts the lines without a partner, and names the line where the files part."""
         first, second = self.files
-        sizes = [np.concatenate([*side, np.array([], np.uint16)]) for side in self.sizes]
-        longer, shorter = sizes if first.lines > second.lines else sizes[::-1]
-        line = _slip(np.concatenate([longer, self.surplus]), shorter)
+        sides = self._features()
+        longer, shorter = sides if first.lines > second.lines else sides[::-1]
+        line = slip(np.concatenate([longer, self.surplus]), shorter)
         counts = f"{first.path.name} {first.lines:,} lines, {second.path.name} {second.lines:,}"
         self.tallies["unpaired"] = Tally(
             len(self.surplus),
@@ -216,30 +248,55 @@ class _PartCheck:
     def finding(self, code: str, tally: Tally, where: str = "") -> Finding:
         """The finding of a tally; ``where`` is the part if it is not given."""
         severity, meaning = MEANINGS[code]
+        if code in LIGHT and tally.count < COMMON * self.pairs:
+            severity = "note"
         counts = asdict(tally)
         where = where or self.name
         return Finding(code, severity, self.name, where, meaning=meaning, **counts)
 
     def findings(self) -> list[Finding]:
-        """Every fault that occurs, but for overlaps."""
-        tallies = [("", code, tally) for code, tally in self.tallies.items()]
-        tallies.append(("", "repeated", self._repeated()))
+        """Every fault that occurs in this part alone."""
+        tallies = [("", code, tally) for code, tally in self._pair_tallies().items()]
         for file in self.files:
-            mixed = file.mixed_line_ends()
-            tallies.append((str(file.path), "mixed-line-ends", mixed))
-            for code, tally in file.tallies.items():
-                if not (code == "crlf" and mixed.count):
-                    tallies.append((str(file.path), code, tally))
+            tallies += [(str(file.path), code, tally) for code, tally in file.findings().items()]
         names = [str(file.path) for file in self.files]
         if len(names) == 1:
             names = [f"{names[0]} (source)", f"{names[0]} (target)"]
         for name, side in zip(names, (self.source, self.target), strict=True):
-            tallies += [(name, code, tally) for code, tally in side.tallies.items()]
+            tallies += [(name, code, tally) for code, tally in side.findings().items()]
         return [self.finding(code, tally, where) for where, code, tally in tallies if tally.count]
 
-    def _repeated(self) -> Tally:
-        times, rows = repeated(self.kept("pairs"))
-        return Tally(times, [row + 1 for row in rows])
+    def _pair_tallies(self) -> dict[str, Tally]:
+        """The tallies of the pairs, each under the code that fits its number."""
+        tallies = self.tallies | self._misaligned()
+        rows = np.flatnonzero(repeats(self.kept("pairs")))
+        many = len(rows) >= max(_LEAST_REPEATS, _MANY_REPEATS * self.pairs)
+        tallies["many-repeats" if many else "repeated"] = _tally(rows)
+        if self._same():
+            tallies["same-text"] = tallies.pop("identical")
+        if tallies["malformed"].count and tallies["quoted"].count:
+            tallies["csv-quotes"] = tallies.pop("quoted")
+        return tallies
+
+    def _same(self) -> bool:
+        """Whether the sides are one text."""
+        identical = self.tallies["identical"].count
+        many = identical >= max(_LEAST_SAME, _MOSTLY_SAME * self.filter.kept)
+        paths = [file.path for file in self.files]
+        return many or bool(identical and len(paths) == 2 and paths[0].samefile(paths[1]))
+
+    def _misaligned(self) -> dict[str, Tally]:
+        """Whether lines belong to other lines; if lines have no partner, that is found already."""
+        sides = self._features()
+        if self.surplus:
+            return {}
+        stretches = shifts(*sides)
+        if stretches:
+            lines = sum(shift.last - shift.first + 1 for shift in stretches)
+            first = stretches[:_ROWS_KEPT]
+            example = "; ".join(_describe(shift, len(sides[0])) for shift in first)
+            return {"shifted": Tally(lines, [shift.first for shift in first], example)}
+        return {"unrelated": Tally(int(unrelated(*sides)))}
 
     def kept(self, kind: str) -> NDArray[np.uint64]:
         """The hashes of one kind, by line."""
@@ -263,9 +320,65 @@ class _Search:
     def result(self) -> Overlap:
         """The overlap; empty sides do not count."""
         seen = {kind: known.seen(self.part.kept(kind)) for kind, known in self.known.items()}
+        seen["near"] &= ~seen["pairs"]
         counts = {kind: int(hits.sum()) for kind, hits in seen.items()}
-        lines = [row + 1 for row in np.flatnonzero(seen["pairs"])[:5].tolist()]
-        return Overlap(self.part.name, self.within.name, lines=lines, **counts)
+        lines, near = (_tally(np.flatnonzero(seen[kind])).lines for kind in ("pairs", "near"))
+        return Overlap(self.part.name, self.within.name, lines=lines, near_lines=near, **counts)
+
+
+def _leaks(overlap: Overlap, checks: Mapping[str, _PartCheck]) -> Iterator[Finding]:
+    """The findings of an overlap."""
+    part = checks[overlap.part]
+    known = overlap.sources - overlap.pairs - overlap.near
+    tallies = {
+        "overlap": Tally(overlap.pairs, overlap.lines),
+        "near-overlap": Tally(overlap.near, overlap.near_lines),
+        "known-sources": Tally(known if known >= _MANY_KNOWN * part.pairs else 0),
+    }
+    for code, tally in tallies.items():
+        if tally.count:
+            yield part.finding(code, tally, f"{overlap.part} and {overlap.within}")
+
+
+def _swapped(train: _PartCheck, part: _PartCheck) -> bool:
+    """Whether the part's source has the characters of the training target, and the other way."""
+    straight = train.source.distance(part.source) + train.target.distance(part.target)
+    crossed = train.source.distance(part.target) + train.target.distance(part.source)
+    return crossed < _NEARER * straight
+
+
+def _is_quoted_record(line: str) -> bool:
+    """Whether a line holds a pair if its quotes are csv quotes."""
+    try:
+        split_record(line, "tsv-quoted")
+    except InputError:
+        return False
+    return True
+
+
+def _describe(shift: Shift, lines: int) -> str:
+    """A shift in words."""
+    by = f"n {'+' if shift.offset > 0 else '-'} {abs(shift.offset)}"
+    end = "to the end" if shift.last == lines else f"to about line {shift.last:,}"
+    return f"from about line {shift.first:,} {end}, source line n belongs to target line {by}"
+
+
+def _tally(rows: NDArray[np.intp]) -> Tally:
+    """The tally of some rows, which count from 0."""
+    return Tally(len(rows), [row + 1 for row in rows[:_ROWS_KEPT].tolist()])
+
+
+def _hashes(sources: list[str], targets: list[str], kinds: Sequence[str]) -> _Hashes:
+    """The hashes of some pairs; NONE where a side is empty."""
+    left, right = hashes(sources), hashes(targets)
+    pairs = pair_hashes(left, right)
+    filled = pairs != NONE
+    table = {"pairs": pairs, "sources": left * filled, "targets": right * filled}
+    if "near" in kinds:
+        table["near"] = pair_hashes(
+            *(hashes(list(map(folded, side))) for side in (sources, targets))
+        )
+    return table
 
 
 def _portions(rows: Iterable[_Row]) -> Iterator[list[_Row]]:
@@ -280,28 +393,6 @@ def _portions(rows: Iterable[_Row]) -> Iterator[list[_Row]]:
             portion, characters = [], 0
     if portion:
         yield portion
-
-
-def _size(text: str) -> int:
-    return min(len(text.strip()), _LONGEST)
-
-
-def _slip(longer: NDArray[np.uint16], shorter: NDArray[np.uint16]) -> int:
-    """The line from which the longer file has surplus lines, judged by the lengths of all lines.
-
-    A sentence and its translation are about equally long. For each line k, the lines before k are
-    compared as they stand, the lines from k on moved by the surplus. The files part at the k whose
-    log lengths, each less its file's median, agree best. Gale and Church (1993) align sentences by
-    the same rule.
-    """
-    extra = len(longer) - len(shorter)
-    small, large = np.log1p(shorter), np.log1p(longer)
-    small, large = small - np.median(small), large - np.median(large)
-    straight = np.abs(large[: len(shorter)] - small)
-    moved = np.abs(large[extra:] - small)
-    gain = np.concatenate([[0.0], np.cumsum(straight - moved, dtype=float)])
-    # Among equals the last, so that lines without evidence count as paired.
-    return len(gain) - int(np.argmin(gain[::-1]))
 
 
 def _side(side: SideCheck) -> Side:

@@ -14,15 +14,21 @@ from glassformer.data.preprocessing import Preprocessing, SourceLengths
 from glassformer.data.token_store import Packed, pack
 from glassformer.data.tokenizer import Tokenizer, train_tokenizer
 from glassformer.devices import device_of
+from glassformer.errors import counted
 from glassformer.model.transformer import Transformer
 from glassformer.text_engine import TextEngine
 from glassformer.training.fast.mixed_precision import Precision, precision_for, product_speed
 from glassformer.training.setup.kept_pairs import KeptPairs, guess_languages, keep_pairs
 from glassformer.training.setup.options import TrainConfig
-from glassformer.training.setup.recipe import choose, estimated_tokens, size_in_time
+from glassformer.training.setup.recipe import (
+    choose,
+    estimated_tokens,
+    size_in_time,
+    updates_in_time,
+)
 from glassformer.training.setup.resume import begun_config, bind_text, claim, record_options
 
-__all__ = ["Prepared", "chosen_precision", "prepare"]
+__all__ = ["Prepared", "chosen_precision", "prepare", "settle"]
 
 _VALIDATION_PAIRS = 2_000  # more would make a validation long and its score hardly surer
 
@@ -73,7 +79,8 @@ def prepare(config: TrainConfig) -> Prepared:
     kept = keep_pairs(settled or config)
     notes = [f"data: {kept.filter}"]
     if settled is None:
-        settled, reasons = _settled(config, kept, device)
+        counts = {"pairs": kept.filter.kept, "characters": kept.filter.characters}
+        settled, reasons = settle(config, device=device, **counts)
         record_options(settled)
         notes += reasons
     valid, origin = _validation_pairs(settled, kept)
@@ -84,11 +91,10 @@ def prepare(config: TrainConfig) -> Prepared:
     notes.append(origin)
     limit = f"more than {settled.max_tokens} subwords on a side"
     if long := packed.meta.dropped_long:
-        notes.append(f"{long:,} pairs dropped: {limit} (option max_tokens)")
+        notes.append(f"{counted(long, 'pair')} dropped: {limit} (option max_tokens)")
     if left_out := len(valid) - len(packed_valid):
         notes.append(
-            f"validation: {left_out:,} pairs are blank or have {limit}, and do not count in its"
-            " loss"
+            f"validation: {counted(left_out, 'pair')} left out of its loss: blank, or {limit}"
         )
     return Prepared(
         config=settled,
@@ -105,16 +111,22 @@ def prepare(config: TrainConfig) -> Prepared:
     )
 
 
-def _settled(
-    config: TrainConfig, kept: KeptPairs, device: torch.device
+def settle(
+    config: TrainConfig, *, pairs: int, characters: int, device: torch.device
 ) -> tuple[TrainConfig, list[str]]:
-    """The options with nothing left open, and why."""
-    pairs, size = kept.filter.kept, None
-    if config.minutes and device.type == "cpu":
-        speed = product_speed(chosen_precision(config, device))
-        size = size_in_time(config, pairs=pairs, speed=speed)
-    tokens = estimated_tokens(kept.filter.characters)
-    return choose(config, pairs=pairs, tokens=tokens, size=size)
+    """The options with nothing left open, and the reasons.
+
+    With ``minutes`` on a CPU, the last reason estimates the number of updates.
+    """
+    tokens = estimated_tokens(characters)
+    if not config.minutes or device.type != "cpu":
+        return choose(config, pairs=pairs, tokens=tokens)
+    speed = product_speed(chosen_precision(config, device))
+    size = size_in_time(config, pairs=pairs, speed=speed)
+    settled, reasons = choose(config, pairs=pairs, tokens=tokens, size=size)
+    most = updates_in_time(settled, pairs=pairs, tokens=tokens, speed=speed)
+    reason = "validations and other programs take a part of the time"
+    return settled, [*reasons, f"updates about {most // 2:,} to {most:,}: {reason}"]
 
 
 def chosen_precision(config: TrainConfig, device: torch.device) -> Precision:

@@ -20,6 +20,7 @@ __all__ = [
     "estimated_tokens",
     "model_config",
     "size_in_time",
+    "updates_in_time",
     "useful_updates",
 ]
 
@@ -135,16 +136,39 @@ def size_in_time(config: TrainConfig, *, pairs: int, speed: float) -> str:
     >>> size_in_time(hour, pairs=160_000, speed=4e11)
     'small'
     """
-    seconds = 60 * (config.minutes or 0)
     wants = _class(pairs)
     smaller = _CLASSES[: _CLASSES.index(wants) + 1]
     sizes = [size for size in smaller if _size(config.preset) in (None, size.preset)] or [wants]
     for size in reversed(sizes):
         preset = config.preset or size.preset
-        operations = _operations(config, preset, config.vocab_size or wants.vocab_size)
-        if seconds * _REACHED * speed / operations >= size.updates * size.batch_tokens / 2:
+        vocab_size = config.vocab_size or wants.vocab_size
+        tokens = _tokens_in_time(config, preset, vocab_size=vocab_size, speed=speed)
+        if tokens >= size.updates * size.batch_tokens / 2:
             return size.name
     return sizes[0].name
+
+
+def updates_in_time(config: TrainConfig, *, pairs: int, tokens: int, speed: float) -> int:
+    """The most updates of a settled ``config`` in its minutes: those that training has time for
+    if it does nothing else, or those that are of use.
+
+    >>> settled, _ = choose(
+    ...     TrainConfig(pairs=("a", "b"), run="run", minutes=20), pairs=29_000, tokens=950_000
+    ... )
+    >>> [updates_in_time(settled, pairs=29_000, tokens=950_000, speed=s) for s in (4e11, 4e12)]
+    [5882, 24000]
+    """
+    batch = (config.batch_tokens or 1) * config.accumulate
+    vocab_size = config.vocab_size or _class(pairs).vocab_size
+    preset = config.preset or "base"
+    time_for = _tokens_in_time(config, preset, vocab_size=vocab_size, speed=speed) / batch
+    return min(max(1, round(time_for)), useful_updates(pairs, tokens / (0.95 * batch)))
+
+
+def _tokens_in_time(config: TrainConfig, preset: str, *, vocab_size: int, speed: float) -> float:
+    """The tokens that a training of this size reads in ``config.minutes``."""
+    seconds = 60 * (config.minutes or 0)
+    return seconds * _REACHED * speed / _operations(config, preset, vocab_size)
 
 
 def _size(preset: str | None) -> str | None:
