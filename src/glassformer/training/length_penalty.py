@@ -37,7 +37,8 @@ def best_penalty(
     """The lowest alpha whose BLEU is within 0.2 of the best, of 0.6, 1, 1.5 and 2.
 
     The beam search runs once, with the paper's 0.6; each alpha ranks its hypotheses anew. With a
-    beam of 1 there is one hypothesis: the paper's alpha. As many pairs are searched as ``seconds`` allow.
+    beam of 1 there is one hypothesis: the paper's alpha. It searches as many pairs as ``seconds``
+    allow.
     """
     if beam == 1:
         return LENGTH_PENALTY

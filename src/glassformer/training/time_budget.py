@@ -164,10 +164,10 @@ class TimedPace:
     def validation_due(self, update: int) -> bool:
         """Whether the last validation is long ago: validations come as often as the time allows."""
         plan, share = self.plan, self.plan.share_at(update)
-        left = self._training_left(self._last)
-        if left <= 0:
+        left, longest = self._training_left(self._last), self.validation_seconds()
+        if longest < 1 / self._speed:  # even a few pairs take as long as an update
             return False
-        seconds = min(plan.validation / self._speed, self.validation_seconds())
+        seconds = min(plan.validation / self._speed, longest)
         gap = max(1 / self._config.validations, seconds / _VALIDATING * (1 - share) / left)
         following = plan.validated + (gap if plan.validated else max(gap, _FIRST_VALIDATION))
         return following <= share < 1 - gap / 2

@@ -13,6 +13,7 @@ from glassformer.bundle import Bundle, save_bundle
 from glassformer.data.batches import make_batch
 from glassformer.evaluation import Scores
 from glassformer.model.transformer import Transformer
+from glassformer.threads import torch_threads
 from glassformer.training.batch_stream import epoch_plan
 from glassformer.training.checkpoint import (
     RunState,
@@ -66,8 +67,8 @@ def train(
     began = time.monotonic() if began is None else began
     if not config.plain:
         keep_freed_memory()
-    torch.set_num_threads(machine_threads(config.threads))
-    with closing(reporter or TextReporter()) as reporter:
+    threads = torch_threads(machine_threads(config.threads))
+    with threads, closing(reporter or TextReporter()) as reporter:
         prepared = prepare(config)
         config, valid = prepared.config, prepared.valid
         trainer = new_trainer(prepared, reporter, lambda: time.monotonic() - began)

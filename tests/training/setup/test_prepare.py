@@ -1,6 +1,7 @@
 """From files to packed ids: what is held out, dropped, learnt, and used again."""
 
 import json
+import random
 from pathlib import Path
 
 import pytest
@@ -272,8 +273,10 @@ def test_a_vocabulary_that_the_text_cannot_fill_is_noted(config):
 
 
 def test_a_vocabulary_as_large_as_wanted_needs_no_note(config, write):
-    words = [" ".join(f"{number:05b}{number}" for number in range(n, n + 9)) for n in range(90)]
-    pairs = write("a.src", words), write("a.tgt", words)
+    draw = random.Random(1)
+    words = ["".join(draw.choices("abcdefghijklmnop", k=6)) for _ in range(40)]
+    lines = [" ".join(draw.choices(words, k=6)) for _ in range(90)]
+    pairs = write("a.src", lines), write("a.tgt", lines)
     prepared = prepare(config(pairs=pairs, vocab_size=300))
 
     assert prepared.tokenizers[0].vocab_size == 300
