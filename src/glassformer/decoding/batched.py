@@ -100,7 +100,6 @@ def decode_sentences(
         + sum(constraint.needed(i) for constraint in constraints)
         for i, source in enumerate(sources)
     ]
-
     stop = Event()
 
     @torch.inference_mode()
