@@ -164,6 +164,10 @@ def test_the_longest_target_is_the_source_and_the_extra_length():
         Chatter(), [[5, 6, 7], [5]], search=greedy, extra_length=11, constraints=[forced]
     )
     assert [len(one[0].tokens) for one in found] == [16, 12]
+    found = decode_sentences(
+        Chatter(), [[5] * 20, [5]], search=greedy, longest=1.5, extra_length=30
+    )
+    assert [len(one[0].tokens) for one in found] == [40, 11]
 
 
 @pytest.mark.parametrize("max_tokens", [1, 10_000])

@@ -77,3 +77,17 @@ def test_greedy_search_has_nothing_to_choose_from(engine, monkeypatch):
     pairs = [Pair("a", LONG)]
 
     assert best_penalty(pairs, engine, beam=1) == LENGTH_PENALTY
+
+
+def test_in_little_time_a_part_of_the_pairs_decides(tokenizer, engine, monkeypatch):
+    sources = []
+
+    def decoded(_, batch, **__):
+        sources.extend(batch)
+        return [hypotheses_of(tokenizer) for _ in batch]
+
+    monkeypatch.setattr(module, "decode_sentences", decoded)
+    pairs = [Pair("a", LONG)] * 100
+
+    assert best_penalty(pairs, engine, beam=4, seconds=0.0) == 1.0
+    assert len(sources) == 16

@@ -12,6 +12,7 @@ import torch
 from glassformer.errors import InputError
 from glassformer.training import loop as module
 from glassformer.training.checkpoint import checkpoints
+from glassformer.training.checkpoint_averaging import averaged_updates, best
 from glassformer.training.loop import Stopped
 from glassformer.training.optimiser import NotFiniteError
 from glassformer.training.schedule import learning_rate
@@ -22,11 +23,11 @@ def scripted(monkeypatch, scores):
     """Validation says these (bleu, loss) in turn."""
     left = iter(scores)
 
-    def said(_, pairs, *_more, **_named):
+    def said(_, data, **_named):
         bleu, loss = next(left)
         if loss != loss:
             raise NotFiniteError("loss nan")
-        return Validation(loss, bleu, 0.0, 0.0, ["?"] * len(pairs))
+        return Validation(loss, bleu, 0.0, 0.0, ["?"] * len(data.pairs), data.pairs)
 
     monkeypatch.setattr(module, "validate", said)
 
@@ -68,8 +69,8 @@ def test_the_metrics_have_their_keys(made):
         *("gradient_norm", "tokens", "tokens_per_second", "seconds"),
     }
     assert validation.keys() == {
-        *("kind", "update", "loss", "perplexity", "bleu", "chrf", "exact_match", "seconds"),
-        "best",
+        *("kind", "update", "loss", "perplexity", "bleu", "chrf", "exact_match", "pairs"),
+        *("seconds", "best"),
     }
     assert 0 < updates[0]["tokens"] < updates[1]["tokens"] == trainer.state.tokens
     assert validation["seconds"] > updates[1]["seconds"] > updates[0]["seconds"] > 0
@@ -194,6 +195,19 @@ def test_between_validations_nothing_is_saved_in_haste(made, monkeypatch):
     assert saved == [5]
 
 
+@pytest.mark.parametrize(
+    ("minutes", "saving", "seconds"),
+    [(None, 9.0, 300.0), (20, 0.1, 36.0), (1, 0.2, 6.0), (600, 0.1, 300.0)],
+)
+def test_a_kill_loses_three_percent_of_the_minutes_unless_saving_takes_long(
+    made, minutes, saving, seconds
+):
+    trainer = made(updates=None if minutes else 1, minutes=minutes)
+    trainer._saving = saving
+
+    assert trainer._seconds_between_checkpoints() == pytest.approx(seconds)
+
+
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_signal_saves_and_stops(made, monkeypatch, number):
     before = signal.getsignal(number)
@@ -276,3 +290,23 @@ def test_a_validation_that_is_not_finite_is_not_saved(made, monkeypatch):
         trainer.run()
 
     assert kept(trainer) == [2]
+
+
+def validations(*scores):
+    """Records of validations; a third number is that of the translated pairs."""
+    names = ("bleu", "loss", "pairs")
+    return [
+        {"update": 100 + place, **dict(zip(names, score, strict=False))}
+        for place, score in enumerate(scores)
+    ]
+
+
+def test_scores_of_different_pairs_are_compared_by_the_loss(config):
+    alike = validations((1.0, 5.0, 9), (3.0, 4.0, 9), (2.0, 3.0, 9))
+    unlike = validations((1.0, 5.0, 9), (3.0, 4.0, 4), (2.0, 3.0, 9))
+    earlier = validations((1.0, 5.0), (3.0, 4.0), (2.0, 3.0))
+
+    assert [best(records, config())["update"] for records in (alike, unlike, earlier)] == [
+        *(101, 102, 101)
+    ]
+    assert averaged_updates(unlike, config(average_count=2)) == [101, 102]

@@ -84,7 +84,7 @@ def test_text_is_shown_as_it_is(text):
 def test_a_validation_shows_scores_and_translations():
     reporter, shown = reporter_on(terminal=False)
     pairs = [Pair(f"source {i}", f"reference {i}") for i in range(10)]
-    found = Validation(1.25, 30.5, 51.2, 10.0, [f"translated {i}" for i in range(10)])
+    found = Validation(1.25, 30.5, 51.2, 10.0, [f"translated {i}" for i in range(10)], pairs)
     record = {"update": 1_250, "perplexity": 3.49, "seconds": 75.0, "best": True}
 
     reporter.validated(record, found, pairs)
@@ -108,7 +108,7 @@ def test_a_validation_shows_scores_and_translations():
 def test_fewer_pairs_than_samples(count, samples, shown_of):
     reporter, shown = reporter_on(terminal=False, samples=samples)
     pairs = [Pair("a", "b")] * count
-    found = Validation(1.0, 1.0, 1.0, 0.0, ["c"] * count)
+    found = Validation(1.0, 1.0, 1.0, 0.0, ["c"] * count, pairs)
 
     reporter.validated(
         {"update": 1, "perplexity": 1.0, "seconds": 1.0, "best": False}, found, pairs

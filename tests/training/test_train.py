@@ -1,6 +1,7 @@
 """The whole way, from files to a scored bundle, through the public call."""
 
 import json
+import re
 import shutil
 import sys
 
@@ -175,16 +176,77 @@ def test_the_precision_is_measured_once(config, recorder, monkeypatch):
     assert all("bf16 on cpu" in note for note in models)
 
 
+def plan_of(run):
+    """The plan in the last checkpoint."""
+    return json.loads((checkpoints(run / "checkpoints")[-1] / "state.json").read_text())["plan"]
+
+
 def test_a_run_of_minutes_says_how_long_it_took_with_its_earlier_calls(config, recorder):
     run = train(config(updates=None, minutes=0.05), recorder).directory
-    *_, last = (run / "pace.jsonl").read_text().splitlines()
-    with (run / "pace.jsonl").open("a") as file:  # as if it had been slower
-        file.write(json.dumps({**json.loads(last), "seconds": 3600.0}) + "\n")
+    path = checkpoints(run / "checkpoints")[-1] / "state.json"
+    state = json.loads(path.read_text())
+    state["plan"]["seconds"] = 3600.0  # as if it had been slower
+    path.write_text(json.dumps(state))
     train(config(updates=None, minutes=0.05), recorder)
 
     first, second = recorder.noted("minutes: ")
     assert first.endswith(" s of 3 s")
     assert second == "minutes: 1:00 h of 3 s"
+    [model, _] = recorder.noted("model: ")
+    assert "54 pairs, as many updates as 0.05 minutes allow, float32" in model
+
+
+def test_more_minutes_continue_a_finished_run(config, recorder, monkeypatch):
+    monkeypatch.setattr(module, "useful_updates", lambda *_: 10**9)
+    run = train(config(updates=None, minutes=0.05), recorder).directory
+    first = plan_of(run)
+    assert not recorder.noted("more minutes than before")
+    train(config(updates=None, minutes=0.1), recorder)
+
+    assert recorder.noted("more minutes than before: the learning rate rises again")
+    assert recorder.noted(f"continuing from update {first['update']:,}")
+    second = plan_of(run)
+    assert (first["minutes"], second["minutes"]) == (0.05, 0.1)
+    assert second["update"] > first["update"]
+    assert second["share"] >= 0.95
+    validations = json.loads((checkpoints(run / "checkpoints")[-1] / "state.json").read_text())[
+        "validations"
+    ]
+    assert validations[0]["update"] > first["update"]
+
+
+def test_a_worthless_translator_is_called_so_with_the_minutes_that_would_do(config, recorder):
+    options = {"updates": None, "minutes": 0.05, "warmup": 10**6}
+    train(config(**options), recorder)
+
+    [note] = recorder.noted("this translator is worthless: ")
+    assert re.fullmatch(
+        r"this translator is worthless: [0-9,]+ updates are too few to learn from;"
+        r" --minutes [0-9]+ would be enough for 1,000,000 here",
+        note,
+    )
+
+
+@pytest.mark.parametrize(("threads", "noted"), [(0, True), (1, False)])
+def test_a_crowded_machine_gets_fewer_threads_unless_the_option_says(
+    config, recorder, monkeypatch, threads, noted
+):
+    monkeypatch.setattr("glassformer.training.train.machine_threads", lambda given: given or 2)
+    monkeypatch.setattr("glassformer.training.loop.quickest_threads", lambda most: most // 2)
+    before = torch.get_num_threads()
+    train(config(updates=None, minutes=0.05, threads=threads), recorder)
+
+    notes = recorder.noted("1 of 2 threads: other programs need the rest")
+    assert len(notes) == noted
+    assert torch.get_num_threads() == before
+
+
+def test_enough_updates_or_a_good_score_are_not_called_worthless(config, recorder, monkeypatch):
+    train(config(updates=None, minutes=0.05, warmup=1), recorder)
+    monkeypatch.setattr(module, "_WORTHLESS", -1.0)
+    train(config(updates=None, minutes=0.05, warmup=10**6, run=config().run / "2"), recorder)
+
+    assert not recorder.noted("worthless")
 
 
 def test_a_run_of_minutes_ends_where_more_would_not_help(config, recorder, monkeypatch):

@@ -12,9 +12,10 @@ from glassformer.data.batches import make_batch
 from glassformer.data.corpus import Pair
 from glassformer.data.token_store import pack
 from glassformer.data.tokenizer import train_tokenizer
+from glassformer.decoding import engine
 from glassformer.model.transformer import Transformer
 from glassformer.training.optimiser import NotFiniteError
-from glassformer.training.validation import mean_loss, validate
+from glassformer.training.validation import ValidationSet, mean_loss, validate
 from glassformer.translator import Translator
 
 PAIRS = [Pair("a b c", "c b a"), Pair("d e", "e d"), Pair("f a b c d", "d c b a f")]
@@ -68,9 +69,10 @@ def test_no_batches_are_no_loss(model):
 def test_validating_leaves_training_mode_and_weights(model, tokenizers, tmp_path):
     before = [weight.clone() for weight in model.parameters()]
     model.train()
+    data = ValidationSet(PAIRS, batches_of(tokenizers, tmp_path / "v", [[0, 1, 2]]), tokenizers)
 
-    found = validate(model, PAIRS, batches_of(tokenizers, tmp_path / "v", [[0, 1, 2]]), tokenizers)
-    again = validate(model, PAIRS, batches_of(tokenizers, tmp_path / "v", [[0, 1, 2]]), tokenizers)
+    found = validate(model, data)
+    again = validate(model, data)
 
     assert model.training
     assert found == again  # dropout was off
@@ -87,8 +89,9 @@ def test_a_loss_that_is_not_finite_is_told_before_anything_is_translated(tokeniz
     with torch.no_grad():
         spoilt.source_embedding.weight.fill_(float("nan"))
 
+    data = ValidationSet(PAIRS, batches_of(tokenizers, tmp_path / "v", [[0, 1, 2]]), tokenizers)
     with pytest.raises(NotFiniteError, match="loss nan"):
-        validate(spoilt, PAIRS, batches_of(tokenizers, tmp_path / "v", [[0, 1, 2]]), tokenizers)
+        validate(spoilt, data)
 
 
 def test_the_pairs_are_translated_as_the_translator_translates_them(model, tokenizers, tmp_path):
@@ -97,8 +100,44 @@ def test_the_pairs_are_translated_as_the_translator_translates_them(model, token
     pairs = [Pair(source, "a") for source in sources]
     batches = batches_of(tokenizers, tmp_path / "v", [[0, 1, 2]])
 
-    texts = validate(model, pairs, batches, tokenizers).translations
+    texts = validate(model, ValidationSet(pairs, batches, tokenizers)).translations
 
     translator = Translator(Bundle(model.eval(), *tokenizers))
-    assert texts == [translator.translate([source], beam=1)[0].text for source in sources]
+    whole = [translator.translate([source], beam=1)[0].text for source in sources]
+    assert all(map(str.startswith, whole, texts))  # cut off, where they are far too long
     assert [not text for text in texts[:5]] == [False, True, True, False, False]
+
+
+def test_translations_are_at_most_twice_as_long_as_the_references(
+    model, tokenizers, tmp_path, monkeypatch
+):
+    limits = []
+    inner = engine.decode_sentences
+    monkeypatch.setattr(
+        engine, "decode_sentences", lambda *a, **n: (limits.append(n["longest"]), inner(*a, **n))[1]
+    )
+    pairs = [Pair("a b c d", "a"), Pair("a b", "b")]
+    packed = pack(pairs, *tokenizers, tmp_path / "v", max_tokens=50)
+    lengths = [packed.source_lengths, packed.target_lengths]
+    batches = [make_batch(packed, torch.tensor([0, 1]).numpy())]
+
+    validate(model, ValidationSet(pairs, batches, tokenizers))
+
+    source, target = (sum(side) + 2 for side in lengths)  # the end symbols count
+    assert limits == [pytest.approx(2 * target / source)]
+    assert ValidationSet(PAIRS, [], tokenizers).longest_target == math.inf
+
+
+def test_in_no_time_some_pairs_and_a_batch_stand_for_all(model, tokenizers, tmp_path):
+    batches = batches_of(tokenizers, tmp_path / "v", [[0], [1, 2]])
+    data = ValidationSet(PAIRS * 20, batches, tokenizers)
+
+    whole, part = validate(model, data), validate(model, data, seconds=-1.0)
+
+    assert len(whole.translations) == len(whole.pairs) == 60
+    assert len(part.translations) == len(part.pairs) == 16
+    assert {pair.source for pair in part.pairs} == {pair.source for pair in PAIRS}
+    texts = dict(zip((pair.source for pair in whole.pairs), whole.translations, strict=True))
+    assert part.translations == [texts[pair.source] for pair in part.pairs]
+    model.eval()
+    assert part.loss == mean_loss(model, batches[:1]) != whole.loss

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from threading import Event
 from typing import Any, Protocol, TypeVar, runtime_checkable
@@ -21,6 +22,7 @@ A = TypeVar("A")
 B = TypeVar("B")
 S = TypeVar("S", bound=State)
 
+_FEW = 10  # tokens: `longest` never cuts off a short target
 _MIN_SHARE = 32  # sentences of a core: a smaller batch takes nearly as long
 
 
@@ -66,6 +68,7 @@ def decode_sentences(
     constraints: Sequence[Constraint] = (),
     max_tokens: int = 8192,
     extra_length: int = EXTRA_LENGTH,
+    longest: float = math.inf,
     device: torch.device | str = "cpu",
     vocabulary: Vocabulary = DEFAULT_IDS,
     cores: int = 1,
@@ -80,6 +83,7 @@ def decode_sentences(
     - `constraints`: for all the sources, in their order; each batch gets its part.
     - `max_tokens`: the size of a batch in tokens: its number of sentences, times the sum of its
       longest source and its longest target. A longer sentence gets a batch of its own.
+    - `longest`: with it, a target has at most so many tokens for each of its source, and 10 more.
     - `device`: the device of the model.
     - `vocabulary`: the special ids of the source side; the search has those of the target side.
     - `cores`: the number of batches that a CPU decodes at once, one core each: the products of one
@@ -92,10 +96,10 @@ def decode_sentences(
     _check_positive(max_tokens=max_tokens, extra_length=extra_length, cores=cores)
     hypotheses = [[Hypothesis((), 0.0, 0.0, finished=True)] for _ in sources]
     max_lengths = [
-        len(source) + extra_length + sum(constraint.needed(i) for constraint in constraints)
+        int(min(len(source) + extra_length, longest * max(1, len(source)) + _FEW))
+        + sum(constraint.needed(i) for constraint in constraints)
         for i, source in enumerate(sources)
     ]
-
     stop = Event()
 
     @torch.inference_mode()

@@ -7,6 +7,7 @@ CTranslate2's is in `interchange`.
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -115,6 +116,7 @@ class TorchEngine:
     """The searches of this package on a model of this program.
 
     `extra_length`: how many tokens longer than its source a target may be (section 6.1).
+    `longest`: how many times as long as its source a target may be, and a few tokens longer.
     `decoder`: returns the model, or a faster form of it, for the next job. Plain decoding, by the
     model itself, takes the plain top-k and one core: hooks on a model have their order.
     """
@@ -125,6 +127,7 @@ class TorchEngine:
     target: Vocabulary
     device: torch.device
     extra_length: int = EXTRA_LENGTH
+    longest: float = math.inf
     at_once: int = sys.maxsize  # the more it knows, the better it can sort
 
     def submit(self, job: Job, options: SearchOptions) -> Future[list[list[Hypothesis]]]:
@@ -142,6 +145,7 @@ class TorchEngine:
             constraints=forced,
             max_tokens=_GREEDY_TOKENS if options.beam == 1 else _BEAM_TOKENS,
             extra_length=self.extra_length,
+            longest=self.longest,
             device=self.device,
             vocabulary=self.source,
             cores=torch.get_num_threads() if shared else 1,

@@ -48,6 +48,7 @@ class RunState:
     seconds: float = 0.0
     data_hash: str = ""
     precision: str = ""  # chosen at the beginning of the run
+    plan: dict[str, Any] = field(default_factory=dict)  # of the time, with the option minutes
     validations: list[dict[str, Any]] = field(default_factory=list)
     window: dict[str, float] = field(default_factory=dict)  # sums since the last report
 

@@ -1,6 +1,6 @@
 """The best validation, and the checkpoints whose mean is the final weights (section 6.1)."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from glassformer.training.setup.options import TrainConfig
@@ -12,7 +12,7 @@ Records = Sequence[dict[str, Any]]
 
 def best(validations: Records, config: TrainConfig) -> dict[str, Any]:
     """The record of the best validation."""
-    return max(validations, key=lambda record: _merit(record, config))
+    return max(validations, key=_merit(validations, config))
 
 
 def validations_since_best(validations: Records, config: TrainConfig) -> int:
@@ -30,12 +30,15 @@ def averaged_updates(validations: Records, config: TrainConfig) -> list[int]:
         # After few validations, an early model would spoil the mean.
         earliest = best(validations, config)["update"] / 2
         late = [record for record in chosen if record["update"] >= earliest]
-        late.sort(key=lambda record: _merit(record, config), reverse=True)
+        late.sort(key=_merit(validations, config), reverse=True)
         chosen = late[: config.average_count]
     return sorted(record["update"] for record in chosen)
 
 
-def _merit(validation: dict[str, Any], config: TrainConfig) -> tuple[float, float]:
-    # If BLEU is equal (often 0 at first), the loss decides.
-    by_loss = -validation["loss"]
-    return (validation["bleu"], by_loss) if config.metric == "bleu" else (by_loss, 0.0)
+def _merit(validations: Records, config: TrainConfig) -> Callable[[dict[str, Any]], Any]:
+    """The key of the order. BLEU of different pairs does not compare; the loss does nearly."""
+    alike = len({record.get("pairs") for record in validations}) == 1
+    if config.metric == "bleu" and alike:
+        # If BLEU is equal (often 0 at first), the loss decides.
+        return lambda record: (record["bleu"], -record["loss"])
+    return lambda record: -record["loss"]

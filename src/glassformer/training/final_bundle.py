@@ -1,6 +1,7 @@
 """What a finished run adds to its weights: scores, model card, alignment heads."""
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -10,25 +11,80 @@ from glassformer.data.corpus import Pair
 from glassformer.decoding.engine import SearchOptions
 from glassformer.errors import InputError
 from glassformer.evaluation import Scores, corpus_scores
+from glassformer.model.transformer import Transformer
 from glassformer.text_engine import TextEngine
 from glassformer.training.checkpoint import RunState
+from glassformer.training.length_penalty import best_penalty
 from glassformer.training.reporting import duration
 from glassformer.training.setup.prepare import Prepared
+from glassformer.training.time_limit import in_time
 
-__all__ = ["alignment_heads", "beam_scores", "model_card"]
+__all__ = [
+    "alignment_heads",
+    "beam_scores",
+    "final_scores",
+    "model_card",
+    "part_scored",
+    "validations_of_the_end",
+]
 
 _LONGEST_ALIGNED = 200  # characters of a side of a pair that alignment is learnt from
 
 
+def validations_of_the_end(prepared: Prepared) -> float:
+    """The time of :func:`final_scores`, as a number of validations.
+
+    Measured: a beam of 5 takes twice as long as a validation, which has a loss as well; and a
+    little to spare. The validation pairs are searched twice.
+    """
+    return (2 + prepared.config.beam) / 3 * (2 + len(prepared.test) / len(prepared.valid))
+
+
+def final_scores(
+    model: Transformer, prepared: Prepared, seconds_left: Callable[[], float]
+) -> tuple[float, dict[str, Scores]]:
+    """The length penalty, and the scores of the beam search with it: validation, and test if any.
+
+    Each search gets its part of the time that is left, by its number of pairs.
+    """
+    valid, test, beam = prepared.valid, prepared.test, prepared.config.beam
+    searches = 2 + len(test) / len(valid)
+    engine = prepared.text_engine(model)
+    alpha = best_penalty(
+        valid,
+        engine,
+        beam=beam,
+        language=prepared.target_language,
+        seconds=seconds_left() / searches,
+    )
+    seconds = seconds_left() / (searches - 1)
+    scores = {
+        "validation": beam_scores(engine, prepared, valid, length_penalty=alpha, seconds=seconds)
+    }
+    if test:
+        seconds = seconds_left()
+        scores["test"] = beam_scores(engine, prepared, test, length_penalty=alpha, seconds=seconds)
+    return alpha, scores
+
+
 def beam_scores(
-    engine: TextEngine, prepared: Prepared, pairs: Sequence[Pair], *, length_penalty: float
+    engine: TextEngine,
+    prepared: Prepared,
+    pairs: Sequence[Pair],
+    *,
+    length_penalty: float,
+    seconds: float = math.inf,
 ) -> Scores:
-    """The scores of the beam search's translations of ``pairs``."""
+    """The scores of the beam search's translations of ``pairs``, or as many as the time allows."""
     options = SearchOptions(prepared.config.beam, length_penalty=length_penalty)
-    translations = engine.translate([pair.source for pair in pairs], options)
+    texts = in_time(
+        lambda sources: [translation.text for translation in engine.translate(sources, options)],
+        [pair.source for pair in pairs],
+        seconds=seconds,
+    )
     return corpus_scores(
-        [translation.text for translation in translations],
-        [pair.target for pair in pairs],
+        list(texts.values()),
+        [pairs[place].target for place in texts],
         language=prepared.target_language,
     )
 
@@ -47,8 +103,19 @@ def model_card(
         "updates": state.update,
         "trained for": duration(state.seconds),
         "weights": f"mean of the checkpoints at updates {', '.join(map(str, averaged))}",
-        **{name: _shown(result) for name, result in scores.items()},
+        **{
+            name: _shown(result) + part_scored(prepared, name, result)
+            for name, result in scores.items()
+        },
     }
+
+
+def part_scored(prepared: Prepared, name: str, scores: Scores) -> str:
+    """A remark on scores of a part of the pairs; none on scores of all."""
+    pairs = len(prepared.test if name == "test" else prepared.valid)
+    if scores.sentences == pairs:
+        return ""
+    return f" ({scores.sentences:,} of {pairs:,} pairs, because the time was up)"
 
 
 def _shown(scores: Scores) -> str:

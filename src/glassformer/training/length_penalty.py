@@ -4,6 +4,7 @@ Section 6.1 of the paper: beam size and length penalty "were chosen after experi
 development set". The rule here: the lowest alpha within 0.2 BLEU of the best one.
 """
 
+import math
 from collections.abc import Sequence
 from functools import partial
 
@@ -14,6 +15,7 @@ from glassformer.decoding.engine import SearchOptions
 from glassformer.decoding.protocols import Hypothesis
 from glassformer.evaluation import bleu_metric
 from glassformer.text_engine import TextEngine
+from glassformer.training.time_limit import in_time
 
 __all__ = ["best_penalty"]
 
@@ -27,27 +29,35 @@ def best_penalty(
     *,
     beam: int,
     language: str | None = None,
+    seconds: float = math.inf,
 ) -> float:
     """The lowest alpha whose BLEU is within 0.2 of the best, of 0.6, 1, 1.5 and 2.
 
     The beam search runs once, with the paper's 0.6; each alpha ranks its hypotheses anew. With a
-    beam of 1 there is one hypothesis: the paper's alpha.
+    beam of 1 there is one hypothesis: the paper's alpha. It searches as many pairs as ``seconds``
+    allow.
     """
     if beam == 1:
         return LENGTH_PENALTY
-    sources = [pair.source for pair in pairs]
-    rows = engine.segments(sources)
-    beams = engine.search(rows, SearchOptions(beam, n_best=beam))
-    references = [pair.target for pair in pairs]
     bleu = bleu_metric(language, force=True)
 
-    def score(alpha: float) -> float:
-        rank = partial(_rank, alpha=alpha)
-        best = [[max(hypotheses, key=rank)] for hypotheses in beams]
-        texts = [translation.text for translation in engine.translations(sources, rows, best)]
-        return float(bleu.corpus_score(texts, [references]).score)
+    def by_alpha(sources: list[str]) -> list[tuple[str, ...]]:
+        """The translations of each source, by each alpha."""
+        rows = engine.segments(sources)
+        beams = engine.search(rows, SearchOptions(beam, n_best=beam))
+        ranked = []
+        for alpha in _TRIED:
+            rank = partial(_rank, alpha=alpha)
+            best = [[max(hypotheses, key=rank)] for hypotheses in beams]
+            ranked.append([t.text for t in engine.translations(sources, rows, best)])
+        return list(zip(*ranked, strict=True))
 
-    scores = {alpha: score(alpha) for alpha in _TRIED}
+    translations = in_time(by_alpha, [pair.source for pair in pairs], seconds=seconds)
+    references = [pairs[place].target for place in translations]
+    scores = {
+        alpha: bleu.corpus_score(list(texts), [references]).score
+        for alpha, texts in zip(_TRIED, zip(*translations.values(), strict=True), strict=True)
+    }
     return next(alpha for alpha in _TRIED if scores[alpha] >= max(scores.values()) - _MARGIN)
 
 

@@ -12,10 +12,9 @@ from typing import Any
 
 import torch
 
-from glassformer.data.batches import Batch
 from glassformer.errors import InputError
 from glassformer.model.transformer import Transformer
-from glassformer.threads import torch_threads
+from glassformer.threads import quickest_threads, torch_threads
 from glassformer.training.batch_stream import BatchStream, seed_update
 from glassformer.training.checkpoint import (
     RunState,
@@ -33,11 +32,13 @@ from glassformer.training.schedule import Pace
 from glassformer.training.setup.options import TrainConfig
 from glassformer.training.setup.prepare import Prepared
 from glassformer.training.signals import StopSignal
-from glassformer.training.validation import validate
+from glassformer.training.validation import ValidationSet, validate
 
 __all__ = ["Stopped", "Trainer"]
 
 REPORT_EVERY = 50
+_LOST = 0.03  # the greatest share of the option minutes that a kill may lose
+_SAVING = 1 / 30  # the greatest share of the time that goes into saving for that
 
 
 class Stopped(Exception):  # noqa: N818  no error: the run is saved and can continue
@@ -59,11 +60,13 @@ class Trainer:
     reporter: Reporter
     metrics: Metrics
     pace: Pace
-    validation_batches: list[Batch]
+    validation_set: ValidationSet
     _stop: StopSignal = field(default_factory=StopSignal)
 
     def __post_init__(self) -> None:
         self._figures = Figures(self.state)
+        self._saving = 0.0  # seconds of the last checkpoint
+        self._threads = torch.get_num_threads()
 
     @property
     def config(self) -> TrainConfig:
@@ -108,6 +111,7 @@ class Trainer:
         enlist(learner, self.config, state, self.prepared.packed)
         stream = BatchStream(state, self.config, self.prepared.packed, ranks.share())
         saved = time.monotonic()
+        self._choose_threads(ranks)
         while settings := self._next_update(ranks):
             self._update(learner, stream, settings)
             self.pace.passed(state.update)
@@ -117,12 +121,28 @@ class Trainer:
             validated = last or self.pace.validation_due(state.update)
             if validated:
                 self._validate()
-            late = time.monotonic() - saved > 60 * self.config.checkpoint_minutes
-            if validated or late:
+                self._choose_threads(ranks)
+            if validated or time.monotonic() - saved > self._seconds_between_checkpoints():
                 self._save()
                 saved = time.monotonic()
         if self._stop.number:
             self._save()
+
+    def _choose_threads(self, ranks: Ranks) -> None:
+        """In a run of minutes, leave the cores to other programs that keep them busy."""
+        config, cpu = self.config, self.prepared.device.type == "cpu"
+        if config.minutes and not config.threads and cpu and ranks is ALONE:
+            count, before = quickest_threads(self._threads), torch.get_num_threads()
+            torch.set_num_threads(count)
+            if count != before:
+                note = "other programs need the rest" if count < before else "there is room again"
+                self.reporter.note(f"{count} of {self._threads} threads: {note}")
+
+    def _seconds_between_checkpoints(self) -> float:
+        seconds = 60 * self.config.checkpoint_minutes
+        if self.config.minutes is None:
+            return seconds
+        return min(seconds, max(_LOST * 60 * self.config.minutes, self._saving / _SAVING))
 
     def _next_update(self, ranks: Ranks) -> tuple[float, bool] | None:
         """The learning rate and the direction of the next update; None at the end.
@@ -177,11 +197,8 @@ class Trainer:
         try:
             validation = validate(
                 self.model,
-                self.prepared.valid,
-                self.validation_batches,
-                self.prepared.tokenizers,
-                preprocessing=self.prepared.preprocessing,
-                language=self.prepared.target_language,
+                self.validation_set,
+                seconds=self.pace.validation_seconds(),
                 plain=self.config.plain,
             )
         except NotFiniteError as error:
@@ -196,12 +213,14 @@ class Trainer:
             "bleu": validation.bleu,
             "chrf": validation.chrf,
             "exact_match": validation.exact_match,
+            "pairs": len(validation.pairs),
             "seconds": state.seconds,
         }
+        self.pace.validated(len(validation.pairs) / len(self.validation_set.pairs))
         state.validations.append(record)
         record["best"] = self.best() is record
         self.metrics.write(record)
-        self.reporter.validated(record, validation, self.prepared.valid)
+        self.reporter.validated(record, validation, validation.pairs)
 
     def averaged_updates(self) -> list[int]:
         """The updates whose checkpoints are kept for the final mean, in the order of time."""
@@ -219,6 +238,8 @@ class Trainer:
         if not self.optimiser.state:  # stopped before the first update
             return
         self._figures.read()
+        begin = time.monotonic()
         save_checkpoint(self.checkpoint_directory, self.model, self.optimiser, self.state)
         kept = {*self.averaged_updates(), self.state.update}
         remove_all_but(self.checkpoint_directory, kept)
+        self._saving = time.monotonic() - begin

@@ -1,5 +1,6 @@
 """The learning rate over time (section 5.3, equation 3), and the length of a run."""
 
+import math
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
@@ -82,6 +83,15 @@ class Pace(Protocol):
     def passed(self, update: int, /) -> None:
         """Note the end of an update."""
 
+    def validated(self, portion: float, /) -> None:
+        """Note the end of a validation, which translated this portion of the pairs."""
+
+    def validation_seconds(self) -> float:
+        """The time that a validation may take now."""
+
+    def seconds_left(self) -> float:
+        """The time for all that is left of the run."""
+
 
 @dataclass(frozen=True)
 class SteadyPace:
@@ -110,3 +120,12 @@ class SteadyPace:
 
     def passed(self, update: int) -> None:
         """A fixed length needs no notes."""
+
+    def validated(self, portion: float) -> None:
+        """A fixed length needs no notes."""
+
+    def validation_seconds(self) -> float:
+        return math.inf
+
+    def seconds_left(self) -> float:
+        return math.inf

@@ -13,6 +13,7 @@ from glassformer.bundle import Bundle, save_bundle
 from glassformer.data.batches import make_batch
 from glassformer.evaluation import Scores
 from glassformer.model.transformer import Transformer
+from glassformer.threads import torch_threads
 from glassformer.training.batch_stream import epoch_plan
 from glassformer.training.checkpoint import (
     RunState,
@@ -21,8 +22,13 @@ from glassformer.training.checkpoint import (
     load_checkpoint,
 )
 from glassformer.training.fast.malloc import keep_freed_memory
-from glassformer.training.final_bundle import alignment_heads, beam_scores, model_card
-from glassformer.training.length_penalty import best_penalty
+from glassformer.training.final_bundle import (
+    alignment_heads,
+    final_scores,
+    model_card,
+    part_scored,
+    validations_of_the_end,
+)
 from glassformer.training.loop import Trainer
 from glassformer.training.optimiser import new_optimiser
 from glassformer.training.parallel.ranks import from_torchrun, machine_threads
@@ -30,11 +36,14 @@ from glassformer.training.reporting import Metrics, Reporter, TextReporter
 from glassformer.training.schedule import Pace, SteadyPace
 from glassformer.training.setup.options import TrainConfig
 from glassformer.training.setup.prepare import Prepared, chosen_precision, prepare
-from glassformer.training.setup.recipe import model_config, useful_updates
+from glassformer.training.setup.recipe import enough_updates, model_config, useful_updates
 from glassformer.training.setup.resume import changed_text
 from glassformer.training.time_budget import TimedPace
+from glassformer.training.validation import ValidationSet
 
 __all__ = ["Run", "new_trainer", "train"]
+
+_WORTHLESS = 2.0  # BLEU
 
 
 @dataclass(frozen=True)
@@ -58,8 +67,8 @@ def train(
     began = time.monotonic() if began is None else began
     if not config.plain:
         keep_freed_memory()
-    torch.set_num_threads(machine_threads(config.threads))
-    with closing(reporter or TextReporter()) as reporter:
+    threads = torch_threads(machine_threads(config.threads))
+    with threads, closing(reporter or TextReporter()) as reporter:
         prepared = prepare(config)
         config, valid = prepared.config, prepared.valid
         trainer = new_trainer(prepared, reporter, lambda: time.monotonic() - began)
@@ -67,12 +76,7 @@ def train(
             trainer.run(ranks)
         averaged = trainer.averaged_updates()
         model = load_average(trainer.model, trainer.checkpoint_directory, averaged)
-        engine = prepared.text_engine(model)
-        language = prepared.target_language
-        alpha = best_penalty(valid, engine, beam=config.beam, language=language)
-        scores = {"validation": beam_scores(engine, prepared, valid, length_penalty=alpha)}
-        if prepared.test:
-            scores["test"] = beam_scores(engine, prepared, prepared.test, length_penalty=alpha)
+        alpha, scores = final_scores(model, prepared, trainer.pace.seconds_left)
         card = model_card(prepared, trainer.state, averaged=averaged, scores=scores)
         bundle = Bundle(
             model,
@@ -109,13 +113,24 @@ def new_trainer(
         reporter.note(f"continuing from update {state.update:,}")
     if not state.precision:  # measured once: another answer on the way would change the weights
         state.precision = chosen_precision(config, device)
-    pace = _pace(prepared, model.config.d_model, begun=state.update, clock=clock)
+    pace = _pace(prepared, model.config.d_model, state=state, clock=clock)
+    length = f"{pace.updates:,} updates"
+    if isinstance(pace, TimedPace):
+        length = f"as many updates as {config.minutes:g} minutes allow"
+        if pace.extended:  # the best of them would end the run, because the rate rises again
+            state.validations.clear()
+            reporter.note("more minutes than before: the learning rate rises again, and falls anew")
     plan = epoch_plan(prepared.packed_valid, 0, tokens=config.batch_tokens, seed=0)
-    validation_batches = [make_batch(prepared.packed_valid, rows) for rows in plan]
+    validation_set = ValidationSet(
+        prepared.valid,
+        [make_batch(prepared.packed_valid, rows) for rows in plan],
+        prepared.tokenizers,
+        prepared.target_language,
+        prepared.preprocessing,
+    )
     count = sum(weight.numel() for weight in model.parameters())
     reporter.note(
-        f"model: {count:,} parameters, {len(prepared.packed):,} pairs,"
-        f" {'at most ' if config.minutes else ''}{pace.updates:,} updates,"
+        f"model: {count:,} parameters, {len(prepared.packed):,} pairs, {length},"
         f" {state.precision} on {device}"
     )
     metrics = Metrics(
@@ -129,7 +144,7 @@ def new_trainer(
         reporter=reporter,
         metrics=metrics,
         pace=pace,
-        validation_batches=validation_batches,
+        validation_set=validation_set,
     )
 
 
@@ -148,7 +163,7 @@ def _new_model(prepared: Prepared) -> Transformer:
     )
 
 
-def _pace(prepared: Prepared, d_model: int, *, begun: int, clock: Callable[[], float]) -> Pace:
+def _pace(prepared: Prepared, d_model: int, *, state: RunState, clock: Callable[[], float]) -> Pace:
     """The number of updates and their rates: by the options, or by ``minutes``."""
     config, packed = prepared.config, prepared.packed
     plan = epoch_plan(packed, 0, tokens=config.batch_tokens, seed=config.seed)
@@ -158,12 +173,10 @@ def _pace(prepared: Prepared, d_model: int, *, begun: int, clock: Callable[[], f
         return SteadyPace(config, updates, d_model)
     return TimedPace(
         config,
+        state,
         most=useful_updates(len(packed), per_epoch),
         d_model=d_model,
-        begun=begun,
-        # Measured: a beam of 5 takes twice as long as a validation, which has a loss as well; and a
-        # little to spare. The validation pairs are searched twice.
-        scoring=(2 + config.beam) / 3 * (2 + len(prepared.test) / len(prepared.valid)),
+        scoring=validations_of_the_end(prepared),
         clock=clock,
     )
 
@@ -171,10 +184,17 @@ def _pace(prepared: Prepared, d_model: int, *, begun: int, clock: Callable[[], f
 def _report(trainer: Trainer, alpha: float, scores: dict[str, Scores]) -> None:
     """Note how the run ended."""
     config, note = trainer.config, trainer.reporter.note
+    parts = {name: part_scored(trainer.prepared, name, scores[name]) for name in scores}
     if config.beam > 1:
-        note(f"length penalty {alpha:g}: chosen on the validation pairs")
+        note(f"length penalty {alpha:g}: chosen on the validation pairs{parts['validation']}")
     for name, result in scores.items():
-        note(f"{name}, beam {config.beam}:\n{result}")
+        note(f"{name}, beam {config.beam}{parts[name]}:\n{result}")
     note(f"bundle: {config.run}")
     if isinstance(trainer.pace, TimedPace):
         note(trainer.pace.summary())
+        updates, enough = trainer.state.update, enough_updates(config)
+        if updates < enough and scores["validation"].bleu < _WORTHLESS:
+            note(
+                f"this translator is worthless: {updates:,} updates are too few to learn from;"
+                f" --minutes {trainer.pace.minutes_for(enough)} would be enough for {enough:,} here"
+            )

@@ -1,8 +1,13 @@
-"""Scores during training: loss on validation pairs, BLEU of their greedy translations."""
+"""Scores during training: loss on validation pairs, BLEU of their greedy translations.
+
+A translation is cut off where it is far longer than the references are: an early model repeats a
+word without an end, which would take most of the time of a short training.
+"""
 
 import math
+import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 
@@ -13,56 +18,93 @@ from glassformer.data.tokenizer import Tokenizer
 from glassformer.decoding.engine import SearchOptions
 from glassformer.evaluation import corpus_scores
 from glassformer.model.transformer import Transformer
-from glassformer.text_engine import TextEngine
+from glassformer.text_engine import TextEngine, torch_engine
 from glassformer.training.loss import choose_losses
 from glassformer.training.optimiser import NotFiniteError
+from glassformer.training.time_limit import in_time
 
-__all__ = ["Validation", "mean_loss", "validate"]
+__all__ = ["Validation", "ValidationSet", "mean_loss", "validate"]
 
 _AS_TYPED = Preprocessing()
+_LONGEST = 2.0  # times the references' length
+
+
+@dataclass(frozen=True)
+class ValidationSet:
+    """The validation pairs, as text and as batches; the target's language, for its scores."""
+
+    pairs: Sequence[Pair]
+    batches: Sequence[Batch]
+    tokenizers: tuple[Tokenizer, Tokenizer]
+    language: str | None = None
+    preprocessing: Preprocessing = _AS_TYPED
+
+    @property
+    def longest_target(self) -> float:
+        """The most tokens of a translation for each source token: twice those of the references."""
+        source = sum(batch.tokens - batch.target_tokens for batch in self.batches)
+        target = sum(batch.target_tokens for batch in self.batches)
+        return _LONGEST * target / source if source else math.inf
 
 
 @dataclass(frozen=True)
 class Validation:
-    """Loss in nats a target token, without smoothing; BLEU and chrF++; the translations."""
+    """Loss in nats a target token, without smoothing; BLEU and chrF++; the translated pairs."""
 
     loss: float
     bleu: float
     chrf: float
     exact_match: float
     translations: list[str]
+    pairs: Sequence[Pair]
 
 
 def validate(
-    model: Transformer,
-    pairs: Sequence[Pair],
-    batches: Sequence[Batch],
-    tokenizers: tuple[Tokenizer, Tokenizer],
-    *,
-    preprocessing: Preprocessing = _AS_TYPED,
-    language: str | None = None,
-    plain: bool = False,
+    model: Transformer, data: ValidationSet, *, seconds: float = math.inf, plain: bool = False
 ) -> Validation:
-    """Score ``pairs``, whose batches are ``batches``. The model is left in training mode.
+    """Score ``data``, or as many of its pairs as ``seconds`` allow. Leaves training mode on.
 
     :class:`NotFiniteError` if the loss is not finite: such a model translates nothing.
     """
+    begin = time.monotonic()
     model.eval()
-    loss = mean_loss(model, batches, plain=plain)
+    loss = mean_loss(model, data.batches, seconds=seconds / 2, plain=plain)
     if not math.isfinite(loss):
         raise NotFiniteError(f"loss {loss}")
-    sources = [pair.source for pair in pairs]
-    engine = TextEngine.of(model, tokenizers, preprocessing=preprocessing)
-    translations = engine.translate(sources, SearchOptions(beam=1))
-    texts = [translation.text for translation in translations]
+    engine = replace(torch_engine(model, data.tokenizers), longest=data.longest_target)
+    translator = TextEngine.of(
+        model, data.tokenizers, preprocessing=data.preprocessing, engine=engine
+    )
+    texts = in_time(
+        lambda sources: [t.text for t in translator.translate(sources, SearchOptions(beam=1))],
+        [pair.source for pair in data.pairs],
+        seconds=seconds - (time.monotonic() - begin),
+    )
     model.train()
-    scores = corpus_scores(texts, [pair.target for pair in pairs], language=language, quick=True)
-    return Validation(loss, scores.bleu, scores.chrf, scores.exact_match, texts)
+    pairs, translations = [data.pairs[place] for place in texts], list(texts.values())
+    references = [pair.target for pair in pairs]
+    scores = corpus_scores(translations, references, language=data.language, quick=True)
+    return Validation(loss, scores.bleu, scores.chrf, scores.exact_match, translations, pairs)
 
 
-def mean_loss(model: Transformer, batches: Sequence[Batch], *, plain: bool = False) -> float:
-    """Mean of -log p over the target tokens, end symbols counted; ``plain``: by the plain form."""
+def mean_loss(
+    model: Transformer,
+    batches: Sequence[Batch],
+    *,
+    seconds: float = math.inf,
+    plain: bool = False,
+) -> float:
+    """Mean of -log p over the target tokens, end symbols counted; ``plain``: by the plain form.
+
+    After ``seconds``, the batches so far stand for all.
+    """
     losses = choose_losses(smoothing=0.0, plain=plain)
+    end = time.monotonic() + seconds
+    total, tokens = 0.0, 0
     with torch.inference_mode():
-        total = sum(losses(model, batch)[1].item() for batch in batches)
-    return total / max(sum(batch.target_tokens for batch in batches), 1)
+        for batch in batches:
+            total += losses(model, batch)[1].item()
+            tokens += batch.target_tokens
+            if time.monotonic() > end:
+                break
+    return total / max(tokens, 1)

@@ -1,6 +1,7 @@
 """From files to packed ids: what is held out, dropped, learnt, and used again."""
 
 import json
+import random
 from pathlib import Path
 
 import pytest
@@ -283,3 +284,25 @@ def test_the_size_in_minutes_is_chosen_in_the_precision_of_the_training(config, 
     prepare(config(60, **length, plain=True))
 
     assert measured == ["bf16", "float32"]
+
+
+def test_a_vocabulary_that_the_text_cannot_fill_is_noted(config):
+    prepared = prepare(config(60, vocab_size=1_000_000))
+
+    size = prepared.tokenizers[0].vocab_size
+    assert size < 1_000
+    assert (
+        f"vocabulary: {size:,} subwords, because the text gives no more; 1,000,000 were wanted"
+        " (option vocab_size)" in prepared.notes
+    )
+
+
+def test_a_vocabulary_as_large_as_wanted_needs_no_note(config, write):
+    draw = random.Random(1)
+    words = ["".join(draw.choices("abcdefghijklmnop", k=6)) for _ in range(40)]
+    lines = [" ".join(draw.choices(words, k=6)) for _ in range(90)]
+    pairs = write("a.src", lines), write("a.tgt", lines)
+    prepared = prepare(config(pairs=pairs, vocab_size=300))
+
+    assert prepared.tokenizers[0].vocab_size == 300
+    assert not [note for note in prepared.notes if note.startswith("vocabulary")]

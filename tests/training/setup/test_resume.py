@@ -166,6 +166,23 @@ def test_a_record_with_a_wrong_value_is_named(config, value, message):
     assert "\n" not in str(error.value)
 
 
+def test_a_run_of_minutes_may_have_other_minutes_but_no_other_length(config):
+    options = {"updates": None, "minutes": 4.0}
+    begin(prepare(config(60, **options)))
+
+    assert prepare(config(60, updates=None, minutes=8.0)).config.minutes == 8.0
+    assert prepare(config(60, updates=None, minutes=None)).config.minutes == 4.0
+    with pytest.raises(InputError, match="holds a run with updates None, now 12: give the same"):
+        prepare(config(60))
+
+
+def test_a_run_of_updates_gets_no_minutes(config):
+    begin(prepare(config(60)))
+
+    with pytest.raises(InputError, match="holds a run with minutes None, now 8"):
+        prepare(config(60, updates=None, minutes=8.0))
+
+
 def test_options_that_change_nothing_are_free(config, tmp_path):
     begin(prepare(config(60)))
     moved = tmp_path / "moved"

@@ -54,7 +54,7 @@ class TrainConfig(Options):
     """Codes of the two languages, as in "en de"; None: from file names that end in codes."""
     minutes: float | None = Field(None, gt=0)
     """Time for everything, from reading to the last score. It decides the number of updates and, if
-    this machine is too slow for the usual size, the size."""
+    this machine is too slow for the usual size, the size. More minutes continue a finished run."""
     preset: (
         Literal[
             "tiny",
@@ -127,7 +127,7 @@ class TrainConfig(Options):
     average_count: int = Field(3, ge=1)
     """Number of checkpoints that are averaged."""
     checkpoint_minutes: float = Field(5.0, gt=0)
-    """Minutes between checkpoints; each validation saves one, too."""
+    """Minutes between checkpoints, or 3 % of ``minutes``; each validation saves one, too."""
 
     batch_tokens: int | None = Field(None, ge=16)
     """Tokens of a batch, source + target with padding."""

@@ -88,7 +88,7 @@ def prepare(config: TrainConfig) -> Prepared:
     tokenizers = _tokenizers(settled, kept)
     packed = _packed(settled, "train", read_pairs(kept.train), tokenizers)
     packed_valid = _packed(settled, "valid", _normalised(settled, valid), tokenizers)
-    notes.append(origin)
+    notes += [origin, *_small_vocabularies(settled, tokenizers)]
     limit = f"more than {settled.max_tokens} subwords on a side"
     if long := packed.meta.dropped_long:
         notes.append(f"{counted(long, 'pair')} dropped: {limit} (option max_tokens)")
@@ -168,6 +168,18 @@ def _tokenizers(config: TrainConfig, kept: KeptPairs) -> tuple[Tokenizer, Tokeni
     """The tokenizers of both sides: given, or learnt by this run."""
     files = config.tokenizer or _learnt(config, kept)
     return Tokenizer.load(files[0]), Tokenizer.load(files[-1])
+
+
+def _small_vocabularies(config: TrainConfig, tokenizers: tuple[Tokenizer, Tokenizer]) -> list[str]:
+    """A line for each learnt vocabulary that is smaller than the option: the text has no more."""
+    wanted = config.vocab_size or 0
+    sizes = () if config.tokenizer else (tokenizer.vocab_size for tokenizer in tokenizers)
+    return [
+        f"vocabulary: {size:,} subwords, because the text gives no more; {wanted:,} were wanted"
+        " (option vocab_size)"
+        for size in dict.fromkeys(sizes)
+        if size < wanted
+    ]
 
 
 def _learnt(config: TrainConfig, kept: KeptPairs) -> list[Path]:

@@ -17,6 +17,7 @@ from glassformer.training.setup.options import TrainConfig
 
 __all__ = [
     "choose",
+    "enough_updates",
     "estimated_tokens",
     "model_config",
     "size_in_time",
@@ -74,6 +75,11 @@ def useful_updates(pairs: int, per_epoch: float) -> int:
     (24000, 200)
     """
     return max(1, round(min(_class(pairs).updates, _MAX_EPOCHS * per_epoch)))
+
+
+def enough_updates(config: TrainConfig) -> int:
+    """The updates that a model of a settled ``config`` needs to be of any worth: its warm-up."""
+    return config.warmup or _CLASSES[0].warmup
 
 
 def choose(

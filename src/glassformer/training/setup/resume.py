@@ -20,7 +20,6 @@ from glassformer.files import write_atomically
 from glassformer.training.checkpoint import checkpoints
 from glassformer.training.setup.kept_pairs import COUNTS_FILE
 from glassformer.training.setup.options import TrainConfig
-from glassformer.training.time_budget import PACE_FILE
 
 __all__ = ["begun_config", "bind_text", "changed_text", "claim", "record_options"]
 
@@ -36,7 +35,7 @@ _BEFORE = {"normalisation": "none"}
 _LEARNT = ("both.model", "source.model", "target.model")
 _BUNDLE = ("config.json", "model.safetensors", "tokenizer.model", "source.model", "target.model")
 _CORPUS = tuple(f"data/{name}" for name in ("train.jsonl", "valid.jsonl", COUNTS_FILE))
-_RUN = ("config.yaml", "metrics.jsonl", "README.md", PACE_FILE)
+_RUN = ("config.yaml", "metrics.jsonl", "README.md")
 
 
 def claim(run: Path) -> None:
@@ -83,8 +82,8 @@ def bind_text(config: TrainConfig) -> str:
 def begun_config(config: TrainConfig) -> TrainConfig | None:
     """The settled options of a run that has begun; None if it has not.
 
-    An option that ``config`` leaves open keeps its settled value; another value is an error.
-    Options that change no more than rounding come from ``config``.
+    An option that ``config`` leaves open keeps its settled value; another value is an error. Other
+    minutes are none, and options that change no more than rounding come from ``config``.
     """
     record = _read(config.run / "config.yaml", yaml.safe_load) if _begun(config.run) else {}
     if not record:
@@ -107,12 +106,14 @@ def begun_config(config: TrainConfig) -> TrainConfig | None:
     for name, field in names.items():
         before, now = getattr(begun, name), getattr(config, name)
         left_open = now is None and field.default is None
-        if name not in _FREE and before != now and not left_open:
+        other_time = name == "minutes" and before and now
+        if name not in _FREE and before != now and not (left_open or other_time):
             raise InputError(
                 f"{config.run} holds a run with {name} {before}, now {now}:"
                 " give the same options to continue it, or another directory"
             )
-    return begun.model_copy(update={name: getattr(config, name) for name in _FREE})
+    changed = {name: getattr(config, name) for name in _FREE}
+    return begun.model_copy(update=changed | {"minutes": config.minutes or begun.minutes})
 
 
 def record_options(config: TrainConfig) -> None:
@@ -165,8 +166,7 @@ def _read(path: Path, parse: Callable[[str], Any]) -> dict[str, Any]:
 
 
 def _remove_derived(run: Path) -> None:
-    """Remove the subwords, the packed pairs and the plan of the time."""
-    (run / PACE_FILE).unlink(missing_ok=True)
+    """Remove the subwords and the packed pairs."""
     for name in _LEARNT:
         (run / "data" / name).unlink(missing_ok=True)
     for meta in (run / "data").glob("*/meta.json"):
