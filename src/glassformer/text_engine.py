@@ -1,5 +1,6 @@
 """Texts through an engine: cut into segments, encoded, decoded, joined again."""
 
+import re
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -19,6 +20,7 @@ __all__ = ["TextEngine", "Translation", "results_in_order", "torch_engine", "win
 
 T = TypeVar("T")
 
+_FULL_STOP = re.compile(r"(?<!\.) ?[.。．｡।۔።]$")  # of several scripts; three dots are none
 _WINDOW = 1 << 16  # characters; the lines of a window are sorted by length together
 
 
@@ -26,6 +28,7 @@ _WINDOW = 1 << 16  # characters; the lines of a window are sorted by length toge
 class Translation:
     """A translation, its score, and the next best ones.
 
+    No alternative is blank, and no two texts differ in white space or the final full stop only.
     The score is log p(text | source) over the length penalty, at most 0. A sampled translation has
     no penalty; a text of several segments has the mean of their scores. The alignment is None if
     nobody asked for it, and for a text of several segments.
@@ -81,6 +84,7 @@ class TextEngine:
         self, texts: Sequence[str], options: SearchOptions, prefixes: Sequence[str] = ()
     ) -> Future[list[Translation]]:
         """A future of :meth:`translate`. The engine gets the texts in jobs of like lengths."""
+        self._check(options, forced=any(prefixes))
         jobs = []
         for places in _chunks(texts, self.engine.at_once):
             forced = [prefixes[place] for place in places] if prefixes else []
@@ -94,6 +98,19 @@ class TextEngine:
             return [by_place[place] for place in range(len(texts))]
 
         return Future([hypotheses for *_, hypotheses in jobs], finish)
+
+    def _check(self, options: SearchOptions, *, forced: bool) -> None:
+        """Raise UsageError if the model or what is ``forced`` has no room for the options."""
+        if options.min_length > self.room:
+            raise UsageError(
+                f"min_length {options.min_length}: this model has room for {self.room:,} subwords:"
+                " give less"
+            )
+        if options.no_repeat_ngram and forced:
+            raise UsageError(
+                f"no_repeat_ngram {options.no_repeat_ngram}: it could forbid what a prefix or a"
+                " glossary demands: leave one of them out"
+            )
 
     def search(
         self, texts: Sequence[str], options: SearchOptions
@@ -151,8 +168,22 @@ class TextEngine:
             if len(span) > 1:
                 yield Translation(joined(texts), fsum(scores) / len(scores))
             else:
-                best, *others = map(Translation, texts, scores)
+                best, *others = _distinct(map(Translation, texts, scores))
                 yield Translation(best.text, best.score, tuple(others))
+
+
+def _distinct(translations: Iterable[Translation]) -> list[Translation]:
+    """The best translation, and each other one that is not blank and reads differently.
+
+    A beam may end with one text in several segmentations into subwords. To a person two texts are
+    one if they differ in white space or in the final full stop only.
+    """
+    by_reading: dict[str, Translation] = {}
+    for translation in translations:
+        reading = " ".join(translation.text.split())
+        if reading or not by_reading:
+            by_reading.setdefault(_FULL_STOP.sub("", reading), translation)
+    return list(by_reading.values())
 
 
 def _chunks(texts: Sequence[str], size: int) -> list[list[int]]:

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import torch
 
@@ -119,18 +120,38 @@ class Translator:
         prefixes: Sequence[str] | None = None,
         sampling: Sampling | None = None,
         alignment: bool = False,
+        repetition_penalty: float = 1.0,
+        no_repeat_ngram: int = 0,
+        min_length: int = 0,
     ) -> list[Translation]:
         """One translation for each text, in their order; a blank text gives a blank one.
 
-        ``beam=1`` is greedy search. ``length_penalty``: None takes the bundle's. ``n_best`` adds
-        alternatives. ``prefixes``: the text that each translation begins with. ``alignment`` links
-        each word to the source words that it was made from. A text of more than 200 subwords is
-        translated in segments, joined by spaces; it has no alternatives and no alignment.
+        ``beam=1`` is greedy search. ``length_penalty``: None takes the bundle's. ``n_best`` - 1 is
+        the greatest number of alternatives: none is blank, and none differs from a better one in
+        white space or the final full stop only. ``prefixes``: the text that each translation begins
+        with. ``alignment`` links each word to the source words that it was made from. A text of
+        more than 200 subwords is translated in segments, joined by spaces; it has no alternatives
+        and no alignment.
+
+        ``repetition_penalty`` above 1 makes the subwords that the translation holds already less
+        probable; ``no_repeat_ngram`` is the number of subwords that never stand there twice in the
+        same order; ``min_length`` is its least number of subwords. They change the score too
+        (:mod:`glassformer.decoding.logits_processors`).
 
         Raises UsageError for an impossible prefix, ValueError for a number out of its range.
         """
-        options = SearchOptions(beam, n_best, self._alpha(length_penalty), sampling)
-        return self._submit(texts, options, prefixes, alignment=alignment).result()
+        return self.submit(
+            texts,
+            beam=beam,
+            n_best=n_best,
+            length_penalty=length_penalty,
+            prefixes=prefixes,
+            sampling=sampling,
+            alignment=alignment,
+            repetition_penalty=repetition_penalty,
+            no_repeat_ngram=no_repeat_ngram,
+            min_length=min_length,
+        ).result()
 
     def submit(
         self,
@@ -142,33 +163,43 @@ class Translator:
         prefixes: Sequence[str] | None = None,
         sampling: Sampling | None = None,
         alignment: bool = False,
+        repetition_penalty: float = 1.0,
+        no_repeat_ngram: int = 0,
+        min_length: int = 0,
     ) -> Future[list[Translation]]:
         """A future of :meth:`translate`: CTranslate2 translates while the caller goes on.
 
         Torch translates at once, so that its future is done.
         """
-        options = SearchOptions(beam, n_best, self._alpha(length_penalty), sampling)
+        options = SearchOptions(
+            beam,
+            n_best,
+            self._alpha(length_penalty),
+            sampling,
+            repetition_penalty,
+            no_repeat_ngram,
+            min_length,
+        )
         return self._submit(texts, options, prefixes, alignment=alignment)
 
     def translate_stream(
         self,
         lines: Iterable[str],
         *,
-        beam: int = BEAM,
-        n_best: int = 1,
-        length_penalty: float | None = None,
         prefix: str = "",
-        alignment: bool = False,
+        **settings: Any,
     ) -> Iterator[Translation]:
         """The translation of each line, in their order, in bounded memory.
 
-        It reads lines ahead. To translate each line as it comes, call :meth:`translate`.
+        ``prefix``: the text that each translation begins with. ``settings``: the other settings of
+        :meth:`translate`. It reads lines ahead. To translate each line as it comes, call
+        :meth:`translate`.
         """
-        options = SearchOptions(beam, n_best, self._alpha(length_penalty))
 
         def submit(texts: Sequence[str]) -> Future[list[Translation]]:
-            prefixes = [prefix] * len(texts) if prefix else None
-            return self._submit(texts, options, prefixes, alignment=alignment)
+            return self.submit(
+                texts, prefixes=[prefix] * len(texts) if prefix else None, **settings
+            )
 
         return results_in_order(map(submit, windows_of(lines)))
 

@@ -15,7 +15,15 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from pydantic import Field, model_validator
 
-from glassformer.config import BEAM, MOST_BEAM, MOST_LENGTH_PENALTY, Options
+from glassformer.config import (
+    BEAM,
+    MOST_BEAM,
+    MOST_LENGTH_PENALTY,
+    MOST_MIN_LENGTH,
+    MOST_NO_REPEAT_NGRAM,
+    MOST_REPETITION_PENALTY,
+    Options,
+)
 from glassformer.data.lines import MAX_LINE_BYTES, decode_line
 from glassformer.data.words import pharaoh
 from glassformer.errors import InputError, UsageError
@@ -46,9 +54,17 @@ class TranslateOptions(Options):
     beam: int = Field(BEAM, ge=1, le=MOST_BEAM)
     """Hypotheses of the beam search; 1: greedy."""
     n_best: int = Field(1, ge=1)
-    """Translations of each line. More than 1 prints rows: line from 0 ||| text ||| score."""
+    """Translations of each line, at most. More than 1 prints rows: line from 0 ||| text ||| score.
+    A text that is blank, or equal to a better one but for white space or the final full stop, has
+    no row."""
     length_penalty: float | None = Field(None, ge=0, le=MOST_LENGTH_PENALTY)
     """The paper's alpha (section 6.1): 0 for none, more for longer text; None: the bundle's."""
+    repetition_penalty: float = Field(1.0, ge=1, le=MOST_REPETITION_PENALTY)
+    """Above 1: subwords that the translation holds already become less probable; 1: none."""
+    no_repeat_ngram: int = Field(0, ge=0, le=MOST_NO_REPEAT_NGRAM)
+    """Number of subwords that stand in a translation only once in the same order; 0: any may."""
+    min_length: int = Field(0, ge=0, le=MOST_MIN_LENGTH)
+    """Least number of subwords of a translation."""
     prefix: str = ""
     """Text that each translation begins with."""
     sample: bool = False
@@ -168,6 +184,9 @@ class _Output:
             prefixes=[options.prefix] * len(texts) if options.prefix else None,
             sampling=_sampling(options, self._submitted) if options.sample else None,
             alignment=options.alignment,
+            repetition_penalty=options.repetition_penalty,
+            no_repeat_ngram=options.no_repeat_ngram,
+            min_length=options.min_length,
         )
 
     def _write_first(self) -> None:

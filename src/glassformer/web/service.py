@@ -156,8 +156,8 @@ def _hypotheses(
     translator: Translator, translations: Sequence[Translation]
 ) -> list[list[Hypothesis]]:
     """The hypotheses of each segment, best first."""
-    distinct = [_distinct(translation) for translation in translations]
-    texts = [translation.text for segment in distinct for translation in segment]
+    segments = [(translation, *translation.alternatives) for translation in translations]
+    texts = [translation.text for segment in segments for translation in segment]
     counts = iter(translator.count_tokens(texts))
 
     def hypothesis(translation: Translation) -> Hypothesis:
@@ -170,18 +170,7 @@ def _hypotheses(
             alignment=None if translation.alignment is None else list(translation.alignment),
         )
 
-    return [[hypothesis(translation) for translation in segment] for segment in distinct]
-
-
-def _distinct(translation: Translation) -> list[Translation]:
-    """The best translation, then its alternatives by score; each text once.
-
-    A beam can end with one text in several segmentations into subwords.
-    """
-    by_text: dict[str, Translation] = {}
-    for hypothesis in (translation, *translation.alternatives):
-        by_text.setdefault(hypothesis.text, hypothesis)
-    return list(by_text.values())
+    return [[hypothesis(translation) for translation in segment] for segment in segments]
 
 
 def _document(split: SegmentedText, answers: Sequence[Sequence[Hypothesis]]) -> Document:

@@ -84,10 +84,16 @@ class CTranslate2Engine:
             return_end_token=True,
             return_scores=True,
             max_input_length=0,  # none is cut
-            min_decoding_length=0,
-            max_decoding_length=max(map(len, sources)) + self.extra_length,
+            repetition_penalty=options.repetition_penalty,
+            no_repeat_ngram_size=options.no_repeat_ngram,
+            min_decoding_length=options.min_length,
+            max_decoding_length=self._most(max(map(len, sources)), options),
         )
         return results
+
+    def _most(self, length: int, options: SearchOptions) -> int:
+        """The maximum length of the target of a source of ``length`` subwords."""
+        return max(length + self.extra_length, options.min_length + 1)
 
     @cached_property
     def _ends(self) -> list[str]:
@@ -121,7 +127,7 @@ class CTranslate2Engine:
         Finished targets come first, then targets cut at the maximum length; each best first.
         """
         end, *forbidden = self._ends
-        most = length + self.extra_length
+        most = self._most(length, options)
         if any(names[-1] in forbidden or names == [end] for names in result.hypotheses):
             return []
         answer = []
