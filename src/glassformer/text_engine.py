@@ -4,13 +4,16 @@ import re
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from math import fsum
 from typing import TypeVar
 
 from glassformer.data.splitting import LONGEST_SOURCE, Segments, joined, segments_of
+from glassformer.data.terms import Terms, encoded_forms, letter_ids
 from glassformer.data.tokenizer import Tokenizer
 from glassformer.data.words import Link
 from glassformer.decoding.engine import Engine, Future, Job, SearchOptions, TorchEngine
+from glassformer.decoding.glossary import Glossary
 from glassformer.decoding.protocols import Hypothesis, Vocabulary
 from glassformer.errors import UsageError
 from glassformer.model.fast.choice import DecoderChoice
@@ -19,6 +22,8 @@ from glassformer.model.transformer import Transformer
 __all__ = ["TextEngine", "Translation", "results_in_order", "torch_engine", "windows_of"]
 
 T = TypeVar("T")
+
+_NO_TERMS = Terms(())
 
 _FULL_STOP = re.compile(r"(?<!\.) ?[.。．｡।۔።]$")  # of several scripts; three dots are none
 _WINDOW = 1 << 16  # characters; the lines of a window are sorted by length together
@@ -81,14 +86,18 @@ class TextEngine:
         return self.submit(texts, options, prefixes).result()
 
     def submit(
-        self, texts: Sequence[str], options: SearchOptions, prefixes: Sequence[str] = ()
+        self,
+        texts: Sequence[str],
+        options: SearchOptions,
+        prefixes: Sequence[str] = (),
+        terms: Terms = _NO_TERMS,
     ) -> Future[list[Translation]]:
         """A future of :meth:`translate`. The engine gets the texts in jobs of like lengths."""
-        self._check(options, forced=any(prefixes))
+        self._check(options, forced=any(prefixes) or bool(terms.entries))
         jobs = []
         for places in _chunks(texts, self.engine.at_once):
             forced = [prefixes[place] for place in places] if prefixes else []
-            jobs.append((places, *self._search([texts[i] for i in places], options, forced)))
+            jobs.append((places, *self._search([texts[i] for i in places], options, forced, terms)))
 
         def finish() -> list[Translation]:
             by_place: dict[int, Translation] = {}
@@ -116,14 +125,15 @@ class TextEngine:
         self, texts: Sequence[str], options: SearchOptions
     ) -> tuple[Segments, list[list[Hypothesis]]]:
         """The segments of the texts, and the hypotheses of each segment."""
-        segments, hypotheses = self._search(texts, options, ())
+        segments, hypotheses = self._search(texts, options, (), _NO_TERMS)
         return segments, hypotheses.result()
 
     def _search(
-        self, texts: Sequence[str], options: SearchOptions, prefixes: Sequence[str]
+        self, texts: Sequence[str], options: SearchOptions, prefixes: Sequence[str], terms: Terms
     ) -> tuple[Segments, Future[list[list[Hypothesis]]]]:
         segments = segments_of(texts, self.source, limit=self.longest)
-        job = Job(segments.ids, self._forced(prefixes, segments))
+        forced = self._forced(prefixes, segments)
+        job = Job(segments.ids, forced, self._glossary(terms, texts, segments, forced))
         return segments, self.engine.submit(job, options)
 
     def _forced(self, prefixes: Sequence[str], segments: Segments) -> list[list[int]]:
@@ -149,6 +159,50 @@ class TextEngine:
                 )
             forced[first] = ids
         return forced
+
+    def _glossary(
+        self,
+        terms: Terms,
+        texts: Sequence[str],
+        segments: Segments,
+        forced: Sequence[Sequence[int]],
+    ) -> Glossary | None:
+        """The terms that stand in each segment, with the ids of their forms; None if none does."""
+        if not terms.entries:
+            return None
+        of_segments = list(self.source.decode_batch(segments.ids))
+        for text, span in zip(texts, segments.spans, strict=True):
+            if len(span) == 1:  # as it was written: the tokenizer may change letters
+                of_segments[span.start] = text
+        forms = [terms.forms_in(text) for text in of_segments]
+        if not any(forms):
+            return None
+        ids = {
+            form: encoded_forms(self.target, form)
+            for form in dict.fromkeys(
+                form for segment in forms for term in segment for form in term
+            )
+        }
+        glossary = Glossary(
+            [
+                [[row for form in term for row in ids[form]] for term in segment]
+                for segment in forms
+            ],
+            Vocabulary.of(self.target),
+            *self._letters,
+        )
+        for place, source in enumerate(segments.ids):
+            room = self.room - len(source) - (len(forced[place]) if forced else 0)
+            if glossary.needed(place) > room:
+                raise UsageError(
+                    f"the glossary's terms for a text have {glossary.needed(place):,} subwords, and"
+                    f" this model has room for {room:,}: shorten it"
+                )
+        return glossary
+
+    @cached_property
+    def _letters(self) -> tuple[frozenset[int], frozenset[int]]:
+        return letter_ids(self.target)
 
     def translations(
         self, hypotheses: Sequence[Sequence[Hypothesis]], spans: Sequence[range]

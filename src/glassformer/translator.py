@@ -1,6 +1,6 @@
 """A translator: text in, text out."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -11,6 +11,7 @@ import torch
 from glassformer.bundle import Bundle, load_bundle
 from glassformer.config import BEAM
 from glassformer.data.batches import like_sizes, pad_rows
+from glassformer.data.terms import Terms
 from glassformer.data.tokenizer import Tokenizer
 from glassformer.data.words import Link
 from glassformer.decoding.engine import Engine, Future, Sampling, SearchOptions, TorchEngine
@@ -118,6 +119,7 @@ class Translator:
         n_best: int = 1,
         length_penalty: float | None = None,
         prefixes: Sequence[str] | None = None,
+        glossary: Mapping[str, str | Sequence[str]] | Terms | None = None,
         sampling: Sampling | None = None,
         alignment: bool = False,
         repetition_penalty: float = 1.0,
@@ -129,7 +131,11 @@ class Translator:
         ``beam=1`` is greedy search. ``length_penalty``: None takes the bundle's. ``n_best`` - 1 is
         the greatest number of alternatives: none is blank, and none differs from a better one in
         white space or the final full stop only. ``prefixes``: the text that each translation begins
-        with. ``alignment`` links each word to the source words that it was made from. A text of
+        with. ``glossary``: target terms by source terms; a target term may be a list of forms, such
+        as cases, of which one will do. A term counts in a text that holds its words, exactly or
+        with a capital at the start of a sentence; the translation then holds the target term.
+        Greedy search and sampling only go on until it comes by itself, so give a beam of 2 or more.
+        ``alignment`` links each word to the source words that it was made from. A text of
         more than 200 subwords is translated in segments, joined by spaces; it has no alternatives
         and no alignment.
 
@@ -138,7 +144,8 @@ class Translator:
         same order; ``min_length`` is its least number of subwords. They change the score too
         (:mod:`glassformer.decoding.logits_processors`).
 
-        Raises UsageError for an impossible prefix, ValueError for a number out of its range.
+        Raises UsageError for an impossible prefix or glossary, ValueError for a number out of its
+        range.
         """
         return self.submit(
             texts,
@@ -146,6 +153,7 @@ class Translator:
             n_best=n_best,
             length_penalty=length_penalty,
             prefixes=prefixes,
+            glossary=glossary,
             sampling=sampling,
             alignment=alignment,
             repetition_penalty=repetition_penalty,
@@ -161,6 +169,7 @@ class Translator:
         n_best: int = 1,
         length_penalty: float | None = None,
         prefixes: Sequence[str] | None = None,
+        glossary: Mapping[str, str | Sequence[str]] | Terms | None = None,
         sampling: Sampling | None = None,
         alignment: bool = False,
         repetition_penalty: float = 1.0,
@@ -180,7 +189,10 @@ class Translator:
             no_repeat_ngram,
             min_length,
         )
-        return self._submit(texts, options, prefixes, alignment=alignment)
+        translations = self._submit(texts, options, prefixes, glossary)
+        if not alignment:
+            return translations
+        return Future([translations], lambda: self._aligned(texts, translations.result()))
 
     def translate_stream(
         self,
@@ -240,17 +252,14 @@ class Translator:
         texts: Sequence[str],
         options: SearchOptions,
         prefixes: Sequence[str] | None,
-        *,
-        alignment: bool,
+        glossary: Mapping[str, str | Sequence[str]] | Terms | None,
     ) -> Future[list[Translation]]:
         if isinstance(texts, str):
             raise TypeError("texts must be a list of texts, not one text")
         if prefixes is not None and len(prefixes) != len(texts):
             raise ValueError(f"{len(prefixes)} prefixes for {len(texts)} texts")
-        translations = self._text_engine.submit(texts, options, prefixes or ())
-        if not alignment:
-            return translations
-        return Future([translations], lambda: self._aligned(texts, translations.result()))
+        terms = glossary if isinstance(glossary, Terms) else Terms.of(glossary or {})
+        return self._text_engine.submit(texts, options, prefixes or (), terms)
 
     @cached_property
     def _torch_engine(self) -> TorchEngine:

@@ -29,6 +29,7 @@ from glassformer.data.words import pharaoh
 from glassformer.errors import InputError, UsageError
 
 if TYPE_CHECKING:
+    from glassformer.data.terms import Terms
     from glassformer.decoding.engine import Future
     from glassformer.translator import Sampling, Translation, Translator
 
@@ -67,6 +68,9 @@ class TranslateOptions(Options):
     """Least number of subwords of a translation."""
     prefix: str = ""
     """Text that each translation begins with."""
+    glossary: Path | None = None
+    """File of terms that translations must hold, one a line: source term, tab, target term, and
+    tab, further form, if any form will do. Needs a beam; torch decodes the lines with a term."""
     sample: bool = False
     """Draw translations instead of searching for the best."""
     temperature: float = Field(1.0, gt=0)
@@ -101,6 +105,17 @@ class TranslateOptions(Options):
     def _options_agree(self) -> TranslateOptions:
         if not self.sample and self.n_best > self.beam:
             raise ValueError(f"--n-best {self.n_best}: expected at most the beam, {self.beam}")
+        if self.glossary and (self.sample or self.beam == 1):
+            asked = "--sample" if self.sample else "--beam 1"
+            raise ValueError(
+                f"{asked}: a glossary needs a beam: give --beam 2 or more, no --sample"
+            )
+        if self.no_repeat_ngram and (self.glossary or self.prefix):
+            forced = "--glossary" if self.glossary else "--prefix"
+            raise ValueError(
+                f"--no-repeat-ngram {self.no_repeat_ngram}: it could forbid what {forced} demands:"
+                " leave one of them out"
+            )
         return self
 
 
@@ -112,15 +127,18 @@ def run(options: TranslateOptions) -> int:
 
     Raises:
         UsageError: an option is out of its range.
-        InputError: BUNDLE is no bundle, or a line is not UTF-8; earlier lines are translated.
+        InputError: BUNDLE is no bundle, the glossary has a faulty line, or a line is not UTF-8;
+            earlier lines are translated.
     """
     if sys.stdin is None:
         raise UsageError("standard input is closed: give the text, as in '… < text'")
     import torch
 
     from glassformer.cli.own_translator import with_parts
+    from glassformer.data.terms import read_terms
     from glassformer.translator import Translator
 
+    glossary = None if options.glossary is None else read_terms(options.glossary)
     if options.threads:
         torch.set_num_threads(options.threads)
     with with_parts(options.bundle, options.parts) as own:
@@ -131,7 +149,7 @@ def run(options: TranslateOptions) -> int:
             quantization=options.quantization,
             plain=options.plain or own,
         )
-        _translate_input(_Output(translator, options))
+        _translate_input(_Output(translator, options, glossary))
     return 0
 
 
@@ -151,8 +169,11 @@ def _translate_input(output: _Output) -> None:
 class _Output:
     """Writes the translations of the submitted lines to standard output, in order."""
 
-    def __init__(self, translator: Translator, options: TranslateOptions) -> None:
+    def __init__(
+        self, translator: Translator, options: TranslateOptions, glossary: Terms | None
+    ) -> None:
         self._translator = translator
+        self._glossary = glossary
         self._options = options
         self._pending: deque[tuple[list[str], Future[list[Translation]]]] = deque()
         self._submitted = 0
@@ -182,6 +203,7 @@ class _Output:
             n_best=options.n_best,
             length_penalty=options.length_penalty,
             prefixes=[options.prefix] * len(texts) if options.prefix else None,
+            glossary=self._glossary,
             sampling=_sampling(options, self._submitted) if options.sample else None,
             alignment=options.alignment,
             repetition_penalty=options.repetition_penalty,

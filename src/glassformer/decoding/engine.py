@@ -26,7 +26,8 @@ from glassformer.config import (
 )
 from glassformer.decoding.batched import Search, SequenceModel, decode_sentences
 from glassformer.decoding.beam import beam_search, check_search, penalty
-from glassformer.decoding.constraints import ForcedPrefix
+from glassformer.decoding.constraints import Constraint, ForcedPrefix
+from glassformer.decoding.glossary import Glossary
 from glassformer.decoding.greedy import greedy
 from glassformer.decoding.logits_processors import (
     LogitsProcessor,
@@ -105,11 +106,12 @@ class SearchOptions:
 class Job:
     """Sources without start and end symbol, and the ids that each target must begin with.
 
-    Empty `prefixes`: no target has one.
+    Empty `prefixes`: no target has one. `glossary`: the terms that the targets must hold.
     """
 
     sources: Sequence[Sequence[int]]
     prefixes: Sequence[Sequence[int]] = ()
+    glossary: Glossary | None = None
 
 
 @dataclass(frozen=True)
@@ -171,13 +173,17 @@ class TorchEngine:
         plain = decoder is self.model
         prefixes = job.prefixes or [()] * len(job.sources)
         # With any constraint, searches take the plain top-k.
-        forced = [ForcedPrefix(prefixes, self.target)] if job.prefixes or plain else []
+        constraints: list[Constraint] = []
+        if job.prefixes or plain:
+            constraints.append(ForcedPrefix(prefixes, self.target))
+        if job.glossary is not None:
+            constraints.append(job.glossary)
         shared = not plain and options.sampling is None  # draws have their order too
         hypotheses = decode_sentences(
             decoder,
             job.sources,
             search=self._search(options),
-            constraints=forced,
+            constraints=constraints,
             max_tokens=_GREEDY_TOKENS if options.beam == 1 else _BEAM_TOKENS,
             extra_length=self.extra_length,
             min_length=options.min_length,

@@ -5,11 +5,12 @@ from __future__ import annotations
 import asyncio
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from glassformer.config import BEAM
 from glassformer.data.splitting import LONGEST_SOURCE
+from glassformer.data.terms import Terms
 from glassformer.decoding.beam import penalty
 from glassformer.errors import UsageError
 from glassformer.inspection.trace.build import trace
@@ -57,11 +58,15 @@ def translators_by_pair(translators: Mapping[str, Translator]) -> dict[LanguageP
 
 @dataclass(frozen=True)
 class Service:
-    """Translates for many clients at once, in the batcher's thread, with beams of size `beam`."""
+    """Translates for many clients at once, in the batcher's thread, with beams of size `beam`.
+
+    `glossaries`: the terms of every translation, for the pairs that have some.
+    """
 
     translators: Mapping[LanguagePair, Translator]
     batcher: Batcher
     beam: int = BEAM
+    glossaries: Mapping[LanguagePair, Terms] = field(default_factory=dict)
 
     def pair(self, source: str | None, target: str | None) -> LanguagePair:
         """The only pair with these languages; without languages the first pair.
@@ -103,30 +108,49 @@ class Service:
         *,
         alternatives: int = 0,
         alignment: bool = False,
+        glossary: Mapping[str, str | Sequence[str]] | None = None,
     ) -> list[Document]:
-        """The translation of each text. If cancelled, it drops the segments that still wait."""
+        """The translation of each text. If cancelled, it drops the segments that still wait.
+
+        Raises InputError if the texts with their terms are too long for the model.
+        """
         translator = self.translators[pair]
+        terms = self._terms(pair, glossary or {})
         # In a thread: a long text takes a while, and the event loop serves other requests.
         splits = await asyncio.to_thread(_segmented, texts, translator)
         segments = [segment for split in splits for segment in split.segments]
         n_best = alternatives + 1
 
-        def translate_batch(batch: Sequence[str]) -> list[list[Hypothesis]]:
-            translations = translator.translate(
-                batch, beam=max(self.beam, n_best), n_best=n_best, alignment=alignment
-            )
-            return _hypotheses(translator, translations)
+        def translate_batch(batch: Sequence[tuple[str, Terms]]) -> list[list[Hypothesis]]:
+            translations: dict[int, Translation] = {}
+            for terms in dict.fromkeys(terms for _, terms in batch):
+                places = [place for place, item in enumerate(batch) if item[1] == terms]
+                answers = translator.translate(
+                    [batch[place][0] for place in places],
+                    beam=max(self.beam, n_best),
+                    n_best=n_best,
+                    alignment=alignment,
+                    glossary=terms,
+                )
+                translations |= zip(places, answers, strict=True)
+            return _hypotheses(translator, [translations[place] for place in range(len(batch))])
 
         answers = await asyncio.wrap_future(
             self.batcher.submit(
                 (pair, n_best, alignment),
                 translate_batch,
-                [segment.text for segment in segments],
+                [(segment.text, terms) for segment in segments],
                 costs=[segment.cost for segment in segments],
             )
         )
         rest = iter(answers)
         return [_document(split, [next(rest) for _ in split.segments]) for split in splits]
+
+    def _terms(self, pair: LanguagePair, glossary: Mapping[str, str | Sequence[str]]) -> Terms:
+        """The pair's terms, and those of a request. Raises RefusedError if they need a beam."""
+        if glossary and self.beam == 1:
+            raise RefusedError(400, "glossary: it needs a beam, and this server has --beam 1")
+        return self.glossaries.get(pair, Terms(())) | Terms.of(glossary)
 
     async def trace(self, pair: LanguagePair, request: TraceRequest) -> str:
         """One trace as JSON. Raises InputError if the request has no trace."""
