@@ -13,7 +13,7 @@ from functools import cached_property
 from pathlib import Path
 
 from glassformer.data.lines import read_lines
-from glassformer.data.tokenizer import SPACE, Tokenizer
+from glassformer.data.tokenizer import Tokenizer
 from glassformer.data.words import words
 from glassformer.errors import InputError, UsageError
 
@@ -153,14 +153,14 @@ def encoded_forms(tokenizer: Tokenizer, form: str) -> list[list[int]]:
 def letter_ids(tokenizer: Tokenizer) -> tuple[frozenset[int], frozenset[int]]:
     """The ids of the subwords that begin with a letter, and of those that end with one.
 
-    A digit counts as a letter. A character of a script without spaces does not: each is a word.
+    A digit counts as a letter. A character of a script without spaces does not: each is a word. Nor
+    does a byte of a rare character, which could be anything.
     """
     first, last = set(), set()
     for index in range(tokenizer.vocab_size):
         text = tokenizer.subword(index)
         if text.startswith("<0x") and text.endswith(">"):
-            value = int(text[3:5], 16)
-            text = chr(value) if value < 128 else "a"  # a part of a rare character: a letter's
+            text = bytes([int(text[3:5], 16)]).decode(errors="ignore")
         if _is_letter(text[:1]):
             first.add(index)
         if _is_letter(text[-1:]):
@@ -170,7 +170,7 @@ def letter_ids(tokenizer: Tokenizer) -> tuple[frozenset[int], frozenset[int]]:
 
 def _is_letter(character: str) -> bool:
     """Whether the character makes the word before it longer."""
-    return character not in ("", SPACE) and len(words("a" + character)) == 1
+    return words("a" + character) == [(0, 2)]
 
 
 def _pieces(text: str) -> list[str]:

@@ -47,7 +47,7 @@ Code = Annotated[Text, Field(max_length=40)]
 
 _MOST_TERMS = 100
 _MOST_FORMS = 20
-Term = Annotated[Text, Field(min_length=1, max_length=100)]
+Term = Annotated[str, Field(min_length=1, max_length=100), AfterValidator(_unicode)]
 Forms = Term | Annotated[list[Term], Field(min_length=1, max_length=_MOST_FORMS)]
 
 

@@ -69,9 +69,8 @@ def create_app(translators: Mapping[str, Translator], settings: Settings | None 
     metrics.watch_queue(lambda: batcher.waiting)
     glossaries = {
         pair: settings.glossaries[name]
-        for pair, translator in by_pair.items()
-        for name in settings.glossaries
-        if translators[name] is translator
+        for name, pair in zip(translators, by_pair, strict=True)
+        if name in settings.glossaries
     }
     service = Service(by_pair, batcher, settings.beam, glossaries)
     api = Api(service, settings.keys, settings.limits, metrics, settings.run_directory)

@@ -123,16 +123,16 @@ class Service:
 
         def translate_batch(batch: Sequence[tuple[str, Terms]]) -> list[list[Hypothesis]]:
             translations: dict[int, Translation] = {}
-            for terms in dict.fromkeys(terms for _, terms in batch):
-                places = [place for place, item in enumerate(batch) if item[1] == terms]
-                answers = translator.translate(
+            for shared in dict.fromkeys(of_item for _, of_item in batch):
+                places = [place for place, item in enumerate(batch) if item[1] == shared]
+                translated = translator.translate(
                     [batch[place][0] for place in places],
                     beam=max(self.beam, n_best),
                     n_best=n_best,
                     alignment=alignment,
-                    glossary=terms,
+                    glossary=shared,
                 )
-                translations |= zip(places, answers, strict=True)
+                translations |= zip(places, translated, strict=True)
             return _hypotheses(translator, [translations[place] for place in range(len(batch))])
 
         answers = await asyncio.wrap_future(

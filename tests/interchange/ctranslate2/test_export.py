@@ -207,6 +207,23 @@ def test_prefixes_and_samples_are_the_same(bundle_of):
         check_same(theirs.translate(TEXTS, **more), ours.translate(TEXTS, **more))
 
 
+def test_only_sentences_with_a_term_go_to_torch_for_it(bundle_of):
+    directory = bundle_of(norm="pre", output_bias=True)
+    bundle = load_bundle(directory)
+    with torch.no_grad():
+        bundle.model.output_bias[:3] = -30.0
+    save_bundle(bundle, directory)
+    ours, theirs = both_engines(directory)
+    glossary = {"dog": ["Hund", "Hut"], "snow": "Schnee"}
+    counts = []
+    for terms in ({}, glossary):
+        counted = Counted(theirs.engine.torch)
+        found = with_behind(theirs, counted).translate(TEXTS, beam=2, glossary=terms)
+        check_same(found, ours.translate(TEXTS, beam=2, glossary=terms))
+        counts.append(counted.sources)
+    assert counts[0] <= counts[1] <= counts[0] + 2 < len(TEXTS)
+
+
 def test_int8_runs_and_is_near(bundle_of):
     directory = bundle_of(norm="pre", output_bias=True)
     bundle = load_bundle(directory)
