@@ -115,10 +115,10 @@ def test_a_phrase_stands_as_whole_words_in_every_finished_target(toy, seed, beam
         max_lengths=torch.tensor([5 if beam == 300 else 12]),
         beam=beam,
         n_best=2,
-        constraints=[Glossary([[[phrase]]], letters_first=first, letters_last=last)],
+        constraints=[Glossary([[[phrase]]], letters=first, closing=last)],
     )
     finished = [h.tokens for h in found if h.finished]
-    assert finished
+    assert whole_word(found[0].tokens, phrase, first, last)
     assert all(whole_word(tokens, phrase, first, last) for tokens in finished)
     if beam == 300:
         every = language.every_target(0, 5, 0.6)
@@ -177,8 +177,8 @@ def test_progress_counts_phrases_and_the_longest_beginning(target, expected):
 
 
 def test_a_part_of_the_sentences_takes_its_part_of_the_phrases():
-    glossary = Glossary([[[[4]]], [], [[[5, 6], [8]], [[7]]]], letters_first={7})
-    expected = Glossary([[[[5, 6], [8]], [[7]]], [[[4]]]], letters_first={7})
+    glossary = Glossary([[[[4]]], [], [[[5, 6], [8]], [[7]]]], letters={7})
+    expected = Glossary([[[[5, 6], [8]], [[7]]], [[[4]]]], letters={7})
     assert glossary.select([2, 0]) == expected
     assert [glossary.needed(i) for i in range(3)] == [1, 0, 3]
 

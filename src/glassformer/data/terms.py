@@ -20,6 +20,7 @@ from glassformer.errors import InputError, UsageError
 __all__ = ["Terms", "encoded_forms", "letter_ids", "read_terms"]
 
 _APOSTROPHE = re.compile("(['’])")
+_STOPS = tuple(".,;:!?…%)]}")
 _SENTENCE_ENDS = ".!?…。！？"
 
 
@@ -151,21 +152,22 @@ def encoded_forms(tokenizer: Tokenizer, form: str) -> list[list[int]]:
 
 
 def letter_ids(tokenizer: Tokenizer) -> tuple[frozenset[int], frozenset[int]]:
-    """The ids of the subwords that begin with a letter, and of those that end with one.
+    """The ids of the subwords that begin with a letter; of those after which a word needs a space.
 
     A digit counts as a letter. A character of a script without spaces does not: each is a word. Nor
-    does a byte of a rare character, which could be anything.
+    does a byte of a rare character, which could be anything. A word needs a space after a letter
+    and a stop, not after an opening bracket, a quotation mark or a hyphen.
     """
-    first, last = set(), set()
+    letters, closing = set(), set()
     for index in range(tokenizer.vocab_size):
         text = tokenizer.subword(index)
         if text.startswith("<0x") and text.endswith(">"):
             text = bytes([int(text[3:5], 16)]).decode(errors="ignore")
         if _is_letter(text[:1]):
-            first.add(index)
-        if _is_letter(text[-1:]):
-            last.add(index)
-    return frozenset(first), frozenset(last)
+            letters.add(index)
+        if _is_letter(text[-1:]) or text[-1:] in _STOPS:
+            closing.add(index)
+    return frozenset(letters), frozenset(closing)
 
 
 def _is_letter(character: str) -> bool:

@@ -33,8 +33,9 @@ class Glossary:
     phrases at their most probable places. `greedy` and `sample` only refuse to end a sentence that
     lacks a term. A target that the maximum length cuts may lack one: it is not `finished`.
 
-    A phrase stands in a target as whole words only: `letters_first` and `letters_last` are the ids
-    whose text begins and ends with a letter, and no word goes on over the edge of the phrase.
+    A phrase stands in a target as whole words only. `letters` are the ids whose text begins with a
+    letter, `closing` those after which a word needs a space; none of `letters` follows one of
+    `closing` at an edge of the phrase.
 
     Raises `ValueError` for a term without a phrase, an empty phrase or a special id in a phrase.
 
@@ -44,8 +45,8 @@ class Glossary:
 
     terms: Sequence[Sequence[Sequence[Sequence[int]]]]
     vocabulary: Vocabulary = DEFAULT_IDS
-    letters_first: Collection[int] = frozenset()
-    letters_last: Collection[int] = frozenset()
+    letters: Collection[int] = frozenset()
+    closing: Collection[int] = frozenset()
 
     def __post_init__(self) -> None:
         for sentence, terms in enumerate(self.terms):
@@ -65,8 +66,8 @@ class Glossary:
         ]
 
     @cached_property
-    def _letters(self) -> Int64[Tensor, " ids"]:
-        return torch.tensor(sorted(self.letters_first), dtype=torch.int64)
+    def _letter_ids(self) -> Int64[Tensor, " ids"]:
+        return torch.tensor(sorted(self.letters), dtype=torch.int64)
 
     def select(self, sentences: Sequence[int]) -> Glossary:
         """The terms of these sentences."""
@@ -104,11 +105,11 @@ class Glossary:
         return False
 
     def _inside(self, text: str, place: int) -> bool:
-        """Whether a word goes on from the token before this place to the token after it."""
+        """Whether a letter follows there without the space that it needs."""
         return (
             0 < place < len(text)
-            and ord(text[place - 1]) in self.letters_last
-            and ord(text[place]) in self.letters_first
+            and ord(text[place - 1]) in self.closing
+            and ord(text[place]) in self.letters
         )
 
     def _begun(self, phrase: str, text: str) -> int:
@@ -167,7 +168,7 @@ class Glossary:
     ) -> list[int]:
         vocab = sums.shape[1]
         likeliest = sums.argmax(dim=1).tolist()
-        new_words = sums.index_fill(1, self._letters.to(sums.device), -torch.inf)
+        new_words = sums.index_fill(1, self._letter_ids.to(sums.device), -torch.inf)
         beginning = new_words.argmax(dim=1).tolist()
         added = {
             row * vocab + token
