@@ -33,6 +33,8 @@ __all__ = ["LanguagePair", "Service", "translators_by_pair"]
 
 LanguagePair: TypeAlias = tuple[str, str]
 
+_NO_TERMS = Terms(())
+
 _WHOLE_BATCH = 1 << 20  # the cost of a trace: over any budget, so each trace is its own batch
 
 
@@ -123,8 +125,8 @@ class Service:
 
         def translate_batch(batch: Sequence[tuple[str, Terms]]) -> list[list[Hypothesis]]:
             translations: dict[int, Translation] = {}
-            for shared in dict.fromkeys(of_item for _, of_item in batch):
-                places = [place for place, item in enumerate(batch) if item[1] == shared]
+            for shared in {id(of_item): of_item for _, of_item in batch}.values():
+                places = [place for place, item in enumerate(batch) if item[1] is shared]
                 translated = translator.translate(
                     [batch[place][0] for place in places],
                     beam=max(self.beam, n_best),
@@ -150,7 +152,8 @@ class Service:
         """The pair's terms, and those of a request. Raises RefusedError if they need a beam."""
         if glossary and self.beam == 1:
             raise RefusedError(400, "glossary: it needs a beam, and this server has --beam 1")
-        return self.glossaries.get(pair, Terms(())) | Terms.of(glossary)
+        terms = self.glossaries.get(pair, _NO_TERMS)
+        return terms | Terms.of(glossary) if glossary else terms
 
     async def trace(self, pair: LanguagePair, request: TraceRequest) -> str:
         """One trace as JSON. Raises InputError if the request has no trace."""
