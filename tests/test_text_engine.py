@@ -119,11 +119,52 @@ def test_a_text_in_pieces_is_one_translation_with_the_mean_score(tokenizer):
     assert future.result() == [Translation(text, -1.0)]
 
 
-def test_alternatives_are_those_after_the_best(tokenizer):
-    [future] = through(tokenizer, Echo(), [["hat"]], n_best=3)
+@dataclass
+class Beam:
+    """Answers each source with these targets, a worse score for each."""
 
+    targets: list
+    at_once: int = 9
+
+    def submit(self, job, options):
+        answer = [
+            Hypothesis(tuple(ids), -float(n), 0.0, True) for n, ids in enumerate(self.targets)
+        ]
+        return Future([], lambda: [answer[: options.n_best]] * len(job.sources))
+
+
+def alternatives(tokenizer, targets):
+    [future] = through(tokenizer, Beam(targets), [["hat"]], n_best=len(targets), beam=len(targets))
     [best] = future.result()
-    assert [best.score, *(other.score for other in best.alternatives)] == [-1.0, -2.0, -3.0]
+    assert best.score == 0.0
+    return best.text, [(other.text, other.score) for other in best.alternatives]
+
+
+def test_alternatives_read_differently_and_are_not_blank(tokenizer):
+    texts = ["A dog.", "A dog", "A  dog . ", " ", "", "A dog!", "a dog.", "A dog...", "a dog 。"]
+    expected = [("A dog!", -5.0), ("a dog.", -6.0), ("A dog...", -7.0)]
+
+    assert alternatives(tokenizer, tokenizer.encode_batch(texts)) == ("A dog.", expected)
+
+
+def test_one_text_in_several_segmentations_is_one_alternative(tokenizer):
+    hat = tokenizer.encode("hat")
+    letters = [i for letter in "hat" for i in tokenizer.encode("\n" + letter)[2:]]
+    letters = [tokenizer.encode("\n")[0], *letters]  # the space, then each letter by itself
+    assert tokenizer.decode(letters) == "hat"
+    assert letters != hat
+
+    assert alternatives(tokenizer, [hat, letters, tokenizer.encode("dog")]) == (
+        "hat",
+        [("dog", -2.0)],
+    )
+
+
+def test_a_blank_best_is_kept(tokenizer):
+    assert alternatives(tokenizer, tokenizer.encode_batch(["  ", "\n", "dog"])) == (
+        "  ",
+        [("dog", -2.0)],
+    )
 
 
 def test_windows_hold_about_64_ki_characters_and_all_lines():

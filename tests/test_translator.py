@@ -2,6 +2,7 @@
 
 import dataclasses
 import math
+import re
 
 import pytest
 import torch
@@ -283,6 +284,9 @@ def test_what_does_not_pair_is_refused(translator):
         {"n_best": 0},
         {"beam": 2, "n_best": 3},
         {"length_penalty": -1.0},
+        {"repetition_penalty": 0.9},
+        {"no_repeat_ngram": -1},
+        {"min_length": 501},
         {"sampling": Sampling(temperature=0.0)},
         {"sampling": Sampling(top_k=-1)},
         {"sampling": Sampling(top_p=0.0)},
@@ -351,3 +355,75 @@ def test_a_translator_by_ctranslate2_scores_and_counts_as_before(bundle_director
     found, expected = (one.translate([long, "a hat"], beam=1) for one in (other, translator))
     assert [item.text for item in found] == [item.text for item in expected]
     assert [item.score for item in found] == pytest.approx([i.score for i in expected], **FINITE)
+
+
+GLOSSARY = {"dog": ["Hund", "Köter"], "old hat": "alter Hut", "snow": "Schnee", "漢字": "Zeichen"}
+
+
+def test_a_translation_holds_the_terms_of_its_text_and_of_no_other(translator):
+    plain = translator.translate(TEXTS)
+    found = translator.translate(TEXTS, glossary=GLOSSARY)
+
+    assert re.search(r"\b(Hund|Köter)\b", found[0].text)
+    assert re.search(r"\balter Hut\b", found[1].text)
+    assert re.search(r"\bSchnee\b", found[4].text)
+    assert re.search(r"\bZeichen\b", found[6].text)
+    free = (2, 3, 5)
+    assert [found[place].text for place in free] == [plain[place].text for place in free]
+    scores = [plain[place].score for place in free]
+    assert [found[place].score for place in free] == pytest.approx(scores, **FINITE)
+
+
+def test_each_segment_of_a_long_text_has_its_own_terms(translator):
+    small = shortened(translator, 60)
+    text = "A dog runs across the grass; it is old. " * 2 + "Two men sit in the snow."
+    [found] = small.translate([text], glossary={"dog": "Hund", "snow": "Schnee"})
+    assert found.text.count("Hund") >= 2
+    assert "Schnee" in found.text
+
+
+def test_a_prefix_and_a_glossary_go_together(translator):
+    [found] = translator.translate(["A dog."], prefixes=["Zwei"], glossary={"dog": "Hund"})
+    assert found.text.startswith("Zwei")
+    assert re.search(r"\bHund\b", found.text)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"glossary": {"dog": ""}}, "glossary: 'dog' has a blank target term: give it words"),
+        (
+            {"glossary": {"dog": "Hund " * 50}},
+            r"the glossary's terms for a text have \d+ subwords, .* room for \d+: shorten it",
+        ),
+        ({"min_length": 21}, "min_length 21: this model has room for 20 subwords: give less"),
+        (
+            {"glossary": {"dog": "Hund"}, "no_repeat_ngram": 2},
+            "no_repeat_ngram 2: it could forbid what a prefix or a glossary demands",
+        ),
+        (
+            {"prefixes": ["Hund"], "no_repeat_ngram": 2},
+            "no_repeat_ngram 2: it could forbid what a prefix or a glossary demands",
+        ),
+    ],
+)
+def test_a_glossary_or_search_without_room_is_refused(translator, options, message):
+    with pytest.raises(UsageError, match=message):
+        shortened(translator, 40).translate(["A dog."], **options)
+
+
+def test_the_search_s_settings_reach_the_translation(translator):
+    texts = ["A dog runs.", "grass and snow"]
+    for beam in (1, 3):
+        plain = translator.translate(texts, beam=beam)
+        long = translator.translate(texts, beam=beam, min_length=30)
+        assert all(n > 30 for n in translator.count_tokens([item.text for item in long]))
+        penalised = translator.translate(texts, beam=beam, repetition_penalty=3.0)
+        assert [item.text for item in penalised] != [item.text for item in plain]
+        [once] = translator.translate(texts[:1], beam=beam, min_length=30, no_repeat_ngram=1)
+        ids = translator.target_tokenizer.encode(once.text)
+        assert len(set(ids)) > len(set(translator.target_tokenizer.encode(long[0].text)))
+    stream = translator.translate_stream(texts, beam=3, min_length=30, glossary={"dog": "Hund"})
+    assert list(stream) == translator.translate(
+        texts, beam=3, min_length=30, glossary={"dog": "Hund"}
+    )

@@ -13,6 +13,9 @@ __all__ = [
     "LENGTH_PENALTY",
     "MOST_BEAM",
     "MOST_LENGTH_PENALTY",
+    "MOST_MIN_LENGTH",
+    "MOST_NO_REPEAT_NGRAM",
+    "MOST_REPETITION_PENALTY",
     "ModelConfig",
     "Options",
     "check_width",
@@ -27,6 +30,12 @@ LENGTH_PENALTY = 0.6
 """The paper's alpha (section 6.1), for a bundle that has none of its own."""
 MOST_LENGTH_PENALTY = 10.0
 """The greatest alpha: beyond it a long target wins however improbable it is."""
+MOST_REPETITION_PENALTY = 10.0
+"""The greatest repetition penalty: people give 1.1 to 2."""
+MOST_NO_REPEAT_NGRAM = 100
+"""The longest n-gram that a search watches; people give 2 to 5."""
+MOST_MIN_LENGTH = 500
+"""The greatest minimum length of a target."""
 EXTRA_LENGTH = 50
 """Tokens that a target may have more than its source (section 6.1)."""
 

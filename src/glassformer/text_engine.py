@@ -1,15 +1,19 @@
 """Texts through an engine: cut into segments, encoded, decoded, joined again."""
 
+import re
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from math import fsum
 from typing import TypeVar
 
 from glassformer.data.preprocessing import LONGEST_SOURCE, Preprocessing, Segment, joined
+from glassformer.data.terms import Terms, encoded_forms, letter_ids
 from glassformer.data.tokenizer import Tokenizer
 from glassformer.data.words import Link, Span
 from glassformer.decoding.engine import Engine, Future, Job, SearchOptions, TorchEngine
+from glassformer.decoding.glossary import Glossary
 from glassformer.decoding.protocols import Hypothesis, Vocabulary
 from glassformer.errors import UsageError
 from glassformer.model.fast.choice import DecoderChoice
@@ -27,6 +31,9 @@ __all__ = [
 T = TypeVar("T")
 
 _AS_TYPED = Preprocessing()
+_NO_TERMS = Terms(())
+
+_FULL_STOP = re.compile(r"(?<!\.) ?[.。．｡।۔።]$")  # of several scripts; three dots are none
 _WINDOW = 1 << 16  # characters; the lines of a window are sorted by length together
 
 
@@ -43,6 +50,7 @@ class Part:
 class Translation:
     """A translation, its score, and the next best ones.
 
+    No alternative is blank, and no two texts differ in white space or the final full stop only.
     The score is log p(text | source) over the length penalty, at most 0. A sampled translation has
     no penalty; a text of several segments has the mean of their scores, and no alternatives. The
     alignment is None if nobody asked for it. ``parts`` are the segments' translations in order.
@@ -103,6 +111,7 @@ class TextEngine:
         texts: Sequence[str],
         options: SearchOptions,
         prefixes: Sequence[str] = (),
+        terms: Terms = _NO_TERMS,
         *,
         split: bool = True,
     ) -> Future[list[Translation]]:
@@ -110,13 +119,16 @@ class TextEngine:
 
         Without ``split``, sentence ends separate segments only in a line that is too long.
         """
+        self._check(options, forced=any(prefixes) or bool(terms.entries))
         jobs = []
         for places in _chunks(texts, self.engine.at_once):
             chosen = [texts[place] for place in places]
             rows = self.segments(chosen, split=split)
             forced = self._forced([prefixes[place] for place in places] if prefixes else [], rows)
-            hypotheses = self._search(rows, forced, options)
-            jobs.append((places, chosen, rows, hypotheses))
+            segments = [segment for row in rows for segment in row]
+            glossary = self._glossary(terms, segments, forced)
+            job = Job([segment.ids for segment in segments], forced, glossary)
+            jobs.append((places, chosen, rows, self.engine.submit(job, options)))
 
         def finish() -> list[Translation]:
             by_place: dict[int, Translation] = {}
@@ -127,6 +139,19 @@ class TextEngine:
 
         return Future([hypotheses for *_, hypotheses in jobs], finish)
 
+    def _check(self, options: SearchOptions, *, forced: bool) -> None:
+        """Raise UsageError if the model or what is ``forced`` has no room for the options."""
+        if options.min_length > self.room:
+            raise UsageError(
+                f"min_length {options.min_length}: this model has room for {self.room:,} subwords:"
+                " give less"
+            )
+        if options.no_repeat_ngram and forced:
+            raise UsageError(
+                f"no_repeat_ngram {options.no_repeat_ngram}: it could forbid what a prefix or a"
+                " glossary demands: leave one of them out"
+            )
+
     def segments(self, texts: Sequence[str], *, split: bool = True) -> list[list[Segment]]:
         """The segments of each text."""
         limit = self.longest
@@ -136,17 +161,8 @@ class TextEngine:
         self, rows: Sequence[Sequence[Segment]], options: SearchOptions
     ) -> list[list[Hypothesis]]:
         """The hypotheses of each segment of all texts."""
-        return self._search(rows, [], options).result()
-
-    def _search(
-        self,
-        rows: Sequence[Sequence[Segment]],
-        forced: list[list[int]],
-        options: SearchOptions,
-    ) -> Future[list[list[Hypothesis]]]:
-        return self.engine.submit(
-            Job([segment.ids for row in rows for segment in row], forced), options
-        )
+        job = Job([segment.ids for row in rows for segment in row])
+        return self.engine.submit(job, options).result()
 
     def _forced(
         self, prefixes: Sequence[str], rows: Sequence[Sequence[Segment]]
@@ -175,6 +191,37 @@ class TextEngine:
                 " shorten it"
             )
 
+    def _glossary(
+        self, terms: Terms, segments: Sequence[Segment], forced: Sequence[Sequence[int]]
+    ) -> Glossary | None:
+        """The terms that stand in each segment, with the ids of their forms; None if none does."""
+        if not terms.entries:
+            return None
+        forms = [terms.forms_in(segment.text) for segment in segments]
+        if not any(forms):
+            return None
+        ids = {
+            form: encoded_forms(self.target, form)
+            for form in dict.fromkeys(form for found in forms for term in found for form in term)
+        }
+        glossary = Glossary(
+            [[[row for form in term for row in ids[form]] for term in found] for found in forms],
+            Vocabulary.of(self.target),
+            *self._letters,
+        )
+        for place, segment in enumerate(segments):
+            room = self.room - len(segment.ids) - (len(forced[place]) if forced else 0)
+            if glossary.needed(place) > room:
+                raise UsageError(
+                    f"the glossary's terms for a text have {glossary.needed(place):,} subwords, and"
+                    f" this model has room for {room:,}: shorten it"
+                )
+        return glossary
+
+    @cached_property
+    def _letters(self) -> tuple[frozenset[int], frozenset[int]]:
+        return letter_ids(self.target)
+
     def translations(
         self,
         texts: Sequence[str],
@@ -195,9 +242,10 @@ class TextEngine:
         tokens = [h.tokens for of_text in ranked for translation in of_text for h in translation]
         decoded = iter(self.target.decode_batch(tokens))
         for text, row, of_text in zip(texts, rows, ranked, strict=True):
-            best, *others = [
+            translations = [
                 self._joined(text, row, [next(decoded) for _ in row], chosen) for chosen in of_text
             ]
+            best, *others = _distinct(translations)
             yield replace(best, alternatives=tuple(others))
 
     def _joined(
@@ -219,6 +267,20 @@ class TextEngine:
         parts = tuple(map(Part, row, written, spans))
         score = fsum(hypothesis.score for hypothesis in hypotheses) / len(hypotheses)
         return Translation(whole, score, parts=parts)
+
+
+def _distinct(translations: Iterable[Translation]) -> list[Translation]:
+    """The best translation, and each other one that is not blank and reads differently.
+
+    A beam may end with one text in several segmentations into subwords. To a person two texts are
+    one if they differ in white space or in the final full stop only.
+    """
+    by_reading: dict[str, Translation] = {}
+    for translation in translations:
+        reading = " ".join(translation.text.split())
+        if reading or not by_reading:
+            by_reading.setdefault(_FULL_STOP.sub("", reading), translation)
+    return list(by_reading.values())
 
 
 def _chunks(texts: Sequence[str], size: int) -> list[list[int]]:

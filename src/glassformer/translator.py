@@ -1,9 +1,10 @@
 """A translator: text in, text out."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import torch
 
@@ -11,6 +12,7 @@ from glassformer.bundle import Bundle, load_bundle
 from glassformer.config import BEAM
 from glassformer.data.batches import like_sizes, pad_rows
 from glassformer.data.preprocessing import Segment
+from glassformer.data.terms import Terms
 from glassformer.data.tokenizer import Tokenizer
 from glassformer.data.words import Link
 from glassformer.decoding.engine import Engine, Future, Sampling, SearchOptions, TorchEngine
@@ -118,24 +120,52 @@ class Translator:
         n_best: int = 1,
         length_penalty: float | None = None,
         prefixes: Sequence[str] | None = None,
+        glossary: Mapping[str, str | Sequence[str]] | Terms | None = None,
         sampling: Sampling | None = None,
         alignment: bool = False,
         split: bool = True,
+        repetition_penalty: float = 1.0,
+        no_repeat_ngram: int = 0,
+        min_length: int = 0,
     ) -> list[Translation]:
         """One translation for each text, in their order; a blank text gives a blank one.
-
-        ``beam=1`` is greedy search. ``length_penalty``: None takes the bundle's. ``n_best`` adds
-        alternatives. ``prefixes``: the text that each translation begins with. ``alignment`` links
-        each word to the source words that it was made from.
 
         Lines are translated one by one, and so are sentences if the bundle has learnt from single
         ones; the white space between them stays. Without ``split``, only a line of more than 200
         subwords is cut. A text of several segments has no alternatives.
 
-        Raises UsageError for an impossible prefix, ValueError for a number out of its range.
+        ``beam=1`` is greedy search. ``length_penalty``: None takes the bundle's. ``n_best`` - 1 is
+        the greatest number of alternatives: none is blank, and none differs from a better one in
+        white space or the final full stop only. ``prefixes``: the text that each translation begins
+        with. ``alignment`` links each word to the source words that it was made from.
+
+        ``glossary``: target terms by source terms; a target term may be a list of forms, such as
+        cases, of which one will do. A term counts in a text that holds its words, exactly or with a
+        capital at the start of a sentence; the translation then holds the target term. Greedy
+        search and sampling only go on until it comes by itself, so give a beam of 2 or more.
+
+        ``repetition_penalty`` above 1 makes the subwords that the translation holds already less
+        probable; ``no_repeat_ngram`` is the number of subwords that never stand there twice in the
+        same order; ``min_length`` is its least number of subwords. They change the score too
+        (:mod:`glassformer.decoding.logits_processors`).
+
+        Raises UsageError for an impossible prefix or glossary, ValueError for a number out of its
+        range.
         """
-        options = SearchOptions(beam, n_best, self._alpha(length_penalty), sampling)
-        return self._submit(texts, options, prefixes, alignment=alignment, split=split).result()
+        return self.submit(
+            texts,
+            beam=beam,
+            n_best=n_best,
+            length_penalty=length_penalty,
+            prefixes=prefixes,
+            glossary=glossary,
+            sampling=sampling,
+            alignment=alignment,
+            split=split,
+            repetition_penalty=repetition_penalty,
+            no_repeat_ngram=no_repeat_ngram,
+            min_length=min_length,
+        ).result()
 
     def submit(
         self,
@@ -145,16 +175,32 @@ class Translator:
         n_best: int = 1,
         length_penalty: float | None = None,
         prefixes: Sequence[str] | None = None,
+        glossary: Mapping[str, str | Sequence[str]] | Terms | None = None,
         sampling: Sampling | None = None,
         alignment: bool = False,
         split: bool = True,
+        repetition_penalty: float = 1.0,
+        no_repeat_ngram: int = 0,
+        min_length: int = 0,
     ) -> Future[list[Translation]]:
         """A future of :meth:`translate`: CTranslate2 translates while the caller goes on.
 
         Torch translates at once, so that its future is done.
         """
-        options = SearchOptions(beam, n_best, self._alpha(length_penalty), sampling)
-        return self._submit(texts, options, prefixes, alignment=alignment, split=split)
+        options = SearchOptions(
+            beam,
+            n_best,
+            self._alpha(length_penalty),
+            sampling,
+            repetition_penalty,
+            no_repeat_ngram,
+            min_length,
+        )
+        terms = glossary if isinstance(glossary, Terms) else Terms.of(glossary or {})
+        translations = self._submit(texts, options, prefixes, terms, split=split)
+        if not alignment:
+            return translations
+        return Future([translations], lambda: self._aligned(translations.result()))
 
     def segments(self, texts: Sequence[str], *, split: bool = True) -> list[list[Segment]]:
         """The segments in which :meth:`translate` translates each text."""
@@ -164,21 +210,20 @@ class Translator:
         self,
         lines: Iterable[str],
         *,
-        beam: int = BEAM,
-        n_best: int = 1,
-        length_penalty: float | None = None,
         prefix: str = "",
-        alignment: bool = False,
+        **settings: Any,
     ) -> Iterator[Translation]:
         """The translation of each line, in their order, in bounded memory.
 
-        It reads lines ahead. To translate each line as it comes, call :meth:`translate`.
+        ``prefix``: the text that each translation begins with. ``settings``: the other settings of
+        :meth:`translate`. It reads lines ahead. To translate each line as it comes, call
+        :meth:`translate`.
         """
-        options = SearchOptions(beam, n_best, self._alpha(length_penalty))
 
         def submit(texts: Sequence[str]) -> Future[list[Translation]]:
-            prefixes = [prefix] * len(texts) if prefix else None
-            return self._submit(texts, options, prefixes, alignment=alignment)
+            return self.submit(
+                texts, prefixes=[prefix] * len(texts) if prefix else None, **settings
+            )
 
         return results_in_order(map(submit, windows_of(lines)))
 
@@ -219,18 +264,15 @@ class Translator:
         texts: Sequence[str],
         options: SearchOptions,
         prefixes: Sequence[str] | None,
+        terms: Terms,
         *,
-        alignment: bool,
-        split: bool = True,
+        split: bool,
     ) -> Future[list[Translation]]:
         if isinstance(texts, str):
             raise TypeError("texts must be a list of texts, not one text")
         if prefixes is not None and len(prefixes) != len(texts):
             raise ValueError(f"{len(prefixes)} prefixes for {len(texts)} texts")
-        translations = self._text_engine.submit(texts, options, prefixes or (), split=split)
-        if not alignment:
-            return translations
-        return Future([translations], lambda: self._aligned(translations.result()))
+        return self._text_engine.submit(texts, options, prefixes or (), terms, split=split)
 
     @cached_property
     def _torch_engine(self) -> TorchEngine:

@@ -94,6 +94,21 @@ def test_sigterm_answers_what_is_in_flight_and_ends_with_0(process):
             1,
             "cannot listen on a..b:0 (not a host name",
         ),
+        (
+            ["{bundle}", "--port", "0", "--glossary", "a.tsv", "b.tsv"],
+            2,
+            "--glossary: 2 files for 1 bundles: give one for each, in their order",
+        ),
+        (
+            ["{bundle}", "--port", "0", "--beam", "1", "--glossary", "a.tsv"],
+            2,
+            "--beam 1: a glossary needs a beam: give --beam 2 or more",
+        ),
+        (
+            ["{bundle}", "--port", "0", "--glossary", "{bundle}/none.tsv"],
+            1,
+            "{bundle}/none.tsv: no such file",
+        ),
         (["nowhere", "--port", "0"], 1, "nowhere: not a bundle (no such directory)"),
     ],
 )

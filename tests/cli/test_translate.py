@@ -174,6 +174,36 @@ def test_a_prefix_begins_each_translation(translate):
     assert out.decode().strip().startswith("Ein Hund")
 
 
+def test_a_glossary_s_terms_stand_in_the_translations(translate, translator, tmp_path):
+    path = tmp_path / "terms.tsv"
+    path.write_text("# animals\ndog\tHund\tKöter\nsnow\tSchnee\n", "utf-8")
+    texts = ["A dog.", "A hat.", "", "Snow"]
+    glossary = {"dog": ["Hund", "Köter"], "snow": "Schnee"}
+    expected = [item.text for item in translator.translate(texts, glossary=glossary)]
+    assert "Schnee" in expected[3]
+
+    status, out, err = translate("\n".join(texts).encode(), "--glossary", path)
+
+    assert (status, err) == (0, "")
+    assert out.decode().split("\n")[:-1] == expected
+    path.write_text("dog\tHund\ncat Katze\n", "utf-8")
+    assert translate(b"A dog.\n", "--glossary", path) == (
+        1,
+        b"",
+        f"glassformer: error: {path}, line 2: no tab: expected a source term, a tab and its target"
+        " term\n",
+    )
+
+
+def test_the_settings_of_the_search_are_the_library_s(translate, translator):
+    words = ["--repetition-penalty", 1.5, "--no-repeat-ngram", 2, "--min-length", 9]
+    options = {"repetition_penalty": 1.5, "no_repeat_ngram": 2, "min_length": 9}
+    expected = [item.text for item in translator.translate(["A dog.", "hat"], **options)]
+
+    assert translate(b"A dog.\nhat\n", *words)[1].decode().split("\n")[:-1] == expected
+    assert expected != [item.text for item in translator.translate(["A dog.", "hat"])]
+
+
 def test_drawn_translations_depend_on_the_seed_and_the_line_alone(translate, monkeypatch):
     lines = b"A dog.\nhat\nA dog.\n"
 
@@ -198,6 +228,23 @@ def test_drawn_translations_depend_on_the_seed_and_the_line_alone(translate, mon
         (["--n-best", 6], "--n-best 6: expected at most the beam"),
         (["--length-penalty", -1], "--length-penalty '-1': expected at least 0"),
         (["--length-penalty", "nan"], "--length-penalty 'nan': expected a finite number"),
+        (["--repetition-penalty", 0.5], "--repetition-penalty '0.5': expected at least 1"),
+        (["--repetition-penalty", 11], "--repetition-penalty '11': expected at most 10"),
+        (["--no-repeat-ngram", -1], "--no-repeat-ngram '-1': expected at least 0"),
+        (["--min-length", 501], "--min-length '501': expected at most 500"),
+        (
+            ["--glossary", "t.tsv", "--beam", 1],
+            "--beam 1: a glossary needs a beam: give --beam 2 or more, no --sample",
+        ),
+        (["--glossary", "t.tsv", "--sample"], "--sample: a glossary needs a beam: give --beam 2"),
+        (
+            ["--glossary", "t.tsv", "--no-repeat-ngram", 2],
+            "--no-repeat-ngram 2: it could forbid what --glossary demands: leave one of them out",
+        ),
+        (
+            ["--prefix", "Ein", "--no-repeat-ngram", 2],
+            "--no-repeat-ngram 2: it could forbid what --prefix demands: leave one of them out",
+        ),
         (["--sample", "--temperature", 0], "--temperature '0': expected more than 0"),
         (["--sample", "--top-k", -1], "--top-k '-1': expected at least 0"),
         (["--sample", "--top-p", 1.5], "--top-p '1.5': expected at most 1"),

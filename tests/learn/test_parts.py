@@ -7,7 +7,9 @@ from types import SimpleNamespace
 import pytest
 import torch
 
+from glassformer.decoding.beam import beam_search
 from glassformer.decoding.greedy import greedy
+from glassformer.decoding.logits_processors import MinLength
 from glassformer.errors import UsageError
 from glassformer.learn.adapters import ADAPTERS, IN_CONSTRUCTORS, UNUSED
 from glassformer.learn.folder import Folder
@@ -257,3 +259,23 @@ def test_a_learners_greedy_search_finds_the_packages_targets():
         ((target,),) = adapted(step, NoState(), max_lengths=lengths)
         assert (target.tokens, target.finished) == (right.tokens, right.finished)
         assert abs(target.score - right.score) < 1e-5
+
+
+@pytest.mark.parametrize("name", ["greedy", "beam_search"])
+def test_with_a_logits_processor_the_packages_search_runs(name):
+    class Step:
+        def select(self, _rows):
+            return self
+
+        def __call__(self, tokens, state):  # 5 again and again is nearly as probable as the end
+            return torch.tensor([0.0, 0, 0, 9, 1, 8]).repeat(len(tokens), 1), state
+
+    def own(*_, **__):
+        raise AssertionError("the learner's search was called")
+
+    package = {"greedy": greedy, "beam_search": beam_search}[name]
+    options = {"max_lengths": torch.tensor([9]), "processors": [MinLength(3)]}
+    options |= {} if name == "greedy" else {"beam": 2, "length_penalty": 1.0}
+    found = ADAPTERS[f"learn.search.{name}"][1](own)(Step(), Step(), **options)
+    assert found == package(Step(), Step(), **options)
+    assert found[0][0].tokens == (5, 5, 5)

@@ -1,11 +1,17 @@
 """The addresses: LibreTranslate's shapes and status codes, and our own that say more."""
 
+import asyncio
 import json
 import math
 
 import pytest
+from starlette.testclient import TestClient
 
+from glassformer.data.terms import Terms
 from glassformer.inspection.trace.schema import Trace
+from glassformer.web.queue import Batcher
+from glassformer.web.server import Settings, create_app
+from glassformer.web.service import Service
 
 TEXTS = ["A dog runs.", "Two men sit in the snow.", "An old hat."]
 
@@ -249,3 +255,75 @@ def test_a_trace_that_cannot_be_is_refused(client, question, part):
 
     assert answer.status_code == 400
     assert part in answer.json()["error"]
+
+
+TERMS = {"dog": ["Hund", "Köter"], "hat": "Hut"}
+
+
+def beam_server(translator, **settings):
+    """A server with a beam of 3, which a glossary needs."""
+    app = create_app({"toy": translator}, Settings(beam=3, **settings))
+    return TestClient(app, base_url="http://127.0.0.1", raise_server_exceptions=False)
+
+
+def test_the_server_s_terms_and_the_request_s_own(translator):
+    own = Terms.of({"dog": "Schnee"})
+    with beam_server(translator, glossaries={"toy": own}) as client:
+        plain = ask(client, q=TEXTS).json()["translatedText"]
+        asked = ask(client, q=TEXTS, glossary={"hat": "Hut"}).json()["translatedText"]
+        other = ask(client, q=TEXTS, glossary=TERMS).json()["translatedText"]
+
+    def expected(glossary):
+        found = translator.translate(TEXTS, beam=3, glossary=glossary)
+        return [item.text for item in found]
+
+    assert plain == expected({"dog": "Schnee"})
+    assert asked == expected({"dog": "Schnee", "hat": "Hut"})
+    assert other == expected(TERMS)
+    assert len({plain[0], other[0]}) == len({plain[2], asked[2]}) == 2
+
+
+def test_requests_with_different_terms_share_a_batch_and_keep_their_own(translator):
+    service = Service({("en", "de"): translator}, Batcher(), beam=3)
+    glossaries = [{}, TERMS, {"dog": "Schnee"}, TERMS]
+
+    async def ask_all():
+        asked = [service.translate(("en", "de"), TEXTS, glossary=each) for each in glossaries]
+        return await asyncio.gather(*asked)
+
+    answers = asyncio.run(ask_all())
+    service.batcher.close()
+    for glossary, documents in zip(glossaries, answers, strict=True):
+        found = translator.translate(TEXTS, beam=3, glossary=glossary)
+        assert [document.text for document in documents] == [item.text for item in found]
+
+
+@pytest.mark.parametrize(
+    ("glossary", "error"),
+    [
+        ({"dog": "x" * 101}, "glossary: String should have at most 100 characters"),
+        ({"d" * 101: "x"}, "glossary: String should have at most 100 characters"),
+        ({"dog": ["x"] * 21}, "glossary: "),
+        ({"dog": []}, "glossary: "),
+        ({"dog": 7}, "glossary: "),
+        (
+            {f"dog{n}": "x" for n in range(101)},
+            "glossary: Dictionary should have at most 100 items",
+        ),
+        ({"dog": " "}, "glossary: 'dog' has a blank target term: give it words"),
+        ([["dog", "Hund"]], "glossary: Input should be a valid dictionary"),
+    ],
+)
+def test_a_glossary_out_of_its_limits_is_refused(translator, glossary, error):
+    with beam_server(translator) as client:
+        answer = ask(client, glossary=glossary)
+    assert answer.status_code == 400
+    assert answer.json()["error"].startswith(error)
+
+
+def test_a_greedy_server_refuses_a_glossary(client):
+    answer = ask(client, glossary=TERMS)
+    assert (answer.status_code, answer.json()["error"]) == (
+        400,
+        "glossary: it needs a beam, and this server has --beam 1",
+    )

@@ -11,6 +11,7 @@ from glassformer.config import BEAM, MOST_BEAM, Options
 from glassformer.errors import InputError, UsageError, missing_extra
 
 if TYPE_CHECKING:
+    from glassformer.data.terms import Terms
     from glassformer.translator import Translator
     from glassformer.web.server import Settings
 
@@ -51,6 +52,9 @@ class ServeOptions(Options):
     """Seconds until the server gives up a request (503)."""
     beam: int = Field(BEAM, ge=1, le=MOST_BEAM)
     """Hypotheses of the beam search; 1: greedy."""
+    glossary: tuple[Path, ...] = ()
+    """For each BUNDLE, in their order, a file of terms that its translations must hold: source
+    term, tab, target term, and tab, further form, if any form will do."""
     engine: Literal["torch", "ctranslate2"] = "torch"
     """Engine that translates; ctranslate2: the same translations, faster (extra export)."""
     quantization: str = "float32"
@@ -101,6 +105,7 @@ def _settings(options: ServeOptions) -> Settings:
         )
     return Settings(
         beam=options.beam,
+        glossaries=_glossaries(options),
         limits=RequestLimits(
             max_chars=options.max_chars,
             max_requests=options.max_requests,
@@ -109,6 +114,21 @@ def _settings(options: ServeOptions) -> Settings:
         keys=_keys(options.api_key_file) if options.api_key_file else (),
         hosts=[name.lower() for name in options.allow_host] if options.host in _LOOPBACK else None,
     )
+
+
+def _glossaries(options: ServeOptions) -> dict[str, Terms]:
+    """The terms of each bundle, by its name."""
+    from glassformer.data.terms import read_terms
+
+    files, bundles = options.glossary, options.bundles
+    if files and len(files) != len(bundles):
+        raise UsageError(
+            f"--glossary: {len(files)} files for {len(bundles)} bundles: give one for each, in"
+            " their order"
+        )
+    if files and options.beam == 1:
+        raise UsageError("--beam 1: a glossary needs a beam: give --beam 2 or more")
+    return {str(bundle): read_terms(file) for bundle, file in zip(bundles, files, strict=False)}
 
 
 def _keys(path: Path) -> list[str]:

@@ -15,12 +15,21 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from pydantic import Field, model_validator
 
-from glassformer.config import BEAM, MOST_BEAM, MOST_LENGTH_PENALTY, Options
+from glassformer.config import (
+    BEAM,
+    MOST_BEAM,
+    MOST_LENGTH_PENALTY,
+    MOST_MIN_LENGTH,
+    MOST_NO_REPEAT_NGRAM,
+    MOST_REPETITION_PENALTY,
+    Options,
+)
 from glassformer.data.lines import MAX_LINE_BYTES, decode_line
 from glassformer.data.words import pharaoh
 from glassformer.errors import InputError, UsageError
 
 if TYPE_CHECKING:
+    from glassformer.data.terms import Terms
     from glassformer.decoding.engine import Future
     from glassformer.translator import Sampling, Translation, Translator
 
@@ -46,11 +55,22 @@ class TranslateOptions(Options):
     beam: int = Field(BEAM, ge=1, le=MOST_BEAM)
     """Hypotheses of the beam search; 1: greedy."""
     n_best: int = Field(1, ge=1)
-    """Translations of each line. More than 1 prints rows: line from 0 ||| text ||| score."""
+    """Translations of each line, at most. More than 1 prints rows: line from 0 ||| text ||| score.
+    A text that is blank, or equal to a better one but for white space or the final full stop, has
+    no row."""
     length_penalty: float | None = Field(None, ge=0, le=MOST_LENGTH_PENALTY)
     """The paper's alpha (section 6.1): 0 for none, more for longer text; None: the bundle's."""
+    repetition_penalty: float = Field(1.0, ge=1, le=MOST_REPETITION_PENALTY)
+    """Above 1: subwords that the translation holds already become less probable; 1: none."""
+    no_repeat_ngram: int = Field(0, ge=0, le=MOST_NO_REPEAT_NGRAM)
+    """Number of subwords that stand in a translation only once in the same order; 0: any may."""
+    min_length: int = Field(0, ge=0, le=MOST_MIN_LENGTH)
+    """Least number of subwords of a translation."""
     prefix: str = ""
     """Text that each translation begins with."""
+    glossary: Path | None = None
+    """File of terms that translations must hold, one a line: source term, tab, target term, and
+    tab, further form, if any form will do. Needs a beam; torch decodes the lines with a term."""
     sample: bool = False
     """Draw translations instead of searching for the best."""
     temperature: float = Field(1.0, gt=0)
@@ -88,6 +108,17 @@ class TranslateOptions(Options):
     def _options_agree(self) -> TranslateOptions:
         if not self.sample and self.n_best > self.beam:
             raise ValueError(f"--n-best {self.n_best}: expected at most the beam, {self.beam}")
+        if self.glossary and (self.sample or self.beam == 1):
+            asked = "--sample" if self.sample else "--beam 1"
+            raise ValueError(
+                f"{asked}: a glossary needs a beam: give --beam 2 or more, no --sample"
+            )
+        if self.no_repeat_ngram and (self.glossary or self.prefix):
+            forced = "--glossary" if self.glossary else "--prefix"
+            raise ValueError(
+                f"--no-repeat-ngram {self.no_repeat_ngram}: it could forbid what {forced} demands:"
+                " leave one of them out"
+            )
         return self
 
 
@@ -99,15 +130,18 @@ def run(options: TranslateOptions) -> int:
 
     Raises:
         UsageError: an option is out of its range.
-        InputError: BUNDLE is no bundle, or a line is not UTF-8; earlier lines are translated.
+        InputError: BUNDLE is no bundle, the glossary has a faulty line, or a line is not UTF-8;
+            earlier lines are translated.
     """
     if sys.stdin is None:
         raise UsageError("standard input is closed: give the text, as in '… < text'")
     import torch
 
     from glassformer.cli.own_translator import with_parts
+    from glassformer.data.terms import read_terms
     from glassformer.translator import Translator
 
+    glossary = None if options.glossary is None else read_terms(options.glossary)
     if options.threads:
         torch.set_num_threads(options.threads)
     with with_parts(options.bundle, options.parts) as own:
@@ -118,7 +152,7 @@ def run(options: TranslateOptions) -> int:
             quantization=options.quantization,
             plain=options.plain or own,
         )
-        _translate_input(_Output(translator, options))
+        _translate_input(_Output(translator, options, glossary))
     return 0
 
 
@@ -138,8 +172,11 @@ def _translate_input(output: _Output) -> None:
 class _Output:
     """Writes the translations of the submitted lines to standard output, in order."""
 
-    def __init__(self, translator: Translator, options: TranslateOptions) -> None:
+    def __init__(
+        self, translator: Translator, options: TranslateOptions, glossary: Terms | None
+    ) -> None:
         self._translator = translator
+        self._glossary = glossary
         self._options = options
         self._pending: deque[tuple[list[str], Future[list[Translation]]]] = deque()
         self._submitted = 0
@@ -169,9 +206,13 @@ class _Output:
             n_best=options.n_best,
             length_penalty=options.length_penalty,
             prefixes=[options.prefix] * len(texts) if options.prefix else None,
+            glossary=self._glossary,
             sampling=_sampling(options, self._submitted) if options.sample else None,
             alignment=options.alignment,
             split=options.split,
+            repetition_penalty=options.repetition_penalty,
+            no_repeat_ngram=options.no_repeat_ngram,
+            min_length=options.min_length,
         )
 
     def _write_first(self) -> None:

@@ -7,8 +7,9 @@ Read the files in this order:
 3. `beam`: beam search with the paper's length penalty (section 6.1)
 4. `sampling`: targets drawn at random
 5. `constraints`, `glossary`: the tokens that a target may or must hold
-6. `batched`: many sentences through a model
-7. `engine`: the interface that these searches and other libraries share
+6. `logits_processors`: repetition penalty, n-grams that do not repeat, minimum length
+7. `batched`: many sentences through a model
+8. `engine`: the interface that these searches and other libraries share
 
 `fast` holds a quicker top-k. A reader can skip it.
 """

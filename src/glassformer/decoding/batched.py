@@ -69,15 +69,16 @@ def decode_sentences(
     max_tokens: int = 8192,
     extra_length: int = EXTRA_LENGTH,
     longest: float = math.inf,
+    min_length: int = 0,
     device: torch.device | str = "cpu",
     vocabulary: Vocabulary = DEFAULT_IDS,
     cores: int = 1,
 ) -> list[list[Hypothesis]]:
     """The hypotheses of each source, in the order of the sources.
 
-    A source is a sequence of ids without start and end symbol. Its target has at most
-    `extra_length` tokens more, as in section 6.1 of the paper, and the tokens that the constraints
-    need. An empty source gives one empty hypothesis; the model does not read it.
+    A source has no start and end symbol. Its target has at most `extra_length` tokens more, as in
+    section 6.1 of the paper, and those that the constraints need; or `min_length` and the end
+    symbol, if that is more. An empty source gives one empty hypothesis, without the model.
 
     - `search`: for instance `functools.partial(beam_search, beam=4, n_best=2)`.
     - `constraints`: for all the sources, in their order; each batch gets its part.
@@ -95,11 +96,12 @@ def decode_sentences(
         raise ValueError("the model is in training mode: call model.eval() before decoding")
     _check_positive(max_tokens=max_tokens, extra_length=extra_length, cores=cores)
     hypotheses = [[Hypothesis((), 0.0, 0.0, finished=True)] for _ in sources]
-    max_lengths = [
+    lengths = [
         int(min(len(source) + extra_length, longest * max(1, len(source)) + _FEW))
         + sum(constraint.needed(i) for constraint in constraints)
         for i, source in enumerate(sources)
     ]
+    max_lengths = [max(length, min_length + 1) for length in lengths]
     stop = Event()
 
     @torch.inference_mode()

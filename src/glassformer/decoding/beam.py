@@ -26,6 +26,7 @@ from torch import Tensor
 from glassformer.config import BEAM, LENGTH_PENALTY, MOST_LENGTH_PENALTY
 from glassformer.decoding.constraints import Constraint, OutputRules
 from glassformer.decoding.glossary import Glossary
+from glassformer.decoding.logits_processors import LogitsProcessor
 from glassformer.decoding.protocols import (
     DEFAULT_IDS,
     IMPOSSIBLE,
@@ -106,6 +107,7 @@ def beam_search(
     n_best: int = 1,
     vocabulary: Vocabulary = DEFAULT_IDS,
     constraints: Sequence[Constraint] = (),
+    processors: Sequence[LogitsProcessor] = (),
 ) -> list[list[Hypothesis]]:
     """At most `n_best` targets of each sentence, best first.
 
@@ -137,7 +139,7 @@ def beam_search(
     >>> beam_search(step, NoState(), max_lengths=length, beam=2)[0][0].tokens
     (5,)
     """
-    rules = OutputRules(max_lengths, vocabulary, constraints)
+    rules = OutputRules(max_lengths, vocabulary, constraints, processors)
     settings = _Settings(beam, length_penalty, n_best, rules)
     alive = _begin(state, settings)
     while len(alive.sentences):

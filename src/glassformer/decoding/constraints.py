@@ -16,6 +16,7 @@ from jaxtyping import Float, Int64
 from torch import Tensor
 
 from glassformer.decoding.fast.top_k import likeliest
+from glassformer.decoding.logits_processors import LogitsProcessor
 from glassformer.decoding.protocols import DEFAULT_IDS, Vocabulary, log_softmax
 
 __all__ = ["Constraint", "Forbidden", "ForcedPrefix", "OutputRules", "check_ordinary_ids"]
@@ -138,7 +139,7 @@ class ForcedPrefix:
 
 @dataclass(frozen=True)
 class OutputRules:
-    """The targets that a search may return: their maximum lengths, ids and constraints.
+    """The targets that a search may return: maximum lengths, ids, constraints and processors.
 
     No target is empty: the end symbol may not come first. `max_lengths` (batch,) counts the steps
     of each sentence, and so the end symbol too; all tensors of a search are on its device. Raises
@@ -148,6 +149,7 @@ class OutputRules:
     max_lengths: Tensor
     vocabulary: Vocabulary = DEFAULT_IDS
     constraints: Sequence[Constraint] = ()
+    processors: Sequence[LogitsProcessor] = ()
 
     def __post_init__(self) -> None:
         lengths = self.max_lengths
@@ -176,7 +178,7 @@ class OutputRules:
         count: int,
     ) -> tuple[Float[Tensor, "rows count"], Int64[Tensor, "rows count"]]:
         """Log-probabilities and ids of the `count` most probable tokens that may follow."""
-        if self.constraints:
+        if self.constraints or self.processors:
             allowed = self.log_probabilities(logits, tokens, sentences)
             best = allowed.topk(min(count, allowed.shape[1]), dim=1)
             return best.values, best.indices
@@ -189,8 +191,13 @@ class OutputRules:
         tokens: Int64[Tensor, "rows length"],
         sentences: Int64[Tensor, " rows"],
     ) -> Float[Tensor, "rows vocab"]:
-        """The model's log-probabilities of the next token, -inf if it may not follow."""
+        """The log-probabilities of the next token, -inf if it may not follow.
+
+        They are the model's, as the processors change them.
+        """
         self._check(logits, len(tokens))
+        for processor in self.processors:
+            logits = processor(logits, tokens)
         allowed = log_softmax(logits)
         for constraint in (Forbidden(self._never(tokens.shape[1])), *self.constraints):
             allowed = constraint(allowed, tokens, sentences)

@@ -16,11 +16,26 @@ from typing import Any, Generic, Protocol, TypeVar, runtime_checkable
 
 import torch
 
-from glassformer.config import BEAM, EXTRA_LENGTH, LENGTH_PENALTY, MOST_BEAM
+from glassformer.config import (
+    BEAM,
+    EXTRA_LENGTH,
+    LENGTH_PENALTY,
+    MOST_BEAM,
+    MOST_MIN_LENGTH,
+    MOST_NO_REPEAT_NGRAM,
+    MOST_REPETITION_PENALTY,
+)
 from glassformer.decoding.batched import Search, SequenceModel, decode_sentences
 from glassformer.decoding.beam import beam_search, check_search, penalty
-from glassformer.decoding.constraints import ForcedPrefix
+from glassformer.decoding.constraints import Constraint, ForcedPrefix
+from glassformer.decoding.glossary import Glossary
 from glassformer.decoding.greedy import greedy
+from glassformer.decoding.logits_processors import (
+    LogitsProcessor,
+    MinLength,
+    NoRepeatNgram,
+    RepetitionPenalty,
+)
 from glassformer.decoding.protocols import Hypothesis, StepFunction, Vocabulary
 from glassformer.decoding.sampling import sample
 
@@ -47,6 +62,8 @@ class Sampling:
 class SearchOptions:
     """The settings of a search; `ValueError` for a number out of its range.
 
+    `repetition_penalty` 1, `no_repeat_ngram` 0 and `min_length` 0 change nothing.
+
     >>> SearchOptions(beam=2, n_best=3)
     Traceback (most recent call last):
     ValueError: n_best must be from 1 to the beam of 2, not 3
@@ -56,23 +73,46 @@ class SearchOptions:
     n_best: int = 1
     length_penalty: float = LENGTH_PENALTY
     sampling: Sampling | None = None
+    repetition_penalty: float = 1.0
+    no_repeat_ngram: int = 0
+    min_length: int = 0
 
     def __post_init__(self) -> None:
         if self.sampling is None:
             check_search(self.beam, self.n_best, self.length_penalty)
         if self.beam > MOST_BEAM:
             raise ValueError(f"beam must be from 1 to {MOST_BEAM}, not {self.beam}")
+        for name, least, most in (
+            ("repetition_penalty", 1, MOST_REPETITION_PENALTY),
+            ("no_repeat_ngram", 0, MOST_NO_REPEAT_NGRAM),
+            ("min_length", 0, MOST_MIN_LENGTH),
+        ):
+            value = getattr(self, name)
+            if not least <= value <= most:
+                raise ValueError(f"{name} must be from {least} to {most:g}, not {value}")
+
+    def processors(self, vocabulary: Vocabulary) -> list[LogitsProcessor]:
+        """The logits processors of these settings, in CTranslate2's order."""
+        processors: list[LogitsProcessor] = []
+        if self.repetition_penalty != 1:
+            processors.append(RepetitionPenalty(self.repetition_penalty))
+        if self.no_repeat_ngram:
+            processors.append(NoRepeatNgram(self.no_repeat_ngram))
+        if self.min_length:
+            processors.append(MinLength(self.min_length, vocabulary))
+        return processors
 
 
 @dataclass(frozen=True)
 class Job:
     """Sources without start and end symbol, and the ids that each target must begin with.
 
-    Empty `prefixes`: no target has one.
+    Empty `prefixes`: no target has one. `glossary`: the terms that the targets must hold.
     """
 
     sources: Sequence[Sequence[int]]
     prefixes: Sequence[Sequence[int]] = ()
+    glossary: Glossary | None = None
 
 
 @dataclass(frozen=True)
@@ -136,16 +176,21 @@ class TorchEngine:
         plain = decoder is self.model
         prefixes = job.prefixes or [()] * len(job.sources)
         # With any constraint, searches take the plain top-k.
-        forced = [ForcedPrefix(prefixes, self.target)] if job.prefixes or plain else []
+        constraints: list[Constraint] = []
+        if job.prefixes or plain:
+            constraints.append(ForcedPrefix(prefixes, self.target))
+        if job.glossary is not None:
+            constraints.append(job.glossary)
         shared = not plain and options.sampling is None  # draws have their order too
         hypotheses = decode_sentences(
             decoder,
             job.sources,
             search=self._search(options),
-            constraints=forced,
+            constraints=constraints,
             max_tokens=_GREEDY_TOKENS if options.beam == 1 else _BEAM_TOKENS,
             extra_length=self.extra_length,
             longest=self.longest,
+            min_length=options.min_length,
             device=self.device,
             vocabulary=self.source,
             cores=torch.get_num_threads() if shared else 1,
@@ -153,7 +198,10 @@ class TorchEngine:
         return Future((), lambda: hypotheses)
 
     def _search(self, options: SearchOptions) -> Search:
-        common: dict[str, Any] = {"vocabulary": self.target}
+        common: dict[str, Any] = {
+            "vocabulary": self.target,
+            "processors": options.processors(self.target),
+        }
         if options.sampling is not None:
             sampling = options.sampling
             return partial(

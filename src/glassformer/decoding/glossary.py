@@ -1,18 +1,19 @@
-"""Phrases that a target must hold, by dynamic beam allocation (Post and Vilar 2018).
+"""Terms that a target must hold, by dynamic beam allocation (Post and Vilar 2018).
 
-A hypothesis may not end before it holds all its phrases. That alone would help little: an
-improbable first token of a phrase would leave the beam at once. So the beam is divided by how many
-tokens of the phrases a hypothesis has (arXiv:1804.06609), and the next tokens of the phrases are
-always among the candidates.
+A term is one phrase or several, and a target holds the term if it holds one of them. A hypothesis
+may not end before it holds all its terms. That alone would help little: an improbable first token
+of a phrase would leave the beam at once. So the beam is divided by how many tokens of the phrases a
+hypothesis has (arXiv:1804.06609), and the next tokens of the phrases are always among the
+candidates.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import zip_longest
+from itertools import chain, zip_longest
 
 import torch
 from jaxtyping import Float, Int64
@@ -26,59 +27,102 @@ __all__ = ["Glossary"]
 
 @dataclass(frozen=True)
 class Glossary:
-    """For each sentence the phrases, as ids, that its target must hold; in any order.
+    """For each sentence the terms that its target must hold, in any order.
 
-    `beam_search` puts the phrases at their most probable places. `greedy` and `sample` only refuse
-    to end a sentence that lacks one. A target that the maximum length cuts may lack a phrase: it is
-    not `finished`. Raises `ValueError` for an empty phrase or a special id in a phrase.
+    A term is a list of phrases, as ids; any one of them satisfies it. `beam_search` puts the
+    phrases at their most probable places. `greedy` and `sample` only refuse to end a sentence that
+    lacks a term. A target that the maximum length cuts may lack one: it is not `finished`.
 
-    >>> Glossary([[[7, 8], [5]]]).progress(0, [5, 4, 7])
+    A phrase stands in a target as whole words only. `letters` are the ids whose text begins with a
+    letter, `closing` those after which a word needs a space; none of `letters` follows one of
+    `closing` at an edge of the phrase.
+
+    Raises `ValueError` for a term without a phrase, an empty phrase or a special id in a phrase.
+
+    >>> Glossary([[[[7, 8]], [[5], [6]]]]).progress(0, [5, 4, 7])  # 7 8, and 5 or 6
     2
     """
 
-    phrases: Sequence[Sequence[Sequence[int]]]
+    terms: Sequence[Sequence[Sequence[Sequence[int]]]]
     vocabulary: Vocabulary = DEFAULT_IDS
+    letters: Collection[int] = frozenset()
+    closing: Collection[int] = frozenset()
 
     def __post_init__(self) -> None:
-        for sentence, phrases in enumerate(self.phrases):
-            for phrase in phrases:
+        for sentence, terms in enumerate(self.terms):
+            if not all(terms):
+                raise ValueError(f"sentence {sentence} has a term without any phrase")
+            for phrase in chain.from_iterable(terms):
                 check_ordinary_ids(phrase, self.vocabulary, f"a phrase of sentence {sentence}")
                 if not phrase:
                     raise ValueError(f"sentence {sentence} has a phrase without any id")
 
     @cached_property
-    def _texts(self) -> list[list[str]]:
-        """The phrases with a character for each id: `phrase in target` then looks one up."""
-        return [list(dict.fromkeys(map(_text, phrases))) for phrases in self.phrases]
+    def _texts(self) -> list[list[tuple[str, ...]]]:
+        """The terms, their phrases with a character for each id: `find` then looks one up."""
+        return [
+            list(dict.fromkeys(tuple(map(_text, phrases)) for phrases in terms))
+            for terms in self.terms
+        ]
+
+    @cached_property
+    def _letter_ids(self) -> Int64[Tensor, " ids"]:
+        return torch.tensor(sorted(self.letters), dtype=torch.int64)
 
     def select(self, sentences: Sequence[int]) -> Glossary:
-        """The phrases of these sentences."""
-        return Glossary([self.phrases[i] for i in sentences], self.vocabulary)
+        """The terms of these sentences."""
+        return replace(self, terms=[self.terms[i] for i in sentences])
 
     def needed(self, sentence: int) -> int:
-        """The number of ids in the sentence's phrases."""
-        return sum(len(phrase) for phrase in self._texts[sentence])
+        """The number of ids in the longest phrases of the sentence's terms."""
+        return sum(max(map(len, phrases)) for phrases in self._texts[sentence])
 
     def progress(self, sentence: int, target: Sequence[int]) -> int:
-        """The number of phrase tokens in the target; `needed` if it holds all phrases.
+        """The number of phrase tokens in the target; `needed` if it holds all terms.
 
-        It counts the phrases in the target, and the longest beginning of a missing one at its end.
+        It counts the terms in the target, each with its longest phrase, and the longest beginning
+        of a phrase of a missing one at its end.
         """
         return self._progress(sentence, _text(target))
 
     def _progress(self, sentence: int, text: str) -> int:
         whole, begun = 0, 0
-        for phrase in self._texts[sentence]:
-            if phrase in text:
-                whole += len(phrase)
+        for phrases in self._texts[sentence]:
+            if self._holds(phrases, text):
+                whole += max(map(len, phrases))
             else:
-                begun = max(begun, _begun(phrase, text))
+                begun = max(begun, *(self._begun(phrase, text) for phrase in phrases))
         return whole + begun
 
+    def _holds(self, phrases: Sequence[str], text: str) -> bool:
+        """Whether one of the phrases stands in the text as whole words."""
+        for phrase in phrases:
+            place = text.find(phrase)
+            while place >= 0:
+                if not (self._inside(text, place) or self._inside(text, place + len(phrase))):
+                    return True
+                place = text.find(phrase, place + 1)
+        return False
+
+    def _inside(self, text: str, place: int) -> bool:
+        """Whether a letter follows there without the space that it needs."""
+        return (
+            0 < place < len(text)
+            and ord(text[place - 1]) in self.closing
+            and ord(text[place]) in self.letters
+        )
+
+    def _begun(self, phrase: str, text: str) -> int:
+        """The length of the longest proper beginning of the phrase at the end of the text."""
+        for length in reversed(range(1, len(phrase))):
+            if text.endswith(phrase[:length]) and not self._inside(text, len(text) - length):
+                return length
+        return 0
+
     def _following(self, sentence: int, text: str) -> set[int]:
-        """The next token of each missing phrase."""
-        missing = [phrase for phrase in self._texts[sentence] if phrase not in text]
-        return {ord(phrase[_begun(phrase, text)]) for phrase in missing}
+        """The next token of each phrase of the missing terms."""
+        missing = [phrases for phrases in self._texts[sentence] if not self._holds(phrases, text)]
+        return {ord(phrase[self._begun(phrase, text)]) for phrase in chain.from_iterable(missing)}
 
     def __call__(
         self,
@@ -86,7 +130,7 @@ class Glossary:
         tokens: Int64[Tensor, "rows length"],
         sentences: Int64[Tensor, " rows"],
     ) -> Float[Tensor, "rows vocab"]:
-        """-inf for the end symbol in the rows that lack a phrase."""
+        """-inf for the end symbol in the rows that lack a term."""
         rows = zip(sentences.tolist(), tokens.tolist(), strict=True)
         lacking = [
             row
@@ -107,9 +151,10 @@ class Glossary:
 
         `sums[i, j, token]` is the log-probability of the target `tokens[i, j]` with one token more.
         A candidate is its index in the flattened `sums[i]`; `choices` are the most probable ones.
-        The next tokens of the phrases join them, and the most probable next token of each target:
-        a target that holds all its phrases must go on, however improbable it is. The candidates
-        with equal progress form a bank. The banks take turns, the most advanced bank first.
+        The next tokens of the phrases join them, and two next tokens of each target, the most
+        probable and the most probable that begins a word: a target that holds all its terms must go
+        on, however improbable it is. The candidates with equal progress form a bank. The banks take
+        turns, the most advanced bank first.
         """
         pairs = zip(sentences.tolist(), tokens.tolist(), strict=True)
         orders = [
@@ -123,10 +168,12 @@ class Glossary:
     ) -> list[int]:
         vocab = sums.shape[1]
         likeliest = sums.argmax(dim=1).tolist()
+        new_words = sums.index_fill(1, self._letter_ids.to(sums.device), -torch.inf)
+        beginning = new_words.argmax(dim=1).tolist()
         added = {
             row * vocab + token
             for row, text in enumerate(texts)
-            for token in (likeliest[row], *self._following(sentence, text))
+            for token in (likeliest[row], beginning[row], *self._following(sentence, text))
         }
         candidates = sorted({*choices, *added})
         scores = dict(zip(candidates, sums.flatten()[candidates].tolist(), strict=True))
@@ -143,11 +190,6 @@ class Glossary:
 
 def _text(ids: Iterable[int]) -> str:
     return "".join(map(chr, ids))
-
-
-def _begun(phrase: str, text: str) -> int:
-    """The length of the longest proper beginning of the phrase at the end of the text."""
-    return next(n for n in reversed(range(len(phrase))) if text.endswith(phrase[:n]))
 
 
 def _in_turn(banks: Iterable[list[int]]) -> list[int]:

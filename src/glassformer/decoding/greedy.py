@@ -13,6 +13,7 @@ from jaxtyping import Int64
 from torch import Tensor
 
 from glassformer.decoding.constraints import Constraint, OutputRules
+from glassformer.decoding.logits_processors import LogitsProcessor
 from glassformer.decoding.protocols import (
     DEFAULT_IDS,
     IMPOSSIBLE,
@@ -37,6 +38,7 @@ def greedy(
     max_lengths: Int64[Tensor, " batch"],
     vocabulary: Vocabulary = DEFAULT_IDS,
     constraints: Sequence[Constraint] = (),
+    processors: Sequence[LogitsProcessor] = (),
 ) -> list[list[Hypothesis]]:
     """For each sentence the target that takes the most probable token at every step.
 
@@ -55,7 +57,7 @@ def greedy(
     >>> greedy(step, NoState(), max_lengths=torch.tensor([9, 1]))[1][0].finished
     False
     """
-    rules = OutputRules(max_lengths, vocabulary, constraints)
+    rules = OutputRules(max_lengths, vocabulary, constraints, processors)
 
     def most_probable(logits: Tensor, tokens: Tensor, sentences: Tensor) -> tuple[Tensor, Tensor]:
         log_probability, token = rules.best(logits, tokens, sentences, count=1)

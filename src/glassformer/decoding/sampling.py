@@ -15,6 +15,7 @@ from torch import Tensor
 
 from glassformer.decoding.constraints import Constraint, OutputRules
 from glassformer.decoding.greedy import follow
+from glassformer.decoding.logits_processors import LogitsProcessor
 from glassformer.decoding.protocols import DEFAULT_IDS, Hypothesis, S, StepFunction, Vocabulary
 
 __all__ = ["sample", "shape_distribution"]
@@ -35,6 +36,7 @@ def sample(
     generator: torch.Generator | None = None,
     vocabulary: Vocabulary = DEFAULT_IDS,
     constraints: Sequence[Constraint] = (),
+    processors: Sequence[LogitsProcessor] = (),
 ) -> list[list[Hypothesis]]:
     """`n_best` independent targets for each sentence, the most probable first; some may be equal.
 
@@ -59,7 +61,7 @@ def sample(
     if n_best < 1:
         raise ValueError(f"n_best must be at least 1, not {n_best}")
     _check(temperature, top_k, top_p)
-    rules = OutputRules(max_lengths, vocabulary, constraints)
+    rules = OutputRules(max_lengths, vocabulary, constraints, processors)
 
     def draw(logits: Tensor, tokens: Tensor, sentences: Tensor) -> tuple[Tensor, Tensor]:
         log_probabilities = rules.log_probabilities(logits, tokens, sentences)

@@ -2,7 +2,7 @@
 
 ``ADAPTERS`` gives such a part the package's form, and names its place there. The plain path never
 calls the parts in ``UNUSED``. If targets have to begin with a prefix, if a trace watches the
-search, or if several targets are wanted, the package's own search runs.
+search, if several targets are wanted, or with a logits processor, the package's own search runs.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -15,6 +15,7 @@ from glassformer.decoding.beam import beam_search as package_beam_search
 from glassformer.decoding.beam import penalty
 from glassformer.decoding.constraints import Constraint, ForcedPrefix
 from glassformer.decoding.greedy import greedy as package_greedy
+from glassformer.decoding.logits_processors import LogitsProcessor
 from glassformer.decoding.protocols import DEFAULT_IDS, Hypothesis, Vocabulary
 
 __all__ = ["ADAPTERS", "IN_CONSTRUCTORS", "UNUSED", "Adapter"]
@@ -33,9 +34,11 @@ def _greedy(own: Callable[..., Any]) -> Callable[..., Any]:
         max_lengths: Tensor,
         vocabulary: Vocabulary = DEFAULT_IDS,
         constraints: Sequence[Constraint] = (),
+        processors: Sequence[LogitsProcessor] = (),
     ) -> list[list[Hypothesis]]:
-        if not _free(constraints):
+        if processors or not _free(constraints):
             options: Any = {"max_lengths": max_lengths, "vocabulary": vocabulary}
+            options["processors"] = processors
             return package_greedy(step, state, **options, constraints=constraints)
         log_probabilities: list[Tensor] = []
 
@@ -71,10 +74,11 @@ def _beam_search(own: Callable[..., Any]) -> Callable[..., Any]:
         n_best: int = 1,
         vocabulary: Vocabulary = DEFAULT_IDS,
         constraints: Sequence[Constraint] = (),
+        processors: Sequence[LogitsProcessor] = (),
     ) -> list[list[Hypothesis]]:
-        if n_best > 1 or not _free(constraints):
+        if n_best > 1 or processors or not _free(constraints):
             options: Any = {"max_lengths": max_lengths, "vocabulary": vocabulary, "n_best": n_best}
-            options |= {"beam": beam, "length_penalty": length_penalty}
+            options |= {"beam": beam, "length_penalty": length_penalty, "processors": processors}
             return package_beam_search(step, state, **options, constraints=constraints)
         hypotheses = []
         for row, most in enumerate(max_lengths.tolist()):

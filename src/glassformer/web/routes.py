@@ -145,7 +145,11 @@ class Api:
         texts = [asked.q] if isinstance(asked.q, str) else asked.q
         self._check_size(texts, asked.alternatives)
         work = self.service.translate(
-            pair, texts, alternatives=asked.alternatives, alignment=asked.alignment
+            pair,
+            texts,
+            alternatives=asked.alternatives,
+            alignment=asked.alignment,
+            glossary=asked.glossary,
         )
         documents = await self._in_time(request, work)
         self.metrics.translated(*pair, sum(map(len, texts)))

@@ -45,6 +45,12 @@ Text = Annotated[str, AfterValidator(_unicode)]
 Code = Annotated[Text, Field(max_length=40)]
 
 
+_MOST_TERMS = 100
+_MOST_FORMS = 20
+Term = Annotated[str, Field(min_length=1, max_length=100), AfterValidator(_unicode)]
+Forms = Term | Annotated[list[Term], Field(min_length=1, max_length=_MOST_FORMS)]
+
+
 class _Request(BaseModel):
     model_config = ConfigDict(use_attribute_docstrings=True, allow_inf_nan=False)
 
@@ -64,6 +70,9 @@ class TranslateRequest(_Request):
     """Number of other translations of each text."""
     alignment: bool = False
     """Align the words; only ``/api/v1/translate`` does."""
+    glossary: dict[Term, Forms] = Field({}, max_length=_MOST_TERMS)
+    """Target terms by source terms; a target term may be a list of forms, of which one will do. The
+    terms of a request come before those of the server. JSON only: a form has no objects."""
     api_key: str | None = None
     """A key, if the server needs one; or send ``Authorization: Bearer KEY``."""
 

@@ -22,6 +22,7 @@ from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp
 
 from glassformer.config import BEAM
+from glassformer.data.terms import Terms
 from glassformer.errors import InputError
 from glassformer.web.metrics import ServerMetrics
 from glassformer.web.queue import Batcher
@@ -42,7 +43,8 @@ _MAX_CONNECTIONS = 512  # the server answers others with 503
 class Settings:
     """The settings of a server.
 
-    `hosts`: the host names that it answers to; None: all. `run_directory`: the run whose
+    `hosts`: the host names that it answers to; None: all. `glossaries`: terms by the names of the
+    bundles. `run_directory`: the run whose
     checkpoints the page's training film shows; None: no film.
     """
 
@@ -51,6 +53,7 @@ class Settings:
     keys: Collection[str] = ()
     hosts: Collection[str] | None = ()
     run_directory: Path | None = None
+    glossaries: Mapping[str, Terms] = field(default_factory=dict)
 
 
 def create_app(translators: Mapping[str, Translator], settings: Settings | None = None) -> ASGIApp:
@@ -64,7 +67,12 @@ def create_app(translators: Mapping[str, Translator], settings: Settings | None 
     by_pair = translators_by_pair(translators)
     batcher = Batcher(observe=metrics.batch)
     metrics.watch_queue(lambda: batcher.waiting)
-    service = Service(by_pair, batcher, settings.beam)
+    glossaries = {
+        pair: settings.glossaries[name]
+        for name, pair in zip(translators, by_pair, strict=True)
+        if name in settings.glossaries
+    }
+    service = Service(by_pair, batcher, settings.beam, glossaries)
     api = Api(service, settings.keys, settings.limits, metrics, settings.run_directory)
 
     @asynccontextmanager

@@ -5,11 +5,12 @@ from __future__ import annotations
 import asyncio
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from glassformer.config import BEAM
 from glassformer.data.preprocessing import Segment, joined
+from glassformer.data.terms import Terms
 from glassformer.decoding.beam import penalty
 from glassformer.errors import UsageError
 from glassformer.inspection.trace.build import trace
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
 __all__ = ["LanguagePair", "Service", "translators_by_pair"]
 
 LanguagePair: TypeAlias = tuple[str, str]
+
+_NO_TERMS = Terms(())
 
 _WHOLE_BATCH = 1 << 20  # the cost of a trace: over any budget, so each trace is its own batch
 
@@ -56,11 +59,15 @@ def translators_by_pair(translators: Mapping[str, Translator]) -> dict[LanguageP
 
 @dataclass(frozen=True)
 class Service:
-    """Translates for many clients at once, in the batcher's thread, with beams of size `beam`."""
+    """Translates for many clients at once, in the batcher's thread, with beams of size `beam`.
+
+    `glossaries`: the terms of every translation, for the pairs that have some.
+    """
 
     translators: Mapping[LanguagePair, Translator]
     batcher: Batcher
     beam: int = BEAM
+    glossaries: Mapping[LanguagePair, Terms] = field(default_factory=dict)
 
     def pair(self, source: str | None, target: str | None) -> LanguagePair:
         """The only pair with these languages; without languages the first pair.
@@ -102,30 +109,40 @@ class Service:
         *,
         alternatives: int = 0,
         alignment: bool = False,
+        glossary: Mapping[str, str | Sequence[str]] | None = None,
     ) -> list[Document]:
-        """The translation of each text. If cancelled, it drops the segments that still wait."""
+        """The translation of each text. If cancelled, it drops the segments that still wait.
+
+        Raises InputError if the texts with their terms are too long for the model.
+        """
         translator = self.translators[pair]
+        terms = self._terms(pair, glossary or {})
         # In a thread: a long text takes a while, and the event loop serves other requests.
         rows = await asyncio.to_thread(translator.segments, texts)
         segments = [segment for row in rows for segment in row]
         n_best = alternatives + 1
 
-        def translate_batch(batch: Sequence[str]) -> list[list[Hypothesis]]:
-            translations = translator.translate(
-                batch,
-                beam=max(self.beam, n_best),
-                n_best=n_best,
-                alignment=alignment,
-                split=False,
-            )
-            return _hypotheses(translator, translations)
+        def translate_batch(batch: Sequence[tuple[str, Terms]]) -> list[list[Hypothesis]]:
+            translations: dict[int, Translation] = {}
+            for shared in {id(of_item): of_item for _, of_item in batch}.values():
+                places = [place for place, item in enumerate(batch) if item[1] is shared]
+                translated = translator.translate(
+                    [batch[place][0] for place in places],
+                    beam=max(self.beam, n_best),
+                    n_best=n_best,
+                    alignment=alignment,
+                    glossary=shared,
+                    split=False,
+                )
+                translations |= zip(places, translated, strict=True)
+            return _hypotheses(translator, [translations[place] for place in range(len(batch))])
 
         answers = await asyncio.wrap_future(
             self.batcher.submit(
                 (pair, n_best, alignment),
                 translate_batch,
                 [
-                    text[slice(*segment.span)]
+                    (text[slice(*segment.span)], terms)
                     for text, row in zip(texts, rows, strict=True)
                     for segment in row
                 ],
@@ -137,6 +154,13 @@ class Service:
             _document(text, row, [next(rest) for _ in row], language=pair[1])
             for text, row in zip(texts, rows, strict=True)
         ]
+
+    def _terms(self, pair: LanguagePair, glossary: Mapping[str, str | Sequence[str]]) -> Terms:
+        """The pair's terms, and those of a request. Raises RefusedError if they need a beam."""
+        if glossary and self.beam == 1:
+            raise RefusedError(400, "glossary: it needs a beam, and this server has --beam 1")
+        terms = self.glossaries.get(pair, _NO_TERMS)
+        return terms | Terms.of(glossary) if glossary else terms
 
     async def trace(self, pair: LanguagePair, request: TraceRequest) -> str:
         """One trace as JSON. Raises InputError if the request has no trace."""
@@ -159,8 +183,8 @@ def _hypotheses(
     translator: Translator, translations: Sequence[Translation]
 ) -> list[list[Hypothesis]]:
     """The hypotheses of each segment, best first."""
-    distinct = [_distinct(translation) for translation in translations]
-    texts = [translation.text for segment in distinct for translation in segment]
+    segments = [(translation, *translation.alternatives) for translation in translations]
+    texts = [translation.text for segment in segments for translation in segment]
     counts = iter(translator.count_tokens(texts))
 
     def hypothesis(translation: Translation) -> Hypothesis:
@@ -173,18 +197,7 @@ def _hypotheses(
             alignment=None if translation.alignment is None else list(translation.alignment),
         )
 
-    return [[hypothesis(translation) for translation in segment] for segment in distinct]
-
-
-def _distinct(translation: Translation) -> list[Translation]:
-    """The best translation, then its alternatives by score; each text once.
-
-    A beam can end with one text in several segmentations into subwords.
-    """
-    by_text: dict[str, Translation] = {}
-    for hypothesis in (translation, *translation.alternatives):
-        by_text.setdefault(hypothesis.text, hypothesis)
-    return list(by_text.values())
+    return [[hypothesis(translation) for translation in segment] for segment in segments]
 
 
 def _document(

@@ -12,7 +12,7 @@ from pydantic import create_model
 from glassformer.bundle import load_bundle, save_bundle
 from glassformer.config import ModelConfig
 from glassformer.data.tokenizer import Tokenizer
-from glassformer.decoding.engine import Engine
+from glassformer.decoding.engine import Engine, SearchOptions
 from glassformer.errors import InputError, UsageError
 from glassformer.interchange.ctranslate2.export import export_ctranslate2, token_names
 from glassformer.translator import Sampling, Translator
@@ -116,6 +116,45 @@ def test_ctranslate2_alone_scores_as_the_model_does(bundle_of, tmp_path, options
     assert found.log_probs == pytest.approx(expected, abs=1e-4)
 
 
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"repetition_penalty": 1.5},
+        {"no_repeat_ngram": 1},
+        {"no_repeat_ngram": 2},
+        {"min_length": 6},
+        {"min_length": 80},  # above the maximum of the shortest sources
+        {"repetition_penalty": 2.0, "no_repeat_ngram": 2, "min_length": 4},
+    ],
+    ids=str,
+)
+def test_repetition_and_minimum_length_are_the_same_token_for_token(bundle_of, options):
+    directory = bundle_of(norm="pre", output_bias=True)
+    bundle = load_bundle(directory)
+    with torch.no_grad():
+        bundle.model.output_bias[:3] = -30.0
+        bundle.model.output_bias[3] += 1.0
+    save_bundle(bundle, directory)
+    ours, theirs = both_engines(directory)
+    counted = Counted(theirs.engine.torch)
+    lines = [text for text in TEXTS if text]
+
+    for beam in (1, 3):
+        search = SearchOptions(beam, length_penalty=0.0, **options)
+        found = hypotheses(with_behind(theirs, counted), lines, search)
+        expected = hypotheses(ours, lines, search)
+        assert [h.tokens for h in found] == [h.tokens for h in expected]
+        assert [h.score for h in found] == pytest.approx([h.score for h in expected], abs=2e-4)
+        plain = hypotheses(ours, lines, SearchOptions(beam, length_penalty=0.0))
+        assert [h.tokens for h in plain] != [h.tokens for h in expected]
+    assert counted.sources < 2 * len(lines)  # CTranslate2 itself decoded some
+
+
+def hypotheses(translator, lines, search):
+    """Those of all lines, one after the other."""
+    return [h for line in translator._text_engine.search(lines, search)[1] for h in line]
+
+
 def test_forbidden_symbols_never_come_out(bundle_of):
     directory = bundle_of(output_bias=True)
     bundle = load_bundle(directory)
@@ -166,6 +205,23 @@ def test_prefixes_and_samples_are_the_same(bundle_of):
 
     for more in ({"prefixes": prefixes}, {"sampling": Sampling(seed=3)}):
         check_same(theirs.translate(TEXTS, **more), ours.translate(TEXTS, **more))
+
+
+def test_only_sentences_with_a_term_go_to_torch_for_it(bundle_of):
+    directory = bundle_of(norm="pre", output_bias=True)
+    bundle = load_bundle(directory)
+    with torch.no_grad():
+        bundle.model.output_bias[:3] = -30.0
+    save_bundle(bundle, directory)
+    ours, theirs = both_engines(directory)
+    glossary = {"dog": ["Hund", "Hut"], "snow": "Schnee"}
+    counts = []
+    for terms in ({}, glossary):
+        counted = Counted(theirs.engine.torch)
+        found = with_behind(theirs, counted).translate(TEXTS, beam=2, glossary=terms)
+        check_same(found, ours.translate(TEXTS, beam=2, glossary=terms))
+        counts.append(counted.sources)
+    assert counts[0] <= counts[1] <= counts[0] + 2 < len(TEXTS)
 
 
 def test_int8_runs_and_is_near(bundle_of):

@@ -17,6 +17,7 @@ engine's answer to each:
   decodes the sentence.
 - *Forced prefixes* count nothing in CTranslate2's scores, and its *sampling* has one seed for the
   whole process. Torch does both.
+- *Glossaries* are unknown to CTranslate2. Torch decodes the sentences with a term.
 
 Ties and rounding remain: sums are in another order, so that two candidates whose log-probabilities
 differ by about 1e-6 may change places.
@@ -62,12 +63,11 @@ class CTranslate2Engine:
         """Queues the job; waits if the queue is full. Prefixes and sampling are torch's work."""
         if options.sampling is not None or any(job.prefixes):
             return self.torch.submit(job, options)
-        results = self._ask(job, options)
+        results = self._ask([job.sources[place] for place in _places(job)], options)
         return Future(results, partial(self._answer, job, results, options))
 
-    def _ask(self, job: Job, options: SearchOptions) -> list[Any]:
-        """CTranslate2's future of each source that is not blank."""
-        sources = [source for source in job.sources if source]
+    def _ask(self, sources: Sequence[Sequence[int]], options: SearchOptions) -> list[Any]:
+        """CTranslate2's future of each source."""
         if not sources:
             return []
         alone = len(sources) == 1 and not self.workers.busy
@@ -84,10 +84,16 @@ class CTranslate2Engine:
             return_end_token=True,
             return_scores=True,
             max_input_length=0,  # none is cut
-            min_decoding_length=0,
-            max_decoding_length=max(map(len, sources)) + self.extra_length,
+            repetition_penalty=options.repetition_penalty,
+            no_repeat_ngram_size=options.no_repeat_ngram,
+            min_decoding_length=options.min_length,
+            max_decoding_length=self._most(max(map(len, sources)), options),
         )
         return results
+
+    def _most(self, length: int, options: SearchOptions) -> int:
+        """The maximum length of the target of a source of ``length`` subwords."""
+        return max(length + self.extra_length, options.min_length + 1)
 
     @cached_property
     def _ends(self) -> list[str]:
@@ -102,14 +108,14 @@ class CTranslate2Engine:
         self, job: Job, results: Sequence[Any], options: SearchOptions
     ) -> list[list[Hypothesis]]:
         """The hypotheses of a job, waited for; torch decodes the sentences that it must."""
-        sources, remaining = job.sources, iter(results)
-        answers = [
-            self._ranked(next(remaining).result(), len(source), options) if source else [_NOTHING]
-            for source in sources
-        ]
+        sources = job.sources
+        answers = [[] if source else [_NOTHING] for source in sources]
+        for place, result in zip(_places(job), results, strict=True):
+            answers[place] = self._ranked(result.result(), len(sources[place]), options)
         left = [place for place, answer in enumerate(answers) if not answer]
         if left:
-            remainder = Job([sources[place] for place in left])
+            glossary = None if job.glossary is None else job.glossary.select(left)
+            remainder = Job([sources[place] for place in left], glossary=glossary)
             decoded = self.torch.submit(remainder, options).result()
             for place, answer in zip(left, decoded, strict=True):
                 answers[place] = answer
@@ -121,7 +127,7 @@ class CTranslate2Engine:
         Finished targets come first, then targets cut at the maximum length; each best first.
         """
         end, *forbidden = self._ends
-        most = length + self.extra_length
+        most = self._most(length, options)
         if any(names[-1] in forbidden or names == [end] for names in result.hypotheses):
             return []
         answer = []
@@ -141,3 +147,12 @@ class CTranslate2Engine:
         # A dropped target is less probable than every returned one: its greatest possible score.
         best = min(result.scores) / penalty(min(longest, most), options.length_penalty)
         return [] if dropped and best > answer[-1].score else answer
+
+
+def _places(job: Job) -> list[int]:
+    """The sources for CTranslate2: not blank, and without a term."""
+    return [
+        place
+        for place, source in enumerate(job.sources)
+        if source and not (job.glossary and job.glossary.needed(place))
+    ]

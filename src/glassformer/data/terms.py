@@ -1,0 +1,194 @@
+"""Terms: words of the source, and the forms that their translation may have.
+
+A term is used in a text if its words stand there. An inflected language needs several forms of a
+target term: any one of them will do.
+"""
+
+import re
+import unicodedata
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from glassformer.data.lines import read_lines
+from glassformer.data.tokenizer import Tokenizer
+from glassformer.data.words import words
+from glassformer.errors import InputError, UsageError
+
+__all__ = ["Terms", "encoded_forms", "letter_ids", "read_terms"]
+
+_APOSTROPHE = re.compile("(['’])")
+_STOPS = tuple(".,;:!?…%)]}")
+_SENTENCE_ENDS = ".!?…。！？"
+
+
+@dataclass(frozen=True)
+class Terms:
+    """A glossary: each source term with its target forms.
+
+    >>> terms = Terms.of({"dog": ["Hund", "Hunde"], "guide dog": "Blindenhund", "cat": "Katze"})
+    >>> terms.forms_in("A guide dog. Hotdogs; the dog.")
+    [('Blindenhund',), ('Hund', 'Hunde')]
+    """
+
+    entries: tuple[tuple[str, tuple[str, ...]], ...]
+
+    @classmethod
+    def of(cls, glossary: Mapping[str, str | Sequence[str]]) -> "Terms":
+        """The terms of a mapping from a source term to a target term, or to several forms.
+
+        Raises UsageError for a blank term, a blank form, or a term without a form.
+        """
+        entries = []
+        for term, target in glossary.items():
+            forms = (target,) if isinstance(target, str) else tuple(target)
+            if not term.strip():
+                raise UsageError("glossary: a source term is blank: give it words")
+            if not forms or not all(form.strip() for form in forms):
+                raise UsageError(f"glossary: {term!r} has a blank target term: give it words")
+            entries.append((term, tuple(form.strip() for form in dict.fromkeys(forms))))
+        return cls(tuple(entries))
+
+    def __or__(self, other: "Terms") -> "Terms":
+        """Both; a term of ``other`` takes the place of the same term here."""
+        return Terms(tuple((dict(self.entries) | dict(other.entries)).items()))
+
+    def forms_in(self, text: str) -> list[tuple[str, ...]]:
+        """The forms of each term that stands in ``text``, in the order of the text.
+
+        A term stands there as whole words. At the start of a sentence its first letter may be a
+        capital; there its forms may have a capital too. Where terms overlap, the longest counts.
+        """
+        found: dict[str, tuple[str, ...]] = {}
+        for term, forms, begins in self._matches(text):
+            capitalised = tuple(map(_capitalised, forms)) if begins else ()
+            found[term] = tuple(dict.fromkeys((*found.get(term, ()), *forms, *capitalised)))
+        return list(found.values())
+
+    def _matches(self, text: str) -> list[tuple[str, tuple[str, ...], bool]]:
+        """Each term in ``text``, its forms, and whether a sentence begins with it."""
+        pieces = _pieces(text)
+        found = []
+        for start, begins in enumerate(_begins_sentence(pieces)):
+            for first, rest, entry in self._by_first_word.get(pieces[start].lower(), ()):
+                exact = pieces[start] == first
+                capital = begins and pieces[start] == _capitalised(first)
+                end = start + 1 + len(rest)
+                if (exact or capital) and pieces[start + 1 : end] == rest:
+                    found.append((start - end, not exact, start, entry, begins))
+        taken: set[int] = set()
+        kept = []
+        for negative_length, _, start, entry, begins in sorted(found):
+            places = range(start, start - negative_length)
+            if taken.isdisjoint(places):
+                taken.update(places)
+                kept.append((start, entry, begins))
+        return [(*entry, begins) for _, entry, begins in sorted(kept)]
+
+    @cached_property
+    def _by_first_word(
+        self,
+    ) -> dict[str, list[tuple[str, list[str], tuple[str, tuple[str, ...]]]]]:
+        """First word, other words and entry of each term, by the first word in lower case."""
+        index = defaultdict(list)
+        for entry in self.entries:
+            first, *rest = _pieces(entry[0])
+            index[first.lower()].append((first, rest, entry))
+        return dict(index)
+
+
+def read_terms(path: Path) -> Terms:
+    """The terms of a file, one a line: source term, target term, further forms; tabs between.
+
+    A blank line and a line that begins with # are left out.
+
+    Raises InputError for a file that cannot be read, or a line that is no term.
+    """
+    glossary: dict[str, list[str]] = {}
+    lines: dict[str, int] = {}
+    for number, line in enumerate(read_lines(path), start=1):
+        if not line.strip() or line.startswith("#"):
+            continue
+        term, *forms = [column.strip() for column in line.split("\t")]
+        place = f"{path}, line {number}"
+        if not forms:
+            raise InputError(f"{place}: no tab: expected a source term, a tab and its target term")
+        if not term or not forms[0]:
+            side = "target" if term else "source"
+            raise InputError(f"{place}: the {side} term is blank: give it words, or begin with #")
+        if term in lines:
+            raise InputError(
+                f"{place}: {term!r} stands on line {lines[term]} already:"
+                " write all its forms on one line"
+            )
+        glossary[term], lines[term] = [form for form in forms if form], number
+    return Terms.of(glossary)
+
+
+def encoded_forms(tokenizer: Tokenizer, form: str) -> list[list[int]]:
+    """The ids of a target term at the start of a text, after a space, and after another character.
+
+    The third is for quotation marks, and for scripts that put no spaces between words.
+
+    Raises UsageError for a character that the tokenizer lacks.
+
+    >>> from glassformer.data.tokenizer import train_tokenizer
+    >>> tokenizer = train_tokenizer(["Hund (Hund)"] * 9, vocab_size=320)
+    >>> [[tokenizer.subword(i) for i in ids] for ids in encoded_forms(tokenizer, "Hund")]
+    [['▁Hund'], ['Hund']]
+    """
+    before = "\n"  # no subword holds a line feed and a letter
+    start, space, other, lead = tokenizer.encode_batch(
+        [form, f"{before} {form}", f"{before}{form}", before]
+    )
+    if tokenizer.unk_id in start:
+        raise UsageError(
+            f"glossary: {form!r} has a character that the target tokenizer lacks: leave it out"
+        )
+    inside = [ids[len(lead) :] for ids in (space, other) if ids[: len(lead)] == lead]
+    return [list(ids) for ids in dict.fromkeys(tuple(ids) for ids in (start, *inside) if ids)]
+
+
+def letter_ids(tokenizer: Tokenizer) -> tuple[frozenset[int], frozenset[int]]:
+    """The ids of the subwords that begin with a letter; of those after which a word needs a space.
+
+    A digit counts as a letter. A character of a script without spaces does not: each is a word. Nor
+    does a byte of a rare character, which could be anything. A word needs a space after a letter
+    and a stop, not after an opening bracket, a quotation mark or a hyphen.
+    """
+    letters, closing = set(), set()
+    for index in range(tokenizer.vocab_size):
+        text = tokenizer.subword(index)
+        if text.startswith("<0x") and text.endswith(">"):
+            text = bytes([int(text[3:5], 16)]).decode(errors="ignore")
+        if _is_letter(text[:1]):
+            letters.add(index)
+        if _is_letter(text[-1:]) or text[-1:] in _STOPS:
+            closing.add(index)
+    return frozenset(letters), frozenset(closing)
+
+
+def _is_letter(character: str) -> bool:
+    """Whether the character makes the word before it longer."""
+    return words("a" + character) == [(0, 2)]
+
+
+def _pieces(text: str) -> list[str]:
+    """The words of ``text``; an apostrophe is one too, so that "l'eau" holds "eau"."""
+    text = unicodedata.normalize("NFC", text)
+    return [part for word in words(text) for part in _APOSTROPHE.split(text[slice(*word)]) if part]
+
+
+def _begins_sentence(pieces: Sequence[str]) -> Iterator[bool]:
+    """For each piece whether it is the first word of a sentence."""
+    begins = True
+    for piece in pieces:
+        is_word = piece[0].isalnum()
+        yield begins and is_word
+        begins = (begins and not is_word) or piece in _SENTENCE_ENDS
+
+
+def _capitalised(text: str) -> str:
+    return text[:1].upper() + text[1:]

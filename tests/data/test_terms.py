@@ -1,0 +1,142 @@
+"""Terms: where a source term stands in a text, the files, and the ids of target forms."""
+
+import pytest
+
+from glassformer.data.terms import Terms, encoded_forms, letter_ids, read_terms
+from glassformer.data.tokenizer import train_tokenizer
+from glassformer.errors import InputError, UsageError
+
+GLOSSARY = {
+    "dog": ["hund", "hunde"],
+    "guide dog": "blindenhund",
+    "New York": "Neu York",
+    "York Street": "york-allee",
+    "New": "neu",
+    "eau": "wasser",
+    "don't": "nicht",
+    "犬": "hund",
+    "Street": "allee",
+}
+
+
+@pytest.fixture(scope="module")
+def tokenizer():
+    return train_tokenizer(
+        ["Der Hund (Hund) und der Hundehalter, 42.", "„Rot“ rot Brot"] * 9, vocab_size=360
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "targets"),
+    [
+        ("a dog", ["hund"]),
+        ("dogs, hotdog, dog2", []),
+        ("the dog's bowl", ["hund"]),
+        ("(dog)", ["hund"]),
+        ("DOG and a Dog", []),  # not at the start of a sentence
+        ("new york", []),
+        ("a guide dog", ["blindenhund"]),
+        ("a guide  dog and a dog", ["blindenhund", "hund"]),
+        ("a guide-dog", ["hund"]),  # other words stand between
+        ("in New York Street", ["Neu York", "allee"]),  # of two of one length the first
+        ("l'eau et l’eau", ["wasser"]),
+        ("we don't", ["nicht"]),
+        ("we don t", []),
+        ("この犬は", ["hund"]),
+        ("", []),
+    ],
+)
+def test_a_term_stands_in_a_text_as_whole_words(text, targets):
+    assert [forms[0] for forms in Terms.of(GLOSSARY).forms_in(text)] == targets
+
+
+@pytest.mark.parametrize(
+    "text", ["Dog", "Yes. Dog", "“Dog”", "So? (Dog!)", "犬。Dog", "1 dog. Dog"]
+)
+def test_a_capital_at_the_start_of_a_sentence_allows_capitals_in_the_target(text):
+    [forms] = Terms.of({"dog": ["hund", "hunde"]}).forms_in(text)
+    assert forms == ("hund", "hunde", "Hund", "Hunde")
+
+
+def test_an_exact_term_comes_before_a_capitalised_one():
+    terms = Terms.of({"apple": "apfel", "Apple": "apple inc"})
+    assert terms.forms_in("Apple") == [("apple inc", "Apple inc")]
+    assert terms.forms_in("an apple of Apple") == [("apfel",), ("apple inc",)]
+
+
+def test_a_composed_and_a_decomposed_accent_are_one_letter():
+    assert Terms.of({"cafe\u0301": "kaffee"}).forms_in("un caf\u00e9") == [("kaffee",)]
+
+
+def test_the_terms_of_the_second_glossary_come_first():
+    both = Terms.of({"dog": "hund", "cat": "katze"}) | Terms.of({"dog": "köter"})
+    assert both == Terms.of({"dog": "köter", "cat": "katze"})
+
+
+@pytest.mark.parametrize(
+    ("glossary", "message"),
+    [
+        ({" ": "hund"}, "glossary: a source term is blank: give it words"),
+        ({"dog": " "}, "glossary: 'dog' has a blank target term: give it words"),
+        ({"dog": []}, "glossary: 'dog' has a blank target term: give it words"),
+        ({"dog": ["hund", ""]}, "glossary: 'dog' has a blank target term: give it words"),
+    ],
+)
+def test_a_blank_term_is_refused(glossary, message):
+    with pytest.raises(UsageError) as error:
+        Terms.of(glossary)
+    assert str(error.value) == message
+
+
+def test_a_file_holds_a_term_a_line(tmp_path):
+    path = tmp_path / "terms.tsv"
+    path.write_text("# animals\n\ndog\thund\thunde\t\r\n guide dog \tblindenhund\n", "utf-8")
+    assert read_terms(path) == Terms.of({"dog": ["hund", "hunde"], "guide dog": "blindenhund"})
+
+
+@pytest.mark.parametrize(
+    ("lines", "message"),
+    [
+        (b"a\tb\ndog hund\n", "line 2: no tab: expected a source term, a tab and its target term"),
+        (b"\thund\n", "line 1: the source term is blank: give it words, or begin with #"),
+        (b"dog\t \thunde\n", "line 1: the target term is blank: give it words, or begin with #"),
+        (
+            b"dog\thund\n#\ndog\thunde\n",
+            "line 3: 'dog' stands on line 1 already: write all its forms on one line",
+        ),
+        (b"dog\th\xffnd\n", "line 1: not UTF-8: 0xFF at byte offset 5 of the line: "),
+    ],
+)
+def test_a_faulty_line_is_named(tmp_path, lines, message):
+    path = tmp_path / "terms.tsv"
+    path.write_bytes(lines)
+    with pytest.raises(InputError) as error:
+        read_terms(path)
+    assert str(error.value).startswith(f"{path}, {message}")
+
+
+@pytest.mark.parametrize("form", ["Hund", "der Hund", "rot", "42", "Zürich", "犬", "▁"])
+@pytest.mark.parametrize("before", ["", "und ", "„", "(", "犬"])
+def test_a_form_s_ids_are_those_that_it_has_in_a_text(tokenizer, form, before):
+    text = before + form
+    ids = tokenizer.encode(text)
+    found = [row for row in encoded_forms(tokenizer, form) if ids[-len(row) :] == row]
+    assert found
+    for row in encoded_forms(tokenizer, form):
+        assert tokenizer.decode(row) == form
+
+
+def test_a_form_that_the_tokenizer_cannot_write_is_refused(tokenizer, monkeypatch):
+    monkeypatch.setattr(tokenizer, "unk_id", tokenizer.encode("Hund")[0])
+    with pytest.raises(UsageError, match="'Hund' has a character that the target tokenizer lacks"):
+        encoded_forms(tokenizer, "Hund")
+
+
+def test_subwords_before_and_after_which_a_word_needs_a_space(tokenizer):
+    letters, closing = letter_ids(tokenizer)
+    names = {index: tokenizer.subword(index) for index in range(tokenizer.vocab_size)}
+    by_name = {name: index for index, name in names.items()}
+    assert {"d", "Hund", "2", "<0x61>"} <= {names[i] for i in letters & closing}
+    assert {by_name["▁Hund"], by_name["."]} <= closing - letters
+    free = {by_name[name] for name in ("▁", "▁(", "<0x0A>", "<0xC3>")}
+    assert not free & (letters | closing)
