@@ -96,12 +96,10 @@ def decode_sentences(
         raise ValueError("the model is in training mode: call model.eval() before decoding")
     _check_positive(max_tokens=max_tokens, extra_length=extra_length, cores=cores)
     hypotheses = [[Hypothesis((), 0.0, 0.0, finished=True)] for _ in sources]
-    lengths = [
-        int(min(len(source) + extra_length, longest * max(1, len(source)) + _FEW))
-        + sum(constraint.needed(i) for constraint in constraints)
-        for i, source in enumerate(sources)
+    max_lengths = [
+        max(min_length + 1, room + sum(constraint.needed(i) for constraint in constraints))
+        for i, room in enumerate(_rooms(sources, extra_length, longest))
     ]
-    max_lengths = [max(length, min_length + 1) for length in lengths]
     stop = Event()
 
     @torch.inference_mode()
@@ -122,6 +120,12 @@ def decode_sentences(
         for i, targets in zip(batch, result, strict=True):
             hypotheses[i] = targets
     return hypotheses
+
+
+def _rooms(sources: Sequence[Sequence[int]], extra_length: int, longest: float) -> Iterator[int]:
+    """The most tokens of each target, before constraints add theirs."""
+    for source in sources:
+        yield int(min(len(source) + extra_length, longest * max(1, len(source)) + _FEW))
 
 
 def _check_positive(**numbers: int) -> None:
