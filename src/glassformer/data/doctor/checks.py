@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from glassformer.data.doctor.patterns import JOINT, LOST, PATTERNS, hits
-from glassformer.data.lines import BOM, UTF16_MARKS, decode_line, raw_blocks
+from glassformer.data.lines import BOM, decode_line, raw_blocks, utf16_name
 
 __all__ = ["FileCheck", "Lengths", "SideCheck", "Tally", "lengths", "script"]
 
@@ -95,9 +95,7 @@ class FileCheck:
         if b"\0" in raw:
             self._nul.add(self.lines)
         if first:
-            # A line feed in big-endian order begins with a NUL, which then ends the line.
-            order = "" if raw.startswith(UTF16_MARKS) else "BE" if len(raw) % 2 else "LE"
-            self._convert = f"iconv -f UTF-16{order} -t UTF-8"
+            self._convert = f"iconv -f {utf16_name(raw)} -t UTF-8"
         if first and raw.startswith(BOM.encode()):
             self.tallies["bom"].add(1)
         try:
