@@ -37,7 +37,7 @@ class TranslateOptions(Options):
     groups: ClassVar[dict[str, str]] = {
         "beam": "search",
         "sample": "sampling",
-        "alignment": "output",
+        "split": "text and output",
         "engine": "engine and machine",
     }
 
@@ -61,6 +61,9 @@ class TranslateOptions(Options):
     """Total probability of the likeliest tokens to draw from."""
     seed: int = 1
     """The same seed draws the same translation of the same text on the same line."""
+    split: bool = True
+    """Translate the sentences of a line one by one, if the bundle has learnt from single sentences.
+    Such a line has one translation, whatever --n-best says."""
     alignment: bool = False
     """Also print the links between source words and words, as 'text ||| 0-0 1-2'. Numbers start
     at 0; spaces separate words. With --json: spans of characters, punctuation by itself."""
@@ -168,6 +171,7 @@ class _Output:
             prefixes=[options.prefix] * len(texts) if options.prefix else None,
             sampling=_sampling(options, self._submitted) if options.sample else None,
             alignment=options.alignment,
+            split=options.split,
         )
 
     def _write_first(self) -> None:

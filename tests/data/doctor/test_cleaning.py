@@ -59,7 +59,7 @@ def test_every_change_is_made_and_counted(tmp_path):
         "dropped: repeats": 1,
         "changed: entities decoded": 1,
         "changed: made NFC": 1,
-        "changed: zero-width characters taken out": 1,
+        "changed: invisible characters taken out": 1,
         "changed: control characters taken out": 1,
         "changed: white space made one space": 4,
     }

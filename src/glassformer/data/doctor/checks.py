@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from glassformer.data.doctor.patterns import JOINT, LOST, PATTERNS, hits
 from glassformer.data.lines import BOM, decode_line, raw_blocks, utf16_name
+from glassformer.data.normaliser import normalised
 
 __all__ = ["FileCheck", "Lengths", "SideCheck", "Tally", "lengths", "script"]
 
@@ -139,10 +140,10 @@ class SideCheck:
         self._scripts = _ScriptCheck()
 
     def add(self, texts: Sequence[str], lines: Sequence[int]) -> list[str]:
-        """Takes some sentences; returns them without the space around them."""
-        trimmed = [text.strip() for text in texts]
-        self.chars.update(map(len, trimmed))
-        self.words.update([len(text.split()) for text in trimmed])
+        """Takes some sentences; returns them as training normalises them."""
+        plain = list(map(normalised, texts))
+        self.chars.update(map(len, plain))
+        self.words.update([len(text.split()) for text in plain])
         together = JOINT.join(texts) + JOINT
         codes = np.frombuffer(together.encode("utf-32-le"), dtype="<u4")
         counts = np.bincount(codes)
@@ -162,7 +163,7 @@ class SideCheck:
             for text, line in zip(texts, lines, strict=True):
                 if not unicodedata.is_normalized("NFC", text):
                     self.tallies["not-nfc"].add(line, text)
-        return trimmed
+        return plain
 
     def scripts(self) -> dict[str, float]:
         """Each script's share of the letters, the largest first."""

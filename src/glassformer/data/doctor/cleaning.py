@@ -1,8 +1,8 @@
 """Writes the pairs of a corpus that are left without the faults that a program can mend.
 
-Text changes only in ways that lose nothing: entities are decoded, letters composed (NFC), white
-space becomes one space, and characters that nobody sees go. The training text loses its repeats,
-the pairs that training drops, and the pairs of the validation and test text. Those lose only header
+Text changes only in ways that lose nothing: entities become characters, and the rest is the form
+that training gives texts by default (:mod:`normaliser`). The training text loses its repeats, the
+pairs that training drops, and the pairs of the validation and test text. Those lose only header
 rows and blank pairs, so that their scores still compare.
 
 The training text is read twice, so that only hashes are kept: 16 bytes a pair.
@@ -26,6 +26,7 @@ from glassformer.data.doctor.duplicates import folded, hashes, pair_hashes, repe
 from glassformer.data.doctor.headers import is_header
 from glassformer.data.doctor.report import CorpusFiles
 from glassformer.data.file_formats import file_format, join_record
+from glassformer.data.normaliser import normalised
 from glassformer.errors import UsageError
 from glassformer.files import open_atomically
 
@@ -34,7 +35,8 @@ __all__ = ["Cleaned", "check_folder", "write_clean"]
 _AT_ONCE = 4_096  # pairs
 _ENTITY = re.compile(r"&(?:([A-Za-z]\w{1,31});|#(?:\d{1,7}|[xX][0-9A-Fa-f]{1,6});)")
 _SPACES = re.compile(r"\s+")
-_INVISIBLE = re.compile("[\u200b\u2060\ufeff]")
+_INVISIBLE = re.compile("[\u200b\u2060\ufeff\xad]")
+_FULLWIDTH = re.compile("[０-９Ａ-Ｚａ-ｚ]")
 _CONTROL = re.compile(
     "[\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f]"
 )  # but for those that are white space
@@ -166,7 +168,7 @@ def _mended(files: CorpusFiles, changes: Counter[str]) -> Iterator[Pair]:
             changes["dropped: header rows"] += 1
             continue
         decoded = Pair(*map(_decoded, pair))
-        mended = Pair(*map(_normalised, decoded))
+        mended = Pair(*map(normalised, decoded))
         if mended != pair:
             changes.update(_changes(pair, decoded))
         yield mended
@@ -192,12 +194,6 @@ def _decoded(text: str) -> str:
     )
 
 
-def _normalised(text: str) -> str:
-    """The text in NFC, with single spaces, without control and zero-width characters."""
-    visible = _CONTROL.sub("", _INVISIBLE.sub("", text))
-    return _SPACES.sub(" ", unicodedata.normalize("NFC", visible)).strip()
-
-
 def _changes(pair: Pair, decoded: Pair) -> Iterator[str]:
     """The kinds of change that a pair needs."""
     if pair != decoded:
@@ -205,8 +201,10 @@ def _changes(pair: Pair, decoded: Pair) -> Iterator[str]:
     if not all(unicodedata.is_normalized("NFC", text) for text in decoded):
         yield "changed: made NFC"
     if any(_INVISIBLE.search(text) for text in decoded):
-        yield "changed: zero-width characters taken out"
+        yield "changed: invisible characters taken out"
     if any(_CONTROL.search(text) for text in decoded):
         yield "changed: control characters taken out"
+    if any(_FULLWIDTH.search(text) for text in decoded):
+        yield "changed: fullwidth letters and digits made ASCII"
     if any(text != _SPACES.sub(" ", text).strip() for text in decoded):
         yield "changed: white space made one space"
