@@ -15,7 +15,7 @@ from pathlib import Path
 
 from glassformer.errors import InputError, nearest
 
-__all__ = ["BOM", "UTF16_MARKS", "decode_line", "likely_encoding", "raw_blocks", "read_lines"]
+__all__ = ["BOM", "decode_line", "raw_blocks", "read_lines", "utf16_name"]
 
 #: A byte order mark, decoded.
 BOM = "\ufeff"
@@ -23,8 +23,7 @@ BOM = "\ufeff"
 MAX_LINE_BYTES = 16 * 1024 * 1024
 
 _BLOCK_BYTES = 1 << 18  # many lines at once: quicker than one by one
-#: The byte order marks of UTF-16.
-UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
+_UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
 
 
 def _open(path: Path, stack: ExitStack) -> io.BufferedReader | gzip.GzipFile:
@@ -144,21 +143,25 @@ def _not_utf8(path: Path | str, number: int, error: UnicodeDecodeError) -> str:
     wrong = " ".join(f"0x{byte:02X}" for byte in error.object[error.start : error.end])
     return (
         f"{path}, line {number}: not UTF-8: {wrong} at byte offset {error.start} of the line: "
-        f"convert the file, e.g. with 'iconv -f {likely_encoding(error.object, number)} -t UTF-8'"
+        f"convert the file, e.g. with 'iconv -f {_likely_encoding(error.object, number)} -t UTF-8'"
     )
 
 
-def likely_encoding(raw: bytes, number: int) -> str:
-    """The probable encoding of raw line ``number``, which is not UTF-8.
-
-    UTF-16 has two bytes for each character, and a NUL in each line end: ``0A 00`` or ``00 0A``. So
-    a first line in big-endian order, cut at the 0A, has an odd number of bytes.
-
-    >>> [likely_encoding("né\\n".encode(code)[:-1], 1) for code in ("latin-1", "utf-16-be")]
-    ['LATIN1', 'UTF-16BE']
-    """
-    if number == 1 and raw.startswith(UTF16_MARKS):
-        return "UTF-16"
-    if b"\0" not in raw:
+def _likely_encoding(raw: bytes, number: int) -> str:
+    """The probable encoding of raw line ``number``, which is not UTF-8."""
+    if b"\0" not in raw and not raw.startswith(_UTF16_MARKS):
         return "LATIN1"
-    return "UTF-16BE" if number == 1 and len(raw) % 2 else "UTF-16LE"
+    return utf16_name(raw) if number == 1 else "UTF-16LE"
+
+
+def utf16_name(first: bytes) -> str:
+    """The name for iconv of a UTF-16 file, from its first line as raw bytes.
+
+    A line feed in big-endian order is ``00 0A``: cut before the 0A, the line has an odd length.
+
+    >>> [utf16_name("né\\n".encode(code).split(b"\\n")[0]) for code in ("utf-16-le", "utf-16-be")]
+    ['UTF-16LE', 'UTF-16BE']
+    """
+    if first.startswith(_UTF16_MARKS):
+        return "UTF-16"
+    return "UTF-16BE" if len(first) % 2 else "UTF-16LE"

@@ -18,7 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from glassformer.data.doctor.patterns import JOINT, LOST, PATTERNS, hits
-from glassformer.data.lines import BOM, UTF16_MARKS, decode_line, raw_blocks
+from glassformer.data.lines import BOM, decode_line, raw_blocks, utf16_name
+from glassformer.data.normaliser import normalised
 
 __all__ = ["FileCheck", "Lengths", "SideCheck", "Tally", "lengths", "script"]
 
@@ -95,9 +96,7 @@ class FileCheck:
         if b"\0" in raw:
             self._nul.add(self.lines)
         if first:
-            # A line feed in big-endian order begins with a NUL, which then ends the line.
-            order = "" if raw.startswith(UTF16_MARKS) else "BE" if len(raw) % 2 else "LE"
-            self._convert = f"iconv -f UTF-16{order} -t UTF-8"
+            self._convert = f"iconv -f {utf16_name(raw)} -t UTF-8"
         if first and raw.startswith(BOM.encode()):
             self.tallies["bom"].add(1)
         try:
@@ -141,10 +140,10 @@ class SideCheck:
         self._scripts = _ScriptCheck()
 
     def add(self, texts: Sequence[str], lines: Sequence[int]) -> list[str]:
-        """Takes some sentences; returns them without the space around them."""
-        trimmed = [text.strip() for text in texts]
-        self.chars.update(map(len, trimmed))
-        self.words.update([len(text.split()) for text in trimmed])
+        """Takes some sentences; returns them as training normalises them."""
+        plain = list(map(normalised, texts))
+        self.chars.update(map(len, plain))
+        self.words.update([len(text.split()) for text in plain])
         together = JOINT.join(texts) + JOINT
         codes = np.frombuffer(together.encode("utf-32-le"), dtype="<u4")
         counts = np.bincount(codes)
@@ -164,7 +163,7 @@ class SideCheck:
             for text, line in zip(texts, lines, strict=True):
                 if not unicodedata.is_normalized("NFC", text):
                     self.tallies["not-nfc"].add(line, text)
-        return trimmed
+        return plain
 
     def scripts(self) -> dict[str, float]:
         """Each script's share of the letters, the largest first."""

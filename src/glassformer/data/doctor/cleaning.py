@@ -1,8 +1,8 @@
 """Writes the pairs of a corpus that are left without the faults that a program can mend.
 
-Text changes only in ways that lose nothing: entities are decoded, and texts normalised as training
-normalises them. The training text loses its repeats,
-the pairs that training drops, and the pairs of the validation and test text. Those lose only header
+Text changes only in ways that lose nothing: entities become characters, and the rest is the form
+that training gives texts by default (:mod:`normaliser`). The training text loses its repeats, the
+pairs that training drops, and the pairs of the validation and test text. Those lose only header
 rows and blank pairs, so that their scores still compare.
 
 The training text is read twice, so that only hashes are kept: 16 bytes a pair.
@@ -202,9 +202,9 @@ def _changes(pair: Pair, decoded: Pair) -> Iterator[str]:
         yield "changed: made NFC"
     if any(_INVISIBLE.search(text) for text in decoded):
         yield "changed: invisible characters taken out"
-    if any(_FULLWIDTH.search(text) for text in decoded):
-        yield "changed: fullwidth letters and digits made ASCII"
     if any(_CONTROL.search(text) for text in decoded):
         yield "changed: control characters taken out"
+    if any(_FULLWIDTH.search(text) for text in decoded):
+        yield "changed: fullwidth letters and digits made ASCII"
     if any(text != _SPACES.sub(" ", text).strip() for text in decoded):
         yield "changed: white space made one space"

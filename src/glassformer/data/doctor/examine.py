@@ -180,7 +180,7 @@ class _PartCheck:
     def _add(
         self, sources: list[str], targets: list[str], lines: list[int]
     ) -> tuple[list[str], list[str]]:
-        """Examines some pairs; returns their sides without the space around them."""
+        """Examines some pairs; returns their sides as training normalises them."""
         self.pairs += len(lines)
         left, right = self.source.add(sources, lines), self.target.add(targets, lines)
         for source, target, line in zip(left, right, lines, strict=True):

@@ -42,7 +42,7 @@ PATTERNS = {
         f"|(?<=â)(?:€|\x80|‚¬|„¢)|(?<=[ã-é])[{_LATER_TWO}]{{2}})"
     ),
     "bom-inside": re.compile(BOM),
-    "zero-width": re.compile("[\u200b\u2060]"),
+    "zero-width": re.compile("[\u200b\u2060\xad]"),
     # Inside a text, and not one space.
     "white-space": re.compile(
         rf"[ {_SPACES}](?<=[^\s{JOINT}][ {_SPACES}])(?:[ {_SPACES}]+|(?<=[{_SPACES}]))"
@@ -63,7 +63,7 @@ _TRIGGERS = {
     "replacement": {ord(LOST)},
     "mojibake": set(map(ord, "ÂÃÄÅÐÑâãäåæçèé")),
     "bom-inside": {ord(BOM)},
-    "zero-width": {0x200B, 0x2060},
+    "zero-width": {0x200B, 0x2060, 0xAD},
     "white-space": {*map(ord, " \t\xa0\u1680\u202f\u205f\u3000"), *range(0x2000, 0x200B)},
     "markup": {ord("<"), ord("&")},
     "tokenised": {ord(" ")},

@@ -117,11 +117,6 @@ MEANINGS: dict[str, tuple[Severity, str]] = {
         "the text has tags such as <p> or entities such as &amp;; training keeps them: take tags"
         " out; --write decodes entities",
     ),
-    "not-nfc": (
-        "warning",
-        "the text is not in Unicode's form NFC, so that a letter with an accent may have two forms;"
-        " training keeps both: --write makes them one",
-    ),
     "replacement": (
         "warning",
         "the text has U+FFFD: another program lost bytes; training keeps it: convert the original"
@@ -134,26 +129,31 @@ MEANINGS: dict[str, tuple[Severity, str]] = {
     ),
     "control": (
         "warning",
-        "the text has control characters, or line ends of other systems; training keeps them:"
-        " --write takes them out",
-    ),
-    "bom-inside": (
-        "warning",
-        "the text has a byte order mark inside; training keeps it: --write takes it out",
-    ),
-    "zero-width": (
-        "warning",
-        "the text has characters without width (U+200B, U+2060), which nobody sees; training keeps"
-        " them: --write takes them out",
-    ),
-    "white-space": (
-        "warning",
-        "the text has tabs, several spaces in a row, or other white space than the space; training"
-        " keeps it: --write makes it one space",
+        "the text has control characters, or line ends of other systems; training takes them out;"
+        " was the text in another encoding?",
     ),
     "mixed-line-ends": (
         "warning",
         "both LF and CR LF end lines; these have the rarer of the two; training removes the CR",
+    ),
+    "not-nfc": (
+        "note",
+        "the text is not in Unicode's form NFC, so that a letter with an accent may have two forms;"
+        " training makes them one",
+    ),
+    "bom-inside": (
+        "note",
+        "the text has a byte order mark inside; training takes it out",
+    ),
+    "zero-width": (
+        "note",
+        "the text has characters that nobody sees (U+200B, U+2060, U+00AD); training takes them"
+        " out",
+    ),
+    "white-space": (
+        "note",
+        "the text has tabs, several spaces in a row, or other white space than the space; training"
+        " makes it one space",
     ),
     "repeated": ("note", "the pair repeats an earlier line; training keeps it"),
     "identical": ("note", "both sides have the same text; training keeps the pair"),
@@ -164,7 +164,7 @@ MEANINGS: dict[str, tuple[Severity, str]] = {
 
 #: These do harm only if they are common: below this share of the pairs they are notes.
 COMMON = 0.01
-LIGHT = frozenset(["other-script", "tokenised", "markup", "not-nfc", "zero-width", "white-space"])
+LIGHT = frozenset(["other-script", "tokenised", "markup"])
 
 
 @dataclass(frozen=True)
