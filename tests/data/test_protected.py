@@ -17,7 +17,11 @@ def found(text):
 @pytest.mark.parametrize(
     ("kind", "text", "spans"),
     [
-        ("placeholder", "Hi {name}, {0} of {user.age:.2f}{}", ["{name}", "{0}", "{user.age:.2f}", "{}"]),
+        (
+            "placeholder",
+            "Hi {name}, {0} of {user.age:.2f}{}",
+            ["{name}", "{0}", "{user.age:.2f}", "{}"],
+        ),
         ("placeholder", "{{ x }} a{{x}}b {{{raw}}}", ["{{ x }}", "{{x}}", "{{{raw}}}"]),
         ("placeholder", "${HOME} #{a} %{b} {% end %}", ["${HOME}", "#{a}", "%{b}", "{% end %}"]),
         ("placeholder", ICU + "!", [ICU]),
@@ -31,11 +35,19 @@ def found(text):
         ("url", "见https://a.org/x。好", ["https://a.org/x"]),
         ("email", "Mail a.b+c@mail.example.org, or x@y.de.", ["a.b+c@mail.example.org", "x@y.de"]),
         ("tag", "<b>x</b><br/>", ["<b>", "</b>", "<br/>"]),
-        ("tag", '<a href="http://x.y/z" id=3> <!-- {x} -->', ['<a href="http://x.y/z" id=3>', "<!-- {x} -->"]),
+        (
+            "tag",
+            '<a href="http://x.y/z" id=3> <!-- {x} -->',
+            ['<a href="http://x.y/z" id=3>', "<!-- {x} -->"],
+        ),
         ("tag", "a&nbsp;b &#39; &lt;", ["&nbsp;", "&#39;", "&lt;"]),
         ("code", "Run `ls {x} | wc` or ``a`b`` now", ["`ls {x} | wc`", "``a`b``"]),
         ("measure", "5 km, 3.5 GHz; 1,200 mAh -4°C", ["5 km", "3.5 GHz", "1,200 mAh", "4°C"]),
-        ("emoji", f"{FAMILY} 👍🏽 🇩🇪🇫🇷 3️⃣x❤️ ©️ 😀😀", [FAMILY, "👍🏽", "🇩🇪🇫🇷", "3️⃣", "❤️", "©️", "😀😀"]),
+        (
+            "emoji",
+            f"{FAMILY} 👍🏽 🇩🇪🇫🇷 3️⃣x❤️ ©️ 😀😀",
+            [FAMILY, "👍🏽", "🇩🇪🇫🇷", "3️⃣", "❤️", "©️", "😀😀"],
+        ),
     ],
 )
 def test_spans_are_found_whole(kind, text, spans):
