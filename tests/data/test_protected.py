@@ -25,7 +25,7 @@ def found(text):
         ("placeholder", "{{ x }} a{{x}}b {{{raw}}}", ["{{ x }}", "{{x}}", "{{{raw}}}"]),
         ("placeholder", "${HOME} #{a} %{b} {% end %}", ["${HOME}", "#{a}", "%{b}", "{% end %}"]),
         ("placeholder", ICU + "!", [ICU]),
-        ("placeholder", "%s has %d%% of %1$s", ["%s", "%d", "%%", "%1$s"]),
+        ("placeholder", "%s has 5 %d%% of %1$s", ["%s", "%d", "%%", "%1$s"]),
         ("placeholder", "%-5.2f, %(name)s, %ld %@", ["%-5.2f", "%(name)s", "%ld", "%@"]),
         ("placeholder", "%Y-%m, %dkm, %ss %user%", ["%Y", "%m", "%d", "%s", "%user%"]),
         ("placeholder", "$1 or $2.", ["$1", "$2"]),

@@ -22,7 +22,8 @@ from glassformer.errors import InputError, UsageError
 
 if TYPE_CHECKING:
     from glassformer.decoding.engine import Future
-    from glassformer.translator import Sampling, Translation, Translator
+    from glassformer.documents.protection import TextTranslator
+    from glassformer.translator import Sampling, Translation
 
 __all__ = ["OPTIONS", "TranslateOptions", "run"]
 
@@ -37,6 +38,7 @@ class TranslateOptions(Options):
     groups: ClassVar[dict[str, str]] = {
         "beam": "search",
         "sample": "sampling",
+        "format": "text and markup",
         "alignment": "output",
         "engine": "engine and machine",
     }
@@ -61,6 +63,10 @@ class TranslateOptions(Options):
     """Total probability of the likeliest tokens to draw from."""
     seed: int = 1
     """The same seed draws the same translation of the same text on the same line."""
+    format: Literal["text", "html"] = "text"
+    """html: the input is one HTML document or fragment; its markup stays as it is."""
+    protect: bool = True
+    """Keep placeholders, tags, addresses, code, emoji, and numbers with units as they are."""
     alignment: bool = False
     """Also print the links between source words and words, as 'text ||| 0-0 1-2'. Numbers start
     at 0; spaces separate words. With --json: spans of characters, punctuation by itself."""
@@ -85,6 +91,14 @@ class TranslateOptions(Options):
     def _options_agree(self) -> TranslateOptions:
         if not self.sample and self.n_best > self.beam:
             raise ValueError(f"--n-best {self.n_best}: expected at most the beam, {self.beam}")
+        if self.format == "html":
+            for name in ("alignment", "json", "n_best", "prefix", "sample"):
+                field = "as_json" if name == "json" else name
+                if getattr(self, field) != type(self).model_fields[field].default:
+                    raise ValueError(
+                        f"--{name.replace('_', '-')}: not with --format html, whose output is one"
+                        " document: leave one of them out"
+                    )
         return self
 
 
@@ -103,6 +117,7 @@ def run(options: TranslateOptions) -> int:
     import torch
 
     from glassformer.cli.own_translator import with_parts
+    from glassformer.documents.protection import ProtectingTranslator
     from glassformer.translator import Translator
 
     if options.threads:
@@ -115,8 +130,28 @@ def run(options: TranslateOptions) -> int:
             quantization=options.quantization,
             plain=options.plain or own,
         )
-        _translate_input(_Output(translator, options))
+        protecting = ProtectingTranslator(translator) if options.protect else translator
+        if options.format == "html":
+            _translate_html(protecting, options)
+        else:
+            _translate_input(_Output(protecting, options))
     return 0
+
+
+def _translate_html(translator: TextTranslator, options: TranslateOptions) -> None:
+    """The whole input as one HTML document; InputError if it is not UTF-8."""
+    from glassformer.documents.html import translated_html
+
+    data = sys.stdin.buffer.read()
+    try:
+        text = data.decode()
+    except UnicodeDecodeError as error:
+        raise InputError(
+            f"standard input: not UTF-8 (byte offset {error.start}): convert it, as with iconv"
+        ) from None
+    search = {"beam": options.beam, "length_penalty": options.length_penalty}
+    sys.stdout.buffer.write(translated_html(translator, text, **search).encode())
+    sys.stdout.flush()
 
 
 def _translate_input(output: _Output) -> None:
@@ -135,7 +170,7 @@ def _translate_input(output: _Output) -> None:
 class _Output:
     """Writes the translations of the submitted lines to standard output, in order."""
 
-    def __init__(self, translator: Translator, options: TranslateOptions) -> None:
+    def __init__(self, translator: TextTranslator, options: TranslateOptions) -> None:
         self._translator = translator
         self._options = options
         self._pending: deque[tuple[list[str], Future[list[Translation]]]] = deque()

@@ -103,7 +103,10 @@ class _Run:
 
 
 def _runs(nodes: Sequence[Node], pair: _Pair) -> dict[int, list[_Run]]:
-    """The runs of each pair of tags: target words whose surest links go to words inside it."""
+    """The runs of each pair of tags: target words whose surest links go to words inside it.
+
+    Links between a word and a punctuation mark count for nothing.
+    """
     owner = [-1] * (len(pair.source) + 1)
     for number, node in enumerate(nodes):
         if node.closing:
@@ -111,7 +114,8 @@ def _runs(nodes: Sequence[Node], pair: _Pair) -> dict[int, list[_Run]]:
             owner[start:end] = [number] * (end - start)
     surest: dict[Span, Link] = {}
     for link in pair.links:
-        if link.target[0] >= pair.least:
+        is_word = pair.target[link.target[0]].isalnum()
+        if link.target[0] >= pair.least and is_word == pair.source[link.source[0]].isalnum():
             surest[link.target] = max(surest.get(link.target, link), link, key=lambda x: x.weight)
     runs: dict[int, list[_Run]] = defaultdict(list)
     for word, target in enumerate(sorted(surest)):

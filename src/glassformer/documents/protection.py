@@ -6,7 +6,7 @@ translated again without all spans of their kinds, and they are put back by the 
 
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any, Literal, Protocol
@@ -24,11 +24,13 @@ _TAG = re.compile(r"<(?P<close>/?)(?P<name>[A-Za-z][\w:.-]*)[^>]*?(?P<end>/?)>")
 
 
 class TextTranslator(Protocol):
-    """Whatever translates texts as ``Translator`` does."""
+    """Whatever translates texts as ``Translator`` does, with its options."""
 
-    def translate(self, texts: Sequence[str], **options: Any) -> list[Translation]: ...
+    @property
+    def translate(self) -> Callable[..., list[Translation]]: ...
 
-    def submit(self, texts: Sequence[str], **options: Any) -> Future[list[Translation]]: ...
+    @property
+    def submit(self) -> Callable[..., Future[list[Translation]]]: ...
 
 
 @dataclass(frozen=True)
