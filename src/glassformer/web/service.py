@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from glassformer.config import BEAM
 from glassformer.data.splitting import LONGEST_SOURCE
 from glassformer.decoding.beam import penalty
+from glassformer.documents.html import Page
+from glassformer.documents.protection import ProtectingTranslator
 from glassformer.errors import UsageError
 from glassformer.inspection.trace.build import trace
 from glassformer.web.queue import Batcher
@@ -110,9 +112,10 @@ class Service:
         splits = await asyncio.to_thread(_segmented, texts, translator)
         segments = [segment for split in splits for segment in split.segments]
         n_best = alternatives + 1
+        protecting = ProtectingTranslator(translator)
 
         def translate_batch(batch: Sequence[str]) -> list[list[Hypothesis]]:
-            translations = translator.translate(
+            translations = protecting.translate(
                 batch, beam=max(self.beam, n_best), n_best=n_best, alignment=alignment
             )
             return _hypotheses(translator, translations)
@@ -127,6 +130,29 @@ class Service:
         )
         rest = iter(answers)
         return [_document(split, [next(rest) for _ in split.segments]) for split in splits]
+
+    async def translate_html(self, pair: LanguagePair, texts: Sequence[str]) -> list[Document]:
+        """The translation of each HTML document, without segments and alternatives."""
+        translator = self.translators[pair]
+        protecting = ProtectingTranslator(translator)
+        pages = await asyncio.to_thread(lambda: [Page.of(text) for text in texts])
+        units = [page.texts for page in pages]
+        flat = [text for of_page in units for text in of_page]
+
+        def translate_batch(batch: Sequence[str]) -> list[Translation]:
+            return protecting.translate(batch, beam=self.beam, alignment=True)
+
+        lengths = await asyncio.to_thread(translator.source_tokenizer.encode_batch, flat)
+        answers = await asyncio.wrap_future(
+            self.batcher.submit(
+                (pair, "html"), translate_batch, flat, costs=[len(ids) + 1 for ids in lengths]
+            )
+        )
+        rest = iter(answers)
+        return [
+            Document(text=page.written([next(rest) for _ in of_page]), segments=[], alternatives=[])
+            for page, of_page in zip(pages, units, strict=True)
+        ]
 
     async def trace(self, pair: LanguagePair, request: TraceRequest) -> str:
         """One trace as JSON. Raises InputError if the request has no trace."""
