@@ -120,7 +120,9 @@ def page_of_cell(cell: str) -> str:
     """A percent cell as Markdown; code is shown and not run, because its holes are empty."""
     kind, text = cell.split("\n", 1)
     if "[markdown]" in kind:
-        return re.sub(r"^# ?", "", text.strip(), flags=re.MULTILINE) + "\n"
+        text = re.sub(r"^# ?", "", text.strip(), flags=re.MULTILINE)
+        # The number of an equation stands near it: a page has less room than an editor.
+        return re.sub(r" {4,}\((equation|section)", r"    (\1", text) + "\n"
     return f"```python\n{text.strip()}\n```\n"
 
 

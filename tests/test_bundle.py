@@ -12,6 +12,7 @@ from safetensors.torch import load_file, save_file
 
 from glassformer.bundle import Bundle, load_bundle, save_bundle, weights
 from glassformer.config import ModelConfig
+from glassformer.data.preprocessing import Preprocessing, SourceLengths
 from glassformer.data.tokenizer import train_tokenizer
 from glassformer.errors import InputError
 from glassformer.files import write_atomically
@@ -78,6 +79,20 @@ def test_round_trip_to_the_bit(changes, tokenizers, tmp_path):
     assert after.about == before.about
     for ours, theirs in zip((after.source_tokenizer, after.target_tokenizer), sides, strict=True):
         assert ours.serialized == theirs.serialized
+
+
+def test_its_preprocessing_comes_back_and_an_old_bundle_has_none(tokenizers, tmp_path):
+    lengths = SourceLengths(median=11, longest=40, several=0.25)
+    source = tokenizers[0]
+    chosen = replace(bundle_of(source, source), normalisation="text", source_lengths=lengths)
+    save_bundle(chosen, tmp_path)
+    assert load_bundle(tmp_path).preprocessing == Preprocessing("text", ("en", "de"), lengths)
+
+    path = tmp_path / "config.json"
+    config = json.loads(path.read_text())
+    del config["normalisation"], config["source_lengths"]
+    path.write_text(json.dumps(config))
+    assert load_bundle(tmp_path).preprocessing == Preprocessing("none", ("en", "de"), None)
 
 
 def test_its_length_penalty_is_the_papers_where_it_has_none(tokenizers, tmp_path):

@@ -7,6 +7,7 @@ import pytest
 import torch
 
 from glassformer.config import ModelConfig
+from glassformer.data.preprocessing import SourceLengths
 from glassformer.data.splitting import split_long
 from glassformer.decoding.beam import penalty
 from glassformer.errors import InputError, UsageError
@@ -194,6 +195,55 @@ def test_a_model_with_few_positions_gets_shorter_pieces(translator):
     found = small.translate(["A dog runs across the grass and the snow. " * 5, "漢" * 50], beam=2)
 
     assert all(item.text for item in found)
+
+
+@pytest.fixture(scope="module")
+def sentences(translator):
+    """The same weights, as of a bundle that has learnt from normalised single sentences."""
+    lengths = SourceLengths(median=10, longest=30, several=0.0)
+    bundle = dataclasses.replace(
+        translator.bundle, normalisation="text", languages=("en", "de"), source_lengths=lengths
+    )
+    return Translator(bundle)
+
+
+@pytest.mark.parametrize("beam", [1, 3])
+def test_the_sentences_of_a_text_are_translated_one_by_one(sentences, beam):
+    text = "A dog runs.  An old hat.\n\n\t- Grass and snow.\n"
+    alone = sentences.translate(["A dog runs.", "An old hat.", "- Grass and snow."], beam=beam)
+
+    [whole] = sentences.translate([text], beam=beam)
+
+    first, second, third = (translation.text for translation in alone)
+    assert whole.text == f"{first}  {second}\n\n\t{third}\n"
+    assert whole.score == pytest.approx(sum(item.score for item in alone) / 3, abs=1e-4)
+    assert [part.text for part in whole.parts] == [first, second, third]
+    assert [part.segment.text for part in whole.parts][2] == "- Grass and snow."
+    [unsplit] = sentences.translate([text], beam=beam, split=False)
+    assert [part.segment.text for part in unsplit.parts] == [
+        "A dog runs. An old hat.",
+        "- Grass and snow.",
+    ]
+
+
+def test_unclean_text_is_translated_as_clean_text(sentences, translator):
+    clean, *unclean = ["A café.", "A  cafe\u0301.", "\ufeffA\u00a0café\u200b.\r", "\tA café. "]
+    expected = sentences.translate([clean])[0]
+
+    found = sentences.translate(unclean)
+
+    assert [item.text.strip() for item in found] == [expected.text.strip()] * 3
+    assert [item.score for item in found] == pytest.approx([expected.score] * 3, abs=1e-4)
+    assert {item.text for item in translator.translate(unclean)} != {expected.text}
+
+
+def test_capitals_are_translated_in_small_letters_and_written_in_capitals(sentences):
+    small, capitals = sentences.translate(["An old hat", "AN OLD HAT"], alignment=True)
+
+    assert capitals.text == small.text.upper()
+    assert [link.source for link in capitals.alignment] == [link.source for link in small.alignment]
+    for link in capitals.alignment:
+        assert 0 <= link.target[0] < link.target[1] <= len(capitals.text)
 
 
 def test_drawing_is_repeated_by_its_seed(translator):

@@ -16,6 +16,8 @@ from safetensors.torch import load_file, save
 from torch import Tensor, nn
 
 from glassformer.config import LENGTH_PENALTY, MOST_LENGTH_PENALTY, ModelConfig
+from glassformer.data.normaliser import Normalisation
+from glassformer.data.preprocessing import Preprocessing, SourceLengths
 from glassformer.data.tokenizer import Tokenizer
 from glassformer.errors import InputError
 from glassformer.files import write_atomically
@@ -58,6 +60,13 @@ class Bundle:
     about: Mapping[str, Any] = field(default_factory=dict)
     alignment: Mapping[str, Any] | None = None  # as `alignment` reads it
     length_penalty: float = LENGTH_PENALTY  # alpha of section 6.1
+    normalisation: Normalisation = "none"  # of sources, in training and in translation
+    source_lengths: SourceLengths | None = None  # of the training; None: not measured
+
+    @property
+    def preprocessing(self) -> Preprocessing:
+        """How texts become the segments that the model reads."""
+        return Preprocessing(self.normalisation, self.languages, self.source_lengths)
 
 
 class _StoredConfig(BaseModel):
@@ -70,6 +79,8 @@ class _StoredConfig(BaseModel):
     joint: bool  # one tokenizer for both sides
     model: ModelConfig
     length_penalty: float = Field(LENGTH_PENALTY, ge=0, le=MOST_LENGTH_PENALTY)
+    normalisation: Normalisation = "none"
+    source_lengths: SourceLengths | None = None
     about: dict[str, Any]
     alignment: dict[str, Any] | None = None
 
@@ -103,10 +114,12 @@ def save_bundle(bundle: Bundle, directory: Path) -> None:
         joint=joint,
         model=bundle.model.config,
         length_penalty=bundle.length_penalty,
+        normalisation=bundle.normalisation,
+        source_lengths=bundle.source_lengths,
         about=dict(bundle.about),
         alignment=dict(bundle.alignment) if bundle.alignment is not None else None,
     )
-    unset = {"alignment"} if bundle.alignment is None else set()
+    unset = {name for name in ("alignment", "source_lengths") if getattr(bundle, name) is None}
     text = config.model_dump_json(indent=2, exclude=unset) + "\n"
     write_atomically(directory / "config.json", text.encode())
 
@@ -135,6 +148,8 @@ def load_bundle(directory: Path, *, device: torch.device | str = "cpu") -> Bundl
         about=config.about,
         alignment=config.alignment,
         length_penalty=config.length_penalty,
+        normalisation=config.normalisation,
+        source_lengths=config.source_lengths,
     )
 
 

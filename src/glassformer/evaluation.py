@@ -53,6 +53,8 @@ _MOSES = frozenset(sacremoses.corpus.NonbreakingPrefixes().available_langs.value
 LANGUAGES = tuple(sorted(_MOSES | _UNSPACED.keys()))
 """The language codes that change how text is cut into words, for BLEU or for the paper ruler."""
 
+_PUBLISHED = {"chrf": "chrf++"}  # chrF with word bigrams has a name of its own
+
 # A protocol for :func:`evaluate`, because the translator imports this module.
 
 
@@ -108,6 +110,10 @@ class Scores:
     def as_dict(self) -> dict[str, Any]:
         """Everything under plain names, for JSON: None stands for infinity."""
         values = dataclasses.asdict(self) | {"perplexity": self.perplexity}
+        values = {_PUBLISHED.get(name, name): value for name, value in values.items()}
+        values["signatures"] = {
+            _PUBLISHED.get(name, name): text for name, text in self.signatures.items()
+        }
         for name, value in values.items():
             if isinstance(value, float) and not math.isfinite(value):
                 values[name] = None

@@ -30,6 +30,11 @@ class Difference:
     system_interval: tuple[float, float]
     signature: str
 
+    @property
+    def difference(self) -> float:
+        """The system's score minus the baseline's."""
+        return self.system - self.baseline
+
 
 @dataclass(frozen=True)
 class Comparison:
@@ -41,7 +46,11 @@ class Comparison:
 
     def as_dict(self) -> dict[str, Any]:
         """Everything under plain names, for JSON."""
-        return dataclasses.asdict(self)
+        compared = {"bleu": self.bleu, "chrf++": self.chrf}
+        return {"sentences": self.sentences} | {
+            name: dataclasses.asdict(result) | {"difference": result.difference}
+            for name, result in compared.items()
+        }
 
     def __str__(self) -> str:
         lines = ["paired bootstrap, with 95 % intervals"]
@@ -49,7 +58,7 @@ class Comparison:
             lines.append(
                 f"{name:<8}baseline {_with_interval(result.baseline, result.baseline_interval)}"
                 f"  system {_with_interval(result.system, result.system_interval)}"
-                f"  difference {result.system - result.baseline:+.2f}  p = {result.p_value:.4f}"
+                f"  difference {result.difference:+.2f}  p = {result.p_value:.4f}"
             )
         lines.append(f"signature of bleu: {self.bleu.signature}")
         lines.append(f"signature of chrf: {self.chrf.signature}")

@@ -2,24 +2,41 @@
 
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from math import fsum
 from typing import TypeVar
 
-from glassformer.data.splitting import LONGEST_SOURCE, Segments, joined, segments_of
+from glassformer.data.preprocessing import LONGEST_SOURCE, Preprocessing, Segment, joined
 from glassformer.data.tokenizer import Tokenizer
-from glassformer.data.words import Link
+from glassformer.data.words import Link, Span
 from glassformer.decoding.engine import Engine, Future, Job, SearchOptions, TorchEngine
 from glassformer.decoding.protocols import Hypothesis, Vocabulary
 from glassformer.errors import UsageError
 from glassformer.model.fast.choice import DecoderChoice
 from glassformer.model.transformer import Transformer
 
-__all__ = ["TextEngine", "Translation", "results_in_order", "torch_engine", "windows_of"]
+__all__ = [
+    "Part",
+    "TextEngine",
+    "Translation",
+    "results_in_order",
+    "torch_engine",
+    "windows_of",
+]
 
 T = TypeVar("T")
 
+_AS_TYPED = Preprocessing()
 _WINDOW = 1 << 16  # characters; the lines of a window are sorted by length together
+
+
+@dataclass(frozen=True)
+class Part:
+    """The translation of one segment as the model writes it, and its span in the whole one."""
+
+    segment: Segment
+    text: str
+    span: Span
 
 
 @dataclass(frozen=True)
@@ -27,22 +44,23 @@ class Translation:
     """A translation, its score, and the next best ones.
 
     The score is log p(text | source) over the length penalty, at most 0. A sampled translation has
-    no penalty; a text of several segments has the mean of their scores. The alignment is None if
-    nobody asked for it, and for a text of several segments.
+    no penalty; a text of several segments has the mean of their scores, and no alternatives. The
+    alignment is None if nobody asked for it. ``parts`` are the segments' translations in order.
     """
 
     text: str
     score: float
     alternatives: tuple["Translation", ...] = ()
     alignment: tuple[Link, ...] | None = None
+    parts: tuple[Part, ...] = field(default=(), repr=False, compare=False)
 
 
 @dataclass(frozen=True)
 class TextEngine:
     """An engine with its tokenizers: texts in, translations out.
 
-    `longest`: a source with more subwords is cut into segments. `room`: the most subwords that a
-    segment and its prefix may have together.
+    `longest`: a segment with more subwords is cut. `room`: the most subwords that a segment and
+    its prefix may have together.
     """
 
     engine: Engine
@@ -50,6 +68,7 @@ class TextEngine:
     target: Tokenizer
     longest: int
     room: int
+    preprocessing: Preprocessing = _AS_TYPED
 
     @classmethod
     def of(
@@ -57,6 +76,7 @@ class TextEngine:
         model: Transformer,
         tokenizers: tuple[Tokenizer, Tokenizer],
         *,
+        preprocessing: Preprocessing,
         engine: Engine | None = None,
     ) -> "TextEngine":
         """The text engine of a model in evaluation mode; without an ``engine``, torch runs it.
@@ -69,6 +89,7 @@ class TextEngine:
             *tokenizers,
             longest=min(LONGEST_SOURCE, room),
             room=room,
+            preprocessing=preprocessing,
         )
 
     def translate(
@@ -78,81 +99,126 @@ class TextEngine:
         return self.submit(texts, options, prefixes).result()
 
     def submit(
-        self, texts: Sequence[str], options: SearchOptions, prefixes: Sequence[str] = ()
+        self,
+        texts: Sequence[str],
+        options: SearchOptions,
+        prefixes: Sequence[str] = (),
+        *,
+        split: bool = True,
     ) -> Future[list[Translation]]:
-        """A future of :meth:`translate`. The engine gets the texts in jobs of like lengths."""
+        """A future of :meth:`translate`. The engine gets the texts in jobs of like lengths.
+
+        Without ``split``, sentence ends separate segments only in a line that is too long.
+        """
         jobs = []
         for places in _chunks(texts, self.engine.at_once):
-            forced = [prefixes[place] for place in places] if prefixes else []
-            jobs.append((places, *self._search([texts[i] for i in places], options, forced)))
+            chosen = [texts[place] for place in places]
+            rows = self.segments(chosen, split=split)
+            forced = self._forced([prefixes[place] for place in places] if prefixes else [], rows)
+            hypotheses = self._search(rows, forced, options)
+            jobs.append((places, chosen, rows, hypotheses))
 
         def finish() -> list[Translation]:
             by_place: dict[int, Translation] = {}
-            for places, segments, hypotheses in jobs:
-                translations = self.translations(hypotheses.result(), segments.spans)
+            for places, chosen, rows, hypotheses in jobs:
+                translations = self.translations(chosen, rows, hypotheses.result())
                 by_place |= zip(places, translations, strict=True)
             return [by_place[place] for place in range(len(texts))]
 
         return Future([hypotheses for *_, hypotheses in jobs], finish)
 
+    def segments(self, texts: Sequence[str], *, split: bool = True) -> list[list[Segment]]:
+        """The segments of each text."""
+        limit = self.longest
+        return self.preprocessing.segments(texts, self.source, limit=limit, split=split)
+
     def search(
-        self, texts: Sequence[str], options: SearchOptions
-    ) -> tuple[Segments, list[list[Hypothesis]]]:
-        """The segments of the texts, and the hypotheses of each segment."""
-        segments, hypotheses = self._search(texts, options, ())
-        return segments, hypotheses.result()
+        self, rows: Sequence[Sequence[Segment]], options: SearchOptions
+    ) -> list[list[Hypothesis]]:
+        """The hypotheses of each segment of all texts."""
+        return self._search(rows, [], options).result()
 
     def _search(
-        self, texts: Sequence[str], options: SearchOptions, prefixes: Sequence[str]
-    ) -> tuple[Segments, Future[list[list[Hypothesis]]]]:
-        segments = segments_of(texts, self.source, limit=self.longest)
-        job = Job(segments.ids, self._forced(prefixes, segments))
-        return segments, self.engine.submit(job, options)
+        self,
+        rows: Sequence[Sequence[Segment]],
+        forced: list[list[int]],
+        options: SearchOptions,
+    ) -> Future[list[list[Hypothesis]]]:
+        return self.engine.submit(
+            Job([segment.ids for row in rows for segment in row], forced), options
+        )
 
-    def _forced(self, prefixes: Sequence[str], segments: Segments) -> list[list[int]]:
-        """The forced ids of each segment: a text's first segment that is not blank has its prefix.
+    def _forced(
+        self, prefixes: Sequence[str], rows: Sequence[Sequence[Segment]]
+    ) -> list[list[int]]:
+        """The forced ids of each segment: a text's first segment has its prefix.
 
         [] without prefixes.
         """
         if not any(prefixes):
             return []
-        forced: list[list[int]] = [[] for _ in segments.ids]
-        for span, ids in zip(segments.spans, self.target.encode_batch(prefixes), strict=True):
-            # A blank segment never meets the model.
-            first = next((place for place in span if segments.ids[place]), span.start)
-            room = self.room - len(segments.ids[first])
-            if self.target.unk_id in ids:
-                raise UsageError(
-                    "a prefix has a character that the target tokenizer lacks: leave it out"
-                )
-            if len(ids) > room:
-                raise UsageError(
-                    f"a prefix has {len(ids):,} subwords, and this model has room for {room:,}:"
-                    " shorten it"
-                )
-            forced[first] = ids
+        forced: list[list[int]] = []
+        for row, ids in zip(rows, self.target.encode_batch(prefixes), strict=True):
+            if row:
+                self._check_prefix(ids, self.room - len(row[0].ids))
+            forced += [ids if segment is row[0] else [] for segment in row]
         return forced
 
+    def _check_prefix(self, ids: Sequence[int], room: int) -> None:
+        if self.target.unk_id in ids:
+            raise UsageError(
+                "a prefix has a character that the target tokenizer lacks: leave it out"
+            )
+        if len(ids) > room:
+            raise UsageError(
+                f"a prefix has {len(ids):,} subwords, and this model has room for {room:,}:"
+                " shorten it"
+            )
+
     def translations(
-        self, hypotheses: Sequence[Sequence[Hypothesis]], spans: Sequence[range]
+        self,
+        texts: Sequence[str],
+        rows: Sequence[Sequence[Segment]],
+        hypotheses: Sequence[Sequence[Hypothesis]],
     ) -> Iterator[Translation]:
-        """The translation of each text, whose segments have ``hypotheses`` at its span's places.
+        """The translation of each text, from the hypotheses of all segments in order.
 
         A text of several segments takes the best hypothesis of each.
         """
-        of_texts = [
-            [hypotheses[place][0] for place in span] if len(span) > 1 else hypotheses[span.start]
-            for span in spans
+        rest = iter(hypotheses)
+        of_texts = [[next(rest) for _ in row] for row in rows]
+        # The translations of a text, each with the hypothesis of each segment.
+        ranked = [
+            [[found[0] for found in of_text]] if len(of_text) != 1 else [[h] for h in of_text[0]]
+            for of_text in of_texts
         ]
-        decoded = iter(self.target.decode_batch([h.tokens for text in of_texts for h in text]))
-        for span, of_text in zip(spans, of_texts, strict=True):
-            texts = [next(decoded) for _ in of_text]
-            scores = [hypothesis.score for hypothesis in of_text]
-            if len(span) > 1:
-                yield Translation(joined(texts), fsum(scores) / len(scores))
-            else:
-                best, *others = map(Translation, texts, scores)
-                yield Translation(best.text, best.score, tuple(others))
+        tokens = [h.tokens for of_text in ranked for translation in of_text for h in translation]
+        decoded = iter(self.target.decode_batch(tokens))
+        for text, row, of_text in zip(texts, rows, ranked, strict=True):
+            best, *others = [
+                self._joined(text, row, [next(decoded) for _ in row], chosen) for chosen in of_text
+            ]
+            yield replace(best, alternatives=tuple(others))
+
+    def _joined(
+        self,
+        text: str,
+        row: Sequence[Segment],
+        written: Sequence[str],
+        hypotheses: Sequence[Hypothesis],
+    ) -> Translation:
+        """The translation of a text from what the model writes for its segments."""
+        if not row:
+            return Translation("", 0.0)
+        languages = self.preprocessing.languages
+        shown = [
+            translation.upper() if segment.capitals else translation
+            for segment, translation in zip(row, written, strict=True)
+        ]
+        whole, spans = joined(text, row, shown, language=languages[1] if languages else None)
+        parts = tuple(map(Part, row, written, spans))
+        score = fsum(hypothesis.score for hypothesis in hypotheses) / len(hypotheses)
+        return Translation(whole, score, parts=parts)
 
 
 def _chunks(texts: Sequence[str], size: int) -> list[list[int]]:

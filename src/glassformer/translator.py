@@ -10,6 +10,7 @@ import torch
 from glassformer.bundle import Bundle, load_bundle
 from glassformer.config import BEAM
 from glassformer.data.batches import like_sizes, pad_rows
+from glassformer.data.preprocessing import Segment
 from glassformer.data.tokenizer import Tokenizer
 from glassformer.data.words import Link
 from glassformer.decoding.engine import Engine, Future, Sampling, SearchOptions, TorchEngine
@@ -119,18 +120,22 @@ class Translator:
         prefixes: Sequence[str] | None = None,
         sampling: Sampling | None = None,
         alignment: bool = False,
+        split: bool = True,
     ) -> list[Translation]:
         """One translation for each text, in their order; a blank text gives a blank one.
 
         ``beam=1`` is greedy search. ``length_penalty``: None takes the bundle's. ``n_best`` adds
         alternatives. ``prefixes``: the text that each translation begins with. ``alignment`` links
-        each word to the source words that it was made from. A text of more than 200 subwords is
-        translated in segments, joined by spaces; it has no alternatives and no alignment.
+        each word to the source words that it was made from.
+
+        Lines are translated one by one, and so are sentences if the bundle has learnt from single
+        ones; the white space between them stays. Without ``split``, only a line of more than 200
+        subwords is cut. A text of several segments has no alternatives.
 
         Raises UsageError for an impossible prefix, ValueError for a number out of its range.
         """
         options = SearchOptions(beam, n_best, self._alpha(length_penalty), sampling)
-        return self._submit(texts, options, prefixes, alignment=alignment).result()
+        return self._submit(texts, options, prefixes, alignment=alignment, split=split).result()
 
     def submit(
         self,
@@ -142,13 +147,18 @@ class Translator:
         prefixes: Sequence[str] | None = None,
         sampling: Sampling | None = None,
         alignment: bool = False,
+        split: bool = True,
     ) -> Future[list[Translation]]:
         """A future of :meth:`translate`: CTranslate2 translates while the caller goes on.
 
         Torch translates at once, so that its future is done.
         """
         options = SearchOptions(beam, n_best, self._alpha(length_penalty), sampling)
-        return self._submit(texts, options, prefixes, alignment=alignment)
+        return self._submit(texts, options, prefixes, alignment=alignment, split=split)
+
+    def segments(self, texts: Sequence[str], *, split: bool = True) -> list[list[Segment]]:
+        """The segments in which :meth:`translate` translates each text."""
+        return self._text_engine.segments(texts, split=split)
 
     def translate_stream(
         self,
@@ -211,15 +221,16 @@ class Translator:
         prefixes: Sequence[str] | None,
         *,
         alignment: bool,
+        split: bool = True,
     ) -> Future[list[Translation]]:
         if isinstance(texts, str):
             raise TypeError("texts must be a list of texts, not one text")
         if prefixes is not None and len(prefixes) != len(texts):
             raise ValueError(f"{len(prefixes)} prefixes for {len(texts)} texts")
-        translations = self._text_engine.submit(texts, options, prefixes or ())
+        translations = self._text_engine.submit(texts, options, prefixes or (), split=split)
         if not alignment:
             return translations
-        return Future([translations], lambda: self._aligned(texts, translations.result()))
+        return Future([translations], lambda: self._aligned(translations.result()))
 
     @cached_property
     def _torch_engine(self) -> TorchEngine:
@@ -231,14 +242,17 @@ class Translator:
 
     @cached_property
     def _text_engine(self) -> TextEngine:
-        return TextEngine.of(self.model, self.tokenizers, engine=self.engine or self._torch_engine)
+        return TextEngine.of(
+            self.model,
+            self.tokenizers,
+            preprocessing=self.bundle.preprocessing,
+            engine=self.engine or self._torch_engine,
+        )
 
-    def _aligned(
-        self, texts: Sequence[str], translations: Sequence[Translation]
-    ) -> list[Translation]:
+    def _aligned(self, translations: Sequence[Translation]) -> list[Translation]:
         from glassformer.alignment.align import with_alignment
 
-        return with_alignment(self, texts, translations, longest=self._text_engine.longest)
+        return with_alignment(self, translations)
 
     def _ended(self, tokenizer: Tokenizer, texts: Sequence[str]) -> list[list[int]]:
         return [[*ids, tokenizer.eos_id] for ids in tokenizer.encode_batch(texts)]

@@ -163,12 +163,27 @@ def test_translations_are_the_same_with_their_alignment(translator):
         assert one.alignment is None
         assert (one.text, one.score) == (other.text, other.score)
         for said in (other, *other.alternatives):
-            if len(text) > 1000:
-                assert said.alignment is None
-            else:
+            if len(text) < 1000:
                 assert said.alignment == translator.align([text], [said.text])[0]
     assert found[3].alignment == ()
     assert len(found[0].alternatives) == 1
+
+
+def test_the_links_of_a_segment_stand_in_the_whole_texts(translator):
+    text = "  A dog runs.\n\n- An old hat, and a man." + " A hat." * 90
+    [best] = translator.translate([text], beam=2, alignment=True)
+    assert len(best.parts) > 2
+    expected = []
+    for part in best.parts:
+        (first, last), start = part.segment.span, part.span[0]
+        assert text[first:last] == part.segment.text
+        assert best.text[slice(*part.span)] == part.text
+        [links] = translator.align([part.segment.text], [part.text])
+        for link in links:
+            source = tuple(first + place for place in link.source)
+            target = tuple(start + place for place in link.target)
+            expected.append((source, target, link.weight))
+    assert [(link.source, link.target, link.weight) for link in best.alignment] == expected
 
 
 def test_futures_and_streams_are_aligned_too(translator):

@@ -60,7 +60,7 @@ def beams(monkeypatch):
     """Puts the stand-in where the translator is loaded from; gives the beams that it was asked."""
     asked: list[int] = []
     module = types.ModuleType("glassformer.translator")
-    module.Translator = types.SimpleNamespace(load=lambda directory: Echo(directory, asked))
+    module.Translator = types.SimpleNamespace(load=lambda directory, **_: Echo(directory, asked))
     monkeypatch.setitem(sys.modules, "glassformer.translator", module)
     return asked
 
@@ -106,6 +106,7 @@ def test_a_baseline_is_compared(hypotheses, references, tmp_path, capsys):
     assert call(*files, "--json") == 0
     compared = json.loads(capsys.readouterr().out)["comparison"]["bleu"]
     assert compared["baseline"] < compared["system"]
+    assert compared["difference"] == compared["system"] - compared["baseline"]
 
 
 def test_a_bundle_translates_and_is_scored(tmp_path, beams, capsys):
@@ -122,6 +123,32 @@ def test_a_bundle_translates_and_is_scored(tmp_path, beams, capsys):
     assert values["perplexity"] == pytest.approx(4)
     assert output.read_bytes() == b"EIN MANN MIT EINEM HUT.\nZWEI\nDREI\n"
     assert not list(tmp_path.glob("*.partial"))
+
+
+@pytest.mark.parametrize("name", ["pairs.tsv", "pairs.jsonl"])
+def test_a_file_of_pairs_holds_source_and_target(tmp_path, beams, capsys, name):
+    pairs = [("ein hund.", "EIN HUND."), ("zwei", "x")]
+    lines = {
+        "pairs.tsv": ["\t".join(pair) for pair in pairs],
+        "pairs.jsonl": [json.dumps({"source": s, "target": t}) for s, t in pairs],
+    }
+
+    assert call(tmp_path, write(tmp_path / name, lines[name]), "--json") == 0
+
+    assert json.loads(capsys.readouterr().out)["exact_match"] == 50
+    assert beams == [5]
+
+
+def test_of_several_references_any_may_be_met(hypotheses, references, tmp_path, capsys):
+    other = write(tmp_path / "other.de", HYPOTHESES)
+
+    assert call("--hypotheses", hypotheses, "--references", references, other, "--json") == 0
+
+    values = json.loads(capsys.readouterr().out)
+    expected = corpus_scores(HYPOTHESES, [REFERENCES, HYPOTHESES], language="de").as_dict()
+    assert values == expected
+    assert values["bleu"] == pytest.approx(100)
+    assert "nw:2" in values["signatures"]["chrf++"]
 
 
 def test_a_reference_too_long_for_the_model_costs_the_loss_alone(
@@ -168,7 +195,6 @@ def test_a_file_that_is_not_there_is_named(references, tmp_path):
     ("arguments", "found"),
     [
         ([], "nothing"),
-        (["bundle", "source"], "BUNDLE, SOURCE"),
         (["bundle", "source", "target", "--references", "r"], "BUNDLE, SOURCE, TARGET, --ref"),
         (["--hypotheses", "h"], "--hypotheses"),
         (["--hypotheses", "h", "--references", "r", "--output", "o"], "--hypotheses, --references"),
@@ -182,6 +208,11 @@ def test_a_call_that_is_neither_of_the_two_is_refused(arguments, found):
     assert message.startswith(f"evaluate was given {found}")
     assert "BUNDLE SOURCE TARGET" in message
     assert "--hypotheses FILE --references FILE" in message
+
+
+def test_one_file_that_is_no_file_of_pairs_is_refused():
+    with pytest.raises(UsageError, match="source: the name of this one file shows no format"):
+        call("bundle", "source")
 
 
 def test_a_beam_of_nothing_is_refused():

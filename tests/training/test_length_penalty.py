@@ -7,9 +7,11 @@ import pytest
 from glassformer.bundle import load_bundle
 from glassformer.config import LENGTH_PENALTY
 from glassformer.data.corpus import Pair
+from glassformer.data.preprocessing import Preprocessing
 from glassformer.data.tokenizer import train_tokenizer
 from glassformer.decoding import engine as module
 from glassformer.decoding.protocols import Hypothesis
+from glassformer.text_engine import TextEngine
 from glassformer.training import length_penalty
 from glassformer.training.length_penalty import best_penalty
 
@@ -22,8 +24,9 @@ def tokenizer():
 
 
 @pytest.fixture
-def model(bundle_directory):
-    return load_bundle(bundle_directory).model
+def engine(bundle_directory, tokenizer):
+    model = load_bundle(bundle_directory).model
+    return TextEngine.of(model, (tokenizer, tokenizer), preprocessing=Preprocessing())
 
 
 def hypotheses_of(tokenizer):
@@ -38,7 +41,7 @@ def hypotheses_of(tokenizer):
 
 
 @pytest.mark.parametrize(("reference", "expected"), [(SHORT, 0.6), (LONG, 1.0)])
-def test_it_ranks_what_was_found_anew(tokenizer, model, monkeypatch, reference, expected):
+def test_it_ranks_what_was_found_anew(tokenizer, engine, monkeypatch, reference, expected):
     asked = []
 
     def decoded(_, sources, **options):
@@ -47,14 +50,14 @@ def test_it_ranks_what_was_found_anew(tokenizer, model, monkeypatch, reference, 
 
     monkeypatch.setattr(module, "decode_sentences", decoded)
     pairs = [Pair("a", reference), Pair("b", reference)]
-    alpha = best_penalty(model, pairs, (tokenizer, tokenizer), beam=4)
+    alpha = best_penalty(pairs, engine, beam=4)
 
     assert alpha == expected
     assert [(options["beam"], options["n_best"]) for options in asked] == [(4, 4)]
 
 
 @pytest.mark.parametrize(("gain", "expected"), [(0.19, 0.6), (0.21, 1.0)])
-def test_a_small_gain_moves_nothing(tokenizer, model, monkeypatch, gain, expected):
+def test_a_small_gain_moves_nothing(tokenizer, engine, monkeypatch, gain, expected):
     class Bleu:
         def corpus_score(self, texts, _):
             return SimpleNamespace(score=30 + gain * (texts[0] == LONG))
@@ -66,11 +69,11 @@ def test_a_small_gain_moves_nothing(tokenizer, model, monkeypatch, gain, expecte
     )
     monkeypatch.setattr(length_penalty, "bleu_metric", lambda *_, **__: Bleu())
 
-    assert best_penalty(model, [Pair("a", LONG)], (tokenizer,) * 2, beam=4) == expected
+    assert best_penalty([Pair("a", LONG)], engine, beam=4) == expected
 
 
-def test_greedy_search_has_nothing_to_choose_from(model, tokenizer, monkeypatch):
+def test_greedy_search_has_nothing_to_choose_from(engine, monkeypatch):
     monkeypatch.setattr(module, "decode_sentences", None)
     pairs = [Pair("a", LONG)]
 
-    assert best_penalty(model, pairs, (tokenizer,) * 2, beam=1) == LENGTH_PENALTY
+    assert best_penalty(pairs, engine, beam=1) == LENGTH_PENALTY

@@ -10,6 +10,7 @@ word).
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from itertools import accumulate
 from typing import Any, Literal, Protocol, runtime_checkable
 
 import numpy as np
@@ -26,7 +27,7 @@ from glassformer.data.words import Link, Span, subword_spans, words
 from glassformer.errors import InputError
 from glassformer.model import masks
 from glassformer.model.transformer import Transformer
-from glassformer.text_engine import Translation
+from glassformer.text_engine import Part, Translation
 
 __all__ = [
     "BundleParts",
@@ -144,35 +145,45 @@ def _links(
 
 
 def with_alignment(
-    translator: BundleParts,
-    texts: Sequence[str],
-    translations: Sequence[Translation],
-    *,
-    longest: int,
+    translator: BundleParts, translations: Sequence[Translation]
 ) -> list[Translation]:
-    """The translations of ``texts`` and their alternatives with their alignments.
+    """The translations and their alternatives with their alignments.
 
-    A text of more than ``longest`` subwords was translated in segments, and gets no alignment.
+    Each segment is aligned with its translation; the links have the places in the text as typed
+    and in the whole translation.
     """
-    lengths = map(len, translator.source_tokenizer.encode_batch(texts))
-    whole = [length <= longest for length in lengths]
-    pairs = [
-        (text, hypothesis.text)
-        for text, best, short in zip(texts, translations, whole, strict=True)
-        for hypothesis in (best, *best.alternatives)
-        if short
+    parts = [
+        part
+        for best in translations
+        for translation in (best, *best.alternatives)
+        for part in translation.parts
     ]
-    links = iter(align(translator, [text for text, _ in pairs], [target for _, target in pairs]))
+    sources, targets = [part.segment.text for part in parts], [part.text for part in parts]
+    links = iter(align(translator, sources, targets))
 
     def aligned(translation: Translation) -> Translation:
-        alignment = next(links)
+        alignment = tuple(
+            placed for part in translation.parts for placed in _placed(part, next(links))
+        )
         alternatives = tuple(map(aligned, translation.alternatives))
         return replace(translation, alignment=alignment, alternatives=alternatives)
 
-    return [
-        aligned(translation) if short else translation
-        for translation, short in zip(translations, whole, strict=True)
-    ]
+    return [aligned(translation) for translation in translations]
+
+
+def _placed(part: Part, links: Sequence[Link]) -> Iterator[Link]:
+    """The links of a segment with their places in both whole texts."""
+    first = part.span[0]
+    # The place of each character of the translation; capitals may be longer, as SS for ß is.
+    sizes = [len(letter.upper()) if part.segment.capitals else 1 for letter in part.text]
+    targets = [first, *(first + size for size in accumulate(sizes))]
+    for link in links:
+        source, target = link.source, link.target
+        yield Link(
+            (part.segment.places[source[0]], part.segment.places[source[1]]),
+            (targets[target[0]], targets[target[1]]),
+            link.weight,
+        )
 
 
 def linked(

@@ -67,6 +67,9 @@ class TranslateOptions(Options):
     """html: the input is one HTML document or fragment; its markup stays as it is."""
     protect: bool = True
     """Keep placeholders, tags, addresses, code, emoji, and numbers with units as they are."""
+    split: bool = True
+    """Translate the sentences of a line one by one, if the bundle has learnt from single sentences.
+    Such a line has one translation, whatever --n-best says."""
     alignment: bool = False
     """Also print the links between source words and words, as 'text ||| 0-0 1-2'. Numbers start
     at 0; spaces separate words. With --json: spans of characters, punctuation by itself."""
@@ -149,8 +152,9 @@ def _translate_html(translator: TextTranslator, options: TranslateOptions) -> No
         raise InputError(
             f"standard input: not UTF-8 (byte offset {error.start}): convert it, as with iconv"
         ) from None
-    search = {"beam": options.beam, "length_penalty": options.length_penalty}
-    sys.stdout.buffer.write(translated_html(translator, text, **search).encode())
+    names = ("beam", "length_penalty", "split")
+    html = translated_html(translator, text, **{name: getattr(options, name) for name in names})
+    sys.stdout.buffer.write(html.encode())
     sys.stdout.flush()
 
 
@@ -203,6 +207,7 @@ class _Output:
             prefixes=[options.prefix] * len(texts) if options.prefix else None,
             sampling=_sampling(options, self._submitted) if options.sample else None,
             alignment=options.alignment,
+            split=options.split,
         )
 
     def _write_first(self) -> None:

@@ -1,16 +1,9 @@
-"""Splits a long text into segments that a model can translate, and joins the translations."""
+"""Splits a text into sentences, and a part that is too long for a model near its middle."""
 
 import re
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
 
-from glassformer.data.tokenizer import Tokenizer
-
-__all__ = ["LONGEST_SOURCE", "Segments", "joined", "segments_of", "split_long"]
-
-# A source with more subwords is split, at sentence ends if it has some: no model is trained on
-# such lengths.
-LONGEST_SOURCE = 200
+__all__ = ["sentence_spans", "split_long"]
 
 # The places for a cut, the best kind first: after a sentence, after a clause, at a space.
 _PLACES = (
@@ -18,6 +11,28 @@ _PLACES = (
     re.compile(r"[;:,–—]\s+|[、，；：]\s*"),
     re.compile(r"\s+"),
 )
+
+
+def sentence_spans(text: str, language: str | None = None) -> Iterator[tuple[int, int]]:
+    """The first and the last place of each sentence of a line; all together they are the text.
+
+    ``language`` is a code such as "en": sentencex knows the abbreviations of many languages. A part
+    without a letter, such as the number of a list, stands with the next sentence.
+
+    >>> text = "1. He met Dr. Smith.  2. She left."
+    >>> [text[slice(*span)] for span in sentence_spans(text, "en")]
+    ['1. He met Dr. Smith.  ', '2. She left.']
+    """
+    from sentencex import segment  # the command line need not wait for it
+
+    start = end = 0
+    for part in segment(language or "en", text):
+        end += len(part)
+        if any(map(str.isalpha, part)):
+            yield start, end
+            start = end
+    if start < len(text):
+        yield start, len(text)
 
 
 def split_long(text: str, length: Callable[[str], int], *, limit: int) -> list[str]:
@@ -45,44 +60,3 @@ def split_long(text: str, length: Callable[[str], int], *, limit: int) -> list[s
         for half in (text[:cut], text[cut:])
         for segment in split_long(half, length, limit=limit)
     ]
-
-
-@dataclass(frozen=True)
-class Segments:
-    """The subword ids of each segment, and the segments of each text; a blank one has no ids."""
-
-    ids: list[list[int]]
-    spans: list[range]
-
-
-def segments_of(
-    texts: Sequence[str], tokenizer: Tokenizer, *, limit: int = LONGEST_SOURCE
-) -> Segments:
-    """``texts`` in segments of at most ``limit`` subwords; a short text is one segment."""
-
-    def length(text: str) -> int:
-        return len(tokenizer.encode(text))
-
-    ids: list[list[int]] = []
-    spans = []
-    for text, whole in zip(texts, tokenizer.encode_batch(texts), strict=True):
-        first = len(ids)
-        if len(whole) <= limit or not text.strip():
-            ids.append(whole if text.strip() else [])
-        else:
-            segments = split_long(text, length, limit=limit)
-            encoded = tokenizer.encode_batch(segments)
-            ids += [row if seg.strip() else [] for row, seg in zip(encoded, segments, strict=True)]
-        spans.append(range(first, len(ids)))
-    return Segments(ids, spans)
-
-
-def joined(texts: Sequence[str]) -> str:
-    """The translations of a text's segments as one text, with spaces between.
-
-    >>> joined([" Ja. ", "", "Nein."]), joined([" Ja. "])
-    ('Ja. Nein.', ' Ja. ')
-    """
-    if len(texts) == 1:
-        return texts[0]
-    return " ".join(text.strip() for text in texts if text.strip())

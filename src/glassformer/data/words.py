@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 from glassformer.data.tokenizer import ESCAPES, SPACE, Tokenizer
 
-__all__ = ["Link", "Span", "TrueLinks", "pharaoh", "subword_spans", "words"]
+__all__ = ["Link", "Span", "TrueLinks", "is_unspaced", "pharaoh", "subword_spans", "words"]
 
 Span: TypeAlias = tuple[int, int]  # the first character, and the one after the last
 
@@ -24,6 +24,7 @@ _UNSPACED = (
     (0xF900, 0xFAFF),
     (0x20000, 0x3FFFF),
 )
+_UNSPACED_LANGUAGES = {"ja", "zh", "yue", "th", "lo", "my", "km"}
 
 
 @dataclass(frozen=True)
@@ -47,6 +48,15 @@ class TrueLinks:
 
     sure: frozenset[tuple[Span, Span]]
     possible: frozenset[tuple[Span, Span]]
+
+
+def is_unspaced(language: str | None) -> bool:
+    """Whether a language puts no spaces between its words and sentences.
+
+    >>> is_unspaced("ja"), is_unspaced("zh-Hant"), is_unspaced("de"), is_unspaced(None)
+    (True, True, False, False)
+    """
+    return (language or "").partition("-")[0] in _UNSPACED_LANGUAGES
 
 
 def words(text: str) -> list[Span]:

@@ -10,7 +10,6 @@ from glassformer.data.corpus import Pair
 from glassformer.decoding.engine import SearchOptions
 from glassformer.errors import InputError
 from glassformer.evaluation import Scores, corpus_scores
-from glassformer.model.transformer import Transformer
 from glassformer.text_engine import TextEngine
 from glassformer.training.checkpoint import RunState
 from glassformer.training.reporting import duration
@@ -22,11 +21,10 @@ _LONGEST_ALIGNED = 200  # characters of a side of a pair that alignment is learn
 
 
 def beam_scores(
-    model: Transformer, prepared: Prepared, pairs: Sequence[Pair], *, length_penalty: float
+    engine: TextEngine, prepared: Prepared, pairs: Sequence[Pair], *, length_penalty: float
 ) -> Scores:
     """The scores of the beam search's translations of ``pairs``."""
     options = SearchOptions(prepared.config.beam, length_penalty=length_penalty)
-    engine = TextEngine.of(model, prepared.tokenizers)
     translations = engine.translate([pair.source for pair in pairs], options)
     return corpus_scores(
         [translation.text for translation in translations],

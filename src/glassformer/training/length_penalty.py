@@ -9,12 +9,10 @@ from functools import partial
 
 from glassformer.config import LENGTH_PENALTY
 from glassformer.data.corpus import Pair
-from glassformer.data.tokenizer import Tokenizer
 from glassformer.decoding.beam import penalty
 from glassformer.decoding.engine import SearchOptions
 from glassformer.decoding.protocols import Hypothesis
 from glassformer.evaluation import bleu_metric
-from glassformer.model.transformer import Transformer
 from glassformer.text_engine import TextEngine
 
 __all__ = ["best_penalty"]
@@ -24,9 +22,8 @@ _MARGIN = 0.2  # BLEU: a smaller gain on one set may be a loss on the next
 
 
 def best_penalty(
-    model: Transformer,
     pairs: Sequence[Pair],
-    tokenizers: tuple[Tokenizer, Tokenizer],
+    engine: TextEngine,
     *,
     beam: int,
     language: str | None = None,
@@ -38,16 +35,16 @@ def best_penalty(
     """
     if beam == 1:
         return LENGTH_PENALTY
-    engine = TextEngine.of(model, tokenizers)
     sources = [pair.source for pair in pairs]
-    segments, beams = engine.search(sources, SearchOptions(beam, n_best=beam))
+    rows = engine.segments(sources)
+    beams = engine.search(rows, SearchOptions(beam, n_best=beam))
     references = [pair.target for pair in pairs]
     bleu = bleu_metric(language, force=True)
 
     def score(alpha: float) -> float:
         rank = partial(_rank, alpha=alpha)
         best = [[max(hypotheses, key=rank)] for hypotheses in beams]
-        texts = [translation.text for translation in engine.translations(best, segments.spans)]
+        texts = [translation.text for translation in engine.translations(sources, rows, best)]
         return float(bleu.corpus_score(texts, [references]).score)
 
     scores = {alpha: score(alpha) for alpha in _TRIED}

@@ -180,6 +180,7 @@ class Trainer:
                 self.prepared.valid,
                 self.validation_batches,
                 self.prepared.tokenizers,
+                preprocessing=self.prepared.preprocessing,
                 language=self.prepared.target_language,
                 plain=self.config.plain,
             )

@@ -67,14 +67,22 @@ def train(
             trainer.run(ranks)
         averaged = trainer.averaged_updates()
         model = load_average(trainer.model, trainer.checkpoint_directory, averaged)
-        alpha = best_penalty(
-            model, valid, prepared.tokenizers, beam=config.beam, language=prepared.target_language
-        )
-        scores = {"validation": beam_scores(model, prepared, valid, length_penalty=alpha)}
+        engine = prepared.text_engine(model)
+        language = prepared.target_language
+        alpha = best_penalty(valid, engine, beam=config.beam, language=language)
+        scores = {"validation": beam_scores(engine, prepared, valid, length_penalty=alpha)}
         if prepared.test:
-            scores["test"] = beam_scores(model, prepared, prepared.test, length_penalty=alpha)
+            scores["test"] = beam_scores(engine, prepared, prepared.test, length_penalty=alpha)
         card = model_card(prepared, trainer.state, averaged=averaged, scores=scores)
-        bundle = Bundle(model, *prepared.tokenizers, prepared.languages, card, length_penalty=alpha)
+        bundle = Bundle(
+            model,
+            *prepared.tokenizers,
+            prepared.languages,
+            card,
+            length_penalty=alpha,
+            normalisation=config.normalisation or "none",
+            source_lengths=prepared.source_lengths,
+        )
         bundle = replace(bundle, alignment=alignment_heads(bundle, valid))
         save_bundle(bundle, config.run)
         _report(trainer, alpha, scores)

@@ -8,6 +8,7 @@ import torch
 
 from glassformer.data.batches import Batch
 from glassformer.data.corpus import Pair
+from glassformer.data.preprocessing import Preprocessing
 from glassformer.data.tokenizer import Tokenizer
 from glassformer.decoding.engine import SearchOptions
 from glassformer.evaluation import corpus_scores
@@ -17,6 +18,8 @@ from glassformer.training.loss import choose_losses
 from glassformer.training.optimiser import NotFiniteError
 
 __all__ = ["Validation", "mean_loss", "validate"]
+
+_AS_TYPED = Preprocessing()
 
 
 @dataclass(frozen=True)
@@ -36,6 +39,7 @@ def validate(
     batches: Sequence[Batch],
     tokenizers: tuple[Tokenizer, Tokenizer],
     *,
+    preprocessing: Preprocessing = _AS_TYPED,
     language: str | None = None,
     plain: bool = False,
 ) -> Validation:
@@ -48,7 +52,8 @@ def validate(
     if not math.isfinite(loss):
         raise NotFiniteError(f"loss {loss}")
     sources = [pair.source for pair in pairs]
-    translations = TextEngine.of(model, tokenizers).translate(sources, SearchOptions(beam=1))
+    engine = TextEngine.of(model, tokenizers, preprocessing=preprocessing)
+    translations = engine.translate(sources, SearchOptions(beam=1))
     texts = [translation.text for translation in translations]
     model.train()
     scores = corpus_scores(texts, [pair.target for pair in pairs], language=language, quick=True)

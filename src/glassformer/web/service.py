@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from glassformer.config import BEAM
-from glassformer.data.splitting import LONGEST_SOURCE
+from glassformer.data.preprocessing import Segment, joined
 from glassformer.decoding.beam import penalty
 from glassformer.documents.html import Page
 from glassformer.documents.protection import ProtectingTranslator
@@ -24,7 +24,6 @@ from glassformer.web.schema import (
     TranslatorInfo,
 )
 from glassformer.web.security import RefusedError
-from glassformer.web.segments import SegmentedText, segmented
 
 if TYPE_CHECKING:
     from glassformer.text_engine import Translation
@@ -109,14 +108,18 @@ class Service:
         """The translation of each text. If cancelled, it drops the segments that still wait."""
         translator = self.translators[pair]
         # In a thread: a long text takes a while, and the event loop serves other requests.
-        splits = await asyncio.to_thread(_segmented, texts, translator)
-        segments = [segment for split in splits for segment in split.segments]
+        rows = await asyncio.to_thread(translator.segments, texts)
+        segments = [segment for row in rows for segment in row]
         n_best = alternatives + 1
         protecting = ProtectingTranslator(translator)
 
         def translate_batch(batch: Sequence[str]) -> list[list[Hypothesis]]:
             translations = protecting.translate(
-                batch, beam=max(self.beam, n_best), n_best=n_best, alignment=alignment
+                batch,
+                beam=max(self.beam, n_best),
+                n_best=n_best,
+                alignment=alignment,
+                split=False,
             )
             return _hypotheses(translator, translations)
 
@@ -124,12 +127,19 @@ class Service:
             self.batcher.submit(
                 (pair, n_best, alignment),
                 translate_batch,
-                [segment.text for segment in segments],
-                costs=[segment.cost for segment in segments],
+                [
+                    text[slice(*segment.span)]
+                    for text, row in zip(texts, rows, strict=True)
+                    for segment in row
+                ],
+                costs=[len(segment.ids) + 1 for segment in segments],
             )
         )
         rest = iter(answers)
-        return [_document(split, [next(rest) for _ in split.segments]) for split in splits]
+        return [
+            _document(text, row, [next(rest) for _ in row], language=pair[1])
+            for text, row in zip(texts, rows, strict=True)
+        ]
 
     async def translate_html(self, pair: LanguagePair, texts: Sequence[str]) -> list[Document]:
         """The translation of each HTML document, without segments and alternatives."""
@@ -171,13 +181,6 @@ def _text_or_none(value: object) -> str | None:
     return value if isinstance(value, str) else None
 
 
-def _segmented(texts: Sequence[str], translator: Translator) -> list[SegmentedText]:
-    def length(text: str) -> int:
-        return len(translator.source_tokenizer.encode(text))
-
-    return [segmented(text, length, limit=LONGEST_SOURCE) for text in texts]
-
-
 def _hypotheses(
     translator: Translator, translations: Sequence[Translation]
 ) -> list[list[Hypothesis]]:
@@ -210,21 +213,24 @@ def _distinct(translation: Translation) -> list[Translation]:
     return list(by_text.values())
 
 
-def _document(split: SegmentedText, answers: Sequence[Sequence[Hypothesis]]) -> Document:
-    segments: list[TranslatedSegment] = []
-    end = 0
-    for segment, hypotheses in zip(split.segments, answers, strict=True):
-        start = end + len(segment.gap)
-        end = start + len(hypotheses[0].text)
-        source = segment.start, segment.start + len(segment.text)
-        segments.append(
-            TranslatedSegment(source=source, target=(start, end), hypotheses=list(hypotheses))
-        )
+def _document(
+    text: str,
+    row: Sequence[Segment],
+    answers: Sequence[Sequence[Hypothesis]],
+    *,
+    language: str,
+) -> Document:
+    """The document of a text, from the hypotheses of each of its segments."""
     ranks = range(max(map(len, answers), default=1))
-    best, *others = (
-        split.joined([_ranked(answer, rank).text for answer in answers]) for rank in ranks
+    (best, spans), *others = (
+        joined(text, row, [_ranked(answer, rank).text for answer in answers], language=language)
+        for rank in ranks
     )
-    return Document(text=best, segments=segments, alternatives=others)
+    segments = [
+        TranslatedSegment(source=segment.span, target=span, hypotheses=list(hypotheses))
+        for segment, span, hypotheses in zip(row, spans, answers, strict=True)
+    ]
+    return Document(text=best, segments=segments, alternatives=[other for other, _ in others])
 
 
 def _ranked(hypotheses: Sequence[Hypothesis], rank: int) -> Hypothesis:

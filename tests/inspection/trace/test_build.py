@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import torch
 
+from glassformer.data.preprocessing import SourceLengths
 from glassformer.decoding.beam import beam_search, penalty
 from glassformer.errors import InputError
 from glassformer.inspection.beam_graph import Watch
@@ -227,6 +228,17 @@ def test_bounds_are_said_where_they_bite(translator, traced, monkeypatch):
     assert small.reference.score == whole.score
     first = {piece.word for piece in small.source.pieces} - {None}
     assert len(small.erased.words) == len(first) < len(traced.erased.words)
+
+
+def test_of_several_sentences_the_first_is_shown_and_said(translator):
+    lengths = SourceLengths(median=10, longest=30, several=0.0)
+    single = replace(translator.bundle, source_lengths=lengths, normalisation="text")
+    first = trace(single, "A  dog runs. A cat sits.")
+    assert first.source.text == first.asked.text == "A dog runs."
+    assert first.bounds.left_out == [
+        "the text has 2 sentences, which are translated one by one; the first is shown"
+    ]
+    assert trace(translator, "A dog runs. A cat sits.").bounds.left_out == []
 
 
 def test_a_worked_sum_leads_to_what_the_sublayer_added(translator, traced, worked_sum):

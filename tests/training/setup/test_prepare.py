@@ -9,7 +9,8 @@ from glassformer.data.corpus import read_pairs
 from glassformer.data.tokenizer import train_tokenizer
 from glassformer.errors import InputError
 from glassformer.training.setup import prepare as module
-from glassformer.training.setup.prepare import guess_languages, prepare
+from glassformer.training.setup.kept_pairs import guess_languages
+from glassformer.training.setup.prepare import prepare
 
 FILES = ("train.jsonl", "valid.jsonl")
 
@@ -58,6 +59,30 @@ def test_what_is_held_out_is_not_seen_by_the_tokenizer_either(config, monkeypatc
 
     assert not {pair.source for pair in prepared.valid} & set(seen)
     assert len(seen) == 2 * 54
+
+
+def test_the_text_is_normalised_before_anything_reads_it(config, write):
+    pairs = [("A  cafe\u0301\u200b.", "Ein\u00a0Cafe\u0301.")] * 4 + [("\u200b", "x")]
+    files = tuple(
+        write(f"unclean.{name}", [pair[side] for pair in pairs])
+        for side, name in enumerate(("src", "tgt"))
+    )
+
+    prepared = prepare(config(60, pairs=files, valid=files))
+
+    assert trained_on(prepared) == [("A café.", "Ein Café.")] * 4
+    assert len(prepared.packed_valid) == 4
+    assert noted(prepared, "4 of 5 pairs kept; 1 dropped: 1 empty")
+    assert prepared.valid[0].source == pairs[0][0]  # scores read the files as they are
+    assert prepared.preprocessing.normalisation == "text"
+    assert (prepared.source_lengths.median, prepared.source_lengths.several) == (7, 0.0)
+
+
+def test_none_leaves_the_text_as_it_is(config, write):
+    files = write("a.src", ["A  cafe\u0301."] * 3), write("a.tgt", ["Ein\u00a0Café."] * 3)
+    prepared = prepare(config(60, pairs=files, valid=files, normalisation="none"))
+    assert trained_on(prepared)[0] == ("A  cafe\u0301.", "Ein\u00a0Café.")
+    assert prepared.preprocessing.normalisation == "none"
 
 
 def test_what_is_held_out_follows_from_the_seed(config, tmp_path):

@@ -138,6 +138,19 @@ def test_a_run_of_an_earlier_version_has_no_file_of_kept_pairs(config):
     assert again.packed.content_hash == prepared.packed.content_hash
 
 
+def test_a_run_of_an_earlier_version_keeps_its_text_as_it_is(config):
+    prepared = prepare(config(60, normalisation="none"))
+    begin(prepared)
+    path = prepared.config.run / "config.yaml"
+    record = yaml.safe_load(path.read_text())
+    del record["normalisation"]
+    path.write_text(yaml.safe_dump(record))
+
+    assert prepare(config(60)).config.normalisation == "none"
+    with pytest.raises(InputError, match="a run with normalisation none, now text"):
+        prepare(config(60, normalisation="text"))
+
+
 @pytest.mark.parametrize(
     ("value", "message"),
     [({"clip": -1.0}, "clip "), ({"d_model": 30, "num_heads": 4}, "d_model 30 is not divisible")],

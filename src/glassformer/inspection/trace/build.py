@@ -115,7 +115,7 @@ def _assembled(
         source=Side(question.text, source, source, words(question.text)),
         target=Side(text, target, [_start(tokenizer), *target[:-1]], words(text)),
         answer=Answer(text, best.log_probability, best.score, best.finished),
-        bounds=_bounds(len(sentence.source), len(written), reference, vectors),
+        bounds=_bounds(sentence, len(written), reference, vectors),
         figure=figure1(
             sentence.model,
             len(sentence.source),
@@ -201,7 +201,8 @@ def _languages(translator: TranslatorParts) -> tuple[str, str] | None:
     return None if codes is None else (str(codes[0]), str(codes[1]))
 
 
-def _bounds(source: int, target: int, reference: Reference | None, vectors: bool) -> Bounds:
+def _bounds(sentence: Sentence, target: int, reference: Reference | None, vectors: bool) -> Bounds:
+    source = len(sentence.source)
     counts = {"source": source, "target": target}
     if reference is not None:
         counts["reference"] = len(reference.pieces)
@@ -210,6 +211,11 @@ def _bounds(source: int, target: int, reference: Reference | None, vectors: bool
         for side, count in counts.items()
         if count > _PIECES
     ]
+    if sentence.sentences > 1:
+        left_out.append(
+            f"the text has {sentence.sentences} sentences, which are translated one by one; the"
+            " first is shown"
+        )
     if not vectors:
         left_out.append(
             "queries, keys and values are not stored: they are more than"

@@ -1,12 +1,13 @@
 """One sentence and the question about it: the checks, the pieces of the source, and the search."""
 
+import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
 from glassformer.bundle import TranslatorParts
-from glassformer.data.splitting import LONGEST_SOURCE
+from glassformer.data.preprocessing import LONGEST_SOURCE, Preprocessing
 from glassformer.data.tokenizer import Tokenizer
 from glassformer.decoding.batched import decode_sentences
 from glassformer.decoding.beam import beam_search
@@ -31,10 +32,14 @@ class Sentence:
     model: Transformer
     question: Question
     source: list[Piece]
+    sentences: int
+    """How many segments the text has; this is the first."""
 
     @classmethod
     def of(cls, translator: TranslatorParts, question: Question) -> "Sentence":
-        """The sentence as the encoder reads it; InputError if the model has no room for it."""
+        """The first sentence as the encoder reads it; InputError if the model has no room."""
+        texts = _sentences(translator, question.text)
+        question = replace(question, text=texts[0])
         source = _source(translator, question)
         room = translator.model.config.longest_source
         if len(source) - 1 + len(question.forced_prefix) > room:
@@ -43,7 +48,8 @@ class Sentence:
                 f" {len(question.forced_prefix):,}, and this model takes {room:,} in all:"
                 " shorten them"
             )
-        return cls(translator, changed(translator.model, question.changes), question, source)
+        model = changed(translator.model, question.changes)
+        return cls(translator, model, question, source, len(texts))
 
     @property
     def tokenizer(self) -> Tokenizer:
@@ -93,12 +99,20 @@ class Sentence:
         return best
 
 
+def _sentences(translator: TranslatorParts, text: str) -> list[str]:
+    """The texts that a translation of ``text`` reads one by one."""
+    bundle: Any = getattr(translator, "bundle", translator)
+    preprocessing: Preprocessing = getattr(bundle, "preprocessing", Preprocessing())
+    [row] = preprocessing.segments([text], translator.source_tokenizer, limit=sys.maxsize)
+    if not row:
+        raise InputError("the text is blank: there is nothing to translate")
+    return [segment.text for segment in row]
+
+
 def _source(translator: TranslatorParts, question: Question) -> list[Piece]:
     """The pieces of the text in the order that the question gives, and the end symbol."""
     tokenizer = translator.source_tokenizer
     text = question.text
-    if not text.strip():
-        raise InputError("the text is blank: there is nothing to translate")
     ids = tokenizer.encode(text)
     longest = min(LONGEST_SOURCE, translator.model.config.longest_source)
     if len(ids) > longest:

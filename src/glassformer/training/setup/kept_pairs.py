@@ -6,20 +6,26 @@ options that they depend on. It is written last: without it the files are made a
 """
 
 import json
-from dataclasses import dataclass
+import re
+from dataclasses import asdict, dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from glassformer.data.corpus import Filter, Limits, read_pairs
+from glassformer.data.corpus import Filter, Limits, Pair, read_pairs
+from glassformer.data.normaliser import normalised
+from glassformer.data.preprocessing import SourceLengths
 from glassformer.errors import InputError
 from glassformer.files import open_atomically, write_atomically
 from glassformer.training.setup.options import TrainConfig
 
-__all__ = ["COUNTS_FILE", "KeptPairs", "keep_pairs"]
+__all__ = ["COUNTS_FILE", "KeptPairs", "guess_languages", "keep_pairs"]
 
 COUNTS_FILE = "counts.json"
+_MEASURED = 2_000
+_CODE = re.compile(r"\.([a-z]{2,3})(?:\.gz)?$")
 
 
 @dataclass(frozen=True)
@@ -29,6 +35,7 @@ class KeptPairs:
     directory: Path
     filter: Filter  # with its counts of the kept and the dropped pairs
     held_out: int
+    source_lengths: SourceLengths
 
     @property
     def train(self) -> Path:
@@ -47,7 +54,7 @@ def keep_pairs(config: TrainConfig) -> KeptPairs:
     Without ``config.valid``, 2 % of the pairs are held out (:func:`_held_out`).
     """
     directory = config.run / "data"
-    names = ("format", "keys", "max_chars", "max_ratio", "seed")
+    names = ("format", "keys", "languages", "max_chars", "max_ratio", "normalisation", "seed")
     options = json.loads(config.model_dump_json(include=set(names)))
     options["hold_out"] = not config.valid
     limits = Filter(Limits(max_chars=config.max_chars, max_ratio=config.max_ratio))
@@ -55,19 +62,22 @@ def keep_pairs(config: TrainConfig) -> KeptPairs:
     if counts.get("options") == options:
         limits.kept, limits.characters = counts["pairs"], counts["characters"]
         limits.counts = counts["dropped"]
-        return KeptPairs(directory, limits, counts["held_out"])
+        lengths = SourceLengths(**counts["source_lengths"])
+        return KeptPairs(directory, limits, counts["held_out"], lengths)
     _filter(config, limits, directory / "kept.jsonl")
     held_out = _held_out(limits.kept, config.seed) if options["hold_out"] else frozenset()
     _split(directory, held_out)
+    lengths = _source_lengths(directory / "train.jsonl", limits.kept - len(held_out), config)
     counts = {
         "pairs": limits.kept,
         "characters": limits.characters,
         "dropped": limits.counts,
         "held_out": len(held_out),
+        "source_lengths": asdict(lengths),
         "options": options,
     }
     write_atomically(directory / COUNTS_FILE, (json.dumps(counts, indent=1) + "\n").encode())
-    return KeptPairs(directory, limits, len(held_out))
+    return KeptPairs(directory, limits, len(held_out), lengths)
 
 
 def _counts(path: Path) -> dict[str, Any]:
@@ -82,11 +92,33 @@ def _counts(path: Path) -> dict[str, Any]:
 def _filter(config: TrainConfig, keep: Filter, path: Path) -> None:
     """Write the pairs that ``keep`` lets through, one JSON object a line."""
     with open_atomically(path) as file:
-        for pair in keep(read_pairs(*config.pairs, format=config.format, keys=config.keys)):
+        pairs = read_pairs(*config.pairs, format=config.format, keys=config.keys)
+        if config.normalisation != "none":
+            pairs = (Pair(*map(normalised, pair)) for pair in pairs)
+        for pair in keep(pairs):
             file.write(json.dumps(pair._asdict(), ensure_ascii=False).encode() + b"\n")
         if keep.kept == 0:
             files = " and ".join(map(str, config.pairs))
             raise InputError(f"{files}: no pair is left to train on ({keep})")
+
+
+def _source_lengths(train: Path, count: int, config: TrainConfig) -> SourceLengths:
+    """The lengths of at most about 2,000 sources, from all of the file."""
+    step = max(1, count // _MEASURED)
+    sources = [pair.source for pair in islice(read_pairs(train), 0, None, step)]
+    languages = config.languages or guess_languages(config.pairs)
+    return SourceLengths.of(sources, languages[0] if languages else None)
+
+
+def guess_languages(files: tuple[Path, ...]) -> tuple[str, str] | None:
+    """The language codes that two file names end in, as in ``train.en train.de.gz``.
+
+    >>> guess_languages((Path("train.en"), Path("train.de.gz")))
+    ('en', 'de')
+    """
+    matches = [match.group(1) for path in files if (match := _CODE.search(path.name))]
+    codes = [code for code in matches if code not in ("txt", "tsv", "src", "tgt", "raw")]
+    return (codes[0], codes[1]) if len(codes) == 2 else None
 
 
 def _held_out(count: int, seed: int) -> frozenset[int]:

@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Literal
 from pydantic import AliasChoices, Field, model_validator
 
 from glassformer.config import BEAM, MOST_BEAM, Options, Tying, check_width, presets
+from glassformer.data.normaliser import Normalisation
 
 __all__ = ["Decay", "TrainConfig"]
 
@@ -78,6 +79,9 @@ class TrainConfig(Options):
     """Most characters of a side; longer pairs are dropped."""
     max_ratio: float = Field(9.0, ge=1)
     """Greatest ratio of the two sides' lengths; other pairs are dropped."""
+    normalisation: Normalisation | None = None
+    """text: NFC, single spaces, no invisible characters, here and in every later translation;
+    none: texts stay as they are. None: text."""
     tokenizer: Files = Field((), max_length=2)
     """SentencePiece model that exists already: one for both sides, or two."""
     subwords: Literal["bpe", "unigram"] = "bpe"

@@ -1,7 +1,6 @@
 """From files to packed ids: read, choose the options, learn subwords, pack. Done once a run."""
 
-import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -10,19 +9,22 @@ from typing import Literal
 import torch
 
 from glassformer.data.corpus import Pair, read_pairs
+from glassformer.data.normaliser import normalised
+from glassformer.data.preprocessing import Preprocessing, SourceLengths
 from glassformer.data.token_store import Packed, pack
 from glassformer.data.tokenizer import Tokenizer, train_tokenizer
 from glassformer.devices import device_of
+from glassformer.model.transformer import Transformer
+from glassformer.text_engine import TextEngine
 from glassformer.training.fast.mixed_precision import Precision, precision_for, product_speed
-from glassformer.training.setup.kept_pairs import KeptPairs, keep_pairs
+from glassformer.training.setup.kept_pairs import KeptPairs, guess_languages, keep_pairs
 from glassformer.training.setup.options import TrainConfig
 from glassformer.training.setup.recipe import choose, estimated_tokens, size_in_time
 from glassformer.training.setup.resume import begun_config, bind_text, claim, record_options
 
-__all__ = ["Prepared", "chosen_precision", "guess_languages", "prepare"]
+__all__ = ["Prepared", "chosen_precision", "prepare"]
 
 _VALIDATION_PAIRS = 2_000  # more would make a validation long and its score hardly surer
-_CODE = re.compile(r"\.([a-z]{2,3})(?:\.gz)?$")
 
 
 @dataclass(frozen=True)
@@ -39,6 +41,17 @@ class Prepared:
     packed: Packed
     data_hash: str
     notes: tuple[str, ...]
+    source_lengths: SourceLengths
+
+    @property
+    def preprocessing(self) -> Preprocessing:
+        """How the trained translator reads texts, and each validation too."""
+        normalisation = self.config.normalisation or "none"
+        return Preprocessing(normalisation, self.languages, self.source_lengths)
+
+    def text_engine(self, model: Transformer) -> TextEngine:
+        """The text engine of ``model``, in evaluation mode."""
+        return TextEngine.of(model, self.tokenizers, preprocessing=self.preprocessing)
 
     @property
     def target_language(self) -> str | None:
@@ -55,6 +68,8 @@ def prepare(config: TrainConfig) -> Prepared:
     claim(config.run)
     data_hash = bind_text(config)
     settled = begun_config(config)
+    if config.normalisation is None:
+        config = config.model_copy(update={"normalisation": "text"})
     kept = keep_pairs(settled or config)
     notes = [f"data: {kept.filter}"]
     if settled is None:
@@ -65,7 +80,7 @@ def prepare(config: TrainConfig) -> Prepared:
     test = _read(settled, settled.test) if settled.test else []
     tokenizers = _tokenizers(settled, kept)
     packed = _packed(settled, "train", read_pairs(kept.train), tokenizers)
-    packed_valid = _packed(settled, "valid", valid, tokenizers)
+    packed_valid = _packed(settled, "valid", _normalised(settled, valid), tokenizers)
     notes.append(origin)
     limit = f"more than {settled.max_tokens} subwords on a side"
     if long := packed.meta.dropped_long:
@@ -86,6 +101,7 @@ def prepare(config: TrainConfig) -> Prepared:
         packed=packed,
         data_hash=data_hash,
         notes=tuple(notes),
+        source_lengths=kept.source_lengths,
     )
 
 
@@ -108,19 +124,15 @@ def chosen_precision(config: TrainConfig, device: torch.device) -> Precision:
     return precision_for(device) if config.precision == "auto" else config.precision
 
 
-def guess_languages(files: tuple[Path, ...]) -> tuple[str, str] | None:
-    """The language codes that two file names end in, as in ``train.en train.de.gz``.
-
-    >>> guess_languages((Path("train.en"), Path("train.de.gz")))
-    ('en', 'de')
-    """
-    matches = [match.group(1) for path in files if (match := _CODE.search(path.name))]
-    codes = [code for code in matches if code not in ("txt", "tsv", "src", "tgt", "raw")]
-    return (codes[0], codes[1]) if len(codes) == 2 else None
-
-
 def _read(config: TrainConfig, files: tuple[Path, ...]) -> list[Pair]:
     return list(read_pairs(*files, format=config.format, keys=config.keys))
+
+
+def _normalised(config: TrainConfig, pairs: Iterable[Pair]) -> Iterator[Pair]:
+    """The pairs as training reads them."""
+    if config.normalisation == "none":
+        return iter(pairs)
+    return (Pair(*map(normalised, pair)) for pair in pairs)
 
 
 def _validation_pairs(config: TrainConfig, kept: KeptPairs) -> tuple[list[Pair], str]:

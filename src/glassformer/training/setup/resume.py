@@ -31,6 +31,8 @@ _FREE = frozenset(
 )
 # Options of earlier versions that changed what a run learns.
 _REMOVED = ("subword_dropout", "distil_from")
+# What runs of earlier versions did without an option for it.
+_BEFORE = {"normalisation": "none"}
 _LEARNT = ("both.model", "source.model", "target.model")
 _BUNDLE = ("config.json", "model.safetensors", "tokenizer.model", "source.model", "target.model")
 _CORPUS = tuple(f"data/{name}" for name in ("train.jsonl", "valid.jsonl", COUNTS_FILE))
@@ -87,6 +89,7 @@ def begun_config(config: TrainConfig) -> TrainConfig | None:
     record = _read(config.run / "config.yaml", yaml.safe_load) if _begun(config.run) else {}
     if not record:
         return None
+    record = _BEFORE | record
     if removed := _used_removed(record):
         raise InputError(
             f"{config.run} holds a run with {removed} {record[removed]}, an option that this"

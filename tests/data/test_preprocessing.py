@@ -1,0 +1,134 @@
+"""From texts to segments and back: nothing is lost, and each character is found where it stood."""
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from glassformer.data.normaliser import normalised
+from glassformer.data.preprocessing import Preprocessing, Segment, SourceLengths, joined
+from glassformer.data.splitting import sentence_spans
+from glassformer.data.tokenizer import train_tokenizer
+
+SINGLE = SourceLengths(median=20, longest=40, several=0.01)
+SEVERAL = SourceLengths(median=20, longest=30, several=0.5)
+LETTERS = st.text(st.sampled_from("aB. !?,\t\n\r\u3000\u00a0\u200be\u0301é😀。"), max_size=60)
+
+
+@pytest.fixture(scope="module")
+def tokenizer():
+    return train_tokenizer(["A dog runs.", "An old hat."] * 3, vocab_size=300)
+
+
+def segments_of(text, tokenizer, *, limit=1000, split=True, **options):
+    [row] = Preprocessing(**options).segments([text], tokenizer, limit=limit, split=split)
+    return row
+
+
+@settings(max_examples=300, deadline=None)
+@given(text=LETTERS, lengths=st.sampled_from([None, SINGLE, SEVERAL]), limit=st.integers(8, 40))
+def test_every_segment_is_its_place_in_the_text(tokenizer, text, lengths, limit):
+    row = segments_of(text, tokenizer, limit=limit, normalisation="text", lengths=lengths)
+
+    for segment in row:
+        start, end = segment.span
+        assert segment.text == segment.text.strip() != ""
+        assert normalised(text[start:end]).lower() == segment.text.lower()
+        assert segment.ids == tokenizer.encode(segment.text)
+        assert len(segment.ids) <= limit or len(segment.text) == 1
+        assert len(segment.places) == len(segment.text) + 1
+    spans = [segment.span for segment in row]
+    assert spans == sorted(spans)
+    words = "".join(segment.text for segment in row)
+    assert "".join(words.split()).lower() == "".join(normalised(text).split()).lower()
+
+
+@settings(max_examples=200, deadline=None)
+@given(text=LETTERS, lengths=st.sampled_from([None, SINGLE]))
+def test_echoed_segments_are_the_text_again(tokenizer, text, lengths):
+    row = segments_of(text, tokenizer, lengths=lengths)
+
+    whole, spans = joined(text, row, [segment.text for segment in row], language=None)
+
+    assert "".join(whole.split()) == "".join(text.split())
+    assert len(whole.splitlines()) == len(text.splitlines())
+    assert [whole[slice(*span)] for span in spans] == [segment.text for segment in row]
+    if lengths is None:
+        assert whole == text
+
+
+@pytest.mark.parametrize(
+    ("text", "sentences"),
+    [
+        ("A man stands. Two dogs play.", ["A man stands.", "Two dogs play."]),
+        ("I met Dr. Smith in St. Louis.  He left.", ["I met Dr. Smith in St. Louis.", "He left."]),
+        ("1. One. 2. Two.", ["1. One.", "2. Two."]),
+        ("4/3/2030, 3.50 €", ["4/3/2030, 3.50 €"]),
+        ("\n- One.\n\n- Two!\r\n", ["- One.", "- Two!"]),
+        ("私は学生です。彼は先生です！", ["私は学生です。", "彼は先生です！"]),
+    ],
+)
+def test_single_sentences(tokenizer, text, sentences):
+    row = segments_of(text, tokenizer, languages=("en", "de"), lengths=SINGLE)
+    assert [segment.text for segment in row] == sentences
+
+
+def test_a_bundle_of_several_sentences_reads_as_many_as_fit(tokenizer):
+    text = "A dog runs. A cat. A man. " + "An old hat is on a table near a dog."
+    row = segments_of(text, tokenizer, lengths=SEVERAL)
+    assert [segment.text for segment in row] == [
+        "A dog runs. A cat. A man.",
+        "An old hat is on a table near a dog.",
+    ]
+
+
+def test_without_lengths_or_split_a_line_stays_whole(tokenizer):
+    text = "A dog runs. A cat.\nA man."
+    lines = ["A dog runs. A cat.", "A man."]
+    assert [each.text for each in segments_of(text, tokenizer)] == lines
+    whole = segments_of(text, tokenizer, lengths=SINGLE, split=False)
+    assert [each.text for each in whole] == lines
+
+
+@pytest.mark.parametrize(
+    ("typed", "read", "capitals"),
+    [
+        ("A MAN RUNS.", "A man runs.", True),
+        ("NASA", "NASA", False),
+        ("A NASA man", "A NASA man", False),
+        ("U.S. 2030", "U.S. 2030", False),
+        ("İSTANBUL İZMİR", "İSTANBUL İZMİR", False),  # its small letters are more characters
+    ],
+)
+def test_several_words_in_capitals_are_read_in_lower_case(tokenizer, typed, read, capitals):
+    [segment] = segments_of(typed, tokenizer, normalisation="text")
+    assert (segment.text, segment.capitals) == (read, capitals)
+    assert segments_of(typed, tokenizer)[0].text == typed
+
+
+@pytest.mark.parametrize(
+    ("text", "language", "whole"),
+    [
+        (" a b ", "de", " X Y "),
+        ("ab", "de", "X Y"),
+        ("a b", "ja", "XY"),
+        ("a\n\n\tb\r\n", "ja", "X\n\n\tY\r\n"),
+        ("\ufeffa\u200b b", "de", "X Y"),
+    ],
+)
+def test_the_white_space_between_segments_stays(text, language, whole):
+    first, second = text.index("a"), text.index("b")
+    segments = [Segment("a", (first, first + 1), []), Segment("b", (second, second + 1), [])]
+    assert joined(text, segments, ["X", "Y"], language=language)[0] == whole
+
+
+def test_lengths_of_sources():
+    sources = ["x" * length for length in range(1, 101)] + ["A man. A dog."]
+    lengths = SourceLengths.of(sources, "en")
+    assert (lengths.median, lengths.longest) == (50, 99)
+    assert lengths.several == round(1 / 101, 4)
+
+
+def test_the_sentences_of_a_line_are_the_line():
+    line = " One.  Two?! (Three.) 4. "
+    assert "".join(line[slice(*span)] for span in sentence_spans(line)) == line
+    assert list(sentence_spans("")) == []
