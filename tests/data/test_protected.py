@@ -111,6 +111,7 @@ def test_spans_are_in_order_and_do_not_overlap(text):
         ("5 km", "15 km", ["5 km"]),
         ("5 km and 5 km", "5 km", ["5 km"]),
         ("5 km", "5", ["5 km"]),
+        ("5 km", "5 – 7", ["5 km"]),
         ("no span", "", []),
     ],
 )

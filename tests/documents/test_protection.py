@@ -126,6 +126,15 @@ def test_a_second_loss_takes_all_spans_out():
     assert ProtectingTranslator(answers).translate(["x {n} y 😀"])[0].text == "xx {n} yy 😀"
 
 
+def test_a_span_never_grows_into_its_new_neighbour():
+    """The address would go on with ",7" if nothing stood between."""
+    answers = Answers({"https://a.org x": ["x"], "x": [",7", ",7"]})
+
+    text = ProtectingTranslator(answers).translate(["https://a.org x"])[0].text
+
+    assert text == "https://a.org ,7"
+
+
 def test_alternatives_keep_their_spans_or_are_left_out():
     kept = replace(Translation("{n} a", -1.0), alternatives=(Translation("b", -2.0),))
     bare = replace(Translation("c", -1.0), alternatives=(Translation("d d", -2.0),))

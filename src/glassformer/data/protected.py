@@ -97,14 +97,14 @@ def lost_spans(source: str, target: str) -> list[str]:
 def measures(measure: str, text: str) -> int:
     """How often ``text`` holds the number of ``measure`` with its unit.
 
-    Separators of the digits may differ; the unit begins with the same letter or is not ASCII.
+    Separators of digits may differ; the unit begins with the same sign or a letter beyond ASCII.
 
     >>> measures("3.5 GHz", "3,5 GHz"), measures("5 km", "5 Kilometer, 5 км"), measures("5 km", "5")
     (1, 2, 0)
     """
     number = r"[.,'’ \u00A0\u202F]?".join(re.findall(r"\d+", measure))
     unit = re.escape(re.sub(r"^[\d.,\s]+", "", measure)[:1])
-    pattern = rf"(?i)(?<!\d){number}[ \u00A0\u202F-]?(?:{unit}|[^\x00-\x7F\s])"
+    pattern = rf"(?i)(?<!\d){number}[ \u00A0\u202F-]?(?:{unit}|[^\x00-\x7F\W])"
     return len(re.findall(pattern, text))
 
 

@@ -132,13 +132,15 @@ class _Row:
             return set()
         target = target.removeprefix(self.prefix)
         in_target = [target[span.start : span.end] for span in protected_spans(target)]
+        counts = Counter(in_target)
         faulty = set()
         for kind in self.kinds:
             texts = [self.text[s.start : s.end] for s in self.spans if s.kind == kind]
+            wanted = Counter(texts)
             if kind == "measure":
-                wrong = any(measures(text, target) < n for text, n in Counter(texts).items())
+                wrong = any(counts[x] < n and measures(x, target) < n for x, n in wanted.items())
             else:
-                wrong = texts != [text for text in in_target if text in texts]
+                wrong = texts != [text for text in in_target if text in wanted]
             if wrong:
                 faulty.add(kind)
         return faulty

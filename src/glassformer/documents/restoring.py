@@ -161,8 +161,10 @@ class _Writer:
         last, after, self._joint = self._last, self._joint, None
         if not last or last.isspace() or first.isspace():
             return
-        needed = (after == "space" and first not in _NO_SPACE_BEFORE) or (
-            before == "space" and last not in _NO_SPACE_AFTER
+        needed = (
+            (self._spaces and (after or before))
+            or (after == "space" and first not in _NO_SPACE_BEFORE)
+            or (before == "space" and last not in _NO_SPACE_AFTER)
         )
         if needed or (after == "free" and _spaced(first)) or (before == "free" and _spaced(last)):
             self._parts.insert(self._visible, " ")
