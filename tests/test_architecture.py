@@ -203,6 +203,10 @@ def short(module: str) -> str:
         ("translator.py", "from glassformer.inspection import capture", True),
         ("translator.py", "from glassformer.cli.main import main", True),
         ("bundle.py", "from glassformer import Transformer", True),
+        ("documents/html.py", "from glassformer.translator import Translator", False),
+        ("documents/html.py", "from glassformer.web.service import Service", True),
+        ("documents/html.py", "from glassformer.inspection import capture", True),
+        ("translator.py", "from glassformer.documents.html import Page", True),
         ("__init__.py", "from glassformer.translator import Translator", False),
         ("__init__.py", "from glassformer.cli.main import main", True),
         ("cli/main.py", "from glassformer.translator import Translator", False),
@@ -211,7 +215,7 @@ def short(module: str) -> str:
     ],
 )
 def test_an_import_the_wrong_way_is_found(tmp_path, file, statement, offends):
-    for package in ("", "model", "data", "decoding", "training", "cli"):
+    for package in ("", "model", "data", "decoding", "training", "documents", "cli"):
         (tmp_path / "glassformer" / package).mkdir(exist_ok=True)
     (tmp_path / "glassformer" / "config.py").touch()
     (tmp_path / "glassformer" / file).write_text(f'"""A file."""\n\n{statement}\n', "utf-8")

@@ -12,6 +12,8 @@ import torch
 
 from glassformer.bundle import load_bundle, save_bundle
 from glassformer.cli.main import main
+from glassformer.documents.html import translated_html
+from glassformer.documents.protection import ProtectingTranslator
 from glassformer.translator import Translator
 
 COMMAND = [sys.executable, "-m", "glassformer", "translate"]
@@ -139,6 +141,50 @@ def test_a_line_without_an_end_is_refused_before_it_fills_the_memory(translate, 
 
     assert (status, out) == (1, expected)
     assert "standard input, line 2: longer than 1 MiB" in err
+
+
+def test_protected_spans_are_kept_unless_told_otherwise(translate, translator):
+    texts = ["A dog {name} runs.", "An old hat.", "😀 https://a.org/x"]
+    plain = "".join(f"{t.text}\n" for t in translator.translate(texts, beam=1)).encode()
+    data = "\n".join(texts).encode()
+
+    kept = translate(data, "--beam", 1)[1].decode().split("\n")
+
+    assert translate(data, "--beam", 1, "--no-protect") == (0, plain, "")
+    assert "{name}" in kept[0]
+    assert kept[1:] == [plain.decode().split("\n")[1], texts[2], ""]
+
+
+def test_an_html_document_is_translated_as_a_whole(translate, translator):
+    text = "<!DOCTYPE html>\n<p>A <b>dog</b>\nruns.</p>\n<script>A dog runs.</script>"
+    expected = translated_html(ProtectingTranslator(translator), text, beam=1)
+
+    assert translate(text.encode(), "--format", "html", "--beam", 1) == (0, expected.encode(), "")
+    assert expected.startswith("<!DOCTYPE html>\n<p>")
+    assert expected.endswith("</p>\n<script>A dog runs.</script>")
+    assert translate(b"", "--format", "html") == (0, b"", "")
+
+
+@pytest.mark.parametrize(
+    "words", [["--alignment"], ["--json"], ["--n-best", 2], ["--prefix", "Ein"], ["--sample"]]
+)
+def test_options_for_lines_are_refused_for_html(translate, words):
+    status, out, err = translate(b"<p>A dog.", "--format", "html", *words)
+
+    assert (status, out) == (2, b"")
+    assert err == (
+        f"glassformer: error: {words[0]}: not with --format html, whose output is one document:"
+        " leave one of them out\n"
+    )
+
+
+def test_html_that_is_not_utf8_is_named(translate):
+    status, out, err = translate(b"<p>A d\xffg", "--format", "html")
+
+    assert (status, out) == (1, b"")
+    assert err == (
+        "glassformer: error: standard input: not UTF-8 (byte offset 6): convert it, as with iconv\n"
+    )
 
 
 def test_n_best_names_the_line_of_each_translation(translate, translator):

@@ -8,6 +8,8 @@ import pytest
 from starlette.testclient import TestClient
 
 from glassformer.data.terms import Terms
+from glassformer.documents.html import translated_html
+from glassformer.documents.protection import ProtectingTranslator
 from glassformer.inspection.trace.schema import Trace
 from glassformer.web.queue import Batcher
 from glassformer.web.server import Settings, create_app
@@ -68,6 +70,27 @@ def test_lines_are_translated_one_by_one(client, translator):
     assert answer == {"translatedText": "{}\n\n  {}\r\n{}\n".format(*found)}
 
 
+def test_html_is_translated_as_the_library_does(client, translator):
+    text = "<p title='An old hat.'>A <b>dog</b> runs.</p><pre>An old hat.</pre>"
+    expected = translated_html(ProtectingTranslator(translator), text, beam=1)
+
+    answer = ask(client, q=text, format="html", alternatives=2)
+    several = ask(client, q=[text, "<hr>", TEXTS[0]], format="html").json()["translatedText"]
+
+    assert answer.json() == {"translatedText": expected, "alternatives": []}
+    assert several == [expected, "<hr>", translator.translate([TEXTS[0]], beam=1)[0].text]
+    assert "<pre>An old hat.</pre>" in expected
+    question = {"q": text, "target": "de", "format": "html"}
+    assert post(client, "/api/v1/translate", question).json()["documents"] == [
+        {"text": expected, "segments": [], "alternatives": []}
+    ]
+
+
+def test_protected_spans_are_kept(client):
+    assert "{name}" in ask(client, q="A dog {name} runs.").json()["translatedText"]
+    assert ask(client, q="😀 https://a.org").json()["translatedText"] == "😀 https://a.org"
+
+
 def test_alternatives_are_the_next_best_that_read_differently(client, translator):
     best = translator.translate([TEXTS[0]], n_best=5)[0]
     others = [one.text for one in best.alternatives]
@@ -101,7 +124,7 @@ def test_auto_is_the_only_source_that_there_is(client):
         ({"source": "fr"}, 400, "'fr' is not supported: there is en to de"),
         ({"target": "<b>"}, 400, "'<b>' is not supported: there is en to de"),
         ({"source": "de", "target": "en"}, 400, "'de' is not supported: there is en to de"),
-        ({"format": "html"}, 400, "format: html format is not supported"),
+        ({"format": "xml"}, 400, "format: Input should be 'text' or 'html'"),
         ({"alternatives": 5}, 400, "alternatives 5: at most 4"),
         (
             {"alternatives": -1},

@@ -7,6 +7,7 @@ import time
 import pytest
 import uvicorn
 
+from glassformer.documents.protection import ProtectingTranslator
 from glassformer.web.server import create_app, listen
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
@@ -65,7 +66,7 @@ def page(browser, address, request):
 
 def test_the_page_shows_what_the_library_says(page, translator):
     lines = [line.strip() for line in TEXT.split("\n") if line]
-    best = translator.translate(lines, n_best=5, alignment=True)
+    best = ProtectingTranslator(translator).translate(lines, n_best=5, alignment=True)
 
     # The answer as text: what was typed, and what was answered, is no markup.
     assert page.text_content("#target") == f"{best[0].text}\n\n  {best[1].text}"
@@ -84,7 +85,9 @@ def test_the_page_shows_what_the_library_says(page, translator):
 
 
 def test_words_that_belong_together_are_lit(page, translator):
-    (first,) = translator.translate([TEXT.split("\n")[0]], n_best=5, alignment=True)
+    (first,) = ProtectingTranslator(translator).translate(
+        [TEXT.split("\n")[0]], n_best=5, alignment=True
+    )
     assert first.alignment
     place = min(link.target for link in first.alignment)
     sources = sorted(link.source for link in first.alignment if link.target == place)
@@ -99,7 +102,7 @@ def test_words_that_belong_together_are_lit(page, translator):
 
 
 def test_another_translation_can_be_taken(page, translator):
-    best = translator.translate([TEXT.split("\n")[0]], n_best=5)[0]
+    best = ProtectingTranslator(translator).translate([TEXT.split("\n")[0]], n_best=5)[0]
     others = [one.text for one in best.alternatives if one.text != best.text]
     before = page.text_content("#target")
 

@@ -31,7 +31,8 @@ from glassformer.errors import InputError, UsageError
 if TYPE_CHECKING:
     from glassformer.data.terms import Terms
     from glassformer.decoding.engine import Future
-    from glassformer.translator import Sampling, Translation, Translator
+    from glassformer.documents.protection import TextTranslator
+    from glassformer.translator import Sampling, Translation
 
 __all__ = ["OPTIONS", "TranslateOptions", "run"]
 
@@ -46,7 +47,8 @@ class TranslateOptions(Options):
     groups: ClassVar[dict[str, str]] = {
         "beam": "search",
         "sample": "sampling",
-        "split": "text and output",
+        "format": "text and markup",
+        "alignment": "output",
         "engine": "engine and machine",
     }
 
@@ -81,6 +83,10 @@ class TranslateOptions(Options):
     """Total probability of the likeliest tokens to draw from."""
     seed: int = 1
     """The same seed draws the same translation of the same text on the same line."""
+    format: Literal["text", "html"] = "text"
+    """html: the input is one HTML document or fragment; its markup stays as it is."""
+    protect: bool = True
+    """Keep placeholders, tags, addresses, code, emoji, and numbers with units as they are."""
     split: bool = True
     """Translate the sentences of a line one by one, if the bundle has learnt from single sentences.
     Such a line has one translation, whatever --n-best says."""
@@ -119,6 +125,14 @@ class TranslateOptions(Options):
                 f"--no-repeat-ngram {self.no_repeat_ngram}: it could forbid what {forced} demands:"
                 " leave one of them out"
             )
+        if self.format == "html":
+            for name in ("alignment", "json", "n_best", "prefix", "sample"):
+                field = "as_json" if name == "json" else name
+                if getattr(self, field) != type(self).model_fields[field].default:
+                    raise ValueError(
+                        f"--{name.replace('_', '-')}: not with --format html, whose output is one"
+                        " document: leave one of them out"
+                    )
         return self
 
 
@@ -139,6 +153,7 @@ def run(options: TranslateOptions) -> int:
 
     from glassformer.cli.own_translator import with_parts
     from glassformer.data.terms import read_terms
+    from glassformer.documents.protection import ProtectingTranslator
     from glassformer.translator import Translator
 
     glossary = None if options.glossary is None else read_terms(options.glossary)
@@ -152,8 +167,39 @@ def run(options: TranslateOptions) -> int:
             quantization=options.quantization,
             plain=options.plain or own,
         )
-        _translate_input(_Output(translator, options, glossary))
+        protecting = ProtectingTranslator(translator) if options.protect else translator
+        if options.format == "html":
+            _translate_html(protecting, options, glossary)
+        else:
+            _translate_input(_Output(protecting, options, glossary))
     return 0
+
+
+def _translate_html(
+    translator: TextTranslator, options: TranslateOptions, glossary: Terms | None
+) -> None:
+    """The whole input as one HTML document; InputError if it is not UTF-8."""
+    from glassformer.documents.html import translated_html
+
+    data = sys.stdin.buffer.read()
+    try:
+        text = data.decode()
+    except UnicodeDecodeError as error:
+        raise InputError(
+            f"standard input: not UTF-8 (byte offset {error.start}): convert it, as with iconv"
+        ) from None
+    names = (
+        "beam",
+        "length_penalty",
+        "split",
+        "repetition_penalty",
+        "no_repeat_ngram",
+        "min_length",
+    )
+    settings = {name: getattr(options, name) for name in names}
+    html = translated_html(translator, text, glossary=glossary, **settings)
+    sys.stdout.buffer.write(html.encode())
+    sys.stdout.flush()
 
 
 def _translate_input(output: _Output) -> None:
@@ -173,7 +219,7 @@ class _Output:
     """Writes the translations of the submitted lines to standard output, in order."""
 
     def __init__(
-        self, translator: Translator, options: TranslateOptions, glossary: Terms | None
+        self, translator: TextTranslator, options: TranslateOptions, glossary: Terms | None
     ) -> None:
         self._translator = translator
         self._glossary = glossary

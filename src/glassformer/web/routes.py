@@ -144,13 +144,16 @@ class Api:
         pair = self.service.pair(asked.source, asked.target)
         texts = [asked.q] if isinstance(asked.q, str) else asked.q
         self._check_size(texts, asked.alternatives)
-        work = self.service.translate(
-            pair,
-            texts,
-            alternatives=asked.alternatives,
-            alignment=asked.alignment,
-            glossary=asked.glossary,
-        )
+        if asked.format == "html":
+            work = self.service.translate_html(pair, texts, glossary=asked.glossary)
+        else:
+            work = self.service.translate(
+                pair,
+                texts,
+                alternatives=asked.alternatives,
+                alignment=asked.alignment,
+                glossary=asked.glossary,
+            )
         documents = await self._in_time(request, work)
         self.metrics.translated(*pair, sum(map(len, texts)))
         return TranslateResponse(source=pair[0], target=pair[1], documents=documents)

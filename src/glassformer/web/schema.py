@@ -33,14 +33,7 @@ def _unicode(text: str) -> str:
     return text
 
 
-def _plain_text(name: object) -> object:
-    """Takes the names that LibreTranslate takes for plain text, and refuses html in its words."""
-    if name == "html":
-        raise ValueError("html format is not supported")
-    return name or "text"
-
-
-Format = Annotated[Literal["text"], BeforeValidator(_plain_text)]
+Format = Annotated[Literal["text", "html"], BeforeValidator(lambda name: name or "text")]
 Text = Annotated[str, AfterValidator(_unicode)]
 Code = Annotated[Text, Field(max_length=40)]
 
@@ -65,7 +58,7 @@ class TranslateRequest(_Request):
     target: Code
     """A language code."""
     format: Format = "text"
-    """Only plain text: a translator would translate markup as words. Empty means text too."""
+    """html: the markup stays; no alternatives, segments or alignment. Empty means text."""
     alternatives: int = Field(0, ge=0)
     """Number of other translations of each text."""
     alignment: bool = False

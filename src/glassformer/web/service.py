@@ -12,6 +12,8 @@ from glassformer.config import BEAM
 from glassformer.data.preprocessing import Segment, joined
 from glassformer.data.terms import Terms
 from glassformer.decoding.beam import penalty
+from glassformer.documents.html import Page
+from glassformer.documents.protection import ProtectingTranslator
 from glassformer.errors import UsageError
 from glassformer.inspection.trace.build import trace
 from glassformer.web.queue import Batcher
@@ -121,21 +123,12 @@ class Service:
         rows = await asyncio.to_thread(translator.segments, texts)
         segments = [segment for row in rows for segment in row]
         n_best = alternatives + 1
+        protecting = ProtectingTranslator(translator)
 
         def translate_batch(batch: Sequence[tuple[str, Terms]]) -> list[list[Hypothesis]]:
-            translations: dict[int, Translation] = {}
-            for shared in {id(of_item): of_item for _, of_item in batch}.values():
-                places = [place for place, item in enumerate(batch) if item[1] is shared]
-                translated = translator.translate(
-                    [batch[place][0] for place in places],
-                    beam=max(self.beam, n_best),
-                    n_best=n_best,
-                    alignment=alignment,
-                    glossary=shared,
-                    split=False,
-                )
-                translations |= zip(places, translated, strict=True)
-            return _hypotheses(translator, [translations[place] for place in range(len(batch))])
+            options = {"beam": max(self.beam, n_best), "n_best": n_best, "alignment": alignment}
+            translations = _with_terms(protecting, batch, split=False, **options)
+            return _hypotheses(translator, translations)
 
         answers = await asyncio.wrap_future(
             self.batcher.submit(
@@ -162,6 +155,39 @@ class Service:
         terms = self.glossaries.get(pair, _NO_TERMS)
         return terms | Terms.of(glossary) if glossary else terms
 
+    async def translate_html(
+        self,
+        pair: LanguagePair,
+        texts: Sequence[str],
+        *,
+        glossary: Mapping[str, str | Sequence[str]] | None = None,
+    ) -> list[Document]:
+        """The translation of each HTML document, without segments and alternatives."""
+        terms = self._terms(pair, glossary or {})
+        translator = self.translators[pair]
+        protecting = ProtectingTranslator(translator)
+        pages = await asyncio.to_thread(lambda: [Page.of(text) for text in texts])
+        units = [page.texts for page in pages]
+        flat = [text for of_page in units for text in of_page]
+
+        def translate_batch(batch: Sequence[tuple[str, Terms]]) -> list[Translation]:
+            return _with_terms(protecting, batch, beam=self.beam, alignment=True)
+
+        lengths = await asyncio.to_thread(translator.source_tokenizer.encode_batch, flat)
+        answers = await asyncio.wrap_future(
+            self.batcher.submit(
+                (pair, "html"),
+                translate_batch,
+                [(text, terms) for text in flat],
+                costs=[len(ids) + 1 for ids in lengths],
+            )
+        )
+        rest = iter(answers)
+        return [
+            Document(text=page.written([next(rest) for _ in of_page]), segments=[], alternatives=[])
+            for page, of_page in zip(pages, units, strict=True)
+        ]
+
     async def trace(self, pair: LanguagePair, request: TraceRequest) -> str:
         """One trace as JSON. Raises InputError if the request has no trace."""
 
@@ -173,6 +199,19 @@ class Service:
             self.batcher.submit(("trace", pair), trace_batch, [options], costs=[_WHOLE_BATCH])
         )
         return str(answers[0])
+
+
+def _with_terms(
+    translator: ProtectingTranslator, batch: Sequence[tuple[str, Terms]], **options: Any
+) -> list[Translation]:
+    """The translations of texts that come with their terms; those of equal terms together."""
+    translations: dict[int, Translation] = {}
+    for shared in {id(terms): terms for _, terms in batch}.values():
+        places = [place for place, item in enumerate(batch) if item[1] is shared]
+        texts = [batch[place][0] for place in places]
+        translated = translator.translate(texts, glossary=shared, **options)
+        translations |= zip(places, translated, strict=True)
+    return [translations[place] for place in range(len(batch))]
 
 
 def _text_or_none(value: object) -> str | None:

@@ -1,0 +1,1 @@
+"""Text with parts that a translation must keep: placeholders, addresses, emoji, HTML."""

@@ -1,0 +1,212 @@
+"""A text without its marks: what the model reads while markup and placeholders wait outside.
+
+Marks are points, such as ``{name}`` or ``<img>``, or a pair of tags around words. Points with no
+word between them, and the brackets around a point, stay together and come back as one.
+"""
+
+from bisect import bisect_left
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import accumulate, chain, pairwise
+from typing import Literal
+
+from glassformer.data.words import Span
+
+__all__ = ["VOID", "BareText", "Mark", "Node"]
+
+# The elements of HTML without content and without an end tag.
+VOID = frozenset(
+    {"area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "source", "track"}
+)
+
+_DEEPEST = 100  # pairs of tags around a place; deeper tags are points
+_BRACKETS = {"(": ")", "[": "]", "{": "}", "“": "”", "„": "“", "«": "»", "‘": "’", '"': '"'}
+_NO_SPACE_BEFORE = ",.;:!?)]}…”»"
+
+
+@dataclass(frozen=True)
+class Mark:
+    """A part of a text that leaves it: a point, or the tag that opens or closes ``name``.
+
+    Points of one ``kind`` keep their order in the translation; those without a kind may move.
+    """
+
+    start: int
+    end: int
+    role: Literal["point", "open", "close"] = "point"
+    name: str = ""
+    kind: str = ""
+
+
+@dataclass(frozen=True)
+class Node:
+    """A point (no closing) or a pair of tags, as spans of the text, with its place in the bare one.
+
+    ``parent``: the number of the pair around it, -1 for none.
+    """
+
+    opening: Span
+    closing: Span | None
+    place: Span
+    parent: int
+    kind: str
+
+
+@dataclass(frozen=True)
+class BareText:
+    """``text`` and its marks, in their order.
+
+    >>> bare = BareText("Hi {n}, see <b>this</b>.", (Mark(3, 6), Mark(12, 15, "open", "b"),
+    ...                                              Mark(19, 23, "close", "b")))
+    >>> bare.bare
+    'Hi, see this.'
+    >>> [(node.opening, node.closing, node.place) for node in bare.nodes]
+    [((3, 6), None, (2, 2)), ((12, 15), (19, 23), (8, 12))]
+    """
+
+    text: str
+    marks: tuple[Mark, ...]
+
+    @cached_property
+    def bare(self) -> str:
+        """The text without marks, and without the space that each of them leaves too many."""
+        return "".join(self.text[place] for place in self.kept)
+
+    @cached_property
+    def kept(self) -> list[int]:
+        """The place in the text of each character of the bare text."""
+        kept: list[int] = []
+        gone = [False] * len(self.text)
+        for span in chain.from_iterable(leaving[:2] for leaving in self._leaving):
+            if span:
+                gone[slice(*span)] = [True] * (span[1] - span[0])
+        for place, character in enumerate(self.text):
+            if gone[place]:
+                continue
+            if place and gone[place - 1]:
+                after_space = not kept or self.text[kept[-1]].isspace()
+                if character.isspace() and after_space:
+                    continue
+                if kept and after_space and character in _NO_SPACE_BEFORE:
+                    kept.pop()
+            kept.append(place)
+        while kept and gone[-1] and self.text[kept[-1]].isspace():
+            kept.pop()
+        return kept
+
+    @cached_property
+    def nodes(self) -> list[Node]:
+        """The points and pairs, each after the pair around it."""
+        nodes: list[Node] = []
+        around: list[int] = []
+        for opening, closing, kind in self._leaving:
+            while around and (nodes[around[-1]].closing or opening)[0] <= opening[0]:
+                around.pop()
+            first = bisect_left(self.kept, opening[1])
+            last = bisect_left(self.kept, closing[0]) if closing else first
+            parent = around[-1] if around else -1
+            if closing:
+                around.append(len(nodes))
+            nodes.append(Node(opening, closing, (first, last), parent, kind))
+        return nodes
+
+    def beside(self, span: Span) -> tuple[str, str]:
+        """The characters before and after a span of the text, past its marks; "" at an end."""
+        before, after = span[0] - 1, span[1]
+        starts, ends = self._edges
+        while (number := bisect_left(ends, before + 1)) < len(ends) and ends[number] == before + 1:
+            before = starts[number] - 1
+        while (number := bisect_left(starts, after)) < len(starts) and starts[number] == after:
+            after = ends[number]
+        return self.text[before] if before >= 0 else "", self.text[after : after + 1]
+
+    def marks_in(self, span: Span) -> Iterator[Mark]:
+        """The marks inside a span of the text."""
+        first = bisect_left(self.marks, span[0], key=lambda mark: mark.start)
+        for number in range(first, len(self.marks)):
+            if self.marks[number].start >= span[1]:
+                return
+            yield self.marks[number]
+
+    @cached_property
+    def _edges(self) -> tuple[list[int], list[int]]:
+        return [mark.start for mark in self.marks], [mark.end for mark in self.marks]
+
+    @cached_property
+    def _letters(self) -> list[int]:
+        """The number of letters and digits outside marks before each place of the text."""
+        visible = [character.isalnum() for character in self.text]
+        for mark in self.marks:
+            visible[mark.start : mark.end] = [False] * (mark.end - mark.start)
+        return list(accumulate(visible, initial=0))
+
+    @cached_property
+    def _pairs(self) -> list[tuple[Mark, Mark]]:
+        """The tags that open and close around words."""
+        pairs: list[tuple[Mark, Mark]] = []
+        stack: list[Mark] = []
+        for mark in self.marks:
+            if mark.role == "open":
+                stack.append(mark)
+            elif mark.role == "close":
+                names = [opening.name for opening in stack[-_DEEPEST:]]
+                if mark.name not in names:
+                    continue
+                while (opening := stack.pop()).name != mark.name:
+                    pass
+                if len(stack) < _DEEPEST and self._letters[opening.end] < self._letters[mark.start]:
+                    pairs.append((opening, mark))
+        return pairs
+
+    @cached_property
+    def _points(self) -> list[tuple[Span, str]]:
+        """Neighbouring marks that are no pairs around words, as one span each, with their kind."""
+        paired = {mark.start for pair in self._pairs for mark in pair}
+        groups: list[list[Mark]] = []
+        open_group = False
+        for mark in self.marks:
+            if mark.start in paired:
+                open_group = False
+                continue
+            if open_group and self._letters[groups[-1][-1].end] == self._letters[mark.start]:
+                groups[-1].append(mark)
+            else:
+                groups.append([mark])
+            open_group = True
+        points: list[tuple[Span, str]] = []
+        for group in groups:
+            kinds = {mark.kind for mark in group}
+            kind = kinds.pop() if len(kinds) == 1 else "mixed" if any(kinds) else ""
+            points.append((self._with_brackets(group), kind))
+        return points
+
+    def _with_brackets(self, group: Sequence[Mark]) -> Span:
+        """The group's span with the brackets and quotation marks that stand directly around it."""
+        start, end = group[0].start, group[-1].end
+        starts, ends = self._edges
+        before, after = bisect_left(starts, start), bisect_left(starts, end)
+        least = ends[before - 1] if before else 0
+        most = starts[after] if after < len(starts) else len(self.text)
+        while least < start and end < most:
+            if _BRACKETS.get(self.text[start - 1]) != self.text[end]:
+                break
+            start, end = start - 1, end + 1
+        between = "".join(self.text[a.end : b.start] for a, b in pairwise(group))
+        for opener, closer in _BRACKETS.items():
+            extra = between.count(opener) - between.count(closer)
+            if extra > 0 and opener != closer and self.text[end:most].startswith(closer):
+                end += 1
+            elif extra < 0 and self.text[least:start].endswith(opener):
+                start -= 1
+        return start, end
+
+    @cached_property
+    def _leaving(self) -> list[tuple[Span, Span | None, str]]:
+        """Opening, closing and kind of each pair and point, in their order."""
+        leaving: list[tuple[Span, Span | None, str]] = [
+            ((opening.start, opening.end), (closing.start, closing.end), opening.kind)
+            for opening, closing in self._pairs
+        ]
+        leaving += [(span, None, kind) for span, kind in self._points]
+        return sorted(leaving, key=lambda item: item[0])

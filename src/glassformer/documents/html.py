@@ -1,0 +1,302 @@
+"""HTML through a translator: the tree stays, the text between its tags is translated.
+
+Block elements bound the units of translation. Inline elements stay at their words by the alignment.
+Tags are cut as in the HTML standard's tokenizer, where an unfinished tag or comment ends with the
+document: linear time. Python's ``html.parser`` takes quadratic time on such text, and loses bytes.
+"""
+
+import re
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from html import escape, unescape
+from typing import Any
+
+from glassformer.data.words import Span
+from glassformer.documents.bare_text import VOID, BareText, Mark
+from glassformer.documents.protection import TextTranslator
+from glassformer.documents.restoring import restored
+from glassformer.text_engine import Translation
+
+__all__ = ["Page", "translated_html"]
+
+_INLINE = frozenset(
+    {"a", "abbr", "acronym", "b", "bdi", "bdo", "big", "cite", "data", "del", "dfn", "em", "font"}
+    | {"i", "img", "input", "ins", "label", "mark", "nobr", "output", "q", "ruby", "rb", "rp", "rt"}
+    | {"s", "small", "span", "strike", "strong", "time", "tt", "u", "wbr"}
+)
+# Their content stays as it is; the inline ones are a point of their sentence.
+_OPAQUE_INLINE = frozenset(["code", "kbd", "math", "samp", "sub", "sup", "svg", "var"])
+_OPAQUE = _OPAQUE_INLINE | {
+    *("canvas", "iframe", "noscript", "object", "pre", "script", "style", "template", "textarea")
+}
+_RAW = {
+    name: re.compile(rf"</{name}(?=[\s/>]|\Z)", re.IGNORECASE)
+    for name in ("iframe", "noframes", "script", "style", "textarea", "title")
+}
+_TRANSLATED_ATTRIBUTES = frozenset({"alt", "placeholder", "title"})
+_MARKUP = re.compile(
+    r"<!--(?:-?>|.*?(?:--!?>|\Z))"  # a comment
+    r"|<(?:[!?]|/(?![A-Za-z]))[^>]*(?:>|\Z)"  # a declaration, or a faulty comment
+    r"|<(?P<slash>/?)(?P<name>[A-Za-z][^\s/>]*+)"
+    r"(?:[^>=]++|=\s*+(?:\"[^\"]*+(?:\"|\Z)|'[^']*+(?:'|\Z))?+)*+(?:>|\Z)",
+    re.DOTALL,
+)
+_ATTRIBUTE = re.compile(
+    r"(?P<name>[^\s/>=]++)(?:\s*+=\s*+(?P<value>\"[^\"]*+\"|'[^']*+'|[^\s>\"'][^\s>]*+))?"
+)
+_WHITE = " \t\r\n\f"
+_COMMENT = Mark(0, 0, name="!")
+_SPACES = re.compile(f"[{_WHITE}]+")
+
+
+def translated_html(translator: TextTranslator, text: str, **options: Any) -> str:
+    """The HTML document or fragment ``text``, translated; ``options`` are the translator's.
+
+    Scripts, styles, code, ``pre``, ``textarea``, comments, and elements with ``translate="no"`` or
+    the class ``notranslate`` stay. ``alt``, ``title`` and ``placeholder`` are translated.
+
+    >>> class Shouting:
+    ...     def translate(self, texts, **options):
+    ...         return [Translation(text.upper(), -1.0) for text in texts]
+    >>> translated_html(Shouting(), '<p title="old">one &amp; <i>two</i><pre>three</pre>')
+    '<p title="OLD">ONE &amp; <i>TWO</i><pre>three</pre>'
+    """
+    page = Page.of(text)
+    if not page.texts:
+        return text
+    return page.written(translator.translate(page.texts, **options, alignment=page.has_inline))
+
+
+@dataclass(frozen=True)
+class _Token:
+    """Text, a tag, or other markup, as a span of the document."""
+
+    start: int
+    end: int
+    role: str  # "text", "open", "close", "other"
+    name: str = ""
+
+
+@dataclass(frozen=True)
+class _Unit:
+    """Text with its inline markup: what is translated together. A mark for each piece of markup."""
+
+    pieces: tuple[tuple[Span, Mark | None], ...]
+
+    @property
+    def span(self) -> Span:
+        return self.pieces[0][0][0], self.pieces[-1][0][1]
+
+    def bare_text(self, raw: "_Raw") -> BareText:
+        """The text with its markup as ``raw`` gives it."""
+        parts, marks, length = [], [], 0
+        for (start, end), mark in self.pieces:
+            part = raw.between(start, end)
+            if mark is None:
+                part = _SPACES.sub(" ", unescape(part))
+            else:
+                role, name = mark.role, mark.name
+                marks.append(Mark(length, length + len(part), role, name))
+            parts.append(part)
+            length += len(part)
+        return BareText("".join(parts), tuple(marks))
+
+
+@dataclass(frozen=True)
+class _Raw:
+    """A document in which some spans, in their order, have new texts."""
+
+    text: str
+    changes: Sequence[tuple[Span, str]] = ()
+
+    def between(self, start: int, end: int) -> str:
+        """The part from ``start`` to ``end`` with its changes."""
+        parts = []
+        number = bisect_left(self.changes, start, key=lambda change: change[0][0])
+        while number < len(self.changes) and self.changes[number][0][1] <= end:
+            span, new = self.changes[number]
+            parts += [self.text[start : span[0]], new]
+            start, number = span[1], number + 1
+        return "".join([*parts, self.text[start:end]])
+
+
+@dataclass(frozen=True)
+class Page:
+    """A document, its attributes to translate (the spans of their values), and its units."""
+
+    text: str
+    attributes: tuple[Span, ...]
+    units: tuple[_Unit, ...]
+
+    @classmethod
+    def of(cls, text: str) -> "Page":
+        """Cut a document into what is translated and what stays."""
+        reader = _Reader(text)
+        reader.read()
+        return cls(text, tuple(reader.attributes), tuple(reader.units))
+
+    @property
+    def texts(self) -> list[str]:
+        """The texts to translate: attributes, then units without their markup."""
+        values = [unescape(self.text[slice(*span)]) for span in self.attributes]
+        return [*values, *(unit.bare for unit in self._bare)]
+
+    @property
+    def has_inline(self) -> bool:
+        """Whether a unit has inline markup, so that its translation needs an alignment."""
+        return any(unit.marks for unit in self._bare)
+
+    def written(self, translations: Sequence[Translation]) -> str:
+        """The document with the translations of its ``texts``, in their order."""
+        count = len(self.attributes)
+        changes = [
+            (span, escape(translation.text))
+            for span, translation in zip(self.attributes, translations, strict=False)
+        ]
+        raw = _Raw(self.text, changes)
+        changes += [
+            (unit.span, restored(unit.bare_text(raw), translation, write=_escaped).text)
+            for unit, translation in zip(self.units, translations[count:], strict=True)
+        ]
+        outer = [change for change in changes if not self._inside_unit(change[0])]
+        return _Raw(self.text, sorted(outer)).between(0, len(self.text))
+
+    @cached_property
+    def _bare(self) -> list[BareText]:
+        raw = _Raw(self.text)
+        return [unit.bare_text(raw) for unit in self.units]
+
+    def _inside_unit(self, span: Span) -> bool:
+        """Whether a unit, not the span itself, contains the span."""
+        number = bisect_right(self.units, span[0], key=lambda unit: unit.span[0]) - 1
+        return (
+            number >= 0
+            and span != self.units[number].span
+            and span[1] <= self.units[number].span[1]
+        )
+
+
+class _Reader:
+    """Reads a document's tokens into units and attributes."""
+
+    def __init__(self, text: str) -> None:
+        self.units: list[_Unit] = []
+        self.attributes: list[Span] = []
+        self._text = text
+        self._pieces: list[tuple[Span, Mark | None]] = []  # of the open unit
+
+    def read(self) -> None:
+        tokens = list(_tokens(self._text))
+        number = 0
+        while number < len(tokens):
+            token = tokens[number]
+            span = token.start, token.end
+            if token.role == "open" and self._stays(token):
+                number = _end_of_element(tokens, number)
+                inline = token.name in _INLINE | _OPAQUE_INLINE
+                self._add((token.start, tokens[number].end), Mark(0, 0) if inline else None)
+            elif token.role == "text":
+                self._pieces.append((span, None))
+            elif token.role == "other":
+                self._pieces.append((span, _COMMENT))
+            else:
+                role: Any = "point" if token.name in VOID else token.role
+                if token.role == "open":
+                    self._read_attributes(token)
+                self._add(span, Mark(0, 0, role, token.name) if token.name in _INLINE else None)
+            number += 1
+        self._end_unit()
+
+    def _add(self, span: Span, mark: Mark | None) -> None:
+        """A mark of the open unit, or a block's tag, which ends the unit."""
+        if mark is None:
+            self._end_unit()
+        else:
+            self._pieces.append((span, mark))
+
+    def _end_unit(self) -> None:
+        pieces, self._pieces = self._pieces, []
+        while pieces and self._is_edge(*pieces[-1]):
+            pieces.pop()
+        first = next((n for n, piece in enumerate(pieces) if not self._is_edge(*piece)), 0)
+        del pieces[:first]
+        texts = [unescape(self._text[slice(*span)]) for span, mark in pieces if mark is None]
+        if not any(character.isalpha() for text in texts for character in text):
+            return
+        (start, end), mark = pieces[0]
+        if mark is None:
+            raw = self._text[start:end]
+            pieces[0] = (end - len(raw.lstrip(_WHITE)), end), None
+        (start, end), mark = pieces[-1]
+        if mark is None:
+            raw = self._text[start:end]
+            pieces[-1] = (start, start + len(raw.rstrip(_WHITE))), None
+        self.units.append(_Unit(tuple(pieces)))
+
+    def _is_edge(self, span: Span, mark: Mark | None) -> bool:
+        """Whether a first or last piece of a unit stays outside: white space or a comment."""
+        return mark == _COMMENT or not self._text[slice(*span)].strip(_WHITE)
+
+    def _stays(self, token: _Token) -> bool:
+        """Whether an element's content is not translated."""
+        if token.name in VOID:
+            return False
+        attributes = dict(self._attributes_of(token))
+        no = attributes.get("translate", (0, 0)), attributes.get("class", (0, 0))
+        translate, classes = (unescape(self._text[slice(*span)]).lower() for span in no)
+        return token.name in _OPAQUE or translate == "no" or "notranslate" in classes.split()
+
+    def _read_attributes(self, token: _Token) -> None:
+        for name, (start, end) in self._attributes_of(token):
+            quoted = self._text[start - 1] in "\"'"
+            if name in _TRANSLATED_ATTRIBUTES and quoted:
+                value = unescape(self._text[start:end])
+                if any(character.isalpha() for character in value):
+                    self.attributes.append((start, end))
+
+    def _attributes_of(self, token: _Token) -> Iterator[tuple[str, Span]]:
+        """Each attribute's name and the span of its value, without quotes."""
+        start = token.start + 1 + len(token.name)
+        for match in _ATTRIBUTE.finditer(self._text, start, token.end):
+            if match["value"] is not None:
+                first, last = match.span("value")
+                quotes = match["value"][0] in "\"'"
+                yield match["name"].lower(), (first + quotes, last - quotes)
+
+
+def _tokens(text: str) -> Iterator[_Token]:
+    """The document in tokens, in their order, without gaps."""
+    place = 0
+    while match := _MARKUP.search(text, place):
+        if place < match.start():
+            yield _Token(place, match.start(), "text")
+        place = match.end()
+        name = (match["name"] or "").lower()
+        role = "other" if not name else "close" if match["slash"] else "open"
+        yield _Token(match.start(), place, role, name)
+        if role == "open" and name in _RAW:
+            end = _RAW[name].search(text, place)
+            stop = end.start() if end else len(text)
+            if place < stop:
+                yield _Token(place, stop, "text")
+            place = stop
+    if place < len(text):
+        yield _Token(place, len(text), "text")
+
+
+def _end_of_element(tokens: Sequence[_Token], first: int) -> int:
+    """The number of the token that closes the element; the last one's if none does."""
+    depth = 0
+    for number in range(first, len(tokens)):
+        token = tokens[number]
+        if token.name == tokens[first].name:
+            depth += {"open": 1, "close": -1}[token.role]
+            if depth == 0:
+                return number
+    return len(tokens) - 1
+
+
+def _escaped(text: str) -> str:
+    return escape(text, quote=False).replace("\u00a0", "&nbsp;")
