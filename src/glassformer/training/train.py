@@ -43,7 +43,7 @@ from glassformer.training.validation import ValidationSet
 
 __all__ = ["Run", "new_trainer", "train"]
 
-_WORTHLESS = 2.0  # BLEU
+_WORTHLESS = 5.0  # BLEU
 
 
 @dataclass(frozen=True)
