@@ -177,6 +177,9 @@ WAYS = (
     Way("44 % of the pairs are repeats", "many-repeats", _repeated),
     Way("half of the targets in NFD", "not-nfc", _target(partial(unicodedata.normalize, "NFD"), 2)),
     Way("tags around each target", "markup", _target("<p>{}</p>".format)),
+    Way("a placeholder in each source alone", "lost-spans", lambda c: replace(
+        c, source=[f"{text} {{name}}" for text in c.source]
+    )),
     Way("entities in each target", "markup", _target(lambda t: t.replace(" ", "&nbsp;"))),
     Way("a space before punctuation", "tokenised", _both(_tokenised)),
     Way("characters apart, as some split Japanese", "tokenised", _target(_apart)),

@@ -164,7 +164,8 @@ def test_the_standard_librarys_parser_sees_the_same_tree(pieces):
 
     before, after = Events.of(source), Events.of(target)
     assert after.tree == before.tree
-    assert "".join(after.texts).lower().split() == "".join(before.texts).split()
+    texts = ["".join("".join(events.texts).lower().split()) for events in (after, before)]
+    assert texts[0] == texts[1]  # a space may stand beside a tag that stood inside a word
 
 
 @pytest.mark.parametrize(

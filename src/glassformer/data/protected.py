@@ -42,6 +42,8 @@ _KINDS = {
     rf"|{_PICTURE}(?:\u200D{_PICTURE})*)+",
 }
 _SPAN = re.compile("|".join(f"(?P<{kind}>{pattern})" for kind, pattern in _KINDS.items()))
+# Each span has one of these: most texts need no further search.
+_MAY = re.compile("[{%$<&`@#*\\d©®\u203c-\U0010ffff]|://|mailto:|www[.]")
 _SENTENCE_ENDS = ".,;:!?'*_…"
 _CLOSERS = {")": "(", "]": "["}
 
@@ -65,7 +67,9 @@ def protected_spans(text: str) -> list[ProtectedSpan]:
     >>> [(span.kind, text[span.start : span.end]) for span in protected_spans(text)]
     [('placeholder', '{name}'), ('url', 'https://a.org/x'), ('emoji', '👍🏽')]
     """
-    spans = []
+    spans: list[ProtectedSpan] = []
+    if not _MAY.search(text):
+        return spans
     for match in _SPAN.finditer(text):
         kind, end = str(match.lastgroup), match.end()
         if kind == "url":

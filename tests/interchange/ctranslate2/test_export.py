@@ -152,7 +152,8 @@ def test_repetition_and_minimum_length_are_the_same_token_for_token(bundle_of, o
 
 def hypotheses(translator, lines, search):
     """Those of all lines, one after the other."""
-    return [h for line in translator._text_engine.search(lines, search)[1] for h in line]
+    engine = translator._text_engine
+    return [h for line in engine.search(engine.segments(lines), search) for h in line]
 
 
 def test_forbidden_symbols_never_come_out(bundle_of):

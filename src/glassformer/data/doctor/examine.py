@@ -43,6 +43,7 @@ from glassformer.data.doctor.report import (
     Side,
 )
 from glassformer.data.file_formats import file_format, split_record
+from glassformer.data.protected import lost_spans
 from glassformer.errors import InputError
 
 __all__ = ["CorpusFiles", "Report", "examine"]
@@ -134,8 +135,9 @@ class _PartCheck:
         # Length and mark of each line, 0 without a pair, and of the lines without a partner.
         self.features: tuple[list[Features], list[Features]] = ([], [])
         self.surplus = array("H")
-        codes = ("unpaired", "malformed", "header", "identical", "quoted", "many-subwords")
-        self.tallies = {code: Tally() for code in (*codes, *self.filter.counts)}
+        codes = ["unpaired", "malformed", "header", "identical", "lost-spans", "quoted"]
+        codes += ["many-subwords", *self.filter.counts]
+        self.tallies = {code: Tally() for code in codes}
 
     def read(self, searches: Sequence["_Search"]) -> None:
         """Reads the part; the results stand in the attributes, and in those of ``searches``."""
@@ -188,6 +190,8 @@ class _PartCheck:
             if reason:
                 self.tallies[reason].add(line, f"{source[:25]!r}, {target[:25]!r}")
                 continue
+            if lost := lost_spans(source, target):
+                self.tallies["lost-spans"].add(line, f"{lost[0]!r} of {source[:25]!r}")
             if source == target:
                 self.tallies["identical"].add(line, source)
             if max(len(source), len(target)) > _MANY:

@@ -117,6 +117,11 @@ MEANINGS: dict[str, tuple[Severity, str]] = {
         "the text has tags such as <p> or entities such as &amp;; training keeps them: take tags"
         " out; --write decodes entities",
     ),
+    "lost-spans": (
+        "warning",
+        "the target lacks a placeholder, tag, address, emoji or number with a unit of its source; a"
+        " translator learns to lose them: mend the pairs, or take them out",
+    ),
     "replacement": (
         "warning",
         "the text has U+FFFD: another program lost bytes; training keeps it: convert the original"
@@ -164,7 +169,7 @@ MEANINGS: dict[str, tuple[Severity, str]] = {
 
 #: These do harm only if they are common: below this share of the pairs they are notes.
 COMMON = 0.01
-LIGHT = frozenset(["other-script", "tokenised", "markup"])
+LIGHT = frozenset(["other-script", "tokenised", "markup", "lost-spans"])
 
 
 @dataclass(frozen=True)
