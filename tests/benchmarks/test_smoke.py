@@ -5,7 +5,7 @@ import json
 import pytest
 import torch
 
-from benchmarks import decoding, environments, training
+from benchmarks import decoding, environments, training, unclean
 from benchmarks.__main__ import main
 from benchmarks.peers import translate_command
 from glassformer.bundle import Bundle, save_bundle
@@ -115,3 +115,14 @@ def test_serving(figure, bundle):
 
     assert [load["clients"] for load in figures["loads"]] == [1, 2]
     assert all(load["longest_ms"] >= load["median_ms"] > 0 for load in figures["loads"])
+
+
+def test_unclean_text_in_three_tables(data, bundle, capsys):
+    files = [str(data / f"test.{code}") for code in ("en", "de")]
+
+    assert unclean.main([str(bundle), *files, "--sentences", "6", "--spans", "14"]) == 0
+
+    rows = [line.strip("| ").split(" | ") for line in capsys.readouterr().out.splitlines()]
+    assert [row[1] for row in rows if row[0] == "2 a line"] == ["6"]
+    assert set(unclean.FAULTS) <= {row[0] for row in rows}
+    assert [row[1::2] for row in rows if row[0] == "all"] == [["14", "14"]]
