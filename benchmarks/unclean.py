@@ -133,7 +133,7 @@ def _spans(translator: Translator, sources: list[str], count: int) -> Iterator[s
     for number, source in enumerate(sources[:count]):
         kind = list(SPANS)[number % len(SPANS)]
         words = source.split(" ")
-        words.insert(random_.randrange(1, len(words)), random_.choice(SPANS[kind]))
+        words.insert(random_.randint(1, len(words)), random_.choice(SPANS[kind]))
         lines.append((kind, " ".join(words)))
     texts = [text for _, text in lines]
     bare, kept = translator.translate(texts), ProtectingTranslator(translator).translate(texts)
