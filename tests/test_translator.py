@@ -211,15 +211,15 @@ def sentences(translator):
 @pytest.mark.parametrize("beam", [1, 3])
 def test_the_sentences_of_a_text_are_translated_one_by_one(sentences, beam):
     text = "A dog runs.  An old hat.\n\n\t- Grass and snow.\n"
-    alone = sentences.translate(["A dog runs.", "An old hat.", "- Grass and snow."], beam=beam)
+    alone = sentences.translate(["A dog runs.", "An old hat.", "Grass and snow."], beam=beam)
 
     [whole] = sentences.translate([text], beam=beam)
 
     first, second, third = (translation.text for translation in alone)
-    assert whole.text == f"{first}  {second}\n\n\t{third}\n"
+    assert whole.text == f"{first}  {second}\n\n\t- {third}\n"
     assert whole.score == pytest.approx(sum(item.score for item in alone) / 3, abs=1e-4)
     assert [part.text for part in whole.parts] == [first, second, third]
-    assert [part.segment.text for part in whole.parts][2] == "- Grass and snow."
+    assert [part.segment.text for part in whole.parts][2] == "Grass and snow."
     [unsplit] = sentences.translate([text], beam=beam, split=False)
     assert [part.segment.text for part in unsplit.parts] == [
         "A dog runs. An old hat.",

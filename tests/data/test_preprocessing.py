@@ -63,7 +63,8 @@ def test_echoed_segments_are_the_text_again(tokenizer, text, lengths):
         ("I met Dr. Smith in St. Louis.  He left.", ["I met Dr. Smith in St. Louis.", "He left."]),
         ("1. One. 2. Two.", ["1. One.", "2. Two."]),
         ("4/3/2030, 3.50 €", ["4/3/2030, 3.50 €"]),
-        ("\n- One.\n\n- Two!\r\n", ["- One.", "- Two!"]),
+        ("\n- One.\n\n\t• Two! -Three\r\n", ["One.", "Two!", "-Three"]),
+        ("-", ["-"]),
         ("私は学生です。彼は先生です！", ["私は学生です。", "彼は先生です！"]),
     ],
 )
@@ -113,6 +114,7 @@ def test_several_words_in_capitals_are_read_in_lower_case(tokenizer, typed, read
         ("a b", "ja", "XY"),
         ("a\n\n\tb\r\n", "ja", "X\n\n\tY\r\n"),
         ("\ufeffa\u200b b", "de", "X Y"),
+        ("- a\n  \u2022 b", "de", "- X\n  \u2022 Y"),
     ],
 )
 def test_the_white_space_between_segments_stays(text, language, whole):

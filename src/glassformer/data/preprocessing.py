@@ -3,7 +3,7 @@
 A model reads units like those that it has learnt from: mostly single sentences, in one form of
 characters. A text is cut at its line ends and, if the model has learnt from single sentences, at
 sentence ends. Each segment is normalised, and remembers where it stood. The white space between two
-segments also stands between their translations.
+segments also stands between their translations, and so does the bullet of a list.
 """
 
 import re
@@ -22,6 +22,7 @@ __all__ = ["LONGEST_SOURCE", "Preprocessing", "Segment", "SourceLengths", "joine
 LONGEST_SOURCE = 200
 
 _LINE = re.compile(r"[^\r\n]+")
+_BULLET = re.compile(r"\s*[-–—*+•‣◦▪·]\s")  # of a list; "4. " may begin a date
 _SEVERAL = 0.2  # share of sources with several sentences, from which a model can read them
 
 
@@ -83,7 +84,7 @@ class Preprocessing:
     >>> preprocessing = Preprocessing("text", ("en", "de"), SourceLengths(10, 20, 0.0))
     >>> [segments] = preprocessing.segments([" A  dog.  A CAT.\\n- A dog "], tokenizer, limit=200)
     >>> [(segment.text, segment.span) for segment in segments]
-    [('A dog.', (1, 8)), ('A CAT.', (10, 16)), ('- A dog', (17, 24))]
+    [('A dog.', (1, 8)), ('A CAT.', (10, 16)), ('A dog', (19, 24))]
     """
 
     normalisation: Normalisation = "none"
@@ -107,6 +108,8 @@ class Preprocessing:
     def _units(self, text: str, split: bool) -> Iterator[Segment]:
         """The segments of a text without their ids, however long."""
         for line in self._lines(text):
+            if split and self.lengths and (bullet := _BULLET.match(line.text)):
+                line = Normalised(line.text[bullet.end() :], line.places[bullet.end() :])
             for start, end in self._groups(line.text) if split else [(0, len(line.text))]:
                 yield from _unit(line, start, end, capitals=self.normalisation == "text")
 
@@ -176,8 +179,8 @@ def joined(
 ) -> tuple[str, list[Span]]:
     """The translation of ``text`` from those of its segments, and the span of each in it.
 
-    The white space of the text stands around and between them. Between two sentences, a language
-    with spaces has one, and a ``language`` without spaces has none.
+    The white space of the text, and its bullets, stand around and between them. Between two
+    sentences, a language with spaces has one; a ``language`` without spaces has none.
 
     >>> segments = [Segment("Ja.", range(1, 5), []), Segment("Nein.", range(5, 11), [])]
     >>> joined(" Ja. Nein.\\n", segments, ["Yes.", "No."], language="en")
@@ -187,7 +190,7 @@ def joined(
     spans: list[Span] = []
     end = length = 0
     for segment, translation in zip(segments, translations, strict=True):
-        gap = _space(text[end : segment.span[0]])
+        gap = _visible(text[end : segment.span[0]])
         if pieces and gap in ("", " "):
             gap = "" if is_unspaced(language) else " "
         length += len(gap)
@@ -195,9 +198,9 @@ def joined(
         spans.append((length, length + len(translation)))
         length += len(translation)
         end = segment.span[1]
-    return "".join([*pieces, _space(text[end:])]), spans
+    return "".join([*pieces, _visible(text[end:])]), spans
 
 
-def _space(text: str) -> str:
-    """Only the white space: invisible characters may stand between."""
-    return text if text.isspace() else "".join(filter(str.isspace, text))
+def _visible(text: str) -> str:
+    """The white space and bullets between segments, without invisible characters."""
+    return "".join(letter for letter in text if letter.isspace() or letter.isprintable())
