@@ -238,6 +238,17 @@ def test_unclean_text_is_translated_as_clean_text(sentences, translator):
     assert {item.text for item in translator.translate(unclean)} != {expected.text}
 
 
+def test_unclean_pairs_are_scored_as_clean_ones(sentences, translator):
+    clean, unclean = ("A café.", "Ein Café."), ("\ufeffA  cafe\u0301.", "Ein\u00a0Cafe\u0301. ")
+    first, second = zip(clean, unclean, strict=True)
+
+    scores = sentences.score(first, second)
+
+    assert scores[0] == scores[1]
+    assert len(set(sentences.count_tokens(second))) == 1
+    assert len(set(translator.score(first, second))) == 2
+
+
 def test_capitals_are_translated_in_small_letters_and_written_in_capitals(sentences):
     small, capitals = sentences.translate(["An old hat", "AN OLD HAT"], alignment=True)
 

@@ -11,6 +11,7 @@ import torch
 from glassformer.bundle import Bundle, load_bundle
 from glassformer.config import BEAM
 from glassformer.data.batches import like_sizes, pad_rows
+from glassformer.data.normaliser import normaliser
 from glassformer.data.preprocessing import Segment
 from glassformer.data.terms import Terms
 from glassformer.data.tokenizer import Tokenizer
@@ -228,11 +229,15 @@ class Translator:
         return results_in_order(map(submit, windows_of(lines)))
 
     def score(self, sources: Sequence[str], targets: Sequence[str]) -> list[float]:
-        """The natural logarithm of p(target | source) for each pair, end symbol included."""
+        """The natural logarithm of p(target | source) for each pair, end symbol included.
+
+        Both texts are normalised as in the training.
+        """
         if len(sources) != len(targets):
             raise ValueError(f"{len(sources)} sources and {len(targets)} targets must be pairs")
-        inputs = self._ended(self.source_tokenizer, sources)
-        labels = self._ended(self.target_tokenizer, targets)
+        normalise = normaliser(self.bundle.normalisation)
+        inputs = self._ended(self.source_tokenizer, list(map(normalise, sources)))
+        labels = self._ended(self.target_tokenizer, list(map(normalise, targets)))
         lengths = [max(map(len, pair)) for pair in zip(inputs, labels, strict=True)]
         rooms = (self.model.config.max_length_of_source, self.model.config.max_length)
         for number, pair in enumerate(zip(inputs, labels, strict=True), start=1):
@@ -256,8 +261,10 @@ class Translator:
         return align(self, sources, targets)
 
     def count_tokens(self, targets: Sequence[str]) -> list[int]:
-        """The tokens of each target, end symbol included."""
-        return [len(ids) + 1 for ids in self.target_tokenizer.encode_batch(targets)]
+        """The tokens of each target, normalised as in the training; end symbol included."""
+        normalise = normaliser(self.bundle.normalisation)
+        encoded = self.target_tokenizer.encode_batch(list(map(normalise, targets)))
+        return [len(ids) + 1 for ids in encoded]
 
     def _submit(
         self,

@@ -7,26 +7,35 @@ word processors differ in all of these; a model that has seen one form translate
 
 import re
 import unicodedata
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-__all__ = ["Normalisation", "Normalised", "normalised", "with_places"]
+__all__ = [
+    "CONTROLS",
+    "FULLWIDTH",
+    "INVISIBLE",
+    "Normalisation",
+    "Normalised",
+    "normalised",
+    "normaliser",
+    "with_places",
+]
 
 Normalisation = Literal["none", "text"]
 """``none``: texts stay as they are. ``text``: :func:`normalised`."""
 
 # Zero-width space, word joiner, byte order mark, soft hyphen; and the control characters that are
 # no white space. Joiners stay: Persian, Hindi and emoji need them.
-_INVISIBLE = [0x200B, 0x2060, 0xFEFF, 0xAD]
-_CONTROLS = [code for code in (*range(32), *range(127, 160)) if not chr(code).isspace()]
+INVISIBLE = [0x200B, 0x2060, 0xFEFF, 0xAD]
+CONTROLS = [code for code in (*range(32), *range(127, 160)) if not chr(code).isspace()]
 # From the fullwidth forms to ASCII: 0 to 9, A to Z, a to z. Punctuation stays: it is Japanese.
-_FULLWIDTH = {
+FULLWIDTH = {
     0xFF00 + code: 0x20 + code
     for first, last in ((0x10, 0x19), (0x21, 0x3A), (0x41, 0x5A))
     for code in range(first, last + 1)
 }
-_TABLE: dict[int, int | None] = {**_FULLWIDTH, **dict.fromkeys((*_INVISIBLE, *_CONTROLS))}
+_TABLE: dict[int, int | None] = {**FULLWIDTH, **dict.fromkeys((*INVISIBLE, *CONTROLS))}
 _PLAIN = re.compile("[!-~]+(?: [!-~]+)*")  # ASCII without a double space: already normalised
 
 
@@ -52,13 +61,22 @@ def normalised(text: str) -> str:
     return " ".join(unicodedata.normalize("NFC", text.translate(_TABLE)).split())
 
 
+def normaliser(normalisation: Normalisation) -> Callable[[str], str]:
+    """The function that normalises a text.
+
+    >>> normaliser("text")(" A  dog. "), normaliser("none")(" A  dog. ")
+    ('A dog.', ' A  dog. ')
+    """
+    return normalised if normalisation == "text" else str
+
+
 def with_places(text: str) -> Normalised:
     """:func:`normalised`, with the place of each character in ``text``.
 
     >>> with_places(" e\\u0301  x")
     Normalised(text='é x', places=[1, 3, 5, 6])
     """
-    if _PLAIN.fullmatch(text):
+    if normalised(text) == text:
         return Normalised(text, range(len(text) + 1))
     characters: list[str] = []
     places: list[int] = []

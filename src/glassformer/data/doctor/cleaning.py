@@ -26,7 +26,7 @@ from glassformer.data.doctor.duplicates import folded, hashes, pair_hashes, repe
 from glassformer.data.doctor.headers import is_header
 from glassformer.data.doctor.report import CorpusFiles
 from glassformer.data.file_formats import file_format, join_record
-from glassformer.data.normaliser import normalised
+from glassformer.data.normaliser import CONTROLS, FULLWIDTH, INVISIBLE, normalised
 from glassformer.errors import UsageError
 from glassformer.files import open_atomically
 
@@ -35,11 +35,10 @@ __all__ = ["Cleaned", "check_folder", "write_clean"]
 _AT_ONCE = 4_096  # pairs
 _ENTITY = re.compile(r"&(?:([A-Za-z]\w{1,31});|#(?:\d{1,7}|[xX][0-9A-Fa-f]{1,6});)")
 _SPACES = re.compile(r"\s+")
-_INVISIBLE = re.compile("[\u200b\u2060\ufeff\u00ad]")
-_FULLWIDTH = re.compile("[\uff10-\uff19\uff21-\uff3a\uff41-\uff5a]")
-_CONTROL = re.compile(
-    "[\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f]"
-)  # but for those that are white space
+_INVISIBLE, _FULLWIDTH, _CONTROL = (
+    re.compile(f"[{re.escape(''.join(map(chr, codes)))}]")
+    for codes in (INVISIBLE, FULLWIDTH, CONTROLS)
+)
 
 
 @dataclass

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from glassformer.data.corpus import Filter, Limits, Pair, read_pairs
-from glassformer.data.normaliser import normalised
+from glassformer.data.normaliser import normaliser
 from glassformer.data.preprocessing import SourceLengths
 from glassformer.errors import InputError
 from glassformer.files import open_atomically, write_atomically
@@ -93,9 +93,8 @@ def _filter(config: TrainConfig, keep: Filter, path: Path) -> None:
     """Write the pairs that ``keep`` lets through, one JSON object a line."""
     with open_atomically(path) as file:
         pairs = read_pairs(*config.pairs, format=config.format, keys=config.keys)
-        if config.normalisation != "none":
-            pairs = (Pair(*map(normalised, pair)) for pair in pairs)
-        for pair in keep(pairs):
+        normalise = normaliser(config.normalisation or "none")
+        for pair in keep(Pair(*map(normalise, pair)) for pair in pairs):
             file.write(json.dumps(pair._asdict(), ensure_ascii=False).encode() + b"\n")
         if keep.kept == 0:
             files = " and ".join(map(str, config.pairs))

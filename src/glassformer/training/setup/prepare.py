@@ -1,6 +1,6 @@
 """From files to packed ids: read, choose the options, learn subwords, pack. Done once a run."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -9,7 +9,7 @@ from typing import Literal
 import torch
 
 from glassformer.data.corpus import Pair, read_pairs
-from glassformer.data.normaliser import normalised
+from glassformer.data.normaliser import normaliser
 from glassformer.data.preprocessing import Preprocessing, SourceLengths
 from glassformer.data.token_store import Packed, pack
 from glassformer.data.tokenizer import Tokenizer, train_tokenizer
@@ -87,7 +87,9 @@ def prepare(config: TrainConfig) -> Prepared:
     test = _read(settled, settled.test) if settled.test else []
     tokenizers = _tokenizers(settled, kept)
     packed = _packed(settled, "train", read_pairs(kept.train), tokenizers)
-    packed_valid = _packed(settled, "valid", _normalised(settled, valid), tokenizers)
+    normalise = normaliser(settled.normalisation or "none")
+    normalised = (Pair(*map(normalise, pair)) for pair in valid)
+    packed_valid = _packed(settled, "valid", normalised, tokenizers)
     notes += [origin, *_small_vocabularies(settled, tokenizers)]
     limit = f"more than {settled.max_tokens} subwords on a side"
     if long := packed.meta.dropped_long:
@@ -138,13 +140,6 @@ def chosen_precision(config: TrainConfig, device: torch.device) -> Precision:
 
 def _read(config: TrainConfig, files: tuple[Path, ...]) -> list[Pair]:
     return list(read_pairs(*files, format=config.format, keys=config.keys))
-
-
-def _normalised(config: TrainConfig, pairs: Iterable[Pair]) -> Iterator[Pair]:
-    """The pairs as training reads them."""
-    if config.normalisation == "none":
-        return iter(pairs)
-    return (Pair(*map(normalised, pair)) for pair in pairs)
 
 
 def _validation_pairs(config: TrainConfig, kept: KeptPairs) -> tuple[list[Pair], str]:
