@@ -218,10 +218,10 @@ def test_the_sentences_of_a_text_are_translated_one_by_one(sentences, beam):
     first, second, third = (translation.text for translation in alone)
     assert whole.text == f"{first}  {second}\n\n\t- {third}\n"
     assert whole.score == pytest.approx(sum(item.score for item in alone) / 3, abs=1e-4)
-    assert [part.text for part in whole.parts] == [first, second, third]
-    assert [part.segment.text for part in whole.parts][2] == "Grass and snow."
+    assert [part.text for part in whole.segments] == [first, second, third]
+    assert [part.segment.text for part in whole.segments][2] == "Grass and snow."
     [unsplit] = sentences.translate([text], beam=beam, split=False)
-    assert [part.segment.text for part in unsplit.parts] == [
+    assert [part.segment.text for part in unsplit.segments] == [
         "A dog runs. An old hat.",
         "- Grass and snow.",
     ]

@@ -39,7 +39,7 @@ FORMAT_VERSION = 1
 
 @runtime_checkable
 class TranslatorParts(Protocol):
-    """A model and its tokenizers: a ``Bundle`` or a ``Translator`` is one."""
+    """A model, its tokenizers and its preprocessing: a ``Bundle`` or a ``Translator`` is one."""
 
     @property
     def model(self) -> Transformer: ...
@@ -47,6 +47,8 @@ class TranslatorParts(Protocol):
     def source_tokenizer(self) -> Tokenizer: ...
     @property
     def target_tokenizer(self) -> Tokenizer: ...
+    @property
+    def preprocessing(self) -> Preprocessing: ...
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ from glassformer.model.fast.choice import DecoderChoice
 from glassformer.model.transformer import Transformer
 
 __all__ = [
-    "Part",
+    "SegmentTranslation",
     "TextEngine",
     "Translation",
     "results_in_order",
@@ -38,7 +38,7 @@ _WINDOW = 1 << 16  # characters; the lines of a window are sorted by length toge
 
 
 @dataclass(frozen=True)
-class Part:
+class SegmentTranslation:
     """The translation of one segment as the model writes it, and its span in the whole one."""
 
     segment: Segment
@@ -53,14 +53,15 @@ class Translation:
     No alternative is blank, and no two texts differ in white space or the final full stop only.
     The score is log p(text | source) over the length penalty, at most 0. A sampled translation has
     no penalty; a text of several segments has the mean of their scores, and no alternatives. The
-    alignment is None if nobody asked for it. ``parts`` are the segments' translations in order.
+    alignment is None if nobody asked for it. ``segments`` has the translation of each
+    segment of the text, in order.
     """
 
     text: str
     score: float
     alternatives: tuple["Translation", ...] = ()
     alignment: tuple[Link, ...] | None = None
-    parts: tuple[Part, ...] = field(default=(), repr=False, compare=False)
+    segments: tuple[SegmentTranslation, ...] = field(default=(), repr=False, compare=False)
 
 
 @dataclass(frozen=True)
@@ -140,7 +141,7 @@ class TextEngine:
         return Future([hypotheses for *_, hypotheses in jobs], finish)
 
     def _check(self, options: SearchOptions, *, forced: bool) -> None:
-        """Raise UsageError if the model or what is ``forced`` has no room for the options."""
+        """Raise UsageError for a length without room, or n-grams that forced text may repeat."""
         if options.min_length > self.room:
             raise UsageError(
                 f"min_length {options.min_length}: this model has room for {self.room:,} subwords:"
@@ -264,9 +265,9 @@ class TextEngine:
             for segment, translation in zip(row, written, strict=True)
         ]
         whole, spans = joined(text, row, shown, language=languages[1] if languages else None)
-        parts = tuple(map(Part, row, written, spans))
+        segments = tuple(map(SegmentTranslation, row, written, spans))
         score = fsum(hypothesis.score for hypothesis in hypotheses) / len(hypotheses)
-        return Translation(whole, score, parts=parts)
+        return Translation(whole, score, segments=segments)
 
 
 def _distinct(translations: Iterable[Translation]) -> list[Translation]:

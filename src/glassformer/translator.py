@@ -12,7 +12,7 @@ from glassformer.bundle import Bundle, load_bundle
 from glassformer.config import BEAM
 from glassformer.data.batches import like_sizes, pad_rows
 from glassformer.data.normaliser import normaliser
-from glassformer.data.preprocessing import Segment
+from glassformer.data.preprocessing import Preprocessing, Segment
 from glassformer.data.terms import Terms
 from glassformer.data.tokenizer import Tokenizer
 from glassformer.data.words import Link
@@ -108,6 +108,10 @@ class Translator:
     @property
     def target_tokenizer(self) -> Tokenizer:
         return self.bundle.target_tokenizer
+
+    @property
+    def preprocessing(self) -> Preprocessing:
+        return self.bundle.preprocessing
 
     @property
     def tokenizers(self) -> tuple[Tokenizer, Tokenizer]:
@@ -294,7 +298,7 @@ class Translator:
         return TextEngine.of(
             self.model,
             self.tokenizers,
-            preprocessing=self.bundle.preprocessing,
+            preprocessing=self.preprocessing,
             engine=self.engine or self._torch_engine,
         )
 

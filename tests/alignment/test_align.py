@@ -172,9 +172,9 @@ def test_translations_are_the_same_with_their_alignment(translator):
 def test_the_links_of_a_segment_stand_in_the_whole_texts(translator):
     text = "  A dog runs.\n\n- An old hat, and a man." + " A hat." * 90
     [best] = translator.translate([text], beam=2, alignment=True)
-    assert len(best.parts) > 2
+    assert len(best.segments) > 2
     expected = []
-    for part in best.parts:
+    for part in best.segments:
         (first, last), start = part.segment.span, part.span[0]
         assert text[first:last] == part.segment.text
         assert best.text[slice(*part.span)] == part.text

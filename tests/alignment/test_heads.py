@@ -25,6 +25,7 @@ PARTS = SimpleNamespace(
     model=SimpleNamespace(config=SimpleNamespace(num_decoder_layers=3)),
     source_tokenizer=None,
     target_tokenizer=None,
+    preprocessing=None,
 )
 
 

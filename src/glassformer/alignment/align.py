@@ -27,7 +27,7 @@ from glassformer.data.words import Link, Span, subword_spans, words
 from glassformer.errors import InputError
 from glassformer.model import masks
 from glassformer.model.transformer import Transformer
-from glassformer.text_engine import Part, Translation
+from glassformer.text_engine import SegmentTranslation, Translation
 
 __all__ = [
     "BundleParts",
@@ -156,14 +156,14 @@ def with_alignment(
         part
         for best in translations
         for translation in (best, *best.alternatives)
-        for part in translation.parts
+        for part in translation.segments
     ]
     sources, targets = [part.segment.text for part in parts], [part.text for part in parts]
     links = iter(align(translator, sources, targets))
 
     def aligned(translation: Translation) -> Translation:
         alignment = tuple(
-            placed for part in translation.parts for placed in _placed(part, next(links))
+            placed for part in translation.segments for placed in _placed(part, next(links))
         )
         alternatives = tuple(map(aligned, translation.alternatives))
         return replace(translation, alignment=alignment, alternatives=alternatives)
@@ -171,7 +171,7 @@ def with_alignment(
     return [aligned(translation) for translation in translations]
 
 
-def _placed(part: Part, links: Sequence[Link]) -> Iterator[Link]:
+def _placed(part: SegmentTranslation, links: Sequence[Link]) -> Iterator[Link]:
     """The links of a segment with their places in both whole texts."""
     first = part.span[0]
     # The place of each character of the translation; capitals may be longer, as SS for ß is.

@@ -84,7 +84,7 @@ def decode_sentences(
     - `constraints`: for all the sources, in their order; each batch gets its part.
     - `max_tokens`: the size of a batch in tokens: its number of sentences, times the sum of its
       longest source and its longest target. A longer sentence gets a batch of its own.
-    - `longest`: with it, a target has at most so many tokens for each of its source, and 10 more.
+    - `longest`: the most tokens of a target for each token of its source, and 10 more in all.
     - `device`: the device of the model.
     - `vocabulary`: the special ids of the source side; the search has those of the target side.
     - `cores`: the number of batches that a CPU decodes at once, one core each: the products of one

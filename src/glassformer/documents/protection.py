@@ -1,4 +1,4 @@
-"""A translator that keeps protected spans: whatever its model makes of them, none is lost.
+"""A translator that loses no protected span of its texts.
 
 The model sees the spans first as they are. If it loses, doubles or reorders some, the text is
 translated again without all spans of their kinds, and they are put back by the alignment.
@@ -24,7 +24,7 @@ _TAG = re.compile(r"<(?P<close>/?)(?P<name>[A-Za-z][\w:.-]*)[^>]*?(?P<end>/?)>")
 
 
 class TextTranslator(Protocol):
-    """Whatever translates texts as ``Translator`` does, with its options."""
+    """An object that translates texts as ``Translator`` does, with its options."""
 
     @property
     def translate(self) -> Callable[..., list[Translation]]: ...
@@ -110,7 +110,7 @@ class _Row:
 
     @classmethod
     def of(cls, text: str, prefix: str) -> "_Row":
-        """The row; a span that the prefix holds is the caller's affair."""
+        """The row; a span that the prefix holds needs no protection."""
         spans = protected_spans(text)
         return cls(text, tuple(s for s in spans if text[s.start : s.end] not in prefix), prefix)
 

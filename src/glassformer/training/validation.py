@@ -62,7 +62,8 @@ class Validation:
 def validate(
     model: Transformer, data: ValidationSet, *, seconds: float = math.inf, plain: bool = False
 ) -> Validation:
-    """Score ``data``, or as many of its pairs as ``seconds`` allow. Leaves training mode on.
+    """Score ``data``, or as many of its pairs as ``seconds`` allow. The model is in training mode
+    afterwards.
 
     :class:`NotFiniteError` if the loss is not finite: such a model translates nothing.
     """

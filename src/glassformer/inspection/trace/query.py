@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any
 
 from glassformer.bundle import TranslatorParts
-from glassformer.data.preprocessing import LONGEST_SOURCE, Preprocessing
+from glassformer.data.preprocessing import LONGEST_SOURCE
 from glassformer.data.tokenizer import Tokenizer
 from glassformer.decoding.batched import decode_sentences
 from glassformer.decoding.beam import beam_search
@@ -101,9 +101,8 @@ class Sentence:
 
 def _sentences(translator: TranslatorParts, text: str) -> list[str]:
     """The texts that a translation of ``text`` reads one by one."""
-    bundle: Any = getattr(translator, "bundle", translator)
-    preprocessing: Preprocessing = getattr(bundle, "preprocessing", Preprocessing())
-    [row] = preprocessing.segments([text], translator.source_tokenizer, limit=sys.maxsize)
+    tokenizer, limit = translator.source_tokenizer, sys.maxsize  # a long one is refused later
+    [row] = translator.preprocessing.segments([text], tokenizer, limit=limit)
     if not row:
         raise InputError("the text is blank: there is nothing to translate")
     return [segment.text for segment in row]
