@@ -158,7 +158,7 @@ class Loud:
 
 
 # Markup inside a word moves to the word's edge, and what stands with it.
-INSIDE_A_WORD = re.compile(r"\w(?:<[^>]*>|&amp;|\n)+\w")
+INSIDE_A_WORD = re.compile(r"\w(?:<[^>]*>|&amp;)(?:[^\w<>&]*(?:<[^>]*>|&amp;))*\w")
 
 
 @given(st.lists(st.sampled_from(PIECES), max_size=25))
@@ -168,9 +168,10 @@ def test_the_standard_librarys_parser_sees_the_same_tree(pieces):
     target = translated_html(Loud(), source)
 
     before, after = Events.of(source), Events.of(target)
-    assert after.tree == before.tree
+    assert sorted(map(str, after.tree)) == sorted(map(str, before.tree))
     if not INSIDE_A_WORD.search(source):
-        assert "".join(after.texts).lower().split() == "".join(before.texts).split()
+        assert after.tree == before.tree
+        assert " ".join(after.texts).lower().split() == " ".join(before.texts).split()
 
 
 @pytest.mark.parametrize(
