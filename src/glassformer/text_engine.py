@@ -9,7 +9,7 @@ from math import fsum
 from typing import TypeVar
 
 from glassformer.data.preprocessing import LONGEST_SOURCE, Preprocessing, Segment, joined
-from glassformer.data.terms import Terms, encoded_forms, letter_ids
+from glassformer.data.terms import NO_TERMS, Terms, encoded_forms, letter_ids
 from glassformer.data.tokenizer import Tokenizer
 from glassformer.data.words import Link, Span
 from glassformer.decoding.engine import Engine, Future, Job, SearchOptions, TorchEngine
@@ -31,8 +31,6 @@ __all__ = [
 T = TypeVar("T")
 
 _AS_TYPED = Preprocessing()
-_NO_TERMS = Terms(())
-
 _FULL_STOP = re.compile(r"(?<!\.) ?[.。．｡।۔።]$")  # of several scripts; three dots are none
 _WINDOW = 1 << 16  # characters; the lines of a window are sorted by length together
 
@@ -112,7 +110,7 @@ class TextEngine:
         texts: Sequence[str],
         options: SearchOptions,
         prefixes: Sequence[str] = (),
-        terms: Terms = _NO_TERMS,
+        terms: Terms = NO_TERMS,
         *,
         split: bool = True,
     ) -> Future[list[Translation]]:

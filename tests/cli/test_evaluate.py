@@ -211,7 +211,10 @@ def test_a_call_that_is_neither_of_the_two_is_refused(arguments, found):
 
 
 def test_one_file_that_is_no_file_of_pairs_is_refused():
-    with pytest.raises(UsageError, match="source: the name of this one file shows no format"):
+    with pytest.raises(
+        UsageError,
+        match="source: the name of this one file shows no format: give TARGET too, or a file of",
+    ):
         call("bundle", "source")
 
 

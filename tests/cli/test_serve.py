@@ -97,7 +97,7 @@ def test_sigterm_answers_what_is_in_flight_and_ends_with_0(process):
         (
             ["{bundle}", "--port", "0", "--glossary", "a.tsv", "b.tsv"],
             2,
-            "--glossary: 2 files for 1 bundles: give one for each, in their order",
+            "--glossary: 2 files for 1 bundle: give one for each, in their order",
         ),
         (
             ["{bundle}", "--port", "0", "--beam", "1", "--glossary", "a.tsv"],

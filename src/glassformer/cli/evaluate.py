@@ -111,9 +111,15 @@ def _files(options: EvaluateOptions) -> tuple[Path, tuple[Path, ...]]:
     if options.bundle and options.source and not any(of_files.values()):
         if options.target:
             return options.source, (options.target,)
-        if file_format(options.source) != "lines":
-            return options.source, ()
-    elif all(of_files.values()) and not any((*of_bundle.values(), options.output)):
+        try:
+            file_format(options.source)
+        except UsageError:
+            raise UsageError(
+                f"{options.source}: the name of this one file shows no format: give TARGET too, or"
+                " a file of pairs, such as test.tsv or test.jsonl"
+            ) from None
+        return options.source, ()
+    if all(of_files.values()) and not any((*of_bundle.values(), options.output)):
         return Path(str(options.hypotheses)), options.references
     named = (of_bundle | of_files | {"--output": options.output}).items()
     given_names = ", ".join(name for name, value in named if value) or "nothing"

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 from pydantic import Field
 
 from glassformer.config import BEAM, MOST_BEAM, Options
-from glassformer.errors import InputError, UsageError, missing_extra
+from glassformer.errors import InputError, UsageError, counted, missing_extra
 
 if TYPE_CHECKING:
     from glassformer.data.terms import Terms
@@ -53,8 +53,8 @@ class ServeOptions(Options):
     beam: int = Field(BEAM, ge=1, le=MOST_BEAM)
     """Hypotheses of the beam search; 1: greedy."""
     glossary: tuple[Path, ...] = ()
-    """For each BUNDLE, in their order, a file of terms that its translations must hold: source
-    term, tab, target term, and tab, further form, if any form will do."""
+    """For each BUNDLE, in their order, a file of terms that its translations must hold. A line has
+    the source term, a tab and the target term; further forms, any of which will do, after tabs."""
     engine: Literal["torch", "ctranslate2"] = "torch"
     """Engine that translates; ctranslate2: the same translations, faster (extra export)."""
     quantization: str = "float32"
@@ -123,8 +123,8 @@ def _glossaries(options: ServeOptions) -> dict[str, Terms]:
     files, bundles = options.glossary, options.bundles
     if files and len(files) != len(bundles):
         raise UsageError(
-            f"--glossary: {len(files)} files for {len(bundles)} bundles: give one for each, in"
-            " their order"
+            f"--glossary: {counted(len(files), 'file')} for {counted(len(bundles), 'bundle')}:"
+            " give one for each, in their order"
         )
     if files and options.beam == 1:
         raise UsageError("--beam 1: a glossary needs a beam: give --beam 2 or more")

@@ -71,8 +71,9 @@ class TranslateOptions(Options):
     prefix: str = ""
     """Text that each translation begins with."""
     glossary: Path | None = None
-    """File of terms that translations must hold, one a line: source term, tab, target term, and
-    tab, further form, if any form will do. Needs a beam; torch decodes the lines with a term."""
+    """File of terms that translations must hold. A line has the source term, a tab and the target
+    term; further forms, any of which will do, after tabs. It needs a beam; torch decodes the lines
+    with a term."""
     sample: bool = False
     """Draw translations instead of searching for the best."""
     temperature: float = Field(1.0, gt=0)

@@ -17,7 +17,7 @@ from glassformer.data.tokenizer import Tokenizer
 from glassformer.data.words import words
 from glassformer.errors import InputError, UsageError
 
-__all__ = ["Terms", "encoded_forms", "letter_ids", "read_terms"]
+__all__ = ["NO_TERMS", "Terms", "encoded_forms", "letter_ids", "read_terms"]
 
 _APOSTROPHE = re.compile("(['’])")
 _STOPS = tuple(".,;:!?…%)]}")
@@ -97,6 +97,9 @@ class Terms:
             first, *rest = _pieces(entry[0])
             index[first.lower()].append((first, rest, entry))
         return dict(index)
+
+
+NO_TERMS = Terms(())
 
 
 def read_terms(path: Path) -> Terms:

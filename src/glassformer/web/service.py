@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from glassformer.config import BEAM
 from glassformer.data.preprocessing import Segment, joined
-from glassformer.data.terms import Terms
+from glassformer.data.terms import NO_TERMS, Terms
 from glassformer.decoding.beam import penalty
 from glassformer.documents.html import Page
 from glassformer.documents.protection import ProtectingTranslator
@@ -33,8 +33,6 @@ if TYPE_CHECKING:
 __all__ = ["LanguagePair", "Service", "translators_by_pair"]
 
 LanguagePair: TypeAlias = tuple[str, str]
-
-_NO_TERMS = Terms(())
 
 _WHOLE_BATCH = 1 << 20  # the cost of a trace: over any budget, so each trace is its own batch
 
@@ -152,7 +150,7 @@ class Service:
         """The pair's terms, and those of a request. Raises RefusedError if they need a beam."""
         if glossary and self.beam == 1:
             raise RefusedError(400, "glossary: it needs a beam, and this server has --beam 1")
-        terms = self.glossaries.get(pair, _NO_TERMS)
+        terms = self.glossaries.get(pair, NO_TERMS)
         return terms | Terms.of(glossary) if glossary else terms
 
     async def translate_html(
