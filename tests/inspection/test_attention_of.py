@@ -5,6 +5,7 @@ import pytest
 import torch
 
 from glassformer.config import ModelConfig
+from glassformer.data.preprocessing import Preprocessing
 from glassformer.data.tokenizer import train_tokenizer
 from glassformer.errors import UsageError
 from glassformer.inspection.attention_of import attention_of
@@ -21,7 +22,12 @@ def parts():
     layers = {"num_encoder_layers": 2, "num_decoder_layers": 1, "dropout": 0.5}
     vocabulary = dict.fromkeys(("source_vocab_size", "target_vocab_size"), tokenizer.vocab_size)
     model = Transformer(ModelConfig(**(sizes | layers | vocabulary)))
-    return SimpleNamespace(model=model, source_tokenizer=tokenizer, target_tokenizer=tokenizer)
+    return SimpleNamespace(
+        model=model,
+        source_tokenizer=tokenizer,
+        target_tokenizer=tokenizer,
+        preprocessing=Preprocessing(),
+    )
 
 
 def test_attention_of_each_part(parts):

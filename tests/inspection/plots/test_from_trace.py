@@ -13,6 +13,7 @@ from matplotlib.text import Text
 
 from glassformer.alignment.align import Heads, align
 from glassformer.config import ModelConfig
+from glassformer.data.preprocessing import Preprocessing
 from glassformer.data.tokenizer import train_tokenizer
 from glassformer.data.words import Link
 from glassformer.errors import UsageError
@@ -47,7 +48,11 @@ def parts_of(norm="post"):
             weight.mul_(2.0)
     bundle = SimpleNamespace(alignment=None, languages=None)
     return SimpleNamespace(
-        model=model, source_tokenizer=tokenizer, target_tokenizer=tokenizer, bundle=bundle
+        model=model,
+        source_tokenizer=tokenizer,
+        target_tokenizer=tokenizer,
+        preprocessing=Preprocessing(),
+        bundle=bundle,
     )
 
 
