@@ -23,6 +23,7 @@ __all__ = [
     "SegmentTranslation",
     "TextEngine",
     "Translation",
+    "glossary_of",
     "results_in_order",
     "torch_engine",
     "windows_of",
@@ -196,18 +197,10 @@ class TextEngine:
         """The terms that stand in each segment, with the ids of their forms; None if none does."""
         if not terms.entries:
             return None
-        forms = [terms.forms_in(segment.text) for segment in segments]
+        forms = [list(terms.forms_in(segment.text).values()) for segment in segments]
         if not any(forms):
             return None
-        ids = {
-            form: encoded_forms(self.target, form)
-            for form in dict.fromkeys(form for found in forms for term in found for form in term)
-        }
-        glossary = Glossary(
-            [[[row for form in term for row in ids[form]] for term in found] for found in forms],
-            Vocabulary.of(self.target),
-            *self._letters,
-        )
+        glossary = glossary_of(forms, self.target, self._letters)
         for place, segment in enumerate(segments):
             room = self.room - len(segment.ids) - (len(forced[place]) if forced else 0)
             if glossary.needed(place) > room:
@@ -266,6 +259,26 @@ class TextEngine:
         segments = tuple(map(SegmentTranslation, row, written, spans))
         score = fsum(hypothesis.score for hypothesis in hypotheses) / len(hypotheses)
         return Translation(whole, score, segments=segments)
+
+
+def glossary_of(
+    forms: Sequence[Sequence[Sequence[str]]],
+    target: Tokenizer,
+    letters: tuple[frozenset[int], frozenset[int]],
+) -> Glossary:
+    """The glossary of the terms of each segment; a term is a list of forms.
+
+    ``letters``: :func:`~glassformer.data.terms.letter_ids` of ``target``.
+    """
+    ids = {
+        form: encoded_forms(target, form)
+        for form in dict.fromkeys(form for found in forms for term in found for form in term)
+    }
+    return Glossary(
+        [[[row for form in term for row in ids[form]] for term in found] for found in forms],
+        Vocabulary.of(target),
+        *letters,
+    )
 
 
 def _distinct(translations: Iterable[Translation]) -> list[Translation]:

@@ -16,6 +16,7 @@ from glassformer.files import check_output, write_atomically
 
 if TYPE_CHECKING:
     from glassformer.bundle import Bundle
+    from glassformer.data.terms import Terms
     from glassformer.translator import Translator
 
 __all__ = ["OPTIONS", "LookOptions", "run"]
@@ -34,6 +35,8 @@ class LookOptions(Options):
     """Hypotheses of the beam search; 1: greedy."""
     length_penalty: float | None = Field(None, ge=0, le=MOST_LENGTH_PENALTY)
     """The paper's alpha (section 6.1); None: the bundle's."""
+    glossary: Path | None = None
+    """File of terms that the translation must hold, as for 'glassformer translate'."""
     port: int = Field(0, ge=0, le=65535)
     """Port of the page on 127.0.0.1; 0: any free port."""
     browser: bool = True
@@ -55,7 +58,8 @@ def run(options: LookOptions) -> int:
 
     Raises:
         UsageError: an option is out of its range, or ``--out`` without ``--text``.
-        InputError: BUNDLE is no bundle, the file cannot be written, or the port is taken.
+        InputError: BUNDLE is no bundle, the glossary has a faulty line, the file cannot be
+            written, or the port is taken.
     """
     _check(options)
     import torch
@@ -69,6 +73,8 @@ def run(options: LookOptions) -> int:
 
 
 def _check(options: LookOptions) -> None:
+    if options.glossary and options.beam == 1:
+        raise UsageError("--beam 1: a glossary needs a beam: give --beam 2 or more")
     if options.text is not None:
         if not options.text.strip():
             raise UsageError(f"--text {options.text!r}: expected a sentence")
@@ -83,6 +89,12 @@ def _check(options: LookOptions) -> None:
     check_output("--out", options.out)
 
 
+def _terms(options: LookOptions) -> Terms:
+    from glassformer.data.terms import NO_TERMS, read_terms
+
+    return NO_TERMS if options.glossary is None else read_terms(options.glossary)
+
+
 def _load(options: LookOptions) -> Translator:
     from glassformer.translator import Translator
 
@@ -95,12 +107,15 @@ def _write(options: LookOptions, out: Path) -> int:
     from glassformer.web.look.single_file import build_page
     from glassformer.web.look.stored import stored_answers
 
+    terms = _terms(options)
     bundle = _load(options).bundle
     text = options.text or ""
-    seen = trace(bundle, text, beam=options.beam, length_penalty=options.length_penalty)
+    seen = trace(
+        bundle, text, beam=options.beam, length_penalty=options.length_penalty, glossary=terms
+    )
     for left_out in seen.bounds.left_out:
         print(left_out)
-    page = build_page(stored_answers(bundle, seen, options.bundle), title=text)
+    page = build_page(stored_answers(bundle, seen, options.bundle, terms), title=text)
     try:
         write_atomically(out, page.encode())
     except OSError as error:
@@ -116,9 +131,11 @@ def _serve(options: LookOptions) -> int:
         from glassformer.web.server import Settings, create_app, listen, serve
     except ModuleNotFoundError as error:
         raise missing_extra(error.name or "FastAPI", "serve") from None
+    terms = _terms(options)
     with torch_threads(1):  # this thread only loads: as `serve`
         translator = _load(options)
-    settings = Settings(beam=options.beam, run_directory=options.bundle)
+    glossaries = {options.bundle.name: terms}
+    settings = Settings(beam=options.beam, run_directory=options.bundle, glossaries=glossaries)
     app = create_app({options.bundle.name: translator}, settings)
     place = listen("127.0.0.1", options.port)
     text = options.text or _held_out_sentence(translator.bundle, options.bundle)

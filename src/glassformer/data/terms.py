@@ -30,7 +30,7 @@ class Terms:
 
     >>> terms = Terms.of({"dog": ["Hund", "Hunde"], "guide dog": "Blindenhund", "cat": "Katze"})
     >>> terms.forms_in("A guide dog. Hotdogs; the dog.")
-    [('Blindenhund',), ('Hund', 'Hunde')]
+    {'guide dog': ('Blindenhund',), 'dog': ('Hund', 'Hunde')}
     """
 
     entries: tuple[tuple[str, tuple[str, ...]], ...]
@@ -55,7 +55,7 @@ class Terms:
         """Both; a term of ``other`` takes the place of the same term here."""
         return Terms(tuple((dict(self.entries) | dict(other.entries)).items()))
 
-    def forms_in(self, text: str) -> list[tuple[str, ...]]:
+    def forms_in(self, text: str) -> dict[str, tuple[str, ...]]:
         """The forms of each term that stands in ``text``, in the order of the text.
 
         A term stands there as whole words. At the start of a sentence its first letter may be a
@@ -65,7 +65,7 @@ class Terms:
         for term, forms, begins in self._matches(text):
             capitalised = tuple(map(_capitalised, forms)) if begins else ()
             found[term] = tuple(dict.fromkeys((*found.get(term, ()), *forms, *capitalised)))
-        return list(found.values())
+        return found
 
     def _matches(self, text: str) -> list[tuple[str, tuple[str, ...], bool]]:
         """Each term in ``text``, its forms, and whether a sentence begins with it."""

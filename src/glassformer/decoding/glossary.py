@@ -85,6 +85,15 @@ class Glossary:
         """
         return self._progress(sentence, _text(target))
 
+    def places(self, sentence: int, target: Sequence[int]) -> list[range | None]:
+        """For each term the places of a phrase of it in the target; None if there is none.
+
+        >>> Glossary([[[[7, 8]], [[5], [6]]]]).places(0, [6, 4, 7])
+        [None, range(0, 1)]
+        """
+        text = _text(target)
+        return [self._place(list(map(_text, phrases)), text) for phrases in self.terms[sentence]]
+
     def _progress(self, sentence: int, text: str) -> int:
         whole, begun = 0, 0
         for phrases in self._texts[sentence]:
@@ -96,13 +105,17 @@ class Glossary:
 
     def _holds(self, phrases: Sequence[str], text: str) -> bool:
         """Whether one of the phrases stands in the text as whole words."""
+        return self._place(phrases, text) is not None
+
+    def _place(self, phrases: Sequence[str], text: str) -> range | None:
         for phrase in phrases:
             place = text.find(phrase)
             while place >= 0:
-                if not (self._inside(text, place) or self._inside(text, place + len(phrase))):
-                    return True
+                end = place + len(phrase)
+                if not (self._inside(text, place) or self._inside(text, end)):
+                    return range(place, end)
                 place = text.find(phrase, place + 1)
-        return False
+        return None
 
     def _inside(self, text: str, place: int) -> bool:
         """Whether a letter follows there without the space that it needs."""

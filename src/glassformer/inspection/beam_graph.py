@@ -17,6 +17,7 @@ from torch import Tensor
 
 from glassformer.data.tokenizer import Tokenizer
 from glassformer.decoding.beam import penalty
+from glassformer.decoding.glossary import Glossary
 from glassformer.inspection.trace.schema import BeamGraph, BeamNode
 from glassformer.inspection.trace.subwords import text_of
 
@@ -50,16 +51,18 @@ class Watch:
     """Records the candidates of the search of one sentence, step by step.
 
     ``line`` is a target with its end symbol. The watch follows it as long as the search has it,
-    however improbable it is.
+    however improbable it is. ``glossary``: the search's, which chooses the candidates.
     """
 
     beam: int
     eos_id: int
     line: Ids = ()
+    glossary: Glossary | None = None
     alive: list[set[Ids]] = field(default_factory=list)
     """The unfinished targets at the beginning of each step."""
     proposed: list[list[Proposed]] = field(default_factory=list)
-    """The 2 * beam best candidates of each step, best first."""
+    """The candidates of each step, at most 2 * beam, in the order of the search: best first, or as
+    the glossary allocates them."""
     followed: list[Proposed] = field(default_factory=list)
     """The candidates of the line, from the first step on."""
     _sums: dict[Ids, float] = field(default_factory=lambda: {(): 0.0})
@@ -71,6 +74,8 @@ class Watch:
         _sentences: Int64[Tensor, " rows"],
     ) -> Float[Tensor, "rows vocab"]:
         """Record the step; the log-probabilities stay as they are."""
+        if tokens.size(1) < len(self.alive):  # a search with a glossary asks twice
+            return log_probabilities
         rows = [tuple(row) for row in tokens.tolist()]
         before = log_probabilities.new_tensor([self._sums.get(row, -math.inf) for row in rows])
         sums = (before[:, None] + log_probabilities).flatten()  # added as the search adds
@@ -82,8 +87,12 @@ class Watch:
                 ids, float(log_probabilities.flatten()[place]), float(sums[place]), rank
             )
 
-        best, places = sums.topk(min(2 * self.beam, len(sums)))
-        possible = places[best > -math.inf].tolist()
+        places = sums.topk(min(2 * self.beam, len(sums))).indices
+        if self.glossary is not None:
+            every = sums.view(1, *log_probabilities.shape)
+            sentence = torch.zeros(1, dtype=torch.long)
+            [places] = self.glossary.allocate(sentence, tokens[None], every, places[None])
+        possible = [place for place in places.tolist() if sums[place] > -math.inf]
         candidates = [candidate(place, rank) for rank, place in enumerate(possible)]
         self.alive.append({row for row in rows if row in self._sums})
         self.proposed.append(candidates)

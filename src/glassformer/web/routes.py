@@ -20,6 +20,7 @@ from fastapi.responses import JSONResponse
 from pydantic import ValidationError
 from starlette.exceptions import HTTPException
 
+from glassformer.data.terms import NO_TERMS
 from glassformer.web.language_names import language_name
 from glassformer.web.look.film import film
 from glassformer.web.metrics import ServerMetrics
@@ -176,6 +177,7 @@ class Api:
             asked.text,
             beam=asked.beam,
             length_penalty=asked.length_penalty,
+            glossary=self.service.glossaries.get(pair, NO_TERMS),
         )
         return JSONResponse(frames)
 

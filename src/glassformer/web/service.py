@@ -193,6 +193,7 @@ class Service:
             return [trace(self.translators[pair], **options).to_json() for options in batch]
 
         options = {name: value for name, value in request if name not in ("source", "target")}
+        options["glossary"] = self.glossaries.get(pair, NO_TERMS)
         answers = await asyncio.wrap_future(
             self.batcher.submit(("trace", pair), trace_batch, [options], costs=[_WHOLE_BATCH])
         )

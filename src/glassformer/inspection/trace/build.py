@@ -14,6 +14,7 @@ import torch
 
 from glassformer.bundle import TranslatorParts
 from glassformer.config import BEAM, LENGTH_PENALTY
+from glassformer.data.terms import Terms
 from glassformer.data.tokenizer import Tokenizer
 from glassformer.data.words import words
 from glassformer.decoding.beam import penalty
@@ -54,6 +55,7 @@ def trace(
     beam: int = BEAM,
     forced_prefix: str | Sequence[int] | None = None,
     length_penalty: float | None = None,
+    glossary: Mapping[str, str | Sequence[str]] | Terms | None = None,
     top: int = 8,
     reference: str | None = None,
     changes: Changes = _NO_CHANGES,
@@ -68,6 +70,7 @@ def trace(
             another candidate of step ``i``, give the ids of the steps before it and the
             candidate's; the end symbol may be the last.
         length_penalty: the paper's alpha; None: the bundle's.
+        glossary: target terms by source terms, as in ``Translator.translate``.
         top: candidates of each step.
         reference: a translation held for right; the trace records its way through the search.
         changes: heads, positions, source order or causal mask to change.
@@ -83,9 +86,10 @@ def trace(
         length_penalty = float(getattr(translator, "length_penalty", LENGTH_PENALTY))
     prefix = prefix_ids(translator, forced_prefix)
     question = Question(text, beam, length_penalty, prefix, top, reference, changes)
-    sentence = Sentence.of(translator, question)
+    terms = glossary if isinstance(glossary, Terms) else Terms.of(glossary or {})
+    sentence = Sentence.of(translator, question, terms)
     line = sentence.reference_ids()
-    watch = Watch(beam, sentence.tokenizer.eos_id, line)
+    watch = Watch(beam, sentence.tokenizer.eos_id, line, sentence.glossary)
     best = sentence.search(watch)
     judged = _reference(sentence, line, watch, best) if line else None
     return _assembled(sentence, watch, best, judged)
@@ -136,6 +140,7 @@ def _assembled(
             most=run.source_shown,
         ),
         reference=None if reference is None else _shortened(reference),
+        terms=sentence.term_places(written[: run.target_shown]),
     )
 
 

@@ -1,25 +1,28 @@
 """One sentence and the question about it: the checks, the pieces of the source, and the search."""
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 
 from glassformer.bundle import TranslatorParts
 from glassformer.data.preprocessing import LONGEST_SOURCE
+from glassformer.data.terms import NO_TERMS, Terms, letter_ids
 from glassformer.data.tokenizer import Tokenizer
 from glassformer.decoding.batched import decode_sentences
 from glassformer.decoding.beam import beam_search
 from glassformer.decoding.constraints import Constraint, ForcedPrefix
+from glassformer.decoding.glossary import Glossary
 from glassformer.decoding.protocols import Hypothesis, Vocabulary
 from glassformer.errors import InputError, UsageError
 from glassformer.inspection.ablation import changed, reordered
 from glassformer.inspection.beam_graph import EndsAfter, Watch
-from glassformer.inspection.trace.schema import Piece, Question
+from glassformer.inspection.trace.schema import Piece, Question, TermPlace
 from glassformer.inspection.trace.subwords import pieces_of
 from glassformer.model.fast.choice import decoder_of
 from glassformer.model.transformer import Transformer
+from glassformer.text_engine import glossary_of
 
 __all__ = ["Sentence", "prefix_ids"]
 
@@ -34,9 +37,13 @@ class Sentence:
     source: list[Piece]
     sentences: int
     """How many segments the text has; this is the first."""
+    forms: Mapping[str, tuple[str, ...]]
+    """The forms of each glossary term in the text."""
 
     @classmethod
-    def of(cls, translator: TranslatorParts, question: Question) -> "Sentence":
+    def of(
+        cls, translator: TranslatorParts, question: Question, terms: Terms = NO_TERMS
+    ) -> "Sentence":
         """The first sentence as the encoder reads it; InputError if the model has no room."""
         texts = _sentences(translator, question.text)
         question = replace(question, text=texts[0])
@@ -49,7 +56,7 @@ class Sentence:
                 " shorten them"
             )
         model = changed(translator.model, question.changes)
-        return cls(translator, model, question, source, len(texts))
+        return cls(translator, model, question, source, len(texts), terms.forms_in(question.text))
 
     @property
     def tokenizer(self) -> Tokenizer:
@@ -58,6 +65,32 @@ class Sentence:
     @property
     def source_ids(self) -> list[int]:
         return [piece.id for piece in self.source]
+
+    @cached_property
+    def glossary(self) -> Glossary | None:
+        """The terms that the answer must hold; None if the text has none.
+
+        Raises UsageError if the model has no room for them.
+        """
+        if not self.forms:
+            return None
+        tokenizer = self.tokenizer
+        glossary = glossary_of([list(self.forms.values())], tokenizer, letter_ids(tokenizer))
+        room = self.model.config.longest_source
+        if len(self.source) - 1 + len(self.question.forced_prefix) + glossary.needed(0) > room:
+            raise UsageError(
+                f"the glossary's terms in the text have {glossary.needed(0):,} subwords, and this"
+                f" model takes {room:,} of text, prefix and terms in all: shorten them"
+            )
+        return glossary
+
+    def term_places(self, written: Sequence[int]) -> list[TermPlace]:
+        """Each glossary term, and the pieces of its form in ``written``."""
+        places = self.glossary.places(0, written) if self.glossary else []
+        return [
+            TermPlace(term, list(forms), list(place or ()))
+            for (term, forms), place in zip(self.forms.items(), places, strict=True)
+        ]
 
     def reference_ids(self) -> tuple[int, ...]:
         """The ids of the question's reference with the end symbol; () without a reference."""
@@ -80,7 +113,10 @@ class Sentence:
         if prefix[-1:] == [eos_id]:
             prefix = prefix[:-1]
             rules.append(EndsAfter(len(prefix), eos_id))
-        rules += [ForcedPrefix([prefix], vocabulary), watch]
+        rules.append(ForcedPrefix([prefix], vocabulary))
+        if self.glossary is not None:
+            rules.append(self.glossary)
+        rules.append(watch)
         options: dict[str, Any] = {
             "beam": question.beam,
             "length_penalty": question.length_penalty,
@@ -95,7 +131,7 @@ class Sentence:
             vocabulary=Vocabulary.of(self.translator.source_tokenizer),
         )[0][0]
         if not best.tokens and not best.finished:
-            raise UsageError("no translation begins as forced_prefix asks")
+            raise UsageError("no translation is as forced_prefix and glossary ask")
         return best
 
 

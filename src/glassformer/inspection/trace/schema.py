@@ -40,6 +40,7 @@ __all__ = [
     "Side",
     "Step",
     "SublayerNorms",
+    "TermPlace",
     "Trace",
 ]
 
@@ -144,6 +145,17 @@ class Answer:
     """``log_probability`` over the length penalty."""
     finished: bool
     """False if the search stopped at the greatest length."""
+
+
+@dataclass(frozen=True)
+class TermPlace:
+    """A glossary term that stands in the text, and its form in the answer."""
+
+    term: str
+    forms: list[str]
+    """The answer must hold one of them."""
+    pieces: list[int]
+    """The form's indices in ``target.pieces``; empty if the answer was cut before it."""
 
 
 @dataclass(frozen=True)
@@ -311,7 +323,8 @@ class BeamNode:
     score: float
     """``log_probability`` over the length penalty."""
     rank: int
-    """Its rank among all candidates of its step, by ``log_probability``; 0 = best."""
+    """Its rank among all candidates of its step, by ``log_probability``; 0 = best. With a glossary,
+    its place in the divided beam (:mod:`glassformer.decoding.glossary`)."""
     status: Literal["alive", "finished", "pruned", "open"]
     """alive: the search continued it. finished: it ended here and was kept. pruned: it had no
     place in the beam. open: the search was done before it could continue."""
@@ -388,6 +401,8 @@ class Trace:
     beam: BeamGraph
     erased: Erased | None = None
     reference: Reference | None = None
+    terms: list[TermPlace] = field(default_factory=list)
+    """The terms of the glossary, in the order of the text."""
 
     def to_json(self) -> str:
         """The trace as one line of JSON."""

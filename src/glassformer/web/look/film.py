@@ -10,6 +10,7 @@ import torch
 
 from glassformer.bundle import Bundle, load_tensors, load_weights
 from glassformer.config import BEAM
+from glassformer.data.terms import NO_TERMS, Terms
 from glassformer.inspection.trace.array_codec import encode_array
 from glassformer.inspection.trace.build import trace
 from glassformer.model.transformer import Transformer
@@ -27,6 +28,7 @@ def film(
     *,
     beam: int = BEAM,
     length_penalty: float | None = None,
+    glossary: Terms = NO_TERMS,
 ) -> list[dict[str, Any]]:
     """One frame for each checkpoint of the run, oldest first; [] if it has none.
 
@@ -35,7 +37,7 @@ def film(
     """
     paths = checkpoints(run_directory / "checkpoints")
     step = max(1, -(-len(paths) // _MAX_FRAMES))
-    search = {"beam": beam, "length_penalty": length_penalty}
+    search = {"beam": beam, "length_penalty": length_penalty, "glossary": glossary}
     return [_frame(bundle, path, text, search) for path in paths[::-step][::-1]]
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from glassformer.bundle import Bundle
+from glassformer.data.terms import NO_TERMS, Terms
 from glassformer.inspection.ablation import changed
 from glassformer.inspection.scoring import log_probabilities
 from glassformer.inspection.trace.build import trace
@@ -23,14 +24,19 @@ __all__ = ["stored_answers"]
 _MAX_HEADS = 64  # each costs one pass of the model; the paper's base model has 144
 
 
-def stored_answers(bundle: Bundle, traced: Trace, run_directory: Path) -> dict[str, Any]:
-    """The ``stored`` of :func:`~glassformer.web.look.single_file.build_page` for one trace."""
+def stored_answers(
+    bundle: Bundle, traced: Trace, run_directory: Path, terms: Terms = NO_TERMS
+) -> dict[str, Any]:
+    """The ``stored`` of :func:`~glassformer.web.look.single_file.build_page` for one trace.
+
+    ``terms``: the glossary of the trace.
+    """
     return {
         "trace": json.loads(traced.to_json()),
         "without": _without(bundle, traced),
         "changed": {
-            "positions_off": _changed(bundle, traced, Changes(positions_off=True)),
-            "source_order": _changed(bundle, traced, Changes(source_order=_order(traced))),
+            "positions_off": _changed(bundle, traced, Changes(positions_off=True), terms),
+            "source_order": _changed(bundle, traced, Changes(source_order=_order(traced)), terms),
         },
         "film": film(
             bundle,
@@ -38,6 +44,7 @@ def stored_answers(bundle: Bundle, traced: Trace, run_directory: Path) -> dict[s
             traced.asked.text,
             beam=traced.asked.beam,
             length_penalty=traced.asked.length_penalty,
+            glossary=terms,
         ),
     }
 
@@ -73,7 +80,7 @@ def _without(bundle: Bundle, traced: Trace) -> Mapping[str, list[float]] | None:
     }
 
 
-def _changed(bundle: Bundle, traced: Trace, changes: Changes) -> dict[str, Any]:
+def _changed(bundle: Bundle, traced: Trace, changes: Changes, terms: Terms) -> dict[str, Any]:
     """The source and its translation after a change."""
     asked = traced.asked
     other = trace(
@@ -81,6 +88,7 @@ def _changed(bundle: Bundle, traced: Trace, changes: Changes) -> dict[str, Any]:
         asked.text,
         beam=asked.beam,
         length_penalty=asked.length_penalty,
+        glossary=terms,
         changes=changes,
     )
     return {

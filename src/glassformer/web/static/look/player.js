@@ -132,6 +132,9 @@ function sentenceOf(view, step) {
     view.steps[step].forced ? " and is forced to write " : " and writes ",
     h("mark", { "data-writes": "" }, written.label),
     ".",
+    view.trace.terms
+      .filter(({ pieces }) => pieces.includes(step))
+      .map(({ term, forms }) => ` The glossary asks for it: ${term} → ${forms.join(" or ")}.`),
   );
 }
 

@@ -42,6 +42,7 @@ export function sentence(app) {
   const reason = app.source.live
     ? null
     : h("p", { class: "note reason" }, disable(ask, WHY_OFFLINE));
+  const terms = h("p", { class: "note", "data-terms": "" });
   const bounds = h("p", { class: "note", "data-bounds": "" });
   const [source, target] = [h("div", { class: "pieces" }), h("div", { class: "pieces" })];
   const [from, to] = app.view.languages ?? ["source", "target"];
@@ -52,6 +53,7 @@ export function sentence(app) {
     reason,
     h("div", { class: "side" }, h("span", {}, `reads (${from})`), source),
     h("div", { class: "side" }, h("span", {}, `writes (${to})`), target),
+    terms,
     bounds,
   );
   rove(source, (place) => store.set({ word: place }));
@@ -65,6 +67,7 @@ export function sentence(app) {
   const update = (state) => {
     if (view !== app.view) {
       view = app.view;
+      terms.textContent = glossaryOf(view.trace);
       bounds.textContent = view.trace.bounds.left_out.join(" ");
       if (document.activeElement !== field) field.value = view.sourceText;
     }
@@ -91,6 +94,7 @@ export function sentence(app) {
           chosen: place === step,
           reachable: place === step,
           later: state.panel === "player" && place > step,
+          term: view.trace.terms.some(({ pieces }) => pieces.includes(place)),
           onpointerenter: () => light(place),
           onpointerleave: () => light(step),
         }),
@@ -105,15 +109,24 @@ export function sentence(app) {
   return { el, update };
 }
 
+// The glossary's terms in the text; `not written`: the answer was cut before the term.
+function glossaryOf({ terms }) {
+  if (terms.length === 0) return "";
+  const each = terms.map(
+    ({ term, forms, pieces }) =>
+      `${term} → ${forms.join(" or ")}${pieces.length ? "" : " (not written)"}`,
+  );
+  return `The glossary asks for the underlined pieces: ${each.join("; ")}.`;
+}
+
 // A button for one piece; its label starts with `·` if the piece continues a word.
 export function chip(
   piece,
   place,
-  { key, onclick, chosen, later, reachable, onpointerenter, onpointerleave },
+  { key, onclick, chosen, later, term, reachable, onpointerenter, onpointerleave },
 ) {
-  const classes = ["piece", piece.special && "special", chosen && "chosen", later && "later"]
-    .filter(Boolean)
-    .join(" ");
+  const states = { special: piece.special, chosen, later, term };
+  const classes = ["piece", ...Object.keys(states).filter((name) => states[name])].join(" ");
   return h(
     "button",
     {
