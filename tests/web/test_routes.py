@@ -306,6 +306,18 @@ def test_the_server_s_terms_and_the_request_s_own(translator):
     assert len({plain[0], other[0]}) == len({plain[2], asked[2]}) == 2
 
 
+def test_a_trace_shows_what_the_server_s_terms_force(translator):
+    with beam_server(translator, glossaries={"toy": Terms.of({"dog": "Schnee"})}) as client:
+        asked = {"text": TEXTS[0], "beam": 3}
+        traced = client.post("/api/v1/trace", json=asked).json()
+    [term] = traced["terms"]
+    assert (term["term"], term["forms"]) == ("dog", ["Schnee"])
+    pieces = [traced["target"]["pieces"][place]["text"] for place in term["pieces"]]
+    assert "".join(pieces) == "Schnee"
+    [translation] = translator.translate(TEXTS[:1], beam=3, glossary={"dog": "Schnee"})
+    assert traced["answer"]["text"] == translation.text
+
+
 def test_requests_with_different_terms_share_a_batch_and_keep_their_own(translator):
     service = Service({("en", "de"): translator}, Batcher(), beam=3)
     glossaries = [{}, TERMS, {"dog": "Schnee"}, TERMS]

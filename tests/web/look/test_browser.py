@@ -8,6 +8,8 @@ from urllib.parse import quote
 
 import pytest
 
+from glassformer.cli.main import main
+
 PANELS = ("player", "attention", "masks", "positions", "beam", "lens", "worked", "erase", "film")
 
 
@@ -187,3 +189,20 @@ def test_the_server_answers_what_the_file_cannot(tab, served, seen):
     tab.press("[data-key='player:prefix']", "Enter")
     tab.wait_for_selector("text=is forced to write")
     assert "&prefix=Ein" in tab.evaluate("location.hash")
+
+
+def test_the_glossary_s_pieces_are_underlined(tab, run_directory, text, tmp_path):
+    terms, out = tmp_path / "terms.tsv", tmp_path / "look.html"
+    terms.write_text("snow\tHut\tHüte\nmen\tMänner\n", "utf-8")
+    words = ["look", str(run_directory), "--text", text, "--glossary", str(terms)]
+    assert main([*words, "--out", str(out)]) == 0
+    tab.goto(f"{out.as_uri()}#step=0")
+    tab.wait_for_selector("#app:not([aria-busy])")
+    note = tab.inner_text("[data-terms]")
+    assert note.endswith("men → Männer; snow → Hut or Hüte.")
+    pieces = tab.locator(".sentence .piece.term").all()
+    written = re.sub(r"[\d·\s]", "", "".join(piece.inner_text() for piece in pieces))
+    assert "Männer" in written
+    assert "Hut" in written or "Hüte" in written
+    pieces[0].click()
+    assert "The glossary asks for it: " in tab.inner_text(".answer")
