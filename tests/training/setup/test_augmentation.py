@@ -89,3 +89,15 @@ def test_the_file_is_one_of_json_lines(config):
     run = prepare(config(60, placeholders=1.0)).config.run
     lines = (run / "data" / "augmented.jsonl").read_text("utf-8").splitlines()
     assert {tuple(json.loads(line)) for line in lines} == {("source", "target")}
+
+
+@pytest.mark.parametrize(("weight", "least", "most"), [(1.0, 40, 40), (2.0, 80, 80), (0.5, 8, 32)])
+def test_further_pairs_come_as_often_as_their_weight_says(config, write, weight, least, most):
+    lines = [f"{'abcdef'[n % 6]} {'abcdef'[n // 6 % 6]} x\ty" for n in range(40)]
+    also = write("also.tsv", [*lines, "\tz", "  \t "])
+    prepared = prepare(config(60, also=(also,), also_weight=weight, also_tag="<BT>"))
+    further = list(read_pairs(prepared.config.run / "data" / "augmented.jsonl"))
+    assert least <= len(further) <= most
+    assert all(pair.source.startswith("<BT> ") and pair.target == "y" for pair in further)
+    assert len(prepared.packed) == 54 + len(further)
+    assert any(note.startswith(f"further pairs: {len(further)}, in ") for note in prepared.notes)

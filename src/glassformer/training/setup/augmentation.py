@@ -1,4 +1,4 @@
-"""Further training pairs, made from the kept ones: joined pairs, and pairs with protected spans.
+"""Further training pairs: joined pairs, pairs with protected spans, and those of other files.
 
 A model that has read single sentences alone writes one sentence for a line of two. A model that has
 never read ``{name}`` or ``<b>`` writes words instead.
@@ -11,7 +11,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain, islice
 from pathlib import Path
 
-from glassformer.data.corpus import Pair, read_pairs
+from glassformer.data.corpus import Filter, Limits, Pair, read_pairs
+from glassformer.data.normaliser import normaliser
 from glassformer.data.preprocessing import SourceLengths
 from glassformer.data.protected import ProtectedSpan, protected_spans
 from glassformer.data.words import words
@@ -76,12 +77,29 @@ def augmented_files(config: TrainConfig, kept: KeptPairs) -> list[Path]:
     ``config`` leaves no share open.
     """
     path = kept.directory / AUGMENTED_FILE
-    further = chain(_joined_pairs(config, kept), _placeholder_pairs(config, kept))
+    further = chain(
+        _also_pairs(config), _joined_pairs(config, kept), _placeholder_pairs(config, kept)
+    )
     if not path.exists() and (first := next(further, None)):
         with open_atomically(path) as file:
             for pair in chain([first], further):
                 file.write(json.dumps(pair._asdict(), ensure_ascii=False).encode() + b"\n")
     return [path] if path.exists() else []
+
+
+def _also_pairs(config: TrainConfig) -> Iterator[Pair]:
+    """The pairs of ``config.also`` that training can use, each as often as its weight says."""
+    if not config.also:
+        return
+    rng = random.Random(config.seed)
+    normalise = normaliser(config.normalisation or "none")
+    keep = Filter(Limits(max_chars=config.max_chars, max_ratio=config.max_ratio))
+    pairs = read_pairs(*config.also, keys=config.keys)
+    tag = f"{config.also_tag} " if config.also_tag else ""
+    times, rest = divmod(config.also_weight, 1)
+    for source, target in keep(Pair(*map(normalise, pair)) for pair in pairs):
+        for _ in range(int(times) + (rng.random() < rest)):
+            yield Pair(tag + source, target)
 
 
 def _joined_pairs(config: TrainConfig, kept: KeptPairs) -> Iterator[Pair]:

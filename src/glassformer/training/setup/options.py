@@ -91,6 +91,12 @@ class TrainConfig(Options):
     normalisation: Normalisation | None = None
     """text: NFC, single spaces, no invisible characters, here and in every later translation;
     none: texts stay as they are. None: text."""
+    also: Files = Field((), max_length=2)
+    """Further training pairs, such as those of 'glassformer backtranslate': none is held out."""
+    also_weight: float = Field(1.0, gt=0, le=100)
+    """How often an epoch reads each of the further pairs; 0.5: a random half of them."""
+    also_tag: str = ""
+    """Word before the sources of the further pairs, such as <BT> (Caswell et al. 2019)."""
     joined_pairs: float | None = Field(None, ge=0, le=1)
     """Share of the pairs that training reads once more, joined at random to units of two to five
     sentences."""

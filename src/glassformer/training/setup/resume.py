@@ -27,7 +27,7 @@ __all__ = ["begun_config", "bind_text", "changed_text", "claim", "record_options
 
 # Options that may differ when a run goes on: they name places, or change no more than rounding.
 _FREE = frozenset(
-    {"pairs", "run", "valid", "test", "general", "parent", "replay", "threads", "device"}
+    {"pairs", "also", "run", "valid", "test", "general", "parent", "replay", "threads", "device"}
     | {"checkpoint_minutes", "tensorboard", "beam"}
 )
 # Options of earlier versions that changed what a run learns.
@@ -68,7 +68,9 @@ def bind_text(config: TrainConfig) -> str:
     A run that has not begun accepts other text: it removes its data of the earlier text.
     """
     record = config.run / "data" / "inputs.json"
-    hashes = {name: _hash(getattr(config, name)) for name in ("pairs", "valid", "tokenizer")}
+    hashes = {
+        name: _hash(getattr(config, name)) for name in ("pairs", "also", "valid", "tokenizer")
+    }
     hashes["parent"] = _hash(parent_files(config))
     hashes["replay"] = _hash((config.replay,) if config.replay else ())
     before = _read(record, json.loads)
