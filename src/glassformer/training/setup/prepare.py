@@ -97,15 +97,7 @@ def prepare(config: TrainConfig) -> Prepared:
     kept = keep_pairs(settled or config)
     notes = [f"data: {kept.filter}"]
     if settled is None:
-        counts = {"pairs": kept.filter.kept, "characters": kept.filter.characters}
-        settled, reasons = (
-            settle(config, device=device, **counts)
-            if parent is None
-            else settle_from_parent(config, parent)
-        )
-        sample = even_sample(read_pairs(kept.train), kept.filter.kept - kept.held_out)
-        settled, further = settle_shares(settled, sample, kept.source_lengths)
-        reasons += further
+        settled, reasons = _settled(config, kept, parent, device)
         record_options(settled)
         notes += reasons
     valid, origin = _validation_pairs(settled, kept)
@@ -141,6 +133,19 @@ def prepare(config: TrainConfig) -> Prepared:
         parent=parent,
         general=_read(settled, settled.general)[:_VALIDATION_PAIRS] if settled.general else [],
     )
+
+
+def _settled(
+    config: TrainConfig, kept: KeptPairs, parent: Bundle | None, device: torch.device
+) -> tuple[TrainConfig, list[str]]:
+    """The options of a run with nothing left open, and the reasons."""
+    if parent is not None:
+        return settle_from_parent(config, parent)
+    counts = {"pairs": kept.filter.kept, "characters": kept.filter.characters}
+    settled, reasons = settle(config, device=device, **counts)
+    sample = even_sample(read_pairs(kept.train), kept.filter.kept - kept.held_out)
+    settled, further = settle_shares(settled, sample, kept.source_lengths)
+    return settled, [*reasons, *further]
 
 
 def settle(
