@@ -91,7 +91,7 @@ def words(text: str) -> list[Span]:
 
 
 def subword_spans(tokenizer: Tokenizer, ids: Sequence[int], text: str) -> list[Span]:
-    """The characters of ``text`` that each of its subwords covers; none for a start or end symbol.
+    """The characters of ``text`` that each of its subwords covers; none for a control symbol.
 
     Each byte of a character covers the whole character. If the tokenizer changes the text (NFKC),
     the spans hold the nearest characters.
@@ -148,12 +148,11 @@ def _joins(text: str, place: int) -> bool:
 
 def _decoded(tokenizer: Tokenizer, ids: Sequence[int]) -> tuple[str, list[Span]]:
     """The text of the subwords, without the space before the first word, and each one's span."""
-    symbols = {tokenizer.pad_id, tokenizer.bos_id, tokenizer.eos_id}
     text = ""
     spans: list[Span] = []
     pending = b""  # bytes of a character whose other bytes are still to come
     for index in ids:
-        subword = "" if index in symbols else tokenizer.subword(index)
+        subword = "" if index in tokenizer.symbols else tokenizer.subword(index)
         start = len(text)
         if byte := subword.startswith("<0x") and subword.endswith(">"):
             pending += bytes([int(subword[3:5], 16)])
