@@ -70,5 +70,5 @@ def test_pieces_in_another_order_cut_as_before(options):
 def test_other_bytes_are_refused():
     serialized = trained(**OPTIONS[0])
     for faulty in (serialized[:-3], serialized[:100], b"\xff" * 9, b"{}"):
-        with pytest.raises(InputError, match="x.spm: not a SentencePiece model, or cut short"):
+        with pytest.raises(InputError, match=r"x\.spm: not a SentencePiece model, or cut short"):
             SentencePieceModel.parse(faulty, name="x.spm")

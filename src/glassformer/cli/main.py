@@ -11,6 +11,7 @@ import textwrap
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from importlib import import_module
+from keyword import iskeyword
 
 from glassformer.errors import InputError, UsageError, nearest
 
@@ -22,6 +23,7 @@ COMMANDS = {
     "train": "train a translator on two text files",
     "translate": "translate standard input to standard output, line by line",
     "serve": "serve a page and LibreTranslate's network interface",
+    "import": "read a translator of another program: OPUS-MT, NLLB-200, M2M100, mBART-50",
     "export": "write a translator as a model of another engine",
     "evaluate": "score a translator, or a file of translations",
     "look": "show on a page how a translator translates a sentence",
@@ -72,7 +74,7 @@ def _run(command: str, words: list[str]) -> int:
 
     from glassformer.cli.options import first_fault, help_text, parse_options
 
-    module = import_module(f"glassformer.cli.{command}")
+    module = import_module(f"glassformer.cli.{command}{'_' * iskeyword(command)}")
     title, options = f"glassformer {command}", module.OPTIONS
     if isinstance(options, dict):  # kinds, such as `plot masks`
         default = getattr(module, "DEFAULT_KIND", None)

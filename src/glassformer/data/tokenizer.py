@@ -60,10 +60,10 @@ class Tokenizer:
     The ids of the special symbols are the model's own. If only padding is missing (as in BPEmb's
     models), it gets an id after the last subword. Errors call the model ``name``.
 
-    ``prefix``: subwords that stand before every text, such as the language ``deu_Latn``; ``decode``
-    leaves control symbols out. ``known``: the size of a vocabulary that is a list of its own, as Marian's
-    is: the model's first subwords. Each subword of a text is looked up there, whichever subwords
-    the model itself knows. None: the vocabulary is the model's.
+    ``prefix``: subwords that stand before every text, such as the language ``deu_Latn``. ``decode``
+    leaves control symbols out. ``known``: the size of a vocabulary that is a list of its own, as
+    Marian's is: the first subwords of the model. Each subword of a text is looked up there. None:
+    the vocabulary is the model's.
 
     >>> tokenizer = train_tokenizer(["the cat sat", "the dog sat"], vocab_size=400)
     >>> tokenizer.subwords("the cat"), tokenizer.decode(tokenizer.encode("the cow ▁ 🐄"))

@@ -1,0 +1,220 @@
+"""Tiny random models of transformers with hand-made SentencePiece files, as directories."""
+
+import io
+import json
+import random
+
+import pytest
+import sentencepiece
+import torch
+
+transformers = pytest.importorskip("transformers", reason="transformers is not installed")
+
+SOURCES = [
+    "A dog runs across the green grass.",
+    "Two men sit in the snow; one of them sings a song.",
+    "An old hat, a new coat and 17 apples: 3.50 euros!",
+    "Where does the train to the river stop?",
+    "Children play near the houses (and the garden).",
+] * 8
+TARGETS = [
+    "Ein Hund läuft über das grüne Gras.",
+    "Zwei Männer sitzen im Schnee; einer von ihnen singt ein Lied.",
+    "Ein alter Hut, ein neuer Mantel und 17 Äpfel: 3,50 Euro!",
+    "Wo hält der Zug zum Fluss? Straße für Straße.",
+    "Kinder spielen bei den Häusern (und im Garten).",
+] * 8
+AWKWARD = [
+    "A dog runs across the green grass.",
+    "  two   men,  17 apples\tand a hat ",
+    "THE DOG? the-dog's (hat)",
+    "ﬁne café — “quoted” … ½ Ⅳ",
+    "an ß in the snow",  # a character that only the other side's model knows
+    "日本 and 🐕 run",
+    "a▁b >>fra<< <y>",
+    "x",
+]
+
+
+def trained(lines, **options) -> bytes:
+    """A SentencePiece model of these lines, with SentencePiece's own order of special symbols."""
+    written = io.BytesIO()
+    sentencepiece.SentencePieceTrainer.train(
+        sentence_iterator=iter(lines),
+        model_writer=written,
+        hard_vocab_limit=False,
+        minloglevel=2,
+        num_threads=1,
+        **options,
+    )
+    return written.getvalue()
+
+
+def pieces(serialized: bytes) -> list[str]:
+    model = sentencepiece.SentencePieceProcessor(model_proto=serialized)
+    return [model.id_to_piece(index) for index in range(model.get_piece_size())]
+
+
+def bold(model, seed=0):
+    """No bias or norm at its first value, and answers that differ with the text and end."""
+    torch.manual_seed(seed)
+    with torch.no_grad():
+        for name, parameter in model.named_parameters():
+            if parameter.requires_grad and "embed_positions" not in name:
+                parameter.mul_(2.0).add_(0.25 * torch.randn_like(parameter))
+        if hasattr(model, "final_logits_bias"):
+            model.final_logits_bias += torch.randn_like(model.final_logits_bias)
+            model.final_logits_bias[:, model.config.eos_token_id] += 2.0
+    return model.eval()
+
+
+def sizes(vocab_size, **ids):
+    return {
+        "vocab_size": vocab_size,
+        "d_model": 24,
+        "encoder_layers": 2,
+        "decoder_layers": 3,
+        "encoder_attention_heads": 3,
+        "decoder_attention_heads": 3,
+        "encoder_ffn_dim": 20,
+        "decoder_ffn_dim": 20,
+        "max_position_embeddings": 128,
+        "dropout": 0.1,
+        **ids,
+    }
+
+
+def write_json(path, content):
+    path.write_text(json.dumps(content, ensure_ascii=False), "utf-8")
+
+
+def marian_directory(directory, *, kind="unigram", languages=(), shared=True):
+    """Ids in no order, a piece that the table lacks, padding at the end, as OPUS-MT has it."""
+    directory.mkdir()
+    files = {
+        "source.spm": trained(SOURCES, vocab_size=120, model_type=kind),
+        "target.spm": trained(TARGETS, vocab_size=140, model_type=kind),
+    }
+    sides = []
+    for name, content in files.items():
+        (directory / name).write_bytes(content)
+        sides.append([p for p in pieces(content) if p not in ("<unk>", "<s>", "</s>")])
+    tables = []
+    for side in [[*sides[0], *sides[1]]] if shared else sides:
+        ordinary = sorted(set(side) - {"▁the", "▁Hund"})
+        random.Random(3).shuffle(ordinary)
+        texts = ["</s>", "<unk>", *ordinary, *(f">>{code}<<" for code in languages)]
+        tables.append({text: index for index, text in enumerate(texts)})
+    if shared:
+        tables[0]["<pad>"] = len(tables[0])
+    else:
+        size = max(map(len, tables))
+        for table in tables:
+            table["<pad>"] = size
+    write_json(directory / "vocab.json", tables[0])
+    options = {"tokenizer_class": "MarianTokenizer", "source_lang": "en", "target_lang": "de"}
+    if not shared:
+        write_json(directory / "target_vocab.json", tables[1])
+        options["separate_vocabs"] = True
+    write_json(directory / "tokenizer_config.json", options)
+    pad = tables[0]["<pad>"]
+    config = transformers.MarianConfig(
+        **sizes(pad + 1, pad_token_id=pad, eos_token_id=0, decoder_start_token_id=pad),
+        decoder_vocab_size=pad + 1,
+        forced_eos_token_id=0,
+        activation_function="swish",
+        scale_embedding=True,
+        share_encoder_decoder_embeddings=shared,
+        tie_word_embeddings=True,
+    )
+    model = bold(transformers.MarianMTModel(config))
+    model.generation_config.bad_words_ids = [[pad]]
+    model.save_pretrained(directory)
+    return directory
+
+
+@pytest.fixture(scope="session")
+def texts():
+    """Awkward sources; transformers reads special symbols out of a text, so none has any."""
+    return AWKWARD
+
+
+@pytest.fixture(scope="session")
+def pairs():
+    return list(zip(SOURCES[:5], TARGETS[:5], strict=True))
+
+
+@pytest.fixture(scope="session")
+def make_marian():
+    return marian_directory
+
+
+@pytest.fixture(scope="session")
+def marian(tmp_path_factory):
+    return marian_directory(tmp_path_factory.mktemp("marian") / "opus-mt-en-de")
+
+
+@pytest.fixture
+def compared():
+    """Compares an imported bundle with transformers' own model and tokenizer, part by part."""
+    return Compared
+
+
+class Compared:
+    """One bundle beside its original."""
+
+    def __init__(self, bundle, model, encode, *, forced=None):
+        self.bundle, self.model, self.encode, self.forced = bundle, model, encode, forced
+        self.start = model.config.decoder_start_token_id
+
+    def ids(self, texts):
+        """Theirs and ours, with the end symbol."""
+        tokenizer = self.bundle.source_tokenizer
+        ours = [[*tokenizer.encode(text), tokenizer.eos_id] for text in texts]
+        return [self.encode(text) for text in texts], ours
+
+    def logits(self, texts):
+        """Theirs and ours of random targets; ours without the start symbol's column."""
+        config = self.bundle.model.config
+        torch.manual_seed(5)
+        rows = [torch.tensor(self.encode(text)) for text in texts]
+        pad = config.pad_id
+        source = torch.nn.utils.rnn.pad_sequence(rows, batch_first=True, padding_value=pad)
+        target = torch.randint(4, config.target_vocab_size - 2, (len(rows), 6))
+        theirs, ours = (
+            torch.cat([torch.full((len(rows), 1), start), target], dim=1)
+            for start in (self.start, config.bos_id)
+        )
+        with torch.no_grad():
+            expected = self.model(
+                input_ids=source,
+                attention_mask=(source != pad).long(),
+                decoder_input_ids=theirs,
+            ).logits
+            found = self.bundle.model(source, ours)
+        assert found[..., config.bos_id].max() < -9000
+        return expected, found[..., : config.bos_id]
+
+    def generated(self, text, *, beam, alpha=1.0):
+        """The ids and the score of ``generate``, without start, end and padding."""
+        config = self.bundle.model.config
+        ids = torch.tensor([self.encode(text)])
+        found = self.model.generate(
+            input_ids=ids,
+            attention_mask=torch.ones_like(ids),
+            num_beams=beam,
+            max_new_tokens=ids.shape[1] - 1 + config.extra_length,
+            length_penalty=alpha,
+            do_sample=False,
+            early_stopping="never" if beam > 1 else False,
+            forced_bos_token_id=self.forced,
+            forced_eos_token_id=None,
+            bad_words_ids=None,
+            suppress_tokens=[config.pad_id, config.unk_id],
+            begin_suppress_tokens=None if self.forced else [config.eos_id],
+            return_dict_in_generate=True,
+            output_scores=True,
+        )
+        tokens = found.sequences[0, 1:].tolist()
+        score = found.sequences_scores.item() if beam > 1 else None
+        return [t for t in tokens if t not in (config.eos_id, config.pad_id)], score
