@@ -55,20 +55,24 @@ def pieces(serialized: bytes) -> list[str]:
     return [model.id_to_piece(index) for index in range(model.get_piece_size())]
 
 
-def bold(model, seed=0):
+def bold(model, *, gain=2.0, eos=0.0):
     """No bias or norm at its first value, and answers that differ with the text and end."""
-    torch.manual_seed(seed)
+    torch.manual_seed(0)
     with torch.no_grad():
         for name, parameter in model.named_parameters():
             if parameter.requires_grad and "embed_positions" not in name:
-                parameter.mul_(2.0).add_(0.25 * torch.randn_like(parameter))
+                parameter.mul_(gain).add_(0.25 * torch.randn_like(parameter))
         if hasattr(model, "final_logits_bias"):
             model.final_logits_bias += torch.randn_like(model.final_logits_bias)
             model.final_logits_bias[:, model.config.eos_token_id] += 2.0
+        if eos:  # no bias on the logits: the last norm's makes the end symbol more probable
+            row = model.model.shared.weight[model.config.eos_token_id]
+            model.model.decoder.layer_norm.bias += eos * row / row.norm()
     return model.eval()
 
 
 def sizes(vocab_size, **ids):
+    torch.manual_seed(9)  # of the model that is made next
     return {
         "vocab_size": vocab_size,
         "d_model": 24,
@@ -154,6 +158,93 @@ def marian(tmp_path_factory):
     return marian_directory(tmp_path_factory.mktemp("marian") / "opus-mt-en-de")
 
 
+FAIRSEQ = {"pad_token_id": 1, "bos_token_id": 0, "eos_token_id": 2, "decoder_start_token_id": 2}
+
+
+def m2m_model(directory, ordinary, others, *, eos):
+    """The tokens after the ``ordinary`` ones, such as languages, are improbable."""
+    settings = sizes(ordinary + others, **FAIRSEQ)
+    config = transformers.M2M100Config(**settings, scale_embedding=True)
+    model = bold(transformers.M2M100ForConditionalGeneration(config), gain=1.0, eos=eos)
+    with torch.no_grad():
+        model.model.shared.weight[ordinary:] *= 0.4
+    model.save_pretrained(directory)
+
+
+def m2m100_directory(directory):
+    """A table that lacks some of SentencePiece's pieces; languages and made-up words after it."""
+    directory.mkdir()
+    spm = trained(SOURCES + TARGETS, vocab_size=160, model_type="bpe")
+    (directory / "sentencepiece.bpe.model").write_bytes(spm)
+    ordinary = [piece for piece in pieces(spm)[3:] if piece not in ("▁the", "ein")]
+    random.Random(4).shuffle(ordinary)
+    texts = ["<s>", "<pad>", "</s>", "<unk>", *ordinary, "madeup"]
+    write_json(directory / "vocab.json", {text: index for index, text in enumerate(texts)})
+    codes = transformers.models.m2m_100.tokenization_m2m_100.FAIRSEQ_LANGUAGE_CODES["m2m100"]
+    tokens = [f"__{code}__" for code in codes]
+    write_json(directory / "special_tokens_map.json", {"additional_special_tokens": tokens})
+    write_json(directory / "tokenizer_config.json", {"tokenizer_class": "M2M100Tokenizer"})
+    m2m_model(directory, len(texts), len(tokens) + 8, eos=0.4)
+    return directory
+
+
+def nllb_directory(directory):
+    """SentencePiece's ids plus one, then 202 languages and the mask."""
+    directory.mkdir()
+    spm = trained(SOURCES + TARGETS, vocab_size=160, model_type="bpe")
+    (directory / "sentencepiece.bpe.model").write_bytes(spm)
+    codes = transformers.models.nllb.tokenization_nllb.FAIRSEQ_LANGUAGE_CODES
+    options = {"tokenizer_class": "NllbTokenizer", "legacy_behaviour": False}
+    write_json(directory / "tokenizer_config.json", options)
+    tokens = {"additional_special_tokens": codes, "mask_token": "<mask>"}
+    write_json(directory / "special_tokens_map.json", tokens)
+    m2m_model(directory, len(pieces(spm)) + 1, len(codes) + 1 + 2, eos=2.0)
+    return directory
+
+
+def backend_options(path):
+    """A SentencePiece file as the tokenizers of transformers 5 take it, without protobuf."""
+    from transformers.tokenization_utils_sentencepiece import SentencePieceExtractor
+
+    from glassformer.interchange import sentencepiece_model as ours
+
+    _, scores, merges = SentencePieceExtractor(str(path)).extract()
+    rest = ours.SentencePieceModel.parse(path.read_bytes()).rest
+    [normalizer] = [value for number, _, value, _ in ours._fields(rest) if number == 3]
+    [table] = [value for number, _, value, _ in ours._fields(normalizer) if number == 2]
+    return dict(scores), merges, table
+
+
+def nllb_tokenizer(directory, source, target):
+    """transformers' tokenizer; from_pretrained would need protobuf."""
+    path = directory / "sentencepiece.bpe.model"
+    scores, merges, table = backend_options(path)
+    codes = transformers.models.nllb.tokenization_nllb.FAIRSEQ_LANGUAGE_CODES
+    texts = ["<s>", "<pad>", "</s>", "<unk>", *list(scores)[3:], *codes, "<mask>"]
+    return transformers.NllbTokenizer(
+        vocab={text: index for index, text in enumerate(texts)},
+        merges=merges,
+        _spm_precompiled_charsmap=table,
+        src_lang=source,
+        tgt_lang=target,
+    )
+
+
+@pytest.fixture(scope="session")
+def m2m100(tmp_path_factory):
+    return m2m100_directory(tmp_path_factory.mktemp("m2m100") / "m2m100")
+
+
+@pytest.fixture(scope="session")
+def tokenizer_of_nllb():
+    return nllb_tokenizer
+
+
+@pytest.fixture(scope="session")
+def nllb(tmp_path_factory):
+    return nllb_directory(tmp_path_factory.mktemp("nllb") / "nllb")
+
+
 @pytest.fixture
 def compared():
     """Compares an imported bundle with transformers' own model and tokenizer, part by part."""
@@ -211,7 +302,7 @@ class Compared:
             forced_eos_token_id=None,
             bad_words_ids=None,
             suppress_tokens=[config.pad_id, config.unk_id],
-            begin_suppress_tokens=None if self.forced else [config.eos_id],
+            min_new_tokens=1 if self.forced is None else 2,  # no target is empty
             return_dict_in_generate=True,
             output_scores=True,
         )

@@ -131,7 +131,8 @@ class CTranslate2Engine:
         """
         end, *forbidden = self._ends
         most = self._most(length, options)
-        if any(names[-1] in forbidden or names == [end] for names in result.hypotheses):
+        begun = len(self.special.prefix_ids)
+        if any(names[-1] in forbidden or names[begun:] == [end] for names in result.hypotheses):
             return []
         answer = []
         for names, total in zip(result.hypotheses, result.scores, strict=True):

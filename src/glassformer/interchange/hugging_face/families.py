@@ -34,7 +34,9 @@ _TENSOR2TENSOR = {"position_frequencies": "tensor2tensor", "position_offset": 2}
 FAMILIES = {
     "marian": Family("MarianMT", {"position_layout": "halves"}),
     "m2m_100": Family(
-        "M2M100", {"norm": "pre", "position_layout": "halves", **_TENSOR2TENSOR}, output_bias=False
+        "M2M100 or NLLB",
+        {"norm": "pre", "position_layout": "halves", **_TENSOR2TENSOR},
+        output_bias=False,
     ),
     "mbart": Family("mBART", {"norm": "pre", **_LEARNED}),
     "bart": Family("BART", _LEARNED),
