@@ -59,8 +59,8 @@ def bold(model, *, gain=2.0, eos=0.0):
     """No bias or norm at its first value, and answers that differ with the text and end."""
     torch.manual_seed(0)
     with torch.no_grad():
-        for name, parameter in model.named_parameters():
-            if parameter.requires_grad and "embed_positions" not in name:
+        for parameter in model.parameters():
+            if parameter.requires_grad:  # sinusoids stay
                 parameter.mul_(gain).add_(0.25 * torch.randn_like(parameter))
         if hasattr(model, "final_logits_bias"):
             model.final_logits_bias += torch.randn_like(model.final_logits_bias)
@@ -228,6 +228,70 @@ def nllb_tokenizer(directory, source, target):
         src_lang=source,
         tgt_lang=target,
     )
+
+
+def mbart50_directory(directory):
+    """SentencePiece's ids plus one, then 52 languages and the mask; learned positions."""
+    directory.mkdir()
+    spm = trained(SOURCES + TARGETS, vocab_size=160, model_type="unigram")
+    (directory / "sentencepiece.bpe.model").write_bytes(spm)
+    codes = transformers.models.mbart50.tokenization_mbart50.FAIRSEQ_LANGUAGE_CODES
+    write_json(directory / "tokenizer_config.json", {"tokenizer_class": "MBart50Tokenizer"})
+    write_json(directory / "special_tokens_map.json", {"additional_special_tokens": codes})
+    config = transformers.MBartConfig(
+        **sizes(len(pieces(spm)) + 1 + len(codes) + 1, **FAIRSEQ),
+        activation_function="relu",
+        scale_embedding=True,
+        forced_eos_token_id=2,
+    )
+    bold(transformers.MBartForConditionalGeneration(config), gain=1.0).save_pretrained(directory)
+    return directory
+
+
+def mbart50_tokenizer(directory, source, target):
+    scores, _, table = backend_options(directory / "sentencepiece.bpe.model")
+    return transformers.MBart50Tokenizer(
+        vocab=list(scores.items()),
+        _spm_precompiled_charsmap=table,
+        src_lang=source,
+        tgt_lang=target,
+    )
+
+
+def pegasus_directory(directory):
+    """103 symbols of the pretraining before SentencePiece's pieces; starts with padding."""
+    directory.mkdir()
+    options = {"unk_piece": "<unk>", "pad_id": 0, "eos_id": 1, "unk_id": 2, "bos_id": -1}
+    spm = trained(SOURCES + TARGETS, vocab_size=160, model_type="unigram", **options)
+    (directory / "spiece.model").write_bytes(spm)
+    write_json(directory / "tokenizer_config.json", {"tokenizer_class": "PegasusTokenizer"})
+    config = transformers.PegasusConfig(
+        **sizes(len(pieces(spm)) + 103, pad_token_id=0, eos_token_id=1, decoder_start_token_id=0),
+        activation_function="gelu",
+        scale_embedding=True,
+    )
+    model = bold(transformers.PegasusForConditionalGeneration(config), gain=1.0)
+    model.save_pretrained(directory)
+    return directory
+
+
+def pegasus_tokenizer(directory):
+    scores, _, table = backend_options(directory / "spiece.model")
+    before = ["<pad>", "</s>", "<mask_1>", "<mask_2>", *(f"<unk_{i}>" for i in range(2, 103))]
+    vocab = [*((text, 0.0) for text in before), *list(scores.items())[2:]]
+    return transformers.PegasusTokenizer(vocab=vocab, _spm_precompiled_charsmap=table)
+
+
+@pytest.fixture(scope="session")
+def mbart50(tmp_path_factory):
+    directory = mbart50_directory(tmp_path_factory.mktemp("mbart50") / "mbart50")
+    return directory, mbart50_tokenizer(directory, "en_XX", "de_DE")
+
+
+@pytest.fixture(scope="session")
+def pegasus(tmp_path_factory):
+    directory = pegasus_directory(tmp_path_factory.mktemp("pegasus") / "pegasus")
+    return directory, pegasus_tokenizer(directory)
 
 
 @pytest.fixture(scope="session")
