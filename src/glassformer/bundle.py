@@ -12,7 +12,7 @@ from typing import Any, Protocol, runtime_checkable
 import torch
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 from safetensors import SafetensorError
-from safetensors.torch import load_file, save
+from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
 from glassformer.config import LENGTH_PENALTY, MOST_LENGTH_PENALTY, ModelConfig
@@ -20,7 +20,7 @@ from glassformer.data.normaliser import Normalisation
 from glassformer.data.preprocessing import Preprocessing, SourceLengths
 from glassformer.data.tokenizer import Tokenizer
 from glassformer.errors import InputError
-from glassformer.files import write_atomically
+from glassformer.files import open_atomically, write_atomically
 from glassformer.model.transformer import Transformer
 
 __all__ = [
@@ -116,7 +116,8 @@ def save_bundle(bundle: Bundle, directory: Path) -> None:
     else:
         source.save(directory / "source.model")
         target.save(directory / "target.model")
-    write_atomically(directory / "model.safetensors", save(weights(bundle.model)))
+    with open_atomically(directory / "model.safetensors") as file:
+        save_file(weights(bundle.model), file.name)  # `save` would hold the weights twice more
     write_atomically(directory / "README.md", _readme(bundle).encode())
     of_tokenizers: dict[str, Any] = {
         "source_prefix": source.prefix,

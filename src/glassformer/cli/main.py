@@ -12,10 +12,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from importlib import import_module
 from keyword import iskeyword
+from types import ModuleType
 
 from glassformer.errors import InputError, UsageError, nearest
 
-__all__ = ["main"]
+__all__ = ["COMMANDS", "main", "module_of"]
 
 COMMANDS = {
     "demo": "train a small translator of dates and amounts, and show it at work",
@@ -74,7 +75,7 @@ def _run(command: str, words: list[str]) -> int:
 
     from glassformer.cli.options import first_fault, help_text, parse_options
 
-    module = import_module(f"glassformer.cli.{command}{'_' * iskeyword(command)}")
+    module = module_of(command)
     title, options = f"glassformer {command}", module.OPTIONS
     if isinstance(options, dict):  # kinds, such as `plot masks`
         default = getattr(module, "DEFAULT_KIND", None)
@@ -95,6 +96,11 @@ def _run(command: str, words: list[str]) -> int:
         return int(module.run(parse_options(options, words)))
     except ValidationError as error:  # of the work, such as sizes that make no model
         raise UsageError(first_fault(error)) from error
+
+
+def module_of(command: str) -> ModuleType:
+    """The module of a command; a word of Python's own, such as ``import``, has ``_`` after it."""
+    return import_module(f"glassformer.cli.{command}{'_' * iskeyword(command)}")
 
 
 def _check_known(word: str, known: Iterable[str], noun: str) -> None:

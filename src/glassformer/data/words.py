@@ -24,7 +24,10 @@ _UNSPACED = (
     (0xF900, 0xFAFF),
     (0x20000, 0x3FFFF),
 )
-_UNSPACED_LANGUAGES = {"ja", "zh", "yue", "th", "lo", "my", "km"}
+_UNSPACED_LANGUAGES = {
+    *("ja", "zh", "yue", "th", "lo", "my", "km"),
+    *("jpn", "zho", "cmn", "tha", "lao", "mya", "khm", "bod", "dzo"),  # in ISO 639-3
+}
 
 
 @dataclass(frozen=True)
@@ -53,10 +56,10 @@ class TrueLinks:
 def is_unspaced(language: str | None) -> bool:
     """Whether a language puts no spaces between its words and sentences.
 
-    >>> is_unspaced("ja"), is_unspaced("zh-Hant"), is_unspaced("de"), is_unspaced(None)
+    >>> is_unspaced("zh-Hant"), is_unspaced("zho_Hans"), is_unspaced("de"), is_unspaced(None)
     (True, True, False, False)
     """
-    return (language or "").partition("-")[0] in _UNSPACED_LANGUAGES
+    return (language or "").replace("_", "-").partition("-")[0] in _UNSPACED_LANGUAGES
 
 
 def words(text: str) -> list[Span]:
