@@ -266,9 +266,13 @@ class Translator:
         return align(self, sources, targets)
 
     def count_tokens(self, targets: Sequence[str]) -> list[int]:
-        """The tokens of each target, normalised as in the training; end symbol included."""
+        """The tokens of each target, normalised as in the training; end symbol included.
+
+        The prefix does not count, as in :meth:`score`.
+        """
         normalise = normaliser(self.bundle.normalisation)
-        encoded = self.target_tokenizer.encode_batch(list(map(normalise, targets)))
+        texts = list(map(normalise, targets))
+        encoded = self.target_tokenizer.encode_batch(texts, prefixed=False)
         return [len(ids) + 1 for ids in encoded]
 
     def _submit(

@@ -71,6 +71,8 @@ class SentencePieceModel:
                     pieces.append(_piece(value))
                 elif number != _SELF_TEST:  # its expected ids are of the old order
                     rest += raw
+            if not pieces:
+                raise ValueError("it has no piece")
         except (IndexError, ValueError, struct.error) as error:
             raise InputError(
                 f"{name}: not a SentencePiece model, or cut short: copy the file anew"

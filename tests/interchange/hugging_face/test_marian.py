@@ -1,6 +1,8 @@
 """MarianMT (OPUS-MT) as a bundle: the ids, the numbers and the translations of transformers."""
 
+import json
 import random
+import shutil
 
 import pytest
 import torch
@@ -126,3 +128,29 @@ def test_a_saved_bundle_has_the_same_weights(marian, tmp_path):
     again = load_bundle(tmp_path / "bundle").model.state_dict()
     for name, weight in bundle.model.state_dict().items():
         assert torch.equal(again[name], weight)
+
+
+def test_half_precision_in_several_files(marian, tmp_path):
+    model = transformers.MarianMTModel.from_pretrained(marian).half()
+    model.save_pretrained(tmp_path / "model", max_shard_size="20KB")
+    tokenizer_of(marian).save_pretrained(tmp_path / "model")
+    assert len(list((tmp_path / "model").glob("*.safetensors"))) > 2
+
+    found, whole = (import_hugging_face(d).bundle for d in (tmp_path / "model", marian))
+
+    assert found.source_tokenizer.encode("A dog") == whole.source_tokenizer.encode("A dog")
+    for half, weight in zip(found.model.parameters(), whole.model.parameters(), strict=True):
+        assert torch.equal(half, weight.half().float())
+
+
+def test_search_options_without_a_place_are_said(marian, tmp_path):
+    directory = shutil.copytree(marian, tmp_path / "model")
+    options = {"length_penalty": 2.0, "no_repeat_ngram_size": 3, "num_beams": 6}
+    (directory / "generation_config.json").write_text(json.dumps(options))
+
+    imported = import_hugging_face(directory)
+
+    assert imported.bundle.length_penalty == 2.5
+    assert imported.notes[1:] == (
+        "a bundle does not hold these search options: no_repeat_ngram_size 3",
+    )

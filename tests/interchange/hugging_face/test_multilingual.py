@@ -170,6 +170,16 @@ def test_faulty_directories(directory, family, tmp_path):
     with pytest.raises(UsageError, match=rf"--source-language '{source}x': .*mean '{source}'"):
         import_hugging_face(directory, source_language=f"{source}x", target_language=target)
     copied = shutil.copytree(directory, tmp_path / "model")
+    options = (copied / "tokenizer_config.json").read_text()
+    for tokens, message in (
+        ('{"7": "x", "9999": "y"}', r"a token has the id \d+, and config\.json a vocabulary"),
+        ('{"7": {}}', "its added tokens have no ids or texts: copy it anew"),
+    ):
+        faulty = f'{options[:-1]}, "added_tokens_decoder": {tokens}}}'
+        (copied / "tokenizer_config.json").write_text(faulty)
+        with pytest.raises(InputError, match=message):
+            imported(copied, family)
+    (copied / "tokenizer_config.json").write_text(options)
     (copied / "special_tokens_map.json").unlink()
     with pytest.raises(InputError, match="no language token stands in tokenizer_config"):
         imported(copied, family)
@@ -183,3 +193,14 @@ def test_faulty_directories(directory, family, tmp_path):
     (copied / "tokenizer_config.json").write_text('{"tokenizer_class": "SMALL100Tokenizer"}')
     with pytest.raises(InputError, match="'SMALL100Tokenizer': of a m2m_100 model, import reads"):
         imported(copied, family)
+
+
+def test_a_directory_that_transformers_5_saves(bundle, directory, tokenizer, family, tmp_path):
+    saved = shutil.copytree(directory, tmp_path / "model")
+    (saved / "special_tokens_map.json").unlink()
+    tokenizer.save_pretrained(saved)  # the languages now stand in other files
+
+    again = imported(saved, family)
+
+    assert again.source_tokenizer.encode("A dog") == bundle.source_tokenizer.encode("A dog")
+    assert again.target_tokenizer.prefix_ids == bundle.target_tokenizer.prefix_ids

@@ -67,6 +67,8 @@ def refusal(directory, error=InputError, **languages):
         ),
         ({"decoder_ffn_dim": 21}, "encoder_ffn_dim 20 and decoder_ffn_dim 21 differ: this program"),
         ({"encoder_layers": "-"}, "encoder_layers is missing"),
+        ({"decoder_start_token_id": 999}, "decoder_start_token_id 999: expected 0 to 10"),
+        ({"length_penalty": "high"}, "length_penalty 'high': expected a number"),
         ({"vocab_size": "many"}, "vocab_size many: expected a whole number"),
         ({"d_model": 25}, "d_model must be even, as sine-cosine pairs"),
     ],
@@ -135,6 +137,11 @@ def test_files_of_the_tokenizer(directory):
     assert refusal(directory).startswith("vocab.json: it has the id 999, and config.json a vocab")
     (directory / "vocab.json").write_text(json.dumps(vocabulary | {"new": "x"}))
     assert refusal(directory) == "vocab.json: expected a table of pieces and ids"
+    change_json(directory / "config.json", eos_token_id=5)
+    (directory / "vocab.json").write_text(json.dumps(vocabulary))
+    assert refusal(directory).startswith("vocab.json: the id 5, config.json's eos_token_id, is ")
+    change_json(directory / "config.json", eos_token_id=[0, 1])
+    assert refusal(directory).startswith("vocab.json: it lacks the id [0, 1], config.json's eos_")
     del vocabulary["<unk>"]
     (directory / "vocab.json").write_text(json.dumps(vocabulary))
     assert refusal(directory) == "vocab.json: it lacks the token <unk>: copy the file anew"
@@ -147,6 +154,8 @@ def test_sentencepiece_models(directory):
     assert refusal(directory) == (
         "source.spm: not a SentencePiece model, or cut short: copy the file anew"
     )
+    (directory / "source.spm").write_bytes(b"")
+    assert refusal(directory).startswith("source.spm: not a SentencePiece model, or cut short")
     (directory / "source.spm").unlink()
     assert refusal(directory).startswith(
         "source.spm: cannot be read (No such file or directory): import reads SentencePiece models"

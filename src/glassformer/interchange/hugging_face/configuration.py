@@ -86,10 +86,11 @@ def read_settings(directory: Path) -> tuple[Family, dict[str, Any]]:
                 " this program has no place for it"
             )
     generation = directory / "generation_config.json"
-    found = read_json(generation) if generation.is_file() else {}
-    return family, settings | {
-        name: value for name, value in found.items() if name in _OF_SEARCH and value is not None
-    }
+    options = read_json(generation) if generation.is_file() else {}
+    given = {name: value for name, value in options.items() if value is not None}
+    ids = {name: value for name, value in given.items() if name in _READ}  # if config.json has none
+    searching = {name: value for name, value in given.items() if name in _OF_SEARCH}
+    return family, ids | settings | searching
 
 
 def model_config(family: Family, settings: Mapping[str, Any], path: Path) -> ModelConfig:

@@ -44,14 +44,23 @@ def import_hugging_face(
     for name in ("vocab_size", "decoder_start_token_id"):
         if not isinstance(settings.get(name), int):
             raise InputError(f"{path}: {name} {settings.get(name)}: expected a whole number")
+    if not isinstance(settings.get("length_penalty", 1.0), int | float):
+        raise InputError(
+            f"{path}: length_penalty {settings['length_penalty']!r}: expected a number"
+        )
     wanted = Languages(source_language, target_language)
     vocabulary = read_vocabulary(directory, settings["model_type"], settings, wanted)
     config = model_config(family, settings | {"unk_token_id": vocabulary.target.unk_id}, path)
+    start = settings["decoder_start_token_id"]
+    if not 0 <= start < config.bos_id:
+        raise InputError(
+            f"{path}: decoder_start_token_id {start}: expected 0 to {config.bos_id - 1}"
+        )
     model = Transformer(config)
     table = weight_table(config)
     if not family.output_bias:
         del table["final_logits_bias"]
-    read_weights(model, directory, table, start=settings["decoder_start_token_id"])
+    read_weights(model, directory, table, start=start)
     bundle = Bundle(
         model.eval().requires_grad_(False),
         vocabulary.source,

@@ -141,7 +141,16 @@ def _one_model(
         texts = _texts(directory / "vocab.json", None)
     else:
         texts = _offset_texts(path, kind, options)
-    added = _added_texts(directory, options, len(texts))
+    try:
+        added = _added_texts(directory, options, len(texts))
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        raise InputError(
+            f"{directory}: its added tokens have no ids or texts: copy it anew"
+        ) from error
+    if max(added, default=0) >= size:
+        raise InputError(
+            f"{directory}: a token has the id {max(added)}, and config.json a vocabulary of {size}"
+        )
     for index, text in sorted(added.items()):
         texts += [f"<unused {place}>" for place in range(len(texts), index + 1)]
         texts[index] = text
@@ -247,11 +256,16 @@ def _names(
     if unknown not in texts:
         raise InputError(f"{path}: it lacks the token {unknown}: copy the file anew")
     symbols = {"unk": unknown}
-    for symbol in ("eos", "pad"):
+    for symbol, default in (("eos", "</s>"), ("pad", "<pad>")):
         index = settings.get(f"{symbol}_token_id")
         if not isinstance(index, int) or not 0 <= index < len(texts):
             raise InputError(f"{path}: it lacks the id {index}, config.json's {symbol}_token_id")
-        symbols[symbol] = texts[index]
+        symbols[symbol] = _content(options.get(f"{symbol}_token") or default)
+        if texts[index] != symbols[symbol]:
+            raise InputError(
+                f"{path}: the id {index}, config.json's {symbol}_token_id, is {texts[index]!r},"
+                f" expected {symbols[symbol]!r}"
+            )
     renamed = [f"<s {index}>" if text == _START else text for index, text in enumerate(texts)]
     starts = {f"<s {index}>" for index, text in enumerate(texts) if text == _START}
     special = {*controls, *starts, symbols["eos"], symbols["pad"]} - {unknown, _START}
