@@ -80,7 +80,7 @@ def main(words: Sequence[str] | None = None) -> int:
 
 
 def _bleu(texts: Sequence[str], targets: Sequence[str]) -> float:
-    return float(bleu_metric(None, force=True).corpus_score(texts, [targets]).score)
+    return float(bleu_metric(None).corpus_score(texts, [targets]).score)
 
 
 def _translated(translator: Translator, texts: Sequence[str]) -> list[str]:

@@ -248,3 +248,13 @@ def test_evaluate_translates_and_scores():
     assert scores.exact_match == 50
     assert scores.perplexity == pytest.approx(8)
     assert "perplexity       8.00" in str(scores)
+
+
+def test_a_tokenised_text_is_remarked_on(capfd):
+    texts = ["Ein Hund läuft heim ."] * 120
+    scores = corpus_scores(texts, texts)
+    assert scores.tokenised
+    assert "the text looks tokenised (it ends in ' .')" in str(scores)
+    clean = [text.replace(" .", ".") for text in texts]
+    assert "tokenised" not in str(corpus_scores(clean, texts)).split("\n")[1]
+    assert capfd.readouterr().err == ""  # sacreBLEU's own hint names an option that is not ours

@@ -68,6 +68,10 @@ class Bundle:
     source_lengths: SourceLengths | None = None  # of the training; None: not measured
 
     @property
+    def tokenizers(self) -> tuple[Tokenizer, Tokenizer]:
+        return self.source_tokenizer, self.target_tokenizer
+
+    @property
     def preprocessing(self) -> Preprocessing:
         """How texts become the segments that the model reads."""
         return Preprocessing(self.normalisation, self.languages, self.source_lengths)

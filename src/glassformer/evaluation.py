@@ -55,6 +55,8 @@ LANGUAGES = tuple(sorted(_MOSES | _UNSPACED.keys()))
 
 _PUBLISHED = {"chrf": "chrf++"}  # chrF with word bigrams has a name of its own
 
+_TOKENISED = "the text looks tokenised (it ends in ' .'): no comparison with other text"
+
 # A protocol for :func:`evaluate`, because the translator imports this module.
 
 
@@ -101,6 +103,8 @@ class Scores:
     paper_ruler: float | None = None
     loss: float | None = None
     signatures: Mapping[str, str] = field(default_factory=dict)
+    tokenised: bool = False
+    """Whether most translations end in a full stop with a space before it."""
 
     @property
     def perplexity(self) -> float | None:
@@ -121,7 +125,7 @@ class Scores:
 
     def __str__(self) -> str:
         rows = [
-            ("BLEU", self.bleu, ""),
+            ("BLEU", self.bleu, _TOKENISED if self.tokenised else ""),
             ("chrF++", self.chrf, ""),
             ("TER", self.ter, "less is better"),
             ("exact match", self.exact_match, "percent of the sentences"),
@@ -161,8 +165,7 @@ def corpus_scores(
     """
     streams = reference_streams(hypotheses, references)
     measured = {
-        # sacreBLEU logs a hint if an output looks tokenised: of use, but not at each validation.
-        "bleu": _measure(bleu_metric(language, force=quick), hypotheses, streams),
+        "bleu": _measure(bleu_metric(language), hypotheses, streams),
         "chrf": _measure(CHRF(word_order=2), hypotheses, streams),
     }
     if not quick:
@@ -173,6 +176,7 @@ def corpus_scores(
     return Scores(
         sentences=len(hypotheses),
         exact_match=100 * exact / len(hypotheses),
+        tokenised=2 * sum(text.endswith(" .") for text in hypotheses) > len(hypotheses),
         signatures={name: result.signature for name, result in measured.items()},
         **{name: result.score for name, result in measured.items()},
     )
@@ -287,9 +291,9 @@ def reference_streams(
     return streams
 
 
-def bleu_metric(language: str | None, *, force: bool) -> BLEU:
+def bleu_metric(language: str | None) -> BLEU:
     """sacreBLEU's BLEU with the language's tokeniser; ``force`` silences its hints."""
-    return BLEU(tokenize=_UNSPACED.get(language or "", BLEU.TOKENIZER_DEFAULT), force=force)
+    return BLEU(tokenize=_UNSPACED.get(language or "", BLEU.TOKENIZER_DEFAULT), force=True)
 
 
 def _measure(

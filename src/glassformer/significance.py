@@ -89,7 +89,7 @@ def compare(
     if samples < 1:
         raise UsageError(f"samples is {samples}: a bootstrap needs at least 1")
     metrics: dict[str, Metric] = {
-        "bleu": bleu_metric(language, force=True),
+        "bleu": bleu_metric(language),
         "chrf": CHRF(word_order=2),
     }
     test = PairedTest(

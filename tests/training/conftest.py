@@ -17,6 +17,8 @@ OPTIONS = {
     "num_decoder_layers": 1,
     "dropout": 0.1,
     "vocab_size": 300,
+    "joined_pairs": 0.0,
+    "placeholders": 0.0,
     "updates": 12,
     "batch_tokens": 128,
     "warmup": 10,

@@ -8,12 +8,15 @@ from typing import Literal
 from pydantic import Field
 
 from glassformer.config import Options
-from glassformer.data.corpus import Limits
+from glassformer.data.corpus import Limits, read_pairs
 from glassformer.data.doctor.checks import Lengths
 from glassformer.data.doctor.cleaning import check_folder, write_clean
 from glassformer.data.doctor.examine import CorpusFiles, Report, examine
 from glassformer.data.doctor.report import Finding, Part
+from glassformer.data.preprocessing import SourceLengths
 from glassformer.errors import counted
+from glassformer.training.setup.augmentation import settle_shares
+from glassformer.training.setup.kept_pairs import even_sample, guess_languages
 from glassformer.training.setup.options import TrainConfig
 from glassformer.training.setup.recipe import choose, estimated_tokens
 
@@ -75,7 +78,7 @@ def run(options: DoctorOptions) -> int:
     report = examine(
         parts["train"], valid=parts.get("valid"), test=parts.get("test"), limits=limits
     )
-    results: dict[str, list[str]] = {"choices": _choices(report, options.minutes)}
+    results: dict[str, list[str]] = {"choices": _choices(report, options)}
     if options.write:
         results["written"] = _write(options.write, report, parts=parts, limits=limits)
     if options.as_json:
@@ -153,13 +156,22 @@ def _verdict(report: Report) -> str:
     return f"mend the errors above before you train; then training would {does}"
 
 
-def _choices(report: Report, minutes: float | None) -> list[str]:
+def _choices(report: Report, options: DoctorOptions) -> list[str]:
     """The choices of a training on this corpus, in the words that it prints."""
     if not report.ok:
         return []
-    files = tuple(map(Path, report.parts["train"].files))
-    config = TrainConfig(pairs=files, run=Path("runs"), minutes=minutes)
-    if minutes is None:
+    config = TrainConfig(
+        pairs=options.files,
+        run=Path("runs"),
+        minutes=options.minutes,
+        format=options.format,
+        keys=options.keys,
+    )
+    return [*_settings(report, config), *_further_pairs(report, config)]
+
+
+def _settings(report: Report, config: TrainConfig) -> list[str]:
+    if config.minutes is None:
         tokens = estimated_tokens(report.characters)
         return choose(config, pairs=report.kept, tokens=tokens)[1]
     # These load torch, to measure the machine; without them the doctor starts at once.
@@ -168,6 +180,15 @@ def _choices(report: Report, minutes: float | None) -> list[str]:
 
     device = device_of(config.device)
     return settle(config, pairs=report.kept, characters=report.characters, device=device)[1]
+
+
+def _further_pairs(report: Report, config: TrainConfig) -> list[str]:
+    pairs = read_pairs(*config.pairs, format=config.format, keys=config.keys)
+    sample = even_sample(pairs, report.kept)
+    languages = guess_languages(config.pairs)
+    language = languages[0] if languages else None
+    lengths = SourceLengths.of([pair.source for pair in sample], language)
+    return settle_shares(config, sample, lengths)[1]
 
 
 def _write(

@@ -22,6 +22,7 @@ COMMANDS = {
     "demo": "train a small translator of dates and amounts, and show it at work",
     "doctor": "examine parallel text before training on it",
     "train": "train a translator on two text files",
+    "backtranslate": "make training pairs from text in the target language alone",
     "translate": "translate standard input to standard output, line by line",
     "serve": "serve a page and LibreTranslate's network interface",
     "import": "read a translator of another program: OPUS-MT, NLLB-200, M2M100, mBART-50",

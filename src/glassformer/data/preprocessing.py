@@ -36,6 +36,11 @@ class SourceLengths:
     several: float
     """The share of sources with several sentences."""
 
+    @property
+    def has_several(self) -> bool:
+        """Whether so many sources have several sentences that a model learns to read them."""
+        return self.several >= _SEVERAL
+
     @classmethod
     def of(cls, sources: Sequence[str], language: str | None) -> "SourceLengths":
         """The lengths of a sample of sources, at least one.
@@ -130,7 +135,7 @@ class Preprocessing:
         if self.lengths is None:
             yield 0, len(line)
             return
-        together = self.lengths.longest if self.lengths.several >= _SEVERAL else 0
+        together = self.lengths.longest if self.lengths.has_several else 0
         first = last = 0
         for start, end in sentence_spans(line, self.languages[0] if self.languages else None):
             if start > first and end - first > together:

@@ -32,12 +32,17 @@ _LONGEST_ALIGNED = 200  # characters of a side of a pair that alignment is learn
 
 
 def validations_of_the_end(prepared: Prepared) -> float:
-    """The time of :func:`final_scores`, as a number of validations.
+    """The time of :func:`final_scores`, as a number of validations; with that of the parent's.
 
     Measured: a beam of 5 takes twice as long as a validation, which has a loss as well; and a
     little to spare. The validation pairs are searched twice.
     """
-    return (2 + prepared.config.beam) / 3 * (2 + len(prepared.test) / len(prepared.valid))
+    valid, test, general = map(len, (prepared.valid, prepared.test, prepared.general))
+    searched, greedy = 2 * valid + test, 0
+    if prepared.parent is not None:
+        searched += valid + test + 2 * general
+        greedy = 2 * (valid + general) if general else 0
+    return ((2 + prepared.config.beam) / 3 * searched + greedy) / valid
 
 
 def final_scores(
@@ -97,7 +102,9 @@ def model_card(
     scores: Mapping[str, Scores],
 ) -> dict[str, Any]:
     """The lines about data, training and scores in the bundle's README; for people to read."""
+    parent = prepared.config.parent
     return {
+        **({"parent": parent.name} if parent else {}),
         "data": " and ".join(path.name for path in prepared.config.pairs),
         "pairs": len(prepared.packed),
         "updates": state.update,
@@ -112,7 +119,7 @@ def model_card(
 
 def part_scored(prepared: Prepared, name: str, scores: Scores) -> str:
     """A remark on scores of a part of the pairs; none on scores of all."""
-    pairs = len(prepared.test if name == "test" else prepared.valid)
+    pairs = len(prepared.texts[name])
     if scores.sentences == pairs:
         return ""
     return f" ({scores.sentences:,} of {pairs:,} pairs, because the time was up)"

@@ -39,7 +39,7 @@ def best_penalty(
     """
     if beam == 1:
         return LENGTH_PENALTY
-    bleu = bleu_metric(language, force=True)
+    bleu = bleu_metric(language)
 
     def by_alpha(sources: list[str]) -> list[tuple[str, ...]]:
         """The translations of each source, by each alpha."""

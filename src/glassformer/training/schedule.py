@@ -109,7 +109,7 @@ class SteadyPace:
             warmup=self.config.warmup or 4000,
             factor=self.config.rate_factor or 1.0,
             anneal=self.config.anneal,
-            decay=self.config.decay,
+            decay=self.config.decay or "inverse-root",
         )
 
     def share(self, update: int) -> float:

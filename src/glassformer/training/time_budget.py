@@ -142,7 +142,7 @@ class TimedPace:
             warmup=warmup,
             factor=factor,
             anneal=self._config.anneal,
-            decay=self._config.decay,
+            decay=self._config.decay or "inverse-root",
         )
 
     def passed(self, update: int) -> None:

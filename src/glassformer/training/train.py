@@ -29,12 +29,14 @@ from glassformer.training.final_bundle import (
     part_scored,
     validations_of_the_end,
 )
+from glassformer.training.fine_tuning import before_and_after, child_or_mean
 from glassformer.training.loop import Trainer
 from glassformer.training.optimiser import new_optimiser
 from glassformer.training.parallel.ranks import from_torchrun, machine_threads
 from glassformer.training.reporting import Metrics, Reporter, TextReporter
 from glassformer.training.schedule import Pace, SteadyPace
 from glassformer.training.setup.options import TrainConfig
+from glassformer.training.setup.parent import model_of_child, updates_of_child
 from glassformer.training.setup.prepare import Prepared, chosen_precision, prepare
 from glassformer.training.setup.recipe import enough_updates, model_config, useful_updates
 from glassformer.training.setup.resume import changed_text
@@ -76,8 +78,13 @@ def train(
             trainer.run(ranks)
         averaged = trainer.averaged_updates()
         model = load_average(trainer.model, trainer.checkpoint_directory, averaged)
+        model = child_or_mean(model, prepared, reporter)
         alpha, scores = final_scores(model, prepared, trainer.pace.seconds_left)
+        changes = before_and_after(
+            model, prepared, scores, alpha=alpha, seconds_left=trainer.pace.seconds_left
+        )
         card = model_card(prepared, trainer.state, averaged=averaged, scores=scores)
+        card |= {f"{name}, parent and child": change for name, change in changes.items()}
         bundle = Bundle(
             model,
             *prepared.tokenizers,
@@ -90,6 +97,8 @@ def train(
         bundle = replace(bundle, alignment=alignment_heads(bundle, valid))
         save_bundle(bundle, config.run)
         _report(trainer, alpha, scores)
+        for name, change in changes.items():
+            reporter.note(f"{name}: {change}")
         return Run(config.run, scores["validation"].as_dict(), scores.get("test"))
 
 
@@ -151,6 +160,8 @@ def new_trainer(
 def _new_model(prepared: Prepared) -> Transformer:
     source, target = prepared.tokenizers
     torch.manual_seed(prepared.config.seed)
+    if prepared.parent is not None:
+        return model_of_child(prepared.config, prepared.parent)
     special = {name: getattr(target, name) for name in ("pad_id", "unk_id", "bos_id", "eos_id")}
     special["source_pad_id"] = source.pad_id if source.pad_id != target.pad_id else None
     return Transformer(
@@ -174,7 +185,9 @@ def _pace(prepared: Prepared, d_model: int, *, state: RunState, clock: Callable[
     return TimedPace(
         config,
         state,
-        most=useful_updates(len(packed), per_epoch),
+        most=updates_of_child(per_epoch)
+        if prepared.parent
+        else useful_updates(len(packed), per_epoch),
         d_model=d_model,
         scoring=validations_of_the_end(prepared),
         clock=clock,

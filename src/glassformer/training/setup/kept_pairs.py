@@ -7,6 +7,7 @@ options that they depend on. It is written last: without it the files are made a
 
 import json
 import re
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from itertools import islice
 from pathlib import Path
@@ -21,7 +22,7 @@ from glassformer.errors import InputError
 from glassformer.files import open_atomically, write_atomically
 from glassformer.training.setup.options import TrainConfig
 
-__all__ = ["COUNTS_FILE", "KeptPairs", "guess_languages", "keep_pairs"]
+__all__ = ["COUNTS_FILE", "KeptPairs", "even_sample", "guess_languages", "keep_pairs"]
 
 COUNTS_FILE = "counts.json"
 _MEASURED = 2_000
@@ -102,11 +103,14 @@ def _filter(config: TrainConfig, keep: Filter, path: Path) -> None:
 
 
 def _source_lengths(train: Path, count: int, config: TrainConfig) -> SourceLengths:
-    """The lengths of at most about 2,000 sources, from all of the file."""
-    step = max(1, count // _MEASURED)
-    sources = [pair.source for pair in islice(read_pairs(train), 0, None, step)]
+    sources = [pair.source for pair in even_sample(read_pairs(train), count)]
     languages = config.languages or guess_languages(config.pairs)
     return SourceLengths.of(sources, languages[0] if languages else None)
+
+
+def even_sample(pairs: Iterable[Pair], count: int) -> list[Pair]:
+    """About 2,000 of ``count`` pairs, at equal distances; all of a few."""
+    return list(islice(pairs, 0, None, max(1, count // _MEASURED)))
 
 
 def guess_languages(files: tuple[Path, ...]) -> tuple[str, str] | None:

@@ -26,6 +26,7 @@ class TrainConfig(Options):
 
     groups: ClassVar[dict[str, str]] = {
         "run": "first options",
+        "parent": "fine-tuning",
         "format": "data",
         "d_model": "size of the model",
         "epochs": "length, validation and checkpoints",
@@ -71,6 +72,14 @@ class TrainConfig(Options):
     device: str = "auto"
     """cpu, cuda, or auto: cuda if there is one."""
 
+    parent: Path | None = Field(None, validation_alias=AliasChoices("from", "parent"))
+    """Bundle to go on from, with other pairs: its weights, subwords and normalisation stay."""
+    general: Files = Field((), max_length=2)
+    """With ``from``, pairs of the parent's kind of text: they show what the child forgets."""
+    replay: Path | None = None
+    """With ``from``, text in the source language: the child learns the parent's translations of
+    it too, of at most as many lines as there are pairs, and so forgets less."""
+
     format: Literal["lines", "tsv", "tsv-quoted", "jsonl"] | None = None
     """Format of the files; None: by their names."""
     keys: tuple[str, str] = ("source", "target")
@@ -82,6 +91,18 @@ class TrainConfig(Options):
     normalisation: Normalisation | None = None
     """text: NFC, single spaces, no invisible characters, here and in every later translation;
     none: texts stay as they are. None: text."""
+    also: Files = Field((), max_length=2)
+    """Further training pairs, such as those of 'glassformer backtranslate': none is held out."""
+    also_weight: float = Field(1.0, gt=0, le=100)
+    """How often an epoch reads each of the further pairs; 0.5: a random half of them."""
+    also_tag: str = ""
+    """Word before the sources of the further pairs, such as <BT> (Caswell et al. 2019)."""
+    joined_pairs: float | None = Field(None, ge=0, le=1)
+    """Share of the pairs that training reads once more, joined at random to units of two to five
+    sentences."""
+    placeholders: float | None = Field(None, ge=0, le=1)
+    """Share of the pairs that training reads once more, with placeholders, tags, addresses and
+    emoji on both sides."""
     tokenizer: Files = Field((), max_length=2)
     """SentencePiece model that exists already: one for both sides, or two."""
     subwords: Literal["bpe", "unigram"] = "bpe"
@@ -141,8 +162,9 @@ class TrainConfig(Options):
     """Updates during which the learning rate rises (section 5.3)."""
     rate_factor: float | None = Field(None, gt=0)
     """Factor on the paper's schedule."""
-    decay: Decay = "inverse-root"
-    """The rate after the warm-up: the paper's falls with the root of the update; none: constant."""
+    decay: Decay | None = None
+    """The rate after the warm-up: the paper's falls with the root of the update; none: constant.
+    None: inverse-root, but none with ``from``."""
     anneal: float = Field(0.3, ge=0, le=1)
     """For this last share of the updates, the rate falls to zero; 0: the paper's schedule."""
     label_smoothing: float = Field(0.1, ge=0, lt=1)
@@ -175,6 +197,11 @@ class TrainConfig(Options):
         lengths = [n for n in ("minutes", "epochs", "updates") if getattr(self, n) is not None]
         if len(lengths) > 1:
             raise ValueError(f"give {lengths[0]} or {lengths[1]}, not both")
+        for name in ("general", "replay"):
+            if getattr(self, name) and self.parent is None:
+                raise ValueError(
+                    f"{name} belongs to a bundle that is trained on: add from (--from)"
+                )
         if self.plain and self.precision == "bf16":
             raise ValueError("plain computes in float32: leave precision bf16 out")
         if len(self.tokenizer) == 2 and self.joint:

@@ -1,13 +1,14 @@
 """From files to packed ids: read, choose the options, learn subwords, pack. Done once a run."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import Literal
 
 import torch
 
+from glassformer.bundle import Bundle
 from glassformer.data.corpus import Pair, read_pairs
 from glassformer.data.normaliser import normaliser
 from glassformer.data.preprocessing import Preprocessing, SourceLengths
@@ -18,8 +19,15 @@ from glassformer.errors import counted
 from glassformer.model.transformer import Transformer
 from glassformer.text_engine import TextEngine
 from glassformer.training.fast.mixed_precision import Precision, precision_for, product_speed
-from glassformer.training.setup.kept_pairs import KeptPairs, guess_languages, keep_pairs
+from glassformer.training.setup.augmentation import augmented_files, settle_shares
+from glassformer.training.setup.kept_pairs import (
+    KeptPairs,
+    even_sample,
+    guess_languages,
+    keep_pairs,
+)
 from glassformer.training.setup.options import TrainConfig
+from glassformer.training.setup.parent import load_parent, replayed, settle_from_parent
 from glassformer.training.setup.recipe import (
     choose,
     estimated_tokens,
@@ -48,12 +56,20 @@ class Prepared:
     data_hash: str
     notes: tuple[str, ...]
     source_lengths: SourceLengths
+    parent: Bundle | None = None
+    general: Sequence[Pair] = ()
 
     @property
     def preprocessing(self) -> Preprocessing:
         """How the trained translator reads texts, and each validation too."""
         normalisation = self.config.normalisation or "none"
         return Preprocessing(normalisation, self.languages, self.source_lengths)
+
+    @property
+    def texts(self) -> dict[str, Sequence[Pair]]:
+        """The pairs that are scored, by the names of their scores."""
+        texts = {"validation": self.valid, "test": self.test, "general": self.general}
+        return {name: pairs for name, pairs in texts.items() if pairs}
 
     def text_engine(self, model: Transformer) -> TextEngine:
         """The text engine of ``model``, in evaluation mode."""
@@ -74,23 +90,27 @@ def prepare(config: TrainConfig) -> Prepared:
     claim(config.run)
     data_hash = bind_text(config)
     settled = begun_config(config)
+    parent = load_parent(config if settled is None else settled)
     if config.normalisation is None:
-        config = config.model_copy(update={"normalisation": "text"})
+        normalisation = parent.normalisation if parent else "text"
+        config = config.model_copy(update={"normalisation": normalisation})
     kept = keep_pairs(settled or config)
     notes = [f"data: {kept.filter}"]
     if settled is None:
-        counts = {"pairs": kept.filter.kept, "characters": kept.filter.characters}
-        settled, reasons = settle(config, device=device, **counts)
+        settled, reasons = _settled(config, kept, parent, device)
         record_options(settled)
         notes += reasons
     valid, origin = _validation_pairs(settled, kept)
     test = _read(settled, settled.test) if settled.test else []
-    tokenizers = _tokenizers(settled, kept)
-    packed = _packed(settled, "train", read_pairs(kept.train), tokenizers)
+    files = [kept.train, *augmented_files(settled, kept)]
+    notes += _further_pairs(files[1:])
+    files += replayed(settled, parent, kept) if parent else []
+    tokenizers = parent.tokenizers if parent else _tokenizers(settled, files)
+    packed = _packed(settled, "train", chain(*map(read_pairs, files)), tokenizers)
     normalise = normaliser(settled.normalisation or "none")
     normalised = (Pair(*map(normalise, pair)) for pair in valid)
     packed_valid = _packed(settled, "valid", normalised, tokenizers)
-    notes += [origin, *_small_vocabularies(settled, tokenizers)]
+    notes += [origin, *([] if parent else _small_vocabularies(settled, tokenizers))]
     limit = f"more than {settled.max_tokens} subwords on a side"
     if long := packed.meta.dropped_long:
         notes.append(f"{counted(long, 'pair')} dropped: {limit} (option max_tokens)")
@@ -102,7 +122,7 @@ def prepare(config: TrainConfig) -> Prepared:
         config=settled,
         device=device,
         tokenizers=tokenizers,
-        languages=settled.languages or guess_languages(settled.pairs),
+        languages=_languages(settled, parent),
         valid=valid,
         packed_valid=packed_valid,
         test=test,
@@ -110,7 +130,22 @@ def prepare(config: TrainConfig) -> Prepared:
         data_hash=data_hash,
         notes=tuple(notes),
         source_lengths=kept.source_lengths,
+        parent=parent,
+        general=_read(settled, settled.general)[:_VALIDATION_PAIRS] if settled.general else [],
     )
+
+
+def _settled(
+    config: TrainConfig, kept: KeptPairs, parent: Bundle | None, device: torch.device
+) -> tuple[TrainConfig, list[str]]:
+    """The options of a run with nothing left open, and the reasons."""
+    if parent is not None:
+        return settle_from_parent(config, parent)
+    counts = {"pairs": kept.filter.kept, "characters": kept.filter.characters}
+    settled, reasons = settle(config, device=device, **counts)
+    sample = even_sample(read_pairs(kept.train), kept.filter.kept - kept.held_out)
+    settled, further = settle_shares(settled, sample, kept.source_lengths)
+    return settled, [*reasons, *further]
 
 
 def settle(
@@ -138,6 +173,16 @@ def chosen_precision(config: TrainConfig, device: torch.device) -> Precision:
     return precision_for(device) if config.precision == "auto" else config.precision
 
 
+def _further_pairs(files: Sequence[Path]) -> list[str]:
+    counts = [(sum(1 for _ in read_pairs(file)), file) for file in files]
+    return [f"further pairs: {count:,}, in {file}" for count, file in counts]
+
+
+def _languages(config: TrainConfig, parent: Bundle | None) -> tuple[str, str] | None:
+    of_files = config.languages or guess_languages(config.pairs)
+    return of_files or (parent.languages if parent else None)
+
+
 def _read(config: TrainConfig, files: tuple[Path, ...]) -> list[Pair]:
     return list(read_pairs(*files, format=config.format, keys=config.keys))
 
@@ -159,9 +204,9 @@ def _validation_pairs(config: TrainConfig, kept: KeptPairs) -> tuple[list[Pair],
     )
 
 
-def _tokenizers(config: TrainConfig, kept: KeptPairs) -> tuple[Tokenizer, Tokenizer]:
+def _tokenizers(config: TrainConfig, corpus: Sequence[Path]) -> tuple[Tokenizer, Tokenizer]:
     """The tokenizers of both sides: given, or learnt by this run."""
-    files = config.tokenizer or _learnt(config, kept)
+    files = config.tokenizer or _learnt(config, corpus)
     return Tokenizer.load(files[0]), Tokenizer.load(files[-1])
 
 
@@ -177,13 +222,14 @@ def _small_vocabularies(config: TrainConfig, tokenizers: tuple[Tokenizer, Tokeni
     ]
 
 
-def _learnt(config: TrainConfig, kept: KeptPairs) -> list[Path]:
+def _learnt(config: TrainConfig, corpus: Sequence[Path]) -> list[Path]:
     """The run's own SentencePiece files, one or two; missing ones are learnt and saved."""
     sides = {"both": (0, 1)} if config.joint else {"source": (0,), "target": (1,)}
     files = [config.run / "data" / f"{name}.model" for name in sides]
     for file, columns in zip(files, sides.values(), strict=True):
         if not file.exists():
-            texts = (pair[column] for pair in read_pairs(kept.train) for column in columns)
+            pairs = chain(*map(read_pairs, corpus))
+            texts = (pair[column] for pair in pairs for column in columns)
             train_tokenizer(
                 texts, vocab_size=config.vocab_size or 8_000, kind=config.subwords, seed=config.seed
             ).save(file)

@@ -126,6 +126,7 @@ def choose(
     shared = config.joint and len(config.tokenizer) < 2
     if shared and fit.both_ways and wants.both_ways:
         settle("both_ways", fit.both_ways, "each of the few pairs then teaches both directions")
+    chosen["decay"] = config.decay or "inverse-root"
     settle("tying", "three-way" if shared else "target", "one vocabulary" if shared else "two")
     return config.model_copy(update=chosen), reasons
 

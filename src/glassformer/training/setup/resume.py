@@ -18,23 +18,26 @@ from pydantic import ValidationError
 from glassformer.errors import InputError
 from glassformer.files import write_atomically
 from glassformer.training.checkpoint import checkpoints
+from glassformer.training.setup.augmentation import AUGMENTED_FILE
 from glassformer.training.setup.kept_pairs import COUNTS_FILE
 from glassformer.training.setup.options import TrainConfig
+from glassformer.training.setup.parent import REPLAY_FILE, parent_files
 
 __all__ = ["begun_config", "bind_text", "changed_text", "claim", "record_options"]
 
 # Options that may differ when a run goes on: they name places, or change no more than rounding.
 _FREE = frozenset(
-    {"pairs", "run", "valid", "test", "threads", "device", "checkpoint_minutes"}
-    | {"tensorboard", "beam"}
+    {"pairs", "also", "run", "valid", "test", "general", "parent", "replay", "threads", "device"}
+    | {"checkpoint_minutes", "tensorboard", "beam"}
 )
 # Options of earlier versions that changed what a run learns.
 _REMOVED = ("subword_dropout", "distil_from")
 # What runs of earlier versions did without an option for it.
-_BEFORE = {"normalisation": "none"}
-_LEARNT = ("both.model", "source.model", "target.model")
+_BEFORE = {"normalisation": "none", "joined_pairs": 0.0, "placeholders": 0.0}
+_DERIVED = (AUGMENTED_FILE, REPLAY_FILE, "both.model", "source.model", "target.model")
 _BUNDLE = ("config.json", "model.safetensors", "tokenizer.model", "source.model", "target.model")
-_CORPUS = tuple(f"data/{name}" for name in ("train.jsonl", "valid.jsonl", COUNTS_FILE))
+_CORPUS_FILES = ("train.jsonl", "valid.jsonl", AUGMENTED_FILE, COUNTS_FILE)
+_CORPUS = tuple(f"data/{name}" for name in _CORPUS_FILES)
 _RUN = ("config.yaml", "metrics.jsonl", "README.md")
 
 
@@ -65,7 +68,11 @@ def bind_text(config: TrainConfig) -> str:
     A run that has not begun accepts other text: it removes its data of the earlier text.
     """
     record = config.run / "data" / "inputs.json"
-    hashes = {name: _hash(getattr(config, name)) for name in ("pairs", "valid", "tokenizer")}
+    hashes = {
+        name: _hash(getattr(config, name)) for name in ("pairs", "also", "valid", "tokenizer")
+    }
+    hashes["parent"] = _hash(parent_files(config))
+    hashes["replay"] = _hash((config.replay,) if config.replay else ())
     before = _read(record, json.loads)
     changed = [name for name in hashes if before.get(name, hashes[name]) != hashes[name]]
     begun = _begun(config.run)
@@ -166,8 +173,8 @@ def _read(path: Path, parse: Callable[[str], Any]) -> dict[str, Any]:
 
 
 def _remove_derived(run: Path) -> None:
-    """Remove the subwords and the packed pairs."""
-    for name in _LEARNT:
+    """Remove the augmented pairs, the subwords and the packed pairs."""
+    for name in _DERIVED:
         (run / "data" / name).unlink(missing_ok=True)
     for meta in (run / "data").glob("*/meta.json"):
         # Renamed first: after a kill, the next call overwrites the rest of it.

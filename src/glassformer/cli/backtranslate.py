@@ -1,0 +1,178 @@
+"""``glassformer backtranslate``: makes training pairs from text in the target language alone."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from itertools import islice
+from math import exp
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pydantic import Field
+
+from glassformer.config import MOST_BEAM, Options
+from glassformer.errors import InputError, UsageError, counted
+from glassformer.files import check_output
+
+if TYPE_CHECKING:
+    from glassformer.text_engine import Translation
+    from glassformer.translator import Translator
+
+__all__ = ["OPTIONS", "BacktranslateOptions", "run"]
+
+
+class BacktranslateOptions(Options):
+    """Translate TEXT, in your target language, back into your source language with BUNDLE, and
+    write pairs for 'train --also': translation, tab, line.
+
+    BUNDLE translates the other way round: for English to German, German to English (Sennrich et
+    al. 2016, "Improving NMT Models with Monolingual Data"). The same command again continues.
+    """
+
+    bundle: Path = Field(title="BUNDLE")
+    """Directory of a translator from the target language into the source language."""
+    text: Path = Field(title="TEXT")
+    """Text in the target language, a sentence a line; plain or gzip."""
+    out: Path = Field()
+    """File of pairs to write, ending in .tsv."""
+    beam: int = Field(1, ge=1, le=MOST_BEAM)
+    """Hypotheses of the beam search; 1: greedy."""
+    sample: bool = False
+    """Draw translations at random instead: more varied sources (Edunov et al. 2018)."""
+    confidence: float = Field(0.0, ge=0, lt=1)
+    """Leave out a pair if BUNDLE gives a subword of the translation less probability than this, in
+    the geometric mean."""
+    max_lines: int | None = Field(None, ge=1)
+    """Most lines to translate; None: all."""
+    seed: int = Field(1, ge=0)
+    """Seed of ``sample``."""
+    device: str = "auto"
+    """cpu, cuda, or auto."""
+    threads: int = Field(0, ge=0, le=1024)
+    """CPU threads; 0: all."""
+
+
+OPTIONS = BacktranslateOptions
+
+
+def run(options: BacktranslateOptions) -> int:
+    """Translate, and print the number of pairs.
+
+    The file OUT.partial has a line for each line of TEXT so far; OUT is written from it at the end.
+
+    Raises:
+        UsageError: an option is out of its range, or does not go with another.
+        InputError: BUNDLE is no bundle, TEXT cannot be read, or OUT cannot be written.
+    """
+    _check(options)
+    import torch
+
+    from glassformer.translator import Translator
+
+    if options.threads:
+        torch.set_num_threads(options.threads)
+    translator = Translator.load(options.bundle, device=options.device)
+    partial = options.out.with_name(options.out.name + ".partial")
+    done = _lines_done(partial, options)
+    if done:
+        print(f"continuing after line {done:,}", file=sys.stderr)
+    with partial.open("ab") as file:
+        for texts in _windows(options, done):
+            for text, translation in zip(
+                texts, _translated(translator, texts, options, done), strict=True
+            ):
+                file.write(_row(text, translation, translator, options).encode())
+            file.flush()
+            done += len(texts)
+    kept = _write_pairs(partial, options.out)
+    print(f"{options.out}: {counted(kept, 'pair')} of {counted(done, 'line')}")
+    return 0
+
+
+def _check(options: BacktranslateOptions) -> None:
+    if options.sample and options.beam > 1:
+        raise UsageError("--sample draws, --beam searches: give one of them")
+    if options.out.suffix != ".tsv":
+        raise UsageError(f"--out {options.out}: expected a name that ends in .tsv")
+    check_output("--out", options.out)
+
+
+def _lines_done(partial: Path, options: BacktranslateOptions) -> int:
+    """The lines of TEXT that the partial file has already; its first line names the options."""
+    free = {"out", "device", "threads", "max_lines"}
+    head = json.dumps(json.loads(options.model_dump_json(exclude=free))).encode() + b"\n"
+    try:
+        with partial.open("a+b") as file:
+            file.seek(0)
+            first, count, size = file.readline(), 0, len(head)
+            if first not in (b"", head):
+                raise InputError(
+                    f"{partial}: begun with other options: remove it, or give another --out"
+                )
+            for line in file:
+                if line.endswith(b"\n"):  # a kill may have cut the last line
+                    count, size = count + 1, size + len(line)
+            if first:
+                file.truncate(size)
+            else:
+                file.write(head)
+    except OSError as error:
+        raise InputError(f"{partial}: cannot be written ({error.strerror})") from error
+    return count
+
+
+def _windows(options: BacktranslateOptions, done: int) -> Iterator[list[str]]:
+    from glassformer.data.lines import read_lines
+    from glassformer.text_engine import windows_of
+
+    lines = islice(read_lines(options.text), options.max_lines)
+    return windows_of(islice(lines, done, None))
+
+
+def _translated(
+    translator: Translator, texts: list[str], options: BacktranslateOptions, number: int
+) -> list[Translation]:
+    """The translations of a window, whose first line has this number; it seeds the draws."""
+    from glassformer.translator import Sampling
+
+    settings: dict[str, Any] = {"beam": options.beam}
+    if options.sample:
+        settings = {"sampling": Sampling(seed=options.seed + number)}
+    return translator.translate(texts, **settings)
+
+
+def _row(
+    text: str, translation: Translation, translator: Translator, options: BacktranslateOptions
+) -> str:
+    """The pair as a line; a blank line if the pair is left out."""
+    source, target = (" ".join(side.split()) for side in (translation.text, text))
+    if not source or not target:
+        return "\n"
+    if options.confidence and _confidence(translation, translator) < options.confidence:
+        return "\n"
+    return f"{source}\t{target}\n"
+
+
+def _confidence(translation: Translation, translator: Translator) -> float:
+    """The probability of a subword of the translation, in the geometric mean."""
+    from glassformer.decoding.beam import penalty
+
+    [tokens] = translator.count_tokens([translation.text])
+    return exp(translation.score * penalty(tokens, translator.length_penalty) / tokens)
+
+
+def _write_pairs(partial: Path, out: Path) -> int:
+    """Move the pairs of the finished file to ``out``; return their number."""
+    from glassformer.files import open_atomically
+
+    kept = 0
+    with partial.open("rb") as lines, open_atomically(out) as file:
+        next(lines)
+        for line in lines:
+            if line.strip():
+                file.write(line)
+                kept += 1
+    partial.unlink()
+    return kept

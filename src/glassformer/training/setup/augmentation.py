@@ -1,0 +1,291 @@
+"""Further training pairs: joined pairs, pairs with protected spans, and those of other files.
+
+A model that has read single sentences alone writes one sentence for a line of two. A model that has
+never read ``{name}`` or ``<b>`` writes words instead.
+"""
+
+import json
+import random
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import chain, islice
+from pathlib import Path
+
+from glassformer.data.corpus import Filter, Limits, Pair, read_pairs
+from glassformer.data.normaliser import normaliser
+from glassformer.data.preprocessing import SourceLengths
+from glassformer.data.protected import ProtectedSpan, protected_spans
+from glassformer.data.words import words
+from glassformer.files import open_atomically
+from glassformer.training.setup.kept_pairs import KeptPairs
+from glassformer.training.setup.options import TrainConfig
+
+__all__ = [
+    "AUGMENTED_FILE",
+    "augmented_files",
+    "joined_pairs",
+    "lexicon",
+    "placeholder_pairs",
+    "settle_shares",
+]
+
+AUGMENTED_FILE = "augmented.jsonl"
+_JOINED, _PLACEHOLDERS = 0.05, 0.02  # shares of the pairs
+_FEW_MARKED = 0.005  # share of the sources with a placeholder or a tag
+_LONGEST_UNIT = 5  # pairs
+_STOPS_WITHOUT_SPACE = ("。", "！", "？", "」", "』")
+_LEXICON_PAIRS = 20_000
+_LEAST_COUNT, _LEAST_DICE, _MOST_SHARE = 5, 0.6, 0.02
+_NAMES = ("name", "user", "file", "count", "title", "date", "price", "city", "order")
+_TAGS = ("b", "i", "em", "strong", "a", "span", "u", "code", "sup", "h1", "li", "p")
+_EMOJI = ("😀", "👍", "🎉", "❤️", "🚀", "🐕", "🌍", "✅", "🔥", "😂", "🙏", "📦", "👩‍💻", "🇫🇷")
+
+
+def settle_shares(
+    config: TrainConfig, sample: Sequence[Pair], lengths: SourceLengths
+) -> tuple[TrainConfig, list[str]]:
+    """``config`` with the shares of further pairs, and a line for each that is chosen.
+
+    ``sample``: pairs of the corpus; ``lengths``: of their sources.
+
+    >>> config, sample = TrainConfig(pairs=("a", "b"), run="run"), [Pair("A dog.", "Ein Hund.")]
+    >>> settled, reasons = settle_shares(config, sample, SourceLengths.of(["A dog."], "en"))
+    >>> settled.joined_pairs, settled.placeholders, len(reasons)
+    (0.05, 0.02, 2)
+    """
+    chosen: dict[str, float] = {}
+    reasons = []
+    if config.joined_pairs is None:
+        chosen["joined_pairs"] = 0.0 if lengths.has_several else _JOINED
+        if not lengths.has_several:
+            reasons.append(f"joined pairs {_JOINED:g}: the sources are single sentences")
+    if config.placeholders is None:
+        marked = sum(any(map(_is_markup, protected_spans(pair.source))) for pair in sample)
+        chosen["placeholders"] = 0.0 if marked > _FEW_MARKED * len(sample) else _PLACEHOLDERS
+        if chosen["placeholders"]:
+            reasons.append(f"placeholders {_PLACEHOLDERS:g}: the sources have hardly any")
+    return config.model_copy(update=chosen), reasons
+
+
+def _is_markup(span: ProtectedSpan) -> bool:
+    return span.kind in ("placeholder", "tag")
+
+
+def augmented_files(config: TrainConfig, kept: KeptPairs) -> list[Path]:
+    """The file of a run's further pairs, made now or by an earlier call; [] if it has none.
+
+    ``config`` leaves no share open.
+    """
+    path = kept.directory / AUGMENTED_FILE
+    further = chain(
+        _also_pairs(config), _joined_pairs(config, kept), _placeholder_pairs(config, kept)
+    )
+    if not path.exists() and (first := next(further, None)):
+        with open_atomically(path) as file:
+            for pair in chain([first], further):
+                file.write(json.dumps(pair._asdict(), ensure_ascii=False).encode() + b"\n")
+    return [path] if path.exists() else []
+
+
+def _also_pairs(config: TrainConfig) -> Iterator[Pair]:
+    """The pairs of ``config.also`` that training can use, each as often as its weight says."""
+    if not config.also:
+        return
+    rng = random.Random(config.seed)
+    normalise = normaliser(config.normalisation or "none")
+    keep = Filter(Limits(max_chars=config.max_chars, max_ratio=config.max_ratio))
+    pairs = read_pairs(*config.also, keys=config.keys)
+    tag = f"{config.also_tag} " if config.also_tag else ""
+    times, rest = divmod(config.also_weight, 1)
+    for source, target in keep(Pair(*map(normalise, pair)) for pair in pairs):
+        for _ in range(int(times) + (rng.random() < rest)):
+            yield Pair(tag + source, target)
+
+
+def _joined_pairs(config: TrainConfig, kept: KeptPairs) -> Iterator[Pair]:
+    if config.joined_pairs:
+        yield from joined_pairs(read_pairs(kept.train), config.joined_pairs, seed=config.seed)
+
+
+def _placeholder_pairs(config: TrainConfig, kept: KeptPairs) -> Iterator[Pair]:
+    if config.placeholders:
+        dictionary = lexicon(list(islice(read_pairs(kept.train), _LEXICON_PAIRS)))
+        pairs = read_pairs(kept.train)
+        yield from placeholder_pairs(pairs, config.placeholders, dictionary, seed=config.seed)
+
+
+def joined_pairs(pairs: Iterable[Pair], share: float, *, seed: int) -> Iterator[Pair]:
+    """A random ``share`` of the pairs, joined to units of two to five.
+
+    >>> pairs = [Pair("A dog.", "Ein Hund."), Pair("犬。", "Ein Hund."), Pair("Cats.", "Katzen.")]
+    >>> list(joined_pairs(pairs, 1.0, seed=2))
+    [Pair(source='A dog. 犬。', target='Ein Hund. Ein Hund.')]
+    """
+    rng = random.Random(seed)
+    unit: list[Pair] = []
+    size = rng.randint(2, _LONGEST_UNIT)
+    for pair in pairs:
+        if rng.random() >= share:
+            continue
+        unit.append(pair)
+        if len(unit) == size:
+            yield _joined(unit)
+            unit, size = [], rng.randint(2, _LONGEST_UNIT)
+
+
+def placeholder_pairs(
+    pairs: Iterable[Pair], share: float, dictionary: dict[str, str], *, seed: int
+) -> Iterator[Pair]:
+    """A random ``share`` of the pairs, each with one to three protected spans on both sides.
+
+    A span takes the place of a word and its translation in ``dictionary``, or two tags go around
+    both words. In a pair without such a word, spans stand at an end, or tags around the whole.
+
+    >>> pairs = [Pair("A dog runs.", "Ein Hund rennt."), Pair("Go!", "Los!")]
+    >>> for pair in placeholder_pairs(pairs, 1.0, {"dog": "Hund"}, seed=3):
+    ...     print(*pair, sep=" | ")
+    A 📦 runs. | Ein 📦 rennt.
+    <li>Go!</li> | <li>Los!</li>
+    """
+    rng = random.Random(seed)
+    for pair in pairs:
+        if rng.random() < share and not any(protected_spans(side) for side in pair):
+            yield _with_spans(pair, dictionary, rng)
+
+
+def lexicon(pairs: Sequence[Pair]) -> dict[str, str]:
+    """Source words, each with the target word that stands in nearly the same pairs.
+
+    The measure is Dice's, and each of the two is the best for the other. The source word is neither
+    rare nor among the words of every other sentence.
+
+    >>> sides = [("a dog", "ein Hund"), ("a cat", "ein Kater"), ("a bird", "ein Vogel")]
+    >>> lexicon([Pair(*side) for side in 5 * sides])
+    {'bird': 'Vogel', 'cat': 'Kater', 'dog': 'Hund'}
+    """
+    sources: Counter[str] = Counter()
+    targets: Counter[str] = Counter()
+    together: Counter[tuple[str, str]] = Counter()
+    for pair in pairs:
+        source, target = (
+            {side[slice(*span)] for span in words(side) if side[span[0]].isalnum()} for side in pair
+        )
+        sources.update(source)
+        targets.update(target)
+        together.update((left, right) for left in source for right in target)
+    most = max(_LEAST_COUNT, int(_MOST_SHARE * len(pairs)))
+    dice = {
+        (left, right): 2 * count / (sources[left] + targets[right])
+        for (left, right), count in together.items()
+        if count >= _LEAST_COUNT and sources[left] <= most
+    }
+    ranked = sorted((value, *pair) for pair, value in dice.items() if value >= _LEAST_DICE)
+    best_target = {left: right for _, left, right in ranked}
+    best_source = {right: left for _, left, right in ranked}
+    return {left: right for left, right in best_target.items() if best_source[right] == left}
+
+
+def _joined(unit: list[Pair]) -> Pair:
+    def text(sides: Iterable[str]) -> str:
+        whole = ""
+        for side in sides:
+            spaced = whole and not whole.endswith(_STOPS_WITHOUT_SPACE)
+            whole += (" " if spaced else "") + side
+        return whole
+
+    return Pair(text(p.source for p in unit), text(p.target for p in unit))
+
+
+def _with_spans(pair: Pair, dictionary: dict[str, str], rng: random.Random) -> Pair:
+    places = _translated_words(pair, dictionary)
+    count = min(rng.choice((1, 1, 2, 3)), len(places))
+    if not count:
+        return _around(pair, rng)
+    chosen = rng.sample(places, count)
+    changes = [_change(rng) for _ in chosen]
+    sides = []
+    for number, side in enumerate(pair):
+        for at, change in sorted(
+            ((spans[number], change) for spans, change in zip(chosen, changes, strict=True)),
+            key=lambda item: item[0],
+            reverse=True,
+        ):
+            start, end = at
+            side = side[:start] + change(side[start:end]) + side[end:]
+        sides.append(side)
+    return Pair(*sides)
+
+
+def _translated_words(
+    pair: Pair, dictionary: dict[str, str]
+) -> list[tuple[tuple[int, int], tuple[int, int]]]:
+    """The places of each word that stands once in the source, as its translation in the target."""
+    once: list[dict[str, tuple[int, int]]] = []
+    for side in pair:
+        spans = words(side)
+        counts = Counter(side[slice(*span)] for span in spans)
+        once.append({w: span for span in spans if counts[w := side[slice(*span)]] == 1})
+    source, target = once
+    return [
+        (place, target[translation])
+        for word, place in source.items()
+        if (translation := dictionary.get(word)) in target
+    ]
+
+
+def _change(rng: random.Random) -> Callable[[str], str]:
+    """A function that puts a span in the place of a word, or tags around it."""
+    if rng.random() < 0.3:
+        opening, closing = _tags(rng)
+        return lambda word: f"{opening}{word}{closing}"
+    span = _span(rng)
+    return lambda _: span
+
+
+def _around(pair: Pair, rng: random.Random) -> Pair:
+    """The pair inside of tags, or with a span before or after it."""
+    place = rng.randrange(3)
+    if place == 0:
+        opening, closing = _tags(rng)
+        return Pair(*(f"{opening}{side}{closing}" for side in pair))
+    span = _span(rng)
+    return Pair(*(f"{span} {side}" if place == 1 else f"{side} {span}" for side in pair))
+
+
+def _tags(rng: random.Random) -> tuple[str, str]:
+    name = rng.choice(_TAGS)
+    attribute = f' href="{_address(rng)}"' if name == "a" else ""
+    return f"<{name}{attribute}>", f"</{name}>"
+
+
+def _span(rng: random.Random) -> str:
+    """A protected span of a random kind."""
+    name, number = rng.choice(_NAMES), rng.randint(0, 99)
+    other = rng.choice(_NAMES)
+    return rng.choice(
+        (
+            f"{{{name}}}",
+            f"{{{name}_{other}}}",
+            f"{{{{{name}}}}}",
+            f"{{{{ {name}.{other} }}}}",
+            f"{{{number % 10}}}",
+            f"${{{name}}}",
+            f"${1 + number % 9}",
+            f"%{1 + number % 9}$s",
+            f"%({name})s",
+            "%s",
+            "%d",
+            f"%{name.upper()}%",
+            f"`{name}_{other}`",
+            f"{name}{number}@{other}.com",
+            _address(rng),
+            rng.choice(_EMOJI),
+            rng.choice(_EMOJI),
+        )
+    )
+
+
+def _address(rng: random.Random) -> str:
+    name, other, number = rng.choice(_NAMES), rng.choice(_NAMES), rng.randint(0, 999)
+    start = rng.choice(("https://", "https://www.", "http://", "www."))
+    return f"{start}{name}-{other}.{rng.choice(('org', 'com', 'de', 'io'))}/{other}/{number}"

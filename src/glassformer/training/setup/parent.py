@@ -1,0 +1,127 @@
+"""Fine-tuning: a run that begins with the weights of a bundle, its parent.
+
+The child keeps the parent's model, subwords and normalisation. It learns with Adam at a constant
+low rate, which falls to zero at the end.
+"""
+
+import json
+import random
+from pathlib import Path
+
+from glassformer.bundle import Bundle, load_bundle
+from glassformer.data.corpus import Pair, read_lines
+from glassformer.data.normaliser import normaliser
+from glassformer.decoding.engine import SearchOptions
+from glassformer.errors import UsageError
+from glassformer.files import open_atomically
+from glassformer.model.transformer import Transformer
+from glassformer.text_engine import TextEngine
+from glassformer.training.setup.kept_pairs import KeptPairs
+from glassformer.training.setup.options import TrainConfig
+
+__all__ = [
+    "REPLAY_FILE",
+    "load_parent",
+    "model_of_child",
+    "parent_files",
+    "replayed",
+    "settle_from_parent",
+    "updates_of_child",
+]
+
+REPLAY_FILE = "replay.jsonl"
+_RATE = 3e-4  # the highest learning rate
+_WARMUP, _EPOCHS, _BATCH_TOKENS = 50, 10.0, 2_048
+_SIZES = ("d_model", "num_heads", "d_ff", "num_encoder_layers", "num_decoder_layers")
+_OF_THE_PARENT = ("preset", *_SIZES, "norm", "tying", "vocab_size")
+
+
+def load_parent(config: TrainConfig) -> Bundle | None:
+    """The bundle of ``config.parent``; None without one.
+
+    Raises UsageError for an option that the parent decides.
+    """
+    if config.parent is None:
+        return None
+    given = [name for name in _OF_THE_PARENT if getattr(config, name) is not None]
+    given += ["tokenizer"] if config.tokenizer else []
+    if given:
+        raise UsageError(
+            f"{given[0].replace('_', ' ')}: the bundle of --from decides it: leave it out"
+        )
+    parent = load_bundle(config.parent)
+    if config.normalisation not in (None, parent.normalisation):
+        raise UsageError(
+            f"normalisation {config.normalisation}: the bundle of --from has"
+            f" {parent.normalisation}: leave it out"
+        )
+    return parent
+
+
+def parent_files(config: TrainConfig) -> tuple[Path, ...]:
+    """The files of the parent that decide the run."""
+    names = ("config.json", "model.safetensors")
+    return tuple(config.parent / name for name in names) if config.parent else ()
+
+
+def replayed(config: TrainConfig, parent: Bundle, kept: KeptPairs) -> list[Path]:
+    """The file of the parent's translations of ``config.replay``; [] without that option.
+
+    An earlier call made it, or it is made now, by greedy search.
+    """
+    path = kept.directory / REPLAY_FILE
+    if config.replay is None or path.exists():
+        return [path] if path.exists() else []
+    lines = [line for line in read_lines(config.replay) if line.strip()]
+    count = min(len(lines), kept.filter.kept - kept.held_out)
+    sources = random.Random(config.seed).sample(lines, count)
+    normalise = normaliser(parent.normalisation)
+    engine = TextEngine.of(parent.model, parent.tokenizers, preprocessing=parent.preprocessing)
+    translations = engine.translate(sources, SearchOptions(beam=1))
+    with open_atomically(path) as file:
+        for source, translation in zip(sources, translations, strict=True):
+            pair = Pair(normalise(source), translation.text)
+            file.write(json.dumps(pair._asdict(), ensure_ascii=False).encode() + b"\n")
+    return [path]
+
+
+def settle_from_parent(config: TrainConfig, parent: Bundle) -> tuple[TrainConfig, list[str]]:
+    """``config`` with nothing left open that the parent does not decide, and the reasons."""
+    dropout = parent.model.config.dropout
+    warmup = config.warmup or _WARMUP
+    factor = _RATE * (parent.model.config.d_model * warmup) ** 0.5
+    choices: dict[str, tuple[object, str]] = {
+        "dropout": (dropout, "the parent's"),
+        "batch_tokens": (_BATCH_TOKENS, "small batches: the pairs are few"),
+        "warmup": (_WARMUP, "the weights are good already"),
+        "rate_factor": (round(factor, 4), f"a highest rate of {_RATE:g}"),
+        "decay": ("none", "a constant rate, which falls to zero at the end"),
+        "optimiser": ("adam", "the paper's"),
+        "both_ways": (0.0, ""),
+        "joined_pairs": (0.0, ""),
+        "placeholders": (0.0, ""),
+    }
+    if config.minutes is None and config.updates is None:
+        choices["epochs"] = (_EPOCHS, "more would forget the parent")
+    opened = {name: each for name, each in choices.items() if getattr(config, name) is None}
+    reasons = [
+        f"{name.replace('_', ' ')} {value}: {reason}"
+        for name, (value, reason) in opened.items()
+        if reason
+    ]
+    settled = config.model_copy(update={name: value for name, (value, _) in opened.items()})
+    return settled, [f"from {config.parent}: its model, subwords and normalisation", *reasons]
+
+
+def updates_of_child(per_epoch: float) -> int:
+    """The most updates of a run of minutes, if an epoch has ``per_epoch`` updates."""
+    return max(1, round(_EPOCHS * per_epoch))
+
+
+def model_of_child(config: TrainConfig, parent: Bundle) -> Transformer:
+    """A model with the parent's weights, and with the dropouts of ``config``."""
+    names = ("dropout", "attention_dropout", "activation_dropout")
+    changes = {name: getattr(config, name) for name in names}
+    model = Transformer(parent.model.config.model_copy(update=changes))
+    model.load_state_dict(parent.model.state_dict())
+    return model

@@ -1,0 +1,103 @@
+"""Further pairs: their texts belong together, and they are a part of the run's data."""
+
+import json
+from collections import Counter
+
+import pytest
+
+from glassformer.data.corpus import Pair, read_pairs
+from glassformer.data.protected import lost_spans, protected_spans
+from glassformer.training.setup.augmentation import joined_pairs, lexicon, placeholder_pairs
+from glassformer.training.setup.prepare import prepare
+
+SIDES = [("dog", "Hund"), ("cat", "Katze"), ("bird", "Vogel"), ("child", "Kind")]
+PAIRS = [
+    Pair(f"The {one} {verb} {number}.", f"Das {other} {rest} {number}.")
+    for number in range(400)
+    for one, other in SIDES
+    for verb, rest in [("runs", "rennt")]
+]
+
+
+def test_units_are_joined_pairs_of_both_sides():
+    units = list(joined_pairs(PAIRS, 0.3, seed=1))
+    sizes = Counter(unit.source.count(".") for unit in units)
+    assert set(sizes) == {2, 3, 4, 5}
+    assert 0.25 < sum(size * count for size, count in sizes.items()) / len(PAIRS) < 0.35
+    targets = dict(PAIRS)
+    for unit in units:
+        sources = [f"{text}." for text in unit.source.removesuffix(".").split(". ")]
+        assert unit.target == " ".join(targets[source] for source in sources)
+
+
+def test_no_unit_is_made_of_too_few_pairs_or_without_a_share():
+    assert list(joined_pairs(PAIRS[:1], 1.0, seed=1)) == []
+    assert list(joined_pairs(PAIRS, 0.0, seed=1)) == []
+
+
+def test_both_sides_have_the_same_protected_spans():
+    made = list(placeholder_pairs(PAIRS, 0.5, dict(SIDES), seed=1))
+    assert 700 < len(made) < 900
+    kinds = set()
+    for source, target in made:
+        spans = protected_spans(source)
+        kinds |= {span.kind for span in spans}
+        assert spans, source
+        assert lost_spans(source, target) == lost_spans(target, source) == []
+    assert kinds == {"placeholder", "tag", "url", "email", "code", "emoji"}
+
+
+def test_a_span_stands_in_the_place_of_a_word_and_of_its_translation():
+    pair = Pair("A dog runs.", "Ein Hund rennt.")
+    for source, target in placeholder_pairs([pair] * 50, 1.0, {"dog": "Hund"}, seed=2):
+        before, after = source[len("A ") : -len(" runs.")], target[len("Ein ") : -len(" rennt.")]
+        assert before.replace("dog", "") == after.replace("Hund", "") != ""
+
+
+@pytest.mark.parametrize("text", ["Hi {name}!", "<b>Hi</b>", "See www.example.org", "👍"])
+def test_a_pair_that_has_spans_already_gets_no_more(text):
+    assert list(placeholder_pairs([Pair(text, text)], 1.0, {}, seed=1)) == []
+
+
+def test_the_lexicon_leaves_out_rare_words_and_those_of_every_other_pair():
+    assert lexicon(PAIRS) == {}  # each animal stands in a quarter of the pairs
+    rest = [Pair(f"x{n} y", f"u{n} v") for n in range(20_000)]
+    assert lexicon(PAIRS + rest) == dict(SIDES)
+
+
+def test_a_run_keeps_its_further_pairs_in_a_file_and_learns_from_them(config):
+    options = config(60, joined_pairs=0.5, placeholders=0.5)
+    prepared = prepare(options)
+    file = prepared.config.run / "data" / "augmented.jsonl"
+    further = list(read_pairs(file))
+    assert len(further) > 20
+    packed, (tokenizer, _) = prepared.packed, prepared.tokenizers
+    texts = [tokenizer.decode(packed.source[row]) for row in range(len(packed))]
+    assert texts[-len(further) :] == [pair.source for pair in further]
+    held_out = {pair.source for pair in prepared.valid}
+    assert not [pair for pair in further if held_out & set(pair.source.split(". "))]
+
+    before = file.read_bytes()
+    assert prepare(options).packed.meta == packed.meta
+    assert file.read_bytes() == before
+
+    prepare(config(60, joined_pairs=0, placeholders=0))
+    assert not file.exists()
+
+
+def test_the_file_is_one_of_json_lines(config):
+    run = prepare(config(60, placeholders=1.0)).config.run
+    lines = (run / "data" / "augmented.jsonl").read_text("utf-8").splitlines()
+    assert {tuple(json.loads(line)) for line in lines} == {("source", "target")}
+
+
+@pytest.mark.parametrize(("weight", "least", "most"), [(1.0, 40, 40), (2.0, 80, 80), (0.5, 8, 32)])
+def test_further_pairs_come_as_often_as_their_weight_says(config, write, weight, least, most):
+    lines = [f"{'abcdef'[n % 6]} {'abcdef'[n // 6 % 6]} x\ty" for n in range(40)]
+    also = write("also.tsv", [*lines, "\tz", "  \t "])
+    prepared = prepare(config(60, also=(also,), also_weight=weight, also_tag="<BT>"))
+    further = list(read_pairs(prepared.config.run / "data" / "augmented.jsonl"))
+    assert least <= len(further) <= most
+    assert all(pair.source.startswith("<BT> ") and pair.target == "y" for pair in further)
+    assert len(prepared.packed) == 54 + len(further)
+    assert any(note.startswith(f"further pairs: {len(further)}, in ") for note in prepared.notes)

@@ -1,0 +1,167 @@
+"""A run that begins with a bundle: its weights, its subwords, its scores before and after."""
+
+import json
+import os
+import shutil
+import signal
+
+import pytest
+import torch
+from pydantic import ValidationError
+
+from glassformer import train
+from glassformer.bundle import load_bundle
+from glassformer.errors import InputError, UsageError
+from glassformer.model.transformer import Transformer
+from glassformer.training import fine_tuning, loop
+from glassformer.training.setup.options import TrainConfig
+from glassformer.training.setup.prepare import prepare
+from glassformer.training.train import new_trainer
+
+SIZES = {
+    "preset": "tiny",
+    "d_model": 16,
+    "num_heads": 2,
+    "d_ff": 16,
+    "num_encoder_layers": 1,
+    "num_decoder_layers": 1,
+    "vocab_size": 300,
+}
+OPENED = dict.fromkeys([*SIZES, "dropout", "warmup", "rate_factor"])
+
+
+@pytest.fixture(scope="module")
+def parent(tmp_path_factory):
+    """A bundle of the toy corpus."""
+    folder = tmp_path_factory.mktemp("parent")
+    lines = [f"{a} {b} {c}" for a in "abcdef" for b in "abc" for c in "def"]
+    for name, texts in (("train.src", lines), ("train.tgt", [line[::-1] for line in lines])):
+        (folder / name).write_text("\n".join(texts) + "\n", "utf-8")
+    files = (folder / "train.src", folder / "train.tgt")
+    rest = {"normalisation": "none", "norm": "pre", "updates": 12, "batch_tokens": 128, "beam": 1}
+    config = TrainConfig(pairs=files, run=folder / "parent", precision="float32", **SIZES, **rest)
+    return train(config).directory
+
+
+@pytest.fixture
+def child(config, parent):
+    """Options of a run from the parent."""
+    return lambda count=60, **changes: config(count, **{**OPENED, "parent": parent, **changes})
+
+
+def test_a_child_begins_with_the_parents_weights_and_subwords(child, parent, recorder):
+    prepared = prepare(child(languages=("xx", "yy")))
+    trainer = new_trainer(prepared, recorder)
+    before = load_bundle(parent)
+    for name, weight in before.model.state_dict().items():
+        torch.testing.assert_close(trainer.model.state_dict()[name], weight, rtol=0, atol=0)
+    fingerprints = [tokenizer.fingerprint for tokenizer in prepared.tokenizers]
+    assert fingerprints == [tokenizer.fingerprint for tokenizer in before.tokenizers]
+    assert prepared.config.normalisation == before.normalisation == "none"
+    assert (prepared.config.optimiser, prepared.config.decay) == ("adam", "none")
+    assert trainer.model.config.norm == "pre"
+    assert not (prepared.config.run / "data" / "both.model").exists()
+    assert recorder.noted(f"from {parent}: its model, subwords and normalisation")
+    highest = max(trainer.pace.rate(update) for update in range(1, 13))
+    assert highest < 4e-4
+    trainer.metrics.close()
+
+
+def test_a_child_is_scored_beside_its_parent(child, write, recorder):
+    sources = ["a b c", "f e d", "a a f"]
+    targets = [source[::-1] for source in sources]
+    test = write("test.src", sources), write("test.tgt", targets)
+    general = write("general.src", sources[:2]), write("general.tgt", targets[:2])
+    run = train(child(test=test, general=general), recorder)
+    for name in ("validation", "test", "general"):
+        [note] = [text for text in recorder.notes if text.startswith(f"{name}: BLEU")]
+        assert note.endswith(f"{load_bundle(run.directory).about[name].split()[1]} after") or (
+            name == "general"
+        )
+    [note] = recorder.noted("mean of parent and child")
+    assert "taken, greedy BLEU: validation" in note
+    card = (run.directory / "README.md").read_text()
+    assert "parent: parent" in card
+    assert "general, parent and child: BLEU" in card
+
+
+def test_the_mean_is_taken_if_it_loses_nothing(child, write, recorder, monkeypatch):
+    pairs = write("general.src", ["a b c"]), write("general.tgt", ["c b a"])
+    prepared = prepare(child(general=pairs))
+    model = Transformer(prepared.parent.model.config).eval()
+    half = (model.output_weight + prepared.parent.model.output_weight) / 2
+    for of_mean, of_child in ((2.0, 2.0), (1.0, 2.0)):
+        bleus = iter([of_mean, 5.0, of_child, 5.0])
+        monkeypatch.setattr(fine_tuning, "_bleu", lambda *_, bleus=bleus: next(bleus))
+        chosen = fine_tuning.child_or_mean(model, prepared, recorder)
+        if of_mean < of_child:
+            assert chosen is model
+        else:
+            torch.testing.assert_close(chosen.output_weight, half)
+
+
+def test_the_parents_translations_of_other_text_are_learnt_too(child, write, parent):
+    replay = write("replay.txt", ["a f a", "", "b e b", "c d c"])
+    prepared = prepare(child(replay=replay))
+    lines = (prepared.config.run / "data" / "replay.jsonl").read_text("utf-8").splitlines()
+    pairs = [json.loads(line) for line in lines]
+    assert sorted(pair["source"] for pair in pairs) == ["a f a", "b e b", "c d c"]
+    translator = load_bundle(parent)
+    assert len(prepared.packed) == 54 + 3
+    decoded = translator.target_tokenizer.decode(prepared.packed.target[54])
+    assert decoded == pairs[0]["target"]
+    assert len(prepare(child(replay=replay)).packed) == 57
+
+
+def test_a_child_goes_on_where_it_was(child, monkeypatch):
+    options = child(updates=6)
+    whole = train(options.model_copy(update={"run": options.run.with_name("whole")}))
+    inner = loop.update
+
+    def interrupted(*arguments, **settings):
+        os.kill(os.getpid(), signal.SIGTERM)
+        return inner(*arguments, **settings)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(loop, "update", interrupted)
+        with pytest.raises(loop.Stopped, match="saved at update 1"):
+            train(options)
+    resumed = train(options)
+    weights = [load_bundle(run.directory).model.state_dict() for run in (whole, resumed)]
+    for name, weight in weights[0].items():
+        assert torch.equal(weight, weights[1][name])
+
+
+def test_another_parent_is_refused_once_the_run_has_begun(child, parent, tmp_path):
+    options = child(updates=2)
+    train(options)
+    other = shutil.copytree(parent, tmp_path / "other")
+    weights = (other / "model.safetensors").read_bytes()
+    (other / "model.safetensors").write_bytes(weights[:-4] + bytes(4))
+    with pytest.raises(InputError, match=r"option parent .* has changed since this run began"):
+        train(options.model_copy(update={"parent": other}))
+
+
+@pytest.mark.parametrize("option", ["preset", "d_model", "norm", "vocab_size", "tokenizer"])
+def test_what_the_parent_decides_cannot_be_given(child, option, parent):
+    value = {"preset": "tiny", "d_model": 16, "norm": "pre", "vocab_size": 300}.get(
+        option, (parent / "tokenizer.model",)
+    )
+    with pytest.raises(UsageError, match=f"{option.replace('_', ' ')}: the bundle of --from"):
+        prepare(child(**{option: value}))
+
+
+def test_another_normalisation_is_refused(child):
+    with pytest.raises(UsageError, match="the bundle of --from has none: leave it out"):
+        prepare(child(normalisation="text"))
+
+
+@pytest.mark.parametrize("option", ["general", "replay"])
+def test_options_of_fine_tuning_need_a_parent(config, write, option):
+    with pytest.raises(ValidationError, match=f"{option} belongs to a bundle"):
+        config(**{option: write("a.txt", ["a"]) if option == "replay" else ("a", "b")})
+
+
+def test_a_missing_parent_is_named(child, tmp_path):
+    with pytest.raises(InputError, match=r"config\.json"):
+        prepare(child(parent=tmp_path / "none"))
