@@ -6,16 +6,12 @@ Their weights come into ours by the tables of `import`; a name with no counterpa
 import pytest
 import torch
 from torch import Tensor, nn
-from transformers import (
-    BartConfig,
-    BartForConditionalGeneration,
-    MarianConfig,
-    MarianMTModel,
-)
 
 from glassformer.config import ModelConfig
 from glassformer.interchange.hugging_face.families import FAMILIES, weight_table
 from glassformer.model.transformer import Transformer
+
+transformers = pytest.importorskip("transformers", reason="transformers is not installed")
 
 SIZES = {
     "d_model": 14,
@@ -51,10 +47,10 @@ OTHER = {
 
 CASES = {
     "marian": (
-        MarianMTModel,
-        MarianConfig(**SIZES, activation_function="swish", scale_embedding=True),
+        transformers.MarianMTModel,
+        transformers.MarianConfig(**SIZES, activation_function="swish", scale_embedding=True),
     ),
-    "bart": (BartForConditionalGeneration, BartConfig(**SIZES)),
+    "bart": (transformers.BartForConditionalGeneration, transformers.BartConfig(**SIZES)),
 }
 
 

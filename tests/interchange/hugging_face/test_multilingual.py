@@ -12,6 +12,8 @@ from glassformer.evaluation import evaluate
 from glassformer.inspection.trace.build import trace
 from glassformer.interchange.hugging_face.load import import_hugging_face
 from glassformer.text_engine import torch_engine
+from glassformer.training.setup.options import TrainConfig
+from glassformer.training.train import train
 from glassformer.translator import Translator
 
 transformers = pytest.importorskip("transformers", reason="transformers is not installed")
@@ -204,3 +206,28 @@ def test_a_directory_that_transformers_5_saves(bundle, directory, tokenizer, fam
 
     assert again.source_tokenizer.encode("A dog") == bundle.source_tokenizer.encode("A dog")
     assert again.target_tokenizer.prefix_ids == bundle.target_tokenizer.prefix_ids
+
+
+def test_fine_tuning_keeps_the_languages(nllb, pairs, tmp_path):
+    parent = imported(nllb, "nllb")
+    save_bundle(parent, tmp_path / "parent")
+    path = tmp_path / "pairs.tsv"
+    path.write_text("".join(f"{source}\t{target}\n" for source, target in pairs * 4))
+
+    train(
+        TrainConfig(
+            pairs=[path],
+            valid=[path],
+            parent=tmp_path / "parent",
+            run=tmp_path / "child",
+            updates=2,
+            device="cpu",
+            threads=1,
+        )
+    )
+
+    child = load_bundle(tmp_path / "child")
+    assert child.source_tokenizer.fingerprint == parent.source_tokenizer.fingerprint
+    assert child.target_tokenizer.prefix == ("deu_Latn",)
+    assert child.languages == ("eng_Latn", "deu_Latn")
+    assert child.model.output_bias[child.model.config.bos_id] < -9000

@@ -10,6 +10,8 @@ from safetensors.torch import load_file, save_file
 from glassformer.errors import InputError, UsageError
 from glassformer.interchange.hugging_face.load import import_hugging_face
 
+pytest.importorskip("transformers", reason="transformers is not installed")
+
 WEIGHTS = "model.safetensors"
 
 
