@@ -227,8 +227,8 @@ FAULTS = {
         "config.json: format_version: Field required",
     ),
     "another version": (
-        lambda d: change_config(d, format_version=2),
-        "config.json: format_version: 2, but this glassformer reads 1: update glassformer",
+        lambda d: change_config(d, format_version=3),
+        "config.json: format_version: 3, but this glassformer reads 1 to 2: update glassformer",
     ),
     "an unknown setting": (
         lambda d: change_config(d, model={"colour": "red"}),

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import glassformer
-from glassformer.cli.main import COMMANDS
+from glassformer.cli.main import COMMANDS, module_of
 from glassformer.cli.options import parse_options
 from glassformer.learn.lesson import lessons
 
@@ -30,7 +30,7 @@ def commands():
 def test_the_program_knows_the_command(command):
     name, *words = shlex.split(command)
     assert name in COMMANDS
-    module = importlib.import_module(f"glassformer.cli.{name}")
+    module = module_of(name)
     options = module.OPTIONS
     if isinstance(options, dict):
         kind = words.pop(0) if words and words[0] in options else module.DEFAULT_KIND

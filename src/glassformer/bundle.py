@@ -12,7 +12,7 @@ from typing import Any, Protocol, runtime_checkable
 import torch
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 from safetensors import SafetensorError
-from safetensors.torch import load_file, save
+from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
 from glassformer.config import LENGTH_PENALTY, MOST_LENGTH_PENALTY, ModelConfig
@@ -20,7 +20,7 @@ from glassformer.data.normaliser import Normalisation
 from glassformer.data.preprocessing import Preprocessing, SourceLengths
 from glassformer.data.tokenizer import Tokenizer
 from glassformer.errors import InputError
-from glassformer.files import write_atomically
+from glassformer.files import open_atomically, write_atomically
 from glassformer.model.transformer import Transformer
 
 __all__ = [
@@ -34,7 +34,9 @@ __all__ = [
     "weights",
 ]
 
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
+"""The newest version that this program reads and writes."""
+_PLAIN_VERSION = 1  # of a bundle whose tokenizers are their SentencePiece models and no more
 
 
 @runtime_checkable
@@ -84,6 +86,10 @@ class _StoredConfig(BaseModel):
     languages: tuple[str, str] | None
     joint: bool  # one tokenizer for both sides
     model: ModelConfig
+    source_prefix: tuple[str, ...] = ()  # subwords before every source
+    target_prefix: tuple[str, ...] = ()
+    source_known: int | None = None  # the size of a list of subwords: see Tokenizer
+    target_known: int | None = None
     length_penalty: float = Field(LENGTH_PENALTY, ge=0, le=MOST_LENGTH_PENALTY)
     normalisation: Normalisation = "none"
     source_lengths: SourceLengths | None = None
@@ -93,9 +99,10 @@ class _StoredConfig(BaseModel):
     @field_validator("format_version")
     @classmethod
     def _is_known(cls, version: int) -> int:
-        if version != FORMAT_VERSION:
+        if not _PLAIN_VERSION <= version <= FORMAT_VERSION:
             raise ValueError(
-                f"{version}, but this glassformer reads {FORMAT_VERSION}: update glassformer"
+                f"{version}, but this glassformer reads {_PLAIN_VERSION} to {FORMAT_VERSION}:"
+                " update glassformer"
             )
         return version
 
@@ -106,16 +113,25 @@ def save_bundle(bundle: Bundle, directory: Path) -> None:
     The config is written last: a directory with a ``config.json`` is a whole bundle.
     """
     directory.mkdir(parents=True, exist_ok=True)
-    joint = bundle.source_tokenizer.fingerprint == bundle.target_tokenizer.fingerprint
+    source, target = bundle.source_tokenizer, bundle.target_tokenizer
+    joint = source.serialized == target.serialized
     if joint:
-        bundle.source_tokenizer.save(directory / "tokenizer.model")
+        source.save(directory / "tokenizer.model")
     else:
-        bundle.source_tokenizer.save(directory / "source.model")
-        bundle.target_tokenizer.save(directory / "target.model")
-    write_atomically(directory / "model.safetensors", save(weights(bundle.model)))
+        source.save(directory / "source.model")
+        target.save(directory / "target.model")
+    with open_atomically(directory / "model.safetensors") as file:
+        save_file(weights(bundle.model), file.name)  # `save` would hold the weights twice more
     write_atomically(directory / "README.md", _readme(bundle).encode())
+    of_tokenizers: dict[str, Any] = {
+        "source_prefix": source.prefix,
+        "target_prefix": target.prefix,
+        "source_known": source.known,
+        "target_known": target.known,
+    }
+    plain = not any(of_tokenizers.values())
     config = _StoredConfig(
-        format_version=FORMAT_VERSION,
+        format_version=_PLAIN_VERSION if plain else FORMAT_VERSION,
         languages=bundle.languages,
         joint=joint,
         model=bundle.model.config,
@@ -124,8 +140,10 @@ def save_bundle(bundle: Bundle, directory: Path) -> None:
         source_lengths=bundle.source_lengths,
         about=dict(bundle.about),
         alignment=dict(bundle.alignment) if bundle.alignment is not None else None,
+        **of_tokenizers,
     )
     unset = {name for name in ("alignment", "source_lengths") if getattr(bundle, name) is None}
+    unset |= {name for name, value in of_tokenizers.items() if not value}
     text = config.model_dump_json(indent=2, exclude=unset) + "\n"
     write_atomically(directory / "config.json", text.encode())
 
@@ -134,7 +152,13 @@ def load_bundle(directory: Path, *, device: torch.device | str = "cpu") -> Bundl
     """Read a bundle, ready to translate (in evaluation mode); an InputError names a faulty file."""
     config = _read_config(directory)
     names = ("tokenizer.model",) * 2 if config.joint else ("source.model", "target.model")
-    source_tokenizer, target_tokenizer = (Tokenizer.load(directory / name) for name in names)
+    source_tokenizer, target_tokenizer = (
+        Tokenizer.load(directory / name, prefix=prefix, known=known)
+        for name, prefix, known in (
+            (names[0], config.source_prefix, config.source_known),
+            (names[1], config.target_prefix, config.target_known),
+        )
+    )
     model = Transformer(config.model)
     load_weights(model, load_tensors(directory / "model.safetensors"), directory)
     for side, tokenizer, size in (
@@ -210,10 +234,11 @@ def _readme(bundle: Bundle) -> str:
     direction = " to ".join(bundle.languages) if bundle.languages else "source to target"
     config = bundle.model.config
     count = sum(weight.numel() for weight in bundle.model.parameters())
+    maker = "import" if "imported from" in bundle.about else "train"
     lines = [
         f"# A translator, {direction}",
         "",
-        "Made by `glassformer train`; use it with `glassformer translate DIRECTORY < text`.",
+        f"Made by `glassformer {maker}`; use it with `glassformer translate DIRECTORY < text`.",
         "",
         f"- size: {count:,} parameters; d_model {config.d_model}, {config.num_heads} heads,"
         f" {config.num_encoder_layers}+{config.num_decoder_layers} blocks",

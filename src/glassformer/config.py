@@ -158,7 +158,8 @@ class ModelConfig(Options):
                 " use tying 'target' or 'none'"
             )
         smallest = min(self.source_vocab_size, self.target_vocab_size)
-        sizes = dict.fromkeys(("unk_id", "bos_id", "eos_id"), smallest)
+        sizes = dict.fromkeys(("unk_id", "eos_id"), smallest)
+        sizes["bos_id"] = self.target_vocab_size
         pad_size = smallest if self.source_pad_id is None else self.target_vocab_size
         sizes |= {"pad_id": pad_size, "source_pad_id": self.source_vocab_size}
         for name, size in sizes.items():

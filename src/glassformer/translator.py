@@ -235,7 +235,8 @@ class Translator:
     def score(self, sources: Sequence[str], targets: Sequence[str]) -> list[float]:
         """The natural logarithm of p(target | source) for each pair, end symbol included.
 
-        Both texts are normalised as in the training.
+        The prefix of a target, such as its language, is given. Both texts are normalised as in the
+        training.
         """
         if len(sources) != len(targets):
             raise ValueError(f"{len(sources)} sources and {len(targets)} targets must be pairs")
@@ -265,9 +266,13 @@ class Translator:
         return align(self, sources, targets)
 
     def count_tokens(self, targets: Sequence[str]) -> list[int]:
-        """The tokens of each target, normalised as in the training; end symbol included."""
+        """The tokens of each target, normalised as in the training; end symbol included.
+
+        The prefix does not count, as in :meth:`score`.
+        """
         normalise = normaliser(self.bundle.normalisation)
-        encoded = self.target_tokenizer.encode_batch(list(map(normalise, targets)))
+        texts = list(map(normalise, targets))
+        encoded = self.target_tokenizer.encode_batch(texts, prefixed=False)
         return [len(ids) + 1 for ids in encoded]
 
     def _submit(
@@ -321,4 +326,5 @@ class Translator:
         inputs = [[tokenizer.bos_id, *ids[:-1]] for ids in targets]
         logits = self.model(source, pad_rows(inputs, tokenizer.pad_id).to(self.device))
         of_labels = logits.log_softmax(-1).gather(-1, labels[..., None])[..., 0]
-        return of_labels.masked_fill(labels == tokenizer.pad_id, 0.0).sum(-1).tolist()
+        of_texts = of_labels.masked_fill(labels == tokenizer.pad_id, 0.0)
+        return of_texts[:, len(tokenizer.prefix_ids) :].sum(-1).tolist()

@@ -4,13 +4,12 @@ import io
 import os
 import subprocess
 import sys
-from importlib import import_module
 from pathlib import Path
 
 import pytest
 from pydantic import ValidationError
 
-from glassformer.cli.main import COMMANDS, main
+from glassformer.cli.main import COMMANDS, main, module_of
 from glassformer.config import ModelConfig
 from glassformer.errors import InputError, UsageError
 from glassformer.training.setup.options import TrainConfig
@@ -66,7 +65,7 @@ def all_options() -> dict[str, type]:
     """The options of every command, and of every kind of it."""
     found = {}
     for name in COMMANDS:
-        options = import_module(f"glassformer.cli.{name}").OPTIONS
+        options = module_of(name).OPTIONS
         kinds = options if isinstance(options, dict) else {"": options}
         found |= {f"{name} {kind}".rstrip(): kind_options for kind, kind_options in kinds.items()}
     return found

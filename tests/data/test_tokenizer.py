@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from glassformer.data import tokenizer as module
 from glassformer.data.tokenizer import BOS, EOS, PAD, UNK, Tokenizer, train_tokenizer
 from glassformer.errors import InputError, UsageError
+from glassformer.interchange.sentencepiece_model import Piece, PieceType, SentencePieceModel
 
 WORDS = ["ein", "eine", "der", "Hund", "Hunde", "Katze", "läuft", "spielt", "Park", "alte"]
 
@@ -262,3 +263,49 @@ def test_missing_symbols_are_named(tmp_path, options, symbols):
     path.write_bytes(foreign_model(**options))
     with pytest.raises(InputError, match=rf"t5.model: the tokenizer lacks the symbols {symbols}; "):
         Tokenizer.load(path)
+
+
+def test_a_prefix_stands_before_every_text_and_is_no_text():
+    plain = train_tokenizer(["a dog", "a cat"] * 3, vocab_size=300)
+    control = SentencePieceModel.parse(plain.serialized)
+    pieces = [*control.pieces, Piece("deu_Latn", type=PieceType.CONTROL)]
+    tokenizer = Tokenizer(control.with_pieces(pieces, {}).serialized(), prefix=["deu_Latn"])
+    language = plain.vocab_size
+
+    assert tokenizer.prefix_ids == (language,)
+    assert tokenizer.encode("a dog") == [language, *plain.encode("a dog")]
+    assert tokenizer.encode_batch(["a dog", "", "a cat"]) == [
+        [language, *plain.encode("a dog")],
+        [],
+        [language, *plain.encode("a cat")],
+    ]
+    assert tokenizer.encode_batch(["a dog"], prefixed=False) == [plain.encode("a dog")]
+    assert tokenizer.encode("deu_Latn")[1:] == plain.encode("deu_Latn")
+    assert tokenizer.decode(tokenizer.encode("a dog")) == "a dog"
+    assert tokenizer.fingerprint != Tokenizer(tokenizer.serialized).fingerprint
+    with pytest.raises(InputError, match="x: the tokenizer lacks the subword 'fra_Latn' of its"):
+        Tokenizer(tokenizer.serialized, name="x", prefix=["fra_Latn"])
+
+
+@pytest.mark.parametrize("kind", ["bpe", "unigram"])
+def test_a_vocabulary_that_is_a_list_of_its_own(kind):
+    cuts = SentencePieceModel.parse(foreign_model(model_type=kind, pad_id=3))
+    whole = Tokenizer(cuts.serialized())
+    lost = whole.subwords("Hund Katze")[-1]
+    listed = [piece for piece in cuts.pieces if piece.text != lost]
+    foreign = [Piece(text, -999.0, PieceType.UNUSED) for text in ("é", "ßß", "éa")]
+    rest = [piece for piece in cuts.pieces if piece.text == lost]
+    known = len(listed) + len(foreign)
+    model = cuts.with_pieces([*listed, *foreign, *rest], {})
+    tokenizer = Tokenizer(model.serialized(), known=known)
+    unknown = tokenizer.unk_id
+
+    assert tokenizer.vocab_size == known
+    # A subword of SentencePiece that the list lacks, and one of the list that it lacks.
+    assert tokenizer.encode("Hund Katze") == [*tokenizer.encode("Hund Katze")[:-1], unknown]
+    for text, last in (("ein é", "é"), ("ein ßß", "ßß"), ("ein ß", "<unk>"), ("éa", "a")):
+        assert tokenizer.subwords(text)[-1] == last
+    assert tokenizer.encode("der Hund") == [
+        tokenizer._model.piece_to_id(text) for text in whole.subwords("der Hund")
+    ]
+    assert tokenizer.decode(tokenizer.encode("ein é")) == "ein é"

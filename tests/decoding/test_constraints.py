@@ -8,6 +8,7 @@ import torch
 from glassformer.decoding.beam import beam_search
 from glassformer.decoding.constraints import Forbidden, ForcedPrefix
 from glassformer.decoding.greedy import greedy
+from glassformer.decoding.protocols import Vocabulary
 from glassformer.decoding.sampling import sample
 
 SEARCHES = [greedy, beam_search, partial(beam_search, n_best=5), sample, partial(sample, n_best=3)]
@@ -119,3 +120,37 @@ def test_a_search_records_no_gradient(toy, search):
     search(step, language.state(), max_lengths=torch.tensor([3]))
     assert seen
     assert not any(seen)
+
+
+@pytest.mark.parametrize("search", SEARCHES)
+def test_every_target_begins_with_the_vocabulary_s_prefix_for_certain(toy, search):
+    language = toy(batch=4, vocab=11, seed=7, end=1.0)
+    found = search(
+        language.step,
+        language.state(),
+        max_lengths=torch.tensor([9, 9, 9, 2]),
+        vocabulary=Vocabulary(prefix_ids=(5, 4)),
+    )
+    for sentence, hypotheses in enumerate(found):
+        assert hypotheses
+        for h in hypotheses:
+            assert h.tokens[:2] == (5, 4)
+            target = (*h.tokens, 3) if h.finished else h.tokens
+            rest = language.log_probability(sentence, target)
+            rest -= language.log_probability(sentence, (5, 4))
+            assert h.log_probability == pytest.approx(rest)
+            assert sentence == 3 or len(h.tokens) > 2  # no target is empty
+
+
+def test_a_prefix_of_one_sentence_begins_with_the_vocabulary_s(toy):
+    language = toy(batch=1, vocab=11, seed=7, end=1.0)
+    call = partial(
+        beam_search,
+        language.step,
+        max_lengths=torch.tensor([9]),
+        vocabulary=Vocabulary(prefix_ids=(5,)),
+    )
+    [[found]] = call(language.state(), constraints=[ForcedPrefix([[5, 9]])])
+    assert found.tokens[:2] == (5, 9)
+    [[impossible]] = call(language.state(), constraints=[ForcedPrefix([[9]])])
+    assert impossible.tokens == ()

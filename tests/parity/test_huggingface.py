@@ -1,22 +1,17 @@
 """The same states and logits as Hugging Face's Marian and BART, from small random models.
 
-Their weights come into ours by the tables below; a name with no counterpart fails the test.
+Their weights come into ours by the tables of `import`; a name with no counterpart fails the test.
 """
-
-import re
 
 import pytest
 import torch
 from torch import Tensor, nn
-from transformers import (
-    BartConfig,
-    BartForConditionalGeneration,
-    MarianConfig,
-    MarianMTModel,
-)
 
 from glassformer.config import ModelConfig
+from glassformer.interchange.hugging_face.families import FAMILIES, weight_table
 from glassformer.model.transformer import Transformer
+
+transformers = pytest.importorskip("transformers", reason="transformers is not installed")
 
 SIZES = {
     "d_model": 14,
@@ -45,70 +40,23 @@ OURS = {
     "max_length": 31,
     "output_bias": True,
 }
-MARIAN = {"activation": "swish", "position_layout": "halves"}
-BART = {
-    "activation": "gelu",
-    "positions": "learned",
-    "position_offset": 2,
-    "embedding_norm": True,
-    "scale_embeddings": False,
-}
-
-# Their name -> ours; the first that matches counts, None = dropped knowingly.
-BLOCKS = [
-    (r"model\.(encoder|decoder)\.layers\.(\d+)\.", r"\1.blocks.\2."),
-    (r"\bself_attn_layer_norm\b", "self_attention.norm"),
-    (r"\bencoder_attn_layer_norm\b", "cross_attention.norm"),
-    (r"\bfinal_layer_norm\b", "feed_forward.norm"),
-    (r"\bself_attn\b", "self_attention.sublayer"),
-    (r"\bencoder_attn\b", "cross_attention.sublayer"),
-    (r"\b([qkv])_proj\b", lambda m: {"q": "query", "k": "key", "v": "value"}[m[1]]),
-    (r"\bout_proj\b", "output"),
-    (r"\bfc1\b", "feed_forward.sublayer.inner"),
-    (r"\bfc2\b", "feed_forward.sublayer.outer"),
-]
-OUTSIDE = {
-    "model.encoder.embed_tokens.weight": "source_embedding.weight",
-    "model.decoder.embed_tokens.weight": "target_embedding.weight",
-    "final_logits_bias": "output_bias",
-    "model.shared.weight": None,  # the same matrix as the two embeddings
-    "lm_head.weight": None,  # … and the same again
-}
-MARIAN_ONLY = {
-    "model.encoder.embed_positions.weight": None,  # computed, not learned
-    "model.decoder.embed_positions.weight": None,
-}
-BART_ONLY = {
-    "model.encoder.embed_positions.weight": "source_positions.positions.table",
-    "model.decoder.embed_positions.weight": "target_positions.positions.table",
-    "model.encoder.layernorm_embedding.weight": "source_positions.norm.weight",
-    "model.encoder.layernorm_embedding.bias": "source_positions.norm.bias",
-    "model.decoder.layernorm_embedding.weight": "target_positions.norm.weight",
-    "model.decoder.layernorm_embedding.bias": "target_positions.norm.bias",
+OTHER = {
+    "marian": {"activation": "swish"},
+    "bart": {"activation": "gelu", "scale_embeddings": False},
 }
 
 CASES = {
     "marian": (
-        MarianMTModel,
-        MarianConfig(**SIZES, activation_function="swish", scale_embedding=True),
-        MARIAN,
-        OUTSIDE | MARIAN_ONLY,
+        transformers.MarianMTModel,
+        transformers.MarianConfig(**SIZES, activation_function="swish", scale_embedding=True),
     ),
-    "bart": (BartForConditionalGeneration, BartConfig(**SIZES), BART, OUTSIDE | BART_ONLY),
+    "bart": (transformers.BartForConditionalGeneration, transformers.BartConfig(**SIZES)),
 }
-
-
-def renamed(name: str, outside: dict[str, str | None]) -> str | None:
-    if name in outside:
-        return outside[name]
-    for pattern, replacement in BLOCKS:
-        name = re.sub(pattern, replacement, name)
-    return name
 
 
 def random_model(case: str) -> nn.Module:
     """No bias or norm at the value with which it begins; the sinusoids as they are."""
-    kind, config, *_ = CASES[case]
+    kind, config = CASES[case]
     torch.manual_seed(0)
     model = kind(config).eval()
     with torch.no_grad():
@@ -120,13 +68,14 @@ def random_model(case: str) -> nn.Module:
 
 
 def converted(theirs: nn.Module, case: str) -> Transformer:
-    *_, options, outside = CASES[case]
-    ours = Transformer(ModelConfig(**OURS, **options)).eval()
+    options = FAMILIES[case].options | OTHER[case]
+    config = ModelConfig(**OURS, **options)
+    ours, table = Transformer(config).eval(), weight_table(config)
     weights: dict[str, Tensor] = {}
     for name, tensor in theirs.state_dict().items():
-        target = renamed(name, outside)
-        if target is not None:
+        if (target := table[name]) is not None:
             weights[target] = tensor.squeeze(0) if target == "output_bias" else tensor
+    weights["target_embedding.weight"] = weights["source_embedding.weight"]
     ours.load_state_dict(weights)  # strict: each of ours is given, each given is ours
     return ours
 

@@ -11,10 +11,12 @@ import textwrap
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from importlib import import_module
+from keyword import iskeyword
+from types import ModuleType
 
 from glassformer.errors import InputError, UsageError, nearest
 
-__all__ = ["main"]
+__all__ = ["COMMANDS", "main", "module_of"]
 
 COMMANDS = {
     "demo": "train a small translator of dates and amounts, and show it at work",
@@ -23,6 +25,7 @@ COMMANDS = {
     "backtranslate": "make training pairs from text in the target language alone",
     "translate": "translate standard input to standard output, line by line",
     "serve": "serve a page and LibreTranslate's network interface",
+    "import": "read a translator of another program: OPUS-MT, NLLB-200, M2M100, mBART-50",
     "export": "write a translator as a model of another engine",
     "evaluate": "score a translator, or a file of translations",
     "look": "show on a page how a translator translates a sentence",
@@ -73,7 +76,7 @@ def _run(command: str, words: list[str]) -> int:
 
     from glassformer.cli.options import first_fault, help_text, parse_options
 
-    module = import_module(f"glassformer.cli.{command}")
+    module = module_of(command)
     title, options = f"glassformer {command}", module.OPTIONS
     if isinstance(options, dict):  # kinds, such as `plot masks`
         default = getattr(module, "DEFAULT_KIND", None)
@@ -94,6 +97,11 @@ def _run(command: str, words: list[str]) -> int:
         return int(module.run(parse_options(options, words)))
     except ValidationError as error:  # of the work, such as sizes that make no model
         raise UsageError(first_fault(error)) from error
+
+
+def module_of(command: str) -> ModuleType:
+    """The module of a command; a word of Python's own, such as ``import``, has ``_`` after it."""
+    return import_module(f"glassformer.cli.{command}{'_' * iskeyword(command)}")
 
 
 def _check_known(word: str, known: Iterable[str], noun: str) -> None:

@@ -144,7 +144,7 @@ def encoded_forms(tokenizer: Tokenizer, form: str) -> list[list[int]]:
     """
     before = "\n"  # no subword holds a line feed and a letter
     start, space, other, lead = tokenizer.encode_batch(
-        [form, f"{before} {form}", f"{before}{form}", before]
+        [form, f"{before} {form}", f"{before}{form}", before], prefixed=False
     )
     if tokenizer.unk_id in start:
         raise UsageError(

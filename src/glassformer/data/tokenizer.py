@@ -9,6 +9,8 @@ reversibly.
 A person may bring another SentencePiece model. Without byte fallback, an unknown character
 becomes the unknown symbol; changes of the model's own normalisation stay.
 
+A multilingual model reads its language as the first subwords: a tokenizer has them as its prefix.
+
 Sources: Sennrich et al. 2016 (BPE), Kudo 2018 (unigram).
 """
 
@@ -58,16 +60,30 @@ class Tokenizer:
     The ids of the special symbols are the model's own. If only padding is missing (as in BPEmb's
     models), it gets an id after the last subword. Errors call the model ``name``.
 
+    ``prefix``: subwords that stand before every text, such as the language ``deu_Latn``. ``decode``
+    leaves control symbols out. ``known``: the size of a vocabulary that is a list of its own, as
+    Marian's is: the first subwords of the model. Each subword of a text is looked up there. None:
+    the vocabulary is the model's.
+
     >>> tokenizer = train_tokenizer(["the cat sat", "the dog sat"], vocab_size=400)
     >>> tokenizer.subwords("the cat"), tokenizer.decode(tokenizer.encode("the cow ▁ 🐄"))
     (['▁the', '▁cat'], 'the cow ▁ 🐄')
     """
 
-    def __init__(self, serialized: bytes, *, name: str = "tokenizer model") -> None:
+    def __init__(
+        self,
+        serialized: bytes,
+        *,
+        name: str = "tokenizer model",
+        prefix: Sequence[str] = (),
+        known: int | None = None,
+    ) -> None:
         self.serialized = serialized
+        self.prefix = tuple(prefix)
+        self.known = known
         self._model = _parse(serialized, name)
-        self.fingerprint = hashlib.sha256(serialized).hexdigest()
-        pieces = self._model.get_piece_size()
+        self.fingerprint = _fingerprint(self)
+        pieces = self._model.get_piece_size() if known is None else known
         pad = self._model.pad_id()
         self.pad_id: int = pad if pad >= 0 else pieces
         self.unk_id: int = self._model.unk_id()
@@ -75,10 +91,15 @@ class Tokenizer:
         self.eos_id: int = self._model.eos_id()
         self.vocab_size: int = pieces if pad >= 0 else pieces + 1
         self._has_bytes = any(map(self._model.is_byte, range(pieces)))
+        controls = filter(self._model.is_control, range(pieces))
+        self.symbols: frozenset[int] = frozenset({self.pad_id, self.bos_id, self.eos_id, *controls})
+        self.prefix_ids = tuple(map(self._model.piece_to_id, self.prefix))
         _require_symbols(self, name)
 
     @classmethod
-    def load(cls, path: str | Path) -> "Tokenizer":
+    def load(
+        cls, path: str | Path, *, prefix: Sequence[str] = (), known: int | None = None
+    ) -> "Tokenizer":
         """Read a SentencePiece model; :class:`InputError` if it is none, or lacks a symbol."""
         try:
             serialized = Path(path).read_bytes()
@@ -87,25 +108,42 @@ class Tokenizer:
                 f"{path}: cannot read the tokenizer ({error.strerror}); "
                 "expected a SentencePiece model such as tokenizer.model"
             ) from None
-        return cls(serialized, name=str(path))
+        return cls(serialized, name=str(path), prefix=prefix, known=known)
 
     def save(self, path: str | Path) -> None:
         """Write the model; a kill on the way leaves the old file or the new one, whole."""
         write_atomically(Path(path), self.serialized)
 
     def encode(self, text: str) -> list[int]:
-        """The ids of ``text``, with no start or end symbol."""
+        """The ids of ``text``, with the prefix and no start or end symbol."""
         return self.encode_batch([text])[0]
 
-    def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
-        """The ids of many texts at once, on several threads."""
+    def encode_batch(self, texts: Sequence[str], *, prefixed: bool = True) -> list[list[int]]:
+        """The ids of many texts at once, on several threads.
+
+        Without ``prefixed``, the prefix is left out. A text without subwords has none either.
+        """
         escaped = self._escaped(texts)
         if len(escaped) == 1:  # a thread takes longer to begin than one text does
-            return [self._model.encode(escaped[0])]
-        return self._model.encode(escaped, num_threads=_threads(len(escaped)))
+            encoded = [self._model.encode(escaped[0])]
+        else:
+            encoded = self._model.encode(escaped, num_threads=_threads(len(escaped)))
+        if self.known is not None:
+            encoded = list(map(self._looked_up, escaped, encoded))
+        if self.prefix and prefixed:
+            return [[*self.prefix_ids, *ids] if ids else [] for ids in encoded]
+        return encoded
+
+    def _looked_up(self, text: str, ids: list[int]) -> list[int]:
+        """The ids of a text's subwords in the list; unknown characters side by side are one."""
+        if self.unk_id not in ids and max(ids, default=0) < self.vocab_size:
+            return ids
+        found = map(self._model.piece_to_id, self._model.encode(text, out_type=str))
+        unknown = {self.pad_id, self.bos_id, self.eos_id}  # no text holds them
+        return [self.unk_id if i in unknown or i >= self.vocab_size else i for i in found]
 
     def decode(self, ids: Iterable[SupportsInt]) -> str:
-        """The text of ``ids``; start, end and padding are left out, unknown shows as ``⁇``."""
+        """The text of ``ids``; control symbols are left out, unknown shows as ``⁇``."""
         return self.decode_batch([ids])[0]
 
     def decode_batch(self, batch: Iterable[Iterable[SupportsInt]]) -> list[str]:
@@ -116,8 +154,7 @@ class Tokenizer:
         return [_unescape(t) for t in self._model.decode(kept, num_threads=_threads(len(kept)))]
 
     def _without_symbols(self, ids: Iterable[SupportsInt]) -> list[int]:
-        symbols = (self.pad_id, self.bos_id, self.eos_id)
-        kept = [index for index in map(int, ids) if index not in symbols]
+        kept = [index for index in map(int, ids) if index not in self.symbols]
         if kept and not 0 <= min(kept) <= max(kept) < self.vocab_size:
             outside = next(index for index in kept if not 0 <= index < self.vocab_size)
             raise ValueError(f"token id {outside}: expected 0 to {self.vocab_size - 1}")
@@ -281,6 +318,14 @@ def _parse(serialized: bytes, name: str) -> sentencepiece.SentencePieceProcessor
     return model
 
 
+def _fingerprint(tokenizer: Tokenizer) -> str:
+    """The hash of all that the ids of a text depend on."""
+    digest = hashlib.sha256(tokenizer.serialized)
+    if tokenizer.prefix or tokenizer.known is not None:
+        digest.update(repr((tokenizer.prefix, tokenizer.known)).encode())
+    return digest.hexdigest()
+
+
 def _require_symbols(tokenizer: Tokenizer, name: str) -> None:
     ids = {"start (<s>)": tokenizer.bos_id, "end (</s>)": tokenizer.eos_id}
     missing = [symbol for symbol, index in ids.items() if index < 0]
@@ -289,3 +334,6 @@ def _require_symbols(tokenizer: Tokenizer, name: str) -> None:
             f"{name}: the tokenizer lacks the symbols {', '.join(missing)}; train it with bos_id "
             "and eos_id of 0 or more, or leave the tokenizer out to learn one from the text"
         )
+    for piece, index in zip(tokenizer.prefix, tokenizer.prefix_ids, strict=True):
+        if index == tokenizer.unk_id or index >= tokenizer.vocab_size:
+            raise InputError(f"{name}: the tokenizer lacks the subword {piece!r} of its prefix")

@@ -24,7 +24,10 @@ _UNSPACED = (
     (0xF900, 0xFAFF),
     (0x20000, 0x3FFFF),
 )
-_UNSPACED_LANGUAGES = {"ja", "zh", "yue", "th", "lo", "my", "km"}
+_UNSPACED_LANGUAGES = {
+    *("ja", "zh", "yue", "th", "lo", "my", "km"),
+    *("jpn", "zho", "cmn", "tha", "lao", "mya", "khm", "bod", "dzo"),  # in ISO 639-3
+}
 
 
 @dataclass(frozen=True)
@@ -53,10 +56,10 @@ class TrueLinks:
 def is_unspaced(language: str | None) -> bool:
     """Whether a language puts no spaces between its words and sentences.
 
-    >>> is_unspaced("ja"), is_unspaced("zh-Hant"), is_unspaced("de"), is_unspaced(None)
+    >>> is_unspaced("zh-Hant"), is_unspaced("zho_Hans"), is_unspaced("de"), is_unspaced(None)
     (True, True, False, False)
     """
-    return (language or "").partition("-")[0] in _UNSPACED_LANGUAGES
+    return (language or "").replace("_", "-").partition("-")[0] in _UNSPACED_LANGUAGES
 
 
 def words(text: str) -> list[Span]:
@@ -91,7 +94,7 @@ def words(text: str) -> list[Span]:
 
 
 def subword_spans(tokenizer: Tokenizer, ids: Sequence[int], text: str) -> list[Span]:
-    """The characters of ``text`` that each of its subwords covers; none for a start or end symbol.
+    """The characters of ``text`` that each of its subwords covers; none for a control symbol.
 
     Each byte of a character covers the whole character. If the tokenizer changes the text (NFKC),
     the spans hold the nearest characters.
@@ -148,12 +151,11 @@ def _joins(text: str, place: int) -> bool:
 
 def _decoded(tokenizer: Tokenizer, ids: Sequence[int]) -> tuple[str, list[Span]]:
     """The text of the subwords, without the space before the first word, and each one's span."""
-    symbols = {tokenizer.pad_id, tokenizer.bos_id, tokenizer.eos_id}
     text = ""
     spans: list[Span] = []
     pending = b""  # bytes of a character whose other bytes are still to come
     for index in ids:
-        subword = "" if index in symbols else tokenizer.subword(index)
+        subword = "" if index in tokenizer.symbols else tokenizer.subword(index)
         start = len(text)
         if byte := subword.startswith("<0x") and subword.endswith(">"):
             pending += bytes([int(subword[3:5], 16)])

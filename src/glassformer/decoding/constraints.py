@@ -141,7 +141,8 @@ class ForcedPrefix:
 class OutputRules:
     """The targets that a search may return: maximum lengths, ids, constraints and processors.
 
-    No target is empty: the end symbol may not come first. `max_lengths` (batch,) counts the steps
+    No target is empty: the end symbol may not come first. A target begins with the vocabulary's
+    prefix, for certain: its log-probability is 0. `max_lengths` (batch,) counts the steps
     of each sentence, and so the end symbol too; all tensors of a search are on its device. Raises
     `ValueError` if a length is below 1.
     """
@@ -178,7 +179,8 @@ class OutputRules:
         count: int,
     ) -> tuple[Float[Tensor, "rows count"], Int64[Tensor, "rows count"]]:
         """Log-probabilities and ids of the `count` most probable tokens that may follow."""
-        if self.constraints or self.processors:
+        begun = tokens.shape[1] >= len(self.vocabulary.prefix_ids)
+        if self.constraints or self.processors or not begun:
             allowed = self.log_probabilities(logits, tokens, sentences)
             best = allowed.topk(min(count, allowed.shape[1]), dim=1)
             return best.values, best.indices
@@ -198,6 +200,11 @@ class OutputRules:
         self._check(logits, len(tokens))
         for processor in self.processors:
             logits = processor(logits, tokens)
+        length, prefix = tokens.shape[1], self.vocabulary.prefix_ids
+        if length < len(prefix):
+            certain = torch.full_like(logits, -torch.inf)
+            certain[:, prefix[length]] = 0
+            logits = certain
         allowed = log_softmax(logits)
         for constraint in (Forbidden(self._never(tokens.shape[1])), *self.constraints):
             allowed = constraint(allowed, tokens, sentences)
@@ -205,8 +212,8 @@ class OutputRules:
 
     def _never(self, length: int) -> tuple[int, ...]:
         """The ids that may not follow a target of this length."""
-        never = self.vocabulary.never_produced
-        return never if length else (*never, self.vocabulary.eos_id)
+        never, empty = self.vocabulary.never_produced, len(self.vocabulary.prefix_ids)
+        return never if length > empty else (*never, self.vocabulary.eos_id)
 
     def _check(self, logits: Tensor, rows: int) -> None:
         if logits.dim() != 2 or len(logits) != rows:

@@ -95,7 +95,7 @@ class SpecialIds(Protocol):
 
 @dataclass(frozen=True)
 class Vocabulary:
-    """The four special ids.
+    """The four special ids, and the ids that every target begins with, such as its language's.
 
     >>> Vocabulary(bos_id=7).never_produced
     (0, 1, 7)
@@ -105,11 +105,13 @@ class Vocabulary:
     unk_id: int = 1
     bos_id: int = 2
     eos_id: int = 3
+    prefix_ids: tuple[int, ...] = ()
 
     @classmethod
     def of(cls, ids: SpecialIds) -> Vocabulary:
-        """The special ids of a tokenizer or a config."""
-        return cls(ids.pad_id, ids.unk_id, ids.bos_id, ids.eos_id)
+        """The ids of a tokenizer or a config; a config has no prefix."""
+        prefix = tuple(getattr(ids, "prefix_ids", ()))
+        return cls(ids.pad_id, ids.unk_id, ids.bos_id, ids.eos_id, prefix)
 
     @property
     def never_produced(self) -> tuple[int, ...]:

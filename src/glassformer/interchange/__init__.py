@@ -1,1 +1,1 @@
-"""Exports bundles to other inference engines: each has a table of weight names."""
+"""Bridges to other programs: each family or engine has a table of weight names."""

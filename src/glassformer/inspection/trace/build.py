@@ -130,7 +130,11 @@ def _assembled(
         positions=captured.positions(run),
         attention=captured.attention_traces(run, vectors=vectors),
         sublayers=captured.sublayer_norms(run),
-        steps=captured.steps(run, top=question.top, forced=len(question.forced_prefix)),
+        steps=captured.steps(
+            run,
+            top=question.top,
+            forced=max(len(question.forced_prefix), len(tokenizer.prefix_ids)),
+        ),
         beam=beam_graph(watch, written, tokenizer, alpha=question.length_penalty, steps=_PIECES),
         erased=erased_words(
             sentence.model,
@@ -150,7 +154,8 @@ def _reference(
     """The reference's probability, and its way through this search."""
     tokenizer, text = sentence.tokenizer, sentence.question.reference or ""
     values, ranks = piece_scores(sentence.model, sentence.source_ids, line)
-    total = math.fsum(values)
+    begun = len(tokenizer.prefix_ids)  # certain, as in the search
+    total = math.fsum(values[begun:])
     score = total / penalty(len(line), sentence.question.length_penalty)
     fall = watch.fall()
     verdict: Literal["found", "search", "model"] = "search" if score > best.score else "model"

@@ -50,14 +50,13 @@ def pieces_of(tokenizer: Tokenizer, ids: Sequence[int], text: str) -> list[Piece
     >>> [(piece.text, piece.start, piece.end, piece.word) for piece in pieces]
     [('the', 0, 3, 0), ('c', 4, 5, 1), ('og', 5, 7, 1), ('</s>', 7, 7, None)]
     """
-    symbols = {tokenizer.pad_id, tokenizer.bos_id, tokenizer.eos_id}
     starts = [start for start, _ in words(text)]
     pieces = []
     for index, span in zip(ids, subword_spans(tokenizer, ids, text), strict=True):
         start, end = _trimmed(span, text)
         piece = tokenizer.subword(index)
         visible = start + len(text[start:]) - len(text[start:].lstrip())  # its first visible place
-        outside = index in symbols or not starts
+        outside = index in tokenizer.symbols or not starts
         word = None if outside else max(bisect_right(starts, visible) - 1, 0)
         pieces.append(Piece(index, piece, text_of(piece), start, end, word))
     return pieces

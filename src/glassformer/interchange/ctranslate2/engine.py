@@ -16,7 +16,8 @@ engine's answer to each:
   above their sentence's own maximum. If fewer than `n_best` finished targets are left, torch
   decodes the sentence.
 - *Forced prefixes* count nothing in CTranslate2's scores, and its *sampling* has one seed for the
-  whole process. Torch does both.
+  whole process. Torch does both. The prefix of all targets, such as their language, counts nothing
+  in our search either: CTranslate2 has it too.
 - *Glossaries* are unknown to CTranslate2. Torch decodes the sentences with a term.
 
 Ties and rounding remain: sums are in another order, so that two candidates whose log-probabilities
@@ -72,8 +73,10 @@ class CTranslate2Engine:
             return []
         alone = len(sources) == 1 and not self.workers.busy
         translator = self.workers.alone if alone else self.workers.many
+        begin = [self.target_names[index] for index in self.special.prefix_ids]
         results: list[Any] = translator.translate_batch(
             [[self.source_names[index] for index in source] for source in sources],
+            target_prefix=[begin] * len(sources) if begin else None,
             asynchronous=True,
             max_batch_size=_BATCH_TOKENS,
             batch_type="tokens",
@@ -128,7 +131,8 @@ class CTranslate2Engine:
         """
         end, *forbidden = self._ends
         most = self._most(length, options)
-        if any(names[-1] in forbidden or names == [end] for names in result.hypotheses):
+        begun = len(self.special.prefix_ids)
+        if any(names[-1] in forbidden or names[begun:] == [end] for names in result.hypotheses):
             return []
         answer = []
         for names, total in zip(result.hypotheses, result.scores, strict=True):

@@ -1,0 +1,63 @@
+"""``glassformer import``: reads a translator that another program has made."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from pydantic import Field
+
+from glassformer.config import Options
+from glassformer.errors import UsageError
+
+__all__ = ["OPTIONS", "ImportOptions", "run"]
+
+
+class ImportOptions(Options):
+    """Read the translator in SOURCE, and write it as a new BUNDLE.
+
+    SOURCE is a directory of Hugging Face's transformers with MarianMT (OPUS-MT), M2M100, NLLB-200,
+    mBART-50 or Pegasus, in safetensors and with its SentencePiece models. Nothing is downloaded.
+    """
+
+    source: Path = Field(title="SOURCE")
+    """Directory with config.json, model.safetensors and the tokenizer's files."""
+    bundle: Path = Field(title="BUNDLE")
+    """Directory of the bundle; the command makes it."""
+    source_language: str | None = None
+    """Code of the source language, as the model names it: en, eng_Latn, en_XX."""
+    target_language: str | None = None
+    """Code of the target language; a multilingual model needs it."""
+
+
+OPTIONS = ImportOptions
+
+
+def run(options: ImportOptions) -> int:
+    """Import, and print the family, the size, the languages and the differences.
+
+    Raises:
+        UsageError: BUNDLE is not empty, or a language is missing or unknown.
+        InputError: a file of SOURCE is missing or faulty, or the program has no place for it.
+    """
+    from glassformer.bundle import save_bundle
+    from glassformer.interchange.hugging_face.load import import_hugging_face
+
+    directory = options.bundle
+    if directory.exists() and (not directory.is_dir() or any(directory.iterdir())):
+        raise UsageError(
+            f"{directory}: it exists and is not an empty directory; give a new directory"
+        )
+    imported = import_hugging_face(
+        options.source,
+        source_language=options.source_language,
+        target_language=options.target_language,
+    )
+    bundle = imported.bundle
+    save_bundle(bundle, directory)
+    count = sum(weight.numel() for weight in bundle.model.parameters())
+    pair = " to ".join(bundle.languages) if bundle.languages else "languages unknown"
+    print(f"{directory}: {imported.family}, {count:,} parameters, {pair}")
+    print(f"length penalty: {bundle.length_penalty:g} (Wu et al.'s, as theirs at 20 subwords)")
+    for note in imported.notes:
+        print(f"note: {note}")
+    return 0

@@ -1,0 +1,172 @@
+"""``config.json`` of a family to our settings; an option without a counterpart is refused."""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from glassformer.config import MOST_LENGTH_PENALTY, ModelConfig
+from glassformer.errors import InputError
+from glassformer.interchange.hugging_face.families import Family, family_of
+
+__all__ = ["length_penalty", "model_config", "other_search_options", "read_json", "read_settings"]
+
+_ACTIVATIONS = {"relu": "relu", "gelu": "gelu", "swish": "swish", "silu": "swish"}
+# Two options of theirs that are one of ours.
+_ALIKE = {
+    "encoder_attention_heads": "decoder_attention_heads",
+    "encoder_ffn_dim": "decoder_ffn_dim",
+}
+_READ = {
+    "model_type", "d_model", "vocab_size", "decoder_vocab_size", "encoder_layers", "decoder_layers",
+    "encoder_attention_heads", "decoder_attention_heads", "encoder_ffn_dim", "decoder_ffn_dim",
+    "activation_function", "scale_embedding", "max_position_embeddings", "dropout",
+    "attention_dropout", "activation_dropout", "pad_token_id", "eos_token_id", "bos_token_id",
+    "unk_token_id", "decoder_start_token_id", "share_encoder_decoder_embeddings",
+    "tie_word_embeddings", "is_encoder_decoder",
+}  # fmt: skip
+_NO_EFFECT = {  # of training, of other tasks, about the file; or transformers itself ignores them
+    "_name_or_path", "_num_labels", "add_bias_logits", "add_cross_attention",
+    "add_final_layer_norm", "architectures", "chunk_size_feed_forward", "classif_dropout",
+    "classifier_dropout", "cross_attention_hidden_size", "decoder_layerdrop", "dtype",
+    "encoder_layerdrop", "extra_pos_embeddings", "finetuning_task",
+    "force_bos_token_to_be_generated", "gradient_checkpointing", "id2label", "init_std",
+    "is_decoder", "label2id",
+    "normalize_before", "normalize_embedding", "num_attention_heads", "num_hidden_layers",
+    "num_labels", "hidden_size", "output_attentions", "output_hidden_states", "output_past",
+    "prefix", "problem_type", "pruned_heads", "return_dict", "save_step", "sep_token_id",
+    "static_position_embeddings", "task_specific_params", "tf_legacy_loss", "tie_encoder_decoder",
+    "tokenizer_class", "torch_dtype", "torchscript", "transformers_version", "use_bfloat16",
+    "use_cache",
+}  # fmt: skip
+_OF_SEARCH = {  # a search option, and the value that changes nothing
+    "length_penalty": 1.0, "num_beams": 1, "early_stopping": False, "max_length": 20,
+    "bad_words_ids": None, "forced_bos_token_id": None, "forced_eos_token_id": None,
+    "repetition_penalty": 1.0, "no_repeat_ngram_size": 0, "encoder_no_repeat_ngram_size": 0,
+    "min_length": 0, "do_sample": False, "num_beam_groups": 1, "diversity_penalty": 0.0,
+    "temperature": 1.0, "top_k": 50, "top_p": 1.0, "typical_p": 1.0, "num_return_sequences": 1,
+    "output_scores": False, "return_dict_in_generate": False, "remove_invalid_values": False,
+    "exponential_decay_length_penalty": None, "suppress_tokens": None,
+    "begin_suppress_tokens": None, "renormalize_logits": False, "max_new_tokens": None,
+}  # fmt: skip
+_SHOWN = ("no_repeat_ngram_size", "repetition_penalty", "min_length", "suppress_tokens")
+_TYPICAL_LENGTH = 20  # subwords of a sentence
+
+
+def read_json(path: Path) -> dict[str, Any]:
+    """The object in a JSON file; InputError names the file."""
+    try:
+        content = json.loads(path.read_bytes())
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read: {error.strerror}") from error
+    except ValueError as error:
+        raise InputError(f"{path}: not JSON, or cut short ({error}): copy it anew") from error
+    if not isinstance(content, dict):
+        raise InputError(f"{path}: expected an object of names and values")
+    return content
+
+
+def read_settings(directory: Path) -> tuple[Family, dict[str, Any]]:
+    """The family and the options of a directory; those of generation_config.json come last.
+
+    Raises InputError for another family, or for an option that this program does not know.
+    """
+    path = directory / "config.json"
+    if not path.is_file():
+        reason = "it holds no config.json" if directory.is_dir() else "no such directory"
+        raise InputError(f"{directory}: not a directory of transformers ({reason})")
+    settings = read_json(path)
+    family = family_of(str(settings.get("model_type")), path)
+    for name, value in settings.items():
+        if name not in _READ | _NO_EFFECT | _OF_SEARCH.keys() and value:
+            raise InputError(
+                f"{path}: unknown option {name} {value!r}: it could change the translations, and"
+                " this program has no place for it"
+            )
+    generation = directory / "generation_config.json"
+    options = read_json(generation) if generation.is_file() else {}
+    given = {name: value for name, value in options.items() if value is not None}
+    ids = {name: value for name, value in given.items() if name in _READ}  # if config.json has none
+    searching = {name: value for name, value in given.items() if name in _OF_SEARCH}
+    return family, ids | settings | searching
+
+
+def model_config(family: Family, settings: Mapping[str, Any], path: Path) -> ModelConfig:
+    """Our settings for a model of ``family``; the vocabularies have one row more, for the start.
+
+    Raises InputError, which names the file ``path``, for a value that no setting holds.
+    """
+    for encoder, decoder in _ALIKE.items():
+        if settings.get(encoder) != settings.get(decoder):
+            raise InputError(
+                f"{path}: {encoder} {settings.get(encoder)} and {decoder} {settings.get(decoder)}"
+                " differ: this program has one number for both"
+            )
+    activation = settings.get("activation_function", "gelu")
+    if activation not in _ACTIVATIONS:
+        raise InputError(
+            f"{path}: activation_function {activation!r}: expected {', '.join(_ACTIVATIONS)}"
+        )
+    shared = settings.get("share_encoder_decoder_embeddings", True)
+    tied = settings.get("tie_word_embeddings", True)
+    source_size: int = settings["vocab_size"]
+    target_size = source_size if shared else settings.get("decoder_vocab_size") or source_size
+    tying = {(True, True): "three-way", (True, False): "embeddings", (False, True): "target"}
+    offset = family.options.get("position_offset", 0)
+    if family.options.get("position_frequencies") and settings["pad_token_id"] + 1 != offset:
+        raise InputError(f"{path}: pad_token_id {settings['pad_token_id']}: expected {offset - 1}")
+    try:
+        return ModelConfig(
+            source_vocab_size=source_size + 1,
+            target_vocab_size=target_size + 1,
+            d_model=settings["d_model"],
+            num_heads=settings["encoder_attention_heads"],
+            d_ff=settings["encoder_ffn_dim"],
+            num_encoder_layers=settings["encoder_layers"],
+            num_decoder_layers=settings["decoder_layers"],
+            dropout=settings.get("dropout", 0.1),
+            attention_dropout=settings.get("attention_dropout", 0.0),
+            activation_dropout=settings.get("activation_dropout", 0.0),
+            activation=_ACTIVATIONS[activation],
+            tying=tying.get((bool(shared), bool(tied)), "none"),
+            output_bias=True,
+            scale_embeddings=settings.get("scale_embedding", False),
+            max_length=settings["max_position_embeddings"],
+            pad_id=settings["pad_token_id"],
+            eos_id=settings["eos_token_id"],
+            unk_id=settings["unk_token_id"],
+            bos_id=target_size,
+            **family.options,
+        )
+    except KeyError as error:
+        raise InputError(f"{path}: {error.args[0]} is missing") from error
+    except ValidationError as error:
+        fault = error.errors()[0]
+        name = ".".join(map(str, fault["loc"]))
+        message = fault["msg"].removeprefix("Value error, ")
+        raise InputError(f"{path}: {name} {message}".replace(":  ", ": ")) from error
+
+
+def length_penalty(settings: Mapping[str, Any]) -> float:
+    """Our alpha for theirs: the same weight of one subword more in a sentence of 20.
+
+    They divide by ``length ** alpha``, Wu et al. by ``((5 + length) / 6) ** alpha``. The slopes of
+    the two logarithms, alpha / length and alpha / (5 + length), are to be one at that length.
+
+    >>> length_penalty({"length_penalty": 1.0}), length_penalty({})
+    (1.25, 1.25)
+    """
+    theirs = settings.get("length_penalty", 1.0)
+    ours = theirs * (5 + _TYPICAL_LENGTH) / _TYPICAL_LENGTH
+    return min(max(ours, 0.0), MOST_LENGTH_PENALTY)
+
+
+def other_search_options(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Their search options that change translations and have no place in a bundle."""
+    return {
+        name: settings[name]
+        for name in _SHOWN
+        if settings.get(name) not in (None, [], _OF_SEARCH[name])
+    }

@@ -1,0 +1,157 @@
+"""The families of translators: for each its options, and a place for each of its weights.
+
+Their decoders start with a symbol that ours hides or produces: padding (Marian, Pegasus) or the end
+(M2M100, NLLB, mBART). So each imported vocabulary has one row more, our start symbol. It is a copy
+of their start symbol's row, with the bias ``NEVER``, so that all other probabilities stay.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from glassformer.config import ModelConfig
+from glassformer.errors import InputError, nearest
+
+__all__ = ["FAMILIES", "NEVER", "Family", "family_of", "weight_table"]
+
+NEVER = -1e4
+"""The bias of the start symbol: its probability is 0, and half precision can hold the number."""
+
+
+@dataclass(frozen=True)
+class Family:
+    """One architecture: ``options`` of ModelConfig that all its models share."""
+
+    title: str
+    options: Mapping[str, Any]
+    output_bias: bool = True
+    """Whether its files have ``final_logits_bias``."""
+
+
+_LEARNED = {"positions": "learned", "position_offset": 2, "embedding_norm": True}
+_TENSOR2TENSOR = {"position_frequencies": "tensor2tensor", "position_offset": 2}
+
+FAMILIES = {
+    "marian": Family("MarianMT", {"position_layout": "halves"}),
+    "m2m_100": Family(
+        "M2M100 or NLLB",
+        {"norm": "pre", "position_layout": "halves", **_TENSOR2TENSOR},
+        output_bias=False,
+    ),
+    "mbart": Family("mBART", {"norm": "pre", **_LEARNED}),
+    "bart": Family("BART", _LEARNED),
+    "pegasus": Family("Pegasus", {"norm": "pre", "position_layout": "halves"}),
+}
+"""By their ``model_type``. What is not here has ModelConfig's default."""
+
+_REASONS = {
+    "t5": "it has relative positions and RMS norms",
+    "mt5": "it has relative positions and RMS norms",
+    "umt5": "it has relative positions and RMS norms",
+    "nllb-moe": "its feed-forward networks are mixtures of experts",
+    "fsmt": "its tokenizer is Moses with fastBPE, not SentencePiece",
+    "bart": "its tokenizer is byte-level BPE, not SentencePiece",
+    "blenderbot": "its tokenizer is byte-level BPE, not SentencePiece",
+}
+IMPORTED = tuple(name for name in FAMILIES if name not in _REASONS)
+
+# Their name -> ours, in each block of the encoder and of the decoder.
+_ATTENTION = {"q_proj": "query", "k_proj": "key", "v_proj": "value", "out_proj": "output"}
+_ENCODER_BLOCK = {
+    **{f"self_attn.{theirs}": f"self_attention.sublayer.{o}" for theirs, o in _ATTENTION.items()},
+    "self_attn_layer_norm": "self_attention.norm",
+    "fc1": "feed_forward.sublayer.inner",
+    "fc2": "feed_forward.sublayer.outer",
+    "final_layer_norm": "feed_forward.norm",  # of the block, not of the stack
+}
+_DECODER_BLOCK = {
+    **_ENCODER_BLOCK,
+    **{
+        f"encoder_attn.{theirs}": f"cross_attention.sublayer.{o}"
+        for theirs, o in _ATTENTION.items()
+    },
+    "encoder_attn_layer_norm": "cross_attention.norm",
+}
+_FINAL_NORMS = {
+    "model.encoder.layer_norm": "encoder.norm",
+    "model.decoder.layer_norm": "decoder.norm",
+}
+_NORMS_OF_EMBEDDINGS = {
+    "model.encoder.layernorm_embedding": "source_positions.norm",
+    "model.decoder.layernorm_embedding": "target_positions.norm",
+}
+_SIDES = (("encoder", "source"), ("decoder", "target"))
+# The embeddings' weights by tying; a tied weight stands in a file under one or several names.
+_EMBEDDINGS = {
+    "three-way": {
+        "model.shared": "source_embedding",
+        "model.encoder.embed_tokens": "source_embedding",
+        "model.decoder.embed_tokens": "source_embedding",
+        "lm_head": "source_embedding",
+    },
+    "embeddings": {
+        "model.shared": "source_embedding",
+        "model.encoder.embed_tokens": "source_embedding",
+        "model.decoder.embed_tokens": "source_embedding",
+        "lm_head": "output",
+    },
+    "target": {
+        "model.encoder.embed_tokens": "source_embedding",
+        "model.decoder.embed_tokens": "target_embedding",
+        "lm_head": "target_embedding",
+    },
+    "none": {
+        "model.encoder.embed_tokens": "source_embedding",
+        "model.decoder.embed_tokens": "target_embedding",
+        "lm_head": "output",
+    },
+}
+
+
+def family_of(model_type: str, origin: object) -> Family:
+    """The family with this name; InputError, which names the file ``origin``, for another one.
+
+    >>> family_of("t5", "config.json")
+    Traceback (most recent call last):
+    glassformer.errors.InputError: config.json: model_type 't5': it has relative positions and RMS \
+norms; import reads marian, m2m_100, mbart, pegasus
+    """
+    if model_type in IMPORTED:
+        return FAMILIES[model_type]
+    reason = _REASONS.get(model_type, f"unknown{nearest(model_type, IMPORTED)}")
+    raise InputError(
+        f"{origin}: model_type {model_type!r}: {reason}; import reads {', '.join(IMPORTED)}"
+    )
+
+
+def weight_table(config: ModelConfig) -> dict[str, str | None]:
+    """Their name of each weight, and ours; None: left out knowingly."""
+    modules = dict(_EMBEDDINGS[config.tying])
+    if config.embedding_norm:
+        modules |= _NORMS_OF_EMBEDDINGS
+    if config.norm == "pre":
+        modules |= _FINAL_NORMS
+    for side, depth, block in (
+        ("encoder", config.num_encoder_layers, _ENCODER_BLOCK),
+        ("decoder", config.num_decoder_layers, _DECODER_BLOCK),
+    ):
+        for layer in range(depth):
+            modules |= {
+                f"model.{side}.layers.{layer}.{theirs}": f"{side}.blocks.{layer}.{ours}"
+                for theirs, ours in block.items()
+            }
+    table: dict[str, str | None] = {
+        f"{theirs}.{kind}": f"{ours}.{kind}"
+        for theirs, ours in modules.items()
+        for kind in ("weight", "bias")
+        if kind == "weight" or theirs not in _EMBEDDINGS["three-way"]
+    }
+    inner = "positions.table" if config.embedding_norm else "table"
+    for theirs, ours in _SIDES:
+        learned = config.positions == "learned"
+        table[f"model.{theirs}.embed_positions.weight"] = (
+            f"{ours}_positions.{inner}" if learned else None  # computed
+        )
+        table[f"model.{theirs}.embed_positions.weights"] = None  # computed, in old M2M100 files
+    table["final_logits_bias"] = "output_bias"
+    return table

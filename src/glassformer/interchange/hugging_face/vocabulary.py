@@ -1,0 +1,305 @@
+"""The vocabulary of a directory as SentencePiece models whose ids are the model's own.
+
+transformers maps each piece of SentencePiece's segmentation to an id by a table, or by an offset.
+Here the pieces themselves stand in the order of the ids, so that no table is needed:
+
+- A piece that the vocabulary has and the side's SentencePiece model lacks is unused: it cuts no
+  text. But characters that SentencePiece does not know are looked up, and may be such a piece.
+- A piece that the vocabulary lacks stands after its end. It cuts the text, and is unknown.
+- Special symbols and languages are control symbols: no text holds them. transformers reads them
+  from a text, so that ``</s>`` in a text ends it there.
+"""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from glassformer.data.tokenizer import Tokenizer
+from glassformer.errors import InputError, UsageError, nearest
+from glassformer.interchange.hugging_face.configuration import read_json
+from glassformer.interchange.sentencepiece_model import Piece, PieceType, SentencePieceModel
+
+__all__ = ["Languages", "Vocabulary", "read_vocabulary"]
+
+_TOKENIZERS = {
+    "marian": ("MarianTokenizer",),
+    "m2m_100": ("M2M100Tokenizer", "NllbTokenizer", "NllbTokenizerFast"),
+    "mbart": ("MBart50Tokenizer", "MBart50TokenizerFast"),
+    "pegasus": ("PegasusTokenizer", "PegasusTokenizerFast"),
+}
+_LANGUAGES = {  # the token of a language, and its code in it
+    "MarianTokenizer": re.compile(r">>(.+)<<"),
+    "M2M100Tokenizer": re.compile(r"__([a-z_]+)__"),
+    "NllbTokenizer": re.compile(r"([a-z]{3}_[A-Z][a-z]{3})"),
+    "MBart50Tokenizer": re.compile(r"([a-z]{2}_[A-Z]{2})"),
+}
+_START = "<s>"
+_SHOWN = 12  # language codes in a message
+
+
+@dataclass(frozen=True)
+class Languages:
+    """The codes that a person asks for; None: not said."""
+
+    source: str | None = None
+    target: str | None = None
+
+
+@dataclass(frozen=True)
+class Vocabulary:
+    """The tokenizers of both sides, and the languages, if they are known."""
+
+    source: Tokenizer
+    target: Tokenizer
+    languages: tuple[str, str] | None
+
+
+@dataclass(frozen=True)
+class _Names:
+    """The text of each id, and those that no text holds."""
+
+    texts: list[str]
+    controls: frozenset[str]
+    symbols: Mapping[str, str]
+    """The texts of unk, eos and pad."""
+
+    def languages(self, pattern: re.Pattern[str]) -> dict[str, str]:
+        """The token of each language code."""
+        matches = [pattern.fullmatch(text) for text in self.texts]
+        return {match[1]: match[0] for match in matches if match}
+
+
+def read_vocabulary(
+    directory: Path, model_type: str, settings: Mapping[str, Any], wanted: Languages
+) -> Vocabulary:
+    """The vocabulary of a directory of this family.
+
+    Raises:
+        InputError: a file is missing or faulty, or the tokenizer is of another kind.
+        UsageError: the model needs a language, or does not know it.
+    """
+    path = directory / "tokenizer_config.json"
+    options = read_json(path) if path.is_file() else {}
+    kind = options.get("tokenizer_class") or settings.get("tokenizer_class")
+    if kind is None and model_type != "mbart":  # the first mBART has another order of symbols
+        nllb = model_type == "m2m_100" and not (directory / "vocab.json").is_file()
+        kind = _TOKENIZERS[model_type][int(nllb)]
+    if kind not in _TOKENIZERS[model_type]:
+        raise InputError(
+            f"{path}: tokenizer_class {kind!r}: of a {model_type} model, import reads"
+            f" {', '.join(_TOKENIZERS[model_type])}"
+        )
+    if options.get("legacy_behaviour"):
+        raise InputError(
+            f"{path}: legacy_behaviour: the language stands behind the text there, and this program"
+            " puts it before the text"
+        )
+    kind = kind.removesuffix("Fast")
+    if kind == "MarianTokenizer":
+        return _marian(directory, options, settings, wanted)
+    return _one_model(directory, kind, options, settings, wanted)
+
+
+def _marian(
+    directory: Path, options: Mapping[str, Any], settings: Mapping[str, Any], wanted: Languages
+) -> Vocabulary:
+    """Two SentencePiece models; the language of the target stands before the source."""
+    shared = settings.get("share_encoder_decoder_embeddings", True)
+    sizes = settings["vocab_size"], settings.get("decoder_vocab_size") or settings["vocab_size"]
+    tables = ("vocab.json", "vocab.json" if shared else "target_vocab.json")
+    pattern = _LANGUAGES["MarianTokenizer"]
+    sides = []
+    for table, size in zip(tables, sizes, strict=True):
+        texts = _texts(directory / table, sizes[0] if shared else size)
+        languages = {text for text in texts if pattern.fullmatch(text)}
+        sides.append(_names(texts, languages, options, settings, directory / table))
+    known = sides[0].languages(pattern)
+    target = _chosen("target", wanted.target, known) if known else wanted.target
+    prefix = [known[target]] if target in known else []
+    source = wanted.source or options.get("source_lang")
+    target = target or options.get("target_lang")
+    return Vocabulary(
+        _tokenizer(directory / "source.spm", sides[0], prefix),
+        _tokenizer(directory / "target.spm", sides[1]),
+        (str(source), str(target)) if source and target else None,
+    )
+
+
+def _one_model(
+    directory: Path,
+    kind: str,
+    options: Mapping[str, Any],
+    settings: Mapping[str, Any],
+    wanted: Languages,
+) -> Vocabulary:
+    """One SentencePiece model; each side's language stands before its text."""
+    path = directory / ("spiece.model" if kind == "PegasusTokenizer" else "sentencepiece.bpe.model")
+    size = settings["vocab_size"]
+    if kind == "M2M100Tokenizer":
+        texts = _texts(directory / "vocab.json", None)
+    else:
+        texts = _offset_texts(path, kind, options)
+    try:
+        added = _added_texts(directory, options, len(texts))
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        raise InputError(
+            f"{directory}: its added tokens have no ids or texts: copy it anew"
+        ) from error
+    if max(added, default=0) >= size:
+        raise InputError(
+            f"{directory}: a token has the id {max(added)}, and config.json a vocabulary of {size}"
+        )
+    for index, text in sorted(added.items()):
+        texts += [f"<unused {place}>" for place in range(len(texts), index + 1)]
+        texts[index] = text
+    if len(texts) > size:
+        raise InputError(
+            f"{directory}: the tokenizer has {len(texts)} tokens, and config.json {size}"
+        )
+    unused = [f"<unused {place}>" for place in range(len(texts), size)]
+    controls = {*added.values(), *(text for text in texts if text.startswith("<unused ")), *unused}
+    if kind == "PegasusTokenizer":
+        controls |= set(texts[: texts.index("<unk>")])
+    names = _names([*texts, *unused], controls, options, settings, path)
+    if kind not in _LANGUAGES:
+        tokenizer = _tokenizer(path, names)
+        pair = (wanted.source, wanted.target) if wanted.source and wanted.target else None
+        return Vocabulary(tokenizer, tokenizer, pair)
+    known = names.languages(_LANGUAGES[kind])
+    if not known:
+        raise InputError(
+            f"{directory}: no language token stands in tokenizer_config.json, tokenizer.json or"
+            " special_tokens_map.json: copy them from the original model"
+        )
+    source = _chosen("source", wanted.source, known)
+    target = _chosen("target", wanted.target, known)
+    return Vocabulary(
+        _tokenizer(path, names, [known[source]]),
+        _tokenizer(path, names, [known[target]]),
+        (source, target),
+    )
+
+
+def _chosen(side: str, code: str | None, known: Mapping[str, str]) -> str:
+    """The code of a language that the model knows."""
+    some = ", ".join(sorted(known)[:_SHOWN]) + (", …" if len(known) > _SHOWN else "")
+    option = f"--{side}-language"
+    if code is None:
+        raise UsageError(f"{option} is missing: this model has {len(known)} of them: {some}")
+    if code not in known:
+        near = nearest(code, known) or f": expected one of {some}"
+        raise UsageError(f"{option} {code!r}: this model has no such language{near}")
+    return code
+
+
+def _texts(path: Path, size: int | None) -> list[str]:
+    """The text of each id in a table of texts and ids; ``size``: the number of ids."""
+    table = read_json(path)
+    if not all(isinstance(index, int) and index >= 0 for index in table.values()):
+        raise InputError(f"{path}: expected a table of pieces and ids")
+    by_id = {index: text for text, index in table.items() if text}
+    size = size or max(by_id, default=0) + 1
+    if max(by_id, default=0) >= size:
+        raise InputError(
+            f"{path}: it has the id {max(by_id)}, and config.json a vocabulary of {size}"
+        )
+    return [by_id.get(index, f"<unused {index}>") for index in range(size)]
+
+
+def _offset_texts(path: Path, kind: str, options: Mapping[str, Any]) -> list[str]:
+    """The text of each id by the rule of fairseq or Pegasus: SentencePiece's id plus an offset."""
+    pieces = [piece.text for piece in _model(path).pieces]
+    if kind == "PegasusTokenizer":
+        pretraining = [f"<unk_{number}>" for number in range(2, options.get("offset", 103))]
+        return ["<pad>", "</s>", "<mask_1>", "<mask_2>", *pretraining, "<unk>", *pieces[3:]]
+    return [_START, "<pad>", "</s>", "<unk>", *pieces[3:]]
+
+
+def _added_texts(directory: Path, options: Mapping[str, Any], size: int) -> dict[int, str]:
+    """The tokens beside the SentencePiece model, by id; those without ids stand after ``size``."""
+    added = {
+        int(index): _content(token) for index, token in _items(options, "added_tokens_decoder")
+    }
+    path = directory / "tokenizer.json"
+    if not added and path.is_file():
+        added = {token["id"]: token["content"] for token in read_json(path).get("added_tokens", [])}
+    path = directory / "special_tokens_map.json"
+    lists = [options, read_json(path)] if path.is_file() else [options]
+    for names in lists:
+        tokens = names.get("additional_special_tokens") or names.get("extra_special_tokens") or []
+        missing = [text for text in map(_content, tokens) if text not in added.values()]
+        first = max([size, *(index + 1 for index in added)])
+        added |= dict(enumerate(missing, first))
+    return added
+
+
+def _items(options: Mapping[str, Any], name: str) -> Iterable[tuple[Any, Any]]:
+    return (options.get(name) or {}).items()
+
+
+def _content(token: Any) -> str:
+    """The text of a token, which stands alone or with its settings."""
+    return str(token["content"] if isinstance(token, dict) else token)
+
+
+def _names(
+    texts: Sequence[str],
+    controls: Iterable[str],
+    options: Mapping[str, Any],
+    settings: Mapping[str, Any],
+    path: Path,
+) -> _Names:
+    """The texts with their special symbols; our start symbol takes its name from any of theirs."""
+    unknown = _content(options.get("unk_token") or "<unk>")
+    if unknown not in texts:
+        raise InputError(f"{path}: it lacks the token {unknown}: copy the file anew")
+    symbols = {"unk": unknown}
+    for symbol, default in (("eos", "</s>"), ("pad", "<pad>")):
+        index = settings.get(f"{symbol}_token_id")
+        if not isinstance(index, int) or not 0 <= index < len(texts):
+            raise InputError(f"{path}: it lacks the id {index}, config.json's {symbol}_token_id")
+        symbols[symbol] = _content(options.get(f"{symbol}_token") or default)
+        if texts[index] != symbols[symbol]:
+            raise InputError(
+                f"{path}: the id {index}, config.json's {symbol}_token_id, is {texts[index]!r},"
+                f" expected {symbols[symbol]!r}"
+            )
+    renamed = [f"<s {index}>" if text == _START else text for index, text in enumerate(texts)]
+    starts = {f"<s {index}>" for index, text in enumerate(texts) if text == _START}
+    special = {*controls, *starts, symbols["eos"], symbols["pad"]} - {unknown, _START}
+    special |= {text for text in texts if text.startswith("<unused ")}
+    return _Names(renamed, frozenset(special), symbols)
+
+
+def _tokenizer(path: Path, names: _Names, prefix: Sequence[str] = ()) -> Tokenizer:
+    """The tokenizer of a SentencePiece file in the order of ``names``, and our start symbol."""
+    model = _model(path)
+    of_model = {piece.text: piece for piece in model.pieces}
+    lowest = min(piece.score for piece in model.pieces)  # BPE merges such a piece last of all
+
+    def piece(text: str) -> Piece:
+        if text == names.symbols["unk"]:
+            return Piece(text, type=PieceType.UNKNOWN)
+        if text in names.controls:
+            return Piece(text, type=PieceType.CONTROL)
+        return of_model.get(text, Piece(text, lowest - 1, PieceType.UNUSED))
+
+    pieces = [piece(text) for text in names.texts]
+    pieces.append(Piece(_START, type=PieceType.CONTROL))
+    special = (PieceType.UNKNOWN, PieceType.CONTROL)
+    present = {piece.text for piece in pieces}
+    rest = [p for p in model.pieces if p.text not in present and p.type not in special]
+    arranged = model.with_pieces([*pieces, *rest], {**names.symbols, "bos": _START})
+    return Tokenizer(arranged.serialized(), name=str(path), prefix=prefix, known=len(pieces))
+
+
+def _model(path: Path) -> SentencePieceModel:
+    try:
+        return SentencePieceModel.parse(path.read_bytes(), name=str(path))
+    except OSError as error:
+        raise InputError(
+            f"{path}: cannot be read ({error.strerror}): import reads SentencePiece models, not"
+            " tokenizer.json alone; copy the file from the original model"
+        ) from error

@@ -1,0 +1,233 @@
+"""M2M100 and NLLB-200 as bundles: a pair of languages, and what transformers makes of it."""
+
+import shutil
+
+import pytest
+import torch
+
+from glassformer.bundle import load_bundle, save_bundle
+from glassformer.decoding.engine import Job, Sampling, SearchOptions
+from glassformer.errors import InputError, UsageError
+from glassformer.evaluation import evaluate
+from glassformer.inspection.trace.build import trace
+from glassformer.interchange.hugging_face.load import import_hugging_face
+from glassformer.text_engine import torch_engine
+from glassformer.training.setup.options import TrainConfig
+from glassformer.training.train import train
+from glassformer.translator import Translator
+
+transformers = pytest.importorskip("transformers", reason="transformers is not installed")
+
+FAMILIES = {"m2m100": ("en", "de"), "nllb": ("eng_Latn", "deu_Latn")}
+
+
+@pytest.fixture(params=FAMILIES)
+def family(request):
+    return request.param
+
+
+@pytest.fixture
+def directory(request, family):
+    return request.getfixturevalue(family)
+
+
+@pytest.fixture
+def tokenizer(family, directory, tokenizer_of_nllb):
+    source, target = FAMILIES[family]
+    if family == "nllb":
+        return tokenizer_of_nllb(directory, source, target)
+    return transformers.M2M100Tokenizer.from_pretrained(directory, src_lang=source, tgt_lang=target)
+
+
+def imported(directory, family):
+    source, target = FAMILIES[family]
+    return import_hugging_face(directory, source_language=source, target_language=target).bundle
+
+
+@pytest.fixture
+def bundle(directory, family):
+    return imported(directory, family)
+
+
+@pytest.fixture
+def both(bundle, directory, tokenizer, compared):
+    return compared(
+        bundle,
+        transformers.M2M100ForConditionalGeneration.from_pretrained(directory),
+        lambda text: tokenizer(text.strip()).input_ids,  # NLLB's keeps a space at the end
+        forced=tokenizer.convert_tokens_to_ids(bundle.target_tokenizer.prefix[0]),
+    )
+
+
+def test_ids_and_logits(both, tokenizer, texts, pairs):
+    expected, found = both.ids(texts)
+    assert found == expected
+    targets = [target for _, target in pairs]
+    ours = both.bundle.target_tokenizer.encode_batch(targets)
+    assert ours == [tokenizer(text_target=target).input_ids[:-1] for target in targets]
+    assert both.bundle.target_tokenizer.decode(ours[0]) == tokenizer.decode(
+        ours[0], skip_special_tokens=True
+    )
+    expected, found = both.logits(texts)
+    torch.testing.assert_close(found, expected, atol=1e-5, rtol=1e-5)
+
+
+def test_searches_find_what_generate_finds(both, texts):
+    bundle = both.bundle
+    engine = torch_engine(bundle.model, (bundle.source_tokenizer, bundle.target_tokenizer))
+    for beam in (1, 4):
+        for text in texts:
+            job = Job([bundle.source_tokenizer.encode(text)])
+            options = SearchOptions(beam=beam, length_penalty=0.0)
+            [[found]] = engine.submit(job, options).result()
+            tokens, score = both.generated(text, beam=beam, alpha=0.0)
+            assert list(found.tokens) == tokens
+            assert tokens[0] == both.forced
+            if score is not None:
+                assert found.score == pytest.approx(score, abs=1e-3)
+
+
+def test_a_bundle_of_it_works_everywhere(bundle, family, pairs, tmp_path):
+    save_bundle(bundle, tmp_path / "bundle")
+    names = {path.name for path in (tmp_path / "bundle").iterdir()}
+    assert names == {"config.json", "model.safetensors", "tokenizer.model", "README.md"}
+    loaded = load_bundle(tmp_path / "bundle")
+    assert loaded.languages == FAMILIES[family]
+    assert loaded.source_tokenizer.prefix_ids == bundle.source_tokenizer.prefix_ids
+    assert loaded.source_tokenizer.prefix_ids != loaded.target_tokenizer.prefix_ids
+    translator = Translator.load(tmp_path / "bundle", device="cpu")
+    sources, targets = map(list, zip(*pairs, strict=True))
+
+    translations = translator.translate(sources, beam=1, alignment=True)
+    assert any(translation.text for translation in translations)  # some write languages only
+    assert any(translation.alignment for translation in translations)
+    assert not any(bundle.target_tokenizer.prefix[0] in t.text for t in translations)
+    plain = Translator.load(tmp_path / "bundle", device="cpu", plain=True)
+    plain = plain.translate(sources, beam=1)
+    assert [t.text for t in plain] == [t.text for t in translations]
+    fast = Translator.load(tmp_path / "bundle", device="cpu", engine="ctranslate2")
+    for beam in (1, 5):
+        options = {"beam": beam, "length_penalty": 0.0}
+        ours = translator.translate(sources, **options)
+        for mine, theirs in zip(ours, fast.translate(sources, **options), strict=True):
+            assert theirs.text == mine.text
+            assert theirs.score == pytest.approx(mine.score, abs=1e-4)
+    assert evaluate(translator, sources, targets).chrf >= 0
+    drawn = translator.translate(sources[:1], sampling=Sampling(seed=3))
+    assert drawn[0].score < 0
+
+
+def test_ctranslate2_itself_begins_with_the_language(nllb, pairs, tmp_path):
+    bundle = imported(nllb, "nllb")
+    save_bundle(bundle, tmp_path / "bundle")
+    fast = Translator.load(tmp_path / "bundle", device="cpu", engine="ctranslate2")
+    job = Job([bundle.source_tokenizer.encode(source) for source, _ in pairs])
+    options = SearchOptions(beam=1, length_penalty=0.0)
+
+    results = [result.result() for result in fast.engine._ask(job.sources, options)]
+
+    for result in results:
+        assert [names[0] for names in result.hypotheses] == [*bundle.target_tokenizer.prefix]
+    found = fast.engine.submit(job, options).result()
+    lengths = map(len, job.sources)
+    own = [fast.engine._ranked(*each, options) for each in zip(results, lengths, strict=True)]
+    assert any(own)  # torch does not decode all of them
+    assert all(mine in ([], theirs) for mine, theirs in zip(own, found, strict=True))
+
+
+def test_the_score_of_a_pair_is_the_search_s(bundle, pairs):
+    translator = Translator(bundle)
+    source = pairs[0][0]
+    [translation] = translator.translate([source], beam=4, length_penalty=0.0)
+    tokens = bundle.target_tokenizer.encode(translation.text)
+    engine = torch_engine(bundle.model, translator.tokenizers)
+    job = Job([bundle.source_tokenizer.encode(source)], [tokens])
+    [[forced]] = engine.submit(job, SearchOptions(beam=4, length_penalty=0.0)).result()
+
+    if forced.finished and list(forced.tokens) == tokens:
+        [score] = translator.score([source], [translation.text])
+        assert score == pytest.approx(forced.log_probability, abs=1e-4)
+    [prefixed] = translator.translate([source], prefixes=["Ein Hund"])
+    assert prefixed.text.startswith("Ein Hund")
+
+
+def test_a_trace_shows_the_languages(bundle, pairs):
+    source, target = pairs[0]
+    traced = trace(bundle, source, reference=target)
+
+    assert traced.source.pieces[0].piece == bundle.source_tokenizer.prefix[0]
+    assert traced.source.pieces[0].word is None
+    assert traced.source.pieces[1].word == 0
+    assert traced.target.pieces[0].piece == bundle.target_tokenizer.prefix[0]
+    assert [step.forced for step in traced.steps[:2]] == [True, False]
+    assert traced.answer.text == Translator(bundle).translate([source])[0].text
+    [score] = Translator(bundle).score([source], [target])
+    assert traced.reference.log_probability == pytest.approx(score, abs=1e-4)
+
+
+def test_faulty_directories(directory, family, tmp_path):
+    source, target = FAMILIES[family]
+    with pytest.raises(UsageError, match=r"--target-language is missing: this model has \d+ of"):
+        import_hugging_face(directory, source_language=source)
+    with pytest.raises(UsageError, match=rf"--source-language '{source}x': .*mean '{source}'"):
+        import_hugging_face(directory, source_language=f"{source}x", target_language=target)
+    copied = shutil.copytree(directory, tmp_path / "model")
+    options = (copied / "tokenizer_config.json").read_text()
+    for tokens, message in (
+        ('{"7": "x", "9999": "y"}', r"a token has the id \d+, and config\.json a vocabulary"),
+        ('{"7": {}}', "its added tokens have no ids or texts: copy it anew"),
+    ):
+        faulty = f'{options[:-1]}, "added_tokens_decoder": {tokens}}}'
+        (copied / "tokenizer_config.json").write_text(faulty)
+        with pytest.raises(InputError, match=message):
+            imported(copied, family)
+    (copied / "tokenizer_config.json").write_text(options)
+    (copied / "special_tokens_map.json").unlink()
+    with pytest.raises(InputError, match="no language token stands in tokenizer_config"):
+        imported(copied, family)
+    shutil.copy(directory / "special_tokens_map.json", copied)
+    (copied / "sentencepiece.bpe.model").unlink()
+    with pytest.raises(InputError, match=r"bpe\.model: cannot be read .* not tokenizer\.json"):
+        imported(copied, family)
+    (copied / "tokenizer_config.json").write_text('{"legacy_behaviour": true}')
+    with pytest.raises(InputError, match="legacy_behaviour: the language stands behind the text"):
+        imported(copied, family)
+    (copied / "tokenizer_config.json").write_text('{"tokenizer_class": "SMALL100Tokenizer"}')
+    with pytest.raises(InputError, match="'SMALL100Tokenizer': of a m2m_100 model, import reads"):
+        imported(copied, family)
+
+
+def test_a_directory_that_transformers_5_saves(bundle, directory, tokenizer, family, tmp_path):
+    saved = shutil.copytree(directory, tmp_path / "model")
+    (saved / "special_tokens_map.json").unlink()
+    tokenizer.save_pretrained(saved)  # the languages now stand in other files
+
+    again = imported(saved, family)
+
+    assert again.source_tokenizer.encode("A dog") == bundle.source_tokenizer.encode("A dog")
+    assert again.target_tokenizer.prefix_ids == bundle.target_tokenizer.prefix_ids
+
+
+def test_fine_tuning_keeps_the_languages(nllb, pairs, tmp_path):
+    parent = imported(nllb, "nllb")
+    save_bundle(parent, tmp_path / "parent")
+    path = tmp_path / "pairs.tsv"
+    path.write_text("".join(f"{source}\t{target}\n" for source, target in pairs * 4))
+
+    train(
+        TrainConfig(
+            pairs=[path],
+            valid=[path],
+            parent=tmp_path / "parent",
+            run=tmp_path / "child",
+            updates=2,
+            device="cpu",
+            threads=1,
+        )
+    )
+
+    child = load_bundle(tmp_path / "child")
+    assert child.source_tokenizer.fingerprint == parent.source_tokenizer.fingerprint
+    assert child.target_tokenizer.prefix == ("deu_Latn",)
+    assert child.languages == ("eng_Latn", "deu_Latn")
+    assert child.model.output_bias[child.model.config.bos_id] < -9000

@@ -1,0 +1,74 @@
+"""Pieces of SentencePiece models, read and written without protobuf."""
+
+import io
+
+import pytest
+import sentencepiece
+
+from glassformer.errors import InputError
+from glassformer.interchange.sentencepiece_model import Piece, PieceType, SentencePieceModel
+
+
+def trained(**options) -> bytes:
+    written = io.BytesIO()
+    sentencepiece.SentencePieceTrainer.train(
+        sentence_iterator=iter(["ein Hund läuft", "eine Katze sitzt 日本"] * 20),
+        model_writer=written,
+        hard_vocab_limit=False,
+        minloglevel=2,
+        **options,
+    )
+    return written.getvalue()
+
+
+OPTIONS = [
+    {"vocab_size": 60, "model_type": "unigram"},
+    {"vocab_size": 60, "model_type": "bpe", "normalization_rule_name": "identity"},
+    {"vocab_size": 320, "byte_fallback": True, "user_defined_symbols": ["<a>", "日本"]},
+    {"vocab_size": 60, "self_test_sample_size": 5},
+]
+
+
+@pytest.mark.parametrize("options", OPTIONS)
+def test_every_piece_is_read_as_sentencepiece_reads_it(options):
+    serialized = trained(**options)
+    oracle = sentencepiece.SentencePieceProcessor(model_proto=serialized)
+    model = SentencePieceModel.parse(serialized)
+
+    assert len(model.pieces) == oracle.get_piece_size()
+    for index, piece in enumerate(model.pieces):
+        assert piece.text == oracle.id_to_piece(index)
+        assert piece.score == oracle.get_score(index)
+        assert (piece.type is PieceType.BYTE) == oracle.is_byte(index)
+        assert (piece.type is PieceType.CONTROL) == oracle.is_control(index)
+        assert (piece.type is PieceType.UNKNOWN) == oracle.is_unknown(index)
+    assert SentencePieceModel.parse(model.serialized()) == model
+
+
+@pytest.mark.parametrize("options", OPTIONS)
+def test_pieces_in_another_order_cut_as_before(options):
+    serialized = trained(**options)
+    oracle = sentencepiece.SentencePieceProcessor(model_proto=serialized)
+    model = SentencePieceModel.parse(serialized)
+    symbols = {"unk": "<what>", "bos": "<go>", "eos": "<stop>", "pad": "<fill>"}
+    special = (PieceType.UNKNOWN, PieceType.CONTROL)
+    pieces = [piece for piece in reversed(model.pieces) if piece.type not in special]
+    pieces += [Piece(symbols[name], type=PieceType.CONTROL) for name in ("pad", "eos", "bos")]
+    pieces.append(Piece(symbols["unk"], type=PieceType.UNKNOWN))
+    turned = sentencepiece.SentencePieceProcessor(
+        model_proto=model.with_pieces(pieces, symbols).serialized()
+    )
+
+    for text in ("ein Hund läuft", "Katzen  sitzen ☃ <a>日本", "</s>", "<stop>", "ﬁ\t▁x"):
+        assert turned.encode(text, out_type=str) == oracle.encode(text, out_type=str)
+    last = len(pieces) - 1
+    found = [turned.unk_id(), turned.bos_id(), turned.eos_id(), turned.pad_id()]
+    assert found == [last, last - 1, last - 2, last - 3]
+    assert "<stop>" not in turned.encode("a <stop>", out_type=str)
+
+
+def test_other_bytes_are_refused():
+    serialized = trained(**OPTIONS[0])
+    for faulty in (serialized[:-3], serialized[:100], b"\xff" * 9, b"{}"):
+        with pytest.raises(InputError, match=r"x\.spm: not a SentencePiece model, or cut short"):
+            SentencePieceModel.parse(faulty, name="x.spm")
