@@ -146,7 +146,9 @@ class _Search:
         if fault == "beam-old-state":
             return first.select(torch.zeros_like(rows))
         if fault == "beam-rows-not-selected":
-            rows = torch.arange(len(rows)).clamp(max=len(state.sentences) - 1)
+            of_probe = hasattr(state, "sentences")
+            count = len(state.sentences if of_probe else state.memory_mask)
+            rows = torch.arange(len(rows)).clamp(max=count - 1)
         return state.select(rows)
 
     def score(self, total: float, length: int) -> float:
