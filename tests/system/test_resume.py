@@ -72,7 +72,7 @@ KILLS = [
     ("glassformer.training.loop", "update", 33),
     ("glassformer.training.checkpoint", "Path.rename", 2),
     ("glassformer.training.train", "save_bundle", 1),
-    ("glassformer.bundle", "write_atomically", 3),
+    ("glassformer.bundle", "write_atomically", 2),
 ]
 
 
