@@ -12,6 +12,7 @@ from pydantic import ValidationError
 from glassformer import train
 from glassformer.bundle import load_bundle
 from glassformer.errors import InputError, UsageError
+from glassformer.evaluation import Scores
 from glassformer.model.transformer import Transformer
 from glassformer.training import fine_tuning, loop
 from glassformer.training.setup.options import TrainConfig
@@ -75,9 +76,7 @@ def test_a_child_is_scored_beside_its_parent(child, write, recorder):
     run = train(child(test=test, general=general), recorder)
     for name in ("validation", "test", "general"):
         [note] = [text for text in recorder.notes if text.startswith(f"{name}: BLEU")]
-        assert note.endswith(f"{load_bundle(run.directory).about[name].split()[1]} after") or (
-            name == "general"
-        )
+        assert note.endswith(f"{load_bundle(run.directory).about[name].split()[1]} after")
     [note] = recorder.noted("mean of parent and child")
     assert "taken, greedy BLEU: validation" in note
     card = (run.directory / "README.md").read_text()
@@ -91,9 +90,13 @@ def test_the_mean_is_taken_if_it_loses_nothing(child, write, recorder, monkeypat
     model = Transformer(prepared.parent.model.config).eval()
     half = (model.output_weight + prepared.parent.model.output_weight) / 2
     for of_mean, of_child in ((2.0, 2.0), (1.0, 2.0)):
-        bleus = iter([of_mean, 5.0, of_child, 5.0])
-        monkeypatch.setattr(fine_tuning, "_bleu", lambda *_, bleus=bleus: next(bleus))
-        chosen = fine_tuning.child_or_mean(model, prepared, recorder)
+        bleus = iter([of_mean, of_child, 5.0, 5.0])
+        monkeypatch.setattr(
+            fine_tuning,
+            "beam_scores",
+            lambda *_, bleus=bleus, **__: Scores(6, next(bleus), 0.0, 0.0),
+        )
+        chosen = fine_tuning.child_or_mean(model, prepared, recorder, lambda: 60.0)
         if of_mean < of_child:
             assert chosen is model
         else:
@@ -142,13 +145,25 @@ def test_another_parent_is_refused_once_the_run_has_begun(child, parent, tmp_pat
         train(options.model_copy(update={"parent": other}))
 
 
-@pytest.mark.parametrize("option", ["preset", "d_model", "norm", "vocab_size", "tokenizer"])
+@pytest.mark.parametrize(
+    "option", ["preset", "d_model", "norm", "vocab_size", "tokenizer", "activation", "subwords"]
+)
 def test_what_the_parent_decides_cannot_be_given(child, option, parent):
-    value = {"preset": "tiny", "d_model": 16, "norm": "pre", "vocab_size": 300}.get(
-        option, (parent / "tokenizer.model",)
-    )
+    value = {
+        "preset": "tiny",
+        "d_model": 16,
+        "norm": "pre",
+        "vocab_size": 300,
+        "activation": "gelu",
+        "subwords": "unigram",
+    }.get(option, (parent / "tokenizer.model",))
     with pytest.raises(UsageError, match=f"{option.replace('_', ' ')}: the bundle of --from"):
         prepare(child(**{option: value}))
+
+
+def test_two_vocabularies_cannot_be_learnt_both_ways(child, bundle_directory):
+    with pytest.raises(UsageError, match="both ways: it needs one vocabulary"):
+        prepare(child(parent=bundle_directory, both_ways=0.5))
 
 
 def test_another_normalisation_is_refused(child):

@@ -13,9 +13,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-from glassformer.data.file_formats import Format, file_format, split_record
+from glassformer.data.file_formats import Format, file_format, join_record, split_record
 from glassformer.data.lines import read_lines
 from glassformer.errors import InputError, UsageError
+from glassformer.files import open_atomically
 
 __all__ = [
     "REASONS",
@@ -26,6 +27,7 @@ __all__ = [
     "drop_reason",
     "read_lines",
     "read_pairs",
+    "write_pairs",
 ]
 
 
@@ -58,6 +60,23 @@ def read_pairs(
     if target is not None:
         return _aligned(Path(source), Path(target))
     return _from_one_file(Path(source), kind, keys)
+
+
+def write_pairs(path: Path, pairs: Iterable[Pair]) -> int:
+    """Write a file of JSON lines, whole or not at all; return the number of its pairs.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder, "a.jsonl")
+    ...     write_pairs(path, [Pair("Hallo", "Hello")]), list(read_pairs(path))
+    (1, [Pair(source='Hallo', target='Hello')])
+    """
+    count = 0
+    with open_atomically(path) as file:
+        for pair in pairs:
+            file.write(f"{join_record(*pair, 'jsonl')}\n".encode())
+            count += 1
+    return count
 
 
 def _aligned(source: Path, target: Path) -> Iterator[Pair]:

@@ -79,9 +79,13 @@ def beam_scores(
     *,
     length_penalty: float,
     seconds: float = math.inf,
+    beam: int | None = None,
 ) -> Scores:
-    """The scores of the beam search's translations of ``pairs``, or as many as the time allows."""
-    options = SearchOptions(prepared.config.beam, length_penalty=length_penalty)
+    """The scores of the beam search's translations of ``pairs``, or as many as the time allows.
+
+    ``beam``: None takes that of the options.
+    """
+    options = SearchOptions(beam or prepared.config.beam, length_penalty=length_penalty)
     texts = in_time(
         lambda sources: [translation.text for translation in engine.translate(sources, options)],
         [pair.source for pair in pairs],

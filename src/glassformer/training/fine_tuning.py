@@ -6,8 +6,7 @@ from typing import Any
 import torch
 
 from glassformer.data.corpus import Pair
-from glassformer.decoding.engine import SearchOptions
-from glassformer.evaluation import Scores, corpus_scores
+from glassformer.evaluation import Scores
 from glassformer.model.transformer import Transformer
 from glassformer.training.final_bundle import beam_scores
 from glassformer.training.reporting import Reporter
@@ -16,28 +15,40 @@ from glassformer.training.setup.prepare import Prepared
 __all__ = ["before_and_after", "child_or_mean"]
 
 
-def child_or_mean(model: Transformer, prepared: Prepared, reporter: Reporter) -> Transformer:
+def child_or_mean(
+    model: Transformer,
+    prepared: Prepared,
+    reporter: Reporter,
+    seconds_left: Callable[[], float],
+) -> Transformer:
     """The child, or the mean of its and its parent's weights if that loses nothing.
 
     Without ``general`` pairs there is no mean, because nothing shows what the child has forgotten.
     The mean must have at least the child's BLEU on the validation pairs and on the general pairs,
-    both translated greedily.
+    both translated greedily. The four searches get half of the time that is left.
     """
     parent, general = prepared.parent, prepared.general
     if parent is None or not general:
         return model
     mean = _mean(model, parent.model)
-    texts = [(name, pairs) for name, pairs in prepared.texts.items() if name != "test"]
-    of_mean, of_child = (
-        [_bleu(each, prepared, pairs) for _, pairs in texts] for each in (mean, model)
-    )
-    better = all(a >= b for a, b in zip(of_mean, of_child, strict=True))
-    figures = "; ".join(
-        f"{name} {a:.1f}, child {b:.1f}"
-        for (name, _), a, b in zip(texts, of_mean, of_child, strict=True)
-    )
+    figures, better, seconds = [], True, seconds_left() / 8
+    for name, pairs in (("validation", prepared.valid), ("general", general)):
+        of_mean, of_child = (
+            beam_scores(
+                prepared.text_engine(each),
+                prepared,
+                pairs,
+                length_penalty=parent.length_penalty,
+                seconds=seconds,
+                beam=1,
+            )
+            for each in (mean, model)
+        )
+        alike = of_mean.sentences == of_child.sentences  # the time may cut one of them
+        better = better and alike and of_mean.bleu >= of_child.bleu
+        figures.append(f"{name} {of_mean.bleu:.1f}, child {of_child.bleu:.1f}")
     taken = "taken" if better else "not taken"
-    reporter.note(f"mean of parent and child {taken}, greedy BLEU: {figures}")
+    reporter.note(f"mean of parent and child {taken}, greedy BLEU: {'; '.join(figures)}")
     return mean if better else model
 
 
@@ -56,26 +67,18 @@ def before_and_after(
     parent = prepared.parent
     if parent is None:
         return {}
-    texts = prepared.texts
-    searches = len(texts) + ("general" in texts)
+    searches = 2 * len(prepared.texts) - len(scores)
+    seconds = seconds_left() / searches
+
+    def scored(of: Transformer, pairs: Sequence[Pair], length_penalty: float) -> Scores:
+        engine = prepared.text_engine(of)
+        return beam_scores(engine, prepared, pairs, length_penalty=length_penalty, seconds=seconds)
+
     figures = {}
-    for name, pairs in texts.items():
+    for name, pairs in prepared.texts.items():
         if name not in scores:
-            engine = prepared.text_engine(model)
-            seconds = seconds_left() / searches
-            scores[name] = beam_scores(
-                engine, prepared, pairs, length_penalty=alpha, seconds=seconds
-            )
-            searches -= 1
-        engine = prepared.text_engine(parent.model)
-        before = beam_scores(
-            engine,
-            prepared,
-            pairs,
-            length_penalty=parent.length_penalty,
-            seconds=seconds_left() / searches,
-        )
-        searches -= 1
+            scores[name] = scored(model, pairs, alpha)
+        before = scored(parent.model, pairs, parent.length_penalty)
         figures[name] = f"BLEU {before.bleu:.2f} before, {scores[name].bleu:.2f} after"
     return figures
 
@@ -91,14 +94,3 @@ def _mean(child: Transformer, parent: Transformer) -> Transformer:
         }
     )
     return mean.to(child.output_weight.device).eval()
-
-
-def _bleu(model: Transformer, prepared: Prepared, pairs: Sequence[Pair]) -> float:
-    engine = prepared.text_engine(model)
-    translations = engine.translate([pair.source for pair in pairs], SearchOptions(beam=1))
-    return corpus_scores(
-        [translation.text for translation in translations],
-        [pair.target for pair in pairs],
-        language=prepared.target_language,
-        quick=True,
-    ).bleu

@@ -78,7 +78,7 @@ def train(
             trainer.run(ranks)
         averaged = trainer.averaged_updates()
         model = load_average(trainer.model, trainer.checkpoint_directory, averaged)
-        model = child_or_mean(model, prepared, reporter)
+        model = child_or_mean(model, prepared, reporter, trainer.pace.seconds_left)
         alpha, scores = final_scores(model, prepared, trainer.pace.seconds_left)
         changes = before_and_after(
             model, prepared, scores, alpha=alpha, seconds_left=trainer.pace.seconds_left

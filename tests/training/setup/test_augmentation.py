@@ -101,3 +101,4 @@ def test_further_pairs_come_as_often_as_their_weight_says(config, write, weight,
     assert all(pair.source.startswith("<BT> ") and pair.target == "y" for pair in further)
     assert len(prepared.packed) == 54 + len(further)
     assert any(note.startswith(f"further pairs: {len(further)}, in ") for note in prepared.notes)
+    assert f"{also}: 40 of 42 pairs kept; 2 dropped: 2 empty" in prepared.notes

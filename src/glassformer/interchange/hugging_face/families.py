@@ -53,7 +53,7 @@ _REASONS = {
     "bart": "its tokenizer is byte-level BPE, not SentencePiece",
     "blenderbot": "its tokenizer is byte-level BPE, not SentencePiece",
 }
-IMPORTED = tuple(name for name in FAMILIES if name not in _REASONS)
+_IMPORTED = tuple(name for name in FAMILIES if name not in _REASONS)
 
 # Their name -> ours, in each block of the encoder and of the decoder.
 _ATTENTION = {"q_proj": "query", "k_proj": "key", "v_proj": "value", "out_proj": "output"}
@@ -116,11 +116,11 @@ def family_of(model_type: str, origin: object) -> Family:
     glassformer.errors.InputError: config.json: model_type 't5': it has relative positions and RMS \
 norms; import reads marian, m2m_100, mbart, pegasus
     """
-    if model_type in IMPORTED:
+    if model_type in _IMPORTED:
         return FAMILIES[model_type]
-    reason = _REASONS.get(model_type, f"unknown{nearest(model_type, IMPORTED)}")
+    reason = _REASONS.get(model_type, f"unknown{nearest(model_type, _IMPORTED)}")
     raise InputError(
-        f"{origin}: model_type {model_type!r}: {reason}; import reads {', '.join(IMPORTED)}"
+        f"{origin}: model_type {model_type!r}: {reason}; import reads {', '.join(_IMPORTED)}"
     )
 
 

@@ -4,19 +4,17 @@ A model that has read single sentences alone writes one sentence for a line of t
 never read ``{name}`` or ``<b>`` writes words instead.
 """
 
-import json
 import random
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain, islice
 from pathlib import Path
 
-from glassformer.data.corpus import Filter, Limits, Pair, read_pairs
+from glassformer.data.corpus import Filter, Limits, Pair, read_pairs, write_pairs
 from glassformer.data.normaliser import normaliser
 from glassformer.data.preprocessing import SourceLengths
 from glassformer.data.protected import ProtectedSpan, protected_spans
 from glassformer.data.words import words
-from glassformer.files import open_atomically
 from glassformer.training.setup.kept_pairs import KeptPairs
 from glassformer.training.setup.options import TrainConfig
 
@@ -71,29 +69,32 @@ def _is_markup(span: ProtectedSpan) -> bool:
     return span.kind in ("placeholder", "tag")
 
 
-def augmented_files(config: TrainConfig, kept: KeptPairs) -> list[Path]:
-    """The file of a run's further pairs, made now or by an earlier call; [] if it has none.
+def augmented_files(config: TrainConfig, kept: KeptPairs) -> tuple[list[Path], list[str]]:
+    """The file of a run's further pairs, and lines about them; nothing if it has none.
 
-    ``config`` leaves no share open.
+    An earlier call made the file, or it is made now. ``config`` leaves no share open.
     """
     path = kept.directory / AUGMENTED_FILE
+    if path.exists():
+        return [path], []
+    keep = Filter(Limits(max_chars=config.max_chars, max_ratio=config.max_ratio))
     further = chain(
-        _also_pairs(config), _joined_pairs(config, kept), _placeholder_pairs(config, kept)
+        _also_pairs(config, keep), _joined_pairs(config, kept), _placeholder_pairs(config, kept)
     )
-    if not path.exists() and (first := next(further, None)):
-        with open_atomically(path) as file:
-            for pair in chain([first], further):
-                file.write(json.dumps(pair._asdict(), ensure_ascii=False).encode() + b"\n")
-    return [path] if path.exists() else []
+    count = write_pairs(path, further)
+    also = [f"{' and '.join(map(str, config.also))}: {keep}"] if config.also else []
+    if not count:
+        path.unlink()
+        return [], also
+    return [path], [*also, f"further pairs: {count:,}, in {path}"]
 
 
-def _also_pairs(config: TrainConfig) -> Iterator[Pair]:
-    """The pairs of ``config.also`` that training can use, each as often as its weight says."""
+def _also_pairs(config: TrainConfig, keep: Filter) -> Iterator[Pair]:
+    """The pairs of ``config.also`` that ``keep`` keeps, each as often as its weight says."""
     if not config.also:
         return
     rng = random.Random(config.seed)
     normalise = normaliser(config.normalisation or "none")
-    keep = Filter(Limits(max_chars=config.max_chars, max_ratio=config.max_ratio))
     pairs = read_pairs(*config.also, keys=config.keys)
     tag = f"{config.also_tag} " if config.also_tag else ""
     times, rest = divmod(config.also_weight, 1)

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from glassformer.data.corpus import Filter, Limits, Pair, read_pairs
+from glassformer.data.corpus import Filter, Limits, Pair, read_pairs, write_pairs
 from glassformer.data.normaliser import normaliser
 from glassformer.data.preprocessing import SourceLengths
 from glassformer.errors import InputError
@@ -92,14 +92,12 @@ def _counts(path: Path) -> dict[str, Any]:
 
 def _filter(config: TrainConfig, keep: Filter, path: Path) -> None:
     """Write the pairs that ``keep`` lets through, one JSON object a line."""
-    with open_atomically(path) as file:
-        pairs = read_pairs(*config.pairs, format=config.format, keys=config.keys)
-        normalise = normaliser(config.normalisation or "none")
-        for pair in keep(Pair(*map(normalise, pair)) for pair in pairs):
-            file.write(json.dumps(pair._asdict(), ensure_ascii=False).encode() + b"\n")
-        if keep.kept == 0:
-            files = " and ".join(map(str, config.pairs))
-            raise InputError(f"{files}: no pair is left to train on ({keep})")
+    pairs = read_pairs(*config.pairs, format=config.format, keys=config.keys)
+    normalise = normaliser(config.normalisation or "none")
+    if not write_pairs(path, keep(Pair(*map(normalise, pair)) for pair in pairs)):
+        path.unlink()
+        files = " and ".join(map(str, config.pairs))
+        raise InputError(f"{files}: no pair is left to train on ({keep})")
 
 
 def _source_lengths(train: Path, count: int, config: TrainConfig) -> SourceLengths:

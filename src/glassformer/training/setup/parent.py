@@ -4,16 +4,15 @@ The child keeps the parent's model, subwords and normalisation. It learns with A
 low rate, which falls to zero at the end.
 """
 
-import json
 import random
 from pathlib import Path
 
 from glassformer.bundle import Bundle, load_bundle
-from glassformer.data.corpus import Pair, read_lines
+from glassformer.data.corpus import Pair, read_lines, write_pairs
 from glassformer.data.normaliser import normaliser
 from glassformer.decoding.engine import SearchOptions
+from glassformer.devices import device_of
 from glassformer.errors import UsageError
-from glassformer.files import open_atomically
 from glassformer.model.transformer import Transformer
 from glassformer.text_engine import TextEngine
 from glassformer.training.setup.kept_pairs import KeptPairs
@@ -32,8 +31,9 @@ __all__ = [
 REPLAY_FILE = "replay.jsonl"
 _RATE = 3e-4  # the highest learning rate
 _WARMUP, _EPOCHS, _BATCH_TOKENS = 50, 10.0, 2_048
-_SIZES = ("d_model", "num_heads", "d_ff", "num_encoder_layers", "num_decoder_layers")
-_OF_THE_PARENT = ("preset", *_SIZES, "norm", "tying", "vocab_size")
+_SIZES = ("preset", "d_model", "num_heads", "d_ff", "num_encoder_layers", "num_decoder_layers")
+_SUBWORDS = ("vocab_size", "tokenizer", "subwords", "joint")
+_OF_THE_PARENT = (*_SIZES, "norm", "tying", "positions", "activation", *_SUBWORDS)
 
 
 def load_parent(config: TrainConfig) -> Bundle | None:
@@ -43,18 +43,21 @@ def load_parent(config: TrainConfig) -> Bundle | None:
     """
     if config.parent is None:
         return None
-    given = [name for name in _OF_THE_PARENT if getattr(config, name) is not None]
-    given += ["tokenizer"] if config.tokenizer else []
+    fields = TrainConfig.model_fields
+    given = [name for name in _OF_THE_PARENT if getattr(config, name) != fields[name].default]
     if given:
         raise UsageError(
             f"{given[0].replace('_', ' ')}: the bundle of --from decides it: leave it out"
         )
-    parent = load_bundle(config.parent)
+    parent = load_bundle(config.parent, device=device_of(config.device))
     if config.normalisation not in (None, parent.normalisation):
         raise UsageError(
             f"normalisation {config.normalisation}: the bundle of --from has"
             f" {parent.normalisation}: leave it out"
         )
+    source, target = parent.tokenizers
+    if config.both_ways and source.serialized != target.serialized:
+        raise UsageError("both ways: it needs one vocabulary, and the bundle of --from has two")
     return parent
 
 
@@ -78,10 +81,8 @@ def replayed(config: TrainConfig, parent: Bundle, kept: KeptPairs) -> list[Path]
     normalise = normaliser(parent.normalisation)
     engine = TextEngine.of(parent.model, parent.tokenizers, preprocessing=parent.preprocessing)
     translations = engine.translate(sources, SearchOptions(beam=1))
-    with open_atomically(path) as file:
-        for source, translation in zip(sources, translations, strict=True):
-            pair = Pair(normalise(source), translation.text)
-            file.write(json.dumps(pair._asdict(), ensure_ascii=False).encode() + b"\n")
+    texts = [translation.text for translation in translations]
+    write_pairs(path, map(Pair, map(normalise, sources), texts))
     return [path]
 
 

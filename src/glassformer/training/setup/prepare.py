@@ -102,9 +102,9 @@ def prepare(config: TrainConfig) -> Prepared:
         notes += reasons
     valid, origin = _validation_pairs(settled, kept)
     test = _read(settled, settled.test) if settled.test else []
-    files = [kept.train, *augmented_files(settled, kept)]
-    notes += _further_pairs(files[1:])
-    files += replayed(settled, parent, kept) if parent else []
+    augmented, further = augmented_files(settled, kept)
+    notes += further
+    files = [kept.train, *augmented, *(replayed(settled, parent, kept) if parent else [])]
     tokenizers = parent.tokenizers if parent else _tokenizers(settled, files)
     packed = _packed(settled, "train", chain(*map(read_pairs, files)), tokenizers)
     normalise = normaliser(settled.normalisation or "none")
@@ -171,11 +171,6 @@ def chosen_precision(config: TrainConfig, device: torch.device) -> Precision:
     if config.plain:
         return "float32"
     return precision_for(device) if config.precision == "auto" else config.precision
-
-
-def _further_pairs(files: Sequence[Path]) -> list[str]:
-    counts = [(sum(1 for _ in read_pairs(file)), file) for file in files]
-    return [f"further pairs: {count:,}, in {file}" for count, file in counts]
 
 
 def _languages(config: TrainConfig, parent: Bundle | None) -> tuple[str, str] | None:
