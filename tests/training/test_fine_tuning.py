@@ -173,7 +173,9 @@ def test_another_normalisation_is_refused(child):
 
 @pytest.mark.parametrize("option", ["general", "replay"])
 def test_options_of_fine_tuning_need_a_parent(config, write, option):
-    with pytest.raises(ValidationError, match=f"{option} belongs to a bundle"):
+    with pytest.raises(
+        ValidationError, match=f"{option} belongs to fine-tuning: give the bundle with --from"
+    ):
         config(**{option: write("a.txt", ["a"]) if option == "replay" else ("a", "b")})
 
 

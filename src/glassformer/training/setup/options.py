@@ -75,9 +75,9 @@ class TrainConfig(Options):
     parent: Path | None = Field(None, validation_alias=AliasChoices("from", "parent"))
     """Bundle to go on from, with other pairs: its weights, subwords and normalisation stay."""
     general: Files = Field((), max_length=2)
-    """With ``from``, pairs of the parent's kind of text: they show what the child forgets."""
+    """With --from, pairs of the parent's kind of text: they show what the child forgets."""
     replay: Path | None = None
-    """With ``from``, text in the source language: the child learns the parent's translations of
+    """With --from, text in the source language: the child learns the parent's translations of
     it too, of at most as many lines as there are pairs, and so forgets less."""
 
     format: Literal["lines", "tsv", "tsv-quoted", "jsonl"] | None = None
@@ -164,7 +164,7 @@ class TrainConfig(Options):
     """Factor on the paper's schedule."""
     decay: Decay | None = None
     """The rate after the warm-up: the paper's falls with the root of the update; none: constant.
-    None: inverse-root, but none with ``from``."""
+    None: inverse-root, but none with --from."""
     anneal: float = Field(0.3, ge=0, le=1)
     """For this last share of the updates, the rate falls to zero; 0: the paper's schedule."""
     label_smoothing: float = Field(0.1, ge=0, lt=1)
@@ -199,9 +199,7 @@ class TrainConfig(Options):
             raise ValueError(f"give {lengths[0]} or {lengths[1]}, not both")
         for name in ("general", "replay"):
             if getattr(self, name) and self.parent is None:
-                raise ValueError(
-                    f"{name} belongs to a bundle that is trained on: add from (--from)"
-                )
+                raise ValueError(f"{name} belongs to fine-tuning: give the bundle with --from")
         if self.plain and self.precision == "bf16":
             raise ValueError("plain computes in float32: leave precision bf16 out")
         if len(self.tokenizer) == 2 and self.joint:
