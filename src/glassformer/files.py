@@ -1,14 +1,21 @@
 """Writing files: a kill at any moment leaves the old file or the new one, whole."""
 
 import os
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
-from glassformer.errors import InputError
+from glassformer.errors import InputError, UsageError
 
-__all__ = ["check_output", "open_atomically", "write_atomically"]
+__all__ = [
+    "check_output",
+    "new_directory",
+    "open_atomically",
+    "refuse_full_directory",
+    "write_atomically",
+]
 
 
 def check_output(option: str, path: Path) -> None:
@@ -51,3 +58,29 @@ def open_atomically(path: Path) -> Iterator[BinaryIO]:
     except OSError as error:
         error.filename = str(path)  # a full disk names no file, and the partial file is our own
         raise
+
+
+def refuse_full_directory(directory: Path) -> None:
+    """Raise UsageError for a file, or for a directory that holds anything."""
+    if directory.exists() and (not directory.is_dir() or any(directory.iterdir())):
+        raise UsageError(
+            f"{directory}: it exists and is not an empty directory; give a new directory"
+        )
+
+
+@contextmanager
+def new_directory(directory: Path) -> Iterator[Path]:
+    """An empty directory that becomes ``directory`` when the block ends well.
+
+    A link to an empty directory stays a link. Raises UsageError for a directory in use.
+    """
+    refuse_full_directory(directory)
+    place = directory.resolve()
+    place.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix=".new-", dir=place.parent) as temporary:
+        unfinished = Path(temporary, "new")
+        unfinished.mkdir()
+        yield unfinished
+        if place.exists():  # it is empty
+            place.rmdir()
+        unfinished.rename(place)

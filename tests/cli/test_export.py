@@ -30,7 +30,7 @@ def test_what_is_exported_translates_by_itself(bundle_directory, tmp_path, capsy
     ("words", "status", "message"),
     [
         (["--quantization", "int4"], 2, "quantization 'int4': expected float32, float16, "),
-        (["--format", "onyx"], 2, "--format 'onyx': expected 'ctranslate2'"),
+        (["--to", "onyx"], 2, "--to 'onyx': expected 'ctranslate2'"),
     ],
 )
 def test_a_wrong_call_is_one_line(bundle_directory, tmp_path, refused, words, status, message):

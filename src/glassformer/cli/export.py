@@ -1,7 +1,8 @@
-"""``glassformer export``: writes a translator as a model of another engine."""
+"""``glassformer export``: writes a translator for another program."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Literal
 
@@ -13,35 +14,50 @@ __all__ = ["OPTIONS", "ExportOptions", "run"]
 
 
 class ExportOptions(Options):
-    """Write the translator in BUNDLE as a model of another engine into a new DIRECTORY."""
+    """Write the translator in BUNDLE for another program, as the new OUT."""
 
     bundle: Path = Field(title="BUNDLE")
     """Directory of a trained translator."""
-    directory: Path = Field(title="DIRECTORY")
+    out: Path = Field(title="OUT")
     """Directory of the exported model; the command makes it."""
-    format: Literal["ctranslate2"] = "ctranslate2"
-    """Engine of the exported model; its input and output are SentencePiece pieces."""
-    quantization: str = "float32"
+    to: Literal["ctranslate2"] = "ctranslate2"
+    """ctranslate2: its input and output are SentencePiece pieces."""
+    quantization: str | None = None
     """Number format of the weights: float32, float16, bfloat16, int8, int8_float32, int8_float16,
-    int8_bfloat16, int16."""
+    int8_bfloat16, int16. None: the usual one of the program."""
 
 
 OPTIONS = ExportOptions
 
 
 def run(options: ExportOptions) -> int:
-    """Export, and print the directory, the format and the size.
+    """Export, and print the place, the program, the number format and the size.
 
     Raises:
-        UsageError: the engine cannot hold an option of the model, or DIRECTORY is not empty.
-        InputError: BUNDLE is no bundle, or the engine is not installed.
+        UsageError: the program cannot hold an option of the model, or OUT exists.
+        InputError: BUNDLE is no bundle, or a package is not installed.
     """
+    writer, default = _WRITERS[options.to]
+    quantization = options.quantization or default
+    notes = writer(options.bundle, options.out, quantization)
+    files = options.out.rglob("*") if options.out.is_dir() else [options.out]
+    size = sum(path.stat().st_size for path in files if path.is_file())
+    print(f"{options.out}: {options.to}, {quantization}, {size / 1e6:.1f} MB")
+    for note in notes:
+        print(f"note: {note}")
+    return 0
+
+
+def _ctranslate2(bundle: Path, out: Path, quantization: str) -> list[str]:
     from glassformer.bundle import load_bundle
     from glassformer.interchange.ctranslate2.export import check_quantization, export_ctranslate2
 
-    check_quantization(options.quantization)
-    directory = options.directory.resolve()  # a link stays a link
-    export_ctranslate2(load_bundle(options.bundle), directory, quantization=options.quantization)
-    size = sum(path.stat().st_size for path in directory.iterdir())
-    print(f"{options.directory}: {options.format}, {options.quantization}, {size / 1e6:.1f} MB")
-    return 0
+    check_quantization(quantization)
+    export_ctranslate2(load_bundle(bundle), out, quantization=quantization)
+    return []
+
+
+# For each program its writer, which returns notes, and its number format without an option.
+_WRITERS: dict[str, tuple[Callable[[Path, Path, str], list[str]], str]] = {
+    "ctranslate2": (_ctranslate2, "float32"),
+}

@@ -7,7 +7,6 @@ from pathlib import Path
 from pydantic import Field
 
 from glassformer.config import Options
-from glassformer.errors import UsageError
 
 __all__ = ["OPTIONS", "ImportOptions", "run"]
 
@@ -40,13 +39,11 @@ def run(options: ImportOptions) -> int:
         InputError: a file of SOURCE is missing or faulty, or the program has no place for it.
     """
     from glassformer.bundle import save_bundle
+    from glassformer.files import refuse_full_directory
     from glassformer.interchange.hugging_face.load import import_hugging_face
 
     directory = options.bundle
-    if directory.exists() and (not directory.is_dir() or any(directory.iterdir())):
-        raise UsageError(
-            f"{directory}: it exists and is not an empty directory; give a new directory"
-        )
+    refuse_full_directory(directory)
     imported = import_hugging_face(
         options.source,
         source_language=options.source_language,

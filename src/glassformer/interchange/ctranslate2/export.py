@@ -7,7 +7,6 @@ This file refuses an option that it does not know; it never drops one.
 """
 
 import os
-import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +17,7 @@ from glassformer.bundle import Bundle
 from glassformer.config import ModelConfig
 from glassformer.data.tokenizer import Tokenizer
 from glassformer.errors import InputError, UsageError, nearest
+from glassformer.files import new_directory, refuse_full_directory
 from glassformer.interchange.ctranslate2.package import import_ctranslate2
 from glassformer.model.positions import PositionalEncoding
 from glassformer.model.transformer import Transformer
@@ -116,23 +116,14 @@ def export_ctranslate2(bundle: Bundle, directory: Path, *, quantization: str = "
             name.
     """
     check_quantization(quantization)
-    if directory.exists() and (not directory.is_dir() or any(directory.iterdir())):
-        raise UsageError(
-            f"{directory}: it exists and is not an empty directory; give a new directory"
-        )
+    refuse_full_directory(directory)
     specification = _specification(bundle)
     specification.validate()
     specification.optimize(quantization=quantization)
-    directory.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix=".export-", dir=directory.parent) as temporary:
-        model = Path(temporary, "model")
-        model.mkdir()
+    with new_directory(directory) as model:
         specification.save(os.fspath(model))
         bundle.source_tokenizer.save(model / "source.model")
         bundle.target_tokenizer.save(model / "target.model")
-        if directory.exists():  # it is empty
-            directory.rmdir()
-        model.rename(directory)
 
 
 def check_quantization(quantization: str) -> None:
