@@ -8,9 +8,9 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from glassformer.data import tokenizer as module
+from glassformer.data.sentencepiece_model import Piece, PieceType, SentencePieceModel
 from glassformer.data.tokenizer import BOS, EOS, PAD, UNK, Tokenizer, train_tokenizer
 from glassformer.errors import InputError, UsageError
-from glassformer.interchange.sentencepiece_model import Piece, PieceType, SentencePieceModel
 
 WORDS = ["ein", "eine", "der", "Hund", "Hunde", "Katze", "läuft", "spielt", "Park", "alte"]
 

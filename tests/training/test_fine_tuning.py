@@ -10,7 +10,9 @@ import torch
 from pydantic import ValidationError
 
 from glassformer import train
-from glassformer.bundle import load_bundle
+from glassformer.bundle import Bundle, load_bundle, save_bundle
+from glassformer.config import ModelConfig
+from glassformer.data.tokenizer import train_tokenizer
 from glassformer.errors import InputError, UsageError
 from glassformer.evaluation import Scores
 from glassformer.model.transformer import Transformer
@@ -18,6 +20,7 @@ from glassformer.training import fine_tuning, loop
 from glassformer.training.setup.options import TrainConfig
 from glassformer.training.setup.prepare import prepare
 from glassformer.training.train import new_trainer
+from glassformer.translator import Translator
 
 SIZES = {
     "preset": "tiny",
@@ -116,6 +119,66 @@ def test_the_parents_translations_of_other_text_are_learnt_too(child, write, par
     assert len(prepare(child(replay=replay)).packed) == 57
 
 
+@pytest.fixture
+def wordy(tmp_path):
+    """A parent with random weights, whose subwords are more than the letters of the toy corpus."""
+
+    def save(tying):
+        tokenizer, other = (
+            train_tokenizer([words] * 9, vocab_size=size)
+            for words, size in (("a b c d e f dog cat", 330), ("f e d c b a Hund", 320))
+        )
+        target = tokenizer if tying == "three-way" else other
+        torch.manual_seed(1)
+        model = Transformer(
+            ModelConfig(
+                source_vocab_size=tokenizer.vocab_size,
+                target_vocab_size=target.vocab_size,
+                d_model=8,
+                num_heads=2,
+                d_ff=8,
+                num_encoder_layers=1,
+                num_decoder_layers=1,
+                tying=tying,
+                output_bias=True,
+            )
+        ).eval()
+        torch.nn.init.normal_(model.output_bias)
+        save_bundle(Bundle(model, tokenizer, target), tmp_path / "wordy")
+        return tmp_path / "wordy"
+
+    return save
+
+
+@pytest.mark.parametrize("tying", ["three-way", "target", "none"])
+def test_a_trimmed_parent_keeps_the_logits_of_the_subwords_that_stay(child, wordy, tying):
+    before = load_bundle(wordy(tying))
+    prepared = prepare(child(parent=wordy(tying), trim_vocabulary=True))
+    trimmed = prepared.parent.model.config
+    sizes = [tokenizer.vocab_size for tokenizer in prepared.tokenizers]
+    assert sizes == [trimmed.source_vocab_size, trimmed.target_vocab_size]
+    assert all(size < old.vocab_size for size, old in zip(sizes, before.tokenizers, strict=True))
+    shown = " and ".join(map(str, dict.fromkeys(sizes)))
+    assert any(f"vocabulary trimmed to {shown} subwords" in note for note in prepared.notes)
+
+    def logits(model, tokenizers):
+        source, target = (tokenizer.encode("a b c") for tokenizer in tokenizers)
+        inputs = torch.tensor([[tokenizers[1].bos_id, *target]])
+        return model(torch.tensor([source]), inputs)[..., target]
+
+    torch.testing.assert_close(
+        logits(prepared.parent.model, prepared.tokenizers),
+        logits(before.model, before.tokenizers),
+    )
+
+
+def test_a_trimmed_child_translates_by_itself(child, wordy):
+    options = child(parent=wordy("three-way"), trim_vocabulary=True, updates=2)
+    directory = train(options).directory
+    assert Translator.load(directory, device="cpu").translate(["a b c"])[0].text
+    assert train(options).directory == directory
+
+
 def test_a_child_goes_on_where_it_was(child, monkeypatch):
     options = child(updates=6)
     whole = train(options.model_copy(update={"run": options.run.with_name("whole")}))
@@ -171,12 +234,13 @@ def test_another_normalisation_is_refused(child):
         prepare(child(normalisation="text"))
 
 
-@pytest.mark.parametrize("option", ["general", "replay"])
+@pytest.mark.parametrize("option", ["general", "replay", "trim_vocabulary"])
 def test_options_of_fine_tuning_need_a_parent(config, write, option):
+    values = {"general": ("a", "b"), "replay": write("a.txt", ["a"]), "trim_vocabulary": True}
     with pytest.raises(
         ValidationError, match=f"{option} belongs to fine-tuning: give the bundle with --from"
     ):
-        config(**{option: write("a.txt", ["a"]) if option == "replay" else ("a", "b")})
+        config(**{option: values[option]})
 
 
 def test_a_missing_parent_is_named(child, tmp_path):

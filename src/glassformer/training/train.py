@@ -36,7 +36,7 @@ from glassformer.training.parallel.ranks import from_torchrun, machine_threads
 from glassformer.training.reporting import Metrics, Reporter, TextReporter
 from glassformer.training.schedule import Pace, SteadyPace
 from glassformer.training.setup.options import TrainConfig
-from glassformer.training.setup.parent import model_of_child, updates_of_child
+from glassformer.training.setup.parent import model_of_child, special_ids, updates_of_child
 from glassformer.training.setup.prepare import Prepared, chosen_precision, prepare
 from glassformer.training.setup.recipe import enough_updates, model_config, useful_updates
 from glassformer.training.setup.resume import changed_text
@@ -162,14 +162,12 @@ def _new_model(prepared: Prepared) -> Transformer:
     torch.manual_seed(prepared.config.seed)
     if prepared.parent is not None:
         return model_of_child(prepared.config, prepared.parent)
-    special = {name: getattr(target, name) for name in ("pad_id", "unk_id", "bos_id", "eos_id")}
-    special["source_pad_id"] = source.pad_id if source.pad_id != target.pad_id else None
     return Transformer(
         model_config(
             prepared.config,
             source_vocab_size=source.vocab_size,
             target_vocab_size=target.vocab_size,
-            special_ids=special,
+            special_ids=special_ids(source, target),
         )
     )
 

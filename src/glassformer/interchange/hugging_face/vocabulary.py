@@ -16,10 +16,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from glassformer.data.sentencepiece_model import Piece, PieceType, SentencePieceModel
 from glassformer.data.tokenizer import Tokenizer
 from glassformer.errors import InputError, UsageError, nearest
 from glassformer.interchange.hugging_face.configuration import read_json
-from glassformer.interchange.sentencepiece_model import Piece, PieceType, SentencePieceModel
 
 __all__ = ["Languages", "Vocabulary", "read_vocabulary"]
 

@@ -79,6 +79,9 @@ class TrainConfig(Options):
     replay: Path | None = None
     """With --from, text in the source language: the child learns the parent's translations of
     it too, of at most as many lines as there are pairs, and so forgets less."""
+    trim_vocabulary: bool = False
+    """With --from, keep only the subwords of the training's texts: smaller and faster, if the
+    parent knows many languages."""
 
     format: Literal["lines", "tsv", "tsv-quoted", "jsonl"] | None = None
     """Format of the files; None: by their names."""
@@ -197,7 +200,7 @@ class TrainConfig(Options):
         lengths = [n for n in ("minutes", "epochs", "updates") if getattr(self, n) is not None]
         if len(lengths) > 1:
             raise ValueError(f"give {lengths[0]} or {lengths[1]}, not both")
-        for name in ("general", "replay"):
+        for name in ("general", "replay", "trim_vocabulary"):
             if getattr(self, name) and self.parent is None:
                 raise ValueError(f"{name} belongs to fine-tuning: give the bundle with --from")
         if self.plain and self.precision == "bf16":

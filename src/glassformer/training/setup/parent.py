@@ -5,11 +5,18 @@ low rate, which falls to zero at the end.
 """
 
 import random
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 
+import torch
+
 from glassformer.bundle import Bundle, load_bundle
-from glassformer.data.corpus import Pair, read_lines, write_pairs
+from glassformer.data.corpus import Pair, read_lines, read_pairs, write_pairs
 from glassformer.data.normaliser import normaliser
+from glassformer.data.tokenizer import Tokenizer
+from glassformer.data.trimming import trim_tokenizer
 from glassformer.decoding.engine import SearchOptions
 from glassformer.devices import device_of
 from glassformer.errors import UsageError
@@ -25,6 +32,8 @@ __all__ = [
     "parent_files",
     "replayed",
     "settle_from_parent",
+    "special_ids",
+    "trimmed",
     "updates_of_child",
 ]
 
@@ -84,6 +93,47 @@ def replayed(config: TrainConfig, parent: Bundle, kept: KeptPairs) -> list[Path]
     texts = [translation.text for translation in translations]
     write_pairs(path, map(Pair, map(normalise, sources), texts))
     return [path]
+
+
+def trimmed(parent: Bundle, files: Sequence[Path]) -> Bundle:
+    """The parent with the subwords of these files of pairs alone, and their rows of its weights."""
+    source, target = parent.tokenizers
+    if source.serialized == target.serialized:
+        texts = chain.from_iterable(chain.from_iterable(map(read_pairs, files)))
+        new_source, kept_source = trim_tokenizer(source, texts)
+        new_target = Tokenizer(
+            new_source.serialized, prefix=target.prefix, known=new_source.vocab_size
+        )
+        kept_target = kept_source
+    else:
+        pairs = [pair for file in files for pair in read_pairs(file)]
+        new_source, kept_source = trim_tokenizer(source, (pair.source for pair in pairs))
+        new_target, kept_target = trim_tokenizer(target, (pair.target for pair in pairs))
+    sizes = {
+        "source_vocab_size": new_source.vocab_size,
+        "target_vocab_size": new_target.vocab_size,
+    }
+    config = parent.model.config.model_copy(update=sizes | special_ids(new_source, new_target))
+    model = Transformer(config)
+    rows = {
+        "source_embedding.weight": kept_source,
+        "target_embedding.weight": kept_target,
+        "output.weight": kept_target,
+        "output_bias": kept_target,
+    }
+    weights = dict(parent.model.named_parameters())
+    with torch.no_grad():
+        for name, weight in model.named_parameters():
+            weight.copy_(weights[name][rows[name]] if name in rows else weights[name])
+    model.to(parent.model.output_weight.device).eval().requires_grad_(False)
+    return replace(parent, model=model, source_tokenizer=new_source, target_tokenizer=new_target)
+
+
+def special_ids(source: Tokenizer, target: Tokenizer) -> dict[str, int | None]:
+    """The ids of the special symbols, by the names of their settings in ModelConfig."""
+    ids = {name: getattr(target, name) for name in ("pad_id", "unk_id", "bos_id", "eos_id")}
+    ids["source_pad_id"] = source.pad_id if source.pad_id != target.pad_id else None
+    return ids
 
 
 def settle_from_parent(config: TrainConfig, parent: Bundle) -> tuple[TrainConfig, list[str]]:

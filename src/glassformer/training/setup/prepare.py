@@ -27,7 +27,12 @@ from glassformer.training.setup.kept_pairs import (
     keep_pairs,
 )
 from glassformer.training.setup.options import TrainConfig
-from glassformer.training.setup.parent import load_parent, replayed, settle_from_parent
+from glassformer.training.setup.parent import (
+    load_parent,
+    replayed,
+    settle_from_parent,
+    trimmed,
+)
 from glassformer.training.setup.recipe import (
     choose,
     estimated_tokens,
@@ -105,6 +110,9 @@ def prepare(config: TrainConfig) -> Prepared:
     augmented, further = augmented_files(settled, kept)
     notes += further
     files = [kept.train, *augmented, *(replayed(settled, parent, kept) if parent else [])]
+    if parent and settled.trim_vocabulary:
+        parent = trimmed(parent, files)
+        notes.append(_trimmed_sizes(parent))
     tokenizers = parent.tokenizers if parent else _tokenizers(settled, files)
     packed = _packed(settled, "train", chain(*map(read_pairs, files)), tokenizers)
     normalise = normaliser(settled.normalisation or "none")
@@ -215,6 +223,14 @@ def _small_vocabularies(config: TrainConfig, tokenizers: tuple[Tokenizer, Tokeni
         for size in dict.fromkeys(sizes)
         if size < wanted
     ]
+
+
+def _trimmed_sizes(parent: Bundle) -> str:
+    """A line about the vocabularies that are left of the parent's."""
+    sizes = dict.fromkeys(tokenizer.vocab_size for tokenizer in parent.tokenizers)
+    count = sum(weight.numel() for weight in parent.model.parameters())
+    vocabularies = " and ".join(f"{size:,}" for size in sizes)
+    return f"vocabulary trimmed to {vocabularies} subwords: {count:,} parameters"
 
 
 def _learnt(config: TrainConfig, corpus: Sequence[Path]) -> list[Path]:

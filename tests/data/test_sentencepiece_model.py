@@ -5,8 +5,8 @@ import io
 import pytest
 import sentencepiece
 
+from glassformer.data.sentencepiece_model import Piece, PieceType, SentencePieceModel
 from glassformer.errors import InputError
-from glassformer.interchange.sentencepiece_model import Piece, PieceType, SentencePieceModel
 
 
 def trained(**options) -> bytes:
