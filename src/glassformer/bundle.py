@@ -5,7 +5,7 @@
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
@@ -16,10 +16,11 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
 from glassformer.config import LENGTH_PENALTY, MOST_LENGTH_PENALTY, ModelConfig
+from glassformer.data.languages import LanguageTokens, standard_code
 from glassformer.data.normaliser import Normalisation
 from glassformer.data.preprocessing import Preprocessing, SourceLengths
 from glassformer.data.tokenizer import Tokenizer
-from glassformer.errors import InputError
+from glassformer.errors import InputError, UsageError
 from glassformer.files import open_atomically, write_atomically
 from glassformer.model.transformer import Transformer
 
@@ -66,6 +67,36 @@ class Bundle:
     length_penalty: float = LENGTH_PENALTY  # alpha of section 6.1
     normalisation: Normalisation = "none"  # of sources, in training and in translation
     source_lengths: SourceLengths | None = None  # of the training; None: not measured
+    language_tokens: LanguageTokens | None = None  # of a model for many pairs of languages
+
+    def between(self, source: str | None, target: str | None) -> "Bundle":
+        """The bundle for another pair of languages; None keeps a side's language.
+
+        Raises UsageError for a language that the model does not know.
+        """
+        of_source, of_target = self.languages or (None, None)
+        if self.language_tokens is None:
+            for side, asked, own in (("source", source, of_source), ("target", target, of_target)):
+                if asked is not None and own not in (asked, standard_code(asked)):
+                    raise UsageError(
+                        f"--{side}-language {asked!r}: this translator knows {own or 'one'} alone:"
+                        " leave it out"
+                    )
+            return self
+        if source is None and target is None:
+            return self
+        first, second = self.language_tokens.pair(source or of_source, target or of_target)
+        prefixes = self.language_tokens.prefixes(first, second)
+        tokenizers = [
+            Tokenizer(tokenizer.serialized, prefix=prefix, known=tokenizer.known)
+            for tokenizer, prefix in zip(self.tokenizers, prefixes, strict=True)
+        ]
+        return replace(
+            self,
+            source_tokenizer=tokenizers[0],
+            target_tokenizer=tokenizers[1],
+            languages=(first, second) if first else None,
+        )
 
     @property
     def tokenizers(self) -> tuple[Tokenizer, Tokenizer]:
@@ -93,6 +124,7 @@ class _StoredConfig(BaseModel):
     length_penalty: float = Field(LENGTH_PENALTY, ge=0, le=MOST_LENGTH_PENALTY)
     normalisation: Normalisation = "none"
     source_lengths: SourceLengths | None = None
+    language_tokens: LanguageTokens | None = None
     about: dict[str, Any]
     alignment: dict[str, Any] | None = None
 
@@ -138,11 +170,13 @@ def save_bundle(bundle: Bundle, directory: Path) -> None:
         length_penalty=bundle.length_penalty,
         normalisation=bundle.normalisation,
         source_lengths=bundle.source_lengths,
+        language_tokens=bundle.language_tokens,
         about=dict(bundle.about),
         alignment=dict(bundle.alignment) if bundle.alignment is not None else None,
         **of_tokenizers,
     )
-    unset = {name for name in ("alignment", "source_lengths") if getattr(bundle, name) is None}
+    optional = ("alignment", "source_lengths", "language_tokens")
+    unset = {name for name in optional if getattr(bundle, name) is None}
     unset |= {name for name, value in of_tokenizers.items() if not value}
     text = config.model_dump_json(indent=2, exclude=unset) + "\n"
     write_atomically(directory / "config.json", text.encode())
@@ -180,6 +214,7 @@ def load_bundle(directory: Path, *, device: torch.device | str = "cpu") -> Bundl
         length_penalty=config.length_penalty,
         normalisation=config.normalisation,
         source_lengths=config.source_lengths,
+        language_tokens=config.language_tokens,
     )
 
 

@@ -57,6 +57,7 @@ class Translator:
         engine: str = "torch",
         quantization: str = "float32",
         plain: bool = False,
+        languages: tuple[str | None, str | None] = (None, None),
     ) -> "Translator":
         """Read the translator in ``directory``; ``device`` is cpu, cuda, or auto.
 
@@ -65,7 +66,8 @@ class Translator:
         the weights. CTranslate2's "int8" is faster still; scores and some translations differ a
         little. Torch has "float32" and "bfloat16". ``plain`` runs the readable forms only: the
         model's own ``encode``, ``start`` and ``step``, explicit attention, and the plain cache and
-        top-k.
+        top-k. ``languages``: the pair of a multilingual model, as in ``("en", "de")``; None keeps a
+        side's language.
         """
         if engine not in _ENGINES:
             raise UsageError(
@@ -76,7 +78,7 @@ class Translator:
         if plain and (engine, quantization) != ("torch", "float32"):
             raise UsageError("plain: only engine torch in float32 has plain forms")
         torch_device = device_of(device)
-        bundle = load_bundle(Path(directory), device=torch_device)
+        bundle = load_bundle(Path(directory), device=torch_device).between(*languages)
         if plain:
             use_explicit_attention(bundle.model)
         if engine == "torch":

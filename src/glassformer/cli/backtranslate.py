@@ -37,6 +37,10 @@ class BacktranslateOptions(Options):
     """Text in the target language, a sentence a line; plain or gzip."""
     out: Path = Field()
     """File of pairs to write, ending in .tsv."""
+    source_language: str | None = None
+    """Of a multilingual model: code of the source language, such as en; None: the import's."""
+    target_language: str | None = None
+    """Code of the target language; None: the import's."""
     beam: int = Field(1, ge=1, le=MOST_BEAM)
     """Hypotheses of the beam search; 1: greedy."""
     sample: bool = False
@@ -73,7 +77,8 @@ def run(options: BacktranslateOptions) -> int:
 
     if options.threads:
         torch.set_num_threads(options.threads)
-    translator = Translator.load(options.bundle, device=options.device)
+    languages = options.source_language, options.target_language
+    translator = Translator.load(options.bundle, device=options.device, languages=languages)
     partial = options.out.with_name(options.out.name + ".partial")
     done = _lines_done(partial, options)
     if done:

@@ -47,6 +47,12 @@ class EvaluateOptions(Options):
     baseline: Path | None = None
     """Translations by another system, to compare with by paired bootstrap."""
 
+    source_language: str | None = None
+    """Of a multilingual BUNDLE: code of the source language, such as en; None: the import's."""
+
+    target_language: str | None = None
+    """Of a multilingual BUNDLE: code of the target language; None: the import's."""
+
     language: str | None = None
     """Code of the target language, such as de: it decides how the scores tokenise text."""
 
@@ -166,7 +172,10 @@ def _translate(
 
         torch.set_num_threads(options.threads)
     translator: TranslatorLike = Translator.load(
-        bundle, device=options.device, engine=options.engine
+        bundle,
+        device=options.device,
+        engine=options.engine,
+        languages=(options.source_language, options.target_language),
     )
     hypotheses = [item.text for item in translator.translate(sources, beam=options.beam)]
     if options.output:

@@ -37,6 +37,10 @@ class LookOptions(Options):
     """The paper's alpha (section 6.1); None: the bundle's."""
     glossary: Path | None = None
     """File of terms that the translation must hold, as for 'glassformer translate'."""
+    source_language: str | None = None
+    """Of a multilingual model: code of the source language, such as en; None: the import's."""
+    target_language: str | None = None
+    """Code of the target language; None: the import's."""
     port: int = Field(0, ge=0, le=65535)
     """Port of the page on 127.0.0.1; 0: any free port."""
     browser: bool = True
@@ -99,7 +103,8 @@ def _load(options: LookOptions) -> Translator:
     from glassformer.translator import Translator
 
     plain = options.parts is not None
-    return Translator.load(options.bundle, device=options.device, plain=plain)
+    languages = options.source_language, options.target_language
+    return Translator.load(options.bundle, device=options.device, plain=plain, languages=languages)
 
 
 def _write(options: LookOptions, out: Path) -> int:

@@ -55,6 +55,10 @@ class ServeOptions(Options):
     glossary: tuple[Path, ...] = ()
     """For each BUNDLE, in their order, a file of terms that its translations must hold. A line has
     the source term, a tab and the target term; further forms, any of which will do, after tabs."""
+    source_language: str | None = None
+    """Of a multilingual model: code of the source language, such as en; None: the import's."""
+    target_language: str | None = None
+    """Code of the target language; None: the import's."""
     engine: Literal["torch", "ctranslate2"] = "torch"
     """Engine that translates; ctranslate2: the same translations, faster (extra export)."""
     quantization: str = "float32"
@@ -154,6 +158,7 @@ def _translators(options: ServeOptions) -> dict[str, Translator]:
                 device=options.device,
                 engine=options.engine,
                 quantization=options.quantization,
+                languages=(options.source_language, options.target_language),
             )
             for path in options.bundles
         }

@@ -49,7 +49,7 @@ class TranslateOptions(Options):
         "sample": "sampling",
         "format": "text and markup",
         "alignment": "output",
-        "engine": "engine and machine",
+        "source_language": "engine and machine",
     }
 
     bundle: Path = Field(title="BUNDLE")
@@ -96,6 +96,10 @@ class TranslateOptions(Options):
     at 0; spaces separate words. With --json: spans of characters, punctuation by itself."""
     as_json: bool = Field(False, alias="json")
     """A JSON object a line: text, score, alternatives."""
+    source_language: str | None = None
+    """Of a multilingual model: code of the source language, such as en; None: the import's."""
+    target_language: str | None = None
+    """Code of the target language; None: the import's."""
     engine: Literal["torch", "ctranslate2"] = "torch"
     """ctranslate2: the same translations, faster (extra export)."""
     quantization: str = "float32"
@@ -167,6 +171,7 @@ def run(options: TranslateOptions) -> int:
             engine=options.engine,
             quantization=options.quantization,
             plain=options.plain or own,
+            languages=(options.source_language, options.target_language),
         )
         protecting = ProtectingTranslator(translator) if options.protect else translator
         if options.format == "html":

@@ -15,7 +15,14 @@ from glassformer.data.splitting import sentence_spans, split_long
 from glassformer.data.tokenizer import Tokenizer
 from glassformer.data.words import Span, is_unspaced
 
-__all__ = ["LONGEST_SOURCE", "Preprocessing", "Segment", "SourceLengths", "joined"]
+__all__ = [
+    "LONGEST_SOURCE",
+    "SINGLE_SENTENCES",
+    "Preprocessing",
+    "Segment",
+    "SourceLengths",
+    "joined",
+]
 
 # A source with more subwords is cut, at sentence ends if it has some: no model is trained on
 # such lengths.
@@ -56,6 +63,11 @@ class SourceLengths:
             lengths[round(0.99 * last)],
             round(several / len(lengths), 4),
         )
+
+
+SINGLE_SENTENCES = SourceLengths(median=100, longest=400, several=0.0)
+"""Of a model of others, whose training text is not at hand: single sentences; the two percentiles
+are a guess, which no translation depends on."""
 
 
 @dataclass(frozen=True)

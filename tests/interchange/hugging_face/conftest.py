@@ -209,7 +209,7 @@ def backend_options(path):
     """A SentencePiece file as the tokenizers of transformers 5 take it, without protobuf."""
     from transformers.tokenization_utils_sentencepiece import SentencePieceExtractor
 
-    from glassformer.interchange import sentencepiece_model as ours
+    from glassformer.data import sentencepiece_model as ours
 
     _, scores, merges = SentencePieceExtractor(str(path)).extract()
     rest = ours.SentencePieceModel.parse(path.read_bytes()).rest

@@ -75,7 +75,7 @@ def test_searches_find_what_generate_finds(marian, compared, texts):
     engine = torch_engine(bundle.model, (bundle.source_tokenizer, bundle.target_tokenizer))
     lengths = set()
     for beam in (1, 4):
-        for text in texts:
+        for text in texts if beam == 1 else texts[:3]:  # a search takes a second
             options = SearchOptions(beam=beam, length_penalty=0.0)
             job = Job([bundle.source_tokenizer.encode(text)])
             [[found]] = engine.submit(job, options).result()
@@ -96,8 +96,8 @@ def test_a_bundle_of_it_works_everywhere(marian, pairs, tmp_path):
     translator = Translator.load(tmp_path / "bundle", device="cpu")
     sources, targets = map(list, zip(*pairs, strict=True))
 
+    sources, targets = sources[:2], targets[:2]
     translations = translator.translate(sources, alignment=True)
-    assert [t.text for t in translations] == [t.text for t in Translator(bundle).translate(sources)]
     fast = Translator.load(tmp_path / "bundle", device="cpu", engine="ctranslate2")
     for ours, theirs in zip(translations, fast.translate(sources), strict=True):
         assert theirs.text == ours.text
@@ -116,10 +116,14 @@ def test_a_target_language_stands_before_each_source(make_marian, compared, text
     expected, found = both.ids(texts)
     assert found == expected
     assert {ids[0] for ids in found} == {both.bundle.source_tokenizer.prefix_ids[0]}
-    assert both.bundle.languages == ("en", "fra")
+    assert both.bundle.languages == ("en", "fr")
     save_bundle(both.bundle, tmp_path / "bundle")
     assert '"format_version": 2' in (tmp_path / "bundle" / "config.json").read_text()
-    assert load_bundle(tmp_path / "bundle").source_tokenizer.prefix == (">>fra<<",)
+    loaded = load_bundle(tmp_path / "bundle")
+    assert loaded.source_tokenizer.prefix == (">>fra<<",)
+    other = loaded.between(None, "deu")
+    assert other.source_tokenizer.prefix == (">>deu<<",)
+    assert other.languages == ("en", "de")
 
 
 def test_a_saved_bundle_has_the_same_weights(marian, tmp_path):

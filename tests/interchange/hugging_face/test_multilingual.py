@@ -76,7 +76,7 @@ def test_searches_find_what_generate_finds(both, texts):
     bundle = both.bundle
     engine = torch_engine(bundle.model, (bundle.source_tokenizer, bundle.target_tokenizer))
     for beam in (1, 4):
-        for text in texts:
+        for text in texts if beam == 1 else texts[:3]:  # a search takes a second
             job = Job([bundle.source_tokenizer.encode(text)])
             options = SearchOptions(beam=beam, length_penalty=0.0)
             [[found]] = engine.submit(job, options).result()
@@ -87,12 +87,12 @@ def test_searches_find_what_generate_finds(both, texts):
                 assert found.score == pytest.approx(score, abs=1e-3)
 
 
-def test_a_bundle_of_it_works_everywhere(bundle, family, pairs, tmp_path):
+def test_a_bundle_of_it_works_everywhere(bundle, pairs, tmp_path):
     save_bundle(bundle, tmp_path / "bundle")
     names = {path.name for path in (tmp_path / "bundle").iterdir()}
     assert names == {"config.json", "model.safetensors", "tokenizer.model", "README.md"}
     loaded = load_bundle(tmp_path / "bundle")
-    assert loaded.languages == FAMILIES[family]
+    assert loaded.languages == ("en", "de")
     assert loaded.source_tokenizer.prefix_ids == bundle.source_tokenizer.prefix_ids
     assert loaded.source_tokenizer.prefix_ids != loaded.target_tokenizer.prefix_ids
     translator = Translator.load(tmp_path / "bundle", device="cpu")
@@ -229,5 +229,5 @@ def test_fine_tuning_keeps_the_languages(nllb, pairs, tmp_path):
     child = load_bundle(tmp_path / "child")
     assert child.source_tokenizer.fingerprint == parent.source_tokenizer.fingerprint
     assert child.target_tokenizer.prefix == ("deu_Latn",)
-    assert child.languages == ("eng_Latn", "deu_Latn")
+    assert child.languages == ("en", "de")
     assert child.model.output_bias[child.model.config.bos_id] < -9000

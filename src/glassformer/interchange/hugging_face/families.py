@@ -26,6 +26,8 @@ class Family:
     options: Mapping[str, Any]
     output_bias: bool = True
     """Whether its files have ``final_logits_bias``."""
+    sentences: bool = True
+    """Whether its models translate sentence by sentence, as their training pairs were."""
 
 
 _LEARNED = {"positions": "learned", "position_offset": 2, "embedding_norm": True}
@@ -40,7 +42,11 @@ FAMILIES = {
     ),
     "mbart": Family("mBART", {"norm": "pre", **_LEARNED}),
     "bart": Family("BART", _LEARNED),
-    "pegasus": Family("Pegasus", {"norm": "pre", "position_layout": "halves"}),
+    "pegasus": Family(
+        "Pegasus",
+        {"norm": "pre", "position_layout": "halves"},
+        sentences=False,  # it sums up
+    ),
 }
 """By their ``model_type``. What is not here has ModelConfig's default."""
 

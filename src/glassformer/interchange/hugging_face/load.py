@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from glassformer.bundle import Bundle
+from glassformer.data.preprocessing import SINGLE_SENTENCES
 from glassformer.errors import InputError
 from glassformer.interchange.hugging_face.configuration import (
     length_penalty,
@@ -33,7 +34,8 @@ def import_hugging_face(
 ) -> Imported:
     """The translator in ``directory``, as ``save_pretrained`` writes it.
 
-    A multilingual model needs its languages, as it names them: a bundle translates one pair.
+    A multilingual model needs languages: the pair that the bundle translates unless another is
+    asked for.
 
     Raises:
         InputError: a file is missing or faulty, or this program has no place for some of it.
@@ -68,6 +70,8 @@ def import_hugging_face(
         vocabulary.languages,
         about={"imported from": f"{family.title} in the format of Hugging Face"},
         length_penalty=length_penalty(settings),
+        source_lengths=SINGLE_SENTENCES if family.sentences else None,
+        language_tokens=vocabulary.language_tokens,
     )
     notes = []
     if settings["model_type"] == "marian":

@@ -16,9 +16,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from glassformer.data.languages import LanguageTokens, short_codes, standard_code
 from glassformer.data.sentencepiece_model import Piece, PieceType, SentencePieceModel
 from glassformer.data.tokenizer import Tokenizer
-from glassformer.errors import InputError, UsageError, nearest
+from glassformer.errors import InputError
 from glassformer.interchange.hugging_face.configuration import read_json
 
 __all__ = ["Languages", "Vocabulary", "read_vocabulary"]
@@ -36,7 +37,6 @@ _LANGUAGES = {  # the token of a language, and its code in it
     "MBart50Tokenizer": re.compile(r"([a-z]{2}_[A-Z]{2})"),
 }
 _START = "<s>"
-_SHOWN = 12  # language codes in a message
 
 
 @dataclass(frozen=True)
@@ -54,6 +54,7 @@ class Vocabulary:
     source: Tokenizer
     target: Tokenizer
     languages: tuple[str, str] | None
+    language_tokens: LanguageTokens | None = None
 
 
 @dataclass(frozen=True)
@@ -66,9 +67,10 @@ class _Names:
     """The texts of unk, eos and pad."""
 
     def languages(self, pattern: re.Pattern[str]) -> dict[str, str]:
-        """The token of each language code."""
-        matches = [pattern.fullmatch(text) for text in self.texts]
-        return {match[1]: match[0] for match in matches if match}
+        """The token of each language, by its short code."""
+        matches = [match for match in map(pattern.fullmatch, self.texts) if match]
+        by_their_code = {match[1]: match[0] for match in matches}
+        return {code: by_their_code[own] for code, own in short_codes([*by_their_code]).items()}
 
 
 def read_vocabulary(
@@ -115,15 +117,19 @@ def _marian(
         texts = _texts(directory / table, sizes[0] if shared else size)
         languages = {text for text in texts if pattern.fullmatch(text)}
         sides.append(_names(texts, languages, options, settings, directory / table))
-    known = sides[0].languages(pattern)
-    target = _chosen("target", wanted.target, known) if known else wanted.target
-    prefix = [known[target]] if target in known else []
     source = wanted.source or options.get("source_lang")
-    target = target or options.get("target_lang")
+    target = wanted.target or options.get("target_lang")
+    tokens = None
+    prefix: tuple[str, ...] = ()
+    if known := sides[0].languages(pattern):
+        tokens = LanguageTokens(known, before="source")
+        source, target = tokens.pair(source, wanted.target)
+        prefix, _ = tokens.prefixes(source, target)
     return Vocabulary(
         _tokenizer(directory / "source.spm", sides[0], prefix),
         _tokenizer(directory / "target.spm", sides[1]),
-        (str(source), str(target)) if source and target else None,
+        (standard_code(source), standard_code(target)) if source and target else None,
+        tokens,
     )
 
 
@@ -173,25 +179,15 @@ def _one_model(
             f"{directory}: no language token stands in tokenizer_config.json, tokenizer.json or"
             " special_tokens_map.json: copy them from the original model"
         )
-    source = _chosen("source", wanted.source, known)
-    target = _chosen("target", wanted.target, known)
+    tokens = LanguageTokens(known)
+    source, target = tokens.pair(wanted.source, wanted.target)
+    before_source, before_target = tokens.prefixes(source, target)
     return Vocabulary(
-        _tokenizer(path, names, [known[source]]),
-        _tokenizer(path, names, [known[target]]),
-        (source, target),
+        _tokenizer(path, names, before_source),
+        _tokenizer(path, names, before_target),
+        (source or "", target),
+        tokens,
     )
-
-
-def _chosen(side: str, code: str | None, known: Mapping[str, str]) -> str:
-    """The code of a language that the model knows."""
-    some = ", ".join(sorted(known)[:_SHOWN]) + (", …" if len(known) > _SHOWN else "")
-    option = f"--{side}-language"
-    if code is None:
-        raise UsageError(f"{option} is missing: this model has {len(known)} of them: {some}")
-    if code not in known:
-        near = nearest(code, known) or f": expected one of {some}"
-        raise UsageError(f"{option} {code!r}: this model has no such language{near}")
-    return code
 
 
 def _texts(path: Path, size: int | None) -> list[str]:

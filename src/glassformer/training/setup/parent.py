@@ -22,7 +22,7 @@ from glassformer.devices import device_of
 from glassformer.errors import UsageError
 from glassformer.model.transformer import Transformer
 from glassformer.text_engine import TextEngine
-from glassformer.training.setup.kept_pairs import KeptPairs
+from glassformer.training.setup.kept_pairs import KeptPairs, guess_languages
 from glassformer.training.setup.options import TrainConfig
 
 __all__ = [
@@ -59,6 +59,9 @@ def load_parent(config: TrainConfig) -> Bundle | None:
             f"{given[0].replace('_', ' ')}: the bundle of --from decides it: leave it out"
         )
     parent = load_bundle(config.parent, device=device_of(config.device))
+    languages = config.languages or guess_languages(config.pairs)
+    if parent.language_tokens and languages:
+        parent = parent.between(*languages)
     if config.normalisation not in (None, parent.normalisation):
         raise UsageError(
             f"normalisation {config.normalisation}: the bundle of --from has"
