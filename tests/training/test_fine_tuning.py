@@ -67,8 +67,14 @@ def test_a_child_begins_with_the_parents_weights_and_subwords(child, parent, rec
     assert not (prepared.config.run / "data" / "both.model").exists()
     assert recorder.noted(f"from {parent}: its model, subwords and normalisation")
     highest = max(trainer.pace.rate(update) for update in range(1, 13))
-    assert highest < 4e-4
+    assert highest <= 3e-4 * (128 / 16) ** 0.5
     trainer.metrics.close()
+
+
+def test_the_rate_is_higher_if_the_parents_translations_are_learnt_too(child, write):
+    replay = write("replay.txt", ["a f a"])
+    with_replay, without = (prepare(child(replay=file)).config for file in (replay, None))
+    assert with_replay.rate_factor / without.rate_factor == pytest.approx(1e-3 / 3e-4, rel=1e-3)
 
 
 def test_a_child_is_scored_beside_its_parent(child, write, recorder):

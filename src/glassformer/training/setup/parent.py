@@ -38,7 +38,8 @@ __all__ = [
 ]
 
 REPLAY_FILE = "replay.jsonl"
-_RATE = 3e-4  # the highest learning rate
+# The highest learning rates for a width of 128; as the paper's, they fall with the root of it.
+_RATE, _RATE_WITH_REPLAY, _WIDTH = 3e-4, 1e-3, 128
 _WARMUP, _EPOCHS, _BATCH_TOKENS = 50, 10.0, 2_048
 _SIZES = ("preset", "d_model", "num_heads", "d_ff", "num_encoder_layers", "num_decoder_layers")
 _SUBWORDS = ("vocab_size", "tokenizer", "subwords", "joint")
@@ -143,12 +144,15 @@ def settle_from_parent(config: TrainConfig, parent: Bundle) -> tuple[TrainConfig
     """``config`` with nothing left open that the parent does not decide, and the reasons."""
     dropout = parent.model.config.dropout
     warmup = config.warmup or _WARMUP
-    factor = _RATE * (parent.model.config.d_model * warmup) ** 0.5
+    rate = _RATE_WITH_REPLAY if config.replay else _RATE
+    factor = rate * (_WIDTH * warmup) ** 0.5
+    highest = rate * (_WIDTH / parent.model.config.d_model) ** 0.5
+    reason = "replay keeps the parent" if config.replay else "a higher one forgets the parent"
     choices: dict[str, tuple[object, str]] = {
         "dropout": (dropout, "the parent's"),
         "batch_tokens": (_BATCH_TOKENS, "small batches: the pairs are few"),
         "warmup": (_WARMUP, "the weights are good already"),
-        "rate_factor": (round(factor, 4), f"a highest rate of {_RATE:g}"),
+        "rate_factor": (round(factor, 4), f"a highest rate of {highest:.2g}: {reason}"),
         "decay": ("none", "a constant rate, which falls to zero at the end"),
         "optimiser": ("adam", "the paper's"),
         "both_ways": (0.0, ""),
