@@ -76,7 +76,8 @@ def import_hugging_face(
     notes = []
     if settings["model_type"] == "marian":
         notes.append(
-            "Moses's normalisation of punctuation, which OPUS-MT had in training, is not applied"
+            "OPUS-MT's training text had Moses's punctuation, such as straight quotation marks;"
+            " a text keeps its own"
         )
     if others := other_search_options(settings):
         listed = ", ".join(f"{name} {value}" for name, value in others.items())
