@@ -28,6 +28,7 @@ __all__ = [
     "FORMAT_VERSION",
     "Bundle",
     "TranslatorParts",
+    "facts",
     "load_bundle",
     "load_tensors",
     "load_weights",
@@ -264,22 +265,29 @@ def load_tensors(path: Path) -> dict[str, Tensor]:
         raise InputError(f"{path}: cannot be read as safetensors ({error})") from error
 
 
+def facts(bundle: Bundle) -> list[str]:
+    """Size, data and scores of a translator, for people to read: a Markdown item each."""
+    config = bundle.model.config
+    count = sum(weight.numel() for weight in bundle.model.parameters())
+    return [
+        f"- size: {count:,} parameters; d_model {config.d_model}, {config.num_heads} heads,"
+        f" {config.num_encoder_layers}+{config.num_decoder_layers} blocks",
+        f"- vocabulary: {config.source_vocab_size:,} source, {config.target_vocab_size:,} target",
+        *(f"- {name}: {_text(value)}" for name, value in bundle.about.items()),
+    ]
+
+
 def _readme(bundle: Bundle) -> str:
     """The bundle's README.md: its languages, size, data and scores."""
     direction = " to ".join(bundle.languages) if bundle.languages else "source to target"
-    config = bundle.model.config
-    count = sum(weight.numel() for weight in bundle.model.parameters())
     maker = "import" if "imported from" in bundle.about else "train"
     lines = [
         f"# A translator, {direction}",
         "",
         f"Made by `glassformer {maker}`; use it with `glassformer translate DIRECTORY < text`.",
         "",
-        f"- size: {count:,} parameters; d_model {config.d_model}, {config.num_heads} heads,"
-        f" {config.num_encoder_layers}+{config.num_decoder_layers} blocks",
-        f"- vocabulary: {config.source_vocab_size:,} source, {config.target_vocab_size:,} target",
+        *facts(bundle),
     ]
-    lines += [f"- {name}: {_text(value)}" for name, value in bundle.about.items()]
     return "\n".join(lines) + "\n"
 
 

@@ -26,11 +26,25 @@ def test_what_is_exported_translates_by_itself(bundle_directory, tmp_path, capsy
     assert set(found.hypotheses[0]) <= set(names)
 
 
+def test_an_export_for_transformers_is_imported_again(bundle_directory, tmp_path, capsys):
+    place, back = tmp_path / "exported", tmp_path / "back"
+
+    status = main(["export", str(bundle_directory), str(place), "--to", "hugging-face"])
+
+    said = capsys.readouterr()
+    assert (status, said.err) == (0, "")
+    assert said.out.startswith(f"{place}: hugging-face, float32, ")
+    assert "note: it is a MarianMT model\n" in said.out
+    assert main(["import", str(place), str(back)]) == 0
+    assert load_bundle(back).languages == load_bundle(bundle_directory).languages
+
+
 @pytest.mark.parametrize(
     ("words", "status", "message"),
     [
         (["--quantization", "int4"], 2, "quantization 'int4': expected float32, float16, "),
         (["--to", "onyx"], 2, "--to 'onyx': expected 'ctranslate2'"),
+        (["--to", "hugging-face", "--quantization", "int8"], 2, "quantization 'int8': expected fl"),
     ],
 )
 def test_a_wrong_call_is_one_line(bundle_directory, tmp_path, refused, words, status, message):

@@ -5,7 +5,7 @@ import io
 import pytest
 import sentencepiece
 
-from glassformer.data.sentencepiece_model import Piece, PieceType, SentencePieceModel
+from glassformer.data.sentencepiece_model import Piece, PieceType, Segmentation, SentencePieceModel
 from glassformer.errors import InputError
 
 
@@ -72,3 +72,13 @@ def test_other_bytes_are_refused():
     for faulty in (serialized[:-3], serialized[:100], b"\xff" * 9, b"{}"):
         with pytest.raises(InputError, match=r"x\.spm: not a SentencePiece model, or cut short"):
             SentencePieceModel.parse(faulty, name="x.spm")
+
+
+def test_the_options_of_segmentation():
+    assert SentencePieceModel.parse(trained(vocab_size=60)).segmentation.characters
+    options = {"normalization_rule_name": "identity", "add_dummy_prefix": False}
+    options |= {"remove_extra_whitespaces": False, "treat_whitespace_as_suffix": True}
+    model = SentencePieceModel.parse(trained(vocab_size=60, model_type="bpe", **options))
+    assert model.segmentation == Segmentation("bpe", b"", False, False, True)
+    again = model.with_pieces(model.pieces, {"unk": "<unk>"})
+    assert again.segmentation == model.segmentation

@@ -20,11 +20,12 @@ class ExportOptions(Options):
     """Directory of a trained translator."""
     out: Path = Field(title="OUT")
     """Directory of the exported model; the command makes it."""
-    to: Literal["ctranslate2"] = "ctranslate2"
-    """ctranslate2: its input and output are SentencePiece pieces."""
+    to: Literal["ctranslate2", "hugging-face"] = "ctranslate2"
+    """ctranslate2: its input and output are SentencePiece pieces. hugging-face: for transformers,
+    with its tokenizer."""
     quantization: str | None = None
-    """Number format of the weights: float32, float16, bfloat16, int8, int8_float32, int8_float16,
-    int8_bfloat16, int16. None: the usual one of the program."""
+    """Number format of the weights: float32, float16, bfloat16; of ctranslate2 also int8,
+    int8_float32, int8_float16, int8_bfloat16, int16. None: the usual one of the program."""
 
 
 OPTIONS = ExportOptions
@@ -57,7 +58,15 @@ def _ctranslate2(bundle: Path, out: Path, quantization: str) -> list[str]:
     return []
 
 
+def _hugging_face(bundle: Path, out: Path, quantization: str) -> list[str]:
+    from glassformer.bundle import load_bundle
+    from glassformer.interchange.hugging_face.export import export_hugging_face
+
+    return export_hugging_face(load_bundle(bundle), out, quantization=quantization)
+
+
 # For each program its writer, which returns notes, and its number format without an option.
 _WRITERS: dict[str, tuple[Callable[[Path, Path, str], list[str]], str]] = {
     "ctranslate2": (_ctranslate2, "float32"),
+    "hugging-face": (_hugging_face, "float32"),
 }

@@ -12,12 +12,19 @@ import struct
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
+from typing import Any
 
 from glassformer.errors import InputError
 
-__all__ = ["Piece", "PieceType", "SentencePieceModel"]
+__all__ = ["Piece", "PieceType", "Segmentation", "SentencePieceModel"]
 
-_PIECES, _TRAINER, _SELF_TEST = 1, 2, 4  # fields of the model
+_PIECES, _TRAINER, _NORMALISER, _SELF_TEST = 1, 2, 3, 4  # fields of the model
+_SEGMENTATION = {  # fields of the trainer's and the normaliser's specifications
+    _TRAINER: {24: "space_as_suffix"},
+    _NORMALISER: {2: "characters", 3: "dummy_prefix", 4: "single_spaces"},
+}
+_KIND = 3  # of the trainer's specification
+_KINDS = {1: "unigram", 2: "bpe", 3: "word", 4: "char"}
 _SYMBOL_FIELDS = {"unk": 45, "bos": 46, "eos": 47, "pad": 48}  # of the trainer's specification
 _VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5  # wire types
 
@@ -42,6 +49,22 @@ class Piece:
     text: str
     score: float = 0.0
     type: PieceType = PieceType.NORMAL
+
+
+@dataclass(frozen=True)
+class Segmentation:
+    """How a model cuts a text, but for its pieces. The defaults are SentencePiece's."""
+
+    kind: str = "unigram"
+    """unigram, bpe, word or char."""
+    characters: bytes = b""
+    """SentencePiece's table of characters that others replace, such as NFKC's; empty: none."""
+    dummy_prefix: bool = True
+    """A text begins as if a space stood before it."""
+    single_spaces: bool = True
+    """Several spaces are read as one, and those around the text are left out."""
+    space_as_suffix: bool = False
+    """A space belongs to the word before it."""
 
 
 @dataclass(frozen=True)
@@ -90,6 +113,19 @@ class SentencePieceModel:
             _field(_SYMBOL_FIELDS[symbol], text.encode()) for symbol, text in symbols.items()
         )
         return SentencePieceModel(tuple(pieces), self.rest + _field(_TRAINER, names))
+
+    @property
+    def segmentation(self) -> Segmentation:
+        """The options of segmentation, out of the trainer's and the normaliser's fields."""
+        options: dict[str, Any] = {}
+        for number, _, message, _ in _fields(self.rest):
+            names = _SEGMENTATION.get(number, {})
+            for field, wire, value, _ in _fields(message) if names else ():
+                if field in names:
+                    options[names[field]] = value if wire == _BYTES else bool(_varint(value, 0)[0])
+                elif (number, field) == (_TRAINER, _KIND):
+                    options["kind"] = _KINDS[_varint(value, 0)[0]]
+        return Segmentation(**options)
 
     def serialized(self) -> bytes:
         """The bytes of a ``.model`` file."""

@@ -11,9 +11,18 @@ from glassformer.config import MOST_LENGTH_PENALTY, ModelConfig
 from glassformer.errors import InputError
 from glassformer.interchange.hugging_face.families import Family, family_of
 
-__all__ = ["length_penalty", "model_config", "other_search_options", "read_json", "read_settings"]
+__all__ = [
+    "ACTIVATIONS",
+    "length_penalty",
+    "model_config",
+    "other_search_options",
+    "read_json",
+    "read_settings",
+    "their_length_penalty",
+]
 
-_ACTIVATIONS = {"relu": "relu", "gelu": "gelu", "swish": "swish", "silu": "swish"}
+ACTIVATIONS = {"relu": "relu", "gelu": "gelu", "swish": "swish", "silu": "swish"}
+"""Their names of activations, and ours."""
 # Two options of theirs that are one of ours.
 _ALIKE = {
     "encoder_attention_heads": "decoder_attention_heads",
@@ -93,8 +102,12 @@ def read_settings(directory: Path) -> tuple[Family, dict[str, Any]]:
     return family, ids | settings | searching
 
 
-def model_config(family: Family, settings: Mapping[str, Any], path: Path) -> ModelConfig:
+def model_config(
+    family: Family, settings: Mapping[str, Any], path: Path, *, start_is_ours: bool = False
+) -> ModelConfig:
     """Our settings for a model of ``family``; the vocabularies have one row more, for the start.
+
+    ``start_is_ours``: their start symbol is our own, as in an export of ours; then no row is added.
 
     Raises InputError, which names the file ``path``, for a value that no setting holds.
     """
@@ -105,22 +118,23 @@ def model_config(family: Family, settings: Mapping[str, Any], path: Path) -> Mod
                 " differ: this program has one number for both"
             )
     activation = settings.get("activation_function", "gelu")
-    if activation not in _ACTIVATIONS:
+    if activation not in ACTIVATIONS:
         raise InputError(
-            f"{path}: activation_function {activation!r}: expected {', '.join(_ACTIVATIONS)}"
+            f"{path}: activation_function {activation!r}: expected {', '.join(ACTIVATIONS)}"
         )
     shared = settings.get("share_encoder_decoder_embeddings", True)
     tied = settings.get("tie_word_embeddings", True)
     source_size: int = settings["vocab_size"]
     target_size = source_size if shared else settings.get("decoder_vocab_size") or source_size
     tying = {(True, True): "three-way", (True, False): "embeddings", (False, True): "target"}
+    added = 0 if start_is_ours else 1
     offset = family.options.get("position_offset", 0)
     if family.options.get("position_frequencies") and settings["pad_token_id"] + 1 != offset:
         raise InputError(f"{path}: pad_token_id {settings['pad_token_id']}: expected {offset - 1}")
     try:
         return ModelConfig(
-            source_vocab_size=source_size + 1,
-            target_vocab_size=target_size + 1,
+            source_vocab_size=source_size + added,
+            target_vocab_size=target_size + added,
             d_model=settings["d_model"],
             num_heads=settings["encoder_attention_heads"],
             d_ff=settings["encoder_ffn_dim"],
@@ -129,15 +143,16 @@ def model_config(family: Family, settings: Mapping[str, Any], path: Path) -> Mod
             dropout=settings.get("dropout", 0.1),
             attention_dropout=settings.get("attention_dropout", 0.0),
             activation_dropout=settings.get("activation_dropout", 0.0),
-            activation=_ACTIVATIONS[activation],
+            activation=ACTIVATIONS[activation],
             tying=tying.get((bool(shared), bool(tied)), "none"),
             output_bias=True,
             scale_embeddings=settings.get("scale_embedding", False),
             max_length=settings["max_position_embeddings"],
             pad_id=settings["pad_token_id"],
             eos_id=settings["eos_token_id"],
+            source_pad_id=settings.get("source_pad_token_id"),
             unk_id=settings["unk_token_id"],
-            bos_id=target_size,
+            bos_id=settings["decoder_start_token_id"] if start_is_ours else target_size,
             **family.options,
         )
     except KeyError as error:
@@ -161,6 +176,15 @@ def length_penalty(settings: Mapping[str, Any]) -> float:
     theirs = settings.get("length_penalty", 1.0)
     ours = theirs * (5 + _TYPICAL_LENGTH) / _TYPICAL_LENGTH
     return min(max(ours, 0.0), MOST_LENGTH_PENALTY)
+
+
+def their_length_penalty(ours: float) -> float:
+    """The inverse of :func:`length_penalty`.
+
+    >>> their_length_penalty(0.6)
+    0.48
+    """
+    return round(ours * _TYPICAL_LENGTH / (5 + _TYPICAL_LENGTH), 9)
 
 
 def other_search_options(settings: Mapping[str, Any]) -> dict[str, Any]:

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from glassformer.config import ModelConfig
-from glassformer.errors import InputError, nearest
+from glassformer.errors import InputError, UsageError, nearest
 
-__all__ = ["FAMILIES", "NEVER", "Family", "family_of", "weight_table"]
+__all__ = ["FAMILIES", "NEVER", "Family", "family_for", "family_of", "weight_table"]
 
 NEVER = -1e4
 """The bias of the start symbol: its probability is 0, and half precision can hold the number."""
@@ -28,6 +28,8 @@ class Family:
     """Whether its files have ``final_logits_bias``."""
     sentences: bool = True
     """Whether its models translate sentence by sentence, as their training pairs were."""
+    stored_sinusoids: bool = False
+    """Whether its files have the table of sinusoids, which others compute."""
 
 
 _LEARNED = {"positions": "learned", "position_offset": 2, "embedding_norm": True}
@@ -45,10 +47,20 @@ FAMILIES = {
     "pegasus": Family(
         "Pegasus",
         {"norm": "pre", "position_layout": "halves"},
+        stored_sinusoids=True,
         sentences=False,  # it sums up
     ),
 }
 """By their ``model_type``. What is not here has ModelConfig's default."""
+
+# The layout of sinusoids is not among them: a permutation of d_model makes one of the other.
+_STRUCTURE = (
+    "norm",
+    "embedding_norm",
+    "positions",
+    "position_frequencies",
+    "position_offset",
+)
 
 _REASONS = {
     "t5": "it has relative positions and RMS norms",
@@ -127,6 +139,27 @@ norms; import reads marian, m2m_100, mbart, pegasus
     reason = _REASONS.get(model_type, f"unknown{nearest(model_type, _IMPORTED)}")
     raise InputError(
         f"{origin}: model_type {model_type!r}: {reason}; import reads {', '.join(_IMPORTED)}"
+    )
+
+
+def family_for(config: ModelConfig) -> str:
+    """The ``model_type`` whose structure a model has; UsageError if none has it.
+
+    >>> sizes = {"source_vocab_size": 9, "target_vocab_size": 9}
+    >>> family_for(ModelConfig(**sizes)), family_for(ModelConfig(**sizes, norm="pre"))
+    ('marian', 'pegasus')
+    """
+    fields = ModelConfig.model_fields
+    wanted = {name: getattr(config, name) for name in _STRUCTURE}
+    for name, family in FAMILIES.items():
+        if all(
+            family.options.get(option, fields[option].default) == value
+            for option, value in wanted.items()
+        ):
+            return name
+    listed = ", ".join(f"{name} {value!r}" for name, value in wanted.items())
+    raise UsageError(
+        f"{listed}: no family of Hugging Face has all of them; export --to ctranslate2 holds them"
     )
 
 

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from glassformer.bundle import Bundle
+from glassformer.config import ModelConfig
 from glassformer.data.preprocessing import SINGLE_SENTENCES
 from glassformer.errors import InputError
 from glassformer.interchange.hugging_face.configuration import (
@@ -13,7 +14,7 @@ from glassformer.interchange.hugging_face.configuration import (
     read_settings,
 )
 from glassformer.interchange.hugging_face.families import weight_table
-from glassformer.interchange.hugging_face.vocabulary import Languages, read_vocabulary
+from glassformer.interchange.hugging_face.vocabulary import Languages, Vocabulary, read_vocabulary
 from glassformer.interchange.hugging_face.weights import read_weights
 from glassformer.model.transformer import Transformer
 
@@ -52,17 +53,23 @@ def import_hugging_face(
         )
     wanted = Languages(source_language, target_language)
     vocabulary = read_vocabulary(directory, settings["model_type"], settings, wanted)
-    config = model_config(family, settings | {"unk_token_id": vocabulary.target.unk_id}, path)
     start = settings["decoder_start_token_id"]
-    if not 0 <= start < config.bos_id:
+    start_is_ours = start == vocabulary.target.bos_id  # in what `export` has written
+    ids = {"unk_token_id": vocabulary.target.unk_id}
+    if vocabulary.source.pad_id != settings.get("pad_token_id"):
+        ids["source_pad_token_id"] = vocabulary.source.pad_id
+    config = model_config(family, settings | ids, path, start_is_ours=start_is_ours)
+    if not start_is_ours and not 0 <= start < config.bos_id:
         raise InputError(
             f"{path}: decoder_start_token_id {start}: expected 0 to {config.bos_id - 1}"
         )
+    _check_sizes(vocabulary, config, directory)
     model = Transformer(config)
     table = weight_table(config)
     if not family.output_bias:
         del table["final_logits_bias"]
-    read_weights(model, directory, table, start=start)
+    read_weights(model, directory, table, start=None if start_is_ours else start)
+    assumed = SINGLE_SENTENCES if family.sentences else None
     bundle = Bundle(
         model.eval().requires_grad_(False),
         vocabulary.source,
@@ -70,11 +77,12 @@ def import_hugging_face(
         vocabulary.languages,
         about={"imported from": f"{family.title} in the format of Hugging Face"},
         length_penalty=length_penalty(settings),
-        source_lengths=SINGLE_SENTENCES if family.sentences else None,
+        normalisation=vocabulary.normalisation,
+        source_lengths=vocabulary.source_lengths if vocabulary.is_ours else assumed,
         language_tokens=vocabulary.language_tokens,
     )
     notes = []
-    if settings["model_type"] == "marian":
+    if settings["model_type"] == "marian" and not vocabulary.is_ours:
         notes.append(
             "OPUS-MT's training text had Moses's punctuation, such as straight quotation marks;"
             " a text keeps its own"
@@ -83,3 +91,15 @@ def import_hugging_face(
         listed = ", ".join(f"{name} {value}" for name, value in others.items())
         notes.append(f"a bundle does not hold these search options: {listed}")
     return Imported(bundle, family.title, tuple(notes))
+
+
+def _check_sizes(vocabulary: Vocabulary, config: ModelConfig, directory: Path) -> None:
+    for side, tokenizer, size in (
+        ("source", vocabulary.source, config.source_vocab_size),
+        ("target", vocabulary.target, config.target_vocab_size),
+    ):
+        if tokenizer.vocab_size != size:
+            raise InputError(
+                f"{directory}: the {side} tokenizer has {tokenizer.vocab_size} tokens and"
+                f" config.json {size}: copy both from one model"
+            )

@@ -16,13 +16,20 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from pydantic import BaseModel, ConfigDict, ValidationError
+
 from glassformer.data.languages import LanguageTokens, short_codes, standard_code
+from glassformer.data.normaliser import Normalisation
+from glassformer.data.preprocessing import SourceLengths
 from glassformer.data.sentencepiece_model import Piece, PieceType, SentencePieceModel
 from glassformer.data.tokenizer import Tokenizer
 from glassformer.errors import InputError
 from glassformer.interchange.hugging_face.configuration import read_json
 
-__all__ = ["Languages", "Vocabulary", "read_vocabulary"]
+__all__ = ["KEY", "Languages", "OfBundle", "Vocabulary", "read_vocabulary"]
+
+KEY = "glassformer"
+"""Where ``tokenizer_config.json`` keeps an :class:`OfBundle`."""
 
 _TOKENIZERS = {
     "marian": ("MarianTokenizer",),
@@ -55,6 +62,25 @@ class Vocabulary:
     target: Tokenizer
     languages: tuple[str, str] | None
     language_tokens: LanguageTokens | None = None
+    normalisation: Normalisation = "none"
+    source_lengths: SourceLengths | None = None
+    is_ours: bool = False
+    """Whether ``export`` has written it."""
+
+
+class OfBundle(BaseModel):
+    """What export adds to ``tokenizer_config.json``, so that import makes the same bundle of it."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    languages: tuple[str, str] | None
+    normalisation: Normalisation
+    source_lengths: SourceLengths | None
+    source_prefix: tuple[str, ...]
+    target_prefix: tuple[str, ...]
+    source_known: int | None
+    target_known: int | None
+    language_tokens: LanguageTokens | None = None
 
 
 @dataclass(frozen=True)
@@ -84,6 +110,8 @@ def read_vocabulary(
     """
     path = directory / "tokenizer_config.json"
     options = read_json(path) if path.is_file() else {}
+    if KEY in options:
+        return _exported(directory, options[KEY], wanted)
     kind = options.get("tokenizer_class") or settings.get("tokenizer_class")
     if kind is None and model_type != "mbart":  # the first mBART has another order of symbols
         nllb = model_type == "m2m_100" and not (directory / "vocab.json").is_file()
@@ -102,6 +130,31 @@ def read_vocabulary(
     if kind == "MarianTokenizer":
         return _marian(directory, options, settings, wanted)
     return _one_model(directory, kind, options, settings, wanted)
+
+
+def _exported(directory: Path, stored: Any, wanted: Languages) -> Vocabulary:
+    """The tokenizers that ``export`` has written: SentencePiece models beside the JSON."""
+    try:
+        own = OfBundle.model_validate(stored)
+    except ValidationError as error:
+        fault = error.errors()[0]
+        field = ".".join(map(str, (KEY, *fault["loc"])))
+        path = directory / "tokenizer_config.json"
+        raise InputError(f"{path}: {field}: {fault['msg']}: export the bundle anew") from error
+    pair = (wanted.source, wanted.target) if wanted.source and wanted.target else None
+    return Vocabulary(
+        Tokenizer.load(
+            directory / "source.model", prefix=own.source_prefix, known=own.source_known
+        ),
+        Tokenizer.load(
+            directory / "target.model", prefix=own.target_prefix, known=own.target_known
+        ),
+        own.languages or pair,
+        own.language_tokens,
+        normalisation=own.normalisation,
+        source_lengths=own.source_lengths,
+        is_ours=True,
+    )
 
 
 def _marian(

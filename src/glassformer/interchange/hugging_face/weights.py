@@ -1,29 +1,36 @@
-"""Weights out of safetensors files, one tensor after another, into our model."""
+"""Weights out of safetensors files, one tensor after another, into our model; and back into one."""
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import torch
 from safetensors import SafetensorError, safe_open
+from safetensors.torch import save_file
 from torch import Tensor
 
+from glassformer.config import ModelConfig
 from glassformer.errors import InputError
+from glassformer.files import open_atomically
 from glassformer.interchange.hugging_face.configuration import read_json
 from glassformer.interchange.hugging_face.families import NEVER
+from glassformer.model.positions import sinusoidal_positions
 from glassformer.model.transformer import Transformer
 
-__all__ = ["read_weights"]
+__all__ = ["in_halves", "read_weights", "their_start", "write_weights"]
 
 _WHOLE, _INDEX, _PICKLED = "model.safetensors", "model.safetensors.index.json", "pytorch_model.bin"
+# The sublayers' matrices that read the stream between the blocks, and what writes to it.
+_READERS = {"query", "key", "value", "inner"}
+_WRITERS = {"output", "outer", "norm"}
 _WITH_START = {"source_embedding.weight", "target_embedding.weight", "output.weight", "output_bias"}
 
 
 def read_weights(
-    model: Transformer, directory: Path, table: Mapping[str, str | None], *, start: int
+    model: Transformer, directory: Path, table: Mapping[str, str | None], *, start: int | None
 ) -> None:
     """Fill the model's parameters from the files of ``directory``.
 
-    ``start``: the id of their start symbol, whose row becomes that of ours.
+    ``start``: the id of their start symbol, whose row becomes that of ours; None: it is ours.
 
     Raises InputError for a weight that ``table`` lacks, that the files lack, of another shape, or
     that stands there twice with different values.
@@ -38,7 +45,7 @@ def read_weights(
             if ours is None:
                 continue
             place = parameters[ours]
-            rows = place[:-1] if ours in _WITH_START else place
+            rows = place[:-1] if ours in _WITH_START and start is not None else place
             values = tensor[0] if ours == "output_bias" and tensor.dim() == 2 else tensor
             if not values.is_floating_point() or values.shape != rows.shape:
                 raise InputError(
@@ -53,7 +60,8 @@ def read_weights(
                     f"{path}: {name} and {filled[ours]} differ, and config.json says that they are"
                     " one weight"
                 )
-        _add_start(parameters, start)
+        if start is not None:
+            _add_start(parameters, start)
     theirs = {ours: name for name, ours in reversed([*table.items()]) if ours is not None}
     missing = parameters.keys() - filled.keys() - {"output_bias"}
     if missing:
@@ -69,6 +77,87 @@ def _add_start(parameters: Mapping[str, Tensor], start: int) -> None:
             table[-1] = NEVER
         else:  # a source never holds the symbol, and its vocabulary may be smaller
             table[-1] = table[min(start, len(table) - 2)]
+
+
+def their_start(model: Transformer) -> int | None:
+    """The id whose row import has copied to make our start symbol; None for an own start symbol.
+
+    Training changes the two rows, so that a fine-tuned model has a start symbol of its own.
+    """
+    config, bias = model.config, model.output_bias
+    if bias is None or config.bos_id != config.target_vocab_size - 1 or bias[-1] != NEVER:
+        return None
+    tables = [model.target_embedding.weight, model.output_weight]
+    alike = [(table[:-1] == table[-1]).all(dim=1) for table in tables]
+    found = set((alike[0] & alike[1]).nonzero().flatten().tolist())
+    usual = [index for index in (config.pad_id, config.eos_id) if index in found]
+    return next(iter([*usual, *sorted(found)]), None)
+
+
+def write_weights(
+    model: Transformer,
+    path: Path,
+    table: Mapping[str, str | None],
+    *,
+    dtype: torch.dtype,
+    sinusoids: bool = False,
+) -> None:
+    """Write the model's parameters under their names: the inverse of :func:`read_weights`.
+
+    A row that import has added is left out. A bias of the logits that the model lacks is zeros.
+    ``sinusoids``: the table of positions is written too.
+    """
+    parameters = {name: weight.detach() for name, weight in model.named_parameters()}
+    if "output_bias" not in parameters:
+        parameters["output_bias"] = torch.zeros(model.config.target_vocab_size)
+    added = their_start(model) is not None
+    written: dict[str, Tensor] = {}
+    done: set[str] = set()
+    for theirs, ours in table.items():
+        if ours is None or (ours in done and model.config.tying != "embeddings"):
+            continue
+        weight = in_halves(ours, parameters[ours], model.config)
+        weight = weight[:-1] if added and ours in _WITH_START else weight
+        weight = weight[None] if ours == "output_bias" else weight
+        copy = ours in done  # safetensors refuses one tensor with two names
+        written[theirs] = weight.to("cpu", dtype, copy=copy).contiguous()
+        done.add(ours)
+    if sinusoids:
+        rows = sinusoidal_positions(model.config.max_length, model.config.d_model, layout="halves")
+        names = [name for name in table if name.endswith("embed_positions.weight")]
+        written |= {name: rows.to(dtype, copy=True) for name in names}
+    with open_atomically(path) as file:  # save_file alone makes it readable to its owner only
+        save_file(written, file.name, metadata={"format": "pt"})
+
+
+def in_halves(name: str, weight: Tensor, config: ModelConfig) -> Tensor:
+    """A parameter of a model whose positions have all sines first.
+
+    The sines and cosines in turn become two halves by a permutation of the stream between the
+    blocks. LayerNorm sums over the stream in any order. So if every weight that reads the stream or
+    writes to it is permuted, the logits stay the same. Heads and inner widths keep their order.
+
+    >>> config = ModelConfig(source_vocab_size=9, target_vocab_size=9, d_model=4, num_heads=1)
+    >>> in_halves("encoder.norm.bias", torch.arange(4), config).tolist()
+    [0, 2, 1, 3]
+    """
+    if config.positions == "learned" or config.position_layout == "halves":
+        return weight
+    axis = _stream_axis(name)
+    if axis is None:
+        return weight
+    order = torch.arange(config.d_model).view(-1, 2).T.flatten()
+    return weight.index_select(axis, order.to(weight.device))
+
+
+def _stream_axis(name: str) -> int | None:
+    """The axis of a parameter that is the stream between the blocks; None: none is."""
+    *_, module, kind = ("", *name.split("."))
+    if name == "output.weight" or module.endswith("embedding"):
+        return 1  # of rows that the stream is compared with, or that begin it
+    if module in _READERS:
+        return 1 if kind == "weight" else None
+    return 0 if module in _WRITERS else None
 
 
 def _tensors(directory: Path) -> Iterator[tuple[Path, str, Tensor]]:
