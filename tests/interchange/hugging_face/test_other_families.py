@@ -47,7 +47,7 @@ def test_searches_find_what_generate_finds(both, texts):
     bundle = both.bundle
     engine = torch_engine(bundle.model, (bundle.source_tokenizer, bundle.target_tokenizer))
     for beam in (1, 4):
-        for text in texts:
+        for text in texts if beam == 1 else texts[:2]:  # a search takes a second
             job = Job([bundle.source_tokenizer.encode(text)])
             options = SearchOptions(beam=beam, length_penalty=0.0)
             [[found]] = engine.submit(job, options).result()
@@ -60,7 +60,7 @@ def test_searches_find_what_generate_finds(both, texts):
 def test_a_bundle_of_it_works_everywhere(both, pairs, tmp_path):
     save_bundle(both.bundle, tmp_path / "bundle")
     translator = Translator.load(tmp_path / "bundle", device="cpu")
-    sources = [source for source, _ in pairs]
+    sources = [source for source, _ in pairs[:3]]
 
     options = {"beam": 3, "length_penalty": 0.0}
     translations = translator.translate(sources, **options)
