@@ -9,7 +9,7 @@ from torch import Tensor
 
 from glassformer.errors import InputError
 from glassformer.interchange.hugging_face.configuration import read_json
-from glassformer.interchange.hugging_face.families import NEVER
+from glassformer.interchange.imported import NEVER
 from glassformer.model.transformer import Transformer
 
 __all__ = ["read_weights"]
