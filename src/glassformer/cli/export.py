@@ -19,10 +19,14 @@ class ExportOptions(Options):
     bundle: Path = Field(title="BUNDLE")
     """Directory of a trained translator."""
     out: Path = Field(title="OUT")
-    """Directory of the exported model; the command makes it."""
-    to: Literal["ctranslate2", "hugging-face"] = "ctranslate2"
+    """Directory or file of the exported model; the command makes it."""
+    to: Literal["ctranslate2", "hugging-face", "argos"] = "ctranslate2"
     """ctranslate2: its input and output are SentencePiece pieces. hugging-face: for transformers,
-    with its tokenizer."""
+    with its tokenizer. argos: one file, a package for Argos Translate and LibreTranslate."""
+    source_language: str | None = None
+    """Code of the source language in a package, such as en. None: the bundle's."""
+    target_language: str | None = None
+    """Code of the target language in a package. None: the bundle's."""
     quantization: str | None = None
     """Number format of the weights: float32, float16, bfloat16; of ctranslate2 also int8,
     int8_float32, int8_float16, int8_bfloat16, int16. None: the usual one of the program."""
@@ -40,7 +44,7 @@ def run(options: ExportOptions) -> int:
     """
     writer, default = _WRITERS[options.to]
     quantization = options.quantization or default
-    notes = writer(options.bundle, options.out, quantization)
+    notes = writer(options, quantization)
     files = options.out.rglob("*") if options.out.is_dir() else [options.out]
     size = sum(path.stat().st_size for path in files if path.is_file())
     print(f"{options.out}: {options.to}, {quantization}, {size / 1e6:.1f} MB")
@@ -49,24 +53,34 @@ def run(options: ExportOptions) -> int:
     return 0
 
 
-def _ctranslate2(bundle: Path, out: Path, quantization: str) -> list[str]:
+def _ctranslate2(options: ExportOptions, quantization: str) -> list[str]:
     from glassformer.bundle import load_bundle
     from glassformer.interchange.ctranslate2.export import check_quantization, export_ctranslate2
 
     check_quantization(quantization)
-    export_ctranslate2(load_bundle(bundle), out, quantization=quantization)
+    export_ctranslate2(load_bundle(options.bundle), options.out, quantization=quantization)
     return []
 
 
-def _hugging_face(bundle: Path, out: Path, quantization: str) -> list[str]:
+def _hugging_face(options: ExportOptions, quantization: str) -> list[str]:
     from glassformer.bundle import load_bundle
     from glassformer.interchange.hugging_face.export import export_hugging_face
 
-    return export_hugging_face(load_bundle(bundle), out, quantization=quantization)
+    return export_hugging_face(load_bundle(options.bundle), options.out, quantization=quantization)
+
+
+def _argos(options: ExportOptions, quantization: str) -> list[str]:
+    from glassformer.bundle import load_bundle
+    from glassformer.interchange.argos.export import export_argos
+
+    languages = options.source_language, options.target_language
+    bundle = load_bundle(options.bundle)
+    return export_argos(bundle, options.out, quantization=quantization, languages=languages)
 
 
 # For each program its writer, which returns notes, and its number format without an option.
-_WRITERS: dict[str, tuple[Callable[[Path, Path, str], list[str]], str]] = {
+_WRITERS: dict[str, tuple[Callable[[ExportOptions, str], list[str]], str]] = {
     "ctranslate2": (_ctranslate2, "float32"),
     "hugging-face": (_hugging_face, "float32"),
+    "argos": (_argos, "int8"),
 }

@@ -14,12 +14,15 @@ __all__ = ["OPTIONS", "ImportOptions", "run"]
 class ImportOptions(Options):
     """Read the translator in SOURCE, and write it as a new BUNDLE.
 
-    SOURCE is a directory of Hugging Face's transformers with MarianMT (OPUS-MT), M2M100, NLLB-200,
-    mBART-50 or Pegasus, in safetensors and with its SentencePiece models. Nothing is downloaded.
+    SOURCE is one of these; nothing is downloaded:
+    a directory of Hugging Face's transformers with MarianMT (OPUS-MT), M2M100, NLLB-200, mBART-50
+    or Pegasus, in safetensors and with its SentencePiece models;
+    a directory of CTranslate2 with its SentencePiece models;
+    a package of Argos Translate.
     """
 
     source: Path = Field(title="SOURCE")
-    """Directory with config.json, model.safetensors and the tokenizer's files."""
+    """File or directory of the other program."""
     bundle: Path = Field(title="BUNDLE")
     """Directory of the bundle; the command makes it."""
     source_language: str | None = None
@@ -40,11 +43,11 @@ def run(options: ImportOptions) -> int:
     """
     from glassformer.bundle import save_bundle
     from glassformer.files import refuse_full_directory
-    from glassformer.interchange.hugging_face.load import import_hugging_face
+    from glassformer.interchange.sources import import_translator
 
     directory = options.bundle
     refuse_full_directory(directory)
-    imported = import_hugging_face(
+    imported = import_translator(
         options.source,
         source_language=options.source_language,
         target_language=options.target_language,

@@ -20,8 +20,8 @@ from fastapi.responses import JSONResponse
 from pydantic import ValidationError
 from starlette.exceptions import HTTPException
 
+from glassformer.data.language_names import language_name
 from glassformer.data.terms import NO_TERMS
-from glassformer.web.language_names import language_name
 from glassformer.web.look.film import film
 from glassformer.web.metrics import ServerMetrics
 from glassformer.web.schema import (

@@ -26,7 +26,9 @@ __all__ = [
     "QUANTIZATIONS",
     "check_quantization",
     "export_ctranslate2",
+    "module_table",
     "token_names",
+    "weights_by_name",
 ]
 
 QUANTIZATIONS = (
@@ -172,7 +174,7 @@ def _specification(bundle: Bundle) -> Any:
         specs.TransformerEncoderSpec(config.num_encoder_layers, config.num_heads, **common),
         specs.TransformerDecoderSpec(config.num_decoder_layers, config.num_heads, **common),
     )
-    _place_weights(specification, config, _weights(model))
+    _place_weights(specification, config, weights_by_name(model))
     for side, positions in (
         (specification.encoder, model.source_positions),
         (specification.decoder, model.target_positions),
@@ -185,7 +187,8 @@ def _specification(bundle: Bundle) -> Any:
     specification.register_target_vocabulary(target)
     settings = specification.config
     settings.layer_norm_epsilon = config.norm_epsilon
-    settings.add_source_eos = True
+    # A model may hide the end symbol of sources as padding: then it has not learnt from one.
+    settings.add_source_eos = config.pad_of_source != config.eos_id
     settings.bos_token = target[bundle.target_tokenizer.bos_id]
     settings.decoder_start_token = settings.bos_token
     return specification
@@ -202,7 +205,7 @@ def _refuse_unknown(config: ModelConfig) -> None:
             )
 
 
-def _weights(model: Transformer) -> dict[str, Tensor]:
+def weights_by_name(model: Transformer) -> dict[str, Tensor]:
     """Our weights by name, without positions; a tied weight is under all its names."""
     weights = {
         name: weight for name, weight in model.state_dict().items() if not name.endswith(".table")
@@ -219,7 +222,7 @@ def _place_weights(specification: Any, config: ModelConfig, weights: dict[str, T
     A tied weight has two places; CTranslate2 stores it once.
     """
     weights = dict(weights)
-    for path, modules in _table(config).items():
+    for path, modules in module_table(config).items():
         layer = _at(specification, path)
         for kind in ("weight", "bias"):
             names = [f"{name}.{kind}" for name in modules if f"{name}.{kind}" in weights]
@@ -233,7 +236,7 @@ def _place_weights(specification: Any, config: ModelConfig, weights: dict[str, T
         )
 
 
-def _table(config: ModelConfig) -> dict[str, tuple[str, ...]]:
+def module_table(config: ModelConfig) -> dict[str, tuple[str, ...]]:
     """CTranslate2's name: our names, for all modules of a model of this config."""
     table: dict[str, tuple[str, ...]] = {**_ENDS}
     if config.embedding_norm:

@@ -12,10 +12,7 @@ from typing import Any
 from glassformer.config import ModelConfig
 from glassformer.errors import InputError, UsageError, nearest
 
-__all__ = ["FAMILIES", "NEVER", "Family", "family_for", "family_of", "weight_table"]
-
-NEVER = -1e4
-"""The bias of the start symbol: its probability is 0, and half precision can hold the number."""
+__all__ = ["FAMILIES", "Family", "family_for", "family_of", "weight_table"]
 
 
 @dataclass(frozen=True)

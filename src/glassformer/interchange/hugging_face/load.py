@@ -1,6 +1,5 @@
 """A directory of transformers as a bundle."""
 
-from dataclasses import dataclass
 from pathlib import Path
 
 from glassformer.bundle import Bundle
@@ -16,18 +15,10 @@ from glassformer.interchange.hugging_face.configuration import (
 from glassformer.interchange.hugging_face.families import weight_table
 from glassformer.interchange.hugging_face.vocabulary import Languages, Vocabulary, read_vocabulary
 from glassformer.interchange.hugging_face.weights import read_weights
+from glassformer.interchange.imported import Imported
 from glassformer.model.transformer import Transformer
 
-__all__ = ["Imported", "import_hugging_face"]
-
-
-@dataclass(frozen=True)
-class Imported:
-    """A translator of others as a bundle, its family, and notes for a person to read."""
-
-    bundle: Bundle
-    family: str
-    notes: tuple[str, ...]
+__all__ = ["import_hugging_face"]
 
 
 def import_hugging_face(

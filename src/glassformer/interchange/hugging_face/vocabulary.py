@@ -21,10 +21,10 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from glassformer.data.languages import LanguageTokens, short_codes, standard_code
 from glassformer.data.normaliser import Normalisation
 from glassformer.data.preprocessing import SourceLengths
-from glassformer.data.sentencepiece_model import Piece, PieceType, SentencePieceModel
 from glassformer.data.tokenizer import Tokenizer
 from glassformer.errors import InputError
 from glassformer.interchange.hugging_face.configuration import read_json
+from glassformer.interchange.piece_order import read_sentencepiece, tokenizer_in_order
 
 __all__ = ["KEY", "Languages", "OfBundle", "Vocabulary", "read_vocabulary"]
 
@@ -259,7 +259,7 @@ def _texts(path: Path, size: int | None) -> list[str]:
 
 def _offset_texts(path: Path, kind: str, options: Mapping[str, Any]) -> list[str]:
     """The text of each id by the rule of fairseq or Pegasus: SentencePiece's id plus an offset."""
-    pieces = [piece.text for piece in _model(path).pieces]
+    pieces = [piece.text for piece in read_sentencepiece(path).pieces]
     if kind == "PegasusTokenizer":
         pretraining = [f"<unk_{number}>" for number in range(2, options.get("offset", 103))]
         return ["<pad>", "</s>", "<mask_1>", "<mask_2>", *pretraining, "<unk>", *pieces[3:]]
@@ -324,31 +324,10 @@ def _names(
 
 def _tokenizer(path: Path, names: _Names, prefix: Sequence[str] = ()) -> Tokenizer:
     """The tokenizer of a SentencePiece file in the order of ``names``, and our start symbol."""
-    model = _model(path)
-    of_model = {piece.text: piece for piece in model.pieces}
-    lowest = min(piece.score for piece in model.pieces)  # BPE merges such a piece last of all
-
-    def piece(text: str) -> Piece:
-        if text == names.symbols["unk"]:
-            return Piece(text, type=PieceType.UNKNOWN)
-        if text in names.controls:
-            return Piece(text, type=PieceType.CONTROL)
-        return of_model.get(text, Piece(text, lowest - 1, PieceType.UNUSED))
-
-    pieces = [piece(text) for text in names.texts]
-    pieces.append(Piece(_START, type=PieceType.CONTROL))
-    special = (PieceType.UNKNOWN, PieceType.CONTROL)
-    present = {piece.text for piece in pieces}
-    rest = [p for p in model.pieces if p.text not in present and p.type not in special]
-    arranged = model.with_pieces([*pieces, *rest], {**names.symbols, "bos": _START})
-    return Tokenizer(arranged.serialized(), name=str(path), prefix=prefix, known=len(pieces))
-
-
-def _model(path: Path) -> SentencePieceModel:
-    try:
-        return SentencePieceModel.parse(path.read_bytes(), name=str(path))
-    except OSError as error:
-        raise InputError(
-            f"{path}: cannot be read ({error.strerror}): import reads SentencePiece models, not"
-            " tokenizer.json alone; copy the file from the original model"
-        ) from error
+    return tokenizer_in_order(
+        [*names.texts, _START],
+        path,
+        controls=names.controls,
+        symbols={**names.symbols, "bos": _START},
+        prefix=prefix,
+    )

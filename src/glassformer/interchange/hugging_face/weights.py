@@ -12,7 +12,7 @@ from glassformer.config import ModelConfig
 from glassformer.errors import InputError
 from glassformer.files import open_atomically
 from glassformer.interchange.hugging_face.configuration import read_json
-from glassformer.interchange.hugging_face.families import NEVER
+from glassformer.interchange.imported import NEVER
 from glassformer.model.positions import sinusoidal_positions
 from glassformer.model.transformer import Transformer
 

@@ -1,4 +1,4 @@
-"""English names of languages for `GET /languages`."""
+"""English names of languages, by their codes."""
 
 __all__ = ["language_name"]
 

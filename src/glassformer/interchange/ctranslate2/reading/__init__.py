@@ -1,0 +1,5 @@
+"""Reads a directory that CTranslate2's converters write: their model as readable parts.
+
+``model_file`` reads the binary file, ``configuration`` the options, ``vocabulary`` the tokens,
+``weights`` the numbers; ``load`` joins them.
+"""

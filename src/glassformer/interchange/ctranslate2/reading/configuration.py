@@ -1,0 +1,225 @@
+"""The options of a CTranslate2 model to our settings; what has no counterpart is refused."""
+
+from collections.abc import Collection, Mapping
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import torch
+from pydantic import ValidationError
+from torch import Tensor
+
+from glassformer.config import ModelConfig
+from glassformer.errors import InputError
+from glassformer.interchange.ctranslate2.reading.model_file import ModelFile
+from glassformer.interchange.ctranslate2.reading.vocabulary import Tokens
+from glassformer.interchange.hugging_face.configuration import read_json
+from glassformer.model.positions import Frequencies, Layout, sinusoidal_positions
+
+__all__ = ["matrix_shape", "model_config", "read_settings", "refuse_others", "source_embedding"]
+
+_HEADS = {"TransformerSpec": 8, "TransformerBase": 8, "TransformerBig": 16}  # without num_heads
+_ACTIVATIONS = {0: "relu", 2: "swish", 3: "gelu"}
+_OTHER_ACTIVATIONS = {1: "GELU by tanh", 4: "GELU by a sigmoid", 5: "tanh", 6: "sigmoid"}
+_DEFAULTS = {
+    "unk_token": "<unk>",
+    "bos_token": "<s>",
+    "eos_token": "</s>",
+    "decoder_start_token": "<s>",
+    "add_source_bos": False,
+    "add_source_eos": False,
+    "layer_norm_epsilon": None,
+}
+_NO_EFFECT = {"multi_query_attention"}  # of config.json: the weights' shapes say it
+_EPSILON = 1e-5  # CTranslate2's own, if config.json has none
+_COMPUTED_POSITIONS = {  # what CTranslate2 computes if the file has none
+    "position_layout": "halves",
+    "position_frequencies": "tensor2tensor",
+    "position_offset": 1,
+    "max_length": 1024,
+}
+# Options by their last name: those that change no translation; those that must be 0.
+_HARMLESS = {
+    "activation", "alibi_use_positive_positions", "alignment_heads", "alignment_layer",
+    "embeddings_merge", "num_heads", "pre_norm", "scale_alibi", "scale_embeddings",
+    "multiply_by_sqrt_depth", "start_from_zero_embedding", "with_source_bos", "with_source_eos",
+    "with_target_bos", "user_decoder_start_tokens",
+}  # fmt: skip
+_OFF = {"alibi", "multi_query_attention", "layer_norm_use_residual"}
+_REASONS = {
+    "relative": "it has relative positions, and this program has positions in the embeddings only",
+    "rotary": "it has rotary positions, and this program has positions in the embeddings only",
+    "alibi": "it has ALiBi positions, and this program has positions in the embeddings only",
+    "linear_0_noact": "its feed-forward networks are gated",
+    "embeddings_1": "its tokens have features",
+}
+_CLOSE = 5e-3  # tables of others are computed in single or half precision
+TARGET_EMBEDDING, OUTPUT = "decoder/embeddings/weight", "decoder/projection/weight"
+_LAYOUTS: tuple[Layout, ...] = ("interleaved", "halves")
+_FREQUENCIES: tuple[Frequencies, ...] = ("paper", "tensor2tensor")
+_MOST_OFFSET = 3
+
+
+def read_settings(directory: Path, file: ModelFile) -> dict[str, Any]:
+    """The options of ``config.json``, or of an old ``model.bin``.
+
+    Raises InputError for another specification, or an option without a counterpart.
+    """
+    if file.specification not in _HEADS:
+        raise InputError(
+            f"{file.path}: {file.specification!r}: expected TransformerSpec, an encoder with a"
+            " decoder"
+        )
+    path = directory / "config.json"
+    settings = {**_DEFAULTS, **(read_json(path) if path.is_file() else {})}
+    if file.version < 6:
+        flags = {name: file.option(f"with_{name}") for name in ("source_bos", "source_eos")}
+        settings |= {f"add_{name}": bool(value) for name, value in flags.items()}
+        begins = file.option("with_target_bos", 1.0)
+        settings["decoder_start_token"] = settings["bos_token" if begins else "eos_token"]
+        if file.option("user_decoder_start_tokens"):
+            settings["decoder_start_token"] = None
+    for name, value in settings.items():
+        if name not in _DEFAULTS and name not in _NO_EFFECT and value:
+            raise InputError(f"{path}: unknown option {name} {value!r}: no place for it here")
+    if settings["add_source_bos"]:
+        raise InputError(f"{path}: add_source_bos: no source begins with the start symbol here")
+    if settings["decoder_start_token"] is None:
+        raise InputError(f"{path}: decoder_start_token null: expected one token for all targets")
+    epsilon = settings["layer_norm_epsilon"]
+    if epsilon is not None and not (isinstance(epsilon, float) and 0 < epsilon < 1):
+        raise InputError(f"{path}: layer_norm_epsilon {epsilon!r}: expected a number above 0")
+    return settings
+
+
+def model_config(
+    file: ModelFile, settings: Mapping[str, Any], source: Tokens, target: Tokens
+) -> ModelConfig:
+    """Our settings for the model in ``file``; InputError for a value that no setting holds."""
+    both = {side: _stack(file, side) for side in ("encoder", "decoder")}
+    depths = [stack.pop("depth") for stack in both.values()]
+    encoder, decoder = both.values()
+    for name, value in encoder.items():
+        if value != decoder[name] and name != "max_length":
+            raise InputError(
+                f"{file.path}: {name} {value} of the encoder and {decoder[name]} of the decoder"
+                " differ: this program has one for both"
+            )
+    _, d_model = matrix_shape(file, TARGET_EMBEDDING)
+    d_ff, _ = matrix_shape(file, "encoder/layer_0/ffn/linear_0/weight")
+    longest = encoder.pop("max_length")
+    pads = source.id_of("pad"), target.id_of("pad")
+    appended = len(target.texts) > target.size
+    try:
+        return ModelConfig(
+            source_vocab_size=len(source.texts),
+            target_vocab_size=len(target.texts),
+            d_model=d_model,
+            d_ff=d_ff,
+            num_encoder_layers=depths[0],
+            num_decoder_layers=depths[1],
+            norm_epsilon=settings["layer_norm_epsilon"] or _EPSILON,
+            tying=_tying(file),
+            output_bias=appended or "decoder/projection/bias" in file.stored,
+            source_max_length=longest if longest != decoder["max_length"] else None,
+            source_pad_id=pads[0] if pads[0] != pads[1] else None,
+            **{f"{symbol}_id": target.id_of(symbol) for symbol in ("pad", "unk", "bos", "eos")},
+            **decoder,
+        )
+    except ValidationError as error:
+        fault = error.errors()[0]
+        name = ".".join(map(str, fault["loc"]))
+        message = fault["msg"].removeprefix("Value error, ")
+        raise InputError(f"{file.path}: {name} {message}".replace(":  ", ": ")) from error
+
+
+def _stack(file: ModelFile, side: str) -> dict[str, Any]:
+    """The options of the encoder or the decoder."""
+    activation = int(file.option(f"{side}/activation"))
+    if activation not in _ACTIVATIONS:
+        theirs = _OTHER_ACTIVATIONS.get(activation, activation)
+        raise InputError(
+            f"{file.path}: the activation is {theirs}: expected {', '.join(_ACTIVATIONS.values())}"
+        )
+    depth = 0
+    while f"{side}/layer_{depth}/ffn/linear_0/weight" in file.stored:
+        depth += 1
+    heads = file.option(f"{side}/num_heads", float(_HEADS[file.specification]))
+    scale = file.option(f"{side}/scale_embeddings", 1.0)
+    if scale not in (0, 1):
+        raise InputError(f"{file.path}: scale_embeddings {scale:g}: expected 0 or 1")
+    return {
+        "depth": depth,
+        "activation": _ACTIVATIONS[activation],
+        "num_heads": int(heads),
+        "norm": "pre" if file.option(f"{side}/pre_norm", 1.0) else "post",
+        "scale_embeddings": bool(scale),
+        "embedding_norm": f"{side}/layernorm_embedding/gamma" in file.stored,
+        **_positions(file, side),
+    }
+
+
+def _positions(file: ModelFile, side: str) -> dict[str, Any]:
+    """The kind of positions: sinusoids that this program computes, or a table."""
+    name = f"{side}/position_encodings/encodings"
+    if name not in file.stored:
+        return _COMPUTED_POSITIONS
+    length, _ = matrix_shape(file, name)
+    table = file.weight(name)
+    for layout, frequencies, offset in product(_LAYOUTS, _FREQUENCIES, range(_MOST_OFFSET + 1)):
+        if _is_sinusoidal(table[:8], layout, frequencies, offset) and _is_sinusoidal(
+            table, layout, frequencies, offset
+        ):
+            return {
+                "max_length": length,
+                "position_layout": layout,
+                "position_frequencies": frequencies,
+                "position_offset": offset,
+            }
+    return {"max_length": length, "positions": "learned"}
+
+
+def _is_sinusoidal(table: Tensor, layout: Layout, frequencies: Frequencies, offset: int) -> bool:
+    length, d_model = table.shape
+    if d_model % 2:
+        return False
+    expected = sinusoidal_positions(
+        length, d_model, layout=layout, frequencies=frequencies, offset=offset
+    )
+    return torch.allclose(table, expected, atol=_CLOSE)
+
+
+def _tying(file: ModelFile) -> str:
+    """Which of the three matrices are one."""
+    source, target, output = source_embedding(file), TARGET_EMBEDDING, OUTPUT
+    one_embedding, one_target = file.same(source, target), file.same(target, output)
+    names = {(True, True): "three-way", (True, False): "embeddings", (False, True): "target"}
+    return names.get((one_embedding, one_target), "none")
+
+
+def source_embedding(file: ModelFile) -> str:
+    """The name of the source embedding, which older files number otherwise."""
+    old = "encoder/embeddings/weight"
+    return old if old in file.stored else "encoder/embeddings_0/weight"
+
+
+def matrix_shape(file: ModelFile, name: str) -> tuple[int, int]:
+    """Rows and columns; InputError if the file has no such matrix."""
+    if name not in file.stored:
+        raise InputError(f"{file.path}: it lacks the weight {name}: copy it anew")
+    shape = tuple(file.stored[name].shape)
+    if len(shape) != 2:
+        raise InputError(f"{file.path}: {name} has the shape {shape}, expected rows and columns")
+    return shape
+
+
+def refuse_others(file: ModelFile, known: Collection[str]) -> None:
+    """Raise InputError for a variable that is neither in ``known`` nor without effect."""
+    for name, values in file.stored.items():
+        last = name.rpartition("/")[2]
+        off = last in _OFF and values.numel() == 1 and not values.item()
+        if name in known or name.removesuffix("_scale") in known or last in _HARMLESS or off:
+            continue
+        reasons = [reason for part, reason in _REASONS.items() if part in name]
+        reason = reasons[0] if reasons else "this program has no place for it"
+        raise InputError(f"{file.path}: {name}: {reason}")

@@ -1,0 +1,102 @@
+"""A directory of CTranslate2's converters as a bundle."""
+
+from pathlib import Path
+
+import torch
+
+from glassformer.bundle import Bundle
+from glassformer.data.tokenizer import Tokenizer
+from glassformer.errors import InputError
+from glassformer.interchange.ctranslate2.reading.configuration import (
+    matrix_shape,
+    model_config,
+    read_settings,
+    source_embedding,
+)
+from glassformer.interchange.ctranslate2.reading.model_file import read_model_file
+from glassformer.interchange.ctranslate2.reading.vocabulary import read_tokens
+from glassformer.interchange.ctranslate2.reading.weights import read_weights
+from glassformer.interchange.hugging_face.configuration import length_penalty
+from glassformer.interchange.imported import Imported
+from glassformer.model.transformer import Transformer
+
+__all__ = ["import_ctranslate2_model", "read_translator"]
+
+# The SentencePiece models that may lie beside a model.bin: source, target.
+_TOKENIZERS = (
+    ("source.model", "target.model"),  # of `export`
+    ("source.spm", "target.spm"),
+    ("sentencepiece.model",) * 2,
+    ("sentencepiece.bpe.model",) * 2,
+    ("tokenizer.model",) * 2,
+)
+_QUANTIZED = "the weights were rounded to int8 or int16: they are exact to half a step"
+
+
+def import_ctranslate2_model(
+    directory: Path, *, source_language: str | None = None, target_language: str | None = None
+) -> Imported:
+    """The translator in ``directory``: model.bin, vocabularies, and SentencePiece models.
+
+    Raises InputError: a file is missing or faulty, or this program has no place for some of it.
+    """
+    for source, target in _TOKENIZERS:
+        if (directory / source).is_file() and (directory / target).is_file():
+            break
+    else:
+        raise InputError(
+            f"{directory}: it holds no SentencePiece model: put the original's beside model.bin, as"
+            " sentencepiece.model, or as source.spm and target.spm"
+        )
+    parts, notes = read_translator(directory, directory / source, directory / target)
+    pair = (source_language, target_language) if source_language and target_language else None
+    bundle = Bundle(
+        *parts,
+        pair,
+        about={"imported from": "a model in the format of CTranslate2"},
+        length_penalty=length_penalty({}),
+    )
+    return Imported(bundle, "CTranslate2", notes)
+
+
+def read_translator(
+    directory: Path, source_model: Path, target_model: Path, *, target_prefix: str = ""
+) -> tuple[tuple[Transformer, Tokenizer, Tokenizer], tuple[str, ...]]:
+    """Model, source and target tokenizer of the CTranslate2 model in ``directory``; and notes.
+
+    ``target_prefix``: a token with which every target begins.
+
+    Raises InputError, which names the file, as :func:`import_ctranslate2_model` does.
+    """
+    file = read_model_file(directory / "model.bin")
+    settings = read_settings(directory, file)
+    start_is_zero = bool(file.option("decoder/start_from_zero_embedding"))
+    source, target = read_tokens(directory, settings, start_is_zero=start_is_zero)
+    for side, tokens, name in (
+        ("source", source, source_embedding(file)),
+        ("target", target, "decoder/embeddings/weight"),
+    ):
+        rows, _ = matrix_shape(file, name)
+        if rows != tokens.size:
+            raise InputError(
+                f"{directory}: the {side} vocabulary has {tokens.size} tokens, and {name}"
+                f" {rows} rows"
+            )
+    if not settings["add_source_eos"]:
+        source = source.without_end()
+    config = model_config(file, settings, source, target)
+    with torch.device("meta"):  # without memory, so that shapes are checked first
+        read_weights(Transformer(config), file, source, target)
+    model = Transformer(config)
+    read_weights(model, file, source, target)
+    stored = file.stored.values()
+    notes = (
+        (_QUANTIZED,)
+        if any(w.dtype in (torch.int8, torch.int16) and w.dim() for w in stored)
+        else ()
+    )
+    tokenizers = (
+        source.tokenizer(source_model),
+        target.tokenizer(target_model, prefix=target_prefix),
+    )
+    return (model.eval().requires_grad_(False), *tokenizers), notes

@@ -1,0 +1,45 @@
+"""Which importer reads a translator of others: what is in it decides, not its name."""
+
+from collections.abc import Callable
+from pathlib import Path, PurePosixPath
+
+from glassformer.errors import InputError
+from glassformer.interchange.archive import member_names
+from glassformer.interchange.imported import Imported
+
+__all__ = ["import_translator"]
+
+_EXPECTED = "a directory of transformers or CTranslate2, or a package of Argos Translate"
+
+
+def import_translator(
+    source: Path, *, source_language: str | None = None, target_language: str | None = None
+) -> Imported:
+    """The translator in ``source``, a file or directory of another program, as a bundle.
+
+    Raises:
+        InputError: no importer reads it, or it is faulty.
+        UsageError: a language is missing or unknown.
+    """
+    importer = _importer(source)
+    return importer(source, source_language=source_language, target_language=target_language)
+
+
+def _importer(source: Path) -> Callable[..., Imported]:
+    if source.is_dir():
+        names = {path.name for path in source.iterdir()}
+    else:
+        names = {PurePosixPath(name).name for name in member_names(source)}
+    if "metadata.json" in names:
+        from glassformer.interchange.argos.package_in import import_argos
+
+        return import_argos
+    if "model.bin" in names:
+        from glassformer.interchange.ctranslate2.reading.load import import_ctranslate2_model
+
+        return import_ctranslate2_model
+    if source.is_file():
+        raise InputError(f"{source}: expected {_EXPECTED}")
+    from glassformer.interchange.hugging_face.load import import_hugging_face
+
+    return import_hugging_face
