@@ -72,6 +72,14 @@ def test_the_page_shows_the_languages_asked_for(many, tmp_path, capsys):
     capsys.readouterr()
 
 
+def test_an_export_says_the_pieces_of_the_languages(many, tmp_path, capsys):
+    assert main(["export", str(many), str(tmp_path / "model")]) == 0
+    assert capsys.readouterr().out.endswith(
+        "note: begin each source with the piece __en__\n"
+        "note: begin each target_prefix with the piece __de__\n"
+    )
+
+
 def test_a_bundle_of_one_pair_has_no_other(many):
     bundle = replace(load_bundle(many), language_tokens=None)
     assert bundle.between("eng_Latn", "de") is bundle

@@ -58,8 +58,14 @@ def _ctranslate2(options: ExportOptions, quantization: str) -> list[str]:
     from glassformer.interchange.ctranslate2.export import check_quantization, export_ctranslate2
 
     check_quantization(quantization)
-    export_ctranslate2(load_bundle(options.bundle), options.out, quantization=quantization)
-    return []
+    bundle = load_bundle(options.bundle)
+    export_ctranslate2(bundle, options.out, quantization=quantization)
+    prefixes = ("source", bundle.source_tokenizer), ("target_prefix", bundle.target_tokenizer)
+    return [
+        f"begin each {name} with the piece {' '.join(tokenizer.prefix)}"
+        for name, tokenizer in prefixes
+        if tokenizer.prefix
+    ]
 
 
 def _hugging_face(options: ExportOptions, quantization: str) -> list[str]:

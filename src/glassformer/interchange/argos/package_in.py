@@ -3,6 +3,7 @@
 from pathlib import Path, PurePosixPath
 
 from glassformer.bundle import Bundle
+from glassformer.data.preprocessing import SINGLE_SENTENCES
 from glassformer.errors import InputError
 from glassformer.interchange.archive import unpacked
 from glassformer.interchange.ctranslate2.reading.load import read_translator
@@ -15,7 +16,6 @@ METADATA, MODEL, TOKENIZER = "metadata.json", "model", "sentencepiece.model"
 LENGTH_PENALTY = 0.2
 """Argos Translate's own, the same for all packages."""
 _OTHER_TOKENIZER = "bpe.model"
-_SENTENCES = "Argos Translate cuts text at sentence ends; here a line is one text"
 
 
 def import_argos(
@@ -70,5 +70,6 @@ def _import(directory: Path, languages: tuple[str | None, str | None]) -> Import
         (str(pair[0]), str(pair[1])),
         about={"imported from": "a package of Argos Translate"},
         length_penalty=length_penalty({"length_penalty": LENGTH_PENALTY}),
+        source_lengths=SINGLE_SENTENCES,  # Argos Translate cuts text too
     )
-    return Imported(bundle, "Argos Translate", (*notes, _SENTENCES))
+    return Imported(bundle, "Argos Translate", notes)
