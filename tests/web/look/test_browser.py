@@ -81,6 +81,8 @@ def test_keys_go_through_tabs_and_squares_and_the_address_follows(look):
 
     tab.focus("[data-key='matrix:attention']")
     tab.keyboard.press("ArrowDown")
+    for _ in range(30):  # the row's largest weight is chosen at first
+        tab.keyboard.press("ArrowLeft")
     tab.keyboard.press("ArrowRight")
     tab.keyboard.press("ArrowRight")
     assert tab.evaluate("document.activeElement.dataset.key") == "matrix:attention"
@@ -90,6 +92,45 @@ def test_keys_go_through_tabs_and_squares_and_the_address_follows(look):
     tab.reload()
     tab.wait_for_selector("#app:not([aria-busy])")
     assert tab.inner_text("[data-readout=attention]") == words
+
+
+def test_the_tour_opens_six_views_and_each_is_a_link(look):
+    tab = look()
+    tab.click("[data-key=tour]")
+    panels = ["player", "positions", "attention", "masks", "attention", "beam"]
+    for number, panel in enumerate(panels, start=1):
+        assert f"Step {number} of 6" in tab.inner_text(".tour")
+        assert tab.get_attribute("#panel", "data-panel") == panel
+        assert f"tour={number}" in tab.url
+        if number == 5:
+            tab.reload()
+            tab.wait_for_selector("#app:not([aria-busy])")
+            assert "Step 5 of 6" in tab.inner_text(".tour")
+        tab.click("[data-key='tour:End the tour']" if number == 6 else "[data-key='tour:Next']")
+    assert not tab.is_visible(".tour")
+    assert "tour" not in tab.url
+
+
+def test_attention_begins_with_the_largest_weight_and_masks_with_a_mask(look):
+    tab = look(panel="attention")
+    words = tab.inner_text("[data-readout=attention]")
+    weight = float(re.search(r"takes ([\d.]+) from", words)[1])
+    tab.focus("[data-key='matrix:attention']")
+    for _ in range(30):
+        tab.keyboard.press("ArrowRight")
+        other = re.search(r"takes ([\d.]+) from", tab.inner_text("[data-readout=attention]"))
+        assert float(other[1]) <= weight
+    assert look(panel="masks").locator(".matrix .blocked").count() > 0
+
+
+def test_a_larger_hand_is_part_of_the_link(look):
+    tab = look()
+    width = tab.evaluate("document.querySelector('.tabs button').getBoundingClientRect().width")
+    tab.click("[data-key=large]")
+    tab.reload()
+    tab.wait_for_selector("#app:not([aria-busy])")
+    larger = tab.evaluate("document.querySelector('.tabs button').getBoundingClientRect().width")
+    assert larger > 1.2 * width
 
 
 def test_every_control_has_a_name(look):

@@ -192,6 +192,7 @@ function draw() {
   const filled = Boolean(view.answer && view.answer.segments.length);
   $("copy").disabled = !filled;
   $("others").hidden = !filled;
+  $("look").hidden = !filled;
   $("confidence").replaceChildren();
   $("readout").replaceChildren();
   if (!filled) {

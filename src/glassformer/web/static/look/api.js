@@ -7,6 +7,10 @@ const FILM = "../api/v1/film";
 const CACHED = 24; // answers; a step back shows one at once
 const KEY = "glassformer-key"; // the translator's page stores the server's key under this name
 
+export function storeKey(key) {
+  sessionStorage.setItem(KEY, key);
+}
+
 export function createSource() {
   const stored = document.getElementById("stored");
   return stored ? fromFile(JSON.parse(stored.textContent)) : fromServer();

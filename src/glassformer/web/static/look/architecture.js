@@ -27,7 +27,8 @@ export function architecture(app) {
   const update = (state) => {
     const { view } = app;
     const { config } = view;
-    const box = state.box || "decoder.cross_attention";
+    const usual = state.panel === "masks" ? "decoder.self_attention" : "decoder.cross_attention";
+    const box = state.box || usual;
     // The lengths of the whole sentences, with the pieces that the trace leaves out.
     const { source_pieces: source, target_pieces: target } = view.trace.bounds;
     const d = config.d_model;
@@ -59,7 +60,7 @@ function opened(id, state) {
     "decoder.self_attention": "decoder",
     "decoder.cross_attention": "cross",
   }[id];
-  return part && part !== state.part ? { box: id, part, row: 0, column: 0 } : { box: id };
+  return part && part !== state.part ? { box: id, part, row: 0, column: -1 } : { box: id };
 }
 
 function card(facts, store) {

@@ -16,7 +16,6 @@ export const AXES = {
   decoder: ["query: the decoder's input", "key: the decoder's input so far"],
   cross: ["query: the next target piece", "key: source"],
 };
-const WIDE = 28; // columns; more take the panel's whole width
 const WHY_OFFLINE = "Switching a head off needs the model: run glassformer look BUNDLE.";
 
 export const attentionPanel = {
@@ -32,9 +31,16 @@ export const attentionPanel = {
   build,
 };
 
+// The column of the state; as long as nobody has chosen one, that of the row's largest weight.
+export function chosenColumn(map, row, column) {
+  if (column >= 0) return within(column, map.columns.length);
+  const weights = map.columns.map((_, c) => (map.allowed(row, c) ? map.weight(row, c) : -1));
+  return weights.indexOf(Math.max(...weights));
+}
+
 // Part, layer and head of the state, within the bounds of this model.
-export function chosenMap(view, state) {
-  const part = AXES[state.part] ? state.part : "cross";
+export function chosenMap(view, state, usual = "cross") {
+  const part = AXES[state.part] ? state.part : usual;
   return {
     part,
     layer: within(state.layer, view.layers(part === "encoder" ? "encoder" : "decoder")),
@@ -45,7 +51,7 @@ export function chosenMap(view, state) {
 function build({ controls, stage, app }) {
   const { store } = app;
   const parts = choice("Attention of", PART_CHOICE, (part) =>
-    store.set({ part, row: 0, column: 0 }),
+    store.set({ part, row: 0, column: -1 }),
   );
   const off = h(
     "button",
@@ -93,7 +99,7 @@ function build({ controls, stage, app }) {
       stage,
       h(
         "div",
-        { class: view.map(place).columns.length > WIDE ? "stage" : "pair" },
+        { class: "map-and-heads" }, // the heads stand below a map that leaves them no room
         large(app, place, state),
         grid(app, place, names),
       ),
@@ -110,17 +116,14 @@ function large(app, place, state) {
     place.head < 0
       ? `Layer ${place.layer + 1}, mean of the heads`
       : `Layer ${place.layer + 1}, head ${place.head + 1}`;
-  const [row, column] = [
-    within(state.row, map.rows.length),
-    within(state.column, map.columns.length),
-  ];
+  const row = within(state.row, map.rows.length);
   const drawn = matrix({
     key: "attention",
     title,
     rows: map.rows,
     columns: map.columns,
     row,
-    column,
+    column: chosenColumn(map, row, state.column),
     axes: AXES[place.part],
     largest: 1,
     value: map.weight,

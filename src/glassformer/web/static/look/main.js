@@ -1,6 +1,6 @@
 // The page: Figure 1 on the left, the sentence on top, one panel at a time.
 
-import { createSource } from "./api.js";
+import { createSource, storeKey } from "./api.js";
 import { architecture } from "./architecture.js";
 import { attentionPanel } from "./attention.js";
 import { beamPanel } from "./beam.js";
@@ -14,6 +14,7 @@ import { playerPanel } from "./player.js";
 import { positionsPanel } from "./positions.js";
 import { sentence } from "./sentence.js";
 import { createStore, readState, writeState } from "./state.js";
+import { tour } from "./tour.js";
 import { workedPanel } from "./worked.js";
 
 // The parts of the state that need another answer of the model.
@@ -34,20 +35,21 @@ async function start() {
   const root = document.getElementById("app");
   const store = createStore();
   setTheme(store.get().theme);
+  setSize(store.get().large);
   const source = createSource();
   let app = null;
   if (source.live && !store.get().text) return welcome(root, store);
   try {
     app = { store, source, view: await source.first(store.get()) };
   } catch (error) {
-    return welcome(root, store, error.message);
+    return welcome(root, store, error);
   }
   root.removeAttribute("aria-busy");
   build(root, app);
 }
 
 // Without a sentence: a field to write one.
-function welcome(root, store, error = "") {
+function welcome(root, store, error = null) {
   const field = h("input", {
     type: "text",
     "aria-label": "Sentence to translate",
@@ -90,11 +92,30 @@ function welcome(root, store, error = "") {
         { class: "card sentence" },
         h("p", { class: "lead" }, "Write a sentence, and see how this translator translates it."),
         form,
-        h("p", { class: "error", role: "alert" }, error),
+        h("p", { class: "error", role: "alert" }, error?.message ?? ""),
+        /API key/.test(error?.message) ? keyForm() : null,
       ),
     ),
   );
   field.focus();
+}
+
+// A server with keys: the key stays in this tab, as that of the translator's page does.
+function keyForm() {
+  const field = h("input", { type: "password", "aria-label": "API key", autocomplete: "off" });
+  return h(
+    "form",
+    {
+      class: "ask",
+      onsubmit: (event) => {
+        event.preventDefault();
+        storeKey(field.value.trim());
+        start();
+      },
+    },
+    field,
+    h("button", { type: "submit", class: "push" }, "Use this key"),
+  );
 }
 
 function build(root, app) {
@@ -103,6 +124,7 @@ function build(root, app) {
   const status = h("p", { class: "note", role: "status", "aria-live": "polite" });
   const strip = sentence(app);
   const left = architecture(app);
+  const guide = tour(app);
   const right = h("div", {});
   const openTab = panels(right, app);
   show(
@@ -110,7 +132,16 @@ function build(root, app) {
     h(
       "div",
       { class: store.get().only ? "app only" : "app" },
-      h("header", { class: "bar-top" }, h("h1", {}, "Glassformer"), about, themeSwitch(store)),
+      h(
+        "header",
+        { class: "bar-top" },
+        h("h1", {}, "Glassformer"),
+        about,
+        h("button", { type: "button", "data-key": "tour", onclick: guide.begin }, "Tour"),
+        sizeSwitch(store),
+        themeSwitch(store),
+      ),
+      guide.el,
       strip.el,
       status,
       h("div", { class: "columns" }, left.el, h("main", {}, right)),
@@ -121,10 +152,12 @@ function build(root, app) {
     about.textContent = described(app.view);
     strip.update(state);
     left.update(state);
+    guide.update(state);
     openTab(state, before);
   };
   store.listen(async (state, before) => {
     setTheme(state.theme);
+    setSize(state.large);
     const changed = (now, then) => REQUEST.some((name) => now[name] !== then?.[name]);
     if (changed(state, before)) {
       status.textContent = "Asking the model …";
@@ -228,6 +261,25 @@ function themeSwitch(store) {
   store.listen(name);
   name(store.get());
   return button;
+}
+
+// Everything a third larger, maps included: for a projector.
+function sizeSwitch(store) {
+  const button = h("button", {
+    type: "button",
+    "data-key": "large",
+    onclick: () => store.set({ large: 1 - store.get().large }),
+  });
+  const name = ({ large }) => {
+    button.textContent = large ? "Smaller" : "Larger";
+  };
+  store.listen(name);
+  name(store.get());
+  return button;
+}
+
+function setSize(large) {
+  document.documentElement.style.zoom = large ? "1.35" : "";
 }
 
 function setTheme(theme) {

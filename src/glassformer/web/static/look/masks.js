@@ -1,6 +1,6 @@
 // Masks: raw scores, mask, and the weights after the softmax.
 
-import { AXES, PART_CHOICE, chosenMap } from "./attention.js";
+import { AXES, PART_CHOICE, chosenColumn, chosenMap } from "./attention.js";
 import { choice, disable, h, show } from "./dom.js";
 import { matrix, scaleBar } from "./matrix.js";
 import { fixed } from "./numbers.js";
@@ -32,7 +32,7 @@ export const masksPanel = {
 
 function build({ controls, stage, app }) {
   const { store } = app;
-  const parts = choice("Mask of", PART_CHOICE, (part) => store.set({ part, row: 0, column: 0 }));
+  const parts = choice("Mask of", PART_CHOICE, (part) => store.set({ part, row: 0, column: -1 }));
   const heads = headChoice(app);
   const causal = choice(
     "Causal mask",
@@ -61,12 +61,12 @@ function build({ controls, stage, app }) {
     draw(store.get());
   };
   const draw = (state) => {
-    const place = chosenMap(app.view, { ...state, head: Math.max(0, state.head) });
+    const place = maskedMap(app.view, state);
     const masked = place.part === "decoder";
     const off = masked && state.causal === 1 && app.source.live;
     if (off) ask(app.view);
     parts.set(place.part);
-    heads.update(state);
+    heads.update(place);
     causal.set(off ? 1 : 0);
     for (const element of [switched, reason]) element?.classList.toggle("gone", !masked);
     const view = (off && asked.view) || app.view;
@@ -77,6 +77,11 @@ function build({ controls, stage, app }) {
     );
   };
   return draw;
+}
+
+// The decoder's map as long as nobody has chosen another: it has a mask that hides something.
+function maskedMap(view, state) {
+  return chosenMap(view, { ...state, head: Math.max(0, state.head) }, "decoder");
 }
 
 // The effect of attention to later positions on the log-probability.
@@ -97,10 +102,8 @@ function unmasked(view, asked) {
 // The three side by side, with one cursor.
 function matrices(view, place, state, store) {
   const map = view.map(place);
-  const [row, column] = [
-    within(state.row, map.rows.length),
-    within(state.column, map.columns.length),
-  ];
+  const row = within(state.row, map.rows.length);
+  const column = chosenColumn(map, row, state.column);
   const side = Math.max(
     12,
     Math.min(26, Math.floor(230 / Math.max(map.rows.length, map.columns.length))),
@@ -147,7 +150,7 @@ function matrices(view, place, state, store) {
       }),
     ),
     step(
-      "Weights: softmax of the allowed scores",
+      "Weights: after softmax",
       matrix({
         ...common,
         key: "weights",
@@ -181,8 +184,7 @@ export function headChoice(app) {
     [...Array(view.heads).keys()].map((place) => [place, String(place + 1)]),
     (value) => store.set({ head: value }),
   );
-  const update = (state) => {
-    const place = chosenMap(app.view, { ...state, head: Math.max(0, state.head) });
+  const update = (place) => {
     layer.set(place.layer);
     head.set(place.head);
     [...layer.el.children].forEach((button, number) => {

@@ -5,6 +5,7 @@ import { disable, h, rove, show } from "./dom.js";
 import { tone } from "./numbers.js";
 import { within } from "./state.js";
 
+const LEGEND = "One box is one piece of a word: ·s continues the word before it, </s> ends the text.";
 const WHY_OFFLINE = "Another sentence needs the model: run glassformer look BUNDLE.";
 
 export function sentence(app) {
@@ -29,7 +30,7 @@ export function sentence(app) {
             prefix: "",
             step: 0,
             row: 0,
-            column: 0,
+            column: -1,
             word: -1,
             branch: "",
             reference: "",
@@ -53,6 +54,7 @@ export function sentence(app) {
     reason,
     h("div", { class: "side" }, h("span", {}, `reads (${from})`), source),
     h("div", { class: "side" }, h("span", {}, `writes (${to})`), target),
+    h("p", { class: "legend" }, LEGEND),
     terms,
     bounds,
   );
@@ -136,6 +138,7 @@ export function chip(
       tabindex: reachable ? 0 : -1,
       "aria-pressed": chosen === undefined ? null : String(chosen),
       title: `piece ${place + 1}: ${piece.piece}, id ${piece.id}`,
+      "aria-label": `${piece.label}, piece ${place + 1}`,
       onclick,
       onpointerenter,
       onpointerleave,

@@ -10,12 +10,12 @@ const DEFAULTS = {
   off: "",
   panel: "player",
   box: "",
-  part: "cross",
+  part: "",
   layer: 0,
   head: 0,
   step: 0,
   row: 0,
-  column: 0,
+  column: -1, // not chosen
   word: -1,
   shuffle: 0,
   penaltyView: -1,
@@ -26,6 +26,8 @@ const DEFAULTS = {
   pruned: 0,
   causal: 0,
   reference: "",
+  large: 0, // 1: for a projector
+  tour: 0, // the open step, from 1
   only: 0, // 1: the open panel alone, as a figure of another page
 };
 

@@ -1,6 +1,6 @@
 // The attention sum of one query, with every number from q · k to the head's output.
 
-import { PART_CHOICE, chosenMap } from "./attention.js";
+import { PART_CHOICE, chosenColumn, chosenMap } from "./attention.js";
 import { bars } from "./chart.js";
 import { choice, h, show, slider } from "./dom.js";
 import { headChoice } from "./masks.js";
@@ -20,7 +20,7 @@ export const workedPanel = {
 
 function build({ controls, stage, app }) {
   const { store } = app;
-  const parts = choice("Sum of", PART_CHOICE, (part) => store.set({ part, row: 0, column: 0 }));
+  const parts = choice("Sum of", PART_CHOICE, (part) => store.set({ part, row: 0, column: -1 }));
   const heads = headChoice(app);
   const query = slider("query", { min: 0, max: 1, key: "worked" }, (row) => store.set({ row }));
   controls.append(parts.el, ...heads.elements, query.el);
@@ -28,10 +28,10 @@ function build({ controls, stage, app }) {
     const { view } = app;
     const place = chosenMap(view, { ...state, head: Math.max(0, state.head) });
     parts.set(place.part);
-    heads.update(state);
+    heads.update(place);
     const map = view.map(place);
     const row = within(state.row, map.rows.length);
-    const column = within(state.column, map.columns.length);
+    const column = chosenColumn(map, row, state.column);
     query.input.max = map.rows.length - 1;
     query.set(row, map.rows[row]);
     const sum = view.worked(place.part, place.layer, place.head, row);

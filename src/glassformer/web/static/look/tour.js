@@ -1,0 +1,106 @@
+// A tour of six steps over the panels: each step is a link to what the rest of the page shows.
+
+import { h, show } from "./dom.js";
+
+const STEPS = [
+  {
+    state: { panel: "player", step: 0 },
+    see: "The model reads the whole sentence, then writes one piece after the other.",
+    learn:
+      "A translation is a chain of choices. Press Play: each piece is chosen from all pieces, " +
+      "by a probability that depends on the source and on the pieces before it.",
+  },
+  {
+    state: { panel: "positions" },
+    see: "Each position has a pattern of sines and cosines of its own.",
+    learn:
+      "Attention alone does not know the order of words. These patterns are added to the pieces, " +
+      "so that “dog bites man” and “man bites dog” differ.",
+  },
+  {
+    state: {
+      panel: "attention",
+      box: "encoder.self_attention",
+      part: "encoder",
+      layer: 0,
+      head: 0,
+      row: 0,
+      column: -1,
+    },
+    see: "In the encoder, every piece reads every other piece, in several heads at once.",
+    learn:
+      "A row is one piece's question; dark squares are the pieces whose answer it takes. " +
+      "Choose other heads: some look at neighbours, some at related words.",
+  },
+  {
+    state: {
+      panel: "masks",
+      box: "decoder.self_attention",
+      part: "decoder",
+      layer: 0,
+      head: 0,
+    },
+    see: "In the decoder, the squares above the diagonal are hidden.",
+    learn:
+      "A piece must not read what is not written yet. Scores of later pieces become −∞, " +
+      "and their weights 0: so the model learns all positions of a sentence at once.",
+  },
+  {
+    state: {
+      panel: "attention",
+      box: "decoder.cross_attention",
+      part: "cross",
+      layer: -1,
+      head: -1,
+      row: 0,
+      column: -1,
+    },
+    see: "Each target piece reads the source pieces that it translates.",
+    learn:
+      "Nobody told the model which words belong together. It found them, because reading them " +
+      "makes the right piece more probable.",
+  },
+  {
+    state: { panel: "beam" },
+    see: "The search keeps several beginnings, and the best whole translation wins.",
+    learn:
+      "The best first piece may lead to a worse sentence. Beam search follows a few beginnings " +
+      "side by side and compares them at the end.",
+  },
+];
+
+// The bar of the tour; hidden until it begins.
+export function tour(app) {
+  const { store } = app;
+  const el = h("aside", { class: "card tour gone", "aria-label": "Tour", "aria-live": "polite" });
+  const go = (number) => store.set({ tour: number, ...placed(STEPS[number - 1]?.state, app.view) });
+  const update = ({ tour: number }) => {
+    const step = STEPS[number - 1];
+    el.classList.toggle("gone", !step);
+    if (!step) return;
+    show(
+      el,
+      h("p", { class: "soft" }, `Step ${number} of ${STEPS.length}`),
+      h("p", {}, h("strong", {}, step.see), ` ${step.learn}`),
+      h(
+        "div",
+        { class: "controls" },
+        number > 1 ? button("Back", () => go(number - 1)) : null,
+        number < STEPS.length
+          ? button("Next", () => go(number + 1), "push strong")
+          : button("End the tour", () => store.set({ tour: 0 }), "push strong"),
+        number < STEPS.length ? button("Leave", () => store.set({ tour: 0 })) : null,
+      ),
+    );
+  };
+  return { el, update, begin: () => go(1) };
+}
+
+// The state of a step; layer −1 stands for the last one.
+function placed(state, view) {
+  return state?.layer === -1 ? { ...state, layer: view.layers("decoder") - 1 } : state;
+}
+
+function button(text, onclick, kind = "push") {
+  return h("button", { type: "button", class: kind, "data-key": `tour:${text}`, onclick }, text);
+}
