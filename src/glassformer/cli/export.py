@@ -20,12 +20,13 @@ class ExportOptions(Options):
     """Directory of a trained translator."""
     out: Path = Field(title="OUT")
     """Directory of the exported model; the command makes it."""
-    to: Literal["ctranslate2", "hugging-face"] = "ctranslate2"
+    to: Literal["ctranslate2", "hugging-face", "onnx"] = "ctranslate2"
     """ctranslate2: its input and output are SentencePiece pieces. hugging-face: for transformers,
-    with its tokenizer."""
+    with its tokenizer. onnx: for transformers.js, in a browser or node."""
     quantization: str | None = None
-    """Number format of the weights: float32, float16, bfloat16; of ctranslate2 also int8,
-    int8_float32, int8_float16, int8_bfloat16, int16. None: the usual one of the program."""
+    """Number format of the weights. ctranslate2: float32, float16, bfloat16, int8, int8_float32,
+    int8_float16, int8_bfloat16, int16. hugging-face: the first three. onnx: float32, int8.
+    None: float32."""
 
 
 OPTIONS = ExportOptions
@@ -65,8 +66,16 @@ def _hugging_face(bundle: Path, out: Path, quantization: str) -> list[str]:
     return export_hugging_face(load_bundle(bundle), out, quantization=quantization)
 
 
+def _onnx(bundle: Path, out: Path, quantization: str) -> list[str]:
+    from glassformer.bundle import load_bundle
+    from glassformer.interchange.onnx.export import export_onnx
+
+    return export_onnx(load_bundle(bundle), out, quantization=quantization)
+
+
 # For each program its writer, which returns notes, and its number format without an option.
 _WRITERS: dict[str, tuple[Callable[[Path, Path, str], list[str]], str]] = {
     "ctranslate2": (_ctranslate2, "float32"),
     "hugging-face": (_hugging_face, "float32"),
+    "onnx": (_onnx, "float32"),
 }

@@ -306,7 +306,7 @@ def test_the_search_and_the_card(bundle_of, tmp_path):
     assert "language: [en, de]" in card
     assert "- validation: BLEU 12.3" in card
     assert notes[0] == "it is a MarianMT model"
-    assert any("does not cut it into sentences" in note for note in notes)
+    assert any("it is not cut into sentences" in note for note in notes)
     assert any("length_penalty 1.2 is theirs for 1.5" in note for note in notes)
 
 
