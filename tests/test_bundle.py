@@ -81,6 +81,10 @@ def test_round_trip_to_the_bit(changes, tokenizers, tmp_path):
         assert ours.serialized == theirs.serialized
 
 
+def test_who_can_read_one_file_can_read_all(saved):
+    assert len({path.stat().st_mode for path in saved.iterdir()}) == 1
+
+
 def test_its_preprocessing_comes_back_and_an_old_bundle_has_none(tokenizers, tmp_path):
     lengths = SourceLengths(median=11, longest=40, several=0.25)
     source = tokenizers[0]

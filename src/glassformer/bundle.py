@@ -4,6 +4,7 @@
 ``source.model`` and ``target.model``), and ``README.md``.
 """
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -33,6 +34,7 @@ __all__ = [
     "load_tensors",
     "load_weights",
     "save_bundle",
+    "save_tensors",
     "weights",
 ]
 
@@ -153,8 +155,7 @@ def save_bundle(bundle: Bundle, directory: Path) -> None:
     else:
         source.save(directory / "source.model")
         target.save(directory / "target.model")
-    with open_atomically(directory / "model.safetensors") as file:
-        save_file(weights(bundle.model), file.name)  # `save` would hold the weights twice more
+    save_tensors(weights(bundle.model), directory / "model.safetensors")
     write_atomically(directory / "README.md", _readme(bundle).encode())
     of_tokenizers: dict[str, Any] = {
         "source_prefix": source.prefix,
@@ -275,6 +276,20 @@ def facts(bundle: Bundle) -> list[str]:
         f"- vocabulary: {config.source_vocab_size:,} source, {config.target_vocab_size:,} target",
         *(f"- {name}: {_text(value)}" for name, value in bundle.about.items()),
     ]
+
+
+def save_tensors(
+    tensors: dict[str, Tensor], path: Path, *, metadata: dict[str, str] | None = None
+) -> None:
+    """Write a safetensors file at once, with the rights that any new file has.
+
+    ``safetensors.save`` would hold the weights twice more. ``save_file`` puts a file of its own in
+    the place of the open one, for nobody but its owner to read.
+    """
+    with open_atomically(path) as file:
+        rights = os.fstat(file.fileno()).st_mode & 0o777
+        save_file(tensors, file.name, metadata=metadata)
+        Path(file.name).chmod(rights)
 
 
 def _readme(bundle: Bundle) -> str:

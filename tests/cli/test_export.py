@@ -45,6 +45,11 @@ def test_an_export_for_transformers_is_imported_again(bundle_directory, tmp_path
         (["--quantization", "int4"], 2, "quantization 'int4': expected float32, float16, "),
         (["--to", "onyx"], 2, "--to 'onyx': expected 'ctranslate2'"),
         (["--to", "hugging-face", "--quantization", "int8"], 2, "quantization 'int8': expected fl"),
+        (
+            ["--to", "onnx", "--quantization", "int16"],
+            2,
+            "quantization 'int16': expected float32, i",
+        ),
     ],
 )
 def test_a_wrong_call_is_one_line(bundle_directory, tmp_path, refused, words, status, message):

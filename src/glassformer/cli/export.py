@@ -20,16 +20,18 @@ class ExportOptions(Options):
     """Directory of a trained translator."""
     out: Path = Field(title="OUT")
     """Directory or file of the exported model; the command makes it."""
-    to: Literal["ctranslate2", "hugging-face", "argos"] = "ctranslate2"
+    to: Literal["ctranslate2", "hugging-face", "argos", "onnx"] = "ctranslate2"
     """ctranslate2: its input and output are SentencePiece pieces. hugging-face: for transformers,
-    with its tokenizer. argos: one file, a package for Argos Translate and LibreTranslate."""
+    with its tokenizer. argos: one file, a package for Argos Translate and LibreTranslate. onnx: for
+    transformers.js, in a browser or node."""
     source_language: str | None = None
     """Code of the source language in a package, such as en. None: the bundle's."""
     target_language: str | None = None
     """Code of the target language in a package. None: the bundle's."""
     quantization: str | None = None
-    """Number format of the weights: float32, float16, bfloat16; of ctranslate2 also int8,
-    int8_float32, int8_float16, int8_bfloat16, int16. None: the usual one of the program."""
+    """Number format of the weights. ctranslate2, argos: float32, float16, bfloat16, int8,
+    int8_float32, int8_float16, int8_bfloat16, int16. hugging-face: the first three. onnx: float32,
+    int8. None: float32, but int8 for argos."""
 
 
 OPTIONS = ExportOptions
@@ -84,9 +86,17 @@ def _argos(options: ExportOptions, quantization: str) -> list[str]:
     return export_argos(bundle, options.out, quantization=quantization, languages=languages)
 
 
+def _onnx(options: ExportOptions, quantization: str) -> list[str]:
+    from glassformer.bundle import load_bundle
+    from glassformer.interchange.onnx.export import export_onnx
+
+    return export_onnx(load_bundle(options.bundle), options.out, quantization=quantization)
+
+
 # For each program its writer, which returns notes, and its number format without an option.
 _WRITERS: dict[str, tuple[Callable[[ExportOptions, str], list[str]], str]] = {
     "ctranslate2": (_ctranslate2, "float32"),
     "hugging-face": (_hugging_face, "float32"),
     "argos": (_argos, "int8"),
+    "onnx": (_onnx, "float32"),
 }

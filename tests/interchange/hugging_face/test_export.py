@@ -302,11 +302,13 @@ def test_the_search_and_the_card(bundle_of, tmp_path):
     settings = json.loads((tmp_path / "out" / "generation_config.json").read_text())
     assert settings["length_penalty"] == 1.2
     assert settings["bad_words_ids"] == [[0], [1], [2]]
+    rights = {path.stat().st_mode for path in (tmp_path / "out").iterdir()}
+    assert len(rights) == 1  # who can read one file can read all
     card = (tmp_path / "out" / "README.md").read_text()
     assert "language: [en, de]" in card
     assert "- validation: BLEU 12.3" in card
     assert notes[0] == "it is a MarianMT model"
-    assert any("does not cut it into sentences" in note for note in notes)
+    assert any("it is not cut into sentences" in note for note in notes)
     assert any("length_penalty 1.2 is theirs for 1.5" in note for note in notes)
 
 

@@ -6,6 +6,7 @@ needs no tokenizer of the family.
 """
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +32,9 @@ __all__ = [
     "QUANTIZATIONS",
     "export_hugging_face",
     "generation_settings",
+    "model_card",
+    "model_settings",
+    "whole_text_notes",
     "write_json",
     "write_tokenizers",
 ]
@@ -69,11 +73,12 @@ def export_hugging_face(
     table = weight_table(bundle.model.config)
     if not family.output_bias:
         del table["final_logits_bias"]
+    start = their_start(bundle.model)
     with new_directory(directory) as place:
-        notes = write_tokenizers(bundle, place)
-        settings = _settings(bundle, model_type, quantization)
+        notes = write_tokenizers(bundle, place, start=start)
+        settings = model_settings(bundle, model_type, dtype=quantization, start=start)
         write_json(place / "config.json", settings)
-        write_json(place / "generation_config.json", generation_settings(bundle))
+        write_json(place / "generation_config.json", generation_settings(bundle, start=start))
         write_weights(
             bundle.model,
             place / "model.safetensors",
@@ -82,7 +87,12 @@ def export_hugging_face(
             sinusoids=family.stored_sinusoids,
         )
         (place / "README.md").write_text(_readme(bundle, directory.name), "utf-8")
-    return [f"it is a {family.title} model", *notes, *_notes(bundle)]
+    notes += whole_text_notes(bundle)
+    theirs = their_length_penalty(bundle.length_penalty)
+    notes.append(
+        f"length_penalty {theirs:g} is theirs for {bundle.length_penalty:g}: alike at 20 subwords"
+    )
+    return [f"it is a {family.title} model", *notes]
 
 
 def write_json(path: Path, content: dict[str, Any]) -> None:
@@ -90,10 +100,11 @@ def write_json(path: Path, content: dict[str, Any]) -> None:
     path.write_text(json.dumps(content, ensure_ascii=False, indent=2) + "\n", "utf-8")
 
 
-def write_tokenizers(bundle: Bundle, place: Path) -> list[str]:
+def write_tokenizers(bundle: Bundle, place: Path, *, start: int | None = None) -> list[str]:
     """Write the tokenizers as JSON, and as SentencePiece models for ``import``; return notes.
 
     The source's stands in ``place``; the target's in ``target``, if its vocabulary is another.
+    ``start``: the id that takes the place of our start symbol, which is left out.
     """
     source, target = bundle.tokenizers
     own = OfBundle(
@@ -106,7 +117,7 @@ def write_tokenizers(bundle: Bundle, place: Path) -> list[str]:
         target_known=target.known,
         language_tokens=bundle.language_tokens,
     )
-    added = their_start(bundle.model) is not None
+    added = start is not None
     sides = [(place, source)] if _alike(bundle) else [(place, source), (place / "target", target)]
     for directory, tokenizer in sides:
         directory.mkdir(exist_ok=True)
@@ -126,7 +137,8 @@ def write_tokenizers(bundle: Bundle, place: Path) -> list[str]:
     notes = []
     if len(sides) > 1:
         notes.append(
-            "two vocabularies: decode with AutoTokenizer.from_pretrained(OUT, subfolder='target')"
+            "two vocabularies: the tokenizer in target/ decodes;"
+            " AutoTokenizer.from_pretrained(OUT, subfolder='target')"
         )
     if missing := missing_pieces(source):
         lacking = counted(missing, "subword")
@@ -134,10 +146,12 @@ def write_tokenizers(bundle: Bundle, place: Path) -> list[str]:
     return notes
 
 
-def generation_settings(bundle: Bundle) -> dict[str, Any]:
-    """The content of ``generation_config.json``: our search, as far as theirs has its options."""
+def generation_settings(bundle: Bundle, *, start: int | None = None) -> dict[str, Any]:
+    """The content of ``generation_config.json``: our search, as far as theirs has its options.
+
+    ``start``: as in :func:`write_tokenizers`.
+    """
     config, target = bundle.model.config, bundle.target_tokenizer
-    start = their_start(bundle.model)
     size = config.target_vocab_size - (start is not None)
     never = [index for index in Vocabulary.of(target).never_produced if index < size]
     return {
@@ -197,13 +211,15 @@ def _refuse(bundle: Bundle, model_type: str) -> None:
         )
 
 
-def _settings(bundle: Bundle, model_type: str, dtype: str) -> dict[str, Any]:
+def model_settings(
+    bundle: Bundle, model_type: str, *, dtype: str, start: int | None = None
+) -> dict[str, Any]:
     """The content of ``config.json``: the inverse of ``configuration.model_config``."""
     config = bundle.model.config
     shared = config.tying in ("three-way", "embeddings")
-    added = their_start(bundle.model) is not None
+    added = start is not None
     activation = {ours: theirs for theirs, ours in reversed([*ACTIVATIONS.items()])}
-    generation = generation_settings(bundle)
+    generation = generation_settings(bundle, start=start)
     ids = {name: value for name, value in generation.items() if name.endswith("_token_id")}
     settings: dict[str, Any] = {
         "architectures": [_CLASSES[model_type]],
@@ -239,46 +255,28 @@ def _sizes(config: ModelConfig) -> dict[str, int]:
     }
 
 
-def _notes(bundle: Bundle) -> list[str]:
-    """What transformers does not do, although this program does."""
+def whole_text_notes(bundle: Bundle) -> list[str]:
+    """What other programs leave out, although this program does it."""
     notes = []
     if bundle.source_lengths or bundle.normalisation == "text":
         notes.append(
-            "transformers translates a text whole: it does not cut it into sentences, and leaves"
-            " capitals"
+            "a text is translated whole: it is not cut into sentences, and capitals stay capitals"
         )
-    notes.append(
-        f"length_penalty {their_length_penalty(bundle.length_penalty):g} is theirs for"
-        f" {bundle.length_penalty:g}: alike at 20 subwords"
-    )
     if bundle.alignment:
         notes.append("the heads that align words are not in it")
     return notes
 
 
 def _readme(bundle: Bundle, name: str) -> str:
-    """The model card: languages, size, data, scores, and how to translate with it."""
-    pair = bundle.languages
-    languages = [f"language: [{', '.join(pair)}]"] if pair else []
-    decoder = "tokenizer"
+    """The model card: how to translate with the model, and :func:`model_card`."""
     lines = [
-        "---",
-        *languages,
-        "pipeline_tag: translation",
-        "library_name: transformers",
-        "---",
-        f"# A translator, {' to '.join(pair) if pair else 'source to target'}",
-        "",
-        "Made by Glassformer.",
-        "",
-        *facts(bundle),
-        "",
         "```python",
         "from transformers import AutoModelForSeq2SeqLM, AutoTokenizer",
         "",
         f'tokenizer = AutoTokenizer.from_pretrained("{name}")',
         f'model = AutoModelForSeq2SeqLM.from_pretrained("{name}")',
     ]
+    decoder = "tokenizer"
     if not _alike(bundle):
         decoder = "target"
         lines.append(f'target = AutoTokenizer.from_pretrained("{name}", subfolder="target")')
@@ -286,5 +284,25 @@ def _readme(bundle: Bundle, name: str) -> str:
         'batch = tokenizer(["A dog runs."], return_tensors="pt", padding=True)',
         f"print({decoder}.batch_decode(model.generate(**batch), skip_special_tokens=True))",
         "```",
+    ]
+    return model_card(bundle, "transformers", lines)
+
+
+def model_card(bundle: Bundle, library: str, usage: Sequence[str]) -> str:
+    """A README.md: languages, size, data and scores, then the lines of ``usage``."""
+    pair = bundle.languages
+    lines = [
+        "---",
+        *([f"language: [{', '.join(pair)}]"] if pair else []),
+        "pipeline_tag: translation",
+        f"library_name: {library}",
+        "---",
+        f"# A translator, {' to '.join(pair) if pair else 'source to target'}",
+        "",
+        "Made by Glassformer.",
+        "",
+        *facts(bundle),
+        "",
+        *usage,
     ]
     return "\n".join(lines) + "\n"

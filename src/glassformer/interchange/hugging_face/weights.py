@@ -5,12 +5,11 @@ from pathlib import Path
 
 import torch
 from safetensors import SafetensorError, safe_open
-from safetensors.torch import save_file
 from torch import Tensor
 
+from glassformer.bundle import save_tensors
 from glassformer.config import ModelConfig
 from glassformer.errors import InputError
-from glassformer.files import open_atomically
 from glassformer.interchange.hugging_face.configuration import read_json
 from glassformer.interchange.imported import NEVER
 from glassformer.model.positions import sinusoidal_positions
@@ -126,8 +125,7 @@ def write_weights(
         rows = sinusoidal_positions(model.config.max_length, model.config.d_model, layout="halves")
         names = [name for name in table if name.endswith("embed_positions.weight")]
         written |= {name: rows.to(dtype, copy=True) for name in names}
-    with open_atomically(path) as file:  # save_file alone makes it readable to its owner only
-        save_file(written, file.name, metadata={"format": "pt"})
+    save_tensors(written, path, metadata={"format": "pt"})
 
 
 def in_halves(name: str, weight: Tensor, config: ModelConfig) -> Tensor:

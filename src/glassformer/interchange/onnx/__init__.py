@@ -1,0 +1,1 @@
+"""ONNX: exports a bundle for transformers.js, and for any program that runs ONNX graphs."""

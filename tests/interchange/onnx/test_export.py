@@ -1,0 +1,173 @@
+"""ONNX graphs, run by onnxruntime: the numbers and the greedy translations of the model."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+import torch
+
+from glassformer.bundle import Bundle, save_bundle
+from glassformer.config import ModelConfig
+from glassformer.data.tokenizer import train_tokenizer
+from glassformer.decoding.engine import Job, SearchOptions
+from glassformer.errors import InputError
+from glassformer.interchange.onnx.export import export_onnx
+from glassformer.model.transformer import Transformer
+from glassformer.text_engine import torch_engine
+
+TEXTS = ["A dog runs across the grass.", "Two men sit in the snow.", "Ein Hut, ein Hund \U0001f415"]
+
+
+@pytest.fixture(scope="module")
+def tokenizer():
+    return train_tokenizer(TEXTS * 3, vocab_size=320)
+
+
+def bundle_of(tokenizer, **options):
+    vocabulary = dict.fromkeys(("source_vocab_size", "target_vocab_size"), tokenizer.vocab_size)
+    layers = {"num_encoder_layers": 1, "num_decoder_layers": 2}
+    sizes = {"d_model": 12, "num_heads": 3, "d_ff": 20, "max_length": 40}
+    torch.manual_seed(3)
+    model = Transformer(ModelConfig(**vocabulary, **layers, **sizes, **options)).eval()
+    with torch.no_grad():
+        for weight in model.parameters():  # no zero, no one: a weight left out would show
+            weight.add_(0.3 * torch.randn_like(weight))
+    return Bundle(model.requires_grad_(False), tokenizer, tokenizer, ("en", "de"))
+
+
+class Graphs:
+    """The two graphs of a directory, and greedy search with them."""
+
+    def __init__(self, directory, ending=""):
+        import onnxruntime
+
+        options = onnxruntime.SessionOptions()
+        options.intra_op_num_threads = 1
+        self.encoder, self.decoder = (
+            onnxruntime.InferenceSession(directory / "onnx" / f"{name}{ending}.onnx", options)
+            for name in ("encoder_model", "decoder_model_merged")
+        )
+        self.caches = [i for i in self.decoder.get_inputs() if i.name.startswith("past")]
+
+    def start(self, source, mask):
+        """The memory, and empty caches as transformers.js makes them from the graph's inputs."""
+        source, mask = source.numpy(), mask.numpy()
+        [memory] = self.encoder.run(None, {"input_ids": source, "attention_mask": mask})
+        sizes = {"batch_size": len(source)}
+        empty = {
+            cache.name: torch.zeros(
+                [s if isinstance(s, int) else sizes.get(s, 0) for s in cache.shape]
+            ).numpy()
+            for cache in self.caches
+        }
+        return {"encoder_hidden_states": memory, "encoder_attention_mask": mask}, empty
+
+    def step(self, tokens, memory, caches):
+        """Logits of the next tokens, and the caches after them."""
+        feed = {"input_ids": tokens.numpy(), **memory, **caches}
+        logits, *after = self.decoder.run(None, feed)
+        names = [name.name.replace("present", "past_key_values") for name in self.outputs]
+        return torch.from_numpy(logits), dict(zip(names, after, strict=True))
+
+    @property
+    def outputs(self):
+        return self.decoder.get_outputs()[1:]
+
+    def logits(self, source, mask, target):
+        """Logits of whole targets, token by token."""
+        memory, caches = self.start(source, mask)
+        rows = []
+        for place in range(target.size(1)):
+            found, caches = self.step(target[:, place : place + 1], memory, caches)
+            rows.append(found)
+        return torch.cat(rows, dim=1)
+
+
+def exported_by_command(bundle, place, *words):
+    """Export to ``place / "out"``, and return what the command says.
+
+    The command is a process of its own: torch traces with shapes that are symbols, and the tests'
+    checks of shapes would not take them.
+    """
+    save_bundle(bundle, place / "bundle")
+    command = [sys.executable, "-m", "glassformer.cli.main", "export"]
+    names = [str(place / "bundle"), str(place / "out"), "--to", "onnx"]
+    done = subprocess.run([*command, *names, *words], capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+    return done.stdout
+
+
+def require_packages():
+    for name in ("onnx", "onnxscript", "onnxruntime"):
+        pytest.importorskip(name, reason=f"{name} is not installed")
+
+
+def test_numbers_translations_and_files(tokenizer, tmp_path):
+    require_packages()
+    bundle, directory = bundle_of(tokenizer, norm="pre", activation="gelu"), tmp_path / "out"
+    said = exported_by_command(bundle, tmp_path)
+    assert "note: transformers.js searches greedily\n" in said
+    graphs, source = Graphs(directory), bundle.source_tokenizer
+    rows = [torch.tensor([*source.encode(text), source.eos_id]) for text in TEXTS]
+    ids = torch.nn.utils.rnn.pad_sequence(rows, batch_first=True, padding_value=source.pad_id)
+    targets = torch.randint(4, source.vocab_size, (len(rows), 6))
+    targets[:, 0] = source.bos_id
+
+    found = graphs.logits(ids, (ids != source.pad_id).long(), targets)
+
+    torch.testing.assert_close(found, bundle.model(ids, targets), atol=5e-5, rtol=1e-5)
+    for row, text in zip(rows, TEXTS, strict=True):
+        assert greedy(graphs, row, bundle) == ours(bundle, text)
+    settings = json.loads((directory / "config.json").read_text())
+    assert settings["model_type"] == "marian"
+    assert settings["decoder_layers"] == 2
+    search = json.loads((directory / "generation_config.json").read_text())
+    assert search["num_beams"] == 1
+    assert 'dtype: "fp32"' in (directory / "README.md").read_text()
+
+
+def greedy(graphs, row, bundle):
+    """Greedy search over the graphs; padding, unknown and start are forbidden, as is no token."""
+    memory, caches = graphs.start(row[None], torch.ones_like(row)[None])
+    token, found = bundle.target_tokenizer.bos_id, []
+    for step in range(len(row) - 1 + bundle.model.config.extra_length):
+        logits, caches = graphs.step(torch.tensor([[token]]), memory, caches)
+        logits[..., [0, 1, 2] + ([3] if step == 0 else [])] = -torch.inf
+        token = int(logits.argmax())
+        if token == bundle.target_tokenizer.eos_id:
+            break
+        found.append(token)
+    return found
+
+
+def ours(bundle, text):
+    engine = torch_engine(bundle.model, bundle.tokenizers)
+    job = Job([bundle.source_tokenizer.encode(text)])
+    return list(engine.submit(job, SearchOptions(beam=1)).result()[0][0].tokens)
+
+
+def test_int8_is_near(tokenizer, tmp_path):
+    require_packages()
+    bundle = bundle_of(tokenizer)
+    exported_by_command(bundle, tmp_path, "--quantization", "int8")
+
+    names = {path.name for path in (tmp_path / "out" / "onnx").iterdir()}
+    assert names == {"encoder_model_quantized.onnx", "decoder_model_merged_quantized.onnx"}
+    ids = torch.tensor([[9, 8, 7, 3]])
+    targets = torch.tensor([[2, 11, 12]])
+    found = Graphs(tmp_path / "out", "_quantized").logits(ids, torch.ones_like(ids), targets)
+    expected = bundle.model(ids, targets)
+    assert 0 < (found - expected).abs().max() < 0.1 * expected.abs().max()
+    assert 'dtype: "q8"' in (tmp_path / "out" / "README.md").read_text()
+
+
+@pytest.mark.parametrize("package", ["onnx", "onnxscript", "onnxruntime"])
+def test_the_absent_package_is_named(tokenizer, tmp_path, monkeypatch, package):
+    for name in ("onnx", "onnxscript", "onnxruntime"):
+        monkeypatch.setitem(sys.modules, name, None if name == package else sys)
+    with pytest.raises(
+        InputError, match=rf"this needs {package}: pip install 'glassformer\[export\]'"
+    ):
+        export_onnx(bundle_of(tokenizer), tmp_path / "out", quantization="int8")
+    assert not (tmp_path / "out").exists()
