@@ -15,7 +15,6 @@ number of conditions, the sum is 1 if all conditions hold and no exception does;
 """
 
 import json
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -124,7 +123,7 @@ def _weights_of_rules() -> NDArray[np.float32]:
     return weights
 
 
-def _properties(language: str, units: list[str]) -> Mapping[str, str]:
+def _properties(language: str, units: list[str]) -> dict[str, str]:
     ids = {"<PAD>": 0, "<UNK>": 1, **{unit: index for index, unit in enumerate(units, 2)}}
     vocabulary = {"_unit2id": ids, "_id2unit": list(ids), "lang": language}
     settings: dict[str, Any] = {

@@ -16,7 +16,9 @@ from glassformer.interchange.hugging_face.weights import read_weights
 from glassformer.interchange.imported import Imported
 from glassformer.model.transformer import Transformer
 
-__all__ = ["import_hugging_face"]
+__all__ = ["OPUS_NOTE", "import_hugging_face"]
+
+OPUS_NOTE = "Moses's normalisation of punctuation, which OPUS-MT had in training, is not applied"
 
 
 def import_hugging_face(
@@ -62,9 +64,7 @@ def import_hugging_face(
     )
     notes = []
     if settings["model_type"] == "marian":
-        notes.append(
-            "Moses's normalisation of punctuation, which OPUS-MT had in training, is not applied"
-        )
+        notes.append(OPUS_NOTE)
     if others := other_search_options(settings):
         listed = ", ".join(f"{name} {value}" for name, value in others.items())
         notes.append(f"a bundle does not hold these search options: {listed}")

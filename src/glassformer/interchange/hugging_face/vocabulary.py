@@ -21,7 +21,7 @@ from glassformer.errors import InputError, UsageError, nearest
 from glassformer.interchange.hugging_face.configuration import read_json
 from glassformer.interchange.piece_order import read_sentencepiece, tokenizer_in_order
 
-__all__ = ["Languages", "Vocabulary", "read_vocabulary"]
+__all__ = ["OPUS_LANGUAGE", "Languages", "Vocabulary", "chosen_language", "read_vocabulary"]
 
 _TOKENIZERS = {
     "marian": ("MarianTokenizer",),
@@ -29,8 +29,9 @@ _TOKENIZERS = {
     "mbart": ("MBart50Tokenizer", "MBart50TokenizerFast"),
     "pegasus": ("PegasusTokenizer", "PegasusTokenizerFast"),
 }
+OPUS_LANGUAGE = re.compile(r">>(.+)<<")
 _LANGUAGES = {  # the token of a language, and its code in it
-    "MarianTokenizer": re.compile(r">>(.+)<<"),
+    "MarianTokenizer": OPUS_LANGUAGE,
     "M2M100Tokenizer": re.compile(r"__([a-z_]+)__"),
     "NllbTokenizer": re.compile(r"([a-z]{3}_[A-Z][a-z]{3})"),
     "MBart50Tokenizer": re.compile(r"([a-z]{2}_[A-Z]{2})"),
@@ -116,7 +117,7 @@ def _marian(
         languages = {text for text in texts if pattern.fullmatch(text)}
         sides.append(_names(texts, languages, options, settings, directory / table))
     known = sides[0].languages(pattern)
-    target = _chosen("target", wanted.target, known) if known else wanted.target
+    target = chosen_language("target", wanted.target, known) if known else wanted.target
     prefix = [known[target]] if target in known else []
     source = wanted.source or options.get("source_lang")
     target = target or options.get("target_lang")
@@ -173,8 +174,8 @@ def _one_model(
             f"{directory}: no language token stands in tokenizer_config.json, tokenizer.json or"
             " special_tokens_map.json: copy them from the original model"
         )
-    source = _chosen("source", wanted.source, known)
-    target = _chosen("target", wanted.target, known)
+    source = chosen_language("source", wanted.source, known)
+    target = chosen_language("target", wanted.target, known)
     return Vocabulary(
         _tokenizer(path, names, [known[source]]),
         _tokenizer(path, names, [known[target]]),
@@ -182,7 +183,7 @@ def _one_model(
     )
 
 
-def _chosen(side: str, code: str | None, known: Mapping[str, str]) -> str:
+def chosen_language(side: str, code: str | None, known: Mapping[str, str]) -> str:
     """The code of a language that the model knows."""
     some = ", ".join(sorted(known)[:_SHOWN]) + (", …" if len(known) > _SHOWN else "")
     option = f"--{side}-language"
