@@ -103,7 +103,8 @@ def save_model(path, weights, options):
 
 def yaml_lines(texts):
     """As Marian writes a vocabulary: plain, in quotes, or escaped."""
-    return "".join(f"{json.dumps(text, ensure_ascii=False)}: {index}\n" for index, text in enumerate(texts))
+    quoted = (json.dumps(text, ensure_ascii=False) for text in texts)
+    return "".join(f"{text}: {index}\n" for index, text in enumerate(quoted))
 
 
 def opus(directory, *, change=None, sizes=1, languages=(), **options):
