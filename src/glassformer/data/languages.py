@@ -1,13 +1,14 @@
 """Codes of languages, and the subwords by which a multilingual model knows its languages."""
 
+import re
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
 from glassformer.errors import UsageError, nearest
 
-__all__ = ["LanguageTokens", "short_codes", "standard_code"]
+__all__ = ["LanguageTokens", "languages_in", "short_codes", "standard_code"]
 
 _SHOWN = 12  # codes in a message
 
@@ -45,6 +46,16 @@ def short_codes(codes: list[str]) -> dict[str, str]:
     return {
         name if number[name] == 1 else code: code for name, code in zip(short, codes, strict=True)
     }
+
+
+def languages_in(subwords: Iterable[str], pattern: re.Pattern[str]) -> dict[str, str]:
+    """The subwords that name languages, by short code; ``pattern`` finds the code in a subword.
+
+    >>> languages_in([">>deu<<", "▁Hund", ">>fra<<"], re.compile(">>(.+)<<"))
+    {'de': '>>deu<<', 'fr': '>>fra<<'}
+    """
+    by_own_code = {match[1]: match[0] for match in map(pattern.fullmatch, subwords) if match}
+    return {code: by_own_code[own] for code, own in short_codes([*by_own_code]).items()}
 
 
 @dataclass(frozen=True)

@@ -11,11 +11,11 @@ from pathlib import Path, PurePosixPath
 
 from glassformer.errors import InputError
 
-__all__ = ["member_names", "unpacked"]
+__all__ = ["DAMAGED", "check_size", "member_names", "opened_members", "unpacked"]
 
 _MOST_BYTES = 16 * 2**30  # of all members: the largest models have a few GB
 _MOST_MEMBERS = 10_000
-_DAMAGED = (  # what the readers of zip files raise
+DAMAGED = (  # what the readers of zip files raise
     zipfile.BadZipFile, zlib.error, lzma.LZMAError, NotImplementedError, RuntimeError, EOFError,
     OSError,
 )  # fmt: skip
@@ -25,8 +25,8 @@ def member_names(path: Path) -> list[str]:
     """The names in a zip file; none if ``path`` is another file."""
     if not path.is_file() or not zipfile.is_zipfile(path):
         return []
-    with _opened(path) as archive:
-        return [info.filename for info in _members(archive, path)]
+    with opened_members(path) as (_, members):
+        return [info.filename for info in members]
 
 
 @contextmanager
@@ -35,36 +35,49 @@ def unpacked(path: Path, wanted: Callable[[str], bool]) -> Iterator[Path]:
 
     Raises InputError for a damaged file, too much content, or a name that leads elsewhere.
     """
-    with tempfile.TemporaryDirectory(prefix="glassformer-") as temporary, _opened(path) as archive:
+    with (
+        tempfile.TemporaryDirectory(prefix="glassformer-") as temporary,
+        opened_members(path) as (archive, all_members),
+    ):
         place = Path(temporary)
-        members = [info for info in _members(archive, path) if wanted(info.filename)]
-        size = sum(info.file_size for info in members)
-        if size > _MOST_BYTES:
-            raise InputError(
-                f"{path}: {size / 1e9:.1f} GB when unpacked: expected at most"
-                f" {_MOST_BYTES / 1e9:.1f} GB; unpack it yourself, and give the directory"
-            )
+        members = [info for info in all_members if wanted(info.filename)]
+        check_size(members, path)
         try:
             for info in members:
                 target = place / info.filename
                 target.parent.mkdir(parents=True, exist_ok=True)
                 with archive.open(info) as packed, target.open("wb") as file:
                     shutil.copyfileobj(packed, file)  # it stops at the size that was summed up
-        except _DAMAGED as error:
+        except DAMAGED as error:
             raise InputError(
                 f"{path}: {info.filename} is damaged ({error}): copy it anew"
             ) from error
-        yield place
+        try:
+            yield place
+        except InputError as error:  # a message names the zip file, not the temporary place
+            message = str(error).replace(f"{place}/", f"{path}: ").replace(str(place), str(path))
+            raise type(error)(message) from error
+
+
+def check_size(members: list[zipfile.ZipInfo], path: Path) -> None:
+    """Raise InputError if the members of ``path`` are too large together."""
+    size = sum(info.file_size for info in members)
+    if size > _MOST_BYTES:
+        raise InputError(
+            f"{path}: {size / 1e9:.1f} GB when unpacked: expected at most"
+            f" {_MOST_BYTES / 1e9:.1f} GB; unpack it yourself, and give the directory"
+        )
 
 
 @contextmanager
-def _opened(path: Path) -> Iterator[zipfile.ZipFile]:
+def opened_members(path: Path) -> Iterator[tuple[zipfile.ZipFile, list[zipfile.ZipInfo]]]:
+    """A zip file and its members, all in places below it; InputError as in :func:`unpacked`."""
     try:
         archive = zipfile.ZipFile(path)
     except (zipfile.BadZipFile, OSError) as error:
         raise InputError(f"{path}: not a zip file, or cut short ({error}): copy it anew") from error
     with archive:
-        yield archive
+        yield archive, _members(archive, path)
 
 
 def _members(archive: zipfile.ZipFile, path: Path) -> list[zipfile.ZipInfo]:

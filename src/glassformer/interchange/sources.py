@@ -9,7 +9,10 @@ from glassformer.interchange.imported import Imported
 
 __all__ = ["import_translator"]
 
-_EXPECTED = "a directory of transformers or CTranslate2, or a package of Argos Translate"
+_EXPECTED = (
+    "a directory of transformers or CTranslate2, a package of Argos Translate, or Marian's .npz or"
+    " OPUS-MT's zip file"
+)
 
 
 def import_translator(
@@ -38,6 +41,10 @@ def _importer(source: Path) -> Callable[..., Imported]:
         from glassformer.interchange.ctranslate2.reading.load import import_ctranslate2_model
 
         return import_ctranslate2_model
+    if "special:model.yml.npy" in names or any(name.endswith(".npz") for name in names):
+        from glassformer.interchange.marian.load import import_marian
+
+        return import_marian
     if source.is_file():
         raise InputError(f"{source}: expected {_EXPECTED}")
     from glassformer.interchange.hugging_face.load import import_hugging_face

@@ -34,10 +34,7 @@ def import_argos(
         found = sorted([*place.glob(METADATA), *place.glob(f"*/{METADATA}")])
         if not found:
             raise InputError(f"{source}: it holds no {METADATA}: not a package of Argos Translate")
-        try:
-            return _import(found[0].parent, languages)
-        except InputError as error:  # the temporary place is nobody's
-            raise InputError(str(error).replace(f"{place}/", f"{source}: ")) from error
+        return _import(found[0].parent, languages)
 
 
 def _is_wanted(name: str) -> bool:

@@ -18,7 +18,7 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from glassformer.data.languages import LanguageTokens, short_codes, standard_code
+from glassformer.data.languages import LanguageTokens, languages_in, standard_code
 from glassformer.data.normaliser import Normalisation
 from glassformer.data.preprocessing import SourceLengths
 from glassformer.data.tokenizer import Tokenizer
@@ -26,7 +26,14 @@ from glassformer.errors import InputError
 from glassformer.interchange.hugging_face.configuration import read_json
 from glassformer.interchange.piece_order import read_sentencepiece, tokenizer_in_order
 
-__all__ = ["KEY", "Languages", "OfBundle", "Vocabulary", "read_vocabulary"]
+__all__ = [
+    "KEY",
+    "OPUS_LANGUAGE",
+    "Languages",
+    "OfBundle",
+    "Vocabulary",
+    "read_vocabulary",
+]
 
 KEY = "glassformer"
 """Where ``tokenizer_config.json`` keeps an :class:`OfBundle`."""
@@ -37,8 +44,9 @@ _TOKENIZERS = {
     "mbart": ("MBart50Tokenizer", "MBart50TokenizerFast"),
     "pegasus": ("PegasusTokenizer", "PegasusTokenizerFast"),
 }
+OPUS_LANGUAGE = re.compile(r">>(.+)<<")
 _LANGUAGES = {  # the token of a language, and its code in it
-    "MarianTokenizer": re.compile(r">>(.+)<<"),
+    "MarianTokenizer": OPUS_LANGUAGE,
     "M2M100Tokenizer": re.compile(r"__([a-z_]+)__"),
     "NllbTokenizer": re.compile(r"([a-z]{3}_[A-Z][a-z]{3})"),
     "MBart50Tokenizer": re.compile(r"([a-z]{2}_[A-Z]{2})"),
@@ -91,12 +99,6 @@ class _Names:
     controls: frozenset[str]
     symbols: Mapping[str, str]
     """The texts of unk, eos and pad."""
-
-    def languages(self, pattern: re.Pattern[str]) -> dict[str, str]:
-        """The token of each language, by its short code."""
-        matches = [match for match in map(pattern.fullmatch, self.texts) if match]
-        by_their_code = {match[1]: match[0] for match in matches}
-        return {code: by_their_code[own] for code, own in short_codes([*by_their_code]).items()}
 
 
 def read_vocabulary(
@@ -174,7 +176,7 @@ def _marian(
     target = wanted.target or options.get("target_lang")
     tokens = None
     prefix: tuple[str, ...] = ()
-    if known := sides[0].languages(pattern):
+    if known := languages_in(sides[0].texts, pattern):
         tokens = LanguageTokens(known, before="source")
         source, target = tokens.pair(source, wanted.target)
         prefix, _ = tokens.prefixes(source, target)
@@ -226,7 +228,7 @@ def _one_model(
         tokenizer = _tokenizer(path, names)
         pair = (wanted.source, wanted.target) if wanted.source and wanted.target else None
         return Vocabulary(tokenizer, tokenizer, pair)
-    known = names.languages(_LANGUAGES[kind])
+    known = languages_in(names.texts, _LANGUAGES[kind])
     if not known:
         raise InputError(
             f"{directory}: no language token stands in tokenizer_config.json, tokenizer.json or"

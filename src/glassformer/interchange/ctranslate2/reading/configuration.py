@@ -12,8 +12,8 @@ from torch import Tensor
 from glassformer.config import ModelConfig
 from glassformer.errors import InputError
 from glassformer.interchange.ctranslate2.reading.model_file import ModelFile
-from glassformer.interchange.ctranslate2.reading.vocabulary import Tokens
 from glassformer.interchange.hugging_face.configuration import read_json
+from glassformer.interchange.tokens import Tokens
 from glassformer.model.positions import Frequencies, Layout, sinusoidal_positions
 
 __all__ = ["matrix_shape", "model_config", "read_settings", "refuse_others", "source_embedding"]

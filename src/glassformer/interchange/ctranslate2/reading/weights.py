@@ -1,7 +1,7 @@
 """The weights of a CTranslate2 model into ours, by the table of the export."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
 import torch
@@ -14,8 +14,7 @@ from glassformer.interchange.ctranslate2.reading.configuration import (
     source_embedding,
 )
 from glassformer.interchange.ctranslate2.reading.model_file import ModelFile
-from glassformer.interchange.ctranslate2.reading.vocabulary import Tokens
-from glassformer.interchange.imported import NEVER
+from glassformer.interchange.tokens import Tokens, append_rows
 from glassformer.model.transformer import Transformer
 
 __all__ = ["read_weights"]
@@ -50,7 +49,7 @@ def read_weights(model: Transformer, file: ModelFile, source: Tokens, target: To
                 for row, part in zip(rows, file.weight(name).split([*map(len, rows)]), strict=True):
                     row.copy_(part)
         known |= _read_positions(model, file)
-        _append_rows(ours, source, target)
+        append_rows(ours, source, target)
     refuse_others(file, known)
 
 
@@ -81,16 +80,3 @@ def _read_positions(model: Transformer, file: ModelFile) -> set[str]:
             inner: Any = getattr(positions, "positions", positions)
             inner.table.copy_(file.weight(name))
     return names
-
-
-def _append_rows(ours: Mapping[str, Tensor], source: Tokens, target: Tokens) -> None:
-    """The rows of the symbols that the file lacks: a copy of the start's row, or zeros."""
-    for module, tokens in zip(_WITH_TOKENS, (source, target, target), strict=True):
-        table = ours.get(f"{module}.weight")
-        if table is not None:
-            table[tokens.size :] = 0.0
-            bos = tokens.id_of("bos")
-            if bos >= tokens.size and tokens.start is not None:
-                table[bos] = table[tokens.start]
-    if "output.bias" in ours:
-        ours["output.bias"][target.size :] = NEVER
