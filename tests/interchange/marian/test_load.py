@@ -157,7 +157,7 @@ def test_a_zip_file_its_directory_and_its_model_give_one_bundle(make_opus, tmp_p
     assert main(["import", str(path), str(tmp_path / "bundle"), *words]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert lines[0].endswith("parameters, en to de")
-    assert "Moses's normalisation" in lines[-1]
+    assert "Moses's punctuation" in lines[-1]
     assert load_bundle(tmp_path / "bundle").languages == ("en", "de")
 
 
