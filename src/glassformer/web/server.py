@@ -113,7 +113,7 @@ def _add_pages(app: FastAPI) -> None:
 
 
 async def _error_response(_: Request, error: Exception) -> Response:
-    """Every error in LibreTranslate's shape; none repeats the request."""
+    """Every error in LibreTranslate's shape; none repeats a text."""
     match error:
         case RefusedError():
             refusal = error
