@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 
 from pydantic import Field
 
+from glassformer.cli.server_threads import choose_threads, wait_asleep
 from glassformer.config import BEAM, MOST_BEAM, Options
 from glassformer.errors import InputError, UsageError, counted, missing_extra
 
@@ -66,7 +67,7 @@ class ServeOptions(Options):
     device: str = "auto"
     """Device of the model: cpu, cuda or auto."""
     threads: int = Field(0, ge=0, le=1024)
-    """Number of CPU threads; 0: all."""
+    """Number of CPU threads; 0: all, but one for torch if each model's d_model is below 512."""
 
 
 OPTIONS = ServeOptions
@@ -80,6 +81,7 @@ def run(options: ServeOptions) -> int:
         InputError: a bundle or the key file cannot be read, the port is in use, or fastapi is
             absent.
     """
+    wait_asleep()
     try:
         from glassformer.web.server import create_app, listen, serve
     except ModuleNotFoundError as error:
@@ -87,11 +89,14 @@ def run(options: ServeOptions) -> int:
     import torch
 
     if options.threads:
-        torch.set_num_threads(options.threads)
+        torch.set_num_threads(options.threads)  # before loading: ctranslate2 starts with as many
     settings = _settings(options)
     listener = listen(options.host, options.port)  # before loading: the port may be in use
     with listener:
-        app = create_app(_translators(options), settings)
+        translators = _translators(options)
+        if options.engine == "torch":
+            choose_threads(options.threads, translators.values())
+        app = create_app(translators, settings)
         host, port = listener.getsockname()[:2]
         shown = f"[{host}]" if ":" in host else host
         print(f"http://{shown}:{port}/ translates until Ctrl+C", flush=True)
