@@ -10,6 +10,8 @@ from hypothesis import strategies as st
 
 from glassformer.web.queue import Batcher
 
+LONG = 1 << 20  # over any budget: such an item is a batch of its own
+
 
 @pytest.fixture
 def held():
@@ -76,6 +78,45 @@ def test_a_short_request_does_not_wait_for_the_end_of_a_long_one(held):
     assert "short" in batches[1]
     assert len(long.result(20)) == 100
     assert len(batches) > 3
+
+
+def test_a_short_request_comes_before_the_next_part_of_a_long_one():
+    """It came while a batch ran, and does not even share a batch with a long item."""
+    batcher = Batcher()
+    batches, gates, begun = [], threading.Semaphore(0), threading.Semaphore(0)
+
+    def run(items):
+        batches.append(list(items))
+        begun.release()
+        assert gates.acquire(timeout=20)
+        return items
+
+    long = batcher.submit("one", run, ["l0", "l1", "l2"], costs=[LONG] * 3)
+    assert begun.acquire(timeout=20)
+    short = batcher.submit("one", run, ["s"], costs=[5])
+    gates.release(4)
+
+    assert short.result(20) == ["s"]
+    assert long.result(20) == ["l0", "l1", "l2"]
+    assert batches == [["l0"], ["s"], ["l1"], ["l2"]]
+    batcher.close()
+
+
+def test_a_long_request_has_its_turn_whatever_comes():
+    """Each batch brings a new short request; the long one still gets every second batch."""
+    batcher = Batcher()
+    batches = []
+
+    def run(items):
+        batches.append(list(items))
+        if len(batches) < 20:
+            batcher.submit("one", run, ["s"], costs=[5])
+        return items
+
+    batcher.submit("one", run, ["l"] * 6, costs=[LONG] * 6).result(20)
+    batcher.close()
+
+    assert ["l" in batch for batch in batches[:11]].count(True) == 6
 
 
 def test_requests_that_cannot_share_a_batch_take_turns(held):

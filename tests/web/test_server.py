@@ -1,6 +1,7 @@
 """What a server is made of: its translators, its keys, its bounds."""
 
 import socket
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import pytest
@@ -75,6 +76,33 @@ def test_what_takes_too_long_is_given_up(served):
     assert answer.status_code == 503
     assert answer.headers["Retry-After"] == "10"
     assert answer.json()["error"].startswith("not finished within 0 s: send less text at once")
+
+
+def test_a_short_request_is_answered_beside_a_long_one(served):
+    client = served()
+    long_text = "\n".join(f"Two men sit in the snow {'x' * 60} {n}." for n in range(60))
+    with ThreadPoolExecutor(1) as pool:
+        long = pool.submit(ask, client, q=long_text)
+        while "glassformer_waiting_segments 0.0" in client.get("/metrics").text:
+            assert not long.done()
+        for _ in range(3):
+            assert ask(client).status_code == 200
+            assert not long.done()
+        assert long.result(60).json()["translatedText"].count("\n") == 59
+
+
+def test_a_request_that_becomes_too_many_subwords_is_refused_at_once(served):
+    client = served(limits=RequestLimits(max_chars=4000))
+    for text, kind, error in (
+        ("zq" * 2000, "text", "request (4,0"),
+        ("<p>" + "zq" * 600, "html", "a text of the document has 1,"),
+    ):
+        answer = ask(client, q=text, format=kind)
+        assert answer.status_code == 400
+        assert answer.json()["error"].startswith(f"Invalid request: {error}")
+        assert "waiting_segments 0.0" in client.get("/metrics").text
+    assert answer.json()["error"].endswith("divide it among several elements")
+    assert ask(client, q="zq" * 2000).json()["error"].endswith("2,000: send less text at once")
 
 
 def test_too_many_at_once_are_told_to_come_again(served):

@@ -46,7 +46,7 @@ class ServeOptions(Options):
     api_key_file: Path | None = None
     """File with one key a line; the server refuses a request without one of them."""
     max_chars: int = Field(20_000, ge=1, le=1_000_000)
-    """Greatest number of characters of a request."""
+    """Greatest number of characters of a request; its subwords may be half as many."""
     max_requests: int = Field(128, ge=1, le=10_000)
     """Greatest number of requests at once; the server refuses more (503)."""
     timeout: float = Field(60.0, gt=0, le=3600)

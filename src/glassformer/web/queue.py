@@ -2,7 +2,9 @@
 
 While a batch runs, other requests arrive. The next batch takes one item of each request in turn,
 round after round, until it is full. A request with items in the batch goes to the end of the
-queue. So no batch waits for company, and a short request never waits for the end of a long one.
+queue when the batch ends, behind those that came meanwhile. An item much longer than the first one
+of the batch waits for another batch. So no batch waits for company, and a short request never waits
+for the end of a long one.
 
 The budget of a batch grows while batches are quick, and shrinks after a slow one. So a batch takes
 about the same time on any model and machine.
@@ -23,6 +25,8 @@ __all__ = ["BatchFunction", "Batcher"]
 BatchFunction = Callable[[Sequence[Any]], Sequence[Any]]
 """Answers the items of a batch, one answer for each item in their order."""
 
+_ALIKE = 4  # times the cost of a batch's first item; what costs more waits for another batch
+_SHORT = 64  # an item of this cost, such as a sentence, may join any batch
 _FIRST_BUDGET = 512
 _LARGEST_BUDGET = 1 << 16
 
@@ -38,6 +42,11 @@ class _Request:
     future: Future[list[Any]] = field(default_factory=Future)
     taken: int = 0
     answers: list[Any] = field(default_factory=list)
+
+    @property
+    def next_cost(self) -> int:
+        """The cost of the first item that no batch has taken."""
+        return self.costs[self.taken]
 
     @property
     def waits(self) -> bool:
@@ -63,6 +72,7 @@ class Batcher:
         self._seconds = seconds
         self._observe = observe
         self._queue: deque[_Request] = deque()
+        self._running: list[_Request] = []  # those with items in the running batch
         self._budgets: dict[Hashable, int] = {}
         self._changed = threading.Condition()
         self._closing = False
@@ -99,7 +109,8 @@ class Batcher:
     def waiting(self) -> int:
         """Number of items that no batch has taken yet."""
         with self._changed:
-            return sum(len(request.items) - request.taken for request in self._queue_of_waiting())
+            known = [*self._running, *self._queue]
+            return sum(len(request.items) - request.taken for request in known if request.waits)
 
     def close(self) -> None:
         """Answer all requests in the queue, then end the thread."""
@@ -111,6 +122,9 @@ class Batcher:
     def _work(self) -> None:
         while batch := self._next_batch():
             self._answer(batch)
+            with self._changed:
+                self._queue.extend(self._running)
+                self._running = []
 
     def _queue_of_waiting(self) -> deque[_Request]:
         """The queue without cancelled and failed requests."""
@@ -132,17 +146,19 @@ class Batcher:
         key = self._queue[0].key
         left = self._budgets.get(key, _FIRST_BUDGET)
         turns = deque(request for request in self._queue if request.key == key)
+        longest = max(_SHORT, _ALIKE * turns[0].next_cost)
         batch: list[tuple[_Request, int]] = []
-        while turns and (not batch or turns[0].costs[turns[0].taken] <= left):
+        while turns and (not batch or turns[0].next_cost <= left):
             request = turns.popleft()
+            if request.next_cost > longest:
+                continue
             batch.append((request, request.taken))
-            left -= request.costs[request.taken]
+            left -= request.next_cost
             request.taken += 1
             if request.waits:
                 turns.append(request)
-        served = dict.fromkeys(request for request, _ in batch)
-        others = [request for request in self._queue if request not in served]
-        self._queue = deque([*others, *(request for request in served if request.waits)])
+        self._running = list(dict.fromkeys(request for request, _ in batch))
+        self._queue = deque(request for request in self._queue if request not in self._running)
         return batch
 
     def _answer(self, batch: Sequence[tuple[_Request, int]]) -> None:

@@ -72,6 +72,15 @@ class RequestLimits:
     max_alternatives: int = 10
 
     @property
+    def max_subwords(self) -> int:
+        """A text in a language of the model has two or more characters for each subword.
+
+        Letters that the vocabulary lacks, and endless words, are a subword for each byte. Their
+        translation takes minutes.
+        """
+        return max(1000, self.max_chars // 2)
+
+    @property
     def max_body_bytes(self) -> int:
         """JSON and forms need at most 12 bytes for a character, as in ``\\ud83d\\ude00``."""
         return 12 * self.max_chars + (1 << 16)

@@ -72,8 +72,9 @@ def create_app(translators: Mapping[str, Translator], settings: Settings | None 
         for name, pair in zip(translators, by_pair, strict=True)
         if name in settings.glossaries
     }
-    service = Service(by_pair, batcher, settings.beam, glossaries)
-    api = Api(service, settings.keys, settings.limits, metrics, settings.run_directory)
+    limits = settings.limits
+    service = Service(by_pair, batcher, settings.beam, glossaries, limits.max_subwords)
+    api = Api(service, settings.keys, limits, metrics, settings.run_directory)
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
@@ -91,7 +92,7 @@ def create_app(translators: Mapping[str, Translator], settings: Settings | None 
     _add_pages(app)
     for kind in (RefusedError, InputError, RequestValidationError, HTTPException, Exception):
         app.add_exception_handler(kind, _error_response)
-    return Guard(app, limits=settings.limits, hosts=settings.hosts, metrics=metrics)
+    return Guard(app, limits=limits, hosts=settings.hosts, metrics=metrics)
 
 
 def _add_pages(app: FastAPI) -> None:

@@ -37,6 +37,7 @@ __all__ = ["LanguagePair", "Service", "translators_by_pair"]
 
 LanguagePair: TypeAlias = tuple[str, str]
 
+_MAX_ITEM = 1000  # subwords: a batch holds a text of an HTML document whole, while others wait
 _SAMPLE = 500  # characters from which a language is detected
 _WHOLE_BATCH = 1 << 20  # the cost of a trace: over any budget, so each trace is its own batch
 
@@ -65,13 +66,15 @@ def translators_by_pair(translators: Mapping[str, Translator]) -> dict[LanguageP
 class Service:
     """Translates for many clients at once, in the batcher's thread, with beams of size `beam`.
 
-    `glossaries`: the terms of every translation, for the pairs that have some.
+    `glossaries`: the terms of every translation, for the pairs that have some. `max_subwords`: of
+    a request.
     """
 
     translators: Mapping[LanguagePair, Translator]
     batcher: Batcher
     beam: int = BEAM
     glossaries: Mapping[LanguagePair, Terms] = field(default_factory=dict)
+    max_subwords: int = 10_000
 
     def code(self, asked: str) -> str:
         """The served code: de for DE, deu or de-DE. Raises RefusedError if none is."""
@@ -145,6 +148,7 @@ class Service:
         # In a thread: a long text takes a while, and the event loop serves other requests.
         rows = await asyncio.to_thread(translator.segments, texts)
         segments = [segment for row in rows for segment in row]
+        self._check_subwords([len(segment.ids) for segment in segments])
         n_best = alternatives + 1
         protecting = ProtectingTranslator(translator)
 
@@ -171,6 +175,14 @@ class Service:
             for text, row in zip(texts, rows, strict=True)
         ]
 
+    def _check_subwords(self, lengths: Sequence[int]) -> None:
+        if (size := sum(lengths)) > self.max_subwords:
+            raise RefusedError(
+                400,
+                f"Invalid request: request ({size:,} subwords) exceeds the limit of"
+                f" {self.max_subwords:,}: send less text at once",
+            )
+
     def _terms(self, pair: LanguagePair, glossary: Mapping[str, str | Sequence[str]]) -> Terms:
         """The pair's terms, and those of a request. Raises RefusedError if they need a beam."""
         if glossary and self.beam == 1:
@@ -196,13 +208,21 @@ class Service:
         def translate_batch(batch: Sequence[tuple[str, Terms]]) -> list[Translation]:
             return _with_terms(protecting, batch, beam=self.beam, alignment=True)
 
-        lengths = await asyncio.to_thread(translator.source_tokenizer.encode_batch, flat)
+        ids = await asyncio.to_thread(translator.source_tokenizer.encode_batch, flat)
+        lengths = [len(of_text) for of_text in ids]
+        self._check_subwords(lengths)
+        if max(lengths, default=0) > _MAX_ITEM:
+            raise RefusedError(
+                400,
+                f"Invalid request: a text of the document has {max(lengths):,} subwords, and may"
+                f" have {_MAX_ITEM:,}: divide it among several elements",
+            )
         answers = await asyncio.wrap_future(
             self.batcher.submit(
                 (pair, "html"),
                 translate_batch,
                 [(text, terms) for text in flat],
-                costs=[len(ids) + 1 for ids in lengths],
+                costs=[length + 1 for length in lengths],
             )
         )
         rest = iter(answers)
