@@ -1,5 +1,6 @@
 """The queue: right answers, whatever comes together; fair turns; errors for the guilty alone."""
 
+import itertools
 import threading
 import time
 from concurrent.futures import CancelledError
@@ -9,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from glassformer.web.queue import Batcher
+from glassformer.web.security import RefusedError
 
 LONG = 1 << 20  # over any budget: such an item is a batch of its own
 
@@ -117,6 +119,34 @@ def test_a_long_request_has_its_turn_whatever_comes():
     batcher.close()
 
     assert ["l" in batch for batch in batches[:11]].count(True) == 6
+
+
+def test_what_cannot_be_answered_in_time_is_refused_at_once(monkeypatch):
+    """10 units a second, and twice that at best: 100 units may stand before the end."""
+    clock = itertools.count(0, 0.5)
+    monkeypatch.setattr("glassformer.web.queue.time.monotonic", lambda: next(clock))
+    batcher = Batcher(patience=5.0)
+    assert batcher.submit("one", list, ["a"], costs=[5]).result(20) == ["a"]
+    gate, begun = threading.Event(), threading.Event()
+
+    def hold(items):
+        begun.set()
+        assert gate.wait(20)
+        return items
+
+    batcher.submit("other", hold, ["held"])  # of an unknown speed
+    assert begun.wait(20)
+    long = batcher.submit("one", list, ["b", "c"], costs=[40, 40])
+    with pytest.raises(RefusedError, match=r"^the answer would take longer than 5 s: send less"):
+        batcher.submit("one", list, ["d"], costs=[101])
+    with pytest.raises(RefusedError) as refused:
+        batcher.submit("one", list, ["d"], costs=[51])  # 51 of the long one's units come before
+    assert refused.value.status == 503
+    assert refused.value.headers == {"Retry-After": "10"}
+    short = batcher.submit("one", list, ["e"], costs=[49])
+    gate.set()
+    assert (long.result(20), short.result(20)) == (["b", "c"], ["e"])
+    batcher.close()
 
 
 def test_requests_that_cannot_share_a_batch_take_turns(held):

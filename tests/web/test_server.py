@@ -60,7 +60,13 @@ def test_keys(served):
     assert ask(client, api_key="wheat").status_code == 403
     assert ask(client, api_key="wheat").json() == {"error": "Invalid API key"}
     assert ask(client, api_key="sesame").status_code == 200
-    assert client.get("/metrics").status_code == 400
+    assert client.get("/metrics").status_code == 401
+    assert client.get("/metrics").headers["WWW-Authenticate"] == "Bearer"
+    assert client.get("/metrics").json() == {
+        "error": "expected the header 'Authorization: Bearer KEY'"
+    }
+    wrong = client.get("/metrics", headers={"Authorization": "Bearer wheat"})
+    assert wrong.status_code == 403
     assert client.post("/api/v1/trace", json={"text": "a"}).status_code == 400
     client.headers["Authorization"] = "Bearer sesame"
     assert ask(client).status_code == 200

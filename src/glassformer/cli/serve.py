@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Literal
 
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = ["OPTIONS", "ServeOptions", "run"]
 
+_ORIGIN = re.compile(r"[a-z][a-z+.-]*://[^/?#\s]+")
 _LOOPBACK = ("127.0.0.1", "::1", "localhost")
 
 
@@ -43,12 +45,19 @@ class ServeOptions(Options):
     """Port to listen on; 0: any free port."""
     allow_host: tuple[str, ...] = ()
     """Further host names to answer to on 127.0.0.1, such as a proxy's."""
+    allow_origin: tuple[str, ...] = ()
+    """Other sites whose pages may send requests, such as https://example.org; *: all."""
+    trust_proxy: bool = False
+    """Take a client's address from X-Forwarded-For if a proxy on this machine sends it."""
     api_key_file: Path | None = None
     """File with one key a line; the server refuses a request without one of them."""
     max_chars: int = Field(20_000, ge=1, le=1_000_000)
     """Greatest number of characters of a request; its subwords may be half as many."""
     max_requests: int = Field(128, ge=1, le=10_000)
     """Greatest number of requests at once; the server refuses more (503)."""
+    requests_per_minute: int = Field(0, ge=0, le=1_000_000)
+    """Requests of one key, or of one address without a key; the server refuses more (429). 0: any
+    number."""
     timeout: float = Field(60.0, gt=0, le=3600)
     """Seconds until the server gives up a request (503)."""
     beam: int = Field(BEAM, ge=1, le=MOST_BEAM)
@@ -112,6 +121,9 @@ def _settings(options: ServeOptions) -> Settings:
         raise UsageError(
             f"--allow-host belongs to a server on 127.0.0.1; on {options.host} any name will do"
         )
+    for origin in options.allow_origin:
+        if origin != "*" and not _ORIGIN.fullmatch(origin):
+            raise UsageError(f"--allow-origin {origin!r}: expected https://example.org, or *")
     return Settings(
         beam=options.beam,
         glossaries=_glossaries(options),
@@ -119,7 +131,10 @@ def _settings(options: ServeOptions) -> Settings:
             max_chars=options.max_chars,
             max_requests=options.max_requests,
             timeout=options.timeout,
+            per_minute=options.requests_per_minute,
         ),
+        origins=options.allow_origin,
+        trust_proxy=options.trust_proxy,
         keys=_keys(options.api_key_file) if options.api_key_file else (),
         hosts=[name.lower() for name in options.allow_host] if options.host in _LOOPBACK else None,
     )

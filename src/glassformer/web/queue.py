@@ -6,19 +6,24 @@ queue when the batch ends, behind those that came meanwhile. An item much longer
 of the batch waits for another batch. So no batch waits for company, and a short request never waits
 for the end of a long one.
 
+The server refuses at once what it cannot answer in time at twice its recent speed.
+
 The budget of a batch grows while batches are quick, and shrinks after a slow one. So a batch takes
 about the same time on any model and machine.
 """
 
 from __future__ import annotations
 
+import math
 import threading
 import time
-from collections import deque
+from collections import defaultdict, deque
 from collections.abc import Callable, Hashable, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from typing import Any
+
+from glassformer.web.security import RefusedError
 
 __all__ = ["BatchFunction", "Batcher"]
 
@@ -27,6 +32,7 @@ BatchFunction = Callable[[Sequence[Any]], Sequence[Any]]
 
 _ALIKE = 4  # times the cost of a batch's first item; what costs more waits for another batch
 _SHORT = 64  # an item of this cost, such as a sentence, may join any batch
+_RECENT = 20  # batches; the quickest of them says how quick a key's batches can be
 _FIRST_BUDGET = 512
 _LARGEST_BUDGET = 1 << 16
 
@@ -58,6 +64,7 @@ class Batcher:
     """A queue and its thread.
 
     `seconds`: the time that a batch should take. One slow item may take longer: it stays whole.
+    `patience`: the seconds in which a request must have its answer, or it is refused at once.
     `observe`: the batcher calls it with each batch's number of items and seconds.
 
     >>> batcher = Batcher()
@@ -67,13 +74,19 @@ class Batcher:
     """
 
     def __init__(
-        self, *, seconds: float = 0.5, observe: Callable[[int, float], None] | None = None
+        self,
+        *,
+        seconds: float = 0.5,
+        patience: float = math.inf,
+        observe: Callable[[int, float], None] | None = None,
     ) -> None:
         self._seconds = seconds
+        self._patience = patience
         self._observe = observe
         self._queue: deque[_Request] = deque()
         self._running: list[_Request] = []  # those with items in the running batch
         self._budgets: dict[Hashable, int] = {}
+        self._speeds: dict[Hashable, deque[float]] = defaultdict(lambda: deque(maxlen=_RECENT))
         self._changed = threading.Condition()
         self._closing = False
         self._thread = threading.Thread(target=self._work, name="batches", daemon=True)
@@ -92,7 +105,7 @@ class Batcher:
         `key`: requests with equal keys share batches; the function of one of them answers all.
         `costs`: one for each item, in a unit such as subwords; by default 1 each.
 
-        Raises RuntimeError after :meth:`close`.
+        Raises RefusedError if the answers cannot come in time, RuntimeError after :meth:`close`.
         """
         request = _Request(key, function, items, costs or [1] * len(items))
         if not items:
@@ -101,6 +114,13 @@ class Batcher:
         with self._changed:
             if self._closing:
                 raise RuntimeError("the batcher is closed")
+            if self._least_seconds(request) > self._patience:
+                raise RefusedError(
+                    503,
+                    f"the answer would take longer than {self._patience:g} s:"
+                    " send less text at once, or try again later",
+                    headers={"Retry-After": "10"},
+                )
             self._queue.append(request)
             self._changed.notify()
         return request.future
@@ -118,6 +138,21 @@ class Batcher:
             self._closing = True
             self._changed.notify()
         self._thread.join()
+
+    def _least_seconds(self, new: _Request) -> float:
+        """The time until all of ``new`` is answered, at twice the best recent speed.
+
+        Of each other request, the batches take no more before that than they take of ``new``.
+        """
+        own = self._seconds_left(new)
+        known = [*self._running, *self._queue]
+        others = (self._seconds_left(request) for request in known if request.waits)
+        return (own + sum(min(other, own) for other in others)) / 2
+
+    def _seconds_left(self, request: _Request) -> float:
+        """At the best recent speed of its key; 0 before the key's first batch."""
+        speeds = self._speeds.get(request.key)
+        return sum(request.costs[request.taken :]) / max(speeds) if speeds else 0.0
 
     def _work(self) -> None:
         while batch := self._next_batch():
@@ -166,9 +201,9 @@ class Batcher:
         started = time.monotonic()
         answers = _answers(first.function, [request.items[place] for request, place in batch])
         seconds = time.monotonic() - started
-        self._adapt_budget(
-            first.key, sum(request.costs[place] for request, place in batch), seconds
-        )
+        cost = sum(request.costs[place] for request, place in batch)
+        self._adapt_budget(first.key, cost, seconds)
+        self._speeds[first.key].append(cost / max(seconds, 1e-6))
         if self._observe:
             self._observe(len(batch), seconds)
         for (request, _), answer in zip(batch, answers, strict=True):

@@ -26,6 +26,7 @@ from glassformer.data.language_names import language_name
 from glassformer.data.terms import NO_TERMS
 from glassformer.web.look.film import film
 from glassformer.web.metrics import ServerMetrics
+from glassformer.web.rate import RequestRate
 from glassformer.web.schema import (
     DetectedLanguage,
     DetectRequest,
@@ -46,7 +47,7 @@ T = TypeVar("T")
 Asked = TypeVar("Asked", bound=BaseModel)
 
 _REFUSALS: dict[int | str, dict[str, Any]] = {
-    status: {"model": ErrorResponse} for status in (400, 403, 408, 413, 415, 503)
+    status: {"model": ErrorResponse} for status in (400, 403, 408, 413, 415, 429, 503)
 }
 _TYPES = ("application/json", "application/x-www-form-urlencoded", "multipart/form-data")
 _JSON = re.compile(r"application/([^/]+\+)?json")
@@ -67,6 +68,7 @@ class Api:
     keys: Collection[str]
     limits: RequestLimits
     metrics: ServerMetrics
+    rate: RequestRate
     run_directory: Path | None = None
 
     def router(self) -> APIRouter:
@@ -133,6 +135,12 @@ class Api:
 
     async def prometheus(self, request: Request) -> Response:
         """The server's counters, in Prometheus's text format."""
+        if self.keys and "authorization" not in request.headers:
+            raise RefusedError(
+                401,
+                "expected the header 'Authorization: Bearer KEY'",
+                headers={"WWW-Authenticate": "Bearer"},
+            )
         self._check_key(request, None)
         return Response(self.metrics.text(), media_type="text/plain; version=0.0.4")
 
@@ -224,7 +232,11 @@ class Api:
     def _check_key(self, request: Request, given: str | None) -> None:
         scheme, _, bearer = request.headers.get("authorization", "").partition(" ")
         key = given or (bearer.strip() if scheme.lower() == "bearer" else None)
-        if not key_is_known(key, self.keys):
+        known = key_is_known(key, self.keys)
+        if request.method == "POST":
+            address = request.client.host if request.client else "unknown"
+            self.rate.count(f"key {key}" if self.keys and known else address)
+        if not known:
             if key:
                 raise RefusedError(403, "Invalid API key")
             raise RefusedError(400, "Please contact the server operator to get an API key")
