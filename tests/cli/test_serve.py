@@ -109,6 +109,16 @@ def test_sigterm_answers_what_is_in_flight_and_ends_with_0(process):
             1,
             "{bundle}/none.tsv: no such file",
         ),
+        (
+            ["{bundle}", "--port", "0", "--allow-origin", "example.org"],
+            2,
+            "--allow-origin 'example.org': expected https://example.org, or *",
+        ),
+        (
+            ["{bundle}", "--requests-per-minute", "-1"],
+            2,
+            "--requests-per-minute '-1': expected at least 0",
+        ),
         (["nowhere", "--port", "0"], 1, "nowhere: not a bundle (no such directory)"),
     ],
 )

@@ -39,7 +39,7 @@ def test_the_page_needs_no_markup_and_no_other_place(path):
         ("GET", "/static/translate.css", 200),
         ("GET", "/languages", 200),
         ("GET", "/nothing", 404),
-        ("POST", "/translate", 415),
+        ("POST", "/translate", 400),
         ("PUT", "/translate", 405),
     ],
 )

@@ -1,5 +1,6 @@
 """The queue: right answers, whatever comes together; fair turns; errors for the guilty alone."""
 
+import itertools
 import threading
 import time
 from concurrent.futures import CancelledError
@@ -9,6 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from glassformer.web.queue import Batcher
+from glassformer.web.security import RefusedError
+
+LONG = 1 << 20  # over any budget: such an item is a batch of its own
 
 
 @pytest.fixture
@@ -76,6 +80,73 @@ def test_a_short_request_does_not_wait_for_the_end_of_a_long_one(held):
     assert "short" in batches[1]
     assert len(long.result(20)) == 100
     assert len(batches) > 3
+
+
+def test_a_short_request_comes_before_the_next_part_of_a_long_one():
+    """It came while a batch ran, and does not even share a batch with a long item."""
+    batcher = Batcher()
+    batches, gates, begun = [], threading.Semaphore(0), threading.Semaphore(0)
+
+    def run(items):
+        batches.append(list(items))
+        begun.release()
+        assert gates.acquire(timeout=20)
+        return items
+
+    long = batcher.submit("one", run, ["l0", "l1", "l2"], costs=[LONG] * 3)
+    assert begun.acquire(timeout=20)
+    short = batcher.submit("one", run, ["s"], costs=[5])
+    gates.release(4)
+
+    assert short.result(20) == ["s"]
+    assert long.result(20) == ["l0", "l1", "l2"]
+    assert batches == [["l0"], ["s"], ["l1"], ["l2"]]
+    batcher.close()
+
+
+def test_a_long_request_has_its_turn_whatever_comes():
+    """Each batch brings a new short request; the long one still gets every second batch."""
+    batcher = Batcher()
+    batches = []
+
+    def run(items):
+        batches.append(list(items))
+        if len(batches) < 20:
+            batcher.submit("one", run, ["s"], costs=[5])
+        return items
+
+    batcher.submit("one", run, ["l"] * 6, costs=[LONG] * 6).result(20)
+    batcher.close()
+
+    assert ["l" in batch for batch in batches[:11]].count(True) == 6
+
+
+def test_what_cannot_be_answered_in_time_is_refused_at_once(monkeypatch):
+    """10 units a second, and twice that at best: 100 units may stand before the end."""
+    clock = itertools.count(0, 0.5)
+    monkeypatch.setattr("glassformer.web.queue.time.monotonic", lambda: next(clock))
+    batcher = Batcher(patience=5.0)
+    assert batcher.submit("one", list, ["a"], costs=[5]).result(20) == ["a"]
+    gate, begun = threading.Event(), threading.Event()
+
+    def hold(items):
+        begun.set()
+        assert gate.wait(20)
+        return items
+
+    batcher.submit("other", hold, ["held"])  # of an unknown speed
+    assert begun.wait(20)
+    long = batcher.submit("one", list, ["b", "c"], costs=[40, 40])
+    with pytest.raises(RefusedError, match=r"^the answer would take longer than 5 s: send less"):
+        batcher.submit("one", list, ["d"], costs=[101])
+    with pytest.raises(RefusedError) as refused:
+        batcher.submit("one", list, ["d"], costs=[51])  # 51 of the long one's units come before
+    assert refused.value.status == 503
+    assert refused.value.headers == {"Retry-After": "10"}
+    short = batcher.submit("one", list, ["e"], costs=[49])
+    gate.set()
+    assert (long.result(20), short.result(20)) == (["b", "c"], ["e"])
+    batcher.close()
 
 
 def test_requests_that_cannot_share_a_batch_take_turns(held):

@@ -1,6 +1,7 @@
 """What a server is made of: its translators, its keys, its bounds."""
 
 import socket
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import pytest
@@ -33,13 +34,11 @@ def test_several_translators_by_their_pairs(served, translator):
     assert [one["targets"] for one in client.get("/languages").json()] == [["en"], ["de"], ["de"]]
     assert ask(client, source="fr").status_code == 200
     assert ask(client, source="auto", target="en").json()["detectedLanguage"]["language"] == "de"
-    for source, target, error in (
-        ("auto", "de", "source 'auto' fits several translators: choose from"),
-        ("fr", "en", "'fr' to 'en' is not supported: there is"),
-    ):
-        answer = ask(client, source=source, target=target)
-        assert answer.status_code == 400
-        assert answer.json()["error"].startswith(error)
+    answer = ask(client, source="fr", target="en")
+    assert answer.status_code == 400
+    assert answer.json() == {
+        "error": "English (en) is not available as a target language from French (fr)"
+    }
 
 
 def test_two_translators_of_one_pair_are_refused(translator):
@@ -61,7 +60,13 @@ def test_keys(served):
     assert ask(client, api_key="wheat").status_code == 403
     assert ask(client, api_key="wheat").json() == {"error": "Invalid API key"}
     assert ask(client, api_key="sesame").status_code == 200
-    assert client.get("/metrics").status_code == 400
+    assert client.get("/metrics").status_code == 401
+    assert client.get("/metrics").headers["WWW-Authenticate"] == "Bearer"
+    assert client.get("/metrics").json() == {
+        "error": "expected the header 'Authorization: Bearer KEY'"
+    }
+    wrong = client.get("/metrics", headers={"Authorization": "Bearer wheat"})
+    assert wrong.status_code == 403
     assert client.post("/api/v1/trace", json={"text": "a"}).status_code == 400
     client.headers["Authorization"] = "Bearer sesame"
     assert ask(client).status_code == 200
@@ -77,6 +82,33 @@ def test_what_takes_too_long_is_given_up(served):
     assert answer.status_code == 503
     assert answer.headers["Retry-After"] == "10"
     assert answer.json()["error"].startswith("not finished within 0 s: send less text at once")
+
+
+def test_a_short_request_is_answered_beside_a_long_one(served):
+    client = served()
+    long_text = "\n".join(f"Two men sit in the snow {'x' * 60} {n}." for n in range(60))
+    with ThreadPoolExecutor(1) as pool:
+        long = pool.submit(ask, client, q=long_text)
+        while "glassformer_waiting_segments 0.0" in client.get("/metrics").text:
+            assert not long.done()
+        for _ in range(3):
+            assert ask(client).status_code == 200
+            assert not long.done()
+        assert long.result(60).json()["translatedText"].count("\n") == 59
+
+
+def test_a_request_that_becomes_too_many_subwords_is_refused_at_once(served):
+    client = served(limits=RequestLimits(max_chars=4000))
+    for text, kind, error in (
+        ("zq" * 2000, "text", "request (4,0"),
+        ("<p>" + "zq" * 600, "html", "a text of the document has 1,"),
+    ):
+        answer = ask(client, q=text, format=kind)
+        assert answer.status_code == 400
+        assert answer.json()["error"].startswith(f"Invalid request: {error}")
+        assert "waiting_segments 0.0" in client.get("/metrics").text
+    assert answer.json()["error"].endswith("divide it among several elements")
+    assert ask(client, q="zq" * 2000).json()["error"].endswith("2,000: send less text at once")
 
 
 def test_too_many_at_once_are_told_to_come_again(served):

@@ -10,6 +10,7 @@ from urllib.parse import urlencode
 
 from pydantic import Field
 
+from glassformer.cli.server_threads import choose_threads, wait_asleep
 from glassformer.config import BEAM, MOST_BEAM, MOST_LENGTH_PENALTY, Options
 from glassformer.errors import InputError, UsageError, missing_extra
 from glassformer.files import check_output, write_atomically
@@ -51,7 +52,7 @@ class LookOptions(Options):
     device: str = "auto"
     """cpu, cuda, or auto."""
     threads: int = Field(0, ge=0, le=1024)
-    """CPU threads; 0: all."""
+    """CPU threads; 0: one if the model's d_model is below 512, or else all."""
 
 
 OPTIONS = LookOptions
@@ -66,12 +67,9 @@ def run(options: LookOptions) -> int:
             written, or the port is taken.
     """
     _check(options)
-    import torch
-
+    wait_asleep()
     from glassformer.cli.own_translator import with_parts
 
-    if options.threads:
-        torch.set_num_threads(options.threads)
     with with_parts(options.bundle, options.parts):
         return _serve(options) if options.out is None else _write(options, options.out)
 
@@ -100,11 +98,17 @@ def _terms(options: LookOptions) -> Terms:
 
 
 def _load(options: LookOptions) -> Translator:
+    from glassformer.threads import torch_threads
     from glassformer.translator import Translator
 
     plain = options.parts is not None
     languages = options.source_language, options.target_language
-    return Translator.load(options.bundle, device=options.device, plain=plain, languages=languages)
+    with torch_threads(1):  # this thread only loads: as `serve`
+        translator = Translator.load(
+            options.bundle, device=options.device, plain=plain, languages=languages
+        )
+    choose_threads(options.threads, [translator])
+    return translator
 
 
 def _write(options: LookOptions, out: Path) -> int:
@@ -130,15 +134,12 @@ def _write(options: LookOptions, out: Path) -> int:
 
 
 def _serve(options: LookOptions) -> int:
-    from glassformer.threads import torch_threads
-
     try:
         from glassformer.web.server import Settings, create_app, listen, serve
     except ModuleNotFoundError as error:
         raise missing_extra(error.name or "FastAPI", "serve") from None
     terms = _terms(options)
-    with torch_threads(1):  # this thread only loads: as `serve`
-        translator = _load(options)
+    translator = _load(options)
     glossaries = {options.bundle.name: terms}
     settings = Settings(beam=options.beam, run_directory=options.bundle, glossaries=glossaries)
     app = create_app({options.bundle.name: translator}, settings)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Literal
 
 from pydantic import Field
 
+from glassformer.cli.server_threads import choose_threads, wait_asleep
 from glassformer.config import BEAM, MOST_BEAM, Options
 from glassformer.errors import InputError, UsageError, counted, missing_extra
 
@@ -17,6 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = ["OPTIONS", "ServeOptions", "run"]
 
+_ORIGIN = re.compile(r"[a-z][a-z+.-]*://[^/?#\s]+")
 _LOOPBACK = ("127.0.0.1", "::1", "localhost")
 
 
@@ -42,12 +45,19 @@ class ServeOptions(Options):
     """Port to listen on; 0: any free port."""
     allow_host: tuple[str, ...] = ()
     """Further host names to answer to on 127.0.0.1, such as a proxy's."""
+    allow_origin: tuple[str, ...] = ()
+    """Other sites whose pages may send requests, such as https://example.org; *: all."""
+    trust_proxy: bool = False
+    """Take a client's address from X-Forwarded-For if a proxy on this machine sends it."""
     api_key_file: Path | None = None
     """File with one key a line; the server refuses a request without one of them."""
     max_chars: int = Field(20_000, ge=1, le=1_000_000)
-    """Greatest number of characters of a request."""
+    """Greatest number of characters of a request; its subwords may be half as many."""
     max_requests: int = Field(128, ge=1, le=10_000)
     """Greatest number of requests at once; the server refuses more (503)."""
+    requests_per_minute: int = Field(0, ge=0, le=1_000_000)
+    """Requests of one key, or of one address without a key; the server refuses more (429). 0: any
+    number."""
     timeout: float = Field(60.0, gt=0, le=3600)
     """Seconds until the server gives up a request (503)."""
     beam: int = Field(BEAM, ge=1, le=MOST_BEAM)
@@ -66,7 +76,7 @@ class ServeOptions(Options):
     device: str = "auto"
     """Device of the model: cpu, cuda or auto."""
     threads: int = Field(0, ge=0, le=1024)
-    """Number of CPU threads; 0: all."""
+    """Number of CPU threads; 0: all, but one for torch if each model's d_model is below 512."""
 
 
 OPTIONS = ServeOptions
@@ -80,6 +90,7 @@ def run(options: ServeOptions) -> int:
         InputError: a bundle or the key file cannot be read, the port is in use, or fastapi is
             absent.
     """
+    wait_asleep()
     try:
         from glassformer.web.server import create_app, listen, serve
     except ModuleNotFoundError as error:
@@ -87,11 +98,14 @@ def run(options: ServeOptions) -> int:
     import torch
 
     if options.threads:
-        torch.set_num_threads(options.threads)
+        torch.set_num_threads(options.threads)  # before loading: ctranslate2 starts with as many
     settings = _settings(options)
     listener = listen(options.host, options.port)  # before loading: the port may be in use
     with listener:
-        app = create_app(_translators(options), settings)
+        translators = _translators(options)
+        if options.engine == "torch":
+            choose_threads(options.threads, translators.values())
+        app = create_app(translators, settings)
         host, port = listener.getsockname()[:2]
         shown = f"[{host}]" if ":" in host else host
         print(f"http://{shown}:{port}/ translates until Ctrl+C", flush=True)
@@ -107,6 +121,9 @@ def _settings(options: ServeOptions) -> Settings:
         raise UsageError(
             f"--allow-host belongs to a server on 127.0.0.1; on {options.host} any name will do"
         )
+    for origin in options.allow_origin:
+        if origin != "*" and not _ORIGIN.fullmatch(origin):
+            raise UsageError(f"--allow-origin {origin!r}: expected https://example.org, or *")
     return Settings(
         beam=options.beam,
         glossaries=_glossaries(options),
@@ -114,7 +131,10 @@ def _settings(options: ServeOptions) -> Settings:
             max_chars=options.max_chars,
             max_requests=options.max_requests,
             timeout=options.timeout,
+            per_minute=options.requests_per_minute,
         ),
+        origins=options.allow_origin,
+        trust_proxy=options.trust_proxy,
         keys=_keys(options.api_key_file) if options.api_key_file else (),
         hosts=[name.lower() for name in options.allow_host] if options.host in _LOOPBACK else None,
     )

@@ -37,8 +37,8 @@ class TextTranslator(Protocol):
 class ProtectingTranslator:
     """Translates as ``translator`` does, and keeps the protected spans of each text.
 
-    A text without spans goes the usual way. A text of spans without any other letter or digit is
-    its own translation. The score is the model's, of the text that it has read. An alternative that
+    A text without spans goes the usual way. A text without a letter outside its spans is its own
+    translation. The score is the model's, of the text that it has read. An alternative that
     loses a span is left out.
 
     >>> class Forgetful:
@@ -61,9 +61,9 @@ class ProtectingTranslator:
         prefixes = options.get("prefixes") or [""] * len(texts)
         rows = [_Row.of(text, prefix) for text, prefix in zip(texts, prefixes, strict=False)]
         wrong = isinstance(texts, str) or len(prefixes) != len(texts)  # the translator says so
-        if wrong or not any(row.spans for row in rows):
+        if wrong or not any(row.spans or row.stays for row in rows):
             return self.translator.submit(texts, **options)
-        sent = [place for place, row in enumerate(rows) if not row.only_spans]
+        sent = [place for place, row in enumerate(rows) if not row.stays]
         first = self.translator.submit(
             [rows[place].text for place in sent], **_of_rows(options, sent)
         )
@@ -119,12 +119,12 @@ class _Row:
         return {span.kind for span in self.spans}
 
     @property
-    def only_spans(self) -> bool:
-        """Whether it has spans, and no letter or digit besides them."""
-        if not self.spans or self.prefix:
+    def stays(self) -> bool:
+        """Whether it is not blank, and has no letter outside its spans."""
+        if self.prefix or not self.text.strip():
             return False
         gaps = pairwise([0, *(place for s in self.spans for place in (s.start, s.end)), None])
-        return not any(c.isalnum() for gap in list(gaps)[::2] for c in self.text[slice(*gap)])
+        return not any(c.isalpha() for gap in list(gaps)[::2] for c in self.text[slice(*gap)])
 
     def faults(self, target: str) -> set[str]:
         """The kinds whose spans the target loses, doubles, or puts into another order."""

@@ -17,9 +17,8 @@ from prometheus_client import (
 __all__ = ["ServerMetrics"]
 
 # Other paths share one label: each label costs memory, and clients choose the paths.
-_PATHS = frozenset(
-    ["/", "/translate", "/languages", "/health", "/metrics", "/api/v1/translate", "/api/v1/trace"]
-)
+_LIBRETRANSLATE = ("/translate", "/detect", "/languages", "/health", "/metrics", "/spec")
+_PATHS = frozenset(["/", *_LIBRETRANSLATE, "/api/v1/translate", "/api/v1/trace"])
 _SECONDS = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
 _SIZES = (1, 2, 4, 8, 16, 32, 64, 128, 256)
 

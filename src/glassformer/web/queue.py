@@ -2,7 +2,11 @@
 
 While a batch runs, other requests arrive. The next batch takes one item of each request in turn,
 round after round, until it is full. A request with items in the batch goes to the end of the
-queue. So no batch waits for company, and a short request never waits for the end of a long one.
+queue when the batch ends, behind those that came meanwhile. An item much longer than the first one
+of the batch waits for another batch. So no batch waits for company, and a short request never waits
+for the end of a long one.
+
+The server refuses at once what it cannot answer in time at twice its recent speed.
 
 The budget of a batch grows while batches are quick, and shrinks after a slow one. So a batch takes
 about the same time on any model and machine.
@@ -10,19 +14,25 @@ about the same time on any model and machine.
 
 from __future__ import annotations
 
+import math
 import threading
 import time
-from collections import deque
+from collections import defaultdict, deque
 from collections.abc import Callable, Hashable, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from typing import Any
+
+from glassformer.web.security import RefusedError
 
 __all__ = ["BatchFunction", "Batcher"]
 
 BatchFunction = Callable[[Sequence[Any]], Sequence[Any]]
 """Answers the items of a batch, one answer for each item in their order."""
 
+_ALIKE = 4  # times the cost of a batch's first item; what costs more waits for another batch
+_SHORT = 64  # an item of this cost, such as a sentence, may join any batch
+_RECENT = 20  # batches; the quickest of them says how quick a key's batches can be
 _FIRST_BUDGET = 512
 _LARGEST_BUDGET = 1 << 16
 
@@ -40,6 +50,11 @@ class _Request:
     answers: list[Any] = field(default_factory=list)
 
     @property
+    def next_cost(self) -> int:
+        """The cost of the first item that no batch has taken."""
+        return self.costs[self.taken]
+
+    @property
     def waits(self) -> bool:
         """Whether a batch has still to take some of its items."""
         return self.taken < len(self.items) and not self.future.done()
@@ -49,6 +64,7 @@ class Batcher:
     """A queue and its thread.
 
     `seconds`: the time that a batch should take. One slow item may take longer: it stays whole.
+    `patience`: the seconds in which a request must have its answer, or it is refused at once.
     `observe`: the batcher calls it with each batch's number of items and seconds.
 
     >>> batcher = Batcher()
@@ -58,12 +74,19 @@ class Batcher:
     """
 
     def __init__(
-        self, *, seconds: float = 0.5, observe: Callable[[int, float], None] | None = None
+        self,
+        *,
+        seconds: float = 0.5,
+        patience: float = math.inf,
+        observe: Callable[[int, float], None] | None = None,
     ) -> None:
         self._seconds = seconds
+        self._patience = patience
         self._observe = observe
         self._queue: deque[_Request] = deque()
+        self._running: list[_Request] = []  # those with items in the running batch
         self._budgets: dict[Hashable, int] = {}
+        self._speeds: dict[Hashable, deque[float]] = defaultdict(lambda: deque(maxlen=_RECENT))
         self._changed = threading.Condition()
         self._closing = False
         self._thread = threading.Thread(target=self._work, name="batches", daemon=True)
@@ -82,7 +105,7 @@ class Batcher:
         `key`: requests with equal keys share batches; the function of one of them answers all.
         `costs`: one for each item, in a unit such as subwords; by default 1 each.
 
-        Raises RuntimeError after :meth:`close`.
+        Raises RefusedError if the answers cannot come in time, RuntimeError after :meth:`close`.
         """
         request = _Request(key, function, items, costs or [1] * len(items))
         if not items:
@@ -91,6 +114,13 @@ class Batcher:
         with self._changed:
             if self._closing:
                 raise RuntimeError("the batcher is closed")
+            if self._least_seconds(request) > self._patience:
+                raise RefusedError(
+                    503,
+                    f"the answer would take longer than {self._patience:g} s:"
+                    " send less text at once, or try again later",
+                    headers={"Retry-After": "10"},
+                )
             self._queue.append(request)
             self._changed.notify()
         return request.future
@@ -99,7 +129,8 @@ class Batcher:
     def waiting(self) -> int:
         """Number of items that no batch has taken yet."""
         with self._changed:
-            return sum(len(request.items) - request.taken for request in self._queue_of_waiting())
+            known = [*self._running, *self._queue]
+            return sum(len(request.items) - request.taken for request in known if request.waits)
 
     def close(self) -> None:
         """Answer all requests in the queue, then end the thread."""
@@ -108,9 +139,27 @@ class Batcher:
             self._changed.notify()
         self._thread.join()
 
+    def _least_seconds(self, new: _Request) -> float:
+        """The time until all of ``new`` is answered, at twice the best recent speed.
+
+        Of each other request, the batches take no more before that than they take of ``new``.
+        """
+        own = self._seconds_left(new)
+        known = [*self._running, *self._queue]
+        others = (self._seconds_left(request) for request in known if request.waits)
+        return (own + sum(min(other, own) for other in others)) / 2
+
+    def _seconds_left(self, request: _Request) -> float:
+        """At the best recent speed of its key; 0 before the key's first batch."""
+        speeds = self._speeds.get(request.key)
+        return sum(request.costs[request.taken :]) / max(speeds) if speeds else 0.0
+
     def _work(self) -> None:
         while batch := self._next_batch():
             self._answer(batch)
+            with self._changed:
+                self._queue.extend(self._running)
+                self._running = []
 
     def _queue_of_waiting(self) -> deque[_Request]:
         """The queue without cancelled and failed requests."""
@@ -132,17 +181,19 @@ class Batcher:
         key = self._queue[0].key
         left = self._budgets.get(key, _FIRST_BUDGET)
         turns = deque(request for request in self._queue if request.key == key)
+        longest = max(_SHORT, _ALIKE * turns[0].next_cost)
         batch: list[tuple[_Request, int]] = []
-        while turns and (not batch or turns[0].costs[turns[0].taken] <= left):
+        while turns and (not batch or turns[0].next_cost <= left):
             request = turns.popleft()
+            if request.next_cost > longest:
+                continue
             batch.append((request, request.taken))
-            left -= request.costs[request.taken]
+            left -= request.next_cost
             request.taken += 1
             if request.waits:
                 turns.append(request)
-        served = dict.fromkeys(request for request, _ in batch)
-        others = [request for request in self._queue if request not in served]
-        self._queue = deque([*others, *(request for request in served if request.waits)])
+        self._running = list(dict.fromkeys(request for request, _ in batch))
+        self._queue = deque(request for request in self._queue if request not in self._running)
         return batch
 
     def _answer(self, batch: Sequence[tuple[_Request, int]]) -> None:
@@ -150,9 +201,9 @@ class Batcher:
         started = time.monotonic()
         answers = _answers(first.function, [request.items[place] for request, place in batch])
         seconds = time.monotonic() - started
-        self._adapt_budget(
-            first.key, sum(request.costs[place] for request, place in batch), seconds
-        )
+        cost = sum(request.costs[place] for request, place in batch)
+        self._adapt_budget(first.key, cost, seconds)
+        self._speeds[first.key].append(cost / max(seconds, 1e-6))
         if self._observe:
             self._observe(len(batch), seconds)
         for (request, _), answer in zip(batch, answers, strict=True):

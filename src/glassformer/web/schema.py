@@ -12,8 +12,11 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 from glassformer.config import BEAM, MOST_BEAM, MOST_LENGTH_PENALTY
 from glassformer.data.words import Link, Span
 from glassformer.inspection.trace.schema import Changes
+from glassformer.web.security import RefusedError
 
 __all__ = [
+    "DetectRequest",
+    "DetectedLanguage",
     "Document",
     "ErrorResponse",
     "Hypothesis",
@@ -33,7 +36,23 @@ def _unicode(text: str) -> str:
     return text
 
 
-Format = Annotated[Literal["text", "html"], BeforeValidator(lambda name: name or "text")]
+def _format(name: object) -> object:
+    """Empty means text. The refusal passes through pydantic: LibreTranslate's words stay alone."""
+    if isinstance(name, str) and name not in ("", "text", "html"):
+        raise RefusedError(400, f"{_unicode(name)[:40]} format is not supported")
+    return name or "text"
+
+
+def _number(value: object) -> int:
+    """As LibreTranslate reads the number of alternatives: 2 or "2", and at least 0."""
+    try:
+        return max(0, int(value or 0))  # type: ignore[call-overload]
+    except (TypeError, ValueError, OverflowError):
+        raise RefusedError(400, "Invalid request: alternatives parameter is not a number") from None
+
+
+Format = Annotated[Literal["text", "html"], BeforeValidator(_format)]
+Number = Annotated[int, BeforeValidator(_number)]
 Text = Annotated[str, AfterValidator(_unicode)]
 Code = Annotated[Text, Field(max_length=40)]
 
@@ -59,13 +78,22 @@ class TranslateRequest(_Request):
     """A language code."""
     format: Format = "text"
     """html: the markup stays; no alternatives, segments or alignment. Empty means text."""
-    alternatives: int = Field(0, ge=0)
-    """Number of other translations of each text."""
+    alternatives: Number = 0
+    """Number of other translations of each text; less than 0 means 0."""
     alignment: bool = False
     """Align the words; only ``/api/v1/translate`` does."""
     glossary: dict[Term, Forms] = Field({}, max_length=_MOST_TERMS)
     """Target terms by source terms; a target term may be a list of forms, of which one will do. The
     terms of a request come before those of the server. JSON only: a form has no objects."""
+    api_key: str | None = None
+    """A key, if the server needs one; or send ``Authorization: Bearer KEY``."""
+
+
+class DetectRequest(_Request):
+    """The body of ``/detect``; other members are ignored."""
+
+    q: Text | list[Text]
+    """A text or a list of texts."""
     api_key: str | None = None
     """A key, if the server needs one; or send ``Authorization: Bearer KEY``."""
 
@@ -122,12 +150,22 @@ class Document(BaseModel):
     alternatives: list[str]
 
 
+class DetectedLanguage(BaseModel):
+    """A source language that the texts may have."""
+
+    language: str
+    confidence: float = Field(
+        description="0 to 100: how sure its translator is of the text; 100 if it is the only one."
+    )
+
+
 class TranslateResponse(BaseModel):
     """The answer of ``/api/v1/translate``."""
 
     source: str
     target: str
     documents: list[Document]
+    detected: DetectedLanguage | None = Field(description="What source auto has found.")
 
 
 class Language(BaseModel):

@@ -20,6 +20,7 @@ __all__ = [
     "RefusedError",
     "RequestLimits",
     "host_is_known",
+    "is_foreign",
     "key_is_known",
     "read_body",
 ]
@@ -70,6 +71,17 @@ class RequestLimits:
     timeout: float = 60.0
     body_timeout: float = 10.0
     max_alternatives: int = 10
+    per_minute: int = 0
+    """Requests of one client; 0: any number."""
+
+    @property
+    def max_subwords(self) -> int:
+        """A text in a language of the model has two or more characters for each subword.
+
+        Letters that the vocabulary lacks, and endless words, are a subword for each byte. Their
+        translation takes minutes.
+        """
+        return max(1000, self.max_chars // 2)
 
     @property
     def max_body_bytes(self) -> int:
@@ -102,6 +114,21 @@ def host_is_known(header: str, names: Collection[str]) -> bool:
     if not port.isdigit():
         name = header.lower()
     return name in _LOCAL_NAMES or name in names
+
+
+def is_foreign(headers: Mapping[str, str], origins: Collection[str]) -> bool:
+    """Whether a browser sends this for a page of another site that is not among ``origins``.
+
+    Such a page cannot read the answer, but its form would make the server work. Only browsers send
+    Sec-Fetch-Site.
+
+    >>> is_foreign({"sec-fetch-site": "cross-site", "origin": "https://a.example"}, [])
+    True
+    >>> is_foreign({"sec-fetch-site": "same-origin"}, []), is_foreign({}, [])
+    (False, False)
+    """
+    foreign = headers.get("sec-fetch-site", "none") not in ("none", "same-origin")
+    return foreign and not {"*", headers.get("origin")} & set(origins)
 
 
 async def read_body(receive: Receive, limits: RequestLimits) -> bytes:
@@ -137,6 +164,9 @@ async def read_body(receive: Receive, limits: RequestLimits) -> bytes:
 class Guard:
     """An ASGI middleware around the app. `hosts`: host names it answers to; None: all.
 
+    `origins`: those of foreign pages that may send requests, such as ``https://example.org``; "*":
+    all.
+
     It reads the body of a POST within the limits before the app sees the request.
     """
 
@@ -146,11 +176,13 @@ class Guard:
         *,
         limits: RequestLimits,
         hosts: Collection[str] | None,
+        origins: Collection[str],
         metrics: ServerMetrics,
     ) -> None:
         self._app = app
         self._limits = limits
         self._hosts = hosts
+        self._origins = origins
         self._metrics = metrics
         self._running = 0  # POST requests that are not answered yet
 
@@ -179,12 +211,16 @@ class Guard:
             self._metrics.request(scope["path"], status, time.monotonic() - started)
 
     async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
-        host = Headers(scope=scope).get("host", "")
-        if self._hosts is not None and not host_is_known(host, self._hosts):
+        headers = Headers(scope=scope)
+        if self._hosts is not None and not host_is_known(headers.get("host", ""), self._hosts):
             raise RefusedError(421, "unknown Host name: start the server with --allow-host NAME")
         if scope["method"] != "POST":
             await self._app(scope, receive, send)
             return
+        if is_foreign(headers, self._origins):
+            raise RefusedError(
+                403, "a page of another site asks: start the server with --allow-origin ORIGIN"
+            )
         if self._running >= self._limits.max_requests:
             raise RefusedError(
                 503, "too many requests at once: try again soon", headers={"Retry-After": "2"}

@@ -19,13 +19,16 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import FileResponse, RedirectResponse
 from fastapi.staticfiles import StaticFiles
 from starlette.exceptions import HTTPException
+from starlette.middleware.cors import CORSMiddleware
 from starlette.types import ASGIApp
+from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
 from glassformer.config import BEAM
 from glassformer.data.terms import Terms
 from glassformer.errors import InputError
 from glassformer.web.metrics import ServerMetrics
 from glassformer.web.queue import Batcher
+from glassformer.web.rate import RequestRate
 from glassformer.web.routes import Api, first_error
 from glassformer.web.security import Guard, RefusedError, RequestLimits
 from glassformer.web.service import Service, translators_by_pair
@@ -43,15 +46,18 @@ _MAX_CONNECTIONS = 512  # the server answers others with 503
 class Settings:
     """The settings of a server.
 
-    `hosts`: the host names that it answers to; None: all. `glossaries`: terms by the names of the
-    bundles. `run_directory`: the run whose
-    checkpoints the page's training film shows; None: no film.
+    `hosts`: the host names that it answers to; None: all. `origins`: those of foreign pages that
+    may send requests. `trust_proxy`: a proxy on this machine names the client in X-Forwarded-For.
+    `glossaries`: terms by the names of the bundles. `run_directory`: the run whose checkpoints the
+    page's training film shows; None: no film.
     """
 
     beam: int = BEAM
     limits: RequestLimits = field(default_factory=RequestLimits)
     keys: Collection[str] = ()
     hosts: Collection[str] | None = ()
+    origins: Collection[str] = ()
+    trust_proxy: bool = False
     run_directory: Path | None = None
     glossaries: Mapping[str, Terms] = field(default_factory=dict)
 
@@ -65,15 +71,17 @@ def create_app(translators: Mapping[str, Translator], settings: Settings | None 
     settings = settings or Settings()
     metrics = ServerMetrics()
     by_pair = translators_by_pair(translators)
-    batcher = Batcher(observe=metrics.batch)
+    limits = settings.limits
+    batcher = Batcher(patience=limits.timeout, observe=metrics.batch)
     metrics.watch_queue(lambda: batcher.waiting)
     glossaries = {
         pair: settings.glossaries[name]
         for name, pair in zip(translators, by_pair, strict=True)
         if name in settings.glossaries
     }
-    service = Service(by_pair, batcher, settings.beam, glossaries)
-    api = Api(service, settings.keys, settings.limits, metrics, settings.run_directory)
+    service = Service(by_pair, batcher, settings.beam, glossaries, limits.max_subwords)
+    rate = RequestRate(limits.per_minute)
+    api = Api(service, settings.keys, limits, metrics, rate, settings.run_directory)
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
@@ -91,7 +99,23 @@ def create_app(translators: Mapping[str, Translator], settings: Settings | None 
     _add_pages(app)
     for kind in (RefusedError, InputError, RequestValidationError, HTTPException, Exception):
         app.add_exception_handler(kind, _error_response)
-    return Guard(app, limits=settings.limits, hosts=settings.hosts, metrics=metrics)
+    return _guarded(app, settings, metrics)
+
+
+def _guarded(app: ASGIApp, settings: Settings, metrics: ServerMetrics) -> ASGIApp:
+    """The app behind all that looks at a request before it does."""
+    origins = settings.origins
+    app = Guard(app, limits=settings.limits, hosts=settings.hosts, origins=origins, metrics=metrics)
+    if origins:
+        app = CORSMiddleware(
+            app,
+            allow_origins=list(origins),
+            allow_methods=["GET", "POST"],
+            allow_headers=["Authorization", "Content-Type"],
+        )
+    if settings.trust_proxy:
+        app = ProxyHeadersMiddleware(app, trusted_hosts=["127.0.0.1", "::1"])  # type: ignore[arg-type,assignment]
+    return app
 
 
 def _add_pages(app: FastAPI) -> None:
@@ -113,7 +137,7 @@ def _add_pages(app: FastAPI) -> None:
 
 
 async def _error_response(_: Request, error: Exception) -> Response:
-    """Every error in LibreTranslate's shape; none repeats the request."""
+    """Every error in LibreTranslate's shape; none repeats a text."""
     match error:
         case RefusedError():
             refusal = error

@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from glassformer.config import BEAM
+from glassformer.data.language_names import language_name
+from glassformer.data.languages import standard_code
 from glassformer.data.preprocessing import Segment, joined
 from glassformer.data.terms import NO_TERMS, Terms
 from glassformer.decoding.beam import penalty
@@ -18,6 +20,7 @@ from glassformer.errors import UsageError
 from glassformer.inspection.trace.build import trace
 from glassformer.web.queue import Batcher
 from glassformer.web.schema import (
+    DetectedLanguage,
     Document,
     Hypothesis,
     TraceRequest,
@@ -34,6 +37,8 @@ __all__ = ["LanguagePair", "Service", "translators_by_pair"]
 
 LanguagePair: TypeAlias = tuple[str, str]
 
+_MAX_ITEM = 1000  # subwords: a batch holds a text of an HTML document whole, while others wait
+_SAMPLE = 500  # characters from which a language is detected
 _WHOLE_BATCH = 1 << 20  # the cost of a trace: over any budget, so each trace is its own batch
 
 
@@ -61,34 +66,57 @@ def translators_by_pair(translators: Mapping[str, Translator]) -> dict[LanguageP
 class Service:
     """Translates for many clients at once, in the batcher's thread, with beams of size `beam`.
 
-    `glossaries`: the terms of every translation, for the pairs that have some.
+    `glossaries`: the terms of every translation, for the pairs that have some. `max_subwords`: of
+    a request.
     """
 
     translators: Mapping[LanguagePair, Translator]
     batcher: Batcher
     beam: int = BEAM
     glossaries: Mapping[LanguagePair, Terms] = field(default_factory=dict)
+    max_subwords: int = 10_000
+
+    def code(self, asked: str) -> str:
+        """The served code: de for DE, deu or de-DE. Raises RefusedError if none is."""
+        served = {code.lower(): code for pair in self.translators for code in pair}
+        standard = standard_code(asked)
+        for form in (asked, standard, standard.partition("-")[0]):
+            if form.lower() in served:
+                return served[form.lower()]
+        raise RefusedError(400, f"{asked} is not supported")
 
     def pair(self, source: str | None, target: str | None) -> LanguagePair:
-        """The only pair with these languages; without languages the first pair.
+        """The pair of these languages; for None the first translator's language.
 
-        Raises RefusedError if no pair fits, or if several fit "auto".
+        Raises RefusedError if no translator has the pair.
         """
-        pairs = list(self.translators)
-        if source is None and target is None:
-            return pairs[0]
-        fitting = [p for p in pairs if source in (None, "auto", p[0]) and target in (None, p[1])]
-        if len(fitting) == 1:
-            return fitting[0]
-        known = ", ".join(
-            f"{known_source} to {known_target}" for known_source, known_target in pairs
-        )
-        if fitting:
-            raise RefusedError(400, f"source 'auto' fits several translators: choose from {known}")
-        for code, codes in ((source, {p[0] for p in pairs}), (target, {p[1] for p in pairs})):
-            if code not in (None, "auto") and code not in codes:
-                raise RefusedError(400, f"{code!a} is not supported: there is {known}")
-        raise RefusedError(400, f"{source!a} to {target!a} is not supported: there is {known}")
+        first = next(iter(self.translators))
+        pair = self.code(source or first[0]), self.code(target or first[1])
+        if pair not in self.translators:
+            source, target = (f"{language_name(code)} ({code})" for code in pair)
+            raise RefusedError(400, f"{target} is not available as a target language from {source}")
+        return pair
+
+    async def detect(
+        self, texts: Sequence[str], target: str | None = None
+    ) -> list[DetectedLanguage]:
+        """The sources that the texts may have, the likeliest first.
+
+        With one source there is no choice. Of several, the one whose translator is surest of its
+        translation of the first 500 characters. With ``target``, only sources that have it.
+        """
+        pairs = {pair[0]: pair for pair in self.translators if target in (None, pair[1])}
+        if not pairs:
+            return await self.detect(texts)
+        if len(pairs) == 1:
+            return [DetectedLanguage(language=source, confidence=100) for source in pairs]
+        sample = "\n".join(texts)[:_SAMPLE]
+        found = await asyncio.gather(*(self.translate(pair, [sample]) for pair in pairs.values()))
+        detected = [
+            DetectedLanguage(language=source, confidence=round(100 * _confidence(document), 1))
+            for source, [document] in zip(pairs, found, strict=True)
+        ]
+        return sorted(detected, key=lambda one: -one.confidence)
 
     def translator_infos(self) -> list[TranslatorInfo]:
         """Languages, size and scores of each translator."""
@@ -120,6 +148,7 @@ class Service:
         # In a thread: a long text takes a while, and the event loop serves other requests.
         rows = await asyncio.to_thread(translator.segments, texts)
         segments = [segment for row in rows for segment in row]
+        self._check_subwords([len(segment.ids) for segment in segments])
         n_best = alternatives + 1
         protecting = ProtectingTranslator(translator)
 
@@ -146,6 +175,14 @@ class Service:
             for text, row in zip(texts, rows, strict=True)
         ]
 
+    def _check_subwords(self, lengths: Sequence[int]) -> None:
+        if (size := sum(lengths)) > self.max_subwords:
+            raise RefusedError(
+                400,
+                f"Invalid request: request ({size:,} subwords) exceeds the limit of"
+                f" {self.max_subwords:,}: send less text at once",
+            )
+
     def _terms(self, pair: LanguagePair, glossary: Mapping[str, str | Sequence[str]]) -> Terms:
         """The pair's terms, and those of a request. Raises RefusedError if they need a beam."""
         if glossary and self.beam == 1:
@@ -171,13 +208,21 @@ class Service:
         def translate_batch(batch: Sequence[tuple[str, Terms]]) -> list[Translation]:
             return _with_terms(protecting, batch, beam=self.beam, alignment=True)
 
-        lengths = await asyncio.to_thread(translator.source_tokenizer.encode_batch, flat)
+        ids = await asyncio.to_thread(translator.source_tokenizer.encode_batch, flat)
+        lengths = [len(of_text) for of_text in ids]
+        self._check_subwords(lengths)
+        if max(lengths, default=0) > _MAX_ITEM:
+            raise RefusedError(
+                400,
+                f"Invalid request: a text of the document has {max(lengths):,} subwords, and may"
+                f" have {_MAX_ITEM:,}: divide it among several elements",
+            )
         answers = await asyncio.wrap_future(
             self.batcher.submit(
                 (pair, "html"),
                 translate_batch,
                 [(text, terms) for text in flat],
-                costs=[len(ids) + 1 for ids in lengths],
+                costs=[length + 1 for length in lengths],
             )
         )
         rest = iter(answers)
@@ -211,6 +256,12 @@ def _with_terms(
         translated = translator.translate(texts, glossary=shared, **options)
         translations |= zip(places, translated, strict=True)
     return [translations[place] for place in range(len(batch))]
+
+
+def _confidence(document: Document) -> float:
+    """The mean confidence of its segments; 0 without any."""
+    found = [segment.hypotheses[0].confidence for segment in document.segments]
+    return math.fsum(found) / max(len(found), 1)
 
 
 def _text_or_none(value: object) -> str | None:

@@ -1,0 +1,51 @@
+"""How many requests a client may send in a minute."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+
+from glassformer.web.security import RefusedError
+
+__all__ = ["RequestRate"]
+
+_MINUTE = 60.0
+_MOST_CLIENTS = 10_000  # it forgets those that may send all their requests again
+
+
+class RequestRate:
+    """Each client has a bucket of `per_minute` requests, which fills up evenly within a minute.
+
+    `per_minute` 0: no limit. `clock` gives seconds.
+
+    >>> rate = RequestRate(2, clock=lambda: 0.0)
+    >>> rate.count("a"), rate.count("a"), rate.count("b")
+    (None, None, None)
+    >>> rate.count("a")
+    Traceback (most recent call last):
+    glassformer.web.security.RefusedError: more than 2 requests a minute: try again in 30 s
+    """
+
+    def __init__(self, per_minute: int, *, clock: Callable[[], float] = time.monotonic) -> None:
+        self._pause = _MINUTE / per_minute if per_minute else 0.0
+        self._per_minute = per_minute
+        self._clock = clock
+        self._full: dict[str, float] = {}  # when the bucket of each client is full again
+
+    def count(self, client: str) -> None:
+        """Count a request. Raises RefusedError 429 if the client has none left."""
+        now = self._clock()
+        full = max(self._full.get(client, now), now) + self._pause
+        wait = full - now - _MINUTE
+        if self._pause and wait > 1e-6:
+            seconds = math.ceil(wait)
+            raise RefusedError(
+                429,
+                f"more than {self._per_minute} requests a minute: try again in {seconds} s",
+                headers={"Retry-After": str(seconds)},
+            )
+        if self._pause:
+            self._full[client] = full
+        if len(self._full) > _MOST_CLIENTS:
+            self._full = {name: when for name, when in self._full.items() if when > now}
