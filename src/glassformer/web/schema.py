@@ -182,7 +182,7 @@ class TranslatorInfo(BaseModel):
     source: str
     target: str
     parameters: int
-    validation: str | None = Field(description="The scores that its training measured.")
+    learnt_from: str | None = Field(description="The texts that it was trained on, by name.")
 
 
 class ErrorResponse(BaseModel):

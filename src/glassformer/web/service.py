@@ -125,7 +125,7 @@ class Service:
                 source=source,
                 target=target,
                 parameters=sum(weight.numel() for weight in translator.model.parameters()),
-                validation=_text_or_none(translator.bundle.about.get("validation")),
+                learnt_from=_learnt_from(translator.bundle.about),
             )
             for (source, target), translator in self.translators.items()
         ]
@@ -264,8 +264,12 @@ def _confidence(document: Document) -> float:
     return math.fsum(found) / max(len(found), 1)
 
 
-def _text_or_none(value: object) -> str | None:
-    return value if isinstance(value, str) else None
+def _learnt_from(about: Mapping[str, object]) -> str | None:
+    """The texts of a bundle's training and the number of pairs, for people to read."""
+    data, pairs = about.get("data"), about.get("pairs")
+    if not isinstance(data, str):
+        return None
+    return f"{data} ({pairs:,} pairs)" if isinstance(pairs, int) else data
 
 
 def _hypotheses(

@@ -84,7 +84,7 @@ async function begin() {
 
 function choosePair(place) {
   view.pair = view.pairs[place];
-  const { source, target, names, parameters, validation } = view.pair;
+  const { source, target, names, parameters, learnt_from } = view.pair;
   $("pair").value = String(place);
   $("source-name").textContent = names[0];
   $("target-name").textContent = names[1];
@@ -92,8 +92,8 @@ function choosePair(place) {
   $("target").lang = target;
   const size =
     parameters >= 1e6 ? `${(parameters / 1e6).toFixed(1)} million` : parameters.toLocaleString();
-  const scores = validation ? ` · on validation text ${validation.replace(/ \([^)]*\)/g, "")}` : "";
-  $("facts").textContent = `${names[0]} to ${names[1]} · ${size} parameters${scores}`;
+  const texts = learnt_from ? ` · has learnt from ${learnt_from}` : "";
+  $("facts").textContent = `${names[0]} to ${names[1]} · ${size} parameters${texts}`;
   $("swap").hidden = reverse() < 0;
 }
 
@@ -213,7 +213,10 @@ function draw() {
       0,
     ) / all,
   );
-  $("confidence").append(meter(mean), `confidence ${percent(mean)}`);
+  const unsure = segments.some((segment) => segment.unsure)
+    ? "; dotted: unsure, for its training had hardly such text"
+    : "";
+  $("confidence").append(meter(mean), `confidence ${percent(mean)}${unsure}`);
   $("confidence").title =
     "The geometric mean of the probabilities that the model gave to each subword";
   drawChoices();
