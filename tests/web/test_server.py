@@ -8,8 +8,10 @@ import pytest
 
 from glassformer.errors import UsageError
 from glassformer.translator import Translator
-from glassformer.web.security import RequestLimits
+from glassformer.web.queue import Batcher
+from glassformer.web.security import RefusedError, RequestLimits
 from glassformer.web.server import create_app, listen
+from glassformer.web.service import Service
 
 
 def with_languages(translator, source, target) -> Translator:
@@ -34,11 +36,27 @@ def test_several_translators_by_their_pairs(served, translator):
     assert [one["targets"] for one in client.get("/languages").json()] == [["en"], ["de"], ["de"]]
     assert ask(client, source="fr").status_code == 200
     assert ask(client, source="auto", target="en").json()["detectedLanguage"]["language"] == "de"
-    answer = ask(client, source="fr", target="en")
-    assert answer.status_code == 400
-    assert answer.json() == {
-        "error": "English (en) is not available as a target language from French (fr)"
-    }
+    for path, question in (("translate", {"q": "a"}), ("api/v1/trace", {"text": "a"})):
+        answer = client.post(f"/{path}", json=question | {"source": "fr", "target": "en"})
+        assert answer.status_code == 400
+        assert answer.json() == {
+            "error": "English (en) is not available as a target language from French (fr)"
+        }
+
+
+def test_a_trace_takes_the_first_pair_that_fits(translator):
+    pairs = {("en", "de"): translator, ("de", "en"): translator}
+    batcher = Batcher()
+    service = Service(pairs, batcher)
+    batcher.close()
+
+    assert service.pair(None, None) == ("en", "de")
+    assert service.pair("de", None) == service.pair(None, "EN") == ("de", "en")
+    only = replace(service, translators={("en", "de"): translator})
+    with pytest.raises(
+        RefusedError, match=r"^any language is not available .* from German \(de\)$"
+    ):
+        only.pair("de", None)
 
 
 def test_two_translators_of_one_pair_are_refused(translator):

@@ -86,16 +86,13 @@ class Service:
         raise RefusedError(400, f"{asked} is not supported")
 
     def pair(self, source: str | None, target: str | None) -> LanguagePair:
-        """The pair of these languages; for None the first translator's language.
-
-        Raises RefusedError if no translator has the pair.
-        """
-        first = next(iter(self.translators))
-        pair = self.code(source or first[0]), self.code(target or first[1])
-        if pair not in self.translators:
-            source, target = (f"{language_name(code)} ({code})" for code in pair)
-            raise RefusedError(400, f"{target} is not available as a target language from {source}")
-        return pair
+        """The first pair with these languages; None: any. Raises RefusedError if there is none."""
+        wanted = source and self.code(source), target and self.code(target)
+        for pair in self.translators:
+            if wanted[0] in (None, pair[0]) and wanted[1] in (None, pair[1]):
+                return pair
+        named = [f"{language_name(code)} ({code})" if code else "any language" for code in wanted]
+        raise RefusedError(400, f"{named[1]} is not available as a target language from {named[0]}")
 
     async def detect(
         self, texts: Sequence[str], target: str | None = None
