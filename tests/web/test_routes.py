@@ -11,6 +11,7 @@ from glassformer.data.terms import Terms
 from glassformer.documents.html import translated_html
 from glassformer.documents.protection import ProtectingTranslator
 from glassformer.inspection.trace.schema import Trace
+from glassformer.web import service
 from glassformer.web.queue import Batcher
 from glassformer.web.server import Settings, create_app
 from glassformer.web.service import Service
@@ -370,3 +371,10 @@ def test_a_greedy_server_refuses_a_glossary(client):
         400,
         "glossary: it needs a beam, and this server has --beam 1",
     )
+
+
+def test_what_a_translator_has_learnt_from_is_said_in_words():
+    about = {"data": "train.en and train.de", "pairs": 28_998}
+    assert service._learnt_from(about) == "train.en and train.de (28,998 pairs)"
+    assert service._learnt_from({"data": "train.tsv"}) == "train.tsv"
+    assert service._learnt_from({"imported from": "Marian"}) is None
