@@ -60,8 +60,8 @@ def test_a_text_in_the_target_language_stays(client):
         assert (answer["translatedText"], answer["alternatives"]) == (QUESTION["q"], [])
 
 
-@pytest.mark.parametrize("text", ["😀😀", "…", "  - \n ***", "12:30", "{name} 42"])
-def test_a_text_without_letters_stays(client, text):
+@pytest.mark.parametrize("text", ["😀😀", "…", "  - \n ***", "{name} !"])
+def test_a_text_without_letters_and_digits_stays(client, text):
     assert translated(client.post("/translate", json=QUESTION | {"q": text})) == text
 
 

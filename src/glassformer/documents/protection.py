@@ -37,9 +37,9 @@ class TextTranslator(Protocol):
 class ProtectingTranslator:
     """Translates as ``translator`` does, and keeps the protected spans of each text.
 
-    A text without spans goes the usual way. A text without a letter outside its spans is its own
-    translation. The score is the model's, of the text that it has read. An alternative that
-    loses a span is left out.
+    A text without spans goes the usual way. A text without a letter or digit outside its
+    spans is its own translation. The score is the model's, of the text that it has read. An
+    alternative that loses a span is left out.
 
     >>> class Forgetful:
     ...     def translate(self, texts, **options):
@@ -120,11 +120,11 @@ class _Row:
 
     @property
     def stays(self) -> bool:
-        """Whether it is not blank, and has no letter outside its spans."""
+        """Whether it is not blank, and has no letter or digit outside its spans."""
         if self.prefix or not self.text.strip():
             return False
         gaps = pairwise([0, *(place for s in self.spans for place in (s.start, s.end)), None])
-        return not any(c.isalpha() for gap in list(gaps)[::2] for c in self.text[slice(*gap)])
+        return not any(c.isalnum() for gap in list(gaps)[::2] for c in self.text[slice(*gap)])
 
     def faults(self, target: str) -> set[str]:
         """The kinds whose spans the target loses, doubles, or puts into another order."""
