@@ -22,7 +22,9 @@ import torch
 import transformers
 
 from benchmarks.machine import facts
+from glassformer.decoding.engine import Job, SearchOptions
 from glassformer.interchange.ctranslate2.engine import CTranslate2Engine
+from glassformer.text_engine import torch_engine
 from glassformer.translator import Translator
 
 SENTENCES = 4
@@ -129,7 +131,7 @@ def measure_speed(theirs: Path, ours: Path, texts: list[str]) -> None:
     other = transformers.AutoModelForSeq2SeqLM.from_pretrained(theirs).eval()
     for beam in (1, 4):
         programs: dict[str, Callable[[], int]] = {
-            "torch": lambda beam=beam: _tokens_of(own, texts, beam),
+            "torch": lambda beam=beam: _by_torch(own, texts, beam),
             "ctranslate2": lambda beam=beam: _by_ctranslate2(fast, texts, beam),
             "transformers": lambda beam=beam: _generated(other, own, texts, beam),
         }
@@ -146,9 +148,11 @@ def measure_speed(theirs: Path, ours: Path, texts: list[str]) -> None:
             print(f"beam {beam}, {name}: {speed:.0f} tokens/s, {ratio:.2f} times torch")
 
 
-def _tokens_of(translator: Translator, texts: list[str], beam: int) -> int:
-    answers = translator.translate(texts, beam=beam, split=False)
-    return sum(translator.count_tokens([answer.text for answer in answers]))
+def _by_torch(translator: Translator, texts: list[str], beam: int) -> int:
+    engine = torch_engine(translator.model, translator.tokenizers)
+    job = Job(translator.source_tokenizer.encode_batch(texts))
+    found = engine.submit(job, SearchOptions(beam=beam)).result()
+    return sum(len(best.tokens) for best, *_ in found)
 
 
 def _by_ctranslate2(translator: Translator, texts: list[str], beam: int) -> int:

@@ -81,9 +81,10 @@ class Bundle:
         if self.language_tokens is None:
             for side, asked, own in (("source", source, of_source), ("target", target, of_target)):
                 if asked is not None and own not in (asked, standard_code(asked)):
+                    pair = ", " + " to ".join(self.languages) if self.languages else ""
                     raise UsageError(
-                        f"--{side}-language {asked!r}: this translator knows {own or 'one'} alone:"
-                        " leave it out"
+                        f"--{side}-language {asked!r}: this translator has one pair{pair}: leave it"
+                        " out"
                     )
             return self
         if source is None and target is None:

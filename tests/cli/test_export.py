@@ -43,6 +43,7 @@ def test_an_export_for_transformers_is_imported_again(bundle_directory, tmp_path
     ("words", "status", "message"),
     [
         (["--quantization", "int4"], 2, "quantization 'int4': expected float32, float16, "),
+        (["--target-language", "fr"], 2, "--target-language: this bundle has one pair, and only"),
         (["--to", "onyx"], 2, "--to 'onyx': expected 'ctranslate2'"),
         (["--to", "hugging-face", "--quantization", "int8"], 2, "quantization 'int8': expected fl"),
         (

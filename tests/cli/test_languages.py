@@ -80,11 +80,17 @@ def test_an_export_says_the_pieces_of_the_languages(many, tmp_path, capsys):
     )
 
 
+def test_an_export_is_of_the_pair_asked_for(many, tmp_path, capsys):
+    words = ["--source-language", "sr", "--target-language", "en"]
+    assert main(["export", str(many), str(tmp_path / "model"), *words]) == 0
+    assert "begin each source with the piece srp_Cyrl" in capsys.readouterr().out
+
+
 def test_a_bundle_of_one_pair_has_no_other(many):
     bundle = replace(load_bundle(many), language_tokens=None)
     assert bundle.between("eng_Latn", "de") is bundle
     with pytest.raises(UsageError) as fault:
         bundle.between("fr", None)
     assert str(fault.value) == (
-        "--source-language 'fr': this translator knows en alone: leave it out"
+        "--source-language 'fr': this translator has one pair, en to de: leave it out"
     )

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from pydantic import Field
 
 from glassformer.config import Options
+from glassformer.errors import UsageError
+
+if TYPE_CHECKING:
+    from glassformer.bundle import Bundle
 
 __all__ = ["OPTIONS", "ExportOptions", "run"]
 
@@ -25,9 +29,10 @@ class ExportOptions(Options):
     with its tokenizer. argos: one file, a package for Argos Translate and LibreTranslate. onnx: for
     transformers.js, in a browser or node."""
     source_language: str | None = None
-    """Code of the source language in a package, such as en. None: the bundle's."""
+    """Code of the source language, such as en: of a multilingual bundle, or for a package of argos.
+    None: the bundle's."""
     target_language: str | None = None
-    """Code of the target language in a package. None: the bundle's."""
+    """Code of the target language. None: the bundle's."""
     quantization: str | None = None
     """Number format of the weights. ctranslate2, argos: float32, float16, bfloat16, int8,
     int8_float32, int8_float16, int8_bfloat16, int16. hugging-face: the first three. onnx: float32,
@@ -46,7 +51,7 @@ def run(options: ExportOptions) -> int:
     """
     writer, default = _WRITERS[options.to]
     quantization = options.quantization or default
-    notes = writer(options, quantization)
+    notes = writer(_bundle(options), options, quantization)
     files = options.out.rglob("*") if options.out.is_dir() else [options.out]
     size = sum(path.stat().st_size for path in files if path.is_file())
     print(f"{options.out}: {options.to}, {quantization}, {size / 1e6:.1f} MB")
@@ -55,12 +60,25 @@ def run(options: ExportOptions) -> int:
     return 0
 
 
-def _ctranslate2(options: ExportOptions, quantization: str) -> list[str]:
+def _bundle(options: ExportOptions) -> Bundle:
+    """The bundle; a multilingual one for the pair that is asked for."""
     from glassformer.bundle import load_bundle
-    from glassformer.interchange.ctranslate2.export import check_quantization, export_ctranslate2
 
-    check_quantization(quantization)
     bundle = load_bundle(options.bundle)
+    if bundle.language_tokens is not None:
+        return bundle.between(options.source_language, options.target_language)
+    for side in ("source", "target"):
+        if options.to != "argos" and getattr(options, f"{side}_language") is not None:
+            raise UsageError(
+                f"--{side}-language: this bundle has one pair, and only a package of --to argos"
+                " takes other codes for it: leave it out"
+            )
+    return bundle
+
+
+def _ctranslate2(bundle: Bundle, options: ExportOptions, quantization: str) -> list[str]:
+    from glassformer.interchange.ctranslate2.export import export_ctranslate2
+
     export_ctranslate2(bundle, options.out, quantization=quantization)
     prefixes = ("source", bundle.source_tokenizer), ("target_prefix", bundle.target_tokenizer)
     return [
@@ -70,31 +88,27 @@ def _ctranslate2(options: ExportOptions, quantization: str) -> list[str]:
     ]
 
 
-def _hugging_face(options: ExportOptions, quantization: str) -> list[str]:
-    from glassformer.bundle import load_bundle
+def _hugging_face(bundle: Bundle, options: ExportOptions, quantization: str) -> list[str]:
     from glassformer.interchange.hugging_face.export import export_hugging_face
 
-    return export_hugging_face(load_bundle(options.bundle), options.out, quantization=quantization)
+    return export_hugging_face(bundle, options.out, quantization=quantization)
 
 
-def _argos(options: ExportOptions, quantization: str) -> list[str]:
-    from glassformer.bundle import load_bundle
+def _argos(bundle: Bundle, options: ExportOptions, quantization: str) -> list[str]:
     from glassformer.interchange.argos.export import export_argos
 
     languages = options.source_language, options.target_language
-    bundle = load_bundle(options.bundle)
     return export_argos(bundle, options.out, quantization=quantization, languages=languages)
 
 
-def _onnx(options: ExportOptions, quantization: str) -> list[str]:
-    from glassformer.bundle import load_bundle
+def _onnx(bundle: Bundle, options: ExportOptions, quantization: str) -> list[str]:
     from glassformer.interchange.onnx.export import export_onnx
 
-    return export_onnx(load_bundle(options.bundle), options.out, quantization=quantization)
+    return export_onnx(bundle, options.out, quantization=quantization)
 
 
 # For each program its writer, which returns notes, and its number format without an option.
-_WRITERS: dict[str, tuple[Callable[[ExportOptions, str], list[str]], str]] = {
+_WRITERS: dict[str, tuple[Callable[[Bundle, ExportOptions, str], list[str]], str]] = {
     "ctranslate2": (_ctranslate2, "float32"),
     "hugging-face": (_hugging_face, "float32"),
     "argos": (_argos, "int8"),

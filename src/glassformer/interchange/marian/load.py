@@ -27,6 +27,8 @@ from glassformer.model.transformer import Transformer
 __all__ = ["import_marian"]
 
 _ENDINGS = (".npz", ".yml", ".spm", ".bpe")
+# Of decoder.yml's options.
+_EXPECTED = {"models": "a list of files", "vocabs": "a list of files", "normalize": "a number"}
 _SYMBOLS = {"unk": "<unk>", "eos": "</s>"}
 
 
@@ -132,9 +134,6 @@ def _decoder(directory: Path) -> dict[str, Any]:
         if name in options and (not isinstance(options[name], kind) or options[name] == []):
             raise InputError(f"{path}: {name} {options[name]!r}: expected {_EXPECTED[name]}")
     return options
-
-
-_EXPECTED = {"models": "a list of files", "vocabs": "a list of files", "normalize": "a number"}
 
 
 def _only(directory: Path, named: list[Any] | None, pattern: str, noun: str) -> Path:

@@ -1,4 +1,4 @@
-"""A bundle as ONNX graphs, in the directory that transformers.js loads (extra ``onnx``).
+"""A bundle as ONNX graphs, in the directory that transformers.js loads (extra ``export``).
 
 ``config.json`` says "marian" for every model: transformers.js takes from it only the names and
 sizes of the caches; what the model computes stands in the graphs.
@@ -44,7 +44,7 @@ def export_onnx(bundle: Bundle, directory: Path, *, quantization: str = "float32
 
     Raises:
         UsageError: an unknown quantization, or a directory that is not empty.
-        InputError: a package of the extra ``onnx`` is not installed.
+        InputError: a package of the extra ``export`` is not installed.
     """
     if quantization not in QUANTIZATIONS:
         raise UsageError(

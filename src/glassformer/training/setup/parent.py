@@ -110,9 +110,10 @@ def trimmed(parent: Bundle, files: Sequence[Path]) -> Bundle:
         )
         kept_target = kept_source
     else:
-        pairs = [pair for file in files for pair in read_pairs(file)]
-        new_source, kept_source = trim_tokenizer(source, (pair.source for pair in pairs))
-        new_target, kept_target = trim_tokenizer(target, (pair.target for pair in pairs))
+        sources = (pair.source for file in files for pair in read_pairs(file))
+        targets = (pair.target for file in files for pair in read_pairs(file))
+        new_source, kept_source = trim_tokenizer(source, sources)
+        new_target, kept_target = trim_tokenizer(target, targets)
     sizes = {
         "source_vocab_size": new_source.vocab_size,
         "target_vocab_size": new_target.vocab_size,

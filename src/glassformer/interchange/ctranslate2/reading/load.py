@@ -5,6 +5,7 @@ from pathlib import Path
 import torch
 
 from glassformer.bundle import Bundle
+from glassformer.data.languages import standard_code
 from glassformer.data.tokenizer import Tokenizer
 from glassformer.errors import InputError
 from glassformer.interchange.ctranslate2.reading.configuration import (
@@ -49,7 +50,9 @@ def import_ctranslate2_model(
             " sentencepiece.model, or as source.spm and target.spm"
         )
     parts, notes = read_translator(directory, directory / source, directory / target)
-    pair = (source_language, target_language) if source_language and target_language else None
+    pair = None
+    if source_language and target_language:
+        pair = standard_code(source_language), standard_code(target_language)
     bundle = Bundle(
         *parts,
         pair,
