@@ -56,5 +56,11 @@ def test_another_directory_is_one_line(tmp_path, refused):
     assert not (tmp_path / "new").exists()
 
 
+def test_a_missing_source_is_one_line(tmp_path, refused):
+    status, line = refused("import", tmp_path / "no", tmp_path / "new")
+    assert status == 1
+    assert line.startswith(f"{tmp_path / 'no'}: no such file or directory: give a directory of tr")
+
+
 def test_the_command_has_a_python_name():
     assert module.OPTIONS is module.ImportOptions

@@ -29,6 +29,8 @@ def import_translator(
 
 
 def _importer(source: Path) -> Callable[..., Imported]:
+    if not source.exists():
+        raise InputError(f"{source}: no such file or directory: give {_EXPECTED}")
     if source.is_dir():
         names = {path.name for path in source.iterdir()}
     else:
