@@ -22,6 +22,7 @@ import torch
 import transformers
 
 from benchmarks.machine import facts
+from glassformer.data.sentencepiece_model import Piece, SentencePieceModel
 from glassformer.decoding.engine import Job, SearchOptions
 from glassformer.interchange.ctranslate2.engine import CTranslate2Engine
 from glassformer.text_engine import torch_engine
@@ -83,7 +84,11 @@ def write_nllb(place: Path, sides: list[list[str]]) -> None:
     """A directory of NllbTokenizer and a random M2M100 model in the shape of NLLB-200's 600M."""
     codes = transformers.models.nllb.tokenization_nllb.FAIRSEQ_LANGUAGE_CODES
     lines = [line for side in sides for line in side]
-    _sentencepiece(place / "sentencepiece.bpe.model", lines)
+    path = place / "sentencepiece.bpe.model"
+    _sentencepiece(path, lines)
+    model = SentencePieceModel.parse(path.read_bytes())
+    more = [Piece(f"▁filler{number}", -99.0) for number in range(256_000 - len(model.pieces))]
+    path.write_bytes(model.with_pieces([*model.pieces, *more], {}).serialized())
     options = {"tokenizer_class": "NllbTokenizer", "legacy_behaviour": False}
     (place / "tokenizer_config.json").write_text(json.dumps(options))
     tokens = {"additional_special_tokens": codes, "mask_token": "<mask>"}

@@ -157,7 +157,7 @@ def test_protected_spans_are_kept_unless_told_otherwise(translate, translator):
 
 def test_an_html_document_is_translated_as_a_whole(translate, translator):
     text = "<!DOCTYPE html>\n<p>A <b>dog</b>\nruns.</p>\n<script>A dog runs.</script>"
-    expected = translated_html(ProtectingTranslator(translator), text, beam=1)
+    [expected] = translated_html(ProtectingTranslator(translator), [text], beam=1)
 
     assert translate(text.encode(), "--format", "html", "--beam", 1) == (0, expected.encode(), "")
     assert expected.startswith("<!DOCTYPE html>\n<p>")
@@ -173,7 +173,7 @@ def test_options_for_lines_are_refused_for_html(translate, words):
 
     assert (status, out) == (2, b"")
     assert err == (
-        f"glassformer: error: {words[0]}: not with --format html, whose output is one document:"
+        f"glassformer: error: {words[0]}: not with --format html, whose output is one file:"
         " leave one of them out\n"
     )
 

@@ -73,13 +73,14 @@ class Events(HTMLParser):
         ("<p>see {a} <b>hat</b>", "<p>siehe {a} <b>Hut</b>"),
         ("<p>see hat<sub>2</sub> now</p>", "<p>siehe Hut<sub>2</sub> jetzt</p>"),
         ("<P>Hello</P ><HR/>You", "<P>hallo</P ><HR/>du"),
+        ("<v Ann>see <c.red>hat</c> <00:01.5>now", "<v Ann>siehe <c.red>Hut</c> <00:01.5>jetzt"),
     ],
 )
 def test_translated_html(words_alone, source, target):
     if target is None:
         target = source.replace("you", "du").replace("see", "siehe").replace("now", "jetzt")
 
-    assert translated_html(ProtectingTranslator(words_alone), source) == target
+    assert translated_html(ProtectingTranslator(words_alone), [source]) == [target]
 
 
 @pytest.mark.parametrize(
@@ -98,14 +99,14 @@ def test_translated_html(words_alone, source, target):
     ],
 )
 def test_what_stays_stays_byte_for_byte(words_alone, source):
-    assert translated_html(words_alone, source) == source
+    assert translated_html(words_alone, [source]) == [source]
     assert words_alone.calls == []
 
 
 def test_inline_tags_move_with_their_words(backwards):
     source = "<p>see <a href=x>red</a> hat, <b>you <i>have</i></b></p>"
 
-    target = translated_html(backwards, source)
+    [target] = translated_html(backwards, [source])
 
     assert target == "<p><b><i>hast</i> du</b>, Hut <a href=x>rot</a> siehe</p>"
 
@@ -113,18 +114,18 @@ def test_inline_tags_move_with_their_words(backwards):
 def test_entities_are_read_and_written(words_alone):
     words_alone.keeps = "[&<é]"
 
-    assert translated_html(words_alone, "<p>a &lt; b&nbsp;&amp; &eacute;&#x2014;&quot;") == (
+    assert translated_html(words_alone, ["<p>a &lt; b&nbsp;&amp; &eacute;&#x2014;&quot;"]) == [
         '<p>a &lt; b&nbsp;&amp; é—"'
-    )
+    ]
     assert words_alone.calls[0][0] == ['a < b\xa0& é—"']
-    assert translated_html(words_alone, """<p title='é "&#39;'>""") == (
+    assert translated_html(words_alone, ["""<p title='é "&#39;'>"""]) == [
         "<p title='é &quot;&#x27;'>"
-    )
+    ]
 
 
 def test_options_go_to_the_translator_and_links_are_asked_for_if_needed(words_alone):
-    translated_html(words_alone, "<p>hello<p>you", beam=3)
-    translated_html(words_alone, "<p>hello <b>you</b>", beam=3)
+    translated_html(words_alone, ["<p>hello<p>you"], beam=3)
+    translated_html(words_alone, ["<p>hello <b>you</b>"], beam=3)
 
     assert [options for _, options in words_alone.calls] == [
         {"beam": 3, "alignment": False},
@@ -165,7 +166,7 @@ INSIDE_A_WORD = re.compile(r"\w(?:<[^>]*>|&amp;)(?:[^\w<>&]*(?:<[^>]*>|&amp;))*\
 def test_the_standard_librarys_parser_sees_the_same_tree(pieces):
     source = "".join(pieces)
 
-    target = translated_html(Loud(), source)
+    [target] = translated_html(Loud(), [source])
 
     before, after = Events.of(source), Events.of(target)
     assert sorted(map(str, after.tree)) == sorted(map(str, before.tree))

@@ -73,7 +73,7 @@ def test_lines_are_translated_one_by_one(client, translator):
 
 def test_html_is_translated_as_the_library_does(client, translator):
     text = "<p title='An old hat.'>A <b>dog</b> runs.</p><pre>An old hat.</pre>"
-    expected = translated_html(ProtectingTranslator(translator), text, beam=1)
+    [expected] = translated_html(ProtectingTranslator(translator), [text], beam=1)
 
     answer = ask(client, q=text, format="html", alternatives=2)
     several = ask(client, q=[text, "<hr>", TEXTS[0]], format="html").json()["translatedText"]

@@ -84,8 +84,9 @@ class TranslateOptions(Options):
     """Total probability of the likeliest tokens to draw from."""
     seed: int = 1
     """The same seed draws the same translation of the same text on the same line."""
-    format: Literal["text", "html"] = "text"
-    """html: the input is one HTML document or fragment; its markup stays as it is."""
+    format: Literal["text", "html", "srt", "vtt", "po", "docx"] = "text"
+    """Of the input. All but text: the input is one file, whose markup stays as it is. srt, vtt:
+    subtitles; po: gettext's messages; docx: a Word document (po, docx: extra documents)."""
     protect: bool = True
     """Keep placeholders, tags, addresses, code, emoji, and numbers with units as they are."""
     split: bool = True
@@ -130,13 +131,13 @@ class TranslateOptions(Options):
                 f"--no-repeat-ngram {self.no_repeat_ngram}: it could forbid what {forced} demands:"
                 " leave one of them out"
             )
-        if self.format == "html":
+        if self.format != "text":
             for name in ("alignment", "json", "n_best", "prefix", "sample"):
                 field = "as_json" if name == "json" else name
                 if getattr(self, field) != type(self).model_fields[field].default:
                     raise ValueError(
-                        f"--{name.replace('_', '-')}: not with --format html, whose output is one"
-                        " document: leave one of them out"
+                        f"--{name.replace('_', '-')}: not with --format {self.format}, whose output"
+                        " is one file: leave one of them out"
                     )
         return self
 
@@ -174,26 +175,20 @@ def run(options: TranslateOptions) -> int:
             languages=(options.source_language, options.target_language),
         )
         protecting = ProtectingTranslator(translator) if options.protect else translator
-        if options.format == "html":
-            _translate_html(protecting, options, glossary)
+        if options.format != "text":
+            target = (translator.bundle.languages or ("", ""))[1]
+            _translate_file(protecting, options, glossary, target)
         else:
             _translate_input(_Output(protecting, options, glossary))
     return 0
 
 
-def _translate_html(
-    translator: TextTranslator, options: TranslateOptions, glossary: Terms | None
+def _translate_file(
+    translator: TextTranslator, options: TranslateOptions, glossary: Terms | None, target: str
 ) -> None:
-    """The whole input as one HTML document; InputError if it is not UTF-8."""
-    from glassformer.documents.html import translated_html
+    """The whole input as one file; InputError if it is not of its format."""
+    from glassformer.documents.files.formats import translated_file
 
-    data = sys.stdin.buffer.read()
-    try:
-        text = data.decode()
-    except UnicodeDecodeError as error:
-        raise InputError(
-            f"standard input: not UTF-8 (byte offset {error.start}): convert it, as with iconv"
-        ) from None
     names = (
         "beam",
         "length_penalty",
@@ -203,8 +198,14 @@ def _translate_html(
         "min_length",
     )
     settings = {name: getattr(options, name) for name in names}
-    html = translated_html(translator, text, glossary=glossary, **settings)
-    sys.stdout.buffer.write(html.encode())
+    data = sys.stdin.buffer.read()
+    try:
+        written = translated_file(
+            translator, data, options.format, target, glossary=glossary, **settings
+        )
+    except InputError as error:
+        raise InputError(f"standard input: {error}") from error
+    sys.stdout.buffer.write(written)
     sys.stdout.flush()
 
 

@@ -25,6 +25,7 @@ _INLINE = frozenset(
     {"a", "abbr", "acronym", "b", "bdi", "bdo", "big", "cite", "data", "del", "dfn", "em", "font"}
     | {"i", "img", "input", "ins", "label", "mark", "nobr", "output", "q", "ruby", "rb", "rp", "rt"}
     | {"s", "small", "span", "strike", "strong", "time", "tt", "u", "wbr"}
+    | {"c", "lang", "v"}  # of subtitles in WebVTT
 )
 # Their content stays as it is; the inline ones are a point of their sentence.
 _OPAQUE_INLINE = frozenset(["code", "kbd", "math", "samp", "sub", "sup", "svg", "var"])
@@ -39,6 +40,7 @@ _TRANSLATED_ATTRIBUTES = frozenset({"alt", "placeholder", "title"})
 _MARKUP = re.compile(
     r"<!--(?:-?>|.*?(?:--!?>|\Z))"  # a comment
     r"|<(?:[!?]|/(?![A-Za-z]))[^>]*(?:>|\Z)"  # a declaration, or a faulty comment
+    r"|<[0-9][0-9:.]*>"  # a time in a subtitle
     r"|<(?P<slash>/?)(?P<name>[A-Za-z][^\s/>]*+)"
     r"(?:[^>=]++|=\s*+(?:\"[^\"]*+(?:\"|\Z)|'[^']*+(?:'|\Z))?+)*+(?:>|\Z)",
     re.DOTALL,
@@ -51,8 +53,10 @@ _COMMENT = Mark(0, 0, name="!")
 _SPACES = re.compile(f"[{_WHITE}]+")
 
 
-def translated_html(translator: TextTranslator, text: str, **options: Any) -> str:
-    """The HTML document or fragment ``text``, translated; ``options`` are the translator's.
+def translated_html(
+    translator: TextTranslator, documents: Sequence[str], **options: Any
+) -> list[str]:
+    """HTML documents or fragments, translated; ``options`` are the translator's.
 
     Scripts, styles, code, ``pre``, ``textarea``, comments, and elements with ``translate="no"`` or
     the class ``notranslate`` stay. ``alt``, ``title`` and ``placeholder`` are translated.
@@ -60,13 +64,14 @@ def translated_html(translator: TextTranslator, text: str, **options: Any) -> st
     >>> class Shouting:
     ...     def translate(self, texts, **options):
     ...         return [Translation(text.upper(), -1.0) for text in texts]
-    >>> translated_html(Shouting(), '<p title="old">one &amp; <i>two</i><pre>three</pre>')
-    '<p title="OLD">ONE &amp; <i>TWO</i><pre>three</pre>'
+    >>> translated_html(Shouting(), ['<p title="old">one &amp; <i>two</i><pre>three</pre>'])
+    ['<p title="OLD">ONE &amp; <i>TWO</i><pre>three</pre>']
     """
-    page = Page.of(text)
-    if not page.texts:
-        return text
-    return page.written(translator.translate(page.texts, **options, alignment=page.has_inline))
+    pages = [Page.of(document) for document in documents]
+    texts = [text for page in pages for text in page.texts]
+    aligned = any(page.has_inline for page in pages)
+    rest = iter(translator.translate(texts, **options, alignment=aligned) if texts else [])
+    return [page.written([next(rest) for _ in page.texts]) for page in pages]
 
 
 @dataclass(frozen=True)
@@ -273,7 +278,7 @@ def _tokens(text: str) -> Iterator[_Token]:
         if place < match.start():
             yield _Token(place, match.start(), "text")
         place = match.end()
-        name = (match["name"] or "").lower()
+        name = (match["name"] or "").lower().partition(".")[0]  # WebVTT: <c.yellow>
         role = "other" if not name else "close" if match["slash"] else "open"
         yield _Token(match.start(), place, role, name)
         if role == "open" and name in _RAW:

@@ -8,25 +8,22 @@ LibreTranslate's JSON (libretranslate.com/docs), so that its clients work. The a
 from __future__ import annotations
 
 import asyncio
-import json
-import re
 from collections.abc import Collection, Coroutine
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
-from urllib.parse import parse_qs
 
 from fastapi import APIRouter, Request, Response
 from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import JSONResponse
-from pydantic import BaseModel, ValidationError
-from starlette.exceptions import HTTPException
 
 from glassformer.data.language_names import language_name
 from glassformer.data.terms import NO_TERMS
+from glassformer.documents.files.formats import FORMATS
 from glassformer.web.look.film import film
 from glassformer.web.metrics import ServerMetrics
 from glassformer.web.rate import RequestRate
+from glassformer.web.request_body import described, parse
 from glassformer.web.schema import (
     DetectedLanguage,
     DetectRequest,
@@ -41,23 +38,13 @@ from glassformer.web.schema import (
 from glassformer.web.security import RefusedError, RequestLimits, key_is_known
 from glassformer.web.service import LanguagePair, Service
 
-__all__ = ["Api", "first_error"]
+__all__ = ["Api"]
 
 T = TypeVar("T")
-Asked = TypeVar("Asked", bound=BaseModel)
 
 _REFUSALS: dict[int | str, dict[str, Any]] = {
     status: {"model": ErrorResponse} for status in (400, 403, 408, 413, 415, 429, 503)
 }
-_TYPES = ("application/json", "application/x-www-form-urlencoded", "multipart/form-data")
-_JSON = re.compile(r"application/([^/]+\+)?json")
-_MAX_FORM_FIELDS = 100
-
-
-def _described(schema: type[BaseModel]) -> dict[str, Any]:
-    """The body of a request in the OpenAPI document."""
-    content = {type_: {"schema": schema.model_json_schema()} for type_ in _TYPES}
-    return {"requestBody": {"required": True, "content": content}}
 
 
 @dataclass(frozen=True)
@@ -82,8 +69,8 @@ class Api:
         add("/metrics", self.prometheus, methods=["GET"], include_in_schema=False)
         add("/api/v1/translators", self.translators, methods=["GET"])
         for path, handler, extra in (
-            ("/translate", self.translate, _described(TranslateRequest)),
-            ("/detect", self.detect, _described(DetectRequest)),
+            ("/translate", self.translate, described(TranslateRequest)),
+            ("/detect", self.detect, described(DetectRequest)),
             ("/api/v1/translate", self.documents, None),
             ("/api/v1/trace", self.trace, None),
         ):
@@ -117,8 +104,8 @@ class Api:
             "apiKeys": bool(self.keys),
             "keyRequired": bool(self.keys),
             "suggestions": False,
-            "filesTranslation": False,
-            "supportedFilesFormat": [],
+            "filesTranslation": True,
+            "supportedFilesFormat": [f".{name}" for name in FORMATS],
             "language": {
                 side: {"code": code, "name": language_name(code)}
                 for side, code in (("source", source), ("target", target))
@@ -141,12 +128,12 @@ class Api:
                 "expected the header 'Authorization: Bearer KEY'",
                 headers={"WWW-Authenticate": "Bearer"},
             )
-        self._check_key(request, None)
+        self.check_key(request, None)
         return Response(self.metrics.text(), media_type="text/plain; version=0.0.4")
 
     async def translate(self, request: Request) -> dict[str, Any]:
         """LibreTranslate's: JSON, a form or a query string in, `translatedText` out."""
-        asked = await _parse(request, TranslateRequest, needed=("q", "source", "target"))
+        asked = await parse(request, TranslateRequest, needed=("q", "source", "target"))
         asked = asked.model_copy(update={"alignment": False})
         response = await self.documents(request, asked)
         texts = [document.text for document in response.documents]
@@ -162,32 +149,27 @@ class Api:
 
     async def detect(self, request: Request) -> list[DetectedLanguage]:
         """LibreTranslate's: the languages that a text may have, the likeliest first."""
-        asked = await _parse(request, DetectRequest, needed=("q",))
-        self._check_key(request, asked.api_key)
+        asked = await parse(request, DetectRequest, needed=("q",))
+        self.check_key(request, asked.api_key)
         texts = [asked.q] if isinstance(asked.q, str) else asked.q
-        self._check_size(texts, 0)
-        return await self._in_time(request, self.service.detect(texts))
+        self.check_size(texts, 0)
+        return await self.in_time(request, self.service.detect(texts))
 
     async def documents(self, request: Request, asked: TranslateRequest) -> TranslateResponse:
         """Translations with their segments, and the hypotheses of each segment."""
-        self._check_key(request, asked.api_key)
+        self.check_key(request, asked.api_key)
         texts = [asked.q] if isinstance(asked.q, str) else asked.q
-        self._check_size(texts, asked.alternatives)
-        response = await self._in_time(request, self._translated(asked, texts))
+        self.check_size(texts, asked.alternatives)
+        response = await self.in_time(request, self._translated(asked, texts))
         self.metrics.translated(response.source, response.target, sum(map(len, texts)))
         return response
 
     async def _translated(self, asked: TranslateRequest, texts: list[str]) -> TranslateResponse:
         """The answer to a request whose key and size are checked."""
-        service, detected = self.service, None
-        source = "auto" if asked.source == "auto" else service.code(asked.source)
-        target = service.code(asked.target)
-        if source == "auto":
-            detected = (await service.detect(texts, target))[0]
-            source = detected.language
-        documents = await self._documents((source, target), asked, texts)
+        pair, detected = await self.service.languages(asked.source, asked.target, texts)
+        documents = await self._documents(pair, asked, texts)
         return TranslateResponse(
-            source=source, target=target, documents=documents, detected=detected
+            source=pair[0], target=pair[1], documents=documents, detected=detected
         )
 
     async def _documents(
@@ -210,7 +192,7 @@ class Api:
     async def trace(self, request: Request, asked: TraceRequest) -> Response:
         """The trace of one sentence, which the page at `/look/` draws."""
         pair = self._check_trace(request, asked)
-        trace = await self._in_time(request, self.service.trace(pair, asked))
+        trace = await self.in_time(request, self.service.trace(pair, asked))
         return Response(trace, media_type="application/json")
 
     async def film(self, request: Request, asked: TraceRequest) -> Response:
@@ -229,7 +211,8 @@ class Api:
         )
         return JSONResponse(frames)
 
-    def _check_key(self, request: Request, given: str | None) -> None:
+    def check_key(self, request: Request, given: str | None) -> None:
+        """Count the request. Raises RefusedError 400, 403 or 429."""
         scheme, _, bearer = request.headers.get("authorization", "").partition(" ")
         key = given or (bearer.strip() if scheme.lower() == "bearer" else None)
         known = key_is_known(key, self.keys)
@@ -242,11 +225,12 @@ class Api:
             raise RefusedError(400, "Please contact the server operator to get an API key")
 
     def _check_trace(self, request: Request, asked: TraceRequest) -> LanguagePair:
-        self._check_key(request, None)
-        self._check_size([asked.text, asked.reference or ""], 0)
+        self.check_key(request, None)
+        self.check_size([asked.text, asked.reference or ""], 0)
         return self.service.pair(asked.source, asked.target)
 
-    def _check_size(self, texts: list[str], alternatives: int) -> None:
+    def check_size(self, texts: list[str], alternatives: int) -> None:
+        """Raises RefusedError 400 if the texts are too long, or too many others are asked for."""
         size, limit = sum(len(text) + 1 for text in texts) - 1, self.limits.max_chars
         if size > limit:
             raise RefusedError(
@@ -256,7 +240,7 @@ class Api:
         if alternatives > limit:
             raise RefusedError(400, f"Invalid request: alternatives parameter must be <= {limit}")
 
-    async def _in_time(self, request: Request, work: Coroutine[Any, Any, T]) -> T:
+    async def in_time(self, request: Request, work: Coroutine[Any, Any, T]) -> T:
         """The result of ``work``, unless the time is over or the client disconnects.
 
         The server has read the body, so the next message of the client is its disconnect.
@@ -282,61 +266,3 @@ class Api:
         finally:
             task.cancel()
             disconnect.cancel()
-
-
-async def _parse(request: Request, schema: type[Asked], *, needed: Collection[str]) -> Asked:
-    """The request in a body of JSON, or in a form and the query string.
-
-    Raises RefusedError 400 or 415.
-    """
-    content_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-    try:
-        members = await _members(request, content_type)
-    except (ValueError, RecursionError, HTTPException):
-        kind = content_type or "a query string"
-        raise RefusedError(400, f"the body is not {kind} in UTF-8") from None
-    if not isinstance(members, dict):
-        raise RefusedError(400, "the body must be one JSON object")
-    for name in needed:
-        if not members.get(name):
-            raise RefusedError(400, f"Invalid request: missing {name} parameter")
-    try:
-        return schema.model_validate(members)
-    except ValidationError as error:
-        raise RefusedError(400, first_error(error)) from None
-
-
-async def _members(request: Request, content_type: str) -> object:
-    """The members of a JSON object, or the last value of each form field.
-
-    As in LibreTranslate, a field may stand in the query string of a request without JSON.
-    """
-    body = await request.body()
-    if _JSON.fullmatch(content_type):
-        return json.loads(body)
-    form: dict[str, Any] = {}
-    if content_type == "multipart/form-data":
-        form = dict(await request.form(max_files=0, max_fields=_MAX_FORM_FIELDS))
-    elif content_type == "application/x-www-form-urlencoded":
-        form = _fields(body)
-    elif body:
-        raise RefusedError(415, f"Content-Type: expected {', '.join(_TYPES[:-1])} or {_TYPES[-1]}")
-    return form | _fields(request.scope["query_string"])
-
-
-def _fields(form: bytes) -> dict[str, str]:
-    """The last value of each field of a form or a query string."""
-    values = parse_qs(
-        form.decode("utf-8"),
-        keep_blank_values=True,
-        errors="strict",
-        max_num_fields=_MAX_FORM_FIELDS,
-    )
-    return {name: found[-1] for name, found in values.items()}
-
-
-def first_error(error: Any) -> str:
-    """The first error of a pydantic or FastAPI validation, without a word of the request."""
-    first = error.errors()[0]
-    name = next((str(part) for part in first["loc"] if part != "body"), "the body")
-    return f"{ascii(name)[1:-1][:60]}: {first['msg'].removeprefix('Value error, ')}"

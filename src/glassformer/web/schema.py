@@ -5,9 +5,10 @@ A span is two offsets in characters (Unicode code points): the first, and the on
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
 
 from glassformer.config import BEAM, MOST_BEAM, MOST_LENGTH_PENALTY
 from glassformer.data.words import Link, Span
@@ -19,6 +20,7 @@ __all__ = [
     "DetectedLanguage",
     "Document",
     "ErrorResponse",
+    "FileRequest",
     "Hypothesis",
     "Language",
     "TraceRequest",
@@ -26,6 +28,7 @@ __all__ = [
     "TranslateResponse",
     "TranslatedSegment",
     "TranslatorInfo",
+    "Upload",
 ]
 
 
@@ -49,6 +52,12 @@ def _number(value: object) -> int:
         return max(0, int(value or 0))  # type: ignore[call-overload]
     except (TypeError, ValueError, OverflowError):
         raise RefusedError(400, "Invalid request: alternatives parameter is not a number") from None
+
+
+def _file(value: object) -> object:
+    if not isinstance(value, Upload) or not value.name:
+        raise RefusedError(400, "Invalid request: missing file parameter")
+    return value
 
 
 Format = Annotated[Literal["text", "html"], BeforeValidator(_format)]
@@ -89,11 +98,36 @@ class TranslateRequest(_Request):
     """A key, if the server needs one; or send ``Authorization: Bearer KEY``."""
 
 
+@dataclass(frozen=True)
+class Upload:
+    """A file in a form."""
+
+    name: str | None
+    data: bytes
+
+
 class DetectRequest(_Request):
     """The body of ``/detect``; other members are ignored."""
 
     q: Text | list[Text]
     """A text or a list of texts."""
+    api_key: str | None = None
+    """A key, if the server needs one; or send ``Authorization: Bearer KEY``."""
+
+
+class FileRequest(_Request):
+    """The form of ``/translate_file``; other fields are ignored."""
+
+    file: Annotated[
+        Upload,
+        BeforeValidator(_file),
+        WithJsonSchema({"type": "string", "format": "binary"}),
+    ]
+    """A file; the ending of its name says its format."""
+    source: Code
+    """A language code, or auto."""
+    target: Code
+    """A language code."""
     api_key: str | None = None
     """A key, if the server needs one; or send ``Authorization: Bearer KEY``."""
 

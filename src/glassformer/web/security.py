@@ -15,6 +15,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from glassformer.web.metrics import ServerMetrics
 
 __all__ = [
+    "FILE_PATH",
     "SECURITY_HEADERS",
     "Guard",
     "RefusedError",
@@ -38,6 +39,8 @@ SECURITY_HEADERS = {
     "Cross-Origin-Resource-Policy": "same-origin",
     "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
 }
+FILE_PATH = "/translate_file"
+"""The address that takes a file."""
 _STATIC = ("/static/", "/look/")
 _LOCAL_NAMES = ("localhost", "127.0.0.1", "[::1]")
 _DISCARDED = 8  # times the body limit: the server reads so much before it refuses a large body
@@ -73,6 +76,9 @@ class RequestLimits:
     max_alternatives: int = 10
     per_minute: int = 0
     """Requests of one client; 0: any number."""
+    max_file_bytes: int = 5 << 20
+    max_files: int = 4
+    """Files at once: each of them is in memory."""
 
     @property
     def max_subwords(self) -> int:
@@ -131,16 +137,19 @@ def is_foreign(headers: Mapping[str, str], origins: Collection[str]) -> bool:
     return foreign and not {"*", headers.get("origin")} & set(origins)
 
 
-async def read_body(receive: Receive, limits: RequestLimits) -> bytes:
+async def read_body(receive: Receive, limits: RequestLimits, *, file: bool = False) -> bytes:
     """A request's body. Raises RefusedError 413 if it is too large, 408 if it is too slow.
+
+    With ``file`` it holds one, which may be larger and come over a slow line.
 
     A client reads no answer while it still writes. So the server reads some more of a body that
     is too large, and discards it, before it refuses.
     """
-    largest = limits.max_body_bytes
+    largest = limits.max_file_bytes if file else limits.max_body_bytes
+    seconds = limits.timeout if file else limits.body_timeout
     body, size = bytearray(), 0
     try:
-        async with asyncio.timeout(limits.body_timeout):
+        async with asyncio.timeout(seconds):
             while size <= _DISCARDED * largest:
                 message = await receive()
                 if message["type"] != "http.request":
@@ -152,7 +161,7 @@ async def read_body(receive: Receive, limits: RequestLimits) -> bytes:
                     break
     except TimeoutError:
         raise RefusedError(
-            408, f"the body took longer than {limits.body_timeout:g} s: send it in one go"
+            408, f"the body took longer than {seconds:g} s: send it in one go"
         ) from None
     if size > largest:
         raise RefusedError(
@@ -185,6 +194,7 @@ class Guard:
         self._origins = origins
         self._metrics = metrics
         self._running = 0  # POST requests that are not answered yet
+        self._files = 0  # those of them that bring a file
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -221,16 +231,21 @@ class Guard:
             raise RefusedError(
                 403, "a page of another site asks: start the server with --allow-origin ORIGIN"
             )
-        if self._running >= self._limits.max_requests:
+        file = scope["path"] == FILE_PATH
+        if self._running >= self._limits.max_requests or (
+            file and self._files >= self._limits.max_files
+        ):
             raise RefusedError(
                 503, "too many requests at once: try again soon", headers={"Retry-After": "2"}
             )
         self._running += 1
+        self._files += file
         try:
-            body = await read_body(receive, self._limits)
+            body = await read_body(receive, self._limits, file=file)
             await self._app(scope, _replay(body, receive), send)
         finally:
             self._running -= 1
+            self._files -= file
 
 
 def _replay(body: bytes, receive: Receive) -> Receive:

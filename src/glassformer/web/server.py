@@ -26,10 +26,12 @@ from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 from glassformer.config import BEAM
 from glassformer.data.terms import Terms
 from glassformer.errors import InputError
+from glassformer.web.files import FileApi
 from glassformer.web.metrics import ServerMetrics
 from glassformer.web.queue import Batcher
 from glassformer.web.rate import RequestRate
-from glassformer.web.routes import Api, first_error
+from glassformer.web.request_body import first_error
+from glassformer.web.routes import Api
 from glassformer.web.security import Guard, RefusedError, RequestLimits
 from glassformer.web.service import Service, translators_by_pair
 
@@ -96,6 +98,7 @@ def create_app(translators: Mapping[str, Translator], settings: Settings | None 
         redoc_url=None,
     )
     app.include_router(api.router())
+    app.include_router(FileApi(api).router())
     _add_pages(app)
     for kind in (RefusedError, InputError, RequestValidationError, HTTPException, Exception):
         app.add_exception_handler(kind, _error_response)

@@ -30,6 +30,7 @@ from glassformer.web.schema import (
 from glassformer.web.security import RefusedError
 
 if TYPE_CHECKING:
+    from glassformer.documents.files.content import FileContent
     from glassformer.text_engine import Translation
     from glassformer.translator import Translator
 
@@ -114,6 +115,16 @@ class Service:
             for source, [document] in zip(pairs, found, strict=True)
         ]
         return sorted(detected, key=lambda one: -one.confidence)
+
+    async def languages(
+        self, source: str, target: str, texts: Sequence[str]
+    ) -> tuple[LanguagePair, DetectedLanguage | None]:
+        """The codes of both languages; the source auto is what the texts are detected to be."""
+        wanted = self.code(target)
+        if source != "auto":
+            return (self.code(source), wanted), None
+        detected = (await self.detect(texts, wanted))[0]
+        return (detected.language, wanted), detected
 
     def translator_infos(self) -> list[TranslatorInfo]:
         """Languages, size and scores of each translator."""
@@ -227,6 +238,12 @@ class Service:
             Document(text=page.written([next(rest) for _ in of_page]), segments=[], alternatives=[])
             for page, of_page in zip(pages, units, strict=True)
         ]
+
+    async def translate_file(self, pair: LanguagePair, content: FileContent) -> bytes:
+        """The file with its texts translated."""
+        translate = self.translate_html if content.html else self.translate
+        documents = await translate(pair, content.texts)
+        return await asyncio.to_thread(content.write, [document.text for document in documents])
 
     async def trace(self, pair: LanguagePair, request: TraceRequest) -> str:
         """One trace as JSON. Raises InputError if the request has no trace."""

@@ -13,6 +13,13 @@ export function createAsker() {
     hasKey: () => Boolean(sessionStorage.getItem(KEY)),
     useKey: (key) => (key ? sessionStorage.setItem(KEY, key) : sessionStorage.removeItem(KEY)),
     stop: () => running?.abort(),
+    async translateFile(file, source, target) {
+      const body = new FormData();
+      Object.entries({ file, source, target }).forEach(([name, value]) => body.append(name, value));
+      const request = fetch("translate_file", { method: "POST", headers: headers(), body });
+      const answer = await answered(request);
+      return answer.translatedFileUrl.split("/").pop();
+    },
     translate(request) {
       running?.abort(); // the server notices, and drops the segments that still wait
       running = new AbortController();

@@ -3,6 +3,7 @@
 
 import { paint } from "./marks.js";
 import { createAsker } from "./ask.js";
+import { offerFiles } from "./files.js";
 
 const $ = (id) => document.getElementById(id);
 const ALTERNATIVES = 4;
@@ -61,6 +62,13 @@ async function begin() {
       names: [names.get(pair.source), names.get(pair.target)],
     }));
     view.limit = settings.charLimit;
+    offerFiles({
+      input: $("file"),
+      status: $("file-status"),
+      asker,
+      endings: settings.supportedFilesFormat,
+      languages: () => view.pair,
+    });
     $("key-form").hidden = !settings.keyRequired || asker.hasKey();
   } catch (error) {
     showStatus(error.message, true);

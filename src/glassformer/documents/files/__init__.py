@@ -1,0 +1,1 @@
+"""Files through a translator: the texts in them change, all else stays."""

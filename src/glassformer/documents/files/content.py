@@ -1,0 +1,38 @@
+"""What a file gives to a translator, and takes back."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from glassformer.errors import InputError
+
+__all__ = ["FileContent", "decoded"]
+
+
+@dataclass(frozen=True)
+class FileContent:
+    """The texts of a file, in their order; ``write`` gives the file with other ones in their place.
+
+    With ``html`` each text is a fragment of HTML, whose markup stays.
+    """
+
+    texts: list[str]
+    write: Callable[[list[str]], bytes]
+    html: bool = False
+
+
+def decoded(data: bytes) -> tuple[str, bytes]:
+    """UTF-8 as text, and the byte order mark in front of it, if any.
+
+    Raises InputError for other bytes.
+
+    >>> decoded(b"\\xef\\xbb\\xbfHi")
+    ('Hi', b'\\xef\\xbb\\xbf')
+    """
+    mark = b"\xef\xbb\xbf"
+    mark = mark if data.startswith(mark) else b""
+    try:
+        return data[len(mark) :].decode(), mark
+    except UnicodeDecodeError as error:
+        raise InputError(
+            f"not UTF-8 (byte offset {error.start + len(mark)}): convert it, as with iconv"
+        ) from None

@@ -1,0 +1,248 @@
+"""Word documents (.docx): the paragraphs, notes, headers and footers are translated.
+
+A document is a ZIP archive of XML. A paragraph holds runs: texts of one format each. It becomes a
+fragment of HTML: the format of most of its text is the plain one, each other run a ``span``, and
+whatever is no text a point. All other parts of the archive stay byte for byte.
+
+Fields, such as dates and page numbers, stay as they are. Marks of changes go: the text is as if all
+insertions were accepted.
+"""
+
+import re
+import zipfile
+import zlib
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from copy import deepcopy
+from html import escape, unescape
+from io import BytesIO
+from typing import Any, TypeAlias
+
+from lxml import etree
+
+from glassformer.documents.files.content import FileContent
+from glassformer.errors import InputError
+
+__all__ = ["read_docx"]
+
+_MAX_BYTES = 100 << 20  # of all parts, unpacked: a small archive can hold terabytes of zeros
+_MAX_PARTS = 10_000
+_PART = re.compile(r"word/(document|header\d*|footer\d*|footnotes|endnotes)\.xml")
+_W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
+_SPACE = "{http://www.w3.org/XML/1998/namespace}space"
+_RUN, _TEXT, _FORMAT = f"{_W}r", f"{_W}t", f"{_W}rPr"
+_BREAKS = frozenset({f"{_W}tab", f"{_W}br", f"{_W}cr"})
+_CONTAINERS = frozenset({f"{_W}ins", f"{_W}smartTag"})  # read as what they contain
+_NOISE = frozenset({f"{_W}proofErr", f"{_W}lastRenderedPageBreak", f"{_W}del"})
+_UNSEEN = frozenset({f"{_W}lang", f"{_W}noProof"})  # formats that change nothing to be seen
+_NAMES = {"break": "br", "point": "img", "link": "a"}
+_TAG = re.compile(r'<(?P<close>/?)(?P<name>span|a|img|br)(?: id="(?P<id>\d+)")?>')
+
+# Kind, content and format. "text" has a text; "break", "point" and "link" have elements; "end" ends
+# a link.
+_Piece: TypeAlias = tuple[str, Any, Any]
+
+
+def read_docx(data: bytes) -> FileContent:
+    """The paragraphs of a Word document as HTML. Raises InputError if it is none."""
+    parts = _parts(data)
+    trees = {info: _tree(part) for info, part in parts.items() if _PART.fullmatch(info.filename)}
+    if not trees:
+        raise InputError("not a Word document (.docx): it has no word/document.xml")
+    paragraphs = [
+        paragraph
+        for tree in trees.values()
+        for element in tree.iter(f"{_W}p")
+        if (paragraph := _Paragraph(element)).has_letters
+    ]
+
+    def write(translations: list[str]) -> bytes:
+        for paragraph, translation in zip(paragraphs, translations, strict=True):
+            paragraph.write(translation)
+        written = BytesIO()
+        with zipfile.ZipFile(written, "w") as archive:
+            for info, part in parts.items():
+                archive.writestr(info, _bytes(trees[info]) if info in trees else part)
+        return written.getvalue()
+
+    return FileContent([paragraph.html for paragraph in paragraphs], write, html=True)
+
+
+def _parts(data: bytes) -> dict[zipfile.ZipInfo, bytes]:
+    """The parts of the archive, unpacked."""
+    try:
+        with zipfile.ZipFile(BytesIO(data)) as archive:
+            infos = archive.infolist()
+            if sum(info.file_size for info in infos) <= _MAX_BYTES and len(infos) <= _MAX_PARTS:
+                return {info: archive.read(info) for info in infos}
+    except (zipfile.BadZipFile, zlib.error, RuntimeError, OSError, EOFError, ValueError):
+        raise InputError("not a Word document (.docx), or a damaged or protected one") from None
+    raise InputError(
+        f"the document has more than {_MAX_BYTES >> 20} MiB unpacked, or {_MAX_PARTS:,} parts"
+    )
+
+
+def _tree(part: bytes) -> Any:
+    """The root of a part. No entity is resolved, nothing is loaded, and the depth is bounded."""
+    parser = etree.XMLParser(resolve_entities=False, no_network=True, huge_tree=False)
+    try:
+        return etree.fromstring(part, parser)
+    except etree.XMLSyntaxError:
+        raise InputError("a damaged Word document: a part of it is no XML") from None
+
+
+def _bytes(tree: Any) -> bytes:
+    return etree.tostring(tree, xml_declaration=True, encoding="UTF-8", standalone=True)
+
+
+class _Paragraph:
+    """A paragraph as HTML, and what the numbers in that HTML stand for."""
+
+    def __init__(self, element: Any) -> None:
+        self._element = element
+        self._formats: list[Any] = []  # of the spans
+        self._elements: list[list[Any]] = []  # of the breaks, points and links
+        pieces = _merged(_pieces(element))
+        texts = [(text, form) for kind, text, form in pieces if kind == "text"]
+        self.has_letters = any(character.isalpha() for text, _ in texts for character in text)
+        sizes: Counter[bytes] = Counter()
+        for text, form in texts:
+            sizes[_key(form)] += len(text)
+        plain = max(sizes, key=sizes.__getitem__, default=b"")
+        self._plain = next((form for _, form in texts if _key(form) == plain), None)
+        self.html = "".join(self._written(pieces, plain))
+
+    def _written(self, pieces: Sequence[_Piece], plain: bytes) -> Iterator[str]:
+        for kind, content, form in pieces:
+            if kind == "text" and _key(form) == plain:
+                yield escape(content, quote=False)
+            elif kind == "text":
+                self._formats.append(form)
+                yield f'<span id="{len(self._formats) - 1}">{escape(content, quote=False)}</span>'
+            elif kind == "end":
+                yield "</a>"
+            else:
+                self._elements.append(content)
+                yield f'<{_NAMES[kind]} id="{len(self._elements) - 1}">'
+
+    def write(self, html: str) -> None:
+        """Put a translation of ``html`` in the place of the paragraph's content."""
+        for child in _content(self._element):
+            self._element.remove(child)
+        parents, formats = [self._element], [self._plain]
+        place = 0
+        for tag in _TAG.finditer(html):
+            _add_text(parents[-1], html[place : tag.start()], formats[-1])
+            place = tag.end()
+            open_ones = formats if tag["name"] == "span" else parents
+            if tag["close"]:
+                del open_ones[max(1, len(open_ones) - 1) :]
+            elif tag["name"] == "span":
+                formats.append(self._formats[int(tag["id"])])
+            else:
+                elements = self._elements[int(tag["id"])]
+                for element in elements:
+                    _add(parents[-1], element)
+                if tag["name"] == "a":
+                    parents.append(elements[0])
+                    for child in _content(elements[0]):
+                        elements[0].remove(child)
+        _add_text(parents[-1], html[place:], formats[-1])
+
+
+def _content(element: Any) -> list[Any]:
+    """The children of a paragraph or link, without the paragraph's own format."""
+    return [child for child in element if child.tag != f"{_W}pPr"]
+
+
+def _pieces(parent: Any) -> Iterator[_Piece]:
+    """The pieces of a paragraph, or of an element inside it."""
+    children = _content(parent)
+    number = 0
+    while number < len(children):
+        child = children[number]
+        last = _end_of_field(children, number)
+        if last is not None:
+            yield "point", children[number : last + 1], None
+            number = last
+        elif child.tag == _RUN:
+            yield from _pieces_of_run(child)
+        elif child.tag == f"{_W}hyperlink":
+            yield "link", [child], None
+            yield from _pieces(child)
+            yield "end", None, None
+        elif child.tag in _CONTAINERS:
+            yield from _pieces(child)
+        elif child.tag not in _NOISE:
+            yield "point", [child], None
+        number += 1
+
+
+def _pieces_of_run(run: Any) -> Iterator[_Piece]:
+    form = run.find(_FORMAT)
+    for child in run:
+        if child.tag == _TEXT:
+            yield "text", child.text or "", form
+        elif child.tag == f"{_W}noBreakHyphen":
+            yield "text", "\u2011", form
+        elif child.tag not in (_FORMAT, *_NOISE):
+            yield "break" if child.tag in _BREAKS else "point", [child], None
+
+
+def _end_of_field(children: Sequence[Any], first: int) -> int | None:
+    """The number of the run that ends the field which run ``first`` begins; None: it begins none.
+
+    A field that goes on in another paragraph ends here before its own text.
+    """
+    depth, separate = 0, None
+    for number in range(first, len(children)):
+        for mark in children[number].iter(f"{_W}fldChar"):
+            kind = mark.get(f"{_W}fldCharType")
+            depth += {"begin": 1, "end": -1}.get(kind, 0)
+            if kind == "separate" and depth == 1:
+                separate = number
+        if depth <= 0:
+            return number if number > first else None
+    return len(children) - 1 if separate is None else separate
+
+
+def _merged(pieces: Iterable[_Piece]) -> list[_Piece]:
+    """The pieces, with neighbouring texts of one format as one: Word cuts them anywhere."""
+    merged: list[_Piece] = []
+    for kind, content, form in pieces:
+        if kind == "text" and merged and merged[-1][0] == "text":
+            _, before, same = merged[-1]
+            if _key(same) == _key(form):
+                merged[-1] = "text", before + content, same
+                continue
+        merged.append((kind, content, form))
+    return merged
+
+
+def _key(form: Any) -> bytes:
+    """A format, to be compared."""
+    if form is None:
+        return b""
+    return b"".join(etree.tostring(child) for child in form if child.tag not in _UNSEEN)
+
+
+def _add(parent: Any, element: Any) -> None:
+    """Append an element; one from inside a run gets a run of the same format around it."""
+    owner = element.getparent()
+    if owner is not None and owner.tag == _RUN:
+        parent = _new_run(parent, owner.find(_FORMAT))
+    parent.append(element)
+
+
+def _add_text(parent: Any, html: str, form: Any) -> None:
+    if html:
+        text = etree.SubElement(_new_run(parent, form), _TEXT)
+        text.set(_SPACE, "preserve")
+        text.text = unescape(html)
+
+
+def _new_run(parent: Any, form: Any) -> Any:
+    run = etree.SubElement(parent, _RUN)
+    if form is not None:
+        run.append(deepcopy(form))
+    return run

@@ -1,0 +1,68 @@
+"""The formats of files that a translator reads and writes."""
+
+from collections.abc import Callable
+from typing import Any
+
+from glassformer.documents.files.content import FileContent, decoded
+from glassformer.documents.files.subtitles import read_srt, read_vtt
+from glassformer.documents.html import translated_html
+from glassformer.documents.protection import TextTranslator
+from glassformer.errors import missing_extra
+
+__all__ = ["FORMATS", "read_file", "translated_file"]
+
+
+def read_file(data: bytes, format: str, language: str = "") -> FileContent:
+    """The texts of a file in one of the ``FORMATS``, to be translated into ``language``.
+
+    Raises InputError if the file is damaged, or not of this format.
+
+    >>> content = read_file(b"Hi, all.", "txt")
+    >>> content.texts, content.write(["Hallo zusammen."])
+    (['Hi, all.'], b'Hallo zusammen.')
+    """
+    return _READERS[format](data, language)
+
+
+def translated_file(
+    translator: TextTranslator, data: bytes, format: str, language: str = "", **options: Any
+) -> bytes:
+    """The file with its texts translated; ``options`` are the translator's."""
+    content = read_file(data, format, language)
+    if content.html:
+        return content.write(translated_html(translator, content.texts, **options))
+    translations = translator.translate(content.texts, **options)
+    return content.write([translation.text for translation in translations])
+
+
+def _read_text(data: bytes, *, html: bool) -> FileContent:
+    text, mark = decoded(data)
+    return FileContent([text], lambda texts: mark + texts[0].encode(), html)
+
+
+def _read_gettext(data: bytes, language: str) -> FileContent:
+    try:
+        from glassformer.documents.files.gettext import read_gettext
+    except ModuleNotFoundError as error:
+        raise missing_extra(error.name or "babel", "documents") from error
+    return read_gettext(data, language)
+
+
+def _read_docx(data: bytes) -> FileContent:
+    try:
+        from glassformer.documents.files.docx import read_docx
+    except ModuleNotFoundError as error:
+        raise missing_extra(error.name or "lxml", "documents") from error
+    return read_docx(data)
+
+
+_READERS: dict[str, Callable[[bytes, str], FileContent]] = {
+    "txt": lambda data, _: _read_text(data, html=False),
+    "html": lambda data, _: _read_text(data, html=True),
+    "srt": lambda data, _: read_srt(data),
+    "vtt": lambda data, _: read_vtt(data),
+    "po": _read_gettext,
+    "docx": lambda data, _: _read_docx(data),
+}
+FORMATS = tuple(_READERS)
+"""The names of the formats: the endings of their files' names."""

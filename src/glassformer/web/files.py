@@ -1,0 +1,133 @@
+"""Files: a client sends one, and fetches its translation under a name that nobody else knows.
+
+Both addresses are LibreTranslate's.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+import time
+from collections import OrderedDict
+from dataclasses import dataclass, field
+from pathlib import PurePosixPath
+from urllib.parse import quote
+
+from fastapi import APIRouter, Request, Response
+
+from glassformer.documents.files.formats import FORMATS, read_file
+from glassformer.web.request_body import described, parse
+from glassformer.web.routes import Api
+from glassformer.web.schema import FileRequest
+from glassformer.web.security import FILE_PATH, RefusedError
+from glassformer.web.service import LanguagePair
+
+__all__ = ["FileApi", "Store"]
+
+_MAX_BYTES = 64 << 20
+_SECONDS = 600.0
+
+
+@dataclass(frozen=True)
+class _StoredFile:
+    """A translated file, and the name under which a browser saves it."""
+
+    data: bytes
+    name: str
+    until: float  # of the monotonic clock
+
+
+@dataclass
+class Store:
+    """The last translated files, in memory: 64 MiB of them for ten minutes at most.
+
+    A name that nobody can guess is the only way to a file.
+
+    >>> store = Store()
+    >>> store.get(store.add(b"Hallo", "greeting.txt")).data
+    b'Hallo'
+    >>> store.get("greeting.txt") is None
+    True
+    """
+
+    max_bytes: int = _MAX_BYTES
+    seconds: float = _SECONDS
+    _files: OrderedDict[str, _StoredFile] = field(default_factory=OrderedDict)
+
+    def add(self, data: bytes, name: str) -> str:
+        """Keep a file; return its new name, which ends as ``name`` does."""
+        self._forget(room=len(data))
+        key = secrets.token_urlsafe(24) + PurePosixPath(name).suffix
+        self._files[key] = _StoredFile(data, name, time.monotonic() + self.seconds)
+        return key
+
+    def get(self, key: str) -> _StoredFile | None:
+        """The file of that name; None if there is none, or its time is over."""
+        self._forget()
+        return self._files.get(key)
+
+    def _forget(self, room: int = 0) -> None:
+        """Drop the files whose time is over, and the oldest ones until there is ``room``."""
+        size = sum(len(file.data) for file in self._files.values()) + room
+        while self._files:
+            file = next(iter(self._files.values()))
+            if size <= self.max_bytes and file.until > time.monotonic():
+                return
+            size -= len(file.data)
+            self._files.popitem(last=False)
+
+
+@dataclass(frozen=True)
+class FileApi:
+    """The addresses of files, beside those of ``api``."""
+
+    api: Api
+    store: Store = field(default_factory=Store)
+
+    def router(self) -> APIRouter:
+        """FastAPI's router for these addresses."""
+        router = APIRouter()
+        add = router.add_api_route
+        add(FILE_PATH, self.translate, methods=["POST"], openapi_extra=described(FileRequest))
+        add("/download_file/{name}", self.download, methods=["GET"])
+        return router
+
+    async def translate(self, request: Request) -> dict[str, str]:
+        """LibreTranslate's: a form with a file and its languages in, the translation's address out.
+
+        Raises RefusedError, or InputError if the file is damaged.
+        """
+        asked = await parse(request, FileRequest, needed=("file", "source", "target"))
+        self.api.check_key(request, asked.api_key)
+        name = PurePosixPath(asked.file.name or "")
+        ending = name.suffix.lower().removeprefix(".")
+        format_ = {"htm": "html", "pot": "po"}.get(ending, ending)
+        if format_ not in FORMATS:
+            known = ", ".join(f".{each}" for each in FORMATS)
+            raise RefusedError(400, f"Invalid request: file format not supported: {known} are")
+        service = self.api.service
+        target = service.code(asked.target)
+        content = await asyncio.to_thread(read_file, asked.file.data, format_, target)
+        if not content.html:  # else its subwords have a limit, whatever the size of the markup
+            self.api.check_size(content.texts, 0)
+
+        async def translated() -> tuple[LanguagePair, bytes]:
+            pair, _ = await service.languages(asked.source, target, content.texts)
+            return pair, await service.translate_file(service.pair(*pair), content)
+
+        pair, written = await self.api.in_time(request, translated())
+        self.api.metrics.translated(*pair, sum(map(len, content.texts)))
+        key = self.store.add(written, f"{name.stem}_{target}.{format_}")
+        return {"translatedFileUrl": f"{request.base_url}download_file/{key}"}
+
+    async def download(self, name: str) -> Response:
+        """A translated file, for ten minutes."""
+        file = self.store.get(name)
+        if file is None:
+            raise RefusedError(404, "no such file: it is kept for ten minutes at most")
+        # Never shown in this server's own origin: a translated page could hold a script.
+        return Response(
+            file.data,
+            media_type="application/octet-stream",
+            headers={"Content-Disposition": f"attachment; filename*=UTF-8''{quote(file.name)}"},
+        )
