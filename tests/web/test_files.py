@@ -46,7 +46,7 @@ def test_text_and_html_files_are_translated_as_texts_are(client):
 @pytest.mark.parametrize(
     ("fields", "status", "message"),
     [
-        ({"name": "a.exe"}, 400, "Invalid request: file format not supported: .txt, "),
+        ({"name": "a.exe"}, 400, "Invalid request: file format not supported: expected .txt, "),
         ({"name": "a"}, 400, "Invalid request: file format not supported"),
         ({"data": b"\xff", "name": "a.txt"}, 400, "not UTF-8 (byte offset 0)"),
         ({"data": b"x", "name": "a.docx"}, 400, "not a Word document"),

@@ -122,3 +122,14 @@ def test_an_empty_box_has_no_answer(page):
 
     assert page.text_content("#target") == ""
     assert page.is_disabled("#copy")
+
+
+def test_a_file_is_translated_and_saved(page, translator):
+    upload = {"name": "a.txt", "mimeType": "text/plain", "buffer": b"A dog runs."}
+    page.set_input_files("#file", upload)
+    with page.expect_download() as download:
+        page.click("#file-status a")
+
+    assert download.value.suggested_filename == "a_de.txt"
+    [found] = translator.translate(["A dog runs."])
+    assert download.value.path().read_text() == found.text

@@ -104,7 +104,7 @@ class FileApi:
         format_ = {"htm": "html", "pot": "po"}.get(ending, ending)
         if format_ not in FORMATS:
             known = ", ".join(f".{each}" for each in FORMATS)
-            raise RefusedError(400, f"Invalid request: file format not supported: {known} are")
+            raise RefusedError(400, f"Invalid request: file format not supported: expected {known}")
         service = self.api.service
         target = service.code(asked.target)
         content = await asyncio.to_thread(read_file, asked.file.data, format_, target)
