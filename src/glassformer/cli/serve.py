@@ -65,6 +65,9 @@ class ServeOptions(Options):
     glossary: tuple[Path, ...] = ()
     """For each BUNDLE, in their order, a file of terms that its translations must hold. A line has
     the source term, a tab and the target term; further forms, any of which will do, after tabs."""
+    through: str | None = None
+    """Language by way of which pairs without a BUNDLE are translated, such as en; None: they are
+    refused."""
     source_language: str | None = None
     """Of a multilingual model: code of the source language, such as en; None: the import's."""
     target_language: str | None = None
@@ -135,6 +138,7 @@ def _settings(options: ServeOptions) -> Settings:
         ),
         origins=options.allow_origin,
         trust_proxy=options.trust_proxy,
+        through=options.through,
         keys=_keys(options.api_key_file) if options.api_key_file else (),
         hosts=[name.lower() for name in options.allow_host] if options.host in _LOOPBACK else None,
     )

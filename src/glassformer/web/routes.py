@@ -85,7 +85,7 @@ class Api:
 
     async def languages(self) -> list[Language]:
         """Every language, with the languages that a translator makes from it."""
-        pairs = list(self.service.translators)
+        pairs = self.service.pairs
         return [
             Language(
                 code=code,
@@ -113,7 +113,7 @@ class Api:
         }
 
     async def translators(self) -> list[TranslatorInfo]:
-        """The served bundles."""
+        """The served pairs of languages."""
         return self.service.translator_infos()
 
     async def spec(self, request: Request) -> Any:

@@ -211,12 +211,13 @@ class Language(BaseModel):
 
 
 class TranslatorInfo(BaseModel):
-    """One of the served bundles."""
+    """One of the served bundles, or two of them with a language between."""
 
     source: str
     target: str
-    parameters: int
-    learnt_from: str | None = Field(description="The texts that it was trained on, by name.")
+    parameters: int = 0
+    learnt_from: str | None = Field(None, description="The texts of its training, by name.")
+    through: str | None = Field(description="The language between; null: a bundle of its own.")
 
 
 class ErrorResponse(BaseModel):

@@ -25,7 +25,7 @@ from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
 from glassformer.config import BEAM
 from glassformer.data.terms import Terms
-from glassformer.errors import InputError
+from glassformer.errors import InputError, UsageError
 from glassformer.web.files import FileApi
 from glassformer.web.metrics import ServerMetrics
 from glassformer.web.queue import Batcher
@@ -51,7 +51,8 @@ class Settings:
     `hosts`: the host names that it answers to; None: all. `origins`: those of foreign pages that
     may send requests. `trust_proxy`: a proxy on this machine names the client in X-Forwarded-For.
     `glossaries`: terms by the names of the bundles. `run_directory`: the run whose checkpoints the
-    page's training film shows; None: no film.
+    page's training film shows; None: no film. `through`: the language by way of which pairs without
+    a translator are translated; None: such pairs are refused.
     """
 
     beam: int = BEAM
@@ -62,13 +63,14 @@ class Settings:
     trust_proxy: bool = False
     run_directory: Path | None = None
     glossaries: Mapping[str, Terms] = field(default_factory=dict)
+    through: str | None = None
 
 
 def create_app(translators: Mapping[str, Translator], settings: Settings | None = None) -> ASGIApp:
     """An ASGI app that serves these translators, given by the names of their bundles.
 
     The batcher's thread ends with the app's lifespan. Raises UsageError if two translators have
-    the same language pair.
+    the same language pair, or if no pair needs the language `through`.
     """
     settings = settings or Settings()
     metrics = ServerMetrics()
@@ -81,7 +83,14 @@ def create_app(translators: Mapping[str, Translator], settings: Settings | None 
         for name, pair in zip(translators, by_pair, strict=True)
         if name in settings.glossaries
     }
-    service = Service(by_pair, batcher, settings.beam, glossaries, limits.max_subwords)
+    service = Service(
+        by_pair, batcher, settings.beam, glossaries, limits.max_subwords, settings.through
+    )
+    if settings.through and len(service.pairs) == len(by_pair):
+        raise UsageError(
+            f"--through {settings.through}: expected one BUNDLE into this language, and one out of"
+            " it into another language"
+        )
     rate = RequestRate(limits.per_minute)
     api = Api(service, settings.keys, limits, metrics, rate, settings.run_directory)
 

@@ -6,6 +6,7 @@ import asyncio
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from glassformer.config import BEAM
@@ -28,6 +29,7 @@ from glassformer.web.schema import (
     TranslatorInfo,
 )
 from glassformer.web.security import RefusedError
+from glassformer.web.third_language import pairs_through, whole_documents
 
 if TYPE_CHECKING:
     from glassformer.documents.files.content import FileContent
@@ -68,7 +70,7 @@ class Service:
     """Translates for many clients at once, in the batcher's thread, with beams of size `beam`.
 
     `glossaries`: the terms of every translation, for the pairs that have some. `max_subwords`: of
-    a request.
+    a request. `through`: the language by way of which pairs without a translator are translated.
     """
 
     translators: Mapping[LanguagePair, Translator]
@@ -76,6 +78,12 @@ class Service:
     beam: int = BEAM
     glossaries: Mapping[LanguagePair, Terms] = field(default_factory=dict)
     max_subwords: int = 10_000
+    through: str | None = None
+
+    @cached_property
+    def pairs(self) -> list[LanguagePair]:
+        """The pairs with a translator, then those by way of the language `through`."""
+        return [*self.translators, *pairs_through(self.through, self.translators.keys())]
 
     def code(self, asked: str) -> str:
         """The served code: de for DE, deu or de-DE. Raises RefusedError if none is."""
@@ -89,7 +97,7 @@ class Service:
     def pair(self, source: str | None, target: str | None) -> LanguagePair:
         """The first pair with these languages; None: any. Raises RefusedError if there is none."""
         wanted = source and self.code(source), target and self.code(target)
-        for pair in self.translators:
+        for pair in self.pairs:
             if wanted[0] in (None, pair[0]) and wanted[1] in (None, pair[1]):
                 return pair
         named = [f"{language_name(code)} ({code})" if code else "any language" for code in wanted]
@@ -103,7 +111,8 @@ class Service:
         With one source there is no choice. Of several, the one whose translator is surest of its
         translation of the first 500 characters. With ``target``, only sources that have it.
         """
-        pairs = {pair[0]: pair for pair in self.translators if target in (None, pair[1])}
+        possible = {pair[0] for pair in self.pairs if target in (None, pair[1])}
+        pairs = {pair[0]: pair for pair in self.translators if pair[0] in possible}
         if not pairs:
             return await self.detect(texts)
         if len(pairs) == 1:
@@ -128,14 +137,19 @@ class Service:
 
     def translator_infos(self) -> list[TranslatorInfo]:
         """Languages, size and scores of each translator."""
-        return [
+        infos = [
             TranslatorInfo(
                 source=source,
                 target=target,
                 parameters=sum(weight.numel() for weight in translator.model.parameters()),
                 learnt_from=_learnt_from(translator.bundle.about),
+                through=None,
             )
             for (source, target), translator in self.translators.items()
+        ]
+        return infos + [
+            TranslatorInfo(source=source, target=target, through=self.through)
+            for source, target in self.pairs[len(infos) :]
         ]
 
     async def translate(
@@ -149,8 +163,13 @@ class Service:
     ) -> list[Document]:
         """The translation of each text. If cancelled, it drops the segments that still wait.
 
+        By way of a third language, each text is one segment with one translation.
+
         Raises InputError if the texts with their terms are too long for the model.
         """
+        if pair not in self.translators:
+            first, second = await self._through(pair, texts, glossary, html=False)
+            return whole_documents(texts, first, second)
         translator = self.translators[pair]
         terms = self._terms(pair, glossary or {})
         # In a thread: a long text takes a while, and the event loop serves other requests.
@@ -183,6 +202,18 @@ class Service:
             for text, row in zip(texts, rows, strict=True)
         ]
 
+    async def _through(
+        self, pair: LanguagePair, texts: Sequence[str], glossary: object, *, html: bool
+    ) -> tuple[list[Document], list[Document]]:
+        """Both translations of each text, by way of the third language."""
+        if glossary:
+            raise RefusedError(400, f"glossary: not by way of a third language, {self.through}")
+        assert self.through is not None
+        translate = self.translate_html if html else self.translate
+        first = await translate((pair[0], self.through), texts)
+        second = await translate((self.through, pair[1]), [document.text for document in first])
+        return first, second
+
     def _check_subwords(self, lengths: Sequence[int]) -> None:
         if (size := sum(lengths)) > self.max_subwords:
             raise RefusedError(
@@ -206,6 +237,8 @@ class Service:
         glossary: Mapping[str, str | Sequence[str]] | None = None,
     ) -> list[Document]:
         """The translation of each HTML document, without segments and alternatives."""
+        if pair not in self.translators:
+            return (await self._through(pair, texts, glossary, html=True))[1]
         terms = self._terms(pair, glossary or {})
         translator = self.translators[pair]
         protecting = ProtectingTranslator(translator)
@@ -251,6 +284,8 @@ class Service:
         def trace_batch(batch: Sequence[dict[str, Any]]) -> list[str]:
             return [trace(self.translators[pair], **options).to_json() for options in batch]
 
+        if pair not in self.translators:
+            raise RefusedError(400, f"{pair[0]} to {pair[1]} has no translator of its own to trace")
         options = {name: value for name, value in request if name not in ("source", "target")}
         options["glossary"] = self.glossaries.get(pair, NO_TERMS)
         answers = await asyncio.wrap_future(
