@@ -86,6 +86,11 @@ class Trainer:
         ``ranks`` are the processes that share each batch: this one alone, unless torchrun started
         it.
         """
+        if ranks.size > 1:
+            self.reporter.note(
+                f"{ranks.size} ranks share each batch of {self.config.batch_tokens:,} tokens: the"
+                " same training as on one, sooner; for larger batches give --batch-tokens"
+            )
         precision = self.state.precision
         learner = new_learner(
             self.model, self.optimiser, self.config, precision=precision, ranks=ranks

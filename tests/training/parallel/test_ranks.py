@@ -260,6 +260,34 @@ def test_rank_0_does_not_wait_for_ever(on_ranks):
     assert "imed out" in results[0]
 
 
+STOPPED = """
+import os
+import signal
+from glassformer.training.parallel import pulse
+
+pulse._SECONDS = 0.1
+
+def work(ranks, _):
+    first = ranks.tell({"process": os.getpid()})["process"]
+    if ranks.rank == 0:
+        os.kill(os.getpid(), signal.SIGSTOP)
+        return "went on"
+    ranks.pulse.patience = 1.0
+    try:
+        ranks.tell()
+    except RankLostError as error:
+        return str(error)
+    finally:
+        os.kill(first, signal.SIGCONT)
+"""
+
+
+def test_the_other_ranks_notice_that_rank_0_hangs(on_ranks):
+    results, _ = on_ranks(2, STOPPED)
+
+    assert results == ["went on", "rank 0 has hung for 1 s"]
+
+
 def test_the_ranks_of_a_machine_share_its_threads(monkeypatch):
     assert machine_threads(0) == torch.get_num_threads()
     assert machine_threads(3) == 3

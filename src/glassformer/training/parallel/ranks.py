@@ -12,7 +12,7 @@ import os
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any
 
@@ -20,12 +20,14 @@ import torch
 from torch import Tensor
 from torch import distributed as dist
 
+from glassformer.training.parallel.pulse import Pulse
+
 __all__ = ["ALONE", "RankLostError", "Ranks", "from_torchrun", "machine_threads"]
 
-# Rank 0 reads and packs the corpus, validates and scores, while the other ranks wait for it. Rank 0
-# itself waits for updates only: a rank that takes longer hangs.
+# Rank 0 reads and packs the corpus, validates and scores, while the other ranks wait for it, and
+# watch its pulse. Rank 0 itself waits for updates only: a rank that takes longer hangs.
 _WAIT_FOR_RANK_0 = timedelta(days=7)
-_WAIT_OF_RANK_0 = timedelta(minutes=30)
+_WAIT_OF_RANK_0 = timedelta(minutes=10)
 _POLL_SECONDS = 1e-4
 
 
@@ -46,6 +48,7 @@ class Ranks:
     rank: int
     size: int
     local_size: int = 1
+    pulse: Pulse | None = field(default=None, compare=False)  # rank 0's, to be watched
 
     def share(self) -> slice:
         """This rank's rows of a batch: every n-th, because the rows are sorted by length."""
@@ -65,7 +68,7 @@ class Ranks:
         if self.size == 1:
             return list(tensors)
         row = torch.cat([tensor.flatten() for tensor in tensors])
-        _collective(dist.all_reduce, row)
+        self._collective(dist.all_reduce, row)
         parts = row.split([tensor.numel() for tensor in tensors])
         return [part.view_as(tensor) for part, tensor in zip(parts, tensors, strict=True)]
 
@@ -79,7 +82,7 @@ class Ranks:
         if self.size == 1:
             return stop, rate, backwards
         values = torch.tensor([stop, rate, backwards], dtype=torch.float64)
-        _collective(dist.all_reduce, values, op=dist.ReduceOp.MAX)
+        self._collective(dist.all_reduce, values, op=dist.ReduceOp.MAX)
         return int(values[0].item()), values[1].item(), bool(values[2].item())
 
     def tell(self, message: dict[str, Any] | None = None) -> dict[str, Any]:
@@ -97,7 +100,19 @@ class Ranks:
     def copy(self, tensors: Sequence[Tensor]) -> None:
         """Overwrite each tensor with its values on rank 0."""
         for tensor in tensors if self.size > 1 else ():
-            _collective(dist.broadcast, tensor, src=0)
+            self._collective(dist.broadcast, tensor, src=0)
+
+    def _collective(self, call: Callable[..., Any], tensor: Tensor, **options: Any) -> None:
+        try:
+            work = call(tensor, async_op=True, **options)
+            # Python handles a signal between two polls; inside gloo's own wait it cannot.
+            while tensor.device.type == "cpu" and not work.is_completed():
+                time.sleep(_POLL_SECONDS)
+                if self.pulse:
+                    self.pulse.check()
+            work.wait()
+        except RuntimeError as error:  # gloo's "Connection closed by peer", in several wordings
+            raise _lost(error) from error
 
 
 ALONE = Ranks(0, 1)
@@ -126,28 +141,19 @@ def from_torchrun(device: torch.device) -> Iterator[Ranks]:
         backend = "cpu:gloo,cuda:nccl"
     timeout = _WAIT_FOR_RANK_0 if int(os.environ["RANK"]) else _WAIT_OF_RANK_0
     try:
-        dist.init_process_group(backend, timeout=timeout)
+        store, rank, size = next(dist.rendezvous("env://"))  # type: ignore[attr-defined]
+        dist.init_process_group(backend, store=store, rank=rank, world_size=size, timeout=timeout)
     except RuntimeError as error:
         raise _lost(error) from error
     try:
-        yield Ranks(dist.get_rank(), dist.get_world_size(), int(os.environ["LOCAL_WORLD_SIZE"]))
+        with Pulse(store).kept(beating=rank == 0) as pulse:
+            yield Ranks(rank, size, int(os.environ["LOCAL_WORLD_SIZE"]), pulse if rank else None)
     finally:
         dist.destroy_process_group()
 
 
 def _under_torchrun() -> bool:
     return "TORCHELASTIC_RUN_ID" in os.environ
-
-
-def _collective(call: Callable[..., Any], tensor: Tensor, **options: Any) -> None:
-    try:
-        work = call(tensor, async_op=True, **options)
-        # Python handles a signal between two polls; inside gloo's own wait it cannot.
-        while tensor.device.type == "cpu" and not work.is_completed():
-            time.sleep(_POLL_SECONDS)
-        work.wait()
-    except RuntimeError as error:  # gloo's "Connection closed by peer", in several wordings
-        raise _lost(error) from error
 
 
 def _lost(error: RuntimeError) -> RankLostError:

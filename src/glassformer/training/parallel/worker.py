@@ -4,12 +4,14 @@
 """
 
 from dataclasses import asdict
+from pathlib import Path
 
 import torch
 
 from glassformer.config import ModelConfig
 from glassformer.data.token_store import Packed
 from glassformer.devices import device_of
+from glassformer.errors import InputError
 from glassformer.model.transformer import Transformer
 from glassformer.threads import torch_threads
 from glassformer.training.batch_stream import BatchStream, seed_update
@@ -62,7 +64,7 @@ def _train(ranks: Ranks, device: torch.device) -> None:
     optimiser = new_optimiser(model, config.optimiser or "adam")
     learner = new_learner(model, optimiser, config, precision=state.precision, ranks=ranks)
     _replicate(learner, begun=state.update > 0)
-    stream = BatchStream(state, config, Packed.open(settings["packed"]), ranks.share())
+    stream = BatchStream(state, config, _packed(settings["packed"]), ranks.share())
     with StopSignal() as asked:
         while True:
             stop, rate, backwards = ranks.agree(stop=asked.number)
@@ -71,6 +73,16 @@ def _train(ranks: Ranks, device: torch.device) -> None:
             state.update += 1
             seed_update(config.seed, state.update, ranks.rank)
             update(learner, stream.next_batches(backwards=backwards), rate=rate)
+
+
+def _packed(directory: str) -> Packed:
+    try:
+        return Packed.open(Path(directory))
+    except (InputError, OSError) as error:
+        raise InputError(
+            f"{directory}: this machine cannot read what rank 0 has packed ({error}): all machines"
+            " need the run's directory at the same path"
+        ) from error
 
 
 def _replicate(learner: Learner, *, begun: bool) -> None:
