@@ -163,6 +163,8 @@ ALTERATIONS: list[tuple[str, Alteration, int]] = [  # the numbers are shares
 def forge_hashes(directory: Path) -> None:
     """Hashes that fit the altered files: those of somebody who alters a bundle on purpose."""
     path = directory / "config.json"
+    if not path.is_file():  # a pipe would be waited for
+        return
     with suppress(Exception):
         config = json.loads(path.read_text())
         for name in config["sha256"]:
