@@ -128,7 +128,7 @@ def load_newest(
     """Restore the newest whole checkpoint; None if there is no checkpoint.
 
     Newer ones that are damaged get another name, and ``note`` a line about each. If all are
-    damaged, the newest one's InputError is raised.
+    damaged, InputError names the newest one's fault.
     """
     faults: list[tuple[Path, InputError]] = []
     for path in reversed(checkpoints(directory)):
@@ -144,7 +144,9 @@ def load_newest(
             note(f"{fault}; it is now {aside.name}, and the run goes on from {path.name}")
         return state
     if faults:
-        raise faults[0][1]
+        raise InputError(
+            f"{faults[0][1]}; there is no other: give another directory (option --out)"
+        )
     return None
 
 
@@ -198,7 +200,7 @@ def _check_hashes(checkpoint: Path, names: Iterable[str] | None = None) -> None:
     Checkpoints of earlier versions have no hashes.
     """
     if hashes := read_manifest(checkpoint):
-        check_hashes(checkpoint, names or hashes, hashes, remedy="remove this checkpoint")
+        check_hashes(checkpoint, names or hashes, hashes, remedy="the checkpoint is of no use")
 
 
 def whole(directory: Path, updates: Sequence[int], note: Callable[[str], None]) -> list[int]:
