@@ -7,7 +7,8 @@
     alignment                                       (word alignment, which training stores)
     text_engine
     decoding, evaluation, significance, bundle
-    model | data                                    (do not know each other)
+    model | data | tensors                          (do not know each other)
+    hashes
     config, devices, files, threads
     errors
 
@@ -25,7 +26,8 @@ SOURCE = Path(__file__).parents[1] / "src"
 LAYERS = (
     {"errors"},
     {"config", "devices", "files", "threads"},
-    {"model", "data"},
+    {"hashes"},
+    {"model", "data", "tensors"},
     {"decoding", "evaluation", "significance", "bundle"},
     {"text_engine"},
     {"alignment"},

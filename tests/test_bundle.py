@@ -17,6 +17,7 @@ from glassformer.data.tokenizer import train_tokenizer
 from glassformer.errors import InputError
 from glassformer.files import write_atomically
 from glassformer.model.transformer import Transformer
+from glassformer.tensors import save_tensors
 
 
 @pytest.fixture(scope="module")
@@ -176,6 +177,49 @@ def change_config(directory, **changes):
     path.write_text(json.dumps(json.loads(path.read_text()) | changes))
 
 
+def change_model(directory, **changes):
+    model = json.loads((directory / "config.json").read_text())["model"]
+    change_config(directory, model={**model, **changes})
+
+
+def without_hashes(directory):
+    """As earlier versions wrote it."""
+    path = directory / "config.json"
+    config = json.loads(path.read_text())
+    del config["sha256"]
+    path.write_text(json.dumps(config))
+
+
+def without_a_setting(directory):
+    model = json.loads((directory / "config.json").read_text())["model"]
+    del model["num_heads"]
+    change_config(directory, model=model)
+
+
+def with_weights(change):
+    def changed(directory):
+        path = directory / "model.safetensors"
+        save_file({name: change(weight) for name, weight in load_file(path).items()}, path)
+
+    return changed
+
+
+def as_pipe(name):
+    def piped(directory):
+        (directory / name).unlink()
+        os.mkfifo(directory / name)
+
+    return piped
+
+
+def as_link(name, target):
+    def linked(directory):
+        (directory / name).unlink()
+        (directory / name).symlink_to(target)
+
+    return linked
+
+
 def without_a_weight(directory):
     path = directory / "model.safetensors"
     stored = load_file(path)
@@ -199,11 +243,6 @@ def cut(name):
         (directory / name).write_bytes(content[: len(content) // 2])
 
     return cut_off
-
-
-def another_model(directory):
-    model = json.loads((directory / "config.json").read_text())["model"]
-    change_config(directory, model={**model, "num_heads": 3})
 
 
 def larger_vocabulary(directory):
@@ -238,7 +277,10 @@ FAULTS = {
         lambda d: change_config(d, model={"colour": "red"}),
         "config.json: ",
     ),
-    "settings that do not fit": (another_model, "d_model 8 is not divisible by num_heads 3"),
+    "settings that do not fit": (
+        lambda d: change_model(d, num_heads=3),
+        "d_model 8 is not divisible by num_heads 3",
+    ),
     "no weights": (lambda d: (d / "model.safetensors").unlink(), "model.safetensors: cannot be"),
     "cut weights": (cut("model.safetensors"), "model.safetensors: cannot be read as safetensors"),
     "a weight less": (without_a_weight, "the weights lack source_embedding.weight .1 missing"),
@@ -247,12 +289,54 @@ FAULTS = {
     "no tokenizer": (lambda d: (d / "tokenizer.model").unlink(), "tokenizer.model: cannot read"),
     "cut tokenizer": (cut("tokenizer.model"), "tokenizer.model: not a SentencePiece model"),
     "another vocabulary": (larger_vocabulary, "tokenizer has [0-9]+ tokens and the model 500"),
+    "other symbols": (lambda d: change_model(d, pad_id=9), "pad_id is 9 in the model and 0 in its"),
+    "a setting less": (without_a_setting, "config.json: model.num_heads: missing, and a default"),
+    "a setting as text": (
+        lambda d: change_model(d, num_heads="2"),
+        "model.num_heads: Input should",
+    ),
+    "a truth as a version": (lambda d: change_config(d, format_version=True), "format_version: In"),
+    "a number as languages": (lambda d: change_config(d, languages=7), "config.json: languages: "),
+    "too many blocks": (lambda d: change_model(d, num_encoder_layers=10**9), "equal to 1000"),
+    "too wide": (lambda d: change_model(d, d_ff=10**18), "model.d_ff: Input should be less than"),
+    "too many positions": (
+        lambda d: change_model(d, max_length=10**6, d_model=64),
+        "1000000 positions of 64 numbers: expected at most 33,554,432",
+    ),
+    "more blocks than weights": (
+        lambda d: change_model(d, num_encoder_layers=3),
+        r"the weights lack encoder.blocks.1.* .32 missing",
+    ),
+    "deep nesting": (
+        lambda d: (d / "config.json").write_text('{"about": ' + "[" * 100_000),
+        "config.json: not a bundle's config",
+    ),
+    "a long number": (
+        lambda d: (d / "config.json").write_text('{"format_version": ' + "1" * 5_000 + "}"),
+        "config.json: ",
+    ),
+    "a large config": (
+        lambda d: (d / "config.json").write_text(" " * (17 << 20)),
+        "config.json: 17,825,792 bytes, expected at most 16,777,216",
+    ),
+    "a subword list without end": (
+        lambda d: change_config(d, source_known=10**18),
+        "tokenizer.model: a list of 1000000000000000000 subwords, expected 1 to",
+    ),
+    "a pipe as config": (as_pipe("config.json"), "config.json: a pipe, expected a regular file"),
+    "a pipe as weights": (as_pipe("model.safetensors"), "model.safetensors: a pipe, expected"),
+    "a pipe as tokenizer": (as_pipe("tokenizer.model"), "tokenizer.model: a pipe, expected"),
+    "a device": (as_link("tokenizer.model", "/dev/zero"), "tokenizer.model: a device, expected a"),
+    "a directory": (as_link("config.json", "."), "config.json: a directory, .*name a file in it"),
+    "NaN": (with_weights(lambda weight: weight / 0.0), "holds NaN or infinity: the file is damag"),
+    "whole numbers": (with_weights(lambda weight: weight.long()), "int64, expected floating-point"),
 }
 
 
 @pytest.mark.parametrize("fault", FAULTS)
 def test_a_fault_is_one_line_that_names_it(fault, saved):
     damage, message = FAULTS[fault]
+    without_hashes(saved)
     damage(saved)
 
     with pytest.raises(InputError, match=message) as caught:
@@ -260,6 +344,49 @@ def test_a_fault_is_one_line_that_names_it(fault, saved):
 
     assert str(saved) in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+def flip_a_bit(path, place=-1):
+    content = bytearray(path.read_bytes())
+    content[place] ^= 1
+    path.write_bytes(content)
+
+
+@pytest.mark.parametrize("name", ["source.model", "target.model", "model.safetensors"])
+def test_a_changed_file_is_found_by_its_hash(tokenizers, tmp_path, name):
+    save_bundle(bundle_of(*tokenizers, tying="target"), tmp_path)
+    flip_a_bit(tmp_path / name, place=-2)
+
+    with pytest.raises(InputError, match=f"{name}: its SHA-256 is not the noted one: .*damaged"):
+        load_bundle(tmp_path)
+
+
+def test_unverified_it_is_taken_as_it_is(saved):
+    save_tensors(
+        weights(load_bundle(saved).model), saved / "model.safetensors", metadata={"a": "b"}
+    )
+    with pytest.raises(InputError, match="--no-verify takes it as it is"):
+        load_bundle(saved)
+
+    assert load_bundle(saved, verify=False).languages == ("en", "de")
+
+
+def test_a_bundle_of_an_earlier_version_has_no_hashes(saved):
+    without_hashes(saved)
+    config = json.loads((saved / "config.json").read_text())
+    del config["model"]["source_pad_id"], config["model"]["source_max_length"]
+    (saved / "config.json").write_text(json.dumps(config))
+    flip_a_bit(saved / "README.md")  # for people, who may change it
+
+    assert load_bundle(saved).languages == ("en", "de")
+
+
+def test_a_link_to_a_file_is_followed(saved, tmp_path):
+    kept = tmp_path / "blob"
+    (saved / "model.safetensors").rename(kept)
+    (saved / "model.safetensors").symlink_to(kept)
+
+    assert load_bundle(saved).languages == ("en", "de")
 
 
 def test_a_directory_that_is_not_there(tmp_path):

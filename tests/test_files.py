@@ -2,13 +2,22 @@
 
 import errno
 import os
+import socket
 import stat
 import threading
 
 import pytest
 
 from glassformer.errors import InputError
-from glassformer.files import check_output, open_atomically, write_atomically
+from glassformer.files import (
+    check_output,
+    check_regular,
+    naming,
+    new_directory,
+    open_atomically,
+    read_regular,
+    write_atomically,
+)
 
 
 def test_a_file_is_replaced_only_at_the_end(tmp_path):
@@ -103,3 +112,40 @@ def test_an_output_without_a_directory_is_refused(tmp_path):
     with pytest.raises(InputError, match=r"link: no directory .*no: make it first"):
         check_output("--out", tmp_path / "link")
     check_output("--out", tmp_path / "new")
+
+
+def test_only_regular_files_are_read(tmp_path):
+    (tmp_path / "file").write_bytes(b"12345")
+    (tmp_path / "link").symlink_to("file")
+    os.mkfifo(tmp_path / "pipe")
+    with socket.socket(socket.AF_UNIX) as place:
+        place.bind(str(tmp_path / "socket"))
+
+    assert read_regular(tmp_path / "link", most_bytes=5) == b"12345"
+    with pytest.raises(InputError, match="link: 5 bytes, expected at most 4: it is damaged, or"):
+        read_regular(tmp_path / "link", most_bytes=4)
+    for name, kind in {"pipe": "a pipe", "socket": "a socket", ".": "a directory"}.items():
+        with pytest.raises(InputError, match=f"{kind}, expected a regular file: "):
+            check_regular(tmp_path / name)
+    with pytest.raises(FileNotFoundError):
+        check_regular(tmp_path / "nothing")
+
+
+def test_an_error_without_a_file_gets_its_name(tmp_path):
+    with pytest.raises(OSError, match="No space") as raised, naming(tmp_path):
+        raise OSError(errno.ENOSPC, "No space left on device")
+    assert raised.value.filename == str(tmp_path)
+
+    new = tmp_path / "new"
+    with pytest.raises(OSError, match="No space") as raised, new_directory(new):
+        raise OSError(errno.ENOSPC, "No space left on device")
+    assert raised.value.filename == str(new)
+
+
+def test_a_files_name_is_on_the_disk_too(tmp_path, monkeypatch):
+    flushed = []
+    monkeypatch.setattr(os, "fsync", lambda n: flushed.append(stat.S_ISDIR(os.fstat(n).st_mode)))
+
+    write_atomically(tmp_path / "file", b"new")
+
+    assert flushed == [False, True]

@@ -1,10 +1,14 @@
 """A bundle: one directory that holds one translator, nothing in it pickled.
 
 ``config.json`` (with ``format_version``), ``model.safetensors``, ``tokenizer.model`` (or
-``source.model`` and ``target.model``), and ``README.md``.
+``source.model`` and ``target.model``), and ``README.md``. The config holds the SHA-256 of the
+weights and tokenizers.
+
+A bundle may come from a stranger, or from a damaged disk. Each file is a regular one of bounded
+size, and the config is one checked record. The weights' header is compared with the config before
+memory is taken. Links to regular files are followed.
 """
 
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -12,9 +16,6 @@ from typing import Any, Protocol, runtime_checkable
 
 import torch
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
-from safetensors import SafetensorError
-from safetensors.torch import load_file, save_file
-from torch import Tensor, nn
 
 from glassformer.config import LENGTH_PENALTY, MOST_LENGTH_PENALTY, ModelConfig
 from glassformer.data.languages import LanguageTokens, standard_code
@@ -22,8 +23,17 @@ from glassformer.data.normaliser import Normalisation
 from glassformer.data.preprocessing import Preprocessing, SourceLengths
 from glassformer.data.tokenizer import Tokenizer
 from glassformer.errors import InputError, UsageError
-from glassformer.files import open_atomically, write_atomically
+from glassformer.files import read_regular, write_atomically
+from glassformer.hashes import check_hashes, sha256
 from glassformer.model.transformer import Transformer
+from glassformer.tensors import (
+    check_header,
+    fill_weights,
+    load_tensors,
+    load_weights,
+    save_tensors,
+    weights,
+)
 
 __all__ = [
     "FORMAT_VERSION",
@@ -41,6 +51,8 @@ __all__ = [
 FORMAT_VERSION = 2
 """The newest version that this program reads and writes."""
 _PLAIN_VERSION = 1  # of a bundle whose tokenizers are their SentencePiece models and no more
+_MOST_CONFIG_BYTES = 16 << 20
+_LATER = {"source_pad_id", "source_max_length"}  # settings that the first bundles do not hold
 
 
 @runtime_checkable
@@ -131,6 +143,17 @@ class _StoredConfig(BaseModel):
     language_tokens: LanguageTokens | None = None
     about: dict[str, Any]
     alignment: dict[str, Any] | None = None
+    sha256: dict[str, str] = {}  # of each file that is read; earlier versions wrote none
+
+    @property
+    def tokenizer_files(self) -> tuple[str, str]:
+        """The names of the source's and of the target's tokenizer."""
+        return ("tokenizer.model",) * 2 if self.joint else ("source.model", "target.model")
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        """The names of the other files that are read."""
+        return *dict.fromkeys(self.tokenizer_files), "model.safetensors"
 
     @field_validator("format_version")
     @classmethod
@@ -150,14 +173,6 @@ def save_bundle(bundle: Bundle, directory: Path) -> None:
     """
     directory.mkdir(parents=True, exist_ok=True)
     source, target = bundle.source_tokenizer, bundle.target_tokenizer
-    joint = source.serialized == target.serialized
-    if joint:
-        source.save(directory / "tokenizer.model")
-    else:
-        source.save(directory / "source.model")
-        target.save(directory / "target.model")
-    save_tensors(weights(bundle.model), directory / "model.safetensors")
-    write_atomically(directory / "README.md", _readme(bundle).encode())
     of_tokenizers: dict[str, Any] = {
         "source_prefix": source.prefix,
         "target_prefix": target.prefix,
@@ -168,7 +183,7 @@ def save_bundle(bundle: Bundle, directory: Path) -> None:
     config = _StoredConfig(
         format_version=_PLAIN_VERSION if plain else FORMAT_VERSION,
         languages=bundle.languages,
-        joint=joint,
+        joint=source.serialized == target.serialized,
         model=bundle.model.config,
         length_penalty=bundle.length_penalty,
         normalisation=bundle.normalisation,
@@ -178,6 +193,12 @@ def save_bundle(bundle: Bundle, directory: Path) -> None:
         alignment=dict(bundle.alignment) if bundle.alignment is not None else None,
         **of_tokenizers,
     )
+    for tokenizer, name in zip(bundle.tokenizers, config.tokenizer_files, strict=True):
+        tokenizer.save(directory / name)
+    save_tensors(weights(bundle.model), directory / "model.safetensors")
+    write_atomically(directory / "README.md", _readme(bundle).encode())
+    hashes = {name: sha256(directory / name) for name in config.files}
+    config = config.model_copy(update={"sha256": hashes})
     optional = ("alignment", "source_lengths", "language_tokens")
     unset = {name for name in optional if getattr(bundle, name) is None}
     unset |= {name for name, value in of_tokenizers.items() if not value}
@@ -185,28 +206,24 @@ def save_bundle(bundle: Bundle, directory: Path) -> None:
     write_atomically(directory / "config.json", text.encode())
 
 
-def load_bundle(directory: Path, *, device: torch.device | str = "cpu") -> Bundle:
-    """Read a bundle, ready to translate (in evaluation mode); an InputError names a faulty file."""
+def load_bundle(
+    directory: Path, *, device: torch.device | str = "cpu", verify: bool = True
+) -> Bundle:
+    """Read a bundle, ready to translate (in evaluation mode); an InputError names a faulty file.
+
+    ``verify`` compares each file with the hash that ``config.json`` has of it. Bundles of earlier
+    versions have none.
+    """
     config = _read_config(directory)
-    names = ("tokenizer.model",) * 2 if config.joint else ("source.model", "target.model")
-    source_tokenizer, target_tokenizer = (
-        Tokenizer.load(directory / name, prefix=prefix, known=known)
-        for name, prefix, known in (
-            (names[0], config.source_prefix, config.source_known),
-            (names[1], config.target_prefix, config.target_known),
-        )
-    )
-    model = Transformer(config.model)
-    load_weights(model, load_tensors(directory / "model.safetensors"), directory)
-    for side, tokenizer, size in (
-        ("source", source_tokenizer, config.model.source_vocab_size),
-        ("target", target_tokenizer, config.model.target_vocab_size),
-    ):
-        if tokenizer.vocab_size != size:
-            raise InputError(
-                f"{directory}: the {side} tokenizer has {tokenizer.vocab_size} tokens"
-                f" and the model {size}"
-            )
+    if verify and config.sha256:
+        remedy = "copy the bundle anew; option --no-verify takes it as it is"
+        check_hashes(directory, config.files, config.sha256, remedy=remedy)
+    source_tokenizer, target_tokenizer = _load_tokenizers(config, directory)
+    path = directory / "model.safetensors"
+    with torch.device("meta"):  # names and shapes, without the memory
+        model = Transformer(config.model)
+    check_header(path, model)
+    fill_weights(model, path)
     return Bundle(
         model.to(device).eval().requires_grad_(False),
         source_tokenizer,
@@ -224,7 +241,8 @@ def load_bundle(directory: Path, *, device: torch.device | str = "cpu") -> Bundl
 def _read_config(directory: Path) -> _StoredConfig:
     path = directory / "config.json"
     try:
-        return _StoredConfig.model_validate_json(path.read_bytes())
+        content = read_regular(path, most_bytes=_MOST_CONFIG_BYTES)
+        config = _StoredConfig.model_validate_json(content, strict=True)
     except FileNotFoundError as error:
         reason = "it holds no config.json" if directory.is_dir() else "no such directory"
         raise InputError(f"{directory}: not a bundle ({reason})") from error
@@ -235,36 +253,38 @@ def _read_config(directory: Path) -> _StoredConfig:
         field = ".".join(map(str, fault["loc"])) or "not a bundle's config"
         message = fault["msg"].removeprefix("Value error, ")
         raise InputError(f"{path}: {field}: {message}") from error
+    model = config.model
+    if missing := type(model).model_fields.keys() - model.model_fields_set - _LATER:
+        raise InputError(
+            f"{path}: model.{min(missing)}: missing, and a default could mean another model: copy"
+            " the bundle anew"
+        )
+    return config
 
 
-def weights(model: nn.Module) -> dict[str, Tensor]:
-    """Each parameter once, by its name: tied ones under the first of their names."""
-    return {name: weight.detach().contiguous() for name, weight in model.named_parameters()}
-
-
-def load_weights(model: nn.Module, stored: Mapping[str, Tensor], origin: Path) -> None:
-    """Copy ``stored`` into the model's parameters; names and shapes must be the same."""
-    parameters = dict(model.named_parameters())
-    if missing := parameters.keys() - stored.keys():
-        raise InputError(f"{origin}: the weights lack {min(missing)} ({len(missing)} missing)")
-    if unknown := stored.keys() - parameters.keys():
-        raise InputError(f"{origin}: unknown weights {min(unknown)} ({len(unknown)} unknown)")
-    with torch.no_grad():
-        for name, weight in parameters.items():
-            if weight.shape != stored[name].shape:
-                raise InputError(
-                    f"{origin}: {name} has shape {tuple(stored[name].shape)},"
-                    f" expected {tuple(weight.shape)}"
-                )
-            weight.copy_(stored[name])
-
-
-def load_tensors(path: Path) -> dict[str, Tensor]:
-    """The tensors of a safetensors file; an InputError names the file."""
-    try:
-        return load_file(path)
-    except (OSError, SafetensorError) as error:
-        raise InputError(f"{path}: cannot be read as safetensors ({error})") from error
+def _load_tokenizers(config: _StoredConfig, directory: Path) -> tuple[Tokenizer, Tokenizer]:
+    """Both tokenizers; InputError if their vocabularies or symbols are not the model's."""
+    source_file, target_file = (directory / name for name in config.tokenizer_files)
+    source = Tokenizer.load(source_file, prefix=config.source_prefix, known=config.source_known)
+    target = Tokenizer.load(target_file, prefix=config.target_prefix, known=config.target_known)
+    model = config.model
+    for side, tokenizer, size in (
+        ("source", source, model.source_vocab_size),
+        ("target", target, model.target_vocab_size),
+    ):
+        if tokenizer.vocab_size != size:
+            raise InputError(
+                f"{directory}: the {side} tokenizer has {tokenizer.vocab_size} tokens"
+                f" and the model {size}"
+            )
+    ids = {name: getattr(target, name) for name in ("pad_id", "unk_id", "bos_id", "eos_id")}
+    for name, index in {**ids, "pad_of_source": source.pad_id}.items():
+        if getattr(model, name) != index:
+            raise InputError(
+                f"{directory}: {name} is {getattr(model, name)} in the model and {index} in its"
+                " tokenizer: copy the bundle anew"
+            )
+    return source, target
 
 
 def facts(bundle: Bundle) -> list[str]:
@@ -277,20 +297,6 @@ def facts(bundle: Bundle) -> list[str]:
         f"- vocabulary: {config.source_vocab_size:,} source, {config.target_vocab_size:,} target",
         *(f"- {name}: {_text(value)}" for name, value in bundle.about.items()),
     ]
-
-
-def save_tensors(
-    tensors: dict[str, Tensor], path: Path, *, metadata: dict[str, str] | None = None
-) -> None:
-    """Write a safetensors file at once, with the rights that any new file has.
-
-    ``safetensors.save`` would hold the weights twice more. ``save_file`` puts a file of its own in
-    the place of the open one, for nobody but its owner to read.
-    """
-    with open_atomically(path) as file:
-        rights = os.fstat(file.fileno()).st_mode & 0o777
-        save_file(tensors, file.name, metadata=metadata)
-        Path(file.name).chmod(rights)
 
 
 def _readme(bundle: Bundle) -> str:

@@ -38,6 +38,13 @@ MOST_MIN_LENGTH = 500
 """The greatest minimum length of a target."""
 EXTRA_LENGTH = 50
 """Tokens that a target may have more than its source (section 6.1)."""
+# The greatest sizes of a model. A config may come from a stranger: larger ones take all memory.
+_MOST_BLOCKS = 1_000
+_MOST_WIDTH = 1 << 16
+_MOST_INNER_WIDTH = 1 << 20
+_MOST_TOKENS = 1 << 24
+_MOST_POSITIONS = 1 << 20
+_MOST_TABLE = 1 << 25  # numbers of a table of positions: 128 MiB
 
 
 class Options(BaseModel):
@@ -68,19 +75,19 @@ class ModelConfig(Options):
     2048
     """
 
-    source_vocab_size: int = Field(ge=1)
+    source_vocab_size: int = Field(ge=1, le=_MOST_TOKENS)
     """Number of source tokens."""
-    target_vocab_size: int = Field(ge=1)
+    target_vocab_size: int = Field(ge=1, le=_MOST_TOKENS)
     """Number of target tokens."""
-    d_model: int = Field(512, ge=2)
+    d_model: int = Field(512, ge=2, le=_MOST_WIDTH)
     """Width of the stream between the blocks; even."""
-    num_heads: int = Field(8, ge=1)
+    num_heads: int = Field(8, ge=1, le=_MOST_WIDTH)
     """Heads of each attention; a divisor of d_model."""
-    d_ff: int = Field(2048, ge=1)
+    d_ff: int = Field(2048, ge=1, le=_MOST_INNER_WIDTH)
     """Inner width of the feed-forward networks."""
-    num_encoder_layers: int = Field(6, ge=1)
+    num_encoder_layers: int = Field(6, ge=1, le=_MOST_BLOCKS)
     """Blocks of the encoder."""
-    num_decoder_layers: int = Field(6, ge=1)
+    num_decoder_layers: int = Field(6, ge=1, le=_MOST_BLOCKS)
     """Blocks of the decoder."""
     dropout: float = Field(0.1, ge=0, lt=1)
     """Share dropped after each sublayer and after the embeddings (section 5.4)."""
@@ -110,11 +117,11 @@ class ModelConfig(Options):
     """Sines and cosines in turn (the paper), or all sines first (tensor2tensor, Marian)."""
     position_frequencies: Literal["paper", "tensor2tensor"] = "paper"
     """10000^(-2i/d_model), or tensor2tensor's 10000^(-i/(d_model/2-1))."""
-    position_offset: int = Field(0, ge=0)
+    position_offset: int = Field(0, ge=0, le=_MOST_POSITIONS)
     """Position of the first token; 2 in BART's and fairseq's learned tables."""
-    max_length: int = Field(1024, ge=1)
+    max_length: int = Field(1024, ge=1, le=_MOST_POSITIONS)
     """Positions that exist: the longest sequence, in tokens."""
-    source_max_length: int | None = Field(None, ge=2)
+    source_max_length: int | None = Field(None, ge=2, le=_MOST_POSITIONS)
     """The sources' positions, if they have another number of them; None: max_length."""
     pad_id: int = Field(0, ge=0)
     """Fills up shorter sentences of a batch; never attended to."""
@@ -150,6 +157,12 @@ class ModelConfig(Options):
     @model_validator(mode="after")
     def _fits_together(self) -> "ModelConfig":
         check_width(self.d_model, self.num_heads)
+        longest = max(self.max_length, self.max_length_of_source)
+        if longest * self.d_model > _MOST_TABLE:
+            raise ValueError(
+                f"{longest} positions of {self.d_model} numbers: expected at most {_MOST_TABLE:,}"
+                " numbers: give a smaller max_length"
+            )
         one_table = self.tying in ("three-way", "embeddings")
         if one_table and self.source_vocab_size != self.target_vocab_size:
             raise ValueError(

@@ -1,6 +1,11 @@
-"""Writing files: a kill at any moment leaves the old file or the new one, whole."""
+"""Reading and writing files.
+
+A kill at any moment leaves the old file or the new one, whole. What is no regular file, such as a
+pipe, is refused before it is opened.
+"""
 
 import os
+import stat
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,11 +16,53 @@ from glassformer.errors import InputError, UsageError
 
 __all__ = [
     "check_output",
+    "check_regular",
+    "flush",
+    "flush_directory",
+    "naming",
     "new_directory",
     "open_atomically",
+    "read_regular",
     "refuse_full_directory",
     "write_atomically",
 ]
+
+_KINDS = {
+    stat.S_IFIFO: "a pipe",
+    stat.S_IFDIR: "a directory",
+    stat.S_IFCHR: "a device",
+    stat.S_IFBLK: "a device",
+    stat.S_IFSOCK: "a socket",
+}
+
+
+def check_regular(path: Path, *, most_bytes: int | None = None) -> None:
+    """Refuse what is no regular file, before it is opened.
+
+    A pipe can wait for ever, a device need not end, and neither can be read twice. A link to a
+    regular file is welcome: caches of models consist of links.
+
+    Raises:
+        InputError: no regular file, or larger than ``most_bytes``.
+        OSError: there is no such file.
+    """
+    status = path.stat()
+    if not stat.S_ISREG(status.st_mode):
+        kind = _KINDS.get(stat.S_IFMT(status.st_mode), "of an unknown kind")
+        remedy = "name a file in it" if stat.S_ISDIR(status.st_mode) else "write it to a file first"
+        raise InputError(f"{path}: {kind}, expected a regular file: {remedy}")
+    if most_bytes is not None and status.st_size > most_bytes:
+        raise InputError(
+            f"{path}: {status.st_size:,} bytes, expected at most {most_bytes:,}: it is damaged, or"
+            " another file"
+        )
+
+
+def read_regular(path: Path, *, most_bytes: int) -> bytes:
+    """The content of a regular file of at most so many bytes; errors of :func:`check_regular`."""
+    check_regular(path, most_bytes=most_bytes)
+    with path.open("rb") as file:
+        return file.read(most_bytes)
 
 
 def check_output(option: str, path: Path) -> None:
@@ -52,11 +99,40 @@ def open_atomically(path: Path) -> Iterator[BinaryIO]:
                 file.flush()
                 os.fsync(file.fileno())
             partial.replace(target)
+            flush(target.parent)
         except BaseException:
             partial.unlink(missing_ok=True)
             raise
     except OSError as error:
         error.filename = str(path)  # a full disk names no file, and the partial file is our own
+        raise
+
+
+def flush(path: Path) -> None:
+    """Wait until a file's content, or a directory's names, are on the disk."""
+    if os.name == "nt":  # it opens no directory, and no file for reading that it could flush
+        return
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def flush_directory(directory: Path) -> None:
+    """Wait until the files of a directory and their names are on the disk."""
+    for path in directory.iterdir():
+        flush(path)
+    flush(directory)
+
+
+@contextmanager
+def naming(path: Path) -> Iterator[None]:
+    """Let an ``OSError`` that names no file, such as a full disk's, name ``path``."""
+    try:
+        yield
+    except OSError as error:
+        error.filename = error.filename or str(path)
         raise
 
 
@@ -77,7 +153,10 @@ def new_directory(directory: Path) -> Iterator[Path]:
     refuse_full_directory(directory)
     place = directory.resolve()
     place.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix=".new-", dir=place.parent) as temporary:
+    with (
+        naming(directory),
+        tempfile.TemporaryDirectory(prefix=".new-", dir=place.parent) as temporary,
+    ):
         unfinished = Path(temporary, "new")
         unfinished.mkdir()
         yield unfinished

@@ -58,6 +58,7 @@ class Translator:
         quantization: str = "float32",
         plain: bool = False,
         languages: tuple[str | None, str | None] = (None, None),
+        verify: bool = True,
     ) -> "Translator":
         """Read the translator in ``directory``; ``device`` is cpu, cuda, or auto.
 
@@ -67,7 +68,8 @@ class Translator:
         little. Torch has "float32" and "bfloat16". ``plain`` runs the readable forms only: the
         model's own ``encode``, ``start`` and ``step``, explicit attention, and the plain cache and
         top-k. ``languages``: the pair of a multilingual model, as in ``("en", "de")``; None keeps a
-        side's language.
+        side's language. ``verify`` compares the files with the hashes of ``config.json``: damage is
+        an InputError.
         """
         if engine not in _ENGINES:
             raise UsageError(
@@ -78,7 +80,8 @@ class Translator:
         if plain and (engine, quantization) != ("torch", "float32"):
             raise UsageError("plain: only engine torch in float32 has plain forms")
         torch_device = device_of(device)
-        bundle = load_bundle(Path(directory), device=torch_device).between(*languages)
+        bundle = load_bundle(Path(directory), device=torch_device, verify=verify)
+        bundle = bundle.between(*languages)
         if plain:
             use_explicit_attention(bundle.model)
         if engine == "torch":
@@ -92,6 +95,7 @@ class Translator:
             translator._torch_engine,
             quantization=quantization,
             extra_length=bundle.model.config.extra_length,
+            verify=verify,
         )
         return replace(translator, engine=ctranslate2)
 

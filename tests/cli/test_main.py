@@ -17,6 +17,7 @@ from glassformer.training.setup.options import TrainConfig
 SOURCE = Path(__file__).parents[2] / "src"
 PLOTS = ("masks", "positions", "schedule", "smoothing", "training", "attention", "alignment")
 PLOTS += ("beam", "steps", "lens", "scores", "heads", "erase", "figure1")
+NO_MEMORY = "memory ran out: end other programs, or give this one more memory"
 
 
 def python(*words: str) -> subprocess.CompletedProcess:
@@ -174,6 +175,10 @@ def test_a_reader_that_has_enough_ends_it_quietly():
         (InputError("a\nb.txt: no such file"), 1, "a b.txt: no such file"),
         (PermissionError(13, "Permission denied", "runs"), 1, "runs: Permission denied"),
         (OSError(28, "No space left on device"), 1, "output: No space left on device"),
+        (MemoryError(), 1, NO_MEMORY),
+        (RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried to"), 1, NO_MEMORY),
+        (RuntimeError("CUDA out of memory. Tried to allocate 2 GiB"), 1, NO_MEMORY),
+        (ImportError("libtorch.so: failed to map segment from shared object"), 1, NO_MEMORY),
     ],
 )
 def test_an_error_is_one_line(command, capsys, error, status, line):
@@ -182,6 +187,16 @@ def test_an_error_is_one_line(command, capsys, error, status, line):
 
     assert command(work)() == status
     assert capsys.readouterr().err == f"glassformer: error: {line}\n"
+
+
+def test_training_without_memory_names_its_options(monkeypatch, capsys):
+    def work(_):
+        raise MemoryError
+
+    monkeypatch.setattr("glassformer.cli.train.run", work)
+
+    assert main(["train", "a.tsv", "--out", "run"]) == 1
+    assert "memory ran out: give a smaller --batch-tokens or --preset" in capsys.readouterr().err
 
 
 def test_a_fault_of_the_program_keeps_its_traceback(command):

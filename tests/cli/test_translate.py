@@ -354,11 +354,12 @@ def test_a_broken_bundle_is_named_with_its_part(
 ):
     directory = broken(tmp_path / "broken", bundle_directory, name, content)
 
-    status, line = refused("translate", directory)
+    status, line = refused("translate", directory, "--no-verify")
 
     assert status == 1
     assert line.startswith(str(directory))
     assert message in line
+    assert refused("translate", directory)[1].startswith(str(directory))
 
 
 def test_a_directory_that_is_not_there_is_named(tmp_path, refused):

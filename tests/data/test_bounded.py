@@ -1,5 +1,7 @@
 """Data of any size go through in parts: the parts change nothing, and the memory stays small."""
 
+import gzip
+import itertools
 import tracemalloc
 from collections.abc import Callable
 from pathlib import Path
@@ -10,6 +12,7 @@ from glassformer.data import lines
 from glassformer.data.corpus import read_pairs
 from glassformer.data.doctor import examine as doctor
 from glassformer.data.doctor.examine import CorpusFiles, examine
+from glassformer.errors import InputError
 
 AWKWARD = [
     "\ufeffein Haus",
@@ -65,6 +68,23 @@ def test_reading_keeps_nothing(tmp_path):
     assert (
         growth(tmp_path, lambda given: sum(1 for _ in read_pairs(given.source, given.target))) < 1
     )
+
+
+def test_blank_pairs_are_examined_in_parts_too():
+    rows = ((line, "", "") for line in itertools.count(1))
+
+    assert len(next(doctor._portions(rows))) < 20_000
+
+
+def test_a_gzip_file_of_line_feeds_alone_is_refused(tmp_path, monkeypatch):
+    path = tmp_path / "bomb.gz"
+    path.write_bytes(gzip.compress(b"\n" * 300_000 + b"a\n" * 30_000))
+    assert sum(1 for _ in lines.read_lines(path)) == 330_000
+
+    monkeypatch.setattr(lines, "MAX_LINE_BYTES", 1_000)
+    monkeypatch.setattr(lines, "MAX_EXPANSION", 20)
+    with pytest.raises(InputError, match=r"line .*: more than 20 times the size of its gzip file"):
+        list(lines.read_lines(path))
 
 
 @pytest.mark.parametrize("at_once", [1, 7, 40])

@@ -66,7 +66,7 @@ KILLS = [
     ("glassformer.training.setup.prepare", "Tokenizer.save", 1),
     ("glassformer.data.token_store", "_take_the_place_of", 1),
     ("glassformer.training.loop", "update", 1),
-    ("glassformer.training.checkpoint", "_flush", 3),
+    ("glassformer.training.checkpoint", "flush_directory", 1),
     ("glassformer.training.loop", "remove_all_but", 2),
     ("glassformer.training.loop", "save_checkpoint", 2),
     ("glassformer.training.loop", "update", 33),
@@ -159,7 +159,7 @@ def test_killed_between_far_checkpoints(whole, processes, corpus, tmp_path):
     # The first kill comes after a report that no checkpoint holds yet.
     for kill in [
         ("glassformer.training.loop", "update", 52),
-        ("glassformer.training.checkpoint", "_flush", 2),
+        ("glassformer.training.checkpoint", "flush_directory", 1),
     ]:
         assert run(kill) == -signal.SIGKILL, run.log.read_text()
     run.finish()

@@ -1,21 +1,25 @@
 """Checkpoints: whole or not at all, the newest found, the state back to the bit."""
 
+import errno
 import json
+import os
 import shutil
 
 import pytest
 import torch
+from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 
 from glassformer.errors import InputError
-from glassformer.training import checkpoint as module
 from glassformer.training.checkpoint import (
     RunState,
     average,
     checkpoints,
     load_checkpoint,
+    load_newest,
     remove_all_but,
     save_checkpoint,
+    whole,
 )
 from glassformer.training.optimiser import adam
 
@@ -45,7 +49,7 @@ STATE = RunState(
     seconds=0.1 + 0.2,
     data_hash="abc",
     precision="float32",
-    validations=[{"kind": "validation", "update": 12, "loss": 1 / 3, "best": True}],
+    validations=[{"kind": "validation", "update": 12, "loss": 1 / 3, "bleu": 0.5}],
     window={"updates": 2.0, "loss": 0.1},
 )
 
@@ -83,10 +87,12 @@ def test_nothing_is_pickled(tmp_path):
     assert {file.name for file in path.iterdir()} == {
         "model.safetensors",
         "optimiser.safetensors",
+        "sha256.json",
         "state.json",
     }
     load_file(path / "optimiser.safetensors")
-    json.loads((path / "state.json").read_text())
+    for name in ("state.json", "sha256.json"):
+        json.loads((path / name).read_text())
 
 
 def test_the_complete_ones_are_found_oldest_first(tmp_path):
@@ -99,7 +105,7 @@ def test_the_complete_ones_are_found_oldest_first(tmp_path):
     assert checkpoints(tmp_path / "nowhere") == []
 
 
-@pytest.mark.parametrize("call", [1, 2, 3, 4])
+@pytest.mark.parametrize("call", [1, 2, 3, 4, 5])
 def test_broken_off_it_is_ignored_and_cleaned(tmp_path, monkeypatch, call):
     save_checkpoint(tmp_path, *trained(), RunState(update=1))
     calls = []
@@ -110,7 +116,7 @@ def test_broken_off_it_is_ignored_and_cleaned(tmp_path, monkeypatch, call):
             raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(module, "_flush", killed)
+        patch.setattr(os, "fsync", killed)
         with pytest.raises(KeyboardInterrupt):
             save_checkpoint(tmp_path, *trained(), RunState(update=2))
     assert [path.name for path in checkpoints(tmp_path)] == ["00000001"]
@@ -172,13 +178,76 @@ def test_average_is_the_mean(tmp_path):
     assert all(torch.equal(w, each[0][n]) for n, w in average(paths[:1]).items())
 
 
-def change(path, name, *, without=False, shape=(2, 2)):
+def damage(path):
+    content = bytearray(path.read_bytes())
+    content[-2] ^= 1
+    path.write_bytes(content)
+
+
+@pytest.mark.parametrize("name", ["model.safetensors", "optimiser.safetensors", "state.json"])
+def test_a_damaged_file_is_found_by_its_hash(tmp_path, name):
+    path = save_checkpoint(tmp_path, *trained(), STATE)
+    damage(path / name)
+
+    with pytest.raises(InputError, match=f"{name}: its SHA-256 is .*: the checkpoint is of no"):
+        load_checkpoint(path, *trained(steps=0))
+
+
+def test_a_damaged_checkpoint_is_set_aside_for_the_one_before(tmp_path):
+    for update in (10, 20, 30):
+        save_checkpoint(tmp_path, *trained(update // 10), RunState(update=update))
+    damage(tmp_path / "00000020" / "optimiser.safetensors")
+    (tmp_path / "00000030" / "sha256.json").write_text("[]")
+    notes = []
+
+    state = load_newest(tmp_path, *trained(steps=0), notes.append)
+
+    assert state.update == 10
+    assert [path.name for path in checkpoints(tmp_path)] == ["00000010"]
+    assert (tmp_path / "damaged-00000030").is_dir()
+    assert "sha256.json: no list of hashes" in notes[0]
+    assert "damaged-00000020, and the run goes on from 00000010" in notes[1]
+
+
+def test_if_all_are_damaged_nothing_is_set_aside(tmp_path):
+    path = save_checkpoint(tmp_path, *trained(), STATE)
+    damage(path / "state.json")
+
+    with pytest.raises(
+        InputError, match=r"state.json: its SHA-256 .*; there is no other: give anoth"
+    ):
+        load_newest(tmp_path, *trained(steps=0), print)
+
+    assert checkpoints(tmp_path) == [path]
+    assert load_newest(tmp_path / "nowhere", *trained(steps=0), print) is None
+
+
+def test_the_mean_goes_without_a_damaged_checkpoint(tmp_path):
+    for update in (1, 2):
+        save_checkpoint(tmp_path, *trained(), RunState(update=update))
+    damage(tmp_path / "00000001" / "model.safetensors")
+    notes = []
+
+    assert whole(tmp_path, [1, 2, 3], notes.append) == [2]
+
+    assert "model.safetensors: its SHA-256" in notes[0]
+    assert "00000003: no such checkpoint; the mean of the weights goes without it" in notes[1]
+    with pytest.raises(InputError, match="no checkpoint is whole: begin a new run"):
+        whole(tmp_path, [1], print)
+
+
+def change(path, name, *, without=False, shape=(2, 2), dtype=torch.float32):
     stored = load_file(path)
     if without:
         del stored[name]
     else:
-        stored[name] = torch.zeros(shape)
+        stored[name] = torch.zeros(shape, dtype=dtype)
     save_file(stored, path)
+
+
+def change_state(path, **changes):
+    state = json.loads((path / "state.json").read_text())
+    (path / "state.json").write_text(json.dumps(state | changes))
 
 
 FAULTS = {
@@ -189,7 +258,25 @@ FAULTS = {
     "not UTF-8": (lambda p: (p / "state.json").write_bytes(b"\xff"), "not a whole checkpoint"),
     "a foreign state": (
         lambda p: (p / "state.json").write_text('{"colour": 1}'),
-        "not a whole checkpoint .*colour",
+        "not a whole checkpoint .update 0, expected 00000012",
+    ),
+    "words for numbers": (
+        lambda p: change_state(p, update="x"),
+        "state.json: not a whole checkpoint .update Input should be a valid integer",
+    ),
+    "a validation without its loss": (
+        lambda p: change_state(p, validations=[{"update": 12, "bleu": 3.0}]),
+        "not a whole checkpoint .validations .*a validation has no loss",
+    ),
+    "nesting without end": (
+        lambda p: (p / "state.json").write_text('{"plan": ' + "[" * 100_000),
+        "not a whole checkpoint",
+    ),
+    "whole numbers": (
+        lambda p: change(
+            p / "optimiser.safetensors", "0.weight/exp_avg", shape=(7, 5), dtype=torch.int64
+        ),
+        "0.weight/exp_avg is of torch.int64, expected floating-point numbers",
     ),
     "weights of another shape": (
         lambda p: change(p / "model.safetensors", "0.weight"),
@@ -210,6 +297,7 @@ FAULTS = {
 def test_a_fault_is_one_line_that_names_the_checkpoint(tmp_path, fault):
     damage, message = FAULTS[fault]
     path = save_checkpoint(tmp_path, *trained(), STATE)
+    (path / "sha256.json").unlink()  # as in earlier versions
     damage(path)
 
     with pytest.raises(InputError, match=message) as caught:
@@ -219,17 +307,39 @@ def test_a_fault_is_one_line_that_names_the_checkpoint(tmp_path, fault):
     assert "\n" not in str(caught.value)
 
 
-def test_a_disk_without_room_is_an_error_that_says_so(tmp_path, monkeypatch):
+@pytest.mark.parametrize(
+    ("number", "remedy"),
+    [
+        (errno.ENOSPC, "make room, and the same"),
+        (errno.EROFS, "make the directory writable"),
+        (errno.ENOENT, "put the directory back"),
+        (errno.EIO, "mend that"),
+    ],
+)
+def test_what_cannot_be_written_is_said_with_its_reason(tmp_path, monkeypatch, number, remedy):
     save_checkpoint(tmp_path, *trained(), RunState(update=1))
 
-    def full(_):
-        raise OSError(28, "No space left on device")
+    def fails(_):
+        raise OSError(number, os.strerror(number))
 
-    monkeypatch.setattr(module, "_flush", full)
-    with pytest.raises(InputError, match=r"00000002: the checkpoint cannot be written .*No space"):
+    monkeypatch.setattr(os, "fsync", fails)
+    message = (
+        rf"00000002: the checkpoint cannot be written .*{os.strerror(number)}.*; the last"
+        rf" checkpoint is {tmp_path}/00000001: {remedy}"
+    )
+    with pytest.raises(InputError, match=message):
         save_checkpoint(tmp_path, *trained(), RunState(update=2))
 
-    assert [path.name for path in checkpoints(tmp_path)] == ["00000001"]
+    assert [path.name for path in tmp_path.iterdir()] == ["00000001"]
+
+
+def test_a_full_disk_is_understood_in_the_words_of_safetensors(tmp_path, monkeypatch):
+    def full(*_):
+        raise SafetensorError("I/O error: No space left on device (os error 28)")
+
+    monkeypatch.setattr("glassformer.training.checkpoint.save_file", full)
+    with pytest.raises(InputError, match=r"os error 28.*; there is no other checkpoint: make room"):
+        save_checkpoint(tmp_path, *trained(), RunState(update=2))
 
 
 def test_a_checkpoint_of_an_earlier_version_names_its_workers(tmp_path):
@@ -237,5 +347,6 @@ def test_a_checkpoint_of_an_earlier_version_names_its_workers(tmp_path):
     path = save_checkpoint(tmp_path, model, optimiser, STATE)
     state = json.loads((path / "state.json").read_text())
     (path / "state.json").write_text(json.dumps({**state, "workers": 2}))
+    (path / "sha256.json").unlink()
 
     assert load_checkpoint(path, model, optimiser) == STATE

@@ -62,6 +62,9 @@ class EvaluateOptions(Options):
     engine: Literal["torch", "ctranslate2"] = "torch"
     """With a bundle: ctranslate2 gives the same translations faster (extra export)."""
 
+    verify: bool = True
+    """With a bundle: compare the bundle's files with their hashes: damage is an error."""
+
     device: str = "auto"
     """With a bundle: cpu, cuda, or auto."""
 
@@ -176,6 +179,7 @@ def _translate(
         device=options.device,
         engine=options.engine,
         languages=(options.source_language, options.target_language),
+        verify=options.verify,
     )
     hypotheses = [item.text for item in translator.translate(sources, beam=options.beam)]
     if options.output:

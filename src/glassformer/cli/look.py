@@ -49,6 +49,8 @@ class LookOptions(Options):
     parts: Path | None = None
     """Folder of 'glassformer learn': its learned parts run, by the plain path. Their code runs:
     give your own folder."""
+    verify: bool = True
+    """Compare the bundle's files with their hashes: damage is an error."""
     device: str = "auto"
     """cpu, cuda, or auto."""
     threads: int = Field(0, ge=0, le=1024)
@@ -105,7 +107,11 @@ def _load(options: LookOptions) -> Translator:
     languages = options.source_language, options.target_language
     with torch_threads(1):  # this thread only loads: as `serve`
         translator = Translator.load(
-            options.bundle, device=options.device, plain=plain, languages=languages
+            options.bundle,
+            device=options.device,
+            plain=plain,
+            languages=languages,
+            verify=options.verify,
         )
     choose_threads(options.threads, [translator])
     return translator

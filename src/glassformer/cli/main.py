@@ -34,6 +34,14 @@ COMMANDS = {
 }
 
 _HELP = {"-h", "--help"}
+_NO_MEMORY = ("can't allocate memory", "out of memory", "bad_alloc", "failed to map segment")
+_LESS_MEMORY = {
+    "train": "give a smaller --batch-tokens or --preset, with another --out",
+    "translate": "give a smaller --beam, or shorter lines",
+    "evaluate": "give a smaller --beam",
+    "serve": "give a smaller --max-chars or --beam",
+}
+_LESS = "end other programs, or give this one more memory"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -55,6 +63,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except BrokenPipeError:  # the reader has left, as in `| head`
         _end_output()
         return 1
+    except (MemoryError, RuntimeError, ImportError) as error:
+        if not _out_of_memory(error):
+            raise
+        command = words[0] if words else ""
+        return _print_error(f"memory ran out: {_LESS_MEMORY.get(command, _LESS)}", 1)
     except OSError as error:  # a full disk, a directory that may not be written
         _end_output()
         return _print_error(f"{error.filename or 'output'}: {error.strerror or error}", 1)
@@ -144,6 +157,12 @@ def _table(texts: Mapping[str, str]) -> str:
         )
         for name, text in texts.items()
     )
+
+
+def _out_of_memory(error: Exception) -> bool:
+    """Whether memory ran out, in the words of Python, torch, CUDA, C++ or the linker."""
+    said = str(error).lower()
+    return isinstance(error, MemoryError) or any(words in said for words in _NO_MEMORY)
 
 
 def _print_error(error: object, status: int) -> int:

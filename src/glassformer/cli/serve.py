@@ -76,6 +76,8 @@ class ServeOptions(Options):
     """Engine that translates; ctranslate2: the same translations, faster (extra export)."""
     quantization: str = "float32"
     """Number format of ctranslate2: float32, int8, …; int8 is faster and differs a little."""
+    verify: bool = True
+    """Compare the bundles' files with their hashes: damage is an error."""
     device: str = "auto"
     """Device of the model: cpu, cuda or auto."""
     threads: int = Field(0, ge=0, le=1024)
@@ -183,6 +185,7 @@ def _translators(options: ServeOptions) -> dict[str, Translator]:
                 engine=options.engine,
                 quantization=options.quantization,
                 languages=(options.source_language, options.target_language),
+                verify=options.verify,
             )
             for path in options.bundles
         }

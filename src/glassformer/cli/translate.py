@@ -111,6 +111,8 @@ class TranslateOptions(Options):
     parts: Path | None = None
     """Folder of 'glassformer learn': its learned parts translate, by the plain path. Their code
     runs: give your own folder."""
+    verify: bool = True
+    """Compare the bundle's files with their hashes: damage is an error."""
     device: str = "auto"
     """cpu, cuda, or auto."""
     threads: int = Field(0, ge=0, le=1024)
@@ -173,6 +175,7 @@ def run(options: TranslateOptions) -> int:
             quantization=options.quantization,
             plain=options.plain or own,
             languages=(options.source_language, options.target_language),
+            verify=options.verify,
         )
         protecting = ProtectingTranslator(translator) if options.protect else translator
         if options.format != "text":

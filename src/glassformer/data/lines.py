@@ -8,6 +8,7 @@ not its name. Files are read as streams, in bounded memory.
 
 import gzip
 import io
+import sys
 import zlib
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -21,6 +22,9 @@ __all__ = ["BOM", "decode_line", "raw_blocks", "read_lines", "utf16_name"]
 BOM = "\ufeff"
 #: No sentence is longer than this; a file without line ends must not fill the memory.
 MAX_LINE_BYTES = 16 * 1024 * 1024
+#: A gzipped text is at most so many times as large as its file, or not larger than one line may be.
+#: Text has 3 to 10 times the size. A file of line feeds alone has a thousand times.
+MAX_EXPANSION = 200
 
 _BLOCK_BYTES = 1 << 18  # many lines at once: quicker than one by one
 _UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
@@ -34,18 +38,33 @@ def _open(path: Path, stack: ExitStack) -> io.BufferedReader | gzip.GzipFile:
     return stack.enter_context(gzip.GzipFile(fileobj=plain))
 
 
+def _most_bytes(path: Path, file: io.BufferedReader | gzip.GzipFile) -> int:
+    """The greatest number of bytes to read; the size of a gzipped pipe is unknown."""
+    if isinstance(file, gzip.GzipFile) and path.is_file():
+        return max(MAX_LINE_BYTES, MAX_EXPANSION * path.stat().st_size)
+    return sys.maxsize
+
+
 def raw_blocks(path: Path | str) -> Iterator[bytes]:
     """Whole lines of a plain or gzipped file, many at once: ``block.split(b"\\n")`` are the lines.
 
     Raises:
-        InputError: the file is missing, a directory, unreadable, empty or a damaged gzip file, or
-            a line is longer than 16 MiB.
+        InputError: the file is missing, a directory, unreadable, empty or a damaged gzip file. Or a
+            line is longer than 16 MiB, or a gzip file grows beyond 200 times its size.
     """
     path = Path(path)
-    number = 0
+    number = read = 0
     try:
         with ExitStack() as stack:
-            for block in _whole_lines(_open(path, stack)):
+            file = _open(path, stack)
+            most = _most_bytes(path, file)
+            for block in _whole_lines(file):
+                read += len(block)
+                if read > most:
+                    raise InputError(
+                        f"{path}, line {number + 1}: more than {MAX_EXPANSION} times the size of"
+                        " its gzip file, which text never has: unpack it and look at it"
+                    )
                 if len(block.split(b"\n", 1)[0]) > MAX_LINE_BYTES:
                     raise InputError(
                         f"{path}, line {number + 1}: longer than {MAX_LINE_BYTES >> 20} MiB:"

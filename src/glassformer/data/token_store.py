@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 from glassformer.data.corpus import Pair
 from glassformer.data.tokenizer import Tokenizer
 from glassformer.errors import InputError
+from glassformer.files import flush_directory, naming
 
 __all__ = ["Packed", "Sentences", "pack"]
 
@@ -163,7 +164,7 @@ def pack(
     shutil.rmtree(partial, ignore_errors=True)
     partial.mkdir(parents=True)
     try:
-        with ExitStack() as files:
+        with naming(directory), ExitStack() as files:
             writers = {
                 side: _Writer(partial, side, tokenizers[side].vocab_size, files) for side in _SIDES
             }
@@ -171,7 +172,9 @@ def pack(
                 for place, side in enumerate(_SIDES):
                     writers[side].write([row[place] for row in chunk])
         meta = _meta(writers, tokenizers, max_tokens, dropped)
-        (partial / "meta.json").write_text(json.dumps(asdict(meta), indent=2) + "\n")
+        with naming(directory):
+            (partial / "meta.json").write_text(json.dumps(asdict(meta), indent=2) + "\n")
+            flush_directory(partial)
         _take_the_place_of(directory, partial)
     finally:
         shutil.rmtree(partial, ignore_errors=True)

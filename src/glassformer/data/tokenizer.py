@@ -27,7 +27,7 @@ from typing import Any, SupportsInt
 import sentencepiece
 
 from glassformer.errors import InputError, UsageError, nearest
-from glassformer.files import write_atomically
+from glassformer.files import read_regular, write_atomically
 
 __all__ = [
     "BOS",
@@ -43,6 +43,7 @@ __all__ = [
 
 PAD, UNK, BOS, EOS = 0, 1, 2, 3  # the special symbols of every model that is trained here
 _LARGEST_VOCABULARY = 1_000_000
+_MOST_BYTES = 256 << 20  # of a model's file; those of a million subwords have a tenth
 SMALLEST_VOCABULARY = 300  # 256 bytes, 4 special symbols, and a few subwords of text
 SPACE = "\u2581"  # SentencePiece writes it for a space
 _ESCAPE = "\ufdd0"  # a noncharacter: Unicode keeps it for use inside programs like this one
@@ -84,6 +85,10 @@ class Tokenizer:
         self._model = _parse(serialized, name)
         self.fingerprint = _fingerprint(self)
         pieces = self._model.get_piece_size() if known is None else known
+        if not 0 < pieces <= self._model.get_piece_size():
+            raise InputError(
+                f"{name}: a list of {known} subwords, expected 1 to {self._model.get_piece_size()}"
+            )
         pad = self._model.pad_id()
         self.pad_id: int = pad if pad >= 0 else pieces
         self.unk_id: int = self._model.unk_id()
@@ -100,9 +105,12 @@ class Tokenizer:
     def load(
         cls, path: str | Path, *, prefix: Sequence[str] = (), known: int | None = None
     ) -> "Tokenizer":
-        """Read a SentencePiece model; :class:`InputError` if it is none, or lacks a symbol."""
+        """Read a SentencePiece model of at most 256 MiB.
+
+        :class:`InputError` if it is none, no regular file, or lacks a symbol.
+        """
         try:
-            serialized = Path(path).read_bytes()
+            serialized = read_regular(Path(path), most_bytes=_MOST_BYTES)
         except OSError as error:
             raise InputError(
                 f"{path}: cannot read the tokenizer ({error.strerror}); "

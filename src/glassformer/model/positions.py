@@ -1,6 +1,7 @@
 """Positional encoding (section 3.5): without it, attention ignores the order of the tokens."""
 
 import math
+from contextlib import AbstractContextManager, nullcontext
 from typing import Literal
 
 import torch
@@ -86,9 +87,10 @@ class PositionalEncoding(nn.Module):
             self.table = nn.Parameter(torch.randn(max_length + offset, d_model) * d_model**-0.5)
         else:
             self.offset = 0  # row 0 of the table has the offset in it
-            table = sinusoidal_positions(
-                max_length, d_model, layout=layout, frequencies=frequencies, offset=offset
-            )
+            with _with_numbers():
+                table = sinusoidal_positions(
+                    max_length, d_model, layout=layout, frequencies=frequencies, offset=offset
+                )
             self.register_buffer("table", table, persistent=False)
 
     def forward(
@@ -117,6 +119,12 @@ class NormedPositions(nn.Module):
         self, embedded: Float[Tensor, "batch len d_model"], *, start: int = 0
     ) -> Float[Tensor, "batch len d_model"]:
         return self.dropout(self.norm(self.positions(embedded, start=start)))
+
+
+def _with_numbers() -> AbstractContextManager[object]:
+    """Compute a table even in a model on the meta device: no file of weights holds the table."""
+    on_meta = torch.empty(0).device.type == "meta"
+    return torch.device("cpu") if on_meta else nullcontext()
 
 
 def _check_width(d_model: int) -> None:

@@ -1,25 +1,30 @@
 """Checkpoints: on disk, whole or not at all, all that a run needs to continue exactly.
 
-One directory a checkpoint: ``model.safetensors``, ``optimiser.safetensors`` and ``state.json``.
-It is written under another name and renamed when it is complete. So a kill at any moment leaves
-the earlier checkpoints whole.
+One directory a checkpoint: ``model.safetensors``, ``optimiser.safetensors``, ``state.json``, and
+``sha256.json`` with their hashes. It is written under another name and renamed when it is complete.
+So a kill at any moment leaves the earlier checkpoints whole. A damaged one is set aside, and the
+run goes on from the one before.
 """
 
+import errno
 import json
-import os
+import re
 import shutil
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Annotated, Any, TypeVar
 
 import torch
+from pydantic import AfterValidator, TypeAdapter, ValidationError
 from safetensors import SafetensorError
 from safetensors.torch import save_file
 from torch import Tensor, nn
 
-from glassformer.bundle import load_tensors, load_weights, weights
 from glassformer.errors import InputError
+from glassformer.files import flush, flush_directory, read_regular
+from glassformer.hashes import check_hashes, read_manifest, write_manifest
+from glassformer.tensors import load_tensors, load_weights, weights
 from glassformer.training.fast.muon import Muon
 
 __all__ = [
@@ -28,13 +33,29 @@ __all__ = [
     "checkpoints",
     "load_average",
     "load_checkpoint",
+    "load_newest",
     "moments",
     "remove_all_but",
     "save_checkpoint",
+    "whole",
 ]
 
-
+_MOST_STATE_BYTES = 64 << 20  # a validation has 300 bytes
+_REMEDIES = {
+    **dict.fromkeys((errno.ENOSPC, errno.EDQUOT, errno.EFBIG), "make room"),
+    **dict.fromkeys((errno.EACCES, errno.EPERM, errno.EROFS), "make the directory writable"),
+    errno.ENOENT: "put the directory back, which is gone",
+}
+_OS_ERROR = re.compile(r"os error (\d+)")  # in the words of safetensors
 Module = TypeVar("Module", bound=nn.Module)
+
+
+def _with_scores(validations: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    for record in validations:
+        for name in ("update", "loss", "bleu"):
+            if not isinstance(record.get(name), int | float):
+                raise ValueError(f"a validation has no {name}")
+    return validations
 
 
 @dataclass
@@ -49,8 +70,13 @@ class RunState:
     data_hash: str = ""
     precision: str = ""  # chosen at the beginning of the run
     plan: dict[str, Any] = field(default_factory=dict)  # of the time, with the option minutes
-    validations: list[dict[str, Any]] = field(default_factory=list)
+    validations: Annotated[list[dict[str, Any]], AfterValidator(_with_scores)] = field(
+        default_factory=list
+    )
     window: dict[str, float] = field(default_factory=dict)  # sums since the last report
+
+
+_STATE = TypeAdapter(RunState)
 
 
 def save_checkpoint(
@@ -70,22 +96,68 @@ def save_checkpoint(
         save_file(weights(model), partial / "model.safetensors")
         save_file(_moments(model, optimiser), partial / "optimiser.safetensors")
         (partial / "state.json").write_text(json.dumps(asdict(state), indent=1) + "\n")
-        for path in (*partial.iterdir(), partial):
-            _flush(path)
+        write_manifest(partial)
+        flush_directory(partial)
         partial.rename(final)
-        _flush(directory)
+        flush(directory)
     except (OSError, SafetensorError) as error:
-        raise InputError(
-            f"{final}: the checkpoint cannot be written ({error}); the earlier one is kept: make"
-            " room, and the same command continues from it"
-        ) from error
+        shutil.rmtree(partial, ignore_errors=True)
+        raise InputError(_why_unwritten(final, error)) from error
     return final
+
+
+def _why_unwritten(final: Path, error: OSError | SafetensorError) -> str:
+    """The reason, what is left, and what to do."""
+    found = _OS_ERROR.search(str(error))
+    number = int(found[1]) if found else getattr(error, "errno", None)
+    earlier = checkpoints(final.parent)
+    kept = f"the last checkpoint is {earlier[-1]}" if earlier else "there is no other checkpoint"
+    remedy = _REMEDIES.get(number or 0, "mend that")
+    return (
+        f"{final}: the checkpoint cannot be written ({error}); {kept}: {remedy}, and the same"
+        " command continues"
+    )
+
+
+def load_newest(
+    directory: Path,
+    model: nn.Module,
+    optimiser: torch.optim.Optimizer,
+    note: Callable[[str], None],
+) -> RunState | None:
+    """Restore the newest whole checkpoint; None if there is no checkpoint.
+
+    Newer ones that are damaged get another name, and ``note`` a line about each. If all are
+    damaged, InputError names the newest one's fault.
+    """
+    faults: list[tuple[Path, InputError]] = []
+    for path in reversed(checkpoints(directory)):
+        try:
+            state = load_checkpoint(path, model, optimiser)
+        except InputError as error:
+            faults.append((path, error))
+            continue
+        for damaged, fault in faults:
+            aside = damaged.with_name(f"damaged-{damaged.name}")
+            shutil.rmtree(aside, ignore_errors=True)
+            damaged.rename(aside)
+            note(f"{fault}; it is now {aside.name}, and the run goes on from {path.name}")
+        return state
+    if faults:
+        raise InputError(
+            f"{faults[0][1]}; there is no other: give another directory (option --out)"
+        )
+    return None
 
 
 def load_checkpoint(
     checkpoint: Path, model: nn.Module, optimiser: torch.optim.Optimizer
 ) -> RunState:
-    """Restore model and optimiser; return the place in the run."""
+    """Restore model and optimiser; return the place in the run.
+
+    Raises InputError for a file that is missing, damaged, or of another model.
+    """
+    _check_hashes(checkpoint)
     load_weights(model, load_tensors(checkpoint / "model.safetensors"), checkpoint)
     stored = load_tensors(checkpoint / "optimiser.safetensors")
     try:
@@ -98,11 +170,59 @@ def load_checkpoint(
             optimiser.state[parameter] = {
                 key: moment.to(parameter.device).clone() for key, moment in kept.items()
             }
-        state = json.loads((checkpoint / "state.json").read_text())
-        state.pop("workers", None)  # an option of earlier versions
-        return RunState(**state)
-    except (KeyError, TypeError, OSError, json.JSONDecodeError, UnicodeDecodeError) as error:
+    except KeyError as error:
         raise InputError(f"{checkpoint}: not a whole checkpoint ({error!r})") from error
+    return _read_state(checkpoint / "state.json")
+
+
+def _read_state(path: Path) -> RunState:
+    try:
+        content = read_regular(path, most_bytes=_MOST_STATE_BYTES)
+        state = _STATE.validate_json(content, strict=True)
+    except OSError as error:
+        raise InputError(f"{path}: not a whole checkpoint ({error.strerror})") from error
+    except ValidationError as error:
+        fault = error.errors()[0]
+        field_name = ".".join(map(str, fault["loc"]))
+        raise InputError(
+            f"{path}: not a whole checkpoint ({' '.join([field_name, fault['msg']]).strip()})"
+        ) from error
+    if str(state.update).zfill(8) != path.parent.name:
+        raise InputError(
+            f"{path}: not a whole checkpoint (update {state.update}, expected {path.parent.name})"
+        )
+    return state
+
+
+def _check_hashes(checkpoint: Path, names: Iterable[str] | None = None) -> None:
+    """Compare the files of a checkpoint with their hashes; InputError names one that differs.
+
+    Checkpoints of earlier versions have no hashes.
+    """
+    if hashes := read_manifest(checkpoint):
+        check_hashes(checkpoint, names or hashes, hashes, remedy="the checkpoint is of no use")
+
+
+def whole(directory: Path, updates: Sequence[int], note: Callable[[str], None]) -> list[int]:
+    """The updates whose checkpoint has its weights undamaged; ``note`` gets a line about others.
+
+    Raises InputError if none has.
+    """
+    kept = []
+    for update in updates:
+        path = directory / f"{update:08d}"
+        try:
+            if not path.is_dir():
+                raise InputError(f"{path}: no such checkpoint")
+            _check_hashes(path, ["model.safetensors"])
+            kept.append(update)
+        except InputError as error:
+            note(f"{error}; the mean of the weights goes without it")
+    if not kept:
+        raise InputError(
+            f"{directory}: no checkpoint is whole: begin a new run in another directory"
+        )
+    return kept
 
 
 def checkpoints(directory: Path) -> list[Path]:
@@ -159,11 +279,3 @@ def _moments(model: nn.Module, optimiser: torch.optim.Optimizer) -> dict[str, Te
         for name, parameter in model.named_parameters()
         for key in moments(optimiser, parameter)
     }
-
-
-def _flush(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

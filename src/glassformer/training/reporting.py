@@ -10,7 +10,7 @@ from rich.progress import BarColumn, Progress, TaskID, TextColumn
 
 from glassformer.data.corpus import Pair
 from glassformer.errors import missing_extra
-from glassformer.files import write_atomically
+from glassformer.files import naming, write_atomically
 from glassformer.training.validation import Validation
 
 __all__ = ["Metrics", "Reporter", "TextReporter", "duration"]
@@ -55,8 +55,9 @@ class Metrics:
         self._file = path.open("a", encoding="utf-8")
 
     def write(self, record: dict[str, Any]) -> None:
-        self._file.write(json.dumps(record) + "\n")
-        self._file.flush()
+        with naming(Path(self._file.name)):
+            self._file.write(json.dumps(record) + "\n")
+            self._file.flush()
         if self._board is not None:
             for name, value in record.items():
                 if isinstance(value, float):

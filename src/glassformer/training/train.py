@@ -17,9 +17,9 @@ from glassformer.threads import torch_threads
 from glassformer.training.batch_stream import epoch_plan
 from glassformer.training.checkpoint import (
     RunState,
-    checkpoints,
     load_average,
-    load_checkpoint,
+    load_newest,
+    whole,
 )
 from glassformer.training.fast.malloc import keep_freed_memory
 from glassformer.training.final_bundle import (
@@ -40,6 +40,7 @@ from glassformer.training.setup.parent import model_of_child, special_ids, updat
 from glassformer.training.setup.prepare import Prepared, chosen_precision, prepare
 from glassformer.training.setup.recipe import enough_updates, model_config, useful_updates
 from glassformer.training.setup.resume import changed_text
+from glassformer.training.setup.run_lock import locked
 from glassformer.training.time_budget import TimedPace
 from glassformer.training.validation import ValidationSet
 
@@ -70,13 +71,15 @@ def train(
     if not config.plain:
         keep_freed_memory()
     threads = torch_threads(machine_threads(config.threads))
-    with threads, closing(reporter or TextReporter()) as reporter:
+    with locked(config.run), threads, closing(reporter or TextReporter()) as reporter:
         prepared = prepare(config)
         config, valid = prepared.config, prepared.valid
         trainer = new_trainer(prepared, reporter, lambda: time.monotonic() - began)
         with closing(trainer.metrics), from_torchrun(prepared.device) as ranks:
             trainer.run(ranks)
-        averaged = trainer.averaged_updates()
+        averaged = whole(
+            trainer.checkpoint_directory, trainer.averaged_updates(), trainer.reporter.note
+        )
         model = load_average(trainer.model, trainer.checkpoint_directory, averaged)
         model = child_or_mean(model, prepared, reporter, trainer.pace.seconds_left)
         alpha, scores = final_scores(model, prepared, trainer.pace.seconds_left)
@@ -114,9 +117,10 @@ def new_trainer(
         reporter.note(note)
     model = _new_model(prepared).to(device)
     optimiser = new_optimiser(model, config.optimiser or "adam")
-    state = RunState(data_hash=prepared.data_hash)
-    if saved := checkpoints(config.run / "checkpoints"):
-        state = load_checkpoint(saved[-1], model, optimiser)
+    state = load_newest(config.run / "checkpoints", model, optimiser, reporter.note)
+    if state is None:
+        state = RunState(data_hash=prepared.data_hash)
+    else:
         if state.data_hash != prepared.data_hash:
             raise changed_text(config, "pairs")
         reporter.note(f"continuing from update {state.update:,}")

@@ -50,6 +50,60 @@ def test_a_conversion_is_kept_until_the_weights_change(bundle_of, conversions):
     assert kept == ["float32", "int8"]  # the outdated one is gone, and nothing half-made is left
 
 
+def flip(path):
+    content = bytearray(path.read_bytes())
+    content[-9] ^= 64
+    path.write_bytes(content)
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda folder: (folder / "model.bin").unlink(),
+        lambda folder: (folder / "sha256.json").unlink(),
+        lambda folder: flip(folder / "model.bin"),
+    ],
+    ids=["without the model", "without the hashes", "with another bit"],
+)
+def test_a_damaged_conversion_is_made_anew(bundle_of, conversions, damage):
+    directory = bundle_of()
+    first = loaded(directory).translate(["A dog."])
+    [folder] = (directory / "ctranslate2").iterdir()
+    damage(folder)
+
+    assert loaded(directory).translate(["A dog."]) == first
+    assert conversions == ["float32", "float32"]
+    assert [path.name for path in (directory / "ctranslate2").iterdir()] == [folder.name]
+
+
+def test_what_ctranslate2_cannot_load_is_converted_anew_once(bundle_of, conversions):
+    directory = bundle_of()
+    first = loaded(directory).translate(["A dog."])
+    [folder] = (directory / "ctranslate2").iterdir()
+    (folder / "model.bin").write_bytes(b"nothing")
+    unverified = Translator.load(directory, device="cpu", engine="ctranslate2", verify=False)
+
+    assert unverified.translate(["A dog."]) == first
+    assert conversions == ["float32", "float32"]
+
+
+def test_what_ctranslate2_can_never_load_is_an_error(tmp_path):
+    workers = Workers(tmp_path, torch.device("cpu"), "float32", renew=lambda: tmp_path)
+
+    with pytest.raises(InputError, match=r"CTranslate2 cannot load this model .*take engine torch"):
+        workers.many.translate_batch([["a"]])
+
+
+def test_a_folder_behind_a_link_is_left_alone(bundle_of, tmp_path):
+    directory = bundle_of()
+    elsewhere = tmp_path / "elsewhere"
+    (elsewhere / "float32-of-another").mkdir(parents=True)
+    (directory / "ctranslate2").symlink_to(elsewhere)
+
+    assert loaded(directory).translate(["A dog."])
+    assert [path.name for path in elsewhere.iterdir()] == ["float32-of-another"]
+
+
 def test_a_bundle_that_cannot_be_written_to_is_converted_elsewhere(
     bundle_of, monkeypatch, tmp_path
 ):

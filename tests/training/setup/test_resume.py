@@ -1,6 +1,7 @@
 """What a run is held to when it is called again, and whose files it leaves alone."""
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -270,3 +271,34 @@ def test_text_repaired_after_a_failure_is_taken(config, write):
     write("some.tgt", ["b a", "d c"])
 
     assert len(prepare(options).packed) == 2
+
+
+@pytest.mark.parametrize("option", ["pairs", "test"])
+def test_what_cannot_be_read_twice_is_refused(config, tmp_path, option):
+    pipe = tmp_path / "pipe.src"
+    os.mkfifo(pipe)
+    other = tmp_path / "train.tgt"
+
+    with pytest.raises(InputError, match=f"{pipe}: a pipe, expected a regular file: write it to"):
+        prepare(config(60, **{option: (pipe, other)}))
+    with pytest.raises(InputError, match="/dev/zero: a device, expected a regular file"):
+        prepare(config(60, valid=("/dev/zero", other)))
+
+
+def test_damaged_packed_text_is_found_when_a_run_goes_on(config):
+    prepared = prepare(config(60))
+    begin(prepared)
+    path = prepared.config.run / "data" / "train" / "source.ids"
+    content = bytearray(path.read_bytes())
+    content[5] ^= 1
+    path.write_bytes(content)
+
+    with pytest.raises(InputError, match="data/train: the packed data differ from their content"):
+        prepare(config(60))
+
+
+def test_a_blank_validation_text_is_named(config, write):
+    blank = write("blank.src", ["", " "]), write("blank.tgt", ["", "a"])
+
+    with pytest.raises(InputError, match=f"{blank[0]} and {blank[1]}: no pair is left to pack"):
+        prepare(config(60, valid=blank))

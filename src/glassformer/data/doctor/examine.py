@@ -50,6 +50,7 @@ __all__ = ["CorpusFiles", "Report", "examine"]
 
 _QUOTED = re.compile('".+"')
 _AT_ONCE = 1 << 19  # characters, about: a few thousand pairs
+_ROW = 50  # characters that a pair counts besides its own: blank pairs take memory too
 _MANY = 1_000  # characters of a side: about 250 subwords of four, the default of max_tokens
 _KINDS = ("pairs", "sources", "targets", "near")
 _ROWS_KEPT = 5
@@ -391,7 +392,7 @@ def _portions(rows: Iterable[_Row]) -> Iterator[list[_Row]]:
     characters = 0
     for row in rows:
         portion.append(row)
-        characters += len(row[1]) + len(row[2])
+        characters += len(row[1]) + len(row[2]) + _ROW
         if characters >= _AT_ONCE:
             yield portion
             portion, characters = [], 0

@@ -1,13 +1,14 @@
 """Loads a bundle as a CTranslate2 engine, and converts the model at the first load.
 
 The converted model stays in the bundle, in ``ctranslate2/QUANTIZATION-HASH``, with the hash of the
-bundle's files. If the bundle is read-only, a temporary directory holds the model as long as the
-engine lives.
+bundle's files. Its manifest holds the hashes of its own files: a damaged model is converted anew.
+If the bundle is read-only, a temporary directory holds the model as long as the engine lives.
 """
 
 import hashlib
 import shutil
 import tempfile
+from functools import partial
 from pathlib import Path
 
 from glassformer.bundle import Bundle
@@ -15,6 +16,8 @@ from glassformer.config import EXTRA_LENGTH
 from glassformer.decoding.engine import Engine
 from glassformer.decoding.protocols import Vocabulary
 from glassformer.errors import InputError, UsageError
+from glassformer.files import flush_directory
+from glassformer.hashes import check_hashes, read_manifest, write_manifest
 from glassformer.interchange.ctranslate2.engine import CTranslate2Engine
 from glassformer.interchange.ctranslate2.export import (
     check_quantization,
@@ -26,7 +29,7 @@ from glassformer.interchange.ctranslate2.threads import Workers
 
 __all__ = ["load_ctranslate2"]
 
-_FORMAT = "1"  # the version of the converted directory: a new one gives a new hash
+_FORMAT = "2"  # the version of the converted directory: a new one gives a new hash
 _FOLDER = "ctranslate2"
 
 
@@ -37,8 +40,11 @@ def load_ctranslate2(
     *,
     quantization: str = "float32",
     extra_length: int = EXTRA_LENGTH,
+    verify: bool = True,
 ) -> CTranslate2Engine:
     """The engine for the bundle in ``directory``, on the device of the bundle's model.
+
+    ``verify`` compares a kept conversion with its hashes.
 
     Raises:
         UsageError: this machine or CTranslate2 does not know the quantization or an option of the
@@ -58,9 +64,10 @@ def load_ctranslate2(
         )
     source_names = token_names(bundle.source_tokenizer)
     target_names = token_names(bundle.target_tokenizer)
-    model, temporary = _converted(bundle, directory, quantization)
+    model, temporary = _converted(bundle, directory, quantization, verify=verify)
+    renew = None if temporary else partial(_renewed, bundle, directory, quantization)
     return CTranslate2Engine(
-        Workers(model, device, quantization, temporary=temporary),
+        Workers(model, device, quantization, temporary=temporary, renew=renew),
         source_names,
         target_names,
         Vocabulary.of(bundle.target_tokenizer),
@@ -69,13 +76,17 @@ def load_ctranslate2(
     )
 
 
-def _converted(bundle: Bundle, directory: Path, quantization: str) -> tuple[Path, bool]:
+def _converted(
+    bundle: Bundle, directory: Path, quantization: str, *, verify: bool = True
+) -> tuple[Path, bool]:
     """The directory of the converted model, and whether it is temporary."""
     folder = directory / _FOLDER
     converted = folder / f"{quantization}-{_fingerprint(directory)}"
-    if converted.is_dir():
+    if _is_whole(converted, verify=verify):
         return converted, False
     try:
+        if folder.is_symlink():  # what lies behind it is not the bundle's
+            raise NotADirectoryError(f"{folder} is a link")
         folder.mkdir(exist_ok=True)
         unfinished = Path(tempfile.mkdtemp(prefix=".new-", dir=folder))
     except OSError:  # the bundle belongs to another user, or its disk is read-only
@@ -84,15 +95,35 @@ def _converted(bundle: Bundle, directory: Path, quantization: str) -> tuple[Path
         return temporary, True
     try:
         export_ctranslate2(bundle, unfinished / "model", quantization=quantization)
-        for outdated in folder.glob(f"{quantization}-*"):  # models of earlier weights
+        write_manifest(unfinished / "model")
+        flush_directory(unfinished / "model")
+        for outdated in folder.glob(f"{quantization}-*"):  # of earlier weights, or damaged
             shutil.rmtree(outdated, ignore_errors=True)
         (unfinished / "model").rename(converted)
     except OSError:
-        if not converted.is_dir():  # else another process was quicker
+        if not _is_whole(converted):  # else another process was quicker
             raise
     finally:
         shutil.rmtree(unfinished, ignore_errors=True)
     return converted, False
+
+
+def _is_whole(converted: Path, *, verify: bool = True) -> bool:
+    """Whether a kept conversion is there, with all files as they were written."""
+    try:
+        hashes = read_manifest(converted)
+        if verify:
+            check_hashes(converted, hashes, hashes, remedy="convert it anew")
+    except InputError:
+        return False
+    return bool(hashes) and all((converted / name).exists() for name in hashes)
+
+
+def _renewed(bundle: Bundle, directory: Path, quantization: str) -> Path:
+    """A new conversion in the place of the kept one, which CTranslate2 could not load."""
+    for kept in (directory / _FOLDER).glob(f"{quantization}-*"):
+        shutil.rmtree(kept, ignore_errors=True)
+    return _converted(bundle, directory, quantization)[0]
 
 
 def _fingerprint(directory: Path) -> str:

@@ -3,6 +3,7 @@
 import os
 import shutil
 import weakref
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import Any
 
 import torch
 
+from glassformer.errors import InputError
 from glassformer.interchange.ctranslate2.package import import_ctranslate2
 
 __all__ = ["Workers"]
@@ -23,13 +25,21 @@ class Workers:
     A file has as many workers as torch has threads, with one thread each: threads of one sentence
     wait for each other, sentences do not. A single sentence has one worker with up to 4 threads.
 
-    A ``temporary`` directory is deleted together with the workers.
+    A ``temporary`` directory is deleted together with the workers. If CTranslate2 cannot load the
+    model, ``renew`` gives another directory, once. Then InputError names the reason.
     """
 
     def __init__(
-        self, directory: Path, device: torch.device, compute_type: str, *, temporary: bool = False
+        self,
+        directory: Path,
+        device: torch.device,
+        compute_type: str,
+        *,
+        temporary: bool = False,
+        renew: Callable[[], Path] | None = None,
     ) -> None:
         self.directory = directory
+        self._renew = renew
         self._device = device
         self._compute_type = compute_type
         if temporary:  # at the last reference to the workers, or at exit
@@ -60,13 +70,22 @@ class Workers:
     def _translator(self, *, workers: int, threads: int) -> Any:
         # OpenMP keeps helper threads for each thread that lives: together with the workers' they
         # would be more than the cores. So the thread that makes the translator ends here.
-        with ThreadPoolExecutor(1) as maker:
-            return maker.submit(
-                import_ctranslate2().Translator,
-                os.fspath(self.directory),
-                device=self._device.type,
-                device_index=self._device.index or 0,
-                compute_type=self._compute_type,
-                inter_threads=workers,
-                intra_threads=threads,
-            ).result()
+        try:
+            with ThreadPoolExecutor(1) as maker:
+                return maker.submit(
+                    import_ctranslate2().Translator,
+                    os.fspath(self.directory),
+                    device=self._device.type,
+                    device_index=self._device.index or 0,
+                    compute_type=self._compute_type,
+                    inter_threads=workers,
+                    intra_threads=threads,
+                ).result()
+        except (RuntimeError, ValueError) as error:
+            if self._renew is None:
+                raise InputError(
+                    f"{self.directory}: CTranslate2 cannot load this model ({error}): take engine"
+                    " torch"
+                ) from error
+            self.directory, self._renew = self._renew(), None
+            return self._translator(workers=workers, threads=threads)

@@ -7,13 +7,13 @@ import torch
 from safetensors import SafetensorError, safe_open
 from torch import Tensor
 
-from glassformer.bundle import save_tensors
 from glassformer.config import ModelConfig
 from glassformer.errors import InputError
 from glassformer.interchange.hugging_face.configuration import read_json
 from glassformer.interchange.imported import NEVER
 from glassformer.model.positions import sinusoidal_positions
 from glassformer.model.transformer import Transformer
+from glassformer.tensors import save_tensors
 
 __all__ = ["in_halves", "read_weights", "their_start", "write_weights"]
 

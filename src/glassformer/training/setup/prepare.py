@@ -15,7 +15,7 @@ from glassformer.data.preprocessing import Preprocessing, SourceLengths
 from glassformer.data.token_store import Packed, pack
 from glassformer.data.tokenizer import Tokenizer, train_tokenizer
 from glassformer.devices import device_of
-from glassformer.errors import counted
+from glassformer.errors import InputError, counted
 from glassformer.model.transformer import Transformer
 from glassformer.text_engine import TextEngine
 from glassformer.training.fast.mixed_precision import Precision, precision_for, product_speed
@@ -259,5 +259,10 @@ def _packed(
         packed = Packed.open(directory)
         fingerprints = [tokenizer.fingerprint for tokenizer in tokenizers]
         if list(packed.meta.tokenizers.values()) == fingerprints:
+            packed.verify()
             return packed
-    return pack(pairs, *tokenizers, directory, max_tokens=config.max_tokens)
+    try:
+        return pack(pairs, *tokenizers, directory, max_tokens=config.max_tokens)
+    except InputError as error:
+        files = (config.valid if name == "valid" else ()) or config.pairs
+        raise InputError(f"{' and '.join(map(str, files))}: {error}") from error

@@ -9,6 +9,7 @@ import hashlib
 import json
 import shutil
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ import yaml
 from pydantic import ValidationError
 
 from glassformer.errors import InputError
-from glassformer.files import write_atomically
+from glassformer.files import check_regular, write_atomically
 from glassformer.training.checkpoint import checkpoints
 from glassformer.training.setup.augmentation import AUGMENTED_FILE
 from glassformer.training.setup.kept_pairs import COUNTS_FILE
@@ -68,6 +69,7 @@ def bind_text(config: TrainConfig) -> str:
     A run that has not begun accepts other text: it removes its data of the earlier text.
     """
     record = config.run / "data" / "inputs.json"
+    _check_regular(config)
     hashes = {
         name: _hash(getattr(config, name)) for name in ("pairs", "also", "valid", "tokenizer")
     }
@@ -182,6 +184,15 @@ def _remove_derived(run: Path) -> None:
         shutil.rmtree(doomed, ignore_errors=True)
         meta.parent.rename(doomed)
         shutil.rmtree(doomed)
+
+
+def _check_regular(config: TrainConfig) -> None:
+    """Refuse an input that cannot be read twice, such as a pipe: a run reads it again and again."""
+    names = ("pairs", "also", "valid", "test", "general", "tokenizer")
+    files = [path for name in names for path in getattr(config, name)]
+    for path in [*files, *([config.replay] if config.replay else [])]:
+        with suppress(OSError):  # what reads it says why it cannot
+            check_regular(path)
 
 
 def _hash(files: tuple[Path, ...]) -> str:

@@ -1,0 +1,75 @@
+"""SHA-256 of files: it shows damage and changes since a directory was written.
+
+It proves no origin: who changes a file on purpose can change its hash too.
+
+A directory that the program writes for itself has all hashes in its manifest, ``sha256.json``. A
+bundle has them in its ``config.json``.
+"""
+
+import hashlib
+import json
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from pydantic import TypeAdapter, ValidationError
+
+from glassformer.errors import InputError
+from glassformer.files import check_regular, read_regular
+
+__all__ = ["MANIFEST", "check_hashes", "read_manifest", "sha256", "write_manifest"]
+
+MANIFEST = "sha256.json"
+_MOST_BYTES = 1 << 20  # of a manifest
+_HASHES = TypeAdapter(dict[str, str])
+
+
+def sha256(path: Path) -> str:
+    """The SHA-256 of a file; InputError if it is no regular file, or cannot be read.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     _ = Path(folder, "a").write_bytes(b"abc")
+    ...     sha256(Path(folder, "a"))[:16]
+    'ba7816bf8f01cfea'
+    """
+    try:
+        check_regular(path)
+        with path.open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read: {error.strerror}") from error
+
+
+def check_hashes(
+    directory: Path, names: Iterable[str], hashes: Mapping[str, str], *, remedy: str
+) -> None:
+    """Compare the files ``names`` with their hashes; InputError names the first that differs."""
+    for name in names:
+        if sha256(directory / name) != hashes.get(name):
+            raise InputError(
+                f"{directory / name}: its SHA-256 is not the noted one: the file has been changed"
+                f" or damaged: {remedy}"
+            )
+
+
+def write_manifest(directory: Path) -> None:
+    """Write the hashes of all files in a directory into its ``sha256.json``."""
+    hashes = {path.name: sha256(path) for path in sorted(directory.iterdir())}
+    (directory / MANIFEST).write_text(json.dumps(hashes, indent=1) + "\n", "utf-8")
+
+
+def read_manifest(directory: Path) -> dict[str, str]:
+    """The hashes of the files in a directory, by their names; empty if it has no manifest.
+
+    Raises InputError for a damaged manifest.
+    """
+    path = directory / MANIFEST
+    try:
+        hashes = _HASHES.validate_json(read_regular(path, most_bytes=_MOST_BYTES), strict=True)
+    except FileNotFoundError:
+        return {}
+    except (OSError, ValidationError) as error:
+        raise InputError(f"{path}: no list of hashes: the directory is damaged") from error
+    if any(Path(name).name != name for name in hashes):
+        raise InputError(f"{path}: it names a file of another directory")
+    return hashes
