@@ -43,11 +43,14 @@ def test_it_is_there_within_a_second(look):
     assert min(times) < 1000, times
 
 
-def test_what_was_typed_is_no_markup(look, text):
+def test_what_was_typed_is_no_markup(look, text, seen):
     tab = look()
 
     assert tab.input_value(".ask input") == text
     assert tab.locator("b").count() == 0
+    first = seen.source.pieces[0]
+    name = tab.get_attribute("[data-key='source:0']", "aria-label")
+    assert name == f"piece 1: {first.piece}, id {first.id}"
 
 
 @pytest.mark.parametrize(
@@ -142,7 +145,7 @@ def test_every_control_has_a_name(look):
         assert tab.evaluate(nameless) == [], panel
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def served(run_directory, text):
     pytest.importorskip("fastapi", reason="fastapi is not installed")
     pytest.importorskip("uvicorn", reason="uvicorn is not installed")
@@ -152,6 +155,33 @@ def served(run_directory, text):
         assert select.select([process.stdout], [], [], 180)[0], "the server does not begin"
         yield process.stdout.readline().strip()
         process.terminate()
+
+
+def test_it_begins_with_an_example_and_leads_to_the_translator_and_back(tab, served, examples):
+    tab.goto(served.partition("#")[0])
+    tab.wait_for_selector("#app:not([aria-busy]) .tabs")
+    assert tab.input_value(".ask input") == examples[0]
+    tab.click("[data-key='example:1']")
+    tab.wait_for_selector("a[href*='dog']")
+    assert tab.locator(".examples button").all_inner_texts() == examples
+    tab.click("[data-key=theme]")
+    assert "theme" not in tab.url
+
+    tab.click("text=Translator")
+    tab.wait_for_selector("#choices li")
+    assert tab.input_value("#source") == examples[1]
+    assert tab.get_attribute("html", "data-theme") == "light"
+    tab.click("#theme")
+
+    tab.click("#look")
+    tab.wait_for_selector("#app:not([aria-busy]) .tabs")
+    assert tab.input_value(".ask input") == examples[1]
+    assert tab.get_attribute("html", "data-theme") == "dark"
+    tab.goto(f"{tab.url}&theme=light")
+    tab.wait_for_selector("html[data-theme=light]")
+    tab.click("[data-key=theme]")  # a choice comes before the address
+    assert tab.get_attribute("html", "data-theme") == "dark"
+    assert "theme" not in tab.url
 
 
 def test_a_link_from_another_model_breaks_nothing(look):

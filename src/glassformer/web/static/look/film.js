@@ -1,4 +1,4 @@
-// Training film: translations of the same sentence by the checkpoints of the run.
+// Training film: translations of the same sentence by all weights that the run has kept.
 
 import { h, show, slider } from "./dom.js";
 import { matrix, scaleBar } from "./matrix.js";
@@ -11,26 +11,26 @@ export const filmPanel = {
   tab: "Training film",
   title: "How the model learnt this sentence",
   lead:
-    "Each checkpoint of the run translates the same sentence. The map shows the attention from " +
-    "target to source, mean of all layers and heads.",
-  source: "Section 5: training. glassformer train keeps its best or last checkpoints.",
+    "The model of each kept update translates the same sentence, from before the training to its " +
+    "end. The map shows the attention from target to source, mean of all layers and heads.",
+  source:
+    "Section 5: training. A run keeps the weights of updates 0, 10, 100 and 1,000, and its best " +
+    "or last checkpoints.",
   build,
 };
 
 function build({ controls, stage, app }) {
   const { store } = app;
-  const place = slider("checkpoint", { min: 0, max: 1, key: "film" }, (frame) =>
+  const place = slider("moment", { min: 0, max: 1, key: "film" }, (frame) =>
     store.set({ frame }),
   );
   controls.append(place.el);
   const film = { key: null, frames: [], note: "" };
   const ask = async (view) => {
-    Object.assign(film, { key: view.key, frames: [], note: "The checkpoints translate …" });
+    Object.assign(film, { key: view.key, frames: [], note: "The model of each kept update translates …" });
     try {
-      film.frames = (await app.source.film(view)) ?? [];
-      film.note = film.frames.length
-        ? ""
-        : "This translator has no checkpoints: the film needs the run of its training.";
+      film.frames = await app.source.film(view);
+      film.note = film.frames.length ? "" : "The run of this translator is gone.";
     } catch (error) {
       film.note = error.message;
     }

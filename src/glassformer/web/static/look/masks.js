@@ -1,12 +1,13 @@
 // Masks: raw scores, mask, and the weights after the softmax.
 
+import { NEEDS_MODEL } from "./api.js";
 import { AXES, PART_CHOICE, chosenColumn, chosenMap } from "./attention.js";
 import { choice, disable, h, show } from "./dom.js";
 import { matrix, scaleBar } from "./matrix.js";
 import { fixed } from "./numbers.js";
 import { within } from "./state.js";
 
-const WHY_OFFLINE = "Switching the mask off needs the model: run glassformer look BUNDLE.";
+const WHY_OFFLINE = `Switching the mask off ${NEEDS_MODEL}`;
 const WORDS = {
   encoder:
     "Each source piece may attend to all source pieces. " +

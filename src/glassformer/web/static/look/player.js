@@ -1,5 +1,6 @@
 // Decoding step by step: the input, the visible pieces, and the candidates of each step.
 
+import { NEEDS_MODEL } from "./api.js";
 import { bars } from "./chart.js";
 import { disable, h, show, slider } from "./dom.js";
 import { fixed, percent } from "./numbers.js";
@@ -7,7 +8,7 @@ import { chip, shade } from "./sentence.js";
 import { within } from "./state.js";
 
 const PACE = 1100; // milliseconds for each step
-const WHY_OFFLINE = "Another candidate needs the model: run glassformer look BUNDLE.";
+const WHY_OFFLINE = `Another candidate ${NEEDS_MODEL}`;
 
 export const playerPanel = {
   id: "player",

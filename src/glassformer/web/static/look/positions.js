@@ -1,5 +1,6 @@
 // Position vectors, their dot products, and translations without them.
 
+import { NEEDS_MODEL } from "./api.js";
 import { lines } from "./chart.js";
 import { choice, disable, h, s, show, slider } from "./dom.js";
 import { scaleBar } from "./matrix.js";
@@ -8,7 +9,7 @@ import { within } from "./state.js";
 import { dot, rowsOf, unpack } from "./view.js";
 
 const FAR = 40; // the largest distance in the plot of the paper's positions
-const WHY_OFFLINE = "Shuffling needs the model: run glassformer look BUNDLE.";
+const WHY_OFFLINE = `Shuffling ${NEEDS_MODEL}`;
 
 export const positionsPanel = {
   id: "positions",
