@@ -77,6 +77,9 @@ def test_the_page_shows_what_the_library_says(page, translator):
     assert page.text_content("#mirror").rstrip("\u200b") == TEXT
     assert page.query_selector("#mirror b, #target b, #choices b, #segment-of b") is None
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    assert page.evaluate(
+        "document.getElementById('copy').getBoundingClientRect().right <= innerWidth"
+    )  # its card clips
 
     # The words of the target are those that the alignment links.
     words = [span.text_content() for span in page.query_selector_all("#target .word")]

@@ -126,6 +126,18 @@ def test_attention_begins_with_the_largest_weight_and_masks_with_a_mask(look):
     assert look(panel="masks").locator(".matrix .blocked").count() > 0
 
 
+def test_the_figure_lights_the_box_of_the_open_panel(look):
+    lit = ".figure [aria-pressed=true]"
+    tab = look(panel="positions")
+    assert tab.get_attribute(lit, "data-box") == "source_positions"
+    tab.click("[data-box='encoder.feed_forward']")
+    assert tab.get_attribute(lit, "data-box") == "encoder.feed_forward"
+    tab.click("#tab-attention")
+    assert tab.get_attribute(lit, "data-box") == "decoder.cross_attention"
+    tab.click("[data-key='Attention of:encoder']")
+    assert tab.get_attribute(lit, "data-box") == "encoder.self_attention"
+
+
 def test_a_larger_hand_is_part_of_the_link(look):
     tab = look()
     width = tab.evaluate("document.querySelector('.tabs button').getBoundingClientRect().width")

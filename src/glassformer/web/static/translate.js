@@ -113,12 +113,8 @@ function choosePair(place) {
 
 // Sentences that fit this translator; a bundle without them shows none.
 function showExamples() {
-  const texts = view.pair.examples;
-  $("source").placeholder = texts.length
-    ? "Type or paste a text, or take one of these."
-    : "Type or paste a text.";
   $("examples").replaceChildren(
-    ...texts.map((text) => {
+    ...view.pair.examples.map((text) => {
       const button = make("button", { type: "button", className: "push", textContent: text });
       button.title = text;
       button.addEventListener("click", () => {

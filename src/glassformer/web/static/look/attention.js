@@ -52,7 +52,7 @@ export function chosenMap(view, state, usual = "cross") {
 function build({ controls, stage, app }) {
   const { store } = app;
   const parts = choice("Attention of", PART_CHOICE, (part) =>
-    store.set({ part, row: 0, column: -1 }),
+    store.set({ part, box: "", row: 0, column: -1 }),
   );
   const off = h(
     "button",

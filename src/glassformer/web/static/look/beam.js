@@ -82,7 +82,6 @@ function build({ controls, stage, app }) {
       verdict(view.trace),
       finishedTable(beam, alpha),
       tree(beam, alpha, pruned.checked),
-      legend(),
     );
   };
   return draw;
@@ -188,6 +187,7 @@ function tree(beam, alpha, withPruned) {
     "div",
     {},
     h("h3", {}, `Tree of a beam of ${beam.beam}`),
+    legend(),
     h(
       "div",
       { class: "scroll", tabindex: 0, role: "region", "aria-label": "Beam tree, scrolls sideways" },

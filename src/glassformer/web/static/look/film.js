@@ -6,9 +6,11 @@ import { count, fixed } from "./numbers.js";
 import { within } from "./state.js";
 import { labelled, rowsOf, unpack } from "./view.js";
 
+const MOST = 20; // target pieces of a map; a model that has learnt nothing finds no end
+
 export const filmPanel = {
   id: "film",
-  tab: "Training film",
+  tab: "Film",
   title: "How the model learnt this sentence",
   lead:
     "The model of each kept update translates the same sentence, from before the training to its " +
@@ -44,7 +46,7 @@ function build({ controls, stage, app }) {
       return show(stage, h("p", { class: "note reason", role: "status" }, film.note));
     const number = within(state.frame, film.frames.length);
     place.input.max = film.frames.length - 1;
-    place.set(number, `update ${count(film.frames[number].update)}`);
+    place.set(number, moment(film.frames[number]));
     return show(
       stage,
       translations(film.frames, number, store),
@@ -53,6 +55,9 @@ function build({ controls, stage, app }) {
   };
   return draw;
 }
+
+const moment = ({ update }) =>
+  update ? `after ${count(update)} updates` : "before the first update";
 
 function translations(frames, number, store) {
   const rows = frames.map((frame, place) =>
@@ -64,7 +69,7 @@ function translations(frames, number, store) {
         onclick: () => store.set({ frame: place }),
       },
       h("td", { class: "n" }, count(frame.update)),
-      h("td", { class: "wrap" }, frame.text),
+      h("td", { class: "wrap", title: frame.text }, h("div", { class: "two-lines" }, frame.text)),
       h("td", { class: "n" }, fixed(frame.log_probability, 2)),
     ),
   );
@@ -80,15 +85,16 @@ function translations(frames, number, store) {
 
 function picture(view, frame, store) {
   const values = rowsOf(unpack(frame.weights));
-  const rows = frame.pieces.map((piece) => labelled(piece).label);
+  const title = `Attention ${moment(frame)}`;
+  const rows = frame.pieces.slice(0, MOST).map((piece) => labelled(piece).label);
   const columns = view.source.map((piece) => piece.label);
   return h(
     "div",
     {},
-    h("h3", {}, `After ${count(frame.update)} updates`),
+    h("h3", {}, frame.pieces.length > rows.length ? `${title}, the first ${MOST} pieces` : title),
     matrix({
       key: "film",
-      title: "Attention to the source",
+      title,
       rows,
       columns,
       largest: 1,

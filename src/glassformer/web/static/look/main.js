@@ -141,13 +141,13 @@ function panels(container, app) {
         role: "tab",
         id: `tab-${panel.id}`,
         "aria-controls": "panel",
-        onclick: () => store.set({ panel: panel.id }),
+        onclick: () => store.set({ panel: panel.id, box: "" }),
       },
       panel.tab,
     ),
   );
   const list = h("div", { class: "tabs", role: "tablist", "aria-label": "Panels" }, tabs);
-  rove(list, (place) => store.set({ panel: shown[place].id }));
+  rove(list, (place) => store.set({ panel: shown[place].id, box: "" }));
   const card = h("section", { class: "card panel", id: "panel", role: "tabpanel" });
   container.append(list, card);
   return (state) => {

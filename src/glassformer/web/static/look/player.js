@@ -26,12 +26,12 @@ function build({ controls, stage, app }) {
   const { store } = app;
   const last = () => app.view.target.length - 1;
   const go = (step) => store.set({ step: Math.max(0, Math.min(last(), step)) });
-  const push = (name, text, act) =>
+  const push = (name, text, act, kind = "push") =>
     h(
       "button",
       {
         type: "button",
-        class: "push",
+        class: kind,
         "aria-label": name,
         "data-key": `player:${name}`,
         onclick: act,
@@ -45,7 +45,7 @@ function build({ controls, stage, app }) {
     timer = null;
     play.textContent = "▶ Play";
   };
-  const play = push("Play", "▶ Play", () => {
+  const start = () => {
     if (timer) return stop();
     if (store.get().step >= last()) go(0);
     play.textContent = "❚❚ Pause";
@@ -56,7 +56,8 @@ function build({ controls, stage, app }) {
           : go(store.get().step + 1),
       PACE,
     );
-  });
+  };
+  const play = push("Play", "▶ Play", start, "push strong");
   controls.append(
     push("First step", "|◀", () => go(0)),
     push("Step back", "◀", () => go(store.get().step - 1)),
@@ -85,7 +86,6 @@ function build({ controls, stage, app }) {
     field,
     h("button", { type: "submit", class: "push" }, "Go on"),
   );
-  controls.append(prefix);
   if (!app.source.live) disable(prefix, WHY_OFFLINE);
   const branch = { key: "", view: null, note: "" };
   const branchOff = async (state) => {
@@ -117,6 +117,7 @@ function build({ controls, stage, app }) {
       sentenceOf(view, step),
       h("div", { class: "pair" }, visiblePieces(view, step), candidates(app, step)),
       state.branch ? both(view, branch, state) : null,
+      h("div", {}, h("h3", {}, "Another beginning"), prefix),
     );
   };
   return draw;

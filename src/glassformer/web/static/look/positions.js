@@ -2,7 +2,7 @@
 
 import { NEEDS_MODEL } from "./api.js";
 import { lines } from "./chart.js";
-import { choice, disable, h, s, show, slider } from "./dom.js";
+import { beside, choice, disable, h, s, show, slider } from "./dom.js";
 import { scaleBar } from "./matrix.js";
 import { fixed, signed } from "./numbers.js";
 import { within } from "./state.js";
@@ -72,7 +72,7 @@ function build({ controls, stage, app }) {
     show(
       stage,
       kind ? outcome(view, kind, asked) : null,
-      h("div", { class: "pair" }, heatMap(view, table, row), distances(view, table, row)),
+      beside(stage, 460, heatMap(view, table, row), distances(view, table, row)),
     );
   };
   return draw;
