@@ -316,4 +316,4 @@ def _readme(bundle: Bundle) -> str:
 def _text(value: Any) -> str:
     if isinstance(value, Mapping):
         return ", ".join(f"{name} ({text})" for name, text in value.items())
-    return str(value)
+    return " · ".join(map(str, value)) if isinstance(value, list) else str(value)

@@ -6,9 +6,30 @@ line prints it without a traceback and exits with 1 (:class:`InputError`) or 2
 """
 
 import difflib
+import re
 from collections.abc import Iterable
 
-__all__ = ["InputError", "UsageError", "counted", "missing_extra", "nearest"]
+__all__ = ["InputError", "UsageError", "counted", "expected_words", "missing_extra", "nearest"]
+
+_WORDS = {
+    r"^Value error, ": "",
+    r"^Field required": "it is missing",
+    r"^Extra inputs are not permitted": "no such name",
+    r"^JSON decode error": "expected JSON",
+    r"^Input should be greater than or equal to ": "expected at least ",
+    r"^Input should be less than or equal to ": "expected at most ",
+    r"^Input should be greater than ": "expected more than ",
+    r"^Input should be less than ": "expected less than ",
+    r"^Input should be ": "expected ",
+    r"^Input is not a valid path.*": "expected a path",
+    r"^Tuple should have (at \w+ \d+) items? after validation": r"expected \1 values",
+    r"^\w+ should have (at \w+ \d+ \w+).*": r"expected \1",
+    r"a valid string": "text",
+    r"a valid dictionary.*": "an object",
+    r"a valid integer.*": "a whole number",
+    r"a valid (\w+), unable to .*": r"a \1",
+    r"a valid ": "a ",
+}
 
 
 class InputError(ValueError):
@@ -36,6 +57,19 @@ def nearest(name: str, known: Iterable[str]) -> str:
     """
     close = difflib.get_close_matches(name, list(known), n=1, cutoff=0.5)
     return f" (did you mean '{close[0]}'?)" if close else ""
+
+
+def expected_words(message: str) -> str:
+    """A message of pydantic's in this program's words.
+
+    >>> expected_words("String should have at most 40 characters")
+    'expected at most 40 characters'
+    >>> expected_words("Input should be a valid dictionary or instance of Changes")
+    'expected an object'
+    """
+    for pattern, words in _WORDS.items():
+        message = re.sub(pattern, words, message)
+    return message
 
 
 def missing_extra(package: str, extra: str) -> InputError:

@@ -238,7 +238,7 @@ def test_a_file_may_write_options_in_several_ways(stored):
         ("3: 3", "unknown option 3"),
         ("bundle: b\nbeam: wide", "beam 'wide': expected a whole number"),
         ("bundle: b\nbeam: 2.5", "beam 2.5: expected a whole number"),
-        ("bundle: b\nname: 5", "name 5: expected a valid string"),
+        ("bundle: b\nname: 5", "name 5: expected text"),
         ("bundle: 5", "bundle 5: expected a path"),
         ("bundle: b\nkeys: [de]", "keys: too few values"),
         ("bundle: b\nkeys: [en, no]", "keys holds a truth value; a word such as no, yes, on or"),

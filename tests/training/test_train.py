@@ -26,7 +26,7 @@ def test_a_run_is_a_bundle_with_its_records(config, write, recorder):
 
     assert {path.name for path in found.directory.iterdir()} == {
         *("config.json", "config.yaml", "model.safetensors", "tokenizer.model", "README.md"),
-        *("metrics.jsonl", "checkpoints", "data"),
+        *("metrics.jsonl", "checkpoints", "data", "film"),
     }
     assert found.test.sentences == 3
     assert found.test.paper_ruler is not None
@@ -44,7 +44,13 @@ def test_a_run_is_a_bundle_with_its_records(config, write, recorder):
         f"paper ruler {found.test.paper_ruler:.2f}",
     ):
         assert words in card
-    assert len(Translator.load(found.directory).translate(["a b c", ""])) == 2
+    translator = Translator.load(found.directory)
+    examples = translator.bundle.about["examples"]
+    held_out = (found.directory / "data" / "valid.jsonl").read_text().splitlines()
+    assert len(examples) == 3
+    assert set(examples) <= {json.loads(line)["source"] for line in held_out}
+    assert f"examples: {' · '.join(examples)}\n" in card
+    assert len(translator.translate(["a b c", ""])) == 2
 
 
 def test_each_side_has_the_padding_of_its_own_tokenizer(config, recorder, tmp_path):

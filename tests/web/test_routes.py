@@ -3,6 +3,7 @@
 import asyncio
 import json
 import math
+from dataclasses import replace
 
 import pytest
 from starlette.testclient import TestClient
@@ -11,6 +12,7 @@ from glassformer.data.terms import Terms
 from glassformer.documents.html import translated_html
 from glassformer.documents.protection import ProtectingTranslator
 from glassformer.inspection.trace.schema import Trace
+from glassformer.translator import Translator
 from glassformer.web import service
 from glassformer.web.queue import Batcher
 from glassformer.web.server import Settings, create_app
@@ -140,8 +142,9 @@ def test_auto_is_the_only_source_that_there_is(client):
             400,
             "Invalid request: alternatives parameter is not a number",
         ),
-        ({"q": 7}, 400, "q: Input should be a valid string"),
-        ({"q": ["a", None]}, 400, "q: Input should be a valid string"),
+        ({"q": 7}, 400, "q: expected text"),
+        ({"source": "x" * 41}, 400, "source: expected at most 40 characters"),
+        ({"q": ["a", None]}, 400, "q: expected text"),
         ({"q": "\ud800"}, 400, "q: half a surrogate pair, which is not Unicode text"),
         (
             {"q": "a" * 2001},
@@ -345,17 +348,17 @@ def test_requests_with_different_terms_share_a_batch_and_keep_their_own(translat
 @pytest.mark.parametrize(
     ("glossary", "error"),
     [
-        ({"dog": "x" * 101}, "glossary: String should have at most 100 characters"),
-        ({"d" * 101: "x"}, "glossary: String should have at most 100 characters"),
+        ({"dog": "x" * 101}, "glossary: expected at most 100 characters"),
+        ({"d" * 101: "x"}, "glossary: expected at most 100 characters"),
         ({"dog": ["x"] * 21}, "glossary: "),
         ({"dog": []}, "glossary: "),
         ({"dog": 7}, "glossary: "),
         (
             {f"dog{n}": "x" for n in range(101)},
-            "glossary: Dictionary should have at most 100 items",
+            "glossary: expected at most 100 items",
         ),
         ({"dog": " "}, "glossary: 'dog' has a blank target term: give it words"),
-        ([["dog", "Hund"]], "glossary: Input should be a valid dictionary"),
+        ([["dog", "Hund"]], "glossary: expected an object"),
     ],
 )
 def test_a_glossary_out_of_its_limits_is_refused(translator, glossary, error):
@@ -378,3 +381,23 @@ def test_what_a_translator_has_learnt_from_is_said_in_words():
     assert service._learnt_from(about) == "train.en and train.de (28,998 pairs)"
     assert service._learnt_from({"data": "train.tsv"}) == "train.tsv"
     assert service._learnt_from({"imported from": "Marian"}) is None
+
+
+def test_examples_are_for_those_who_may_translate(served, translator):
+    def examples(client, **headers):
+        answer = client.get("/api/v1/translators", headers=headers)
+        assert answer.json()[0].get("film") is False
+        return answer.json()[0]["examples"]
+
+    def with_examples(found):
+        return {"toy": Translator(replace(translator.bundle, about={"examples": found}))}
+
+    texts = ["An old hat.", "Two men sing."]
+    assert examples(served(with_examples(texts))) == texts
+    for foreign in ("a", {"a": 1}, [7, " ", None], None):  # anybody may have written the bundle
+        assert examples(served(with_examples(foreign))) == []
+    guarded = served(with_examples(texts), keys=["sesame"])
+    assert examples(guarded) == []
+    assert examples(guarded, Authorization="Bearer sesame") == texts
+    wrong = guarded.get("/api/v1/translators", headers={"Authorization": "Bearer wheat"})
+    assert (wrong.status_code, wrong.json()) == (403, {"error": "Invalid API key"})

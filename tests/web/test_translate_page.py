@@ -3,11 +3,13 @@
 import shutil
 import threading
 import time
+from dataclasses import replace
 
 import pytest
 import uvicorn
 
 from glassformer.documents.protection import ProtectingTranslator
+from glassformer.translator import Translator
 from glassformer.web.server import create_app, listen
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
@@ -21,13 +23,15 @@ ARGUMENTS = [
     "--disable-component-update",
     "--disable-sync",
 ]
+EXAMPLES = ["An old hat.", "A <i>dog</i> runs."]
 TEXT = "<b>A dog</b> runs.\n\n  Two men 😀 sit."
 
 
 @pytest.fixture(scope="module")
 def address(translator):
     place = listen("127.0.0.1", 0)
-    app = create_app({"toy": translator})
+    bundle = replace(translator.bundle, about={"examples": EXAMPLES})
+    app = create_app({"toy": Translator(bundle)})
     server = uvicorn.Server(uvicorn.Config(app, lifespan="on", ws="none", log_level="error"))
     thread = threading.Thread(target=server.run, kwargs={"sockets": [place]})
     thread.start()
@@ -73,6 +77,9 @@ def test_the_page_shows_what_the_library_says(page, translator):
     assert page.text_content("#mirror").rstrip("\u200b") == TEXT
     assert page.query_selector("#mirror b, #target b, #choices b, #segment-of b") is None
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    assert page.evaluate(
+        "document.getElementById('copy').getBoundingClientRect().right <= innerWidth"
+    )  # its card clips
 
     # The words of the target are those that the alignment links.
     words = [span.text_content() for span in page.query_selector_all("#target .word")]
@@ -116,12 +123,37 @@ def test_another_translation_can_be_taken(page, translator):
     assert link == {"text": TEXT.split("\n")[0], "from": "en", "to": "de"}
 
 
-def test_an_empty_box_has_no_answer(page):
+def test_an_empty_box_has_no_answer_but_examples(page):
+    assert not page.is_visible("#examples")
     page.click("#clear")
     page.wait_for_selector("#others", state="hidden")
 
     assert page.text_content("#target") == ""
     assert page.is_disabled("#copy")
+    assert page.locator("#examples button").all_inner_texts() == EXAMPLES
+
+    page.click("#examples button:nth-child(2)")
+    page.wait_for_selector("#choices li")
+    assert page.input_value("#source") == EXAMPLES[1]
+    assert page.text_content("#announced") == f"Translation: {page.text_content('#target')}"
+
+
+@pytest.mark.parametrize("page", [360], indirect=True)
+def test_a_fault_stands_in_the_place_of_the_translation(page):
+    page.fill("#source", "a" * 20_001)
+    page.wait_for_selector("#problem:has-text('longer than this server allows')")
+    assert not page.is_visible("#target")
+
+    def doubtful(way):
+        answer = way.fetch().json()
+        answer["documents"][0]["segments"][0]["hypotheses"][0]["confidence"] = 0.0004
+        way.fulfill(json=answer)
+
+    page.route("**/api/v1/translate", doubtful)
+    page.fill("#source", "An old hat.")
+    page.wait_for_selector("#target:has(.segment)")
+    assert not page.is_visible("#problem")
+    assert page.inner_text("#choices li:first-child .confidence") == "< 0.1 %"
 
 
 def test_a_file_is_translated_and_saved(page, translator):

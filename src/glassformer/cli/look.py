@@ -16,7 +16,6 @@ from glassformer.errors import InputError, UsageError, missing_extra
 from glassformer.files import check_output, write_atomically
 
 if TYPE_CHECKING:
-    from glassformer.bundle import Bundle
     from glassformer.data.terms import Terms
     from glassformer.translator import Translator
 
@@ -29,7 +28,7 @@ class LookOptions(Options):
     bundle: Path = Field(title="BUNDLE")
     """Directory of a trained translator."""
     text: str | None = None
-    """Sentence to begin with."""
+    """Sentence to begin with; None: an example of the bundle's, if it has some."""
     out: Path | None = None
     """Write the page for TEXT into this one .html file, which needs no server."""
     beam: int = Field(BEAM, ge=1, le=MOST_BEAM)
@@ -144,14 +143,16 @@ def _serve(options: LookOptions) -> int:
         from glassformer.web.server import Settings, create_app, listen, serve
     except ModuleNotFoundError as error:
         raise missing_extra(error.name or "FastAPI", "serve") from None
+    from glassformer.training.early_weights import kept_weights
+
     terms = _terms(options)
     translator = _load(options)
     glossaries = {options.bundle.name: terms}
-    settings = Settings(beam=options.beam, run_directory=options.bundle, glossaries=glossaries)
+    run_directory = options.bundle if kept_weights(options.bundle) else None
+    settings = Settings(beam=options.beam, run_directory=run_directory, glossaries=glossaries)
     app = create_app({options.bundle.name: translator}, settings)
     place = listen("127.0.0.1", options.port)
-    text = options.text or _held_out_sentence(translator.bundle, options.bundle)
-    address = _address(place.getsockname()[1], text, options)
+    address = _address(place.getsockname()[1], options)
     print(f"{address}\nCtrl-C ends it.", flush=True)
     if options.browser:
         threading.Timer(0.2, webbrowser.open, [address]).start()  # when the server answers
@@ -159,23 +160,10 @@ def _serve(options: LookOptions) -> int:
     return 0
 
 
-def _address(port: int, text: str | None, options: LookOptions) -> str:
+def _address(port: int, options: LookOptions) -> str:
     state: dict[str, object] = {"beam": options.beam}
     if options.length_penalty is not None:
         state["penalty"] = options.length_penalty
-    if text:
-        state["text"] = text
+    if options.text:
+        state["text"] = options.text
     return f"http://127.0.0.1:{port}/look/#{urlencode(state)}"
-
-
-def _held_out_sentence(bundle: Bundle, directory: Path) -> str | None:
-    """The run's first validation sentence of 8 to 20 subwords; None without a run."""
-    from glassformer.data.token_store import Packed
-
-    try:
-        sentences = Packed.open(directory / "data" / "valid").source
-    except InputError:
-        return None
-    rows = (row for row, length in enumerate(sentences.lengths) if 8 <= length <= 20)
-    row = next(rows, None)
-    return None if row is None else bundle.source_tokenizer.decode(sentences[row])

@@ -22,7 +22,7 @@ from pydantic import AliasChoices, ValidationError
 from pydantic.fields import FieldInfo
 
 from glassformer.config import Options
-from glassformer.errors import InputError, UsageError, nearest
+from glassformer.errors import InputError, UsageError, expected_words, nearest
 
 __all__ = ["first_fault", "help_text", "parse_options"]
 
@@ -32,17 +32,6 @@ _Model = TypeVar("_Model", bound=Options)
 _FLAG = re.compile(r"(--?[A-Za-z][\w-]*)(=.*)?", re.DOTALL)
 _SHOWN = 60  # characters of a wrong value
 _LONGEST_METAVAR = 60  # so that a line of the help fits 80 columns
-_WORDS = {
-    r"^Input should be greater than or equal to ": "expected at least ",
-    r"^Input should be less than or equal to ": "expected at most ",
-    r"^Input should be greater than ": "expected more than ",
-    r"^Input should be less than ": "expected less than ",
-    r"^Input should be ": "expected ",
-    r"^Input is not a valid path.*": "expected a path",
-    r"^Tuple should have (at \w+ \d+) items? after validation": r"expected \1 values",
-    r"a valid integer.*": "a whole number",
-    r"a valid (\w+), unable to .*": r"a \1",
-}
 _CONFIG = "YAML file of options; an option on the line wins over it (default: none)"
 
 
@@ -195,19 +184,12 @@ def first_fault(error: ValidationError, names: Mapping[str, str] | None = None) 
     # A value that fits none of several types has a fault for each: (field, type).
     union = len(where) > 1 and isinstance(fault["loc"][1], str)
     same = [other for other in others if union and other["loc"][0] == where[0]]
-    first, *more = dict.fromkeys(_expected(item["msg"]) for item in (fault, *same))
+    first, *more = dict.fromkeys(expected_words(item["msg"]) for item in (fault, *same))
     hint = ""
     if fault["type"] == "literal_error":
         hint = nearest(str(fault["input"]), re.findall(r"'([^']+)'", fault["ctx"]["expected"]))
     expected = " or ".join([first, *(text.removeprefix("expected ") for text in more)])
     return f"{name} {_shown(fault['input'])}: {expected}{hint}".strip()
-
-
-def _expected(message: str) -> str:
-    """Pydantic's message in this program's words."""
-    for pattern, words in _WORDS.items():
-        message = re.sub(pattern, words, message)
-    return message
 
 
 def _shown(value: Any) -> str:

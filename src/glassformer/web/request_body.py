@@ -12,6 +12,7 @@ from fastapi import Request
 from pydantic import BaseModel, ValidationError
 from starlette.exceptions import HTTPException
 
+from glassformer.errors import expected_words
 from glassformer.web.schema import Upload
 from glassformer.web.security import RefusedError
 
@@ -91,5 +92,5 @@ def _fields(form: bytes) -> dict[str, str]:
 def first_error(error: Any) -> str:
     """The first error of a pydantic or FastAPI validation, without a word of the request."""
     first = error.errors()[0]
-    name = next((str(part) for part in first["loc"] if part != "body"), "the body")
-    return f"{ascii(name)[1:-1][:60]}: {first['msg'].removeprefix('Value error, ')}"
+    names = (part for part in first["loc"] if isinstance(part, str) and part != "body")
+    return f"{ascii(next(names, 'the body'))[1:-1][:60]}: {expected_words(first['msg'])}"

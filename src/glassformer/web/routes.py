@@ -49,7 +49,7 @@ _REFUSALS: dict[int | str, dict[str, Any]] = {
 
 @dataclass(frozen=True)
 class Api:
-    """The addresses of one server. `run_directory`: the run whose checkpoints the film shows."""
+    """The addresses of one server. `run_directory`: the run whose weights the film shows."""
 
     service: Service
     keys: Collection[str]
@@ -112,9 +112,14 @@ class Api:
             },
         }
 
-    async def translators(self) -> list[TranslatorInfo]:
-        """The served pairs of languages."""
-        return self.service.translator_infos()
+    async def translators(self, request: Request) -> list[TranslatorInfo]:
+        """The served pairs of languages; example sentences only for those who may translate."""
+        key = _bearer(request)
+        if key:
+            self.check_key(request, None)
+        return self.service.translator_infos(
+            film=self.run_directory is not None, examples=bool(key) or not self.keys
+        )
 
     async def spec(self, request: Request) -> Any:
         """The OpenAPI document, where LibreTranslate has it."""
@@ -196,7 +201,7 @@ class Api:
         return Response(trace, media_type="application/json")
 
     async def film(self, request: Request, asked: TraceRequest) -> Response:
-        """The translation of one sentence by each checkpoint of the run."""
+        """The translation of one sentence by all weights that the run has kept."""
         assert self.run_directory is not None
         pair = self._check_trace(request, asked)
         bundle = self.service.translators[pair].bundle
@@ -213,10 +218,9 @@ class Api:
 
     def check_key(self, request: Request, given: str | None) -> None:
         """Count the request. Raises RefusedError 400, 403 or 429."""
-        scheme, _, bearer = request.headers.get("authorization", "").partition(" ")
-        key = given or (bearer.strip() if scheme.lower() == "bearer" else None)
+        key = given or _bearer(request)
         known = key_is_known(key, self.keys)
-        if request.method == "POST":
+        if request.method == "POST" or not known:
             address = request.client.host if request.client else "unknown"
             self.rate.count(f"key {key}" if self.keys and known else address)
         if not known:
@@ -266,3 +270,9 @@ class Api:
         finally:
             task.cancel()
             disconnect.cancel()
+
+
+def _bearer(request: Request) -> str | None:
+    """The key in ``Authorization: Bearer KEY``."""
+    scheme, _, bearer = request.headers.get("authorization", "").partition(" ")
+    return bearer.strip() if scheme.lower() == "bearer" else None

@@ -63,7 +63,7 @@ def _file(value: object) -> object:
 Format = Annotated[Literal["text", "html"], BeforeValidator(_format)]
 Number = Annotated[int, BeforeValidator(_number)]
 Text = Annotated[str, AfterValidator(_unicode)]
-Code = Annotated[Text, Field(max_length=40)]
+Code = Annotated[str, Field(max_length=40), AfterValidator(_unicode)]
 
 
 _MOST_TERMS = 100
@@ -218,6 +218,8 @@ class TranslatorInfo(BaseModel):
     parameters: int = 0
     learnt_from: str | None = Field(None, description="The texts of its training, by name.")
     through: str | None = Field(description="The language between; null: a bundle of its own.")
+    examples: list[str] = Field([], description="Sentences of its validation text, to try it with.")
+    film: bool = Field(False, description="Whether the server shows its training film.")
 
 
 class ErrorResponse(BaseModel):

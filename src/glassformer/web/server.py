@@ -50,7 +50,7 @@ class Settings:
 
     `hosts`: the host names that it answers to; None: all. `origins`: those of foreign pages that
     may send requests. `trust_proxy`: a proxy on this machine names the client in X-Forwarded-For.
-    `glossaries`: terms by the names of the bundles. `run_directory`: the run whose checkpoints the
+    `glossaries`: terms by the names of the bundles. `run_directory`: the run whose kept weights the
     page's training film shows; None: no film. `through`: the language by way of which pairs without
     a translator are translated; None: such pairs are refused.
     """

@@ -1,11 +1,12 @@
 """The page in a real browser, of a toy translator; skipped where there is no browser."""
 
 import shutil
+from dataclasses import replace
 from urllib.parse import quote
 
 import pytest
 
-from glassformer.bundle import load_bundle
+from glassformer.bundle import load_bundle, save_bundle
 from glassformer.cli.main import main
 from glassformer.inspection.trace.build import trace
 
@@ -14,6 +15,7 @@ FLAGS = (
     "--headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-sync"
     " --disable-background-networking --disable-component-update"
 )
+EXAMPLES = ["An old hat.", "A <i>dog</i> runs across the grass.", "Two men sing."]
 
 
 @pytest.fixture(scope="session")
@@ -36,13 +38,20 @@ def browser():
 
 @pytest.fixture(scope="session")
 def run_directory(bundle_directory, tmp_path_factory):
-    """The bundle as a run that has kept a checkpoint."""
+    """The bundle as a run that has kept a checkpoint, with example sentences."""
     directory = tmp_path_factory.mktemp("run") / "en-de"
-    shutil.copytree(bundle_directory, directory)
+    bundle = load_bundle(bundle_directory)
+    save_bundle(replace(bundle, about={"examples": EXAMPLES}), directory)
     checkpoint = directory / "checkpoints" / "00001234"
     checkpoint.mkdir(parents=True)
     shutil.copy(bundle_directory / "model.safetensors", checkpoint)
     return directory
+
+
+@pytest.fixture(scope="session")
+def examples() -> list[str]:
+    """The examples of the run's bundle."""
+    return EXAMPLES
 
 
 @pytest.fixture(scope="session")

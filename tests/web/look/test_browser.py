@@ -43,11 +43,14 @@ def test_it_is_there_within_a_second(look):
     assert min(times) < 1000, times
 
 
-def test_what_was_typed_is_no_markup(look, text):
+def test_what_was_typed_is_no_markup(look, text, seen):
     tab = look()
 
     assert tab.input_value(".ask input") == text
     assert tab.locator("b").count() == 0
+    first = seen.source.pieces[0]
+    name = tab.get_attribute("[data-key='source:0']", "aria-label")
+    assert name == f"piece 1: {first.piece}, id {first.id}"
 
 
 @pytest.mark.parametrize(
@@ -123,6 +126,18 @@ def test_attention_begins_with_the_largest_weight_and_masks_with_a_mask(look):
     assert look(panel="masks").locator(".matrix .blocked").count() > 0
 
 
+def test_the_figure_lights_the_box_of_the_open_panel(look):
+    lit = ".figure [aria-pressed=true]"
+    tab = look(panel="positions")
+    assert tab.get_attribute(lit, "data-box") == "source_positions"
+    tab.click("[data-box='encoder.feed_forward']")
+    assert tab.get_attribute(lit, "data-box") == "encoder.feed_forward"
+    tab.click("#tab-attention")
+    assert tab.get_attribute(lit, "data-box") == "decoder.cross_attention"
+    tab.click("[data-key='Attention of:encoder']")
+    assert tab.get_attribute(lit, "data-box") == "encoder.self_attention"
+
+
 def test_a_larger_hand_is_part_of_the_link(look):
     tab = look()
     width = tab.evaluate("document.querySelector('.tabs button').getBoundingClientRect().width")
@@ -142,7 +157,7 @@ def test_every_control_has_a_name(look):
         assert tab.evaluate(nameless) == [], panel
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def served(run_directory, text):
     pytest.importorskip("fastapi", reason="fastapi is not installed")
     pytest.importorskip("uvicorn", reason="uvicorn is not installed")
@@ -152,6 +167,33 @@ def served(run_directory, text):
         assert select.select([process.stdout], [], [], 180)[0], "the server does not begin"
         yield process.stdout.readline().strip()
         process.terminate()
+
+
+def test_it_begins_with_an_example_and_leads_to_the_translator_and_back(tab, served, examples):
+    tab.goto(served.partition("#")[0])
+    tab.wait_for_selector("#app:not([aria-busy]) .tabs")
+    assert tab.input_value(".ask input") == examples[0]
+    tab.click("[data-key='example:1']")
+    tab.wait_for_selector("a[href*='dog']")
+    assert tab.locator(".examples button").all_inner_texts() == examples
+    tab.click("[data-key=theme]")
+    assert "theme" not in tab.url
+
+    tab.click("text=Translator")
+    tab.wait_for_selector("#choices li")
+    assert tab.input_value("#source") == examples[1]
+    assert tab.get_attribute("html", "data-theme") == "light"
+    tab.click("#theme")
+
+    tab.click("#look")
+    tab.wait_for_selector("#app:not([aria-busy]) .tabs")
+    assert tab.input_value(".ask input") == examples[1]
+    assert tab.get_attribute("html", "data-theme") == "dark"
+    tab.goto(f"{tab.url}&theme=light")
+    tab.wait_for_selector("html[data-theme=light]")
+    tab.click("[data-key=theme]")  # a choice comes before the address
+    assert tab.get_attribute("html", "data-theme") == "dark"
+    assert "theme" not in tab.url
 
 
 def test_a_link_from_another_model_breaks_nothing(look):

@@ -13,6 +13,11 @@ from glassformer.translator import Translator
 from glassformer.web.look.single_file import build_page
 
 
+def percent(value: float) -> str:
+    """As the page writes a probability."""
+    return "< 0.1 %" if 0 < value < 0.0005 else f"{shown(100 * value, 1)} %"
+
+
 @pytest.fixture
 def ids(bundle, seen):
     """Source, what the decoder reads and what it writes, each (1, len)."""
@@ -59,7 +64,7 @@ def test_the_candidates_are_the_models(look, bundle, ids):
         tab = look(panel="player", step=step)
         found = tab.locator("[data-candidates] .bar-text").all_inner_texts()
         best = likely[step].topk(len(found)).values.tolist()
-        assert found == [f"{shown(100 * one, 1)} %" for one in best]
+        assert found == [percent(one) for one in best]
 
 
 @pytest.mark.parametrize("part", ["encoder", "decoder", "cross"])
@@ -138,7 +143,7 @@ def test_the_lens_shows_each_layers_word(look, seen):
     tab = look(panel="lens", step=1, layer=0)
 
     found = tab.locator("[data-lens] .bar-text").all_inner_texts()
-    assert found == [f"{shown(100 * one.probability, 1)} %" for one in seen.steps[1].lens[0]]
+    assert found == [percent(one.probability) for one in seen.steps[1].lens[0]]
     assert f"number {seen.steps[1].lens_rank[0] + 1} of" in tab.inner_text("[data-lens]")
 
 
@@ -189,6 +194,7 @@ def test_of_a_long_sentence_the_weights_are_still_the_models(tab, bundle, tmp_pa
     tab.goto(f"{(tmp_path / 'long.html').as_uri()}#{state}")
     words = tab.inner_text("[data-readout=attention]")
     assert f" takes {shown(float(weights[1, row, column]), 2)} from " in words
+    assert tab.locator("#tab-film").count() == 0  # no run, no film
     tab.click("#tab-worked")
     assert "leaves out some" in tab.inner_text(".panel .reason")
     assert f"{seen.bounds.source_pieces}" in tab.inner_text("[data-bounds]")

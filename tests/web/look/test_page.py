@@ -15,6 +15,8 @@ from glassformer.bundle import load_bundle
 from glassformer.cli.main import main
 from glassformer.inspection.trace.build import trace
 from glassformer.inspection.trace.schema import Changes, Head
+from glassformer.model.transformer import Transformer
+from glassformer.training.early_weights import keep_early_weights
 from glassformer.translator import Translator
 from glassformer.web.look.film import film
 from glassformer.web.look.single_file import build_page, look_folder
@@ -151,8 +153,12 @@ def test_each_head_off_has_the_librarys_effect(bundle_directory):
     assert stored["film"] == []
 
 
-def test_a_film_has_a_frame_for_each_checkpoint(bundle_directory, tmp_path):
+def test_a_film_begins_with_the_early_weights_and_has_a_frame_for_each_checkpoint(
+    bundle_directory, tmp_path
+):
     bundle = load_bundle(bundle_directory)
+    untrained = Transformer(bundle.model.config)
+    keep_early_weights(tmp_path, untrained, 0)
     for name in ("00000002", "00000010"):
         checkpoint = tmp_path / "checkpoints" / name
         checkpoint.mkdir(parents=True)
@@ -161,9 +167,10 @@ def test_a_film_has_a_frame_for_each_checkpoint(bundle_directory, tmp_path):
     frames = film(bundle, tmp_path, "Two men sit.", beam=1)
 
     seen = trace(bundle, "Two men sit.", beam=1)
-    assert [frame["update"] for frame in frames] == [2, 10]
-    assert frames[0]["text"] == seen.answer.text
-    assert frames[0]["weights"]["shape"] == (len(seen.target.pieces), len(seen.source.pieces))
+    assert [frame["update"] for frame in frames] == [0, 2, 10]
+    assert frames[0]["log_probability"] != frames[1]["log_probability"]
+    assert frames[1]["text"] == frames[2]["text"] == seen.answer.text
+    assert frames[1]["weights"]["shape"] == (len(seen.target.pieces), len(seen.source.pieces))
 
 
 def test_the_film_is_asked_with_its_search(bundle_directory, run_directory):
@@ -183,11 +190,13 @@ def test_the_film_is_asked_with_its_search(bundle_directory, run_directory):
     assert alone.log_probability != trace(bundle, text).answer.log_probability
     assert frame["log_probability"] == pytest.approx(alone.log_probability)
     for wrong, error in (
-        ({"text": 7}, "Invalid request: text: Input should be a valid string"),
+        ({"text": 7}, "Invalid request: text: expected text"),
         (
             {"text": text, "beam": 101},
-            "Invalid request: beam: Input should be less than or equal to 100",
+            "Invalid request: beam: expected at most 100",
         ),
+        ({"txt": text, "text": text}, "Invalid request: txt: no such name"),
+        ({}, "Invalid request: text: it is missing"),
         ({"text": " "}, "the text is blank"),
     ):
         refused = client.post("/api/v1/film", json=wrong)

@@ -1,4 +1,4 @@
-"""The training film: one sentence, translated by each checkpoint that a run has kept."""
+"""The training film: one sentence, translated with all weights that a run has kept in turn."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from glassformer.data.terms import NO_TERMS, Terms
 from glassformer.inspection.trace.array_codec import encode_array
 from glassformer.inspection.trace.build import trace
 from glassformer.model.transformer import Transformer
-from glassformer.training.checkpoint import checkpoints
+from glassformer.training.early_weights import kept_weights
 
 __all__ = ["film"]
 
-_MAX_FRAMES = 24  # of more checkpoints the film takes an even selection
+_MAX_FRAMES = 24  # of more weights the film takes an even selection
 
 
 def film(
@@ -30,20 +30,23 @@ def film(
     length_penalty: float | None = None,
     glossary: Terms = NO_TERMS,
 ) -> list[dict[str, Any]]:
-    """One frame for each checkpoint of the run, oldest first; [] if it has none.
+    """One frame for each kept update of the run, oldest first; [] if it has none.
 
     A frame has the ``update``, the translation's ``text``, ``log_probability`` and ``pieces``, and
     ``weights``: the cross-attention from the pieces to the source, mean of all layers and heads.
     """
-    paths = checkpoints(run_directory / "checkpoints")
-    step = max(1, -(-len(paths) // _MAX_FRAMES))
+    kept = list(kept_weights(run_directory).items())
+    step = max(1, -(-len(kept) // _MAX_FRAMES))
     search = {"beam": beam, "length_penalty": length_penalty, "glossary": glossary}
-    return [_frame(bundle, path, text, search) for path in paths[::-step][::-1]]
+    return [
+        {"update": update, **_frame(bundle, path, text, search)}
+        for update, path in kept[::-step][::-1]
+    ]
 
 
 def _frame(bundle: Bundle, path: Path, text: str, search: dict[str, Any]) -> dict[str, Any]:
     model = Transformer(bundle.model.config)
-    load_weights(model, load_tensors(path / "model.safetensors"), path)
+    load_weights(model, load_tensors(path), path)
     model.to(bundle.model.output_weight.device).eval().requires_grad_(False)
     traced = trace(replace(bundle, model=model), text, **search)
     maps = [
@@ -52,7 +55,6 @@ def _frame(bundle: Bundle, path: Path, text: str, search: dict[str, Any]) -> dic
         if attention.part == "cross"
     ]
     return {
-        "update": int(path.name),
         "text": traced.answer.text,
         "log_probability": traced.answer.log_probability,
         "pieces": [asdict(piece) for piece in traced.target.pieces],

@@ -8,6 +8,7 @@ import { offerFiles } from "./files.js";
 const $ = (id) => document.getElementById(id);
 const ALTERNATIVES = 4;
 const UNSURE = 0.5; // below this confidence a segment is underlined
+const ANNOUNCED = 300; // characters of a translation that a screen reader is told
 
 const asker = createAsker();
 const view = {
@@ -29,6 +30,7 @@ function make(name, properties = {}, ...children) {
 
 function percent(share) {
   const value = share * 100;
+  if (value > 0 && value < 0.05) return "< 0.1 %";
   return `${value >= 99.95 ? "100" : value.toFixed(value < 10 ? 1 : 0)} %`;
 }
 
@@ -46,12 +48,19 @@ function nameOf(language) {
   }
 }
 
-// Load languages, limits and translators, then translate the text of the address.
+// Take theme, languages and text from the address.
 async function begin() {
   const address = new URLSearchParams(location.hash.slice(1));
-  const theme = localStorage.getItem("theme");
+  const themes = [address.get("theme"), localStorage.getItem("theme")];
+  const theme = themes.find((one) => /^(light|dark)$/.test(one));
   if (theme) document.documentElement.dataset.theme = theme;
   showTheme();
+  $("source").value = address.get("text") ?? $("source").value;
+  await load(address.get("source"), address.get("target"));
+}
+
+// Load languages, limits and translators, choose a pair, and translate what the text field has.
+async function load(source, target) {
   try {
     const [languages, settings, facts] = await Promise.all(
       ["languages", "frontend/settings", "api/v1/translators"].map((path) => asker.get(path)),
@@ -71,7 +80,8 @@ async function begin() {
     });
     $("key-form").hidden = !settings.keyRequired || asker.hasKey();
   } catch (error) {
-    showStatus(error.message, true);
+    if (error.key) $("key-form").hidden = false;
+    fail(error.message);
     return;
   }
   $("pair").replaceChildren(
@@ -80,14 +90,9 @@ async function begin() {
     ),
   );
   $("pair").hidden = view.pairs.length < 2;
-  const asked = view.pairs.findIndex(
-    (pair) => pair.source === address.get("source") && pair.target === address.get("target"),
-  );
+  const asked = view.pairs.findIndex((pair) => pair.source === source && pair.target === target);
   choosePair(Math.max(asked, 0));
-  if (address.has("text")) {
-    $("source").value = address.get("text");
-    changed(0);
-  } else count();
+  changed(0);
 }
 
 function choosePair(place) {
@@ -103,6 +108,23 @@ function choosePair(place) {
   const texts = learnt_from ? ` · has learnt from ${learnt_from}` : "";
   $("facts").textContent = `${names[0]} to ${names[1]} · ${size} parameters${texts}`;
   $("swap").hidden = reverse() < 0;
+  showExamples();
+}
+
+// Sentences that fit this translator; a bundle without them shows none.
+function showExamples() {
+  $("examples").replaceChildren(
+    ...view.pair.examples.map((text) => {
+      const button = make("button", { type: "button", className: "push", textContent: text });
+      button.title = text;
+      button.addEventListener("click", () => {
+        $("source").value = text;
+        changed(0);
+        $("source").focus();
+      });
+      return button;
+    }),
+  );
 }
 
 const reverse = () =>
@@ -126,6 +148,7 @@ function count() {
   $("count").textContent = `${length.toLocaleString()} / ${view.limit.toLocaleString()}`;
   $("count").classList.toggle("error", length > view.limit);
   $("clear").disabled = !length;
+  $("examples").hidden = length > 0;
 }
 
 async function translate() {
@@ -134,7 +157,7 @@ async function translate() {
   if (!text.trim() || [...text].length > view.limit) {
     asker.stop();
     showAnswer(null, "");
-    if (text.trim()) showStatus("The text is longer than this server allows.", true);
+    if (text.trim()) fail("The text is longer than this server allows.");
     return;
   }
   document.body.classList.add("busy");
@@ -151,14 +174,18 @@ async function translate() {
   } catch (error) {
     if (error.name === "AbortError") return; // a newer request has replaced this one
     if (error.key) $("key-form").hidden = false;
-    showStatus(error.message, true);
+    fail(error.message);
   }
-  document.body.classList.remove("busy");
 }
 
-function showStatus(message, wrong = false) {
+function showStatus(message) {
   $("state").textContent = message;
-  $("state").classList.toggle("error", wrong);
+}
+
+// A fault stands in the place of the translation.
+function fail(message) {
+  showAnswer(null, "");
+  $("problem").textContent = message;
 }
 
 // Show an answer: of each segment the best hypothesis, until a person chooses another.
@@ -167,6 +194,9 @@ function showAnswer(answer, text) {
   Object.assign(view, { answer, text, segment: 0, word: null });
   view.chosen = answer ? answer.segments.map(() => 0) : [];
   draw();
+  $("announced").textContent = $("target").textContent
+    ? `Translation: ${$("target").textContent.slice(0, ANNOUNCED)}`
+    : "";
 }
 
 function shown(place) {
@@ -197,6 +227,7 @@ function current() {
 function draw() {
   const target = $("target");
   target.classList.remove("old");
+  $("problem").textContent = "";
   const filled = Boolean(view.answer && view.answer.segments.length);
   $("copy").disabled = !filled;
   $("others").hidden = !filled;
@@ -384,7 +415,6 @@ $("theme").addEventListener("click", () => {
 $("key-form").addEventListener("submit", (event) => {
   event.preventDefault();
   asker.useKey($("key").value.trim());
-  $("key-form").hidden = true;
-  changed(0);
+  load(view.pair?.source, view.pair?.target);
 });
 begin();

@@ -4,8 +4,14 @@ import { createView, labelled } from "./view.js";
 
 const TRACE = "../api/v1/trace";
 const FILM = "../api/v1/film";
+const TRANSLATORS = "../api/v1/translators";
 const CACHED = 24; // answers; a step back shows one at once
 const KEY = "glassformer-key"; // the translator's page stores the server's key under this name
+
+// How a reader of the file gets what needs the model.
+export const NEEDS_MODEL =
+  "needs the model. Install Glassformer (pip install 'glassformer[serve]'), then run " +
+  "glassformer look BUNDLE.";
 
 export function storeKey(key) {
   sessionStorage.setItem(KEY, key);
@@ -20,11 +26,12 @@ export function createSource() {
 function fromFile(page) {
   const view = createView(page.trace);
   const never = async () => {
-    throw new Error("This needs the model: run glassformer look BUNDLE.");
+    throw new Error(`This ${NEEDS_MODEL}`);
   };
   return {
     live: false,
     can: { heads: Boolean(page.without), changed: Boolean(page.changed) },
+    about: async () => ({ examples: [], film: Boolean(page.film?.length) }),
     first: async () => view,
     base: async () => view,
     branch: never,
@@ -55,6 +62,10 @@ function fromServer() {
   return {
     live: true,
     can: { heads: true, changed: true },
+    about: async ({ from, to }) => {
+      const infos = await asked(TRANSLATORS, {});
+      return infos.find(({ source, target }) => source === from && target === to) ?? infos[0];
+    },
     first: base,
     base,
     branch: (view, ids) => ask({ ...again(view), forced_prefix: ids }),
@@ -68,12 +79,6 @@ function fromServer() {
           beam: trace.asked.beam,
           length_penalty: trace.asked.length_penalty,
         }),
-      ).catch((error) =>
-        Promise.reject(
-          error.status === 404
-            ? new Error("Only glassformer look shows the training film.")
-            : error,
-        ),
       ),
   };
 }
@@ -114,22 +119,19 @@ async function withoutHeads(ask, view, names) {
   return { changes, translation: free.translation };
 }
 
-async function post(address, body) {
+const post = (address, body) =>
+  asked(address, { method: "POST", headers: { "Content-Type": "application/json" }, body });
+
+async function asked(address, { headers, ...request }) {
   const key = sessionStorage.getItem(KEY);
-  const headers = {
-    "Content-Type": "application/json",
-    ...(key ? { Authorization: `Bearer ${key}` } : {}),
-  };
+  const authorization = key ? { Authorization: `Bearer ${key}` } : {};
   let answer;
   try {
-    answer = await fetch(address, { method: "POST", headers, body });
+    answer = await fetch(address, { ...request, headers: { ...headers, ...authorization } });
   } catch {
     throw new Error("The server does not answer: is it still running?");
   }
   const content = await answer.json().catch(() => null);
-  if (!answer.ok)
-    throw Object.assign(new Error(content?.error ?? `The server answered ${answer.status}.`), {
-      status: answer.status,
-    });
+  if (!answer.ok) throw new Error(content?.error ?? `The server answered ${answer.status}.`);
   return content;
 }

@@ -5,6 +5,25 @@ import { drawFigure } from "./figure.js";
 import { count, shape } from "./numbers.js";
 import { factsOf } from "./parts.js";
 
+const BOX_OF_PANEL = {
+  player: "softmax",
+  positions: "source_positions",
+  beam: "softmax",
+  lens: "output",
+  erase: "source_embedding",
+};
+const BOX_OF_PART = {
+  encoder: "encoder.self_attention",
+  decoder: "decoder.self_attention",
+  cross: "decoder.cross_attention",
+};
+
+// The box that the open panel is about, as long as nobody has chosen another.
+function boxOf({ panel, part }) {
+  const usual = panel === "masks" ? "decoder" : "cross";
+  return BOX_OF_PANEL[panel] ?? BOX_OF_PART[part] ?? BOX_OF_PART[usual];
+}
+
 export function architecture(app) {
   const { store } = app;
   const drawing = h("div", {});
@@ -27,8 +46,7 @@ export function architecture(app) {
   const update = (state) => {
     const { view } = app;
     const { config } = view;
-    const usual = state.panel === "masks" ? "decoder.self_attention" : "decoder.cross_attention";
-    const box = state.box || usual;
+    const box = state.box || boxOf(state);
     // The lengths of the whole sentences, with the pieces that the trace leaves out.
     const { source_pieces: source, target_pieces: target } = view.trace.bounds;
     const d = config.d_model;
@@ -55,11 +73,7 @@ export function architecture(app) {
 
 // A click on an attention box chooses that attention in the panels too.
 function opened(id, state) {
-  const part = {
-    "encoder.self_attention": "encoder",
-    "decoder.self_attention": "decoder",
-    "decoder.cross_attention": "cross",
-  }[id];
+  const part = Object.keys(BOX_OF_PART).find((name) => BOX_OF_PART[name] === id);
   return part && part !== state.part ? { box: id, part, row: 0, column: -1 } : { box: id };
 }
 

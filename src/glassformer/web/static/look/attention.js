@@ -1,5 +1,6 @@
 // Attention maps: one large, and all layers and heads small.
 
+import { NEEDS_MODEL } from "./api.js";
 import { bars } from "./chart.js";
 import { choice, disable, h, rove, show } from "./dom.js";
 import { matrix, scaleBar, thumbnail } from "./matrix.js";
@@ -16,7 +17,7 @@ export const AXES = {
   decoder: ["query: the decoder's input", "key: the decoder's input so far"],
   cross: ["query: the next target piece", "key: source"],
 };
-const WHY_OFFLINE = "Switching a head off needs the model: run glassformer look BUNDLE.";
+const WHY_OFFLINE = `Switching a head off ${NEEDS_MODEL}`;
 
 export const attentionPanel = {
   id: "attention",
@@ -51,7 +52,7 @@ export function chosenMap(view, state, usual = "cross") {
 function build({ controls, stage, app }) {
   const { store } = app;
   const parts = choice("Attention of", PART_CHOICE, (part) =>
-    store.set({ part, row: 0, column: -1 }),
+    store.set({ part, box: "", row: 0, column: -1 }),
   );
   const off = h(
     "button",

@@ -1,12 +1,13 @@
 // Beam search as a tree of hypotheses: kept, pruned and finished.
 
+import { NEEDS_MODEL } from "./api.js";
 import { disable, h, s, show, slider } from "./dom.js";
 import { fixed } from "./numbers.js";
 import { labelled, written } from "./view.js";
 
 const [WIDE, HIGH] = [104, 38];
 const WHY_OFFLINE =
-  "Another beam size needs the model: run glassformer look BUNDLE. " +
+  `Another beam size ${NEEDS_MODEL} ` +
   "The length penalty still ranks the finished hypotheses anew.";
 
 export const beamPanel = {
@@ -81,7 +82,6 @@ function build({ controls, stage, app }) {
       verdict(view.trace),
       finishedTable(beam, alpha),
       tree(beam, alpha, pruned.checked),
-      legend(),
     );
   };
   return draw;
@@ -187,6 +187,7 @@ function tree(beam, alpha, withPruned) {
     "div",
     {},
     h("h3", {}, `Tree of a beam of ${beam.beam}`),
+    legend(),
     h(
       "div",
       { class: "scroll", tabindex: 0, role: "region", "aria-label": "Beam tree, scrolls sideways" },

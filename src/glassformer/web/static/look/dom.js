@@ -98,6 +98,11 @@ export function disable(control, reason) {
   return reason;
 }
 
+// Parts side by side if each has `width` pixels, or one below the other.
+export function beside(stage, width, ...parts) {
+  return h("div", { class: stage.clientWidth < 2 * width + 40 ? "stage" : "pair" }, parts);
+}
+
 // Replace the content of `stage`; the keyboard focus returns to the element with the same key.
 export function show(stage, ...children) {
   const active = document.activeElement;

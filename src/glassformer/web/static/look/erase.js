@@ -1,7 +1,7 @@
 // Erase a word: the change of each target piece's log-probability without a source word.
 
 import { bars } from "./chart.js";
-import { h, show } from "./dom.js";
+import { beside, h, show } from "./dom.js";
 import { matrix, scaleBar } from "./matrix.js";
 import { count, signed } from "./numbers.js";
 import { within } from "./state.js";
@@ -33,6 +33,7 @@ function build({ stage, app }) {
     const changes = erased.changes;
     const largest = Math.max(1, ...changes.flat().map(Math.abs));
     const row = within(state.row, erased.words.length);
+    const side = Math.max(16, Math.min(34, Math.floor(460 / columns.length)));
     const drawn = matrix({
       key: "erase",
       title: "Change of log-probability",
@@ -43,7 +44,7 @@ function build({ stage, app }) {
       axes: ["removed word", "target piece"],
       largest,
       digits: 1,
-      side: Math.max(16, Math.min(34, Math.floor(460 / columns.length))),
+      side,
       value: (r, c) => changes[r][c],
       shown: (r, c) =>
         `Without “${erased.words[r]}”, ${columns[c]} is ${times(changes[r][c])} ` +
@@ -52,9 +53,9 @@ function build({ stage, app }) {
     });
     return show(
       stage,
-      h(
-        "div",
-        { class: columns.length > 28 ? "stage" : "pair" },
+      beside(
+        stage,
+        110 + columns.length * side,
         h(
           "div",
           {},

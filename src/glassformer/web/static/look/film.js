@@ -1,4 +1,4 @@
-// Training film: translations of the same sentence by the checkpoints of the run.
+// Training film: translations of the same sentence by all weights that the run has kept.
 
 import { h, show, slider } from "./dom.js";
 import { matrix, scaleBar } from "./matrix.js";
@@ -6,31 +6,33 @@ import { count, fixed } from "./numbers.js";
 import { within } from "./state.js";
 import { labelled, rowsOf, unpack } from "./view.js";
 
+const MOST = 20; // target pieces of a map; a model that has learnt nothing finds no end
+
 export const filmPanel = {
   id: "film",
-  tab: "Training film",
+  tab: "Film",
   title: "How the model learnt this sentence",
   lead:
-    "Each checkpoint of the run translates the same sentence. The map shows the attention from " +
-    "target to source, mean of all layers and heads.",
-  source: "Section 5: training. glassformer train keeps its best or last checkpoints.",
+    "The model of each kept update translates the same sentence, from before the training to its " +
+    "end. The map shows the attention from target to source, mean of all layers and heads.",
+  source:
+    "Section 5: training. A run keeps the weights of updates 0, 10, 100 and 1,000, and its best " +
+    "or last checkpoints.",
   build,
 };
 
 function build({ controls, stage, app }) {
   const { store } = app;
-  const place = slider("checkpoint", { min: 0, max: 1, key: "film" }, (frame) =>
+  const place = slider("moment", { min: 0, max: 1, key: "film" }, (frame) =>
     store.set({ frame }),
   );
   controls.append(place.el);
   const film = { key: null, frames: [], note: "" };
   const ask = async (view) => {
-    Object.assign(film, { key: view.key, frames: [], note: "The checkpoints translate …" });
+    Object.assign(film, { key: view.key, frames: [], note: "The model of each kept update translates …" });
     try {
-      film.frames = (await app.source.film(view)) ?? [];
-      film.note = film.frames.length
-        ? ""
-        : "This translator has no checkpoints: the film needs the run of its training.";
+      film.frames = await app.source.film(view);
+      film.note = film.frames.length ? "" : "The run of this translator is gone.";
     } catch (error) {
       film.note = error.message;
     }
@@ -44,7 +46,7 @@ function build({ controls, stage, app }) {
       return show(stage, h("p", { class: "note reason", role: "status" }, film.note));
     const number = within(state.frame, film.frames.length);
     place.input.max = film.frames.length - 1;
-    place.set(number, `update ${count(film.frames[number].update)}`);
+    place.set(number, moment(film.frames[number]));
     return show(
       stage,
       translations(film.frames, number, store),
@@ -53,6 +55,9 @@ function build({ controls, stage, app }) {
   };
   return draw;
 }
+
+const moment = ({ update }) =>
+  update ? `after ${count(update)} updates` : "before the first update";
 
 function translations(frames, number, store) {
   const rows = frames.map((frame, place) =>
@@ -64,7 +69,7 @@ function translations(frames, number, store) {
         onclick: () => store.set({ frame: place }),
       },
       h("td", { class: "n" }, count(frame.update)),
-      h("td", { class: "wrap" }, frame.text),
+      h("td", { class: "wrap", title: frame.text }, h("div", { class: "two-lines" }, frame.text)),
       h("td", { class: "n" }, fixed(frame.log_probability, 2)),
     ),
   );
@@ -80,15 +85,16 @@ function translations(frames, number, store) {
 
 function picture(view, frame, store) {
   const values = rowsOf(unpack(frame.weights));
-  const rows = frame.pieces.map((piece) => labelled(piece).label);
+  const title = `Attention ${moment(frame)}`;
+  const rows = frame.pieces.slice(0, MOST).map((piece) => labelled(piece).label);
   const columns = view.source.map((piece) => piece.label);
   return h(
     "div",
     {},
-    h("h3", {}, `After ${count(frame.update)} updates`),
+    h("h3", {}, frame.pieces.length > rows.length ? `${title}, the first ${MOST} pieces` : title),
     matrix({
       key: "film",
-      title: "Attention to the source",
+      title,
       rows,
       columns,
       largest: 1,

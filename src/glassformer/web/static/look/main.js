@@ -1,9 +1,10 @@
 // The page: Figure 1 on the left, the sentence on top, one panel at a time.
 
-import { createSource, storeKey } from "./api.js";
+import { createSource } from "./api.js";
 import { architecture } from "./architecture.js";
 import { attentionPanel } from "./attention.js";
 import { beamPanel } from "./beam.js";
+import { display, sizeSwitch, themeSwitch } from "./display.js";
 import { h, rove, show } from "./dom.js";
 import { erasePanel } from "./erase.js";
 import { filmPanel } from "./film.js";
@@ -13,8 +14,9 @@ import { count } from "./numbers.js";
 import { playerPanel } from "./player.js";
 import { positionsPanel } from "./positions.js";
 import { sentence } from "./sentence.js";
-import { createStore, readState, writeState } from "./state.js";
+import { createStore } from "./state.js";
 import { tour } from "./tour.js";
+import { welcome } from "./welcome.js";
 import { workedPanel } from "./worked.js";
 
 // The parts of the state that need another answer of the model.
@@ -34,93 +36,27 @@ const PANELS = [
 async function start() {
   const root = document.getElementById("app");
   const store = createStore();
-  setTheme(store.get().theme);
-  setSize(store.get().large);
+  display(store.get());
   const source = createSource();
   let app = null;
-  if (source.live && !store.get().text) return welcome(root, store);
   try {
-    app = { store, source, view: await source.first(store.get()) };
+    const about = await source.about(store.get());
+    if (source.live && !store.get().text) {
+      if (!about.examples.length) return welcome(root, store, start);
+      store.set({ text: about.examples[0] });
+    }
+    app = { store, source, about, view: await source.first(store.get()) };
   } catch (error) {
-    return welcome(root, store, error);
+    return welcome(root, store, start, error);
   }
   root.removeAttribute("aria-busy");
   build(root, app);
 }
 
-// Without a sentence: a field to write one.
-function welcome(root, store, error = null) {
-  const field = h("input", {
-    type: "text",
-    "aria-label": "Sentence to translate",
-    maxlength: 1000,
-    value: store.get().text,
-  });
-  const form = h(
-    "form",
-    {
-      class: "ask",
-      onsubmit: (event) => {
-        event.preventDefault();
-        if (!field.value.trim()) return;
-        history.replaceState(
-          null,
-          "",
-          writeState({
-            ...readState(""),
-            theme: store.get().theme,
-            from: store.get().from,
-            to: store.get().to,
-            text: field.value.trim(),
-          }),
-        );
-        start();
-      },
-    },
-    field,
-    h("button", { type: "submit", class: "push strong" }, "Look inside"),
-  );
-  root.removeAttribute("aria-busy");
-  show(
-    root,
-    h(
-      "div",
-      { class: "app" },
-      h("header", { class: "bar-top" }, h("h1", {}, "Glassformer")),
-      h(
-        "section",
-        { class: "card sentence" },
-        h("p", { class: "lead" }, "Write a sentence, and see how this translator translates it."),
-        form,
-        h("p", { class: "error", role: "alert" }, error?.message ?? ""),
-        /API key/.test(error?.message) ? keyForm() : null,
-      ),
-    ),
-  );
-  field.focus();
-}
-
-// A server with keys: the key stays in this tab, as that of the translator's page does.
-function keyForm() {
-  const field = h("input", { type: "password", "aria-label": "API key", autocomplete: "off" });
-  return h(
-    "form",
-    {
-      class: "ask",
-      onsubmit: (event) => {
-        event.preventDefault();
-        storeKey(field.value.trim());
-        start();
-      },
-    },
-    field,
-    h("button", { type: "submit", class: "push" }, "Use this key"),
-  );
-}
-
 function build(root, app) {
   const { store } = app;
   const about = h("p", { class: "about" });
+  const translator = app.source.live ? h("a", { class: "link" }, "Translator") : null;
   const status = h("p", { class: "note", role: "status", "aria-live": "polite" });
   const strip = sentence(app);
   const left = architecture(app);
@@ -137,9 +73,10 @@ function build(root, app) {
         { class: "bar-top" },
         h("h1", {}, "Glassformer"),
         about,
+        translator,
         h("button", { type: "button", "data-key": "tour", onclick: guide.begin }, "Tour"),
         sizeSwitch(store),
-        themeSwitch(store),
+        themeSwitch(store, () => update(store.get())),
       ),
       guide.el,
       strip.el,
@@ -150,14 +87,14 @@ function build(root, app) {
 
   const update = (state, before) => {
     about.textContent = described(app.view);
+    if (translator) translator.href = `../#${new URLSearchParams(translated(app.view))}`;
     strip.update(state);
     left.update(state);
     guide.update(state);
     openTab(state, before);
   };
   store.listen(async (state, before) => {
-    setTheme(state.theme);
-    setSize(state.large);
+    display(state);
     const changed = (now, then) => REQUEST.some((name) => now[name] !== then?.[name]);
     if (changed(state, before)) {
       status.textContent = "Asking the model …";
@@ -177,6 +114,12 @@ function build(root, app) {
   update(store.get());
 }
 
+// The address of the sentence on the translator's page.
+function translated({ trace, languages }) {
+  const { text } = trace.asked;
+  return languages ? { text, source: languages[0], target: languages[1] } : { text };
+}
+
 function described(view) {
   const { config } = view;
   const pair = view.languages ? `${view.languages.join(" → ")} · ` : "";
@@ -189,7 +132,8 @@ function described(view) {
 function panels(container, app) {
   const { store } = app;
   const built = new Map();
-  const tabs = PANELS.map((panel) =>
+  const shown = PANELS.filter((panel) => panel !== filmPanel || app.about.film);
+  const tabs = shown.map((panel) =>
     h(
       "button",
       {
@@ -197,18 +141,18 @@ function panels(container, app) {
         role: "tab",
         id: `tab-${panel.id}`,
         "aria-controls": "panel",
-        onclick: () => store.set({ panel: panel.id }),
+        onclick: () => store.set({ panel: panel.id, box: "" }),
       },
       panel.tab,
     ),
   );
   const list = h("div", { class: "tabs", role: "tablist", "aria-label": "Panels" }, tabs);
-  rove(list, (place) => store.set({ panel: PANELS[place].id }));
+  rove(list, (place) => store.set({ panel: shown[place].id, box: "" }));
   const card = h("section", { class: "card panel", id: "panel", role: "tabpanel" });
   container.append(list, card);
   return (state) => {
-    const panel = PANELS.find(({ id }) => id === state.panel) ?? PANELS[0];
-    PANELS.forEach(({ id }, place) => {
+    const panel = shown.find(({ id }) => id === state.panel) ?? shown[0];
+    shown.forEach(({ id }, place) => {
       const open = id === panel.id;
       tabs[place].setAttribute("aria-selected", String(open));
       tabs[place].tabIndex = open ? 0 : -1;
@@ -219,7 +163,7 @@ function panels(container, app) {
     const { el, update } = built.get(panel.id);
     if (card.firstChild !== el) {
       card.replaceChildren(el);
-      const tab = tabs[PANELS.indexOf(panel)];
+      const tab = tabs[shown.indexOf(panel)];
       list.scrollTo({
         left: tab.offsetLeft - list.offsetLeft - list.clientWidth / 2 + tab.clientWidth / 2,
       });
@@ -246,45 +190,6 @@ function create(panel, app) {
     stage,
   );
   return { el, update };
-}
-
-function themeSwitch(store) {
-  const order = ["", "light", "dark"];
-  const names = { "": "Theme: system", light: "Theme: light", dark: "Theme: dark" };
-  const button = h("button", {
-    type: "button",
-    onclick: () => store.set({ theme: order[(order.indexOf(store.get().theme) + 1) % 3] }),
-  });
-  const name = (state) => {
-    button.textContent = names[state.theme] ?? names[""];
-  };
-  store.listen(name);
-  name(store.get());
-  return button;
-}
-
-// Everything a third larger, maps included: for a projector.
-function sizeSwitch(store) {
-  const button = h("button", {
-    type: "button",
-    "data-key": "large",
-    onclick: () => store.set({ large: 1 - store.get().large }),
-  });
-  const name = ({ large }) => {
-    button.textContent = large ? "Smaller" : "Larger";
-  };
-  store.listen(name);
-  name(store.get());
-  return button;
-}
-
-function setSize(large) {
-  document.documentElement.style.zoom = large ? "1.35" : "";
-}
-
-function setTheme(theme) {
-  if (theme === "light" || theme === "dark") document.documentElement.dataset.theme = theme;
-  else delete document.documentElement.dataset.theme;
 }
 
 start();

@@ -1,12 +1,16 @@
 // Masks: raw scores, mask, and the weights after the softmax.
 
+import { NEEDS_MODEL } from "./api.js";
 import { AXES, PART_CHOICE, chosenColumn, chosenMap } from "./attention.js";
 import { choice, disable, h, show } from "./dom.js";
 import { matrix, scaleBar } from "./matrix.js";
 import { fixed } from "./numbers.js";
 import { within } from "./state.js";
 
-const WHY_OFFLINE = "Switching the mask off needs the model: run glassformer look BUNDLE.";
+const WHY_OFFLINE = `Switching the mask off ${NEEDS_MODEL}`;
+const SMALLEST = 10; // pixels of a square
+const NARROW = 640; // pixels that three headings need
+const BESIDE_SQUARES = 205; // pixels of labels and gaps in one row of maps
 const WORDS = {
   encoder:
     "Each source piece may attend to all source pieces. " +
@@ -32,7 +36,9 @@ export const masksPanel = {
 
 function build({ controls, stage, app }) {
   const { store } = app;
-  const parts = choice("Mask of", PART_CHOICE, (part) => store.set({ part, row: 0, column: -1 }));
+  const parts = choice("Mask of", PART_CHOICE, (part) =>
+    store.set({ part, box: "", row: 0, column: -1 }),
+  );
   const heads = headChoice(app);
   const causal = choice(
     "Causal mask",
@@ -73,7 +79,7 @@ function build({ controls, stage, app }) {
     show(
       stage,
       h("p", { class: "note" }, off ? unmasked(app.view, asked) : WORDS[place.part]),
-      matrices(view, place, state, store),
+      matrices(view, place, { state, store, width: stage.clientWidth }),
     );
   };
   return draw;
@@ -99,15 +105,16 @@ function unmasked(view, asked) {
   );
 }
 
-// The three side by side, with one cursor.
-function matrices(view, place, state, store) {
+// The three with one cursor: in one row if the squares are not too small for it.
+function matrices(view, place, { state, store, width }) {
   const map = view.map(place);
   const row = within(state.row, map.rows.length);
   const column = chosenColumn(map, row, state.column);
-  const side = Math.max(
-    12,
-    Math.min(26, Math.floor(230 / Math.max(map.rows.length, map.columns.length))),
-  );
+  const fit = Math.min(26, Math.floor((width - BESIDE_SQUARES) / (3 * map.columns.length)));
+  const oneRow = width >= NARROW && fit >= SMALLEST;
+  const side = oneRow
+    ? fit
+    : Math.max(12, Math.min(26, Math.floor(230 / Math.max(map.rows.length, map.columns.length))));
   const largest = Math.max(
     ...map.rows.flatMap((_, r) => map.columns.map((_, c) => Math.abs(map.score(r, c)))),
   );
@@ -117,14 +124,15 @@ function matrices(view, place, state, store) {
     row,
     column,
     side,
-    axes: AXES[place.part],
+    axes: oneRow ? null : AXES[place.part],
     onChoose: (r, c) => store.set({ row: r, column: c }),
   };
   const named = (r, c) => `${map.rows[r]} → ${map.columns[c]}`;
   const blocked = (r, c) => !map.allowed(r, c);
-  return h(
+  const [down, across] = AXES[place.part];
+  const maps = h(
     "div",
-    { class: "pair triple" },
+    { class: oneRow ? "maps" : "pair triple" },
     step(
       "Scores: q · k / √dₖ",
       matrix({
@@ -141,6 +149,7 @@ function matrices(view, place, state, store) {
       "Mask: dashed is hidden",
       matrix({
         ...common,
+        bare: oneRow,
         key: "mask",
         title: "Mask",
         largest: 1,
@@ -153,6 +162,7 @@ function matrices(view, place, state, store) {
       "Weights: after softmax",
       matrix({
         ...common,
+        bare: oneRow,
         key: "weights",
         title: "Weights",
         largest: 1,
@@ -163,6 +173,7 @@ function matrices(view, place, state, store) {
       scaleBar(1, { label: "weight" }),
     ),
   );
+  return oneRow ? h("div", {}, h("p", { class: "axes" }, `↓ ${down}   → ${across}`), maps) : maps;
 }
 
 function step(title, ...children) {

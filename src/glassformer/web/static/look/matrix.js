@@ -11,32 +11,38 @@ const cut = (label) => (label.length > LONGEST ? `${label.slice(0, LONGEST - 1)}
 const widest = (labels) => Math.max(0, ...labels.map((label) => cut(label).length)) * LETTER;
 
 // options: key, title, rows, columns (labels), value(r, c), largest, blocked(r, c), shown(r, c),
-// row, column (the chosen square), onChoose(r, c), onHover(r, c), axes [rows, columns], digits, side
+// row, column (the chosen square), onChoose(r, c), onHover(r, c), axes [rows, columns], digits, side,
+// bare (without the rows' labels: the map stands beside one that has them)
 export function matrix(options) {
   const { rows, columns } = options;
-  const left = Math.ceil(widest(rows)) + 18;
-  const top = Math.ceil(widest(columns) * 0.72) + 18;
-  const right = Math.ceil(widest(columns.slice(-3)) * 0.7);
+  const left = options.bare ? 8 : Math.ceil(widest(rows)) + 18;
+  const room = left + widest(columns.slice(-3)) * 0.7;
   const usual =
     options.side ??
     Math.max(14, Math.min(34, Math.floor(520 / Math.max(rows.length, columns.length))));
   const side = Math.max(
-    12,
-    Math.min(usual, Math.floor((innerWidth - 60 - left - right) / columns.length)),
+    Math.min(12, usual),
+    Math.min(usual, Math.floor((innerWidth - 60 - room) / columns.length)),
   ); // a narrow screen
+  const small = side < 16; // labels so near each other are smaller and steeper
+  const angle = small ? 65 : 45;
+  const turn = (angle * Math.PI) / 180;
+  const top = Math.ceil(widest(columns) * Math.sin(turn)) + 18;
+  const right = Math.ceil(widest(columns.slice(-3)) * Math.cos(turn));
   const [width, height] = [left + columns.length * side + right + 4, top + rows.length * side + 6];
   const cells = s("g", {});
   rows.forEach((_, r) =>
     columns.forEach((_, c) => cells.append(...square(options, { r, c, side, left, top }))),
   );
   const glow = s("g", { class: "glow" });
+  const named = options.bare ? [] : rows;
   const names = [
-    labels(rows, (r) => ({ x: left - 8, y: top + (r + 0.5) * side, "text-anchor": "end" }), "row"),
+    labels(named, (r) => ({ x: left - 8, y: top + (r + 0.5) * side, "text-anchor": "end" }), "row"),
     labels(
       columns,
       (c) => {
         const x = left + (c + 0.5) * side;
-        return { x, y: top - 8, transform: `rotate(-45 ${x} ${top - 8})` };
+        return { x, y: top - 8, transform: `rotate(${-angle} ${x} ${top - 8})` };
       },
       "column",
     ),
@@ -44,7 +50,7 @@ export function matrix(options) {
   const svg = s(
     "svg",
     {
-      class: "matrix",
+      class: small ? "matrix small" : "matrix",
       viewBox: `0 0 ${width} ${height}`,
       width,
       height,

@@ -14,9 +14,9 @@ export function signed(value, digits = 2) {
   return value > 0 && Number(text) !== 0 ? `+${text}` : text;
 }
 
-// A probability as per cent: 0.0123 is "1.2 %".
+// A probability as per cent: 0.0123 is "1.2 %", and 0.0004 is no 0.
 export function percent(value) {
-  return `${fixed(100 * value, 1)} %`;
+  return value > 0 && value < 0.0005 ? "< 0.1 %" : `${fixed(100 * value, 1)} %`;
 }
 
 // count(1234567) is "1,234,567".

@@ -1,5 +1,6 @@
 // Decoding step by step: the input, the visible pieces, and the candidates of each step.
 
+import { NEEDS_MODEL } from "./api.js";
 import { bars } from "./chart.js";
 import { disable, h, show, slider } from "./dom.js";
 import { fixed, percent } from "./numbers.js";
@@ -7,7 +8,7 @@ import { chip, shade } from "./sentence.js";
 import { within } from "./state.js";
 
 const PACE = 1100; // milliseconds for each step
-const WHY_OFFLINE = "Another candidate needs the model: run glassformer look BUNDLE.";
+const WHY_OFFLINE = `Another candidate ${NEEDS_MODEL}`;
 
 export const playerPanel = {
   id: "player",
@@ -25,12 +26,12 @@ function build({ controls, stage, app }) {
   const { store } = app;
   const last = () => app.view.target.length - 1;
   const go = (step) => store.set({ step: Math.max(0, Math.min(last(), step)) });
-  const push = (name, text, act) =>
+  const push = (name, text, act, kind = "push") =>
     h(
       "button",
       {
         type: "button",
-        class: "push",
+        class: kind,
         "aria-label": name,
         "data-key": `player:${name}`,
         onclick: act,
@@ -44,7 +45,7 @@ function build({ controls, stage, app }) {
     timer = null;
     play.textContent = "▶ Play";
   };
-  const play = push("Play", "▶ Play", () => {
+  const start = () => {
     if (timer) return stop();
     if (store.get().step >= last()) go(0);
     play.textContent = "❚❚ Pause";
@@ -55,7 +56,8 @@ function build({ controls, stage, app }) {
           : go(store.get().step + 1),
       PACE,
     );
-  });
+  };
+  const play = push("Play", "▶ Play", start, "push strong");
   controls.append(
     push("First step", "|◀", () => go(0)),
     push("Step back", "◀", () => go(store.get().step - 1)),
@@ -84,7 +86,6 @@ function build({ controls, stage, app }) {
     field,
     h("button", { type: "submit", class: "push" }, "Go on"),
   );
-  controls.append(prefix);
   if (!app.source.live) disable(prefix, WHY_OFFLINE);
   const branch = { key: "", view: null, note: "" };
   const branchOff = async (state) => {
@@ -116,6 +117,7 @@ function build({ controls, stage, app }) {
       sentenceOf(view, step),
       h("div", { class: "pair" }, visiblePieces(view, step), candidates(app, step)),
       state.branch ? both(view, branch, state) : null,
+      h("div", {}, h("h3", {}, "Another beginning"), prefix),
     );
   };
   return draw;

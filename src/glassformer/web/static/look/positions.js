@@ -1,14 +1,15 @@
 // Position vectors, their dot products, and translations without them.
 
+import { NEEDS_MODEL } from "./api.js";
 import { lines } from "./chart.js";
-import { choice, disable, h, s, show, slider } from "./dom.js";
+import { beside, choice, disable, h, s, show, slider } from "./dom.js";
 import { scaleBar } from "./matrix.js";
 import { fixed, signed } from "./numbers.js";
 import { within } from "./state.js";
 import { dot, rowsOf, unpack } from "./view.js";
 
 const FAR = 40; // the largest distance in the plot of the paper's positions
-const WHY_OFFLINE = "Shuffling needs the model: run glassformer look BUNDLE.";
+const WHY_OFFLINE = `Shuffling ${NEEDS_MODEL}`;
 
 export const positionsPanel = {
   id: "positions",
@@ -71,7 +72,7 @@ function build({ controls, stage, app }) {
     show(
       stage,
       kind ? outcome(view, kind, asked) : null,
-      h("div", { class: "pair" }, heatMap(view, table, row), distances(view, table, row)),
+      beside(stage, 460, heatMap(view, table, row), distances(view, table, row)),
     );
   };
   return draw;

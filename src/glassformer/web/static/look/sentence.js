@@ -1,12 +1,13 @@
 // The subword pieces of source and target. A target piece shades the source by its attention; a
 // chosen source piece shades the target pieces by their attention to it.
 
+import { NEEDS_MODEL } from "./api.js";
 import { disable, h, rove, show } from "./dom.js";
 import { tone } from "./numbers.js";
 import { within } from "./state.js";
 
 const LEGEND = "One box is one piece of a word: ·s continues the word before it, </s> ends the text.";
-const WHY_OFFLINE = "Another sentence needs the model: run glassformer look BUNDLE.";
+const WHY_OFFLINE = `Another sentence ${NEEDS_MODEL}`;
 
 export function sentence(app) {
   const { store } = app;
@@ -17,6 +18,17 @@ export function sentence(app) {
     maxlength: 1000,
     spellcheck: false,
   });
+  const translate = (text) =>
+    store.set({
+      text,
+      prefix: "",
+      step: 0,
+      row: 0,
+      column: -1,
+      word: -1,
+      branch: "",
+      reference: "",
+    });
   const send = h("button", { type: "submit", class: "push strong" }, "Translate");
   const ask = h(
     "form",
@@ -24,21 +36,12 @@ export function sentence(app) {
       class: "ask",
       onsubmit: (event) => {
         event.preventDefault();
-        if (field.value.trim())
-          store.set({
-            text: field.value.trim(),
-            prefix: "",
-            step: 0,
-            row: 0,
-            column: -1,
-            word: -1,
-            branch: "",
-            reference: "",
-          });
+        if (field.value.trim()) translate(field.value.trim());
       },
     },
     field,
     send,
+    examples(app.about.examples, translate),
   );
   const reason = app.source.live
     ? null
@@ -111,6 +114,28 @@ export function sentence(app) {
   return { el, update };
 }
 
+// Sentences that fit this translator; a bundle without them shows none.
+function examples(texts, translate) {
+  if (!texts.length) return null;
+  return h(
+    "div",
+    { class: "examples", role: "group", "aria-label": "Examples" },
+    texts.map((text, place) =>
+      h(
+        "button",
+        {
+          type: "button",
+          class: "push",
+          title: text,
+          "data-key": `example:${place}`,
+          onclick: () => translate(text),
+        },
+        text,
+      ),
+    ),
+  );
+}
+
 // The glossary's terms in the text; `not written`: the answer was cut before the term.
 function glossaryOf({ terms }) {
   if (terms.length === 0) return "";
@@ -128,6 +153,7 @@ export function chip(
   { key, onclick, chosen, later, term, reachable, onpointerenter, onpointerleave },
 ) {
   const states = { special: piece.special, chosen, later, term };
+  const name = `piece ${place + 1}: ${piece.piece}, id ${piece.id}`;
   const classes = ["piece", ...Object.keys(states).filter((name) => states[name])].join(" ");
   return h(
     "button",
@@ -137,8 +163,8 @@ export function chip(
       "data-key": key,
       tabindex: reachable ? 0 : -1,
       "aria-pressed": chosen === undefined ? null : String(chosen),
-      title: `piece ${place + 1}: ${piece.piece}, id ${piece.id}`,
-      "aria-label": `${piece.label}, piece ${place + 1}`,
+      title: name,
+      "aria-label": name,
       onclick,
       onpointerenter,
       onpointerleave,

@@ -20,7 +20,9 @@ export const workedPanel = {
 
 function build({ controls, stage, app }) {
   const { store } = app;
-  const parts = choice("Sum of", PART_CHOICE, (part) => store.set({ part, row: 0, column: -1 }));
+  const parts = choice("Sum of", PART_CHOICE, (part) =>
+    store.set({ part, box: "", row: 0, column: -1 }),
+  );
   const heads = headChoice(app);
   const query = slider("query", { min: 0, max: 1, key: "worked" }, (row) => store.set({ row }));
   controls.append(parts.el, ...heads.elements, query.el);
@@ -194,7 +196,7 @@ function weightedSum(sum, map, row) {
           "side by side and are multiplied by W_O (section 3.2.2).",
       ),
     ),
-    h("p", {}, ""),
+    h("p", { class: "note" }, "The sum:"),
     strip("output", sum.output),
   );
 }
