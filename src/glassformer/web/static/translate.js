@@ -97,18 +97,24 @@ async function load(source, target) {
 
 function choosePair(place) {
   view.pair = view.pairs[place];
-  const { source, target, names, parameters, learnt_from } = view.pair;
+  const { source, target, names, through } = view.pair;
   $("pair").value = String(place);
   $("source-name").textContent = names[0];
   $("target-name").textContent = names[1];
   $("source").lang = source;
   $("target").lang = target;
-  const size =
-    parameters >= 1e6 ? `${(parameters / 1e6).toFixed(1)} million` : parameters.toLocaleString();
-  const texts = learnt_from ? ` · has learnt from ${learnt_from}` : "";
-  $("facts").textContent = `${names[0]} to ${names[1]} · ${size} parameters${texts}`;
+  const between = view.pairs.find((pair) => pair.target === through);
+  const facts = between ? `by way of ${between.names[1]}` : origin();
+  $("facts").textContent = `${names[0]} to ${names[1]} · ${facts}`;
   $("swap").hidden = reverse() < 0;
   showExamples();
+}
+
+function origin() {
+  const { parameters, learnt_from } = view.pair;
+  const size =
+    parameters >= 1e6 ? `${(parameters / 1e6).toFixed(1)} million` : parameters.toLocaleString();
+  return `${size} parameters${learnt_from ? ` · has learnt from ${learnt_from}` : ""}`;
 }
 
 // Sentences that fit this translator; a bundle without them shows none.
@@ -231,7 +237,7 @@ function draw() {
   const filled = Boolean(view.answer && view.answer.segments.length);
   $("copy").disabled = !filled;
   $("others").hidden = !filled;
-  $("look").hidden = !filled;
+  $("look").hidden = !filled || Boolean(view.pair.through); // two models: there is no one inside
   $("confidence").replaceChildren();
   $("readout").replaceChildren();
   if (!filled) {
