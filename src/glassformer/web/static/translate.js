@@ -69,15 +69,10 @@ async function load(source, target) {
     view.pairs = facts.map((pair) => ({
       ...pair,
       names: [names.get(pair.source), names.get(pair.target)],
+      through: names.get(pair.through),
     }));
     view.limit = settings.charLimit;
-    offerFiles({
-      input: $("file"),
-      status: $("file-status"),
-      asker,
-      endings: settings.supportedFilesFormat,
-      languages: () => view.pair,
-    });
+    $("file").accept = settings.supportedFilesFormat.join(",");
     $("key-form").hidden = !settings.keyRequired || asker.hasKey();
   } catch (error) {
     if (error.key) $("key-form").hidden = false;
@@ -97,7 +92,7 @@ async function load(source, target) {
 
 function choosePair(place) {
   view.pair = view.pairs[place];
-  const { source, target, names, parameters, learnt_from } = view.pair;
+  const { source, target, names, parameters, learnt_from, through } = view.pair;
   $("pair").value = String(place);
   $("source-name").textContent = names[0];
   $("target-name").textContent = names[1];
@@ -106,7 +101,8 @@ function choosePair(place) {
   const size =
     parameters >= 1e6 ? `${(parameters / 1e6).toFixed(1)} million` : parameters.toLocaleString();
   const texts = learnt_from ? ` · has learnt from ${learnt_from}` : "";
-  $("facts").textContent = `${names[0]} to ${names[1]} · ${size} parameters${texts}`;
+  const origin = through ? `by way of ${through}` : `${size} parameters${texts}`;
+  $("facts").textContent = `${names[0]} to ${names[1]} · ${origin}`;
   $("swap").hidden = reverse() < 0;
   showExamples();
 }
@@ -231,7 +227,7 @@ function draw() {
   const filled = Boolean(view.answer && view.answer.segments.length);
   $("copy").disabled = !filled;
   $("others").hidden = !filled;
-  $("look").hidden = !filled;
+  $("look").hidden = !filled || Boolean(view.pair.through); // no single model to look into
   $("confidence").replaceChildren();
   $("readout").replaceChildren();
   if (!filled) {
@@ -416,5 +412,11 @@ $("key-form").addEventListener("submit", (event) => {
   event.preventDefault();
   asker.useKey($("key").value.trim());
   load(view.pair?.source, view.pair?.target);
+});
+offerFiles({
+  input: $("file"),
+  status: $("file-status"),
+  asker,
+  languages: () => view.pair,
 });
 begin();
