@@ -1,7 +1,6 @@
 // A file: chosen here, translated by the server, and offered to be saved.
 
-export function offerFiles({ input, status, asker, endings, languages }) {
-  input.accept = endings.join(",");
+export function offerFiles({ input, status, asker, languages }) {
   const say = (text, error = false) => {
     status.hidden = false;
     status.classList.toggle("error", error);

@@ -69,15 +69,10 @@ async function load(source, target) {
     view.pairs = facts.map((pair) => ({
       ...pair,
       names: [names.get(pair.source), names.get(pair.target)],
+      through: names.get(pair.through),
     }));
     view.limit = settings.charLimit;
-    offerFiles({
-      input: $("file"),
-      status: $("file-status"),
-      asker,
-      endings: settings.supportedFilesFormat,
-      languages: () => view.pair,
-    });
+    $("file").accept = settings.supportedFilesFormat.join(",");
     $("key-form").hidden = !settings.keyRequired || asker.hasKey();
   } catch (error) {
     if (error.key) $("key-form").hidden = false;
@@ -422,5 +417,11 @@ $("key-form").addEventListener("submit", (event) => {
   event.preventDefault();
   asker.useKey($("key").value.trim());
   load(view.pair?.source, view.pair?.target);
+});
+offerFiles({
+  input: $("file"),
+  status: $("file-status"),
+  asker,
+  languages: () => view.pair,
 });
 begin();
