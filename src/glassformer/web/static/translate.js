@@ -98,8 +98,7 @@ function choosePair(place) {
   $("target-name").textContent = names[1];
   $("source").lang = source;
   $("target").lang = target;
-  const between = view.pairs.find((pair) => pair.target === through);
-  const facts = between ? `by way of ${between.names[1]}` : origin();
+  const facts = through ? `by way of ${through}` : origin();
   $("facts").textContent = `${names[0]} to ${names[1]} · ${facts}`;
   $("swap").hidden = reverse() < 0;
   showExamples();
