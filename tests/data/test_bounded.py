@@ -87,6 +87,17 @@ def test_a_gzip_file_of_line_feeds_alone_is_refused(tmp_path, monkeypatch):
         list(lines.read_lines(path))
 
 
+def test_blank_lines_without_end_are_refused(tmp_path, monkeypatch):
+    path = tmp_path / "blank.txt"
+    path.write_bytes(b"a\n" + b" \n" * 3_000)
+    assert sum(1 for _ in lines.read_lines(path)) == 3_001
+
+    monkeypatch.setattr(lines, "MAX_BLANK_LINES", 500)
+    monkeypatch.setattr(lines, "_BLOCK_BYTES", 100)
+    with pytest.raises(InputError, match=r"line \d+: 5\d\d blank lines in a row, which text"):
+        list(lines.read_lines(path))
+
+
 @pytest.mark.parametrize("at_once", [1, 7, 40])
 def test_the_size_of_the_parts_changes_nothing(tmp_path, monkeypatch, at_once):
     train = CorpusFiles(tmp_path / "a.de", tmp_path / "a.en")

@@ -24,7 +24,9 @@ BOM = "\ufeff"
 MAX_LINE_BYTES = 16 * 1024 * 1024
 #: A gzipped text is at most so many times as large as its file, or not larger than one line may be.
 #: Text has 3 to 10 times the size. A file of line feeds alone has a thousand times.
-MAX_EXPANSION = 200
+MAX_EXPANSION = 100
+#: Blank lines that may follow each other, about: each costs memory, and no text has so many.
+MAX_BLANK_LINES = 1_000_000
 
 _BLOCK_BYTES = 1 << 18  # many lines at once: quicker than one by one
 _UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
@@ -50,10 +52,11 @@ def raw_blocks(path: Path | str) -> Iterator[bytes]:
 
     Raises:
         InputError: the file is missing, a directory, unreadable, empty or a damaged gzip file. Or a
-            line is longer than 16 MiB, or a gzip file grows beyond 200 times its size.
+            line is longer than 16 MiB, a million lines in a row are blank, or a gzip file grows
+            beyond 100 times its size.
     """
     path = Path(path)
-    number = read = 0
+    number = read = blank = 0
     try:
         with ExitStack() as stack:
             file = _open(path, stack)
@@ -71,7 +74,14 @@ def raw_blocks(path: Path | str) -> Iterator[bytes]:
                         " expected one sentence: end each sentence with a line feed"
                     )
                 yield block
-                number += 1 + block.count(b"\n")
+                lines = 1 + block.count(b"\n")
+                number += lines
+                blank = blank + lines if not block or block.isspace() else 0
+                if blank > MAX_BLANK_LINES:
+                    raise InputError(
+                        f"{path}, line {number}: {blank:,} blank lines in a row, which text never"
+                        " has: look at the file, and remove them"
+                    )
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
         raise InputError(
             f"{path}: damaged gzip file, broken off or changed after line {number}: copy or "

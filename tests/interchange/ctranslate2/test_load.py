@@ -67,13 +67,16 @@ def flip(path):
 )
 def test_a_damaged_conversion_is_made_anew(bundle_of, conversions, damage):
     directory = bundle_of()
-    first = loaded(directory).translate(["A dog."])
+    loaded(directory)
     [folder] = (directory / "ctranslate2").iterdir()
+    before = {path.name: path.read_bytes() for path in folder.iterdir()}
     damage(folder)
 
-    assert loaded(directory).translate(["A dog."]) == first
+    loaded(directory)
+
     assert conversions == ["float32", "float32"]
-    assert [path.name for path in (directory / "ctranslate2").iterdir()] == [folder.name]
+    assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
+    assert list((directory / "ctranslate2").iterdir()) == [folder]
 
 
 def test_what_ctranslate2_cannot_load_is_converted_anew_once(bundle_of, conversions):
@@ -100,7 +103,7 @@ def test_a_folder_behind_a_link_is_left_alone(bundle_of, tmp_path):
     (elsewhere / "float32-of-another").mkdir(parents=True)
     (directory / "ctranslate2").symlink_to(elsewhere)
 
-    assert loaded(directory).translate(["A dog."])
+    assert loaded(directory).engine.workers.directory.parent != directory / "ctranslate2"
     assert [path.name for path in elsewhere.iterdir()] == ["float32-of-another"]
 
 
