@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from glassformer.data.splitting import split_long
+from glassformer.data.splitting import sentence_spans, split_long
 
 TEXTS = st.text(st.sampled_from('ab .!,;。、？…"»\u2028\n漢🐄'), max_size=120)
 
@@ -57,3 +57,13 @@ def test_length_is_asked_as_often_as_the_pieces_want():
     split_long("x" * 5000, lambda text: asked.append(text) or len(text), limit=100)
 
     assert sum(map(len, asked)) <= 5000 * 10  # n log n: each halving reads the text once
+
+
+@pytest.mark.parametrize("space", ["\u202f", "\u3000", "\u00a0", "\t", "\u2028"])
+def test_other_white_space_stands_where_it_stood(space):
+    text = f"A{space}. ? Is he here{space}? Yes."
+
+    spans = list(sentence_spans(text))
+
+    assert "".join(text[slice(*span)] for span in spans) == text
+    assert text[slice(*spans[-1])] == "Yes."

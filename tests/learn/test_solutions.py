@@ -88,7 +88,9 @@ def test_the_answers_are_those_of_the_check(number, tmp_path):
     *wrong, (_, last) = answers(number, section, tmp_path)
     assert wrong
     for shown, answer in wrong:
-        assert answer == shown
+        # Python 3.12 and newer put it in the second way.
+        words = "max() arg is an empty sequence", "max() iterable argument is empty"
+        assert answer.replace(*words[::-1]) == shown
     assert last.splitlines()[0].endswith(": right")
 
 

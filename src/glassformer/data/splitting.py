@@ -11,6 +11,7 @@ _PLACES = (
     re.compile(r"[;:,–—]\s+|[、，；：]\s*"),
     re.compile(r"\s+"),
 )
+_OTHER_SPACE = re.compile(r"[^\S\n ]")
 
 
 def sentence_spans(text: str, language: str | None = None) -> Iterator[tuple[int, int]]:
@@ -26,7 +27,8 @@ def sentence_spans(text: str, language: str | None = None) -> Iterator[tuple[int
     from sentencex import segment  # the command line need not wait for it
 
     start = end = 0
-    for part in segment(language or "en", text):
+    # sentencex 1.0.32 panics at some other white space before a full stop, as in "A\u202f. ?".
+    for part in segment(language or "en", _OTHER_SPACE.sub(" ", text)):
         end += len(part)
         if any(map(str.isalpha, part)):
             yield start, end

@@ -236,7 +236,7 @@ def test_a_run_that_cannot_be_made(config, tmp_path):
 
 
 def test_a_name_that_cannot_be_is_refused(config):
-    with pytest.raises(InputError, match=r"cannot be made \(embedded null byte\)"):
+    with pytest.raises(InputError, match=r"cannot be made \(.*embedded null"):
         prepare(config(60, run=Path("a\0b")))
 
 
