@@ -36,7 +36,7 @@ FAMILIES = [  # with the number of tries
     (disks.all_disks, 10),
     (altered_bundles, 600),
     (processes.all_processes, 5),
-    (hostile.all_requests, 20),
+    (hostile.all_requests, 5),
 ]
 
 

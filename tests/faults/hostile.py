@@ -126,24 +126,24 @@ def ask(port: int, request: bytes) -> bytes:
     If it waits for more, the client ends its side.
     """
     answer, ended = b"", False
-    with socket.create_connection(("127.0.0.1", port), timeout=PAUSE) as connection:
-        with suppress(ConnectionError):  # it may refuse before it has read all
-            connection.sendall(request)
-            while True:
-                try:
-                    part = connection.recv(65_536)
-                except TimeoutError as error:
-                    if answer:  # it keeps the connection
-                        break
-                    if ended:
-                        raise Broken("hang", f"no answer to {request[:60]!r}") from error
-                    connection.shutdown(socket.SHUT_WR)
-                    connection.settimeout(SECONDS)
-                    ended = True
-                else:
-                    answer += part
-                    if not part:
-                        break
+    place = ("127.0.0.1", port)
+    with socket.create_connection(place, timeout=PAUSE) as connection, suppress(ConnectionError):
+        connection.sendall(request)
+        while True:
+            try:
+                part = connection.recv(65_536)
+            except TimeoutError as error:
+                if answer:  # it keeps the connection
+                    break
+                if ended:
+                    raise Broken("hang", f"no answer to {request[:60]!r}") from error
+                connection.shutdown(socket.SHUT_WR)
+                connection.settimeout(SECONDS)
+                ended = True
+            else:
+                answer += part
+                if not part:
+                    break
     return answer
 
 

@@ -49,9 +49,11 @@ def disturb(run: Training, number: signal.Signals, rank: int, seconds: float) ->
     time.sleep(seconds)
     os.kill(int((run.log.parent / str(rank)).read_text()), number)
     check_status(run, process, fine=False)
-    said = run.log.read_text()
-    if said.count(ERROR) != 1 or "the same command continues from it" not in said:
-        raise Broken("lost", f"expected one line: {said[-1500:]}")
+    lines = [x for x in run.log.read_text().splitlines() if x.startswith(ERROR)]
+    if number == signal.SIGKILL and rank == 0 and not lines:  # torchrun reports it, and ends rank 1
+        return
+    if len(lines) != 1 or "the same command continues" not in lines[0]:
+        raise Broken("lost", f"expected one line: {lines}")
 
 
 def check_status(run: Training, process: "subprocess.Popen[bytes]", *, fine: bool) -> None:
