@@ -7,6 +7,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from contextlib import suppress
 from pathlib import Path
 
 from trainings import ERROR, SECONDS, Broken, Fault, Training, make_corpus
@@ -60,6 +61,9 @@ def check_status(run: Training, process: "subprocess.Popen[bytes]", *, fine: boo
     try:
         status = process.wait(SECONDS)
     except subprocess.TimeoutExpired as error:
+        for rank in ("0", "1"):
+            with suppress(ProcessLookupError):
+                os.kill(int((run.log.parent / rank).read_text()), signal.SIGKILL)
         process.kill()
         raise Broken("hang", f"no end after {SECONDS} s") from error
     said = run.log.read_text()
