@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 
-.PHONY: demo test test-fast check docs benchmark clean
+.PHONY: demo test test-fast test-faults check docs benchmark clean
 
 demo: $(INSTALLED)
 	$(BIN)/glassformer demo
@@ -14,6 +14,10 @@ test: check
 
 test-fast: $(INSTALLED)
 	OMP_NUM_THREADS=1 $(BIN)/pytest -n auto --dist loadfile --fast
+
+# Kills, full disks, damaged files, hostile requests: at most half an hour; ARGS=--quick: minutes.
+test-faults: $(INSTALLED)
+	OMP_NUM_THREADS=1 $(BIN)/python tests/faults $(ARGS)
 
 check: $(INSTALLED)
 	$(BIN)/ruff check .

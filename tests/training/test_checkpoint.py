@@ -333,6 +333,13 @@ def test_what_cannot_be_written_is_said_with_its_reason(tmp_path, monkeypatch, n
     assert [path.name for path in tmp_path.iterdir()] == ["00000001"]
 
 
+def test_a_run_that_is_gone_is_not_made_anew(tmp_path):
+    with pytest.raises(InputError, match="put the directory back"):
+        save_checkpoint(tmp_path / "gone" / "checkpoints", *trained(), STATE)
+
+    assert not (tmp_path / "gone").exists()
+
+
 def test_a_full_disk_is_understood_in_the_words_of_safetensors(tmp_path, monkeypatch):
     def full(*_):
         raise SafetensorError("I/O error: No space left on device (os error 28)")

@@ -92,7 +92,8 @@ def save_checkpoint(
     partial = directory / f".{final.name}.partial"
     shutil.rmtree(partial, ignore_errors=True)
     try:
-        partial.mkdir(parents=True)
+        directory.mkdir(exist_ok=True)  # in the run's directory, which must still be there
+        partial.mkdir()
         save_file(weights(model), partial / "model.safetensors")
         save_file(_moments(model, optimiser), partial / "optimiser.safetensors")
         (partial / "state.json").write_text(json.dumps(asdict(state), indent=1) + "\n")

@@ -34,6 +34,7 @@ class Pulse:
 
     def __init__(self, store: Any, *, patience: float = _PATIENCE) -> None:
         self.patience = patience
+        self.lost = False
         self._store = store
         self._count = 0
         self._seen = time.monotonic()
@@ -55,6 +56,7 @@ class Pulse:
         """Raises PulseLostError if no beat has come for the time of patience."""
         silence = time.monotonic() - self._seen
         if silence > self.patience:
+            self.lost = True
             raise PulseLostError(f"rank 0 has hung for {silence:.0f} s")
 
     def _beat(self) -> None:

@@ -7,6 +7,7 @@ threads waits less than one process of many threads.
 A process without torchrun is alone: its :data:`ALONE` hands everything back unchanged.
 """
 
+import atexit
 import json
 import os
 import time
@@ -145,11 +146,15 @@ def from_torchrun(device: torch.device) -> Iterator[Ranks]:
         dist.init_process_group(backend, store=store, rank=rank, world_size=size, timeout=timeout)
     except RuntimeError as error:
         raise _lost(error) from error
+    pulse = Pulse(store)
     try:
-        with Pulse(store).kept(beating=rank == 0) as pulse:
+        with pulse.kept(beating=rank == 0):
             yield Ranks(rank, size, int(os.environ["LOCAL_WORLD_SIZE"]), pulse if rank else None)
     finally:
-        dist.destroy_process_group()
+        if pulse.lost:  # gloo would wait for rank 0 here, and again when Python ends
+            atexit.register(os._exit, 1)
+        else:
+            dist.destroy_process_group()
 
 
 def _under_torchrun() -> bool:
