@@ -75,7 +75,7 @@ def test_searches_find_what_generate_finds(marian, compared, texts):
     engine = torch_engine(bundle.model, (bundle.source_tokenizer, bundle.target_tokenizer))
     lengths = set()
     for beam in (1, 4):
-        for text in texts if beam == 1 else texts[:2]:  # a search takes a second
+        for text in texts[:6] if beam == 1 else texts[:1]:  # a search takes a second
             options = SearchOptions(beam=beam, length_penalty=0.0)
             job = Job([bundle.source_tokenizer.encode(text)])
             [[found]] = engine.submit(job, options).result()

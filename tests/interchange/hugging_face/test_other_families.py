@@ -47,7 +47,7 @@ def test_searches_find_what_generate_finds(both, texts):
     bundle = both.bundle
     engine = torch_engine(bundle.model, (bundle.source_tokenizer, bundle.target_tokenizer))
     for beam in (1, 4):
-        for text in texts if beam == 1 else texts[:2]:  # a search takes a second
+        for text in texts[:6] if beam == 1 else texts[:1]:  # a search takes a second
             job = Job([bundle.source_tokenizer.encode(text)])
             options = SearchOptions(beam=beam, length_penalty=0.0)
             [[found]] = engine.submit(job, options).result()
