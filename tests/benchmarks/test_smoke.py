@@ -118,7 +118,7 @@ def test_serving(figure, bundle):
 
 
 def test_unclean_text_in_three_tables(data, bundle, capsys, monkeypatch):
-    few = dict(list(unclean.FAULTS.items())[:3])  # a model without training writes long texts
+    few = dict(list(unclean.FAULTS.items())[:2])  # a model without training writes long texts
     monkeypatch.setattr(unclean, "FAULTS", few)
     files = [str(data / f"test.{code}") for code in ("en", "de")]
 

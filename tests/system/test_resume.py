@@ -62,15 +62,12 @@ sys.exit(main({words!r}))
 """
 
 # Where a run is killed: module, function, before which call of it in that process.
+# `make test-faults` kills at 200 other places.
 KILLS = [
     ("glassformer.training.setup.prepare", "Tokenizer.save", 1),
-    ("glassformer.data.token_store", "_take_the_place_of", 1),
-    ("glassformer.training.loop", "update", 1),
     ("glassformer.training.checkpoint", "flush_directory", 1),
     ("glassformer.training.loop", "remove_all_but", 2),
-    ("glassformer.training.loop", "save_checkpoint", 2),
     ("glassformer.training.loop", "update", 33),
-    ("glassformer.training.checkpoint", "Path.rename", 2),
     ("glassformer.training.train", "save_bundle", 1),
     ("glassformer.bundle", "write_atomically", 2),
 ]
@@ -148,21 +145,6 @@ def test_killed_again_and_again(whole, processes, corpus, tmp_path):
     for kill in KILLS:
         assert run(kill) == -signal.SIGKILL, (kill, run.log.read_text())
         assert not (run.run / "config.json").exists()
-    run.finish()
-
-    assert run.weights() == whole.weights()
-    assert run.metrics() == whole.metrics()
-
-
-def test_killed_between_far_checkpoints(whole, processes, corpus, tmp_path):
-    run = Runner(processes, corpus, tmp_path, {})
-
-    # The first kill comes after a report that no checkpoint holds yet.
-    for kill in [
-        ("glassformer.training.loop", "update", 52),
-        ("glassformer.training.checkpoint", "flush_directory", 1),
-    ]:
-        assert run(kill) == -signal.SIGKILL, run.log.read_text()
     run.finish()
 
     assert run.weights() == whole.weights()
