@@ -191,6 +191,12 @@ def test_words_move_in_a_word_document_with_their_format(backwards):
     )
 
 
+def test_control_characters_of_a_model_do_not_reach_the_xml():
+    content = read_file(docx("<w:p><w:r><w:t>Hi</w:t></w:r></w:p>"), "docx")
+
+    assert "<t>Hallo</t>" in body_of(content.write(["Ha\x00l\x0blo"]))
+
+
 def bomb():
     written = io.BytesIO()
     with zipfile.ZipFile(written, "w", zipfile.ZIP_DEFLATED) as archive:
@@ -209,6 +215,11 @@ def bomb():
         ("docx", bomb(), "more than 100 MiB unpacked"),
         ("po", b'msgid "a', "not a gettext file"),
         ("po", b"hello", "not a gettext file"),
+        (
+            "po",
+            b'msgid ""\nmsgstr "Plural-Forms: nplurals=900000000; plural=0;\\n"\n',
+            "900000000 plural forms",
+        ),
         ("po", b'msgid "\xff"\nmsgstr ""\n', "not a gettext file"),
     ],
 )

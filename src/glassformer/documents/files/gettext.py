@@ -12,6 +12,8 @@ from glassformer.errors import InputError
 
 __all__ = ["read_gettext"]
 
+_MOST_PLURALS = 10  # more than any language has; a header may name billions
+
 _GUESSED = (
     "python-format",
     "python-brace-format",
@@ -38,6 +40,8 @@ def read_gettext(data: bytes, language: str) -> FileContent:
         for message in catalog:
             message.flags -= {flag for flag in _GUESSED if flag.encode() not in data}
         messages = [message for message in catalog if message.id and not _translated(message)]
+        if not 1 <= catalog.num_plurals <= _MOST_PLURALS:
+            raise ValueError(f"{catalog.num_plurals} plural forms")
     except (PoFileError, UnknownLocaleError, ValueError, LookupError) as error:
         reason = str(error).strip().splitlines()[:1] or ["faulty"]
         raise InputError(f"not a gettext file that Babel reads: {reason[0]!a}") from None
