@@ -61,6 +61,10 @@ def test_what_cannot_be_translated_is_refused(client, fields, status, message):
     assert (answer.status_code, message in answer.json()["error"]) == (status, True), answer.text
 
 
+def test_a_file_in_the_target_language_stays(client):
+    assert fetch(client, send(client, source="de")).content == SRT
+
+
 def test_a_request_without_a_file_is_refused(client):
     fields = {"source": "en", "target": "de", "file": "a"}
 

@@ -113,7 +113,7 @@ class FileApi:
 
         async def translated() -> tuple[LanguagePair, bytes]:
             pair, _ = await service.languages(asked.source, target, content.texts)
-            return pair, await service.translate_file(service.pair(*pair), content)
+            return pair, await service.translate_file(pair, content)
 
         pair, written = await self.api.in_time(request, translated())
         self.api.metrics.translated(*pair, sum(map(len, content.texts)))

@@ -276,7 +276,10 @@ class Service:
         ]
 
     async def translate_file(self, pair: LanguagePair, content: FileContent) -> bytes:
-        """The file with its texts translated."""
+        """The file with its texts translated; one in the target language already stays."""
+        if pair[0] == pair[1]:
+            return content.write(content.texts)
+        pair = self.pair(*pair)
         translate = self.translate_html if content.html else self.translate
         documents = await translate(pair, content.texts)
         return await asyncio.to_thread(content.write, [document.text for document in documents])
