@@ -10,10 +10,10 @@ demo: $(INSTALLED)
 	$(BIN)/glassformer demo
 
 test: check
-	OMP_NUM_THREADS=1 $(BIN)/pytest -n auto --dist loadfile
+	OMP_NUM_THREADS=1 $(BIN)/pytest -n auto --dist loadfile --no-loadscope-reorder
 
 test-fast: $(INSTALLED)
-	OMP_NUM_THREADS=1 $(BIN)/pytest -n auto --dist loadfile --fast
+	OMP_NUM_THREADS=1 $(BIN)/pytest -n auto --dist loadfile --no-loadscope-reorder --fast
 
 # Kills, full disks, damaged files, hostile requests: at most half an hour; ARGS=--quick: minutes.
 test-faults: $(INSTALLED)

@@ -140,8 +140,9 @@ def test_after_a_fault_a_batch_that_runs_ends_within_a_step():
 
     both, steps = threading.Barrier(2), []
     sources = [[5, 6]] * 32 + [[5]] * 32
+    two_batches = {"cores": 2, "extra_length": 10_000, "max_tokens": 1_000_000}
     with pytest.raises(RuntimeError, match="broken"):
-        decode_sentences(HalfBroken(), sources, search=greedy, cores=2, extra_length=10_000)
+        decode_sentences(HalfBroken(), sources, search=greedy, **two_batches)
     assert len(steps) < 1_000
 
 

@@ -1,12 +1,14 @@
 """Alters a small bundle in many ways and counts what `translate` makes of each.
 
-    python tests/faults/bundles.py [TRIES] [SEED].
+    python tests/faults/bundles.py [TRIES] [SEED] [--only WORD]
 
-Each altered bundle is loaded, and translates a line. It has a process of its own, for 20 seconds.
+Each altered bundle is loaded, and translates a line, half of them with CTranslate2. It has a
+process of its own, for 20 seconds.
 One line of error may come out, or a translation. A traceback, a hang or a crash is a fault of the
 program: it is printed. `docs/reliability.md` has the table.
 """
 
+import argparse
 import json
 import os
 import random
@@ -28,7 +30,8 @@ from glassformer.bundle import Bundle, load_bundle, save_bundle
 from glassformer.cli.main import main
 from glassformer.config import ModelConfig
 from glassformer.data.tokenizer import train_tokenizer
-from glassformer.hashes import sha256
+from glassformer.hashes import MANIFEST, sha256, write_manifest
+from glassformer.interchange.ctranslate2.package import import_ctranslate2
 from glassformer.model.transformer import Transformer
 
 SECONDS = 20
@@ -39,6 +42,8 @@ VALUES = [
     None, True, -1, 0, 7, 1.5, 10**9, 10**18, 10**5000, "x", "", [], ["a"], {}, [[]], 1e308,
     "\x00", "a\nb", "../../etc/passwd", [1, 2, 3], {"a": 1},
 ]  # fmt: skip
+
+CONVERTED = "ctranslate2/*/*"  # the files of the conversion that a bundle keeps
 
 Alteration = Callable[[Path, random.Random], str]
 
@@ -54,8 +59,24 @@ def make_bundle(directory: Path) -> None:
     save_bundle(Bundle(model, tokenizer, tokenizer, ("en", "de"), {}, alignment), directory)
 
 
-def flipped_bits(directory: Path, draw: random.Random) -> str:
-    path = directory / draw.choice(FILES)
+def other_bytes(directory: Path, draw: random.Random) -> str:
+    """1,000 bytes anywhere in the bundle's files get another value."""
+    contents = {name: bytearray((directory / name).read_bytes()) for name in FILES}
+    for name in draw.choices(FILES, [len(content) for content in contents.values()], k=1000):
+        contents[name][draw.randrange(len(contents[name]))] ^= draw.randrange(1, 256)
+    for name, content in contents.items():
+        (directory / name).write_bytes(content)
+    return "1,000 bytes"
+
+
+def changed_conversion(directory: Path, draw: random.Random) -> str:
+    """A file of the kept conversion: bits flipped, cut, or other bytes."""
+    path = draw.choice(sorted(directory.glob(CONVERTED)))
+    return draw.choice([flipped_bits, cut, random_bytes])(directory, draw, path)
+
+
+def flipped_bits(directory: Path, draw: random.Random, path: Path | None = None) -> str:
+    path = path or directory / draw.choice(FILES)
     content = bytearray(path.read_bytes())
     count = draw.choice([1, 20, 500])
     for _ in range(count):
@@ -64,16 +85,16 @@ def flipped_bits(directory: Path, draw: random.Random) -> str:
     return f"{count} bits of {path.name}"
 
 
-def cut(directory: Path, draw: random.Random) -> str:
-    path = directory / draw.choice(FILES)
+def cut(directory: Path, draw: random.Random, path: Path | None = None) -> str:
+    path = path or directory / draw.choice(FILES)
     content = path.read_bytes()
     length = draw.randrange(len(content))
     path.write_bytes(content[:length])
     return f"{path.name} cut at {length}"
 
 
-def random_bytes(directory: Path, draw: random.Random) -> str:
-    path = directory / draw.choice(FILES)
+def random_bytes(directory: Path, draw: random.Random, path: Path | None = None) -> str:
+    path = path or directory / draw.choice(FILES)
     path.write_bytes(draw.randbytes(draw.choice([0, 1, 8, 1000, 100_000])))
     return f"{path.name} as random bytes"
 
@@ -149,6 +170,7 @@ def no_file(directory: Path, draw: random.Random) -> str:
 
 
 ALTERATIONS: list[tuple[str, Alteration, int]] = [  # the numbers are shares
+    ("1,000 bytes anywhere", other_bytes, 2),
     ("bits flipped", flipped_bits, 3),
     ("files cut", cut, 2),
     ("files of random bytes", random_bytes, 1),
@@ -157,6 +179,7 @@ ALTERATIONS: list[tuple[str, Alteration, int]] = [  # the numbers are shares
     ("weights of another type or shape", changed_weights, 3),
     ("many weights", many_weights, 1),
     ("pipes, devices, links, directories", no_file, 3),
+    ("the kept conversion", changed_conversion, 4),
 ]
 
 
@@ -165,6 +188,9 @@ def forge_hashes(directory: Path) -> None:
     path = directory / "config.json"
     if not path.is_file():  # a pipe would be waited for
         return
+    for manifest in directory.glob(f"ctranslate2/*/{MANIFEST}"):
+        manifest.unlink()
+        write_manifest(manifest.parent)
     with suppress(Exception):
         config = json.loads(path.read_text())
         for name in config["sha256"]:
@@ -172,11 +198,11 @@ def forge_hashes(directory: Path) -> None:
         path.write_text(json.dumps(config))
 
 
-def outcome(directory: Path, output: Path) -> str:
+def outcome(directory: Path, output: Path, engine: str) -> str:
     """What `glassformer translate` makes of it, in a child process."""
     child = os.fork()
     if child == 0:
-        os._exit(translate(directory, output))
+        os._exit(translate(directory, output, engine))
     _, status = os.waitpid(child, 0)
     said = output.read_text(errors="replace")
     if os.WIFSIGNALED(status):
@@ -188,7 +214,7 @@ def outcome(directory: Path, output: Path) -> str:
     return f"traceback: {said[-300:]}"
 
 
-def translate(directory: Path, output: Path) -> int:
+def translate(directory: Path, output: Path, engine: str) -> int:
     """The command, with a line as standard input; both outputs go to a file."""
     signal.alarm(SECONDS)
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
@@ -200,32 +226,40 @@ def translate(directory: Path, output: Path) -> int:
     os.dup2(descriptor, 1)
     os.dup2(descriptor, 2)
     try:
-        return main(["translate", str(directory), "--device", "cpu", "--alignment"])
+        options = ["--device", "cpu", "--threads", "1", "--engine", engine, "--alignment"]
+        return main(["translate", str(directory), *options])
     except BaseException:
         traceback.print_exc()
         sys.stderr.flush()
         return 70
 
 
-def run(tries: int, seed: int) -> dict[str, Counter[str]]:
+def run(tries: int, seed: int, only: str = "") -> dict[str, Counter[str]]:
     """The outcomes of so many alterations, by their kind; with the true hashes and forged ones."""
     draw = random.Random(seed)
-    table: dict[str, Counter[str]] = {name: Counter() for name, _, _ in ALTERATIONS}
+    chosen = [alteration for alteration in ALTERATIONS if only in alteration[0]]
+    names, kinds, shares = zip(*chosen, strict=True)
+    table: dict[str, Counter[str]] = {name: Counter() for name in names}
     with tempfile.TemporaryDirectory() as temporary:
-        whole, altered = Path(temporary, "whole"), Path(temporary, "altered")
+        whole, altered, output = (Path(temporary, name) for name in ("whole", "altered", "output"))
         make_bundle(whole)
-        load_bundle(whole)
+        load_bundle(whole)  # it loads modules, once for all forks
+        import_ctranslate2()
+        for engine in ("torch", "ctranslate2"):  # the second keeps its conversion
+            if (answer := outcome(whole, output, engine)) != "works":
+                raise AssertionError(answer)
         for number in range(tries):
             shutil.copytree(whole, altered)
-            names, kinds, shares = zip(*ALTERATIONS, strict=True)
             [place] = draw.choices(range(len(names)), shares)
             done = kinds[place](altered, draw)
             if number % 2:
                 forge_hashes(altered)
-            answer = outcome(altered, Path(temporary, "output"))
+            on_conversion = kinds[place] is changed_conversion
+            engine = "ctranslate2" if on_conversion or number % 4 > 1 else "torch"
+            answer = outcome(altered, output, engine)
             table[names[place]].update([answer.split(":")[0], "tries"])
             if answer not in ("one line", "works"):
-                print(f"{names[place]}: {done}: {answer}", flush=True)
+                print(f"{names[place]}, {engine}: {done}: {answer}", flush=True)
             shutil.rmtree(altered)
     return table
 
@@ -241,6 +275,10 @@ def as_text(table: dict[str, Counter[str]]) -> str:
 
 
 if __name__ == "__main__":
-    given = [int(word) for word in sys.argv[1:]]
+    parser = argparse.ArgumentParser(description="Alters a bundle, and counts what comes of it.")
+    parser.add_argument("tries", type=int, nargs="?", default=300)
+    parser.add_argument("seed", type=int, nargs="?", default=1)
+    parser.add_argument("--only", metavar="WORD", default="", help="alterations with WORD")
+    given = parser.parse_args()
     torch.set_num_threads(1)
-    print(as_text(run(*(given + [300, 1][len(given) :]))))
+    print(as_text(run(given.tries, given.seed, given.only)))
