@@ -12,6 +12,7 @@ from collections import Counter
 from concurrent.futures import ProcessPoolExecutor
 
 import bundles
+import checkpoints
 import disks
 import hostile
 import kills
@@ -25,7 +26,8 @@ import glassformer.training.train  # noqa: F401  loaded once, for all forks
 
 def altered_bundles(tries: int) -> list[Fault]:
     outcomes: Counter[str] = sum(bundles.run(tries, seed=1).values(), Counter())
-    counts = {"lost": outcomes["crash"], "hang": outcomes["hang"]}
+    lost = outcomes["crash"] + outcomes["other text"]
+    counts = {"lost": lost, "hang": outcomes["hang"]}
     return [Fault("altered bundle", tries, traceback=outcomes["traceback"], **counts)]
 
 
@@ -35,6 +37,7 @@ FAMILIES = [  # with the number of tries
     (kills.at_times, 80),
     (disks.all_disks, 10),
     (altered_bundles, 600),
+    (checkpoints.altered, 60),
     (processes.all_processes, 5),
     (hostile.all_requests, 5),
 ]
