@@ -39,20 +39,24 @@ _COLUMNS = ("processes", "tokens/s", "update ms", "input", "computing", "talking
 
 def main(words: Sequence[str] | None = None) -> int:
     """Print the table."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.ranks", description=__doc__)
-    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.ranks",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        epilog="All other options go to glassformer train.",
+        allow_abbrev=False,
+    )
     parser.add_argument("source")
     parser.add_argument("target")
     parser.add_argument("--processes", type=int, nargs="+", default=[1, 2, 4])
     parser.add_argument("--updates", type=int, default=60)
-    parser.add_argument("options", nargs="*", help="after --: further options of glassformer train")
-    given = parser.parse_args(words)
+    given, others = parser.parse_known_args(words)
     with tempfile.TemporaryDirectory() as temporary:
         runs = [Path(temporary, str(size)) for size in given.processes]
         for size, run in zip(given.processes, runs, strict=True):
             options = ["--updates", str(given.updates), "--validations", "1", "--beam", "1"]
             files = [given.source, given.target]
-            _train(size, run, [*files, *options, "--average-count", "1", *given.options])
+            _train(size, run, [*files, *options, "--average-count", "1", *others])
         rows = [_row(run, first=runs[0]) for run in runs]
     print(table("One training on several processes", _COLUMNS, rows))
     return 0

@@ -5,7 +5,7 @@ import json
 import pytest
 import torch
 
-from benchmarks import decoding, environments, training, unclean
+from benchmarks import decoding, environments, ranks, training, unclean
 from benchmarks.__main__ import main
 from benchmarks.peers import translate_command
 from glassformer.bundle import Bundle, save_bundle
@@ -128,3 +128,23 @@ def test_unclean_text_in_three_tables(data, bundle, capsys, monkeypatch):
     assert [row[1] for row in rows if row[0] == "2 a line"] == ["4"]
     assert set(unclean.FAULTS) <= {row[0] for row in rows}
     assert [row[1::2] for row in rows if row[0] == "all"] == [["7", "7"]]
+
+
+def test_the_updates_of_a_rank(data, tmp_path, monkeypatch):
+    for owner, name in ((ranks.BatchStream, "next_batches"), (ranks.Ranks, "sum")):
+        monkeypatch.setattr(owner, name, getattr(owner, name))  # to be restored
+    for name in ("gradient", "step"):
+        monkeypatch.setattr(ranks.Learner, name, getattr(ranks.Learner, name))
+    monkeypatch.setenv("RANK", "0")
+    texts = [str(data / f"train.{code}") for code in ("en", "de")]
+    sizes = ["--preset", "tiny", "--d-model", "16", "--d-ff", "16", "--vocab-size", "300"]
+    rest = ["--updates", "5", "--validations", "1", "--beam", "1", "--device", "cpu"]
+
+    out = ["--out", str(tmp_path / "run")]
+    assert ranks.rank(tmp_path, ["train", *texts, *sizes, *rest, *out]) == 0
+
+    processes, speed, *times, share, loss = ranks._row(tmp_path, first=tmp_path)
+    assert (processes, share, loss) == ("1", "1.000", "0e+00, 0e+00, 0e+00")
+    update, input_, computing, talking = (float(ms.replace(",", "")) for ms in times)
+    assert update == pytest.approx(input_ + computing + talking, abs=0.3)
+    assert float(speed.replace(",", "")) > 0
