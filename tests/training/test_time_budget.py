@@ -7,6 +7,7 @@ from itertools import pairwise
 
 import pytest
 
+from glassformer.errors import InputError
 from glassformer.training.checkpoint import RunState
 from glassformer.training.schedule import learning_rate
 from glassformer.training.setup.options import TrainConfig
@@ -323,6 +324,15 @@ def test_a_checkpoint_of_an_earlier_version_counts_by_its_seconds():
     assert taken == pytest.approx(0.6 * SECONDS, rel=0.02)
     assert machine.rates[901] == pytest.approx(machine.rates[910], rel=0.05)
     assert machine.last_share == 1.0
+
+
+@pytest.mark.parametrize("plan", [{"minutes": 3.0}, {"minutes": "x", "updates": 1, "curve": 1}])
+def test_a_damaged_plan_is_named(plan):
+    state = RunState(update=7, plan=plan)
+    options = TrainConfig(pairs=("a",), run="run", minutes=3.0)
+
+    with pytest.raises(InputError, match="the checkpoint of update 7: its plan of the time"):
+        TimedPace(options, state, most=100, d_model=64, scoring=1.0, clock=lambda: 0.0)
 
 
 def test_the_minutes_for_more_updates_follow_from_the_speed():

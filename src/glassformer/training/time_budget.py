@@ -13,6 +13,9 @@ import math
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 
+from pydantic import TypeAdapter, ValidationError
+
+from glassformer.errors import InputError
 from glassformer.training.checkpoint import RunState
 from glassformer.training.reporting import duration
 from glassformer.training.schedule import learning_rate, shortened
@@ -66,6 +69,9 @@ class Plan:
             share=self.share * ratio,
             validated=self.validated * ratio,
         )
+
+
+_PLAN = TypeAdapter(Plan)
 
 
 class TimedPace:
@@ -209,6 +215,12 @@ class TimedPace:
 def _plan_of(state: RunState, minutes: float, most: int) -> Plan:
     """The plan of the last checkpoint; that of a run which begins; an earlier version's place."""
     if state.plan:
-        return Plan(**state.plan)
+        try:
+            return _PLAN.validate_python(state.plan)
+        except ValidationError as error:
+            raise InputError(
+                f"the checkpoint of update {state.update:,}: its plan of the time is damaged: move"
+                " it away, and the run goes on from the one before"
+            ) from error
     share = min(1.0, state.seconds / (60 * minutes))
     return Plan(minutes, most, most, state.update, share, state.seconds)
