@@ -28,7 +28,7 @@ check: $(INSTALLED)
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-# Everything but torch is compared with the hashes of the lock. torch has builds of other hosts.
+# The lock has hashes for every package but torch, whose builds differ: CPU, CUDA, ROCm.
 $(INSTALLED): pyproject.toml constraints.txt requirements.lock
 	$(PYTHON) -m venv $(VENV)
 	$(PIP) install --require-hashes -r requirements.lock
@@ -48,7 +48,7 @@ build/docs/demo/en-de/config.json: $(INSTALLED)
 benchmark: $(INSTALLED)
 	$(BIN)/python -m benchmarks $(or $(ARGS),--help)
 
-# The lock for new requirements. Pins that fit stay; ARGS=--upgrade takes the newest versions.
+# Writes requirements.lock anew. Pins that fit stay; ARGS=--upgrade takes the newest versions.
 lock:
 	$(PYTHON) -m venv build/lock
 	build/lock/bin/pip install --quiet --disable-pip-version-check uv==0.13.9
@@ -57,7 +57,7 @@ lock:
 		--python build/lock/bin/python --python-version 3.11 --generate-hashes \
 		--extra dev --extra docs --constraints constraints.txt --excludes build/lock/cuda.txt \
 		--no-emit-package torch $(ARGS) --output-file requirements.lock pyproject.toml
-	sed -i '1i # Every package that the project and its tests and site need, but torch, with the hashes of its files.\n# `make lock` makes this file anew.' requirements.lock
+	sed -i '1i # All packages of the project, its tests and its site but torch, with the hashes of their files.\n# `make lock` makes this file anew.' requirements.lock
 
 clean:
 	rm -rf $(VENV) build .mypy_cache .pytest_cache .ruff_cache
