@@ -3,8 +3,12 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
+PIP := $(BIN)/pip --quiet --disable-pip-version-check
+# What only torch's CUDA build needs.
+CUDA := cuda-bindings cuda-toolkit nvidia-cudnn-cu13 nvidia-cusparselt-cu13 nvidia-nccl-cu13 \
+	nvidia-nvshmem-cu13 triton
 
-.PHONY: demo test test-fast test-faults check docs benchmark clean
+.PHONY: demo test test-fast test-faults check docs benchmark lock clean
 
 demo: $(INSTALLED)
 	$(BIN)/glassformer demo
@@ -24,14 +28,16 @@ check: $(INSTALLED)
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-$(INSTALLED): pyproject.toml constraints.txt
+# The lock has hashes for every package but torch, whose builds differ: CPU, CUDA, ROCm.
+$(INSTALLED): pyproject.toml constraints.txt requirements.lock
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	$(PIP) install --require-hashes -r requirements.lock
+	$(PIP) install -c constraints.txt torch
+	$(PIP) install --no-deps --no-build-isolation -e .
 	touch $@
 
 # The site. It runs every example, with a small translator of dates and amounts.
 docs: $(INSTALLED) build/docs/demo/en-de/config.json
-	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[docs]'
 	$(BIN)/sphinx-build -q -W --keep-going -b html docs build/docs/html
 	$(BIN)/python docs/check_links.py build/docs/html
 	@echo "open build/docs/html/index.html"
@@ -41,6 +47,17 @@ build/docs/demo/en-de/config.json: $(INSTALLED)
 
 benchmark: $(INSTALLED)
 	$(BIN)/python -m benchmarks $(or $(ARGS),--help)
+
+# Writes requirements.lock anew. Pins that fit stay; ARGS=--upgrade takes the newest versions.
+lock:
+	$(PYTHON) -m venv build/lock
+	build/lock/bin/pip install --quiet --disable-pip-version-check uv==0.13.9
+	printf '%s\n' $(CUDA) > build/lock/cuda.txt
+	build/lock/bin/uv pip compile --quiet --no-header --universal --fork-strategy fewest \
+		--python build/lock/bin/python --python-version 3.11 --generate-hashes \
+		--extra dev --extra docs --constraints constraints.txt --excludes build/lock/cuda.txt \
+		--no-emit-package torch $(ARGS) --output-file requirements.lock pyproject.toml
+	sed -i '1i # All packages of the project, its tests and its site but torch, with the hashes of their files.\n# `make lock` makes this file anew.' requirements.lock
 
 clean:
 	rm -rf $(VENV) build .mypy_cache .pytest_cache .ruff_cache
