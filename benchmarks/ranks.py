@@ -56,7 +56,11 @@ def main(words: Sequence[str] | None = None) -> int:
         for size, run in zip(given.processes, runs, strict=True):
             options = ["--updates", str(given.updates), "--validations", "1", "--beam", "1"]
             files = [given.source, given.target]
-            _train(size, run, [*files, *options, "--average-count", "1", *others])
+            try:
+                _train(size, run, [*files, *options, "--average-count", "1", *others])
+            except Failed as fault:
+                print(f"benchmarks: error: {fault}", file=sys.stderr)
+                return 1
         rows = [_row(run, first=runs[0]) for run in runs]
     print(table("One training on several processes", _COLUMNS, rows))
     return 0
@@ -71,7 +75,8 @@ def _train(size: int, run: Path, words: list[str]) -> None:
         [*command, "--out", str(run / "run")], capture_output=True, text=True, check=False
     )
     if process.returncode:
-        raise Failed(f"{size} processes: {process.stderr[-2000:]}")
+        lines = [x for x in process.stderr.splitlines() if x.startswith("glassformer: error: ")]
+        raise Failed(f"{size} processes: {(lines or [process.stderr[-2000:]])[0]}")
 
 
 def _row(run: Path, *, first: Path) -> list[str]:

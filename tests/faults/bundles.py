@@ -188,14 +188,18 @@ def forge_hashes(directory: Path) -> None:
     path = directory / "config.json"
     if not path.is_file():  # a pipe would be waited for
         return
-    for manifest in directory.glob(f"ctranslate2/*/{MANIFEST}"):
-        manifest.unlink()
-        write_manifest(manifest.parent)
     with suppress(Exception):
         config = json.loads(path.read_text())
         for name in config["sha256"]:
             config["sha256"][name] = sha256(directory / name)
         path.write_text(json.dumps(config))
+
+
+def forge_manifest(directory: Path) -> None:
+    """The same for the kept conversion; ``config.json`` stays, which the conversion belongs to."""
+    for manifest in directory.glob(f"ctranslate2/*/{MANIFEST}"):
+        manifest.unlink()
+        write_manifest(manifest.parent)
 
 
 def outcome(directory: Path, output: Path, engine: str) -> str:
@@ -255,7 +259,8 @@ def run(tries: int, seed: int, only: str = "") -> dict[str, Counter[str]]:
             done = kinds[place](altered, draw)
             forged, on_conversion = number % 2 == 1, kinds[place] is changed_conversion
             if forged:
-                forge_hashes(altered)
+                forge = forge_manifest if on_conversion else forge_hashes
+                forge(altered)
             engine = "ctranslate2" if on_conversion or number % 4 > 1 else "torch"
             answer = outcome(altered, output, engine)
             if on_conversion and not forged and output.read_text() != right:

@@ -331,7 +331,7 @@ def test_a_damaged_plan_is_named(plan):
     state = RunState(update=7, plan=plan)
     options = TrainConfig(pairs=("a",), run="run", minutes=3.0)
 
-    with pytest.raises(InputError, match="the checkpoint of update 7: its plan of the time"):
+    with pytest.raises(InputError, match="the checkpoint of update 7 has a damaged plan"):
         TimedPace(options, state, most=100, d_model=64, scoring=1.0, clock=lambda: 0.0)
 
 

@@ -219,8 +219,8 @@ def _plan_of(state: RunState, minutes: float, most: int) -> Plan:
             return _PLAN.validate_python(state.plan)
         except ValidationError as error:
             raise InputError(
-                f"the checkpoint of update {state.update:,}: its plan of the time is damaged: move"
-                " it away, and the run goes on from the one before"
+                f"the checkpoint of update {state.update:,} has a damaged plan of the time:"
+                " move the checkpoint away, and the run goes on from the one before"
             ) from error
     share = min(1.0, state.seconds / (60 * minutes))
     return Plan(minutes, most, most, state.update, share, state.seconds)

@@ -8,10 +8,8 @@ Fields, such as dates and page numbers, stay as they are. Marks of changes go: t
 insertions were accepted.
 """
 
-import lzma
 import re
 import zipfile
-import zlib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from copy import deepcopy
@@ -23,15 +21,12 @@ from lxml import etree
 
 from glassformer.documents.files.content import FileContent
 from glassformer.errors import InputError
+from glassformer.interchange.archive import DAMAGED
 
 __all__ = ["read_docx"]
 
 _MAX_BYTES = 100 << 20  # of all parts, unpacked: a small archive can hold terabytes of zeros
 _MAX_PARTS = 10_000
-_DAMAGED = (
-    *(zipfile.BadZipFile, zlib.error, lzma.LZMAError),
-    *(RuntimeError, OSError, EOFError, ValueError),
-)
 _NO_XML = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")  # a model may write any byte
 _PART = re.compile(r"word/(document|header\d*|footer\d*|footnotes|endnotes)\.xml")
 _W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
@@ -81,7 +76,7 @@ def _parts(data: bytes) -> dict[zipfile.ZipInfo, bytes]:
             infos = archive.infolist()
             if sum(info.file_size for info in infos) <= _MAX_BYTES and len(infos) <= _MAX_PARTS:
                 return {info: archive.read(info) for info in infos}
-    except _DAMAGED:
+    except (*DAMAGED, ValueError):
         raise InputError("not a Word document (.docx), or a damaged or protected one") from None
     raise InputError(
         f"the document has more than {_MAX_BYTES >> 20} MiB unpacked, or {_MAX_PARTS:,} parts"
