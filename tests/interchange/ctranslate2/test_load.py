@@ -10,6 +10,7 @@ import torch
 
 from glassformer.bundle import load_bundle, save_bundle
 from glassformer.errors import InputError, UsageError
+from glassformer.hashes import MANIFEST, write_manifest
 from glassformer.interchange.ctranslate2 import load as ctranslate2_load
 from glassformer.interchange.ctranslate2.threads import Workers
 from glassformer.translator import Translator
@@ -79,15 +80,41 @@ def test_a_damaged_conversion_is_made_anew(bundle_of, conversions, damage):
     assert list((directory / "ctranslate2").iterdir()) == [folder]
 
 
-def test_what_ctranslate2_cannot_load_is_converted_anew_once(bundle_of, conversions):
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda model: model[:7],
+        lambda model: model.replace(b"ffn/linear_1/weight", b"ffn/linear_7/weight", 1),
+    ],
+    ids=["no model", "without a weight"],
+)
+def test_what_ctranslate2_cannot_load_is_converted_anew_once(bundle_of, conversions, damage):
     directory = bundle_of()
     first = loaded(directory).translate(["A dog."])
     [folder] = (directory / "ctranslate2").iterdir()
-    (folder / "model.bin").write_bytes(b"nothing")
+    model = folder / "model.bin"
+    before = model.read_bytes()
+    model.write_bytes(damage(before))
+    assert model.read_bytes() != before
     unverified = Translator.load(directory, device="cpu", engine="ctranslate2", verify=False)
 
     assert unverified.translate(["A dog."]) == first
     assert conversions == ["float32", "float32"]
+
+
+def test_what_fails_at_a_sentence_is_an_error(bundle_of, conversions):
+    directory = bundle_of()
+    loaded(directory)
+    [folder] = (directory / "ctranslate2").iterdir()
+    settings = (folder / "config.json").read_text()
+    assert "decoder_start_token" in settings
+    (folder / "config.json").write_text(settings.replace("decoder_start_token", "decoder_start"))
+    (folder / MANIFEST).unlink()
+    write_manifest(folder)
+
+    with pytest.raises(InputError, match=r"CTranslate2 cannot translate with this model .*start"):
+        loaded(directory).translate(["A dog."])
+    assert conversions == ["float32"]
 
 
 def test_what_ctranslate2_can_never_load_is_an_error(tmp_path):

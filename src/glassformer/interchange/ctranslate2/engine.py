@@ -26,7 +26,8 @@ differ by about 1e-6 may change places.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Any
@@ -35,7 +36,8 @@ from glassformer.config import EXTRA_LENGTH
 from glassformer.decoding.beam import penalty
 from glassformer.decoding.engine import Engine, Future, Job, SearchOptions
 from glassformer.decoding.protocols import Hypothesis, Vocabulary
-from glassformer.interchange.ctranslate2.threads import Workers
+from glassformer.errors import InputError
+from glassformer.interchange.ctranslate2.threads import FAULTS, Workers
 
 __all__ = ["CTranslate2Engine"]
 
@@ -74,25 +76,37 @@ class CTranslate2Engine:
         alone = len(sources) == 1 and not self.workers.busy
         translator = self.workers.alone if alone else self.workers.many
         begin = [self.target_names[index] for index in self.special.prefix_ids]
-        results: list[Any] = translator.translate_batch(
-            [[self.source_names[index] for index in source] for source in sources],
-            target_prefix=[begin] * len(sources) if begin else None,
-            asynchronous=True,
-            max_batch_size=_BATCH_TOKENS,
-            batch_type="tokens",
-            beam_size=options.beam,
-            num_hypotheses=options.beam,
-            length_penalty=0,
-            end_token=self._ends,
-            return_end_token=True,
-            return_scores=True,
-            max_input_length=0,  # none is cut
-            repetition_penalty=options.repetition_penalty,
-            no_repeat_ngram_size=options.no_repeat_ngram,
-            min_decoding_length=options.min_length,
-            max_decoding_length=self._most(max(map(len, sources)), options),
-        )
+        with self._faults_named():
+            results: list[Any] = translator.translate_batch(
+                [[self.source_names[index] for index in source] for source in sources],
+                target_prefix=[begin] * len(sources) if begin else None,
+                asynchronous=True,
+                max_batch_size=_BATCH_TOKENS,
+                batch_type="tokens",
+                beam_size=options.beam,
+                num_hypotheses=options.beam,
+                length_penalty=0,
+                end_token=self._ends,
+                return_end_token=True,
+                return_scores=True,
+                max_input_length=0,  # none is cut
+                repetition_penalty=options.repetition_penalty,
+                no_repeat_ngram_size=options.no_repeat_ngram,
+                min_decoding_length=options.min_length,
+                max_decoding_length=self._most(max(map(len, sources)), options),
+            )
         return results
+
+    @contextmanager
+    def _faults_named(self) -> Iterator[None]:
+        """A damaged model that CTranslate2 loads may fail at a sentence: InputError."""
+        try:
+            yield
+        except FAULTS as error:
+            raise InputError(
+                f"{self.workers.directory}: CTranslate2 cannot translate with this model ({error}):"
+                " delete it, or take engine torch"
+            ) from error
 
     def _most(self, length: int, options: SearchOptions) -> int:
         """The maximum length of the target of a source of ``length`` subwords."""
@@ -113,8 +127,9 @@ class CTranslate2Engine:
         """The hypotheses of a job, waited for; torch decodes the sentences that it must."""
         sources = job.sources
         answers = [[] if source else [_NOTHING] for source in sources]
-        for place, result in zip(_places(job), results, strict=True):
-            answers[place] = self._ranked(result.result(), len(sources[place]), options)
+        with self._faults_named():
+            for place, result in zip(_places(job), results, strict=True):
+                answers[place] = self._ranked(result.result(), len(sources[place]), options)
         left = [place for place, answer in enumerate(answers) if not answer]
         if left:
             glossary = None if job.glossary is None else job.glossary.select(left)

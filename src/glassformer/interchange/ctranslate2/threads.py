@@ -14,7 +14,9 @@ import torch
 from glassformer.errors import InputError
 from glassformer.interchange.ctranslate2.package import import_ctranslate2
 
-__all__ = ["Workers"]
+__all__ = ["FAULTS", "Workers"]
+
+FAULTS = (RuntimeError, ValueError, LookupError, OverflowError)  # what C++ raises in Python
 
 _MOST_THREADS = 4  # for one sentence: its products are too small for more
 
@@ -81,7 +83,7 @@ class Workers:
                     inter_threads=workers,
                     intra_threads=threads,
                 ).result()
-        except (RuntimeError, ValueError) as error:
+        except FAULTS as error:
             if self._renew is None:
                 raise InputError(
                     f"{self.directory}: CTranslate2 cannot load this model ({error}): take engine"
