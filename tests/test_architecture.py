@@ -9,7 +9,7 @@
     decoding, evaluation, significance, bundle
     model | data | tensors                          (do not know each other)
     hashes
-    config, devices, files, threads
+    archive, config, devices, files, threads
     errors
 
 No files import each other in a circle, and only the files in ``CHOOSERS`` know a fast twin.
@@ -25,7 +25,7 @@ SOURCE = Path(__file__).parents[1] / "src"
 
 LAYERS = (
     {"errors"},
-    {"config", "devices", "files", "threads"},
+    {"archive", "config", "devices", "files", "threads"},
     {"hashes"},
     {"model", "data", "tensors"},
     {"decoding", "evaluation", "significance", "bundle"},

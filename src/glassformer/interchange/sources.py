@@ -3,8 +3,8 @@
 from collections.abc import Callable
 from pathlib import Path, PurePosixPath
 
+from glassformer.archive import member_names
 from glassformer.errors import InputError
-from glassformer.interchange.archive import member_names
 from glassformer.interchange.imported import Imported
 
 __all__ = ["import_translator"]

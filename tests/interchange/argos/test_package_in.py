@@ -7,10 +7,10 @@ import zipfile
 import pytest
 import torch
 
+from glassformer import archive
 from glassformer.bundle import load_bundle
 from glassformer.cli.main import main
 from glassformer.errors import InputError
-from glassformer.interchange import archive
 from glassformer.interchange.argos.package_in import import_argos
 from glassformer.interchange.ctranslate2.export import export_ctranslate2
 from glassformer.interchange.sources import import_translator

@@ -19,9 +19,9 @@ from typing import Any, TypeAlias
 
 from lxml import etree
 
+from glassformer.archive import DAMAGED
 from glassformer.documents.files.content import FileContent
 from glassformer.errors import InputError
-from glassformer.interchange.archive import DAMAGED
 
 __all__ = ["read_docx"]
 

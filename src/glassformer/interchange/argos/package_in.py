@@ -2,10 +2,10 @@
 
 from pathlib import Path, PurePosixPath
 
+from glassformer.archive import unpacked
 from glassformer.bundle import Bundle
 from glassformer.data.preprocessing import SINGLE_SENTENCES
 from glassformer.errors import InputError
-from glassformer.interchange.archive import unpacked
 from glassformer.interchange.ctranslate2.reading.load import read_translator
 from glassformer.interchange.hugging_face.configuration import length_penalty, read_json
 from glassformer.interchange.imported import Imported

@@ -8,11 +8,11 @@ import torch
 import yaml
 from torch import Tensor
 
+from glassformer.archive import unpacked
 from glassformer.bundle import Bundle
 from glassformer.data.languages import LanguageTokens, languages_in, standard_code
 from glassformer.data.preprocessing import SINGLE_SENTENCES
 from glassformer.errors import InputError
-from glassformer.interchange.archive import unpacked
 from glassformer.interchange.ctranslate2.export import weights_by_name
 from glassformer.interchange.hugging_face.configuration import length_penalty
 from glassformer.interchange.hugging_face.load import OPUS_NOTE

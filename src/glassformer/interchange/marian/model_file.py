@@ -12,8 +12,8 @@ import yaml
 from numpy.typing import NDArray
 from torch import Tensor
 
+from glassformer.archive import DAMAGED, check_size, opened_members
 from glassformer.errors import InputError
-from glassformer.interchange.archive import DAMAGED, check_size, opened_members
 
 __all__ = ["MarianFile", "read_marian_file"]
 
