@@ -26,7 +26,7 @@ import glassformer.training.train  # noqa: F401  loaded once, for all forks
 
 def altered_bundles(tries: int) -> list[Fault]:
     outcomes: Counter[str] = sum(bundles.run(tries, seed=1).values(), Counter())
-    lost = outcomes["crash"] + outcomes["other text"]
+    lost = outcomes["crash"] + outcomes["other text"] + outcomes["memory"]
     counts = {"lost": lost, "hang": outcomes["hang"]}
     return [Fault("altered bundle", tries, traceback=outcomes["traceback"], **counts)]
 

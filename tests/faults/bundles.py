@@ -4,8 +4,8 @@
 
 Each altered bundle is loaded, and translates a line, half of them with CTranslate2. It has a
 process of its own, for 20 seconds.
-One line of error may come out, or a translation. A traceback, a hang or a crash is a fault of the
-program: it is printed. `docs/reliability.md` has the table.
+One line of error may come out, or a translation. A traceback, a hang, a crash or more than 2 GB of
+memory is a fault of the program: it is printed. `docs/reliability.md` has the table.
 """
 
 import argparse
@@ -35,7 +35,8 @@ from glassformer.interchange.ctranslate2.package import import_ctranslate2
 from glassformer.model.transformer import Transformer
 
 SECONDS = 20
-MEMORY = 8 << 30  # of address space: more is a fault too
+ADDRESS_SPACE = 8 << 30
+MEMORY = 2e9  # bytes that a process may fill: more is a fault too
 TEXTS = ["a dog runs", "ein Hund rennt", "two cats sit in the snow"] * 3
 FILES = ("config.json", "model.safetensors", "tokenizer.model")
 VALUES = [
@@ -60,13 +61,14 @@ def make_bundle(directory: Path) -> None:
 
 
 def other_bytes(directory: Path, draw: random.Random) -> str:
-    """1,000 bytes anywhere in the bundle's files get another value."""
-    contents = {name: bytearray((directory / name).read_bytes()) for name in FILES}
-    for name in draw.choices(FILES, [len(content) for content in contents.values()], k=1000):
+    """1,000 bytes of one file, or of all files together, get another value."""
+    names = draw.choice([FILES, *((name,) for name in FILES)])
+    contents = {name: bytearray((directory / name).read_bytes()) for name in names}
+    for name in draw.choices(names, [len(content) for content in contents.values()], k=1000):
         contents[name][draw.randrange(len(contents[name]))] ^= draw.randrange(1, 256)
     for name, content in contents.items():
         (directory / name).write_bytes(content)
-    return "1,000 bytes"
+    return f"1,000 bytes of {', '.join(names)}"
 
 
 def changed_conversion(directory: Path, draw: random.Random) -> str:
@@ -170,7 +172,7 @@ def no_file(directory: Path, draw: random.Random) -> str:
 
 
 ALTERATIONS: list[tuple[str, Alteration, int]] = [  # the numbers are shares
-    ("1,000 bytes anywhere", other_bytes, 2),
+    ("1,000 other bytes", other_bytes, 2),
     ("bits flipped", flipped_bits, 3),
     ("files cut", cut, 2),
     ("files of random bytes", random_bytes, 1),
@@ -202,26 +204,31 @@ def forge_manifest(directory: Path) -> None:
         write_manifest(manifest.parent)
 
 
-def outcome(directory: Path, output: Path, engine: str) -> str:
-    """What `glassformer translate` makes of it, in a child process."""
+def outcome(directory: Path, output: Path, engine: str) -> tuple[str, int]:
+    """What `glassformer translate` makes of it in a child process, and the bytes it needs."""
     child = os.fork()
     if child == 0:
         os._exit(translate(directory, output, engine))
-    _, status = os.waitpid(child, 0)
+    _, status, usage = os.wait4(child, 0)
+    memory = usage.ru_maxrss << 10
     said = output.read_text(errors="replace")
     if os.WIFSIGNALED(status):
-        return "hang" if os.WTERMSIG(status) == signal.SIGALRM else f"crash: {status}"
-    if os.WEXITSTATUS(status) == 0:
-        return "works"
-    if said.count("\n") == 1 and said.startswith("glassformer: error: "):
-        return "one line"
-    return f"traceback: {said[-300:]}"
+        answer = "hang" if os.WTERMSIG(status) == signal.SIGALRM else f"crash: {status}"
+    elif memory > MEMORY:
+        answer = f"memory: {memory / 1e9:.1f} GB"
+    elif os.WEXITSTATUS(status) == 0:
+        answer = "works"
+    elif said.count("\n") == 1 and said.startswith("glassformer: error: "):
+        answer = "one line"
+    else:
+        answer = f"traceback: {said[-300:]}"
+    return answer, memory
 
 
 def translate(directory: Path, output: Path, engine: str) -> int:
     """The command, with a line as standard input; both outputs go to a file."""
     signal.alarm(SECONDS)
-    resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+    resource.setrlimit(resource.RLIMIT_AS, (ADDRESS_SPACE, ADDRESS_SPACE))
     reader, writer = os.pipe()
     os.write(writer, b"a dog runs\n")
     os.close(writer)
@@ -250,7 +257,8 @@ def run(tries: int, seed: int, only: str = "") -> dict[str, Counter[str]]:
         load_bundle(whole)  # it loads modules, once for all forks
         import_ctranslate2()
         for engine in ("torch", "ctranslate2"):  # the second keeps its conversion
-            if (answer := outcome(whole, output, engine)) != "works":
+            answer, most = outcome(whole, output, engine)
+            if answer != "works":
                 raise AssertionError(answer)
         right = output.read_text()
         for number in range(tries):
@@ -262,19 +270,21 @@ def run(tries: int, seed: int, only: str = "") -> dict[str, Counter[str]]:
                 forge = forge_manifest if on_conversion else forge_hashes
                 forge(altered)
             engine = "ctranslate2" if on_conversion or number % 4 > 1 else "torch"
-            answer = outcome(altered, output, engine)
+            answer, memory = outcome(altered, output, engine)
+            most = max(most, memory)
             if on_conversion and not forged and output.read_text() != right:
                 answer = f"other text: {output.read_text()}"  # it must be converted anew
             table[names[place]].update([answer.split(":")[0], "tries"])
             if answer not in ("one line", "works"):
                 print(f"{names[place]}, {engine}: {done}: {answer}", flush=True)
             shutil.rmtree(altered)
+    print(f"altered bundles: a process needs {most / 1e9:.1f} GB at most", flush=True)
     return table
 
 
 def as_text(table: dict[str, Counter[str]]) -> str:
     """The table in Markdown."""
-    columns = ("tries", "one line", "works", "other text", "traceback", "hang", "crash")
+    columns = ("tries", "one line", "works", "other text", "traceback", "hang", "crash", "memory")
     rows = [f"| alteration | {' | '.join(columns)} |", "|---|" + "---:|" * len(columns)]
     total: Counter[str] = sum(table.values(), Counter())
     for name, counts in {**table, "together": total}.items():
