@@ -8,9 +8,10 @@ import socket
 import pytest
 import torch
 
+from glassformer.errors import InputError
 from glassformer.training.fast import muon
 from glassformer.training.parallel import ranks as parallel
-from glassformer.training.parallel.ranks import ALONE, machine_threads
+from glassformer.training.parallel.ranks import ALONE, from_torchrun, machine_threads
 
 RANK = """
 import os
@@ -209,6 +210,17 @@ def test_ranks_divide_muons_products(on_ranks, monkeypatch):
     monkeypatch.setattr(parallel.Ranks, "sum", lambda _, tensors: list(tensors))
     names["work"](parallel.Ranks(1, 2), 0.5)
     assert sum(counted) == len(alone)  # a half, in each of two steps
+
+
+def test_a_rank_that_does_not_reach_the_others_says_what_to_set(monkeypatch):
+    torchruns = {"TORCHELASTIC_RUN_ID": "test", "MASTER_ADDR": "127.0.0.1", "RANK": "0"}
+    torchruns |= {"WORLD_SIZE": "1", "MASTER_PORT": str(free_port())}
+    for name, value in {**torchruns, "GLOO_SOCKET_IFNAME": "no-interface"}.items():
+        monkeypatch.setenv(name, value)
+
+    said = r"^rank 0 does not reach the other ranks \(.+\); if .* set GLOO_SOCKET_IFNAME"
+    with pytest.raises(InputError, match=said), from_torchrun(torch.device("cpu")):
+        pass
 
 
 LOST = """

@@ -21,6 +21,7 @@ import torch
 from torch import Tensor
 from torch import distributed as dist
 
+from glassformer.errors import InputError
 from glassformer.training.parallel.pulse import Pulse
 
 __all__ = ["ALONE", "RankLostError", "Ranks", "from_torchrun", "machine_threads"]
@@ -113,7 +114,7 @@ class Ranks:
                     self.pulse.check()
             work.wait()
         except RuntimeError as error:  # gloo's "Connection closed by peer", in several wordings
-            raise _lost(error) from error
+            raise RankLostError(_first_line(error)) from error
 
 
 ALONE = Ranks(0, 1)
@@ -131,7 +132,8 @@ def machine_threads(given: int) -> int:
 def from_torchrun(device: torch.device) -> Iterator[Ranks]:
     """Join the ranks that ``torchrun`` has started; :data:`ALONE` without torchrun.
 
-    Each GPU belongs to one rank. Every rank must see the same files.
+    Each GPU belongs to one rank. Every rank must see the same files. If this rank does not reach
+    the others, that is an :class:`~glassformer.errors.InputError`.
     """
     if not _under_torchrun():
         yield ALONE
@@ -145,7 +147,11 @@ def from_torchrun(device: torch.device) -> Iterator[Ranks]:
         store, rank, size = next(dist.rendezvous("env://"))  # type: ignore[attr-defined]
         dist.init_process_group(backend, store=store, rank=rank, world_size=size, timeout=timeout)
     except RuntimeError as error:
-        raise _lost(error) from error
+        raise InputError(
+            f"rank {os.environ['RANK']} does not reach the other ranks ({_first_line(error)});"
+            " if none of them says why, set GLOO_SOCKET_IFNAME to the interface of their network,"
+            " such as eth0"
+        ) from error
     pulse = Pulse(store)
     try:
         with pulse.kept(beating=rank == 0):
@@ -161,5 +167,5 @@ def _under_torchrun() -> bool:
     return "TORCHELASTIC_RUN_ID" in os.environ
 
 
-def _lost(error: RuntimeError) -> RankLostError:
-    return RankLostError(str(error).split("\n")[0])
+def _first_line(error: RuntimeError) -> str:
+    return str(error).split("\n")[0]
