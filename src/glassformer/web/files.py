@@ -17,8 +17,8 @@ from fastapi import APIRouter, Request, Response
 
 from glassformer.documents.files.formats import FORMATS, read_file
 from glassformer.web.request_body import described, parse
-from glassformer.web.routes import Api
-from glassformer.web.schema import FileRequest
+from glassformer.web.routes import REFUSALS, Api
+from glassformer.web.schema import ErrorResponse, FileRequest
 from glassformer.web.security import FILE_PATH, RefusedError
 from glassformer.web.service import LanguagePair
 
@@ -88,8 +88,14 @@ class FileApi:
         """FastAPI's router for these addresses."""
         router = APIRouter()
         add = router.add_api_route
-        add(FILE_PATH, self.translate, methods=["POST"], openapi_extra=described(FileRequest))
-        add("/download_file/{name}", self.download, methods=["GET"])
+        body = described(FileRequest)
+        add(FILE_PATH, self.translate, methods=["POST"], responses=REFUSALS, openapi_extra=body)
+        add(
+            "/download_file/{name}",
+            self.download,
+            methods=["GET"],
+            responses={404: {"model": ErrorResponse}},
+        )
         return router
 
     async def translate(self, request: Request) -> dict[str, str]:

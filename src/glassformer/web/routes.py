@@ -38,11 +38,12 @@ from glassformer.web.schema import (
 from glassformer.web.security import RefusedError, RequestLimits, key_is_known
 from glassformer.web.service import LanguagePair, Service
 
-__all__ = ["Api"]
+__all__ = ["REFUSALS", "Api"]
 
 T = TypeVar("T")
 
-_REFUSALS: dict[int | str, dict[str, Any]] = {
+# The statuses of refused requests, as OpenAPI describes them.
+REFUSALS: dict[int | str, dict[str, Any]] = {
     status: {"model": ErrorResponse} for status in (400, 403, 408, 413, 415, 429, 503)
 }
 
@@ -74,9 +75,9 @@ class Api:
             ("/api/v1/translate", self.documents, None),
             ("/api/v1/trace", self.trace, None),
         ):
-            add(path, handler, methods=["POST"], responses=_REFUSALS, openapi_extra=extra)
+            add(path, handler, methods=["POST"], responses=REFUSALS, openapi_extra=extra)
         if self.run_directory is not None:
-            add("/api/v1/film", self.film, methods=["POST"], responses=_REFUSALS)
+            add("/api/v1/film", self.film, methods=["POST"], responses=REFUSALS)
         return router
 
     async def health(self) -> dict[str, str]:
