@@ -99,7 +99,7 @@ class CTranslate2Engine:
 
     @contextmanager
     def _faults_named(self) -> Iterator[None]:
-        """A damaged model that CTranslate2 loads may fail at a sentence: InputError."""
+        """Raise InputError if CTranslate2 fails: it loads some damaged models without an error."""
         try:
             yield
         except FAULTS as error:

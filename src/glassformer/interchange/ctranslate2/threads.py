@@ -16,7 +16,7 @@ from glassformer.interchange.ctranslate2.package import import_ctranslate2
 
 __all__ = ["FAULTS", "Workers"]
 
-FAULTS = (RuntimeError, ValueError, LookupError, OverflowError)  # what C++ raises in Python
+FAULTS = (RuntimeError, ValueError, LookupError, OverflowError)  # what CTranslate2 raises
 
 _MOST_THREADS = 4  # for one sentence: its products are too small for more
 

@@ -132,8 +132,8 @@ def machine_threads(given: int) -> int:
 def from_torchrun(device: torch.device) -> Iterator[Ranks]:
     """Join the ranks that ``torchrun`` has started; :data:`ALONE` without torchrun.
 
-    Each GPU belongs to one rank. Every rank must see the same files. If this rank does not reach
-    the others, that is an :class:`~glassformer.errors.InputError`.
+    Each GPU belongs to one rank. Every rank must see the same files. Raises
+    :class:`~glassformer.errors.InputError` if this rank does not reach the others.
     """
     if not _under_torchrun():
         yield ALONE
