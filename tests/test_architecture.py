@@ -53,6 +53,7 @@ STRANGERS = {("decoding", "model"), ("decoding", "data")}
 # The fast twins, and for each the only files outside its folder that know it: they choose it.
 CHOOSERS = {
     "decoding.fast.top_k": {"decoding.constraints"},
+    "model.fast.dropout": {"training.optimiser"},
     "model.fast.choice": {"inspection.trace.query", "text_engine"},
     "training.fast.loss": {"training.loss"},
     "training.fast.malloc": {"training.train", "training.parallel.worker"},

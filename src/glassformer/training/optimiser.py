@@ -11,6 +11,7 @@ from torch import Tensor, nn
 
 from glassformer.data.batches import Batch
 from glassformer.model.attention import use_explicit_attention
+from glassformer.model.fast.dropout import use_byte_dropout
 from glassformer.model.transformer import Transformer
 from glassformer.training.fast.mixed_precision import Precision, working_copy
 from glassformer.training.fast.muon import Muon
@@ -149,11 +150,13 @@ def new_learner(
 ) -> Learner:
     """A learner with the settings of ``config``; the model is put into training mode.
 
-    If ``config.plain``, an update calls ``Transformer.forward`` with explicit attention and
-    ``label_smoothed_cross_entropy``; otherwise their fast twins.
+    If ``config.plain``, an update calls ``Transformer.forward`` with explicit attention,
+    ``nn.Dropout`` and ``label_smoothed_cross_entropy``; otherwise their fast twins.
     """
     if config.plain:
         use_explicit_attention(model)
+    elif model.output_weight.device.type == "cpu":
+        use_byte_dropout(model)
     return Learner(
         model.train(),
         optimiser,
