@@ -3,6 +3,7 @@
 from pathlib import Path
 from types import SimpleNamespace
 
+import jaxtyping
 import numpy as np
 import pytest
 import torch
@@ -118,3 +119,9 @@ def worked_sum():
         )
 
     return work
+
+
+@pytest.fixture
+def own_messages(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without the shape checker, as users run it: an error is the code's own."""
+    monkeypatch.setattr(jaxtyping.config, "jaxtyping_disable", True)

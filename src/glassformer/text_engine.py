@@ -174,7 +174,9 @@ class TextEngine:
         if not any(prefixes):
             return []
         forced: list[list[int]] = []
-        for row, ids in zip(rows, self.target.encode_batch(prefixes), strict=True):
+        # A target never begins with two subwords of white space, and neither does its prefix.
+        encoded = self.target.encode_batch([prefix.lstrip() for prefix in prefixes])
+        for row, ids in zip(rows, encoded, strict=True):
             if row:
                 self._check_prefix(ids, self.room - len(row[0].ids))
             forced += [ids if segment is row[0] else [] for segment in row]
@@ -232,7 +234,8 @@ class TextEngine:
             for of_text in of_texts
         ]
         tokens = [h.tokens for of_text in ranked for translation in of_text for h in translation]
-        decoded = iter(self.target.decode_batch(tokens))
+        # White space around a segment is the source's: joined() puts it back.
+        decoded = map(str.strip, self.target.decode_batch(tokens))
         for text, row, of_text in zip(texts, rows, ranked, strict=True):
             translations = [
                 self._joined(text, row, [next(decoded) for _ in row], chosen) for chosen in of_text

@@ -202,7 +202,8 @@ def _propose(
     live, width, length = alive.tokens.shape
     tokens = alive.tokens.flatten(0, 1)  # (live * width, length)
     last = tokens[:, -1] if length else settings.rules.start(len(tokens))
-    logits, decoder = step(last, select_beams(alive.decoder, alive.rows))
+    state = select_beams(alive.decoder, alive.rows) if length else alive.decoder
+    logits, decoder = step(last, state)
     owners = alive.sentences.repeat_interleave(width)
     # The best of a sentence are among the best of its rows: the rest needs no sum.
     likeliest, tokens_of_row = settings.rules.best(logits, tokens, owners, count=2 * settings.beam)

@@ -75,18 +75,21 @@ def follow(
     rules: OutputRules,
     sentences: Int64[Tensor, " rows"],
 ) -> list[Hypothesis]:
-    """One hypothesis for each row of `state`: every step appends the token that `choose` returns.
+    """One hypothesis for each item of `sentences`: a step appends the token that `choose` returns.
 
-    `sentences` holds the sentence of each row. The hypotheses are in the order of the rows. A row
-    in which no token may follow gives `IMPOSSIBLE`.
+    `state` has one row for each sentence; `sentences` may name a sentence several times. A row in
+    which no token may follow gives `IMPOSSIBLE`.
     """
     hypotheses = [IMPOSSIBLE] * len(sentences)
     rows = torch.arange(len(sentences), device=sentences.device)  # the rows still in the batch
     tokens = rows.new_empty(len(rows), 0)
     total = torch.zeros(len(rows), device=rows.device)
-    last = rules.start(len(rows))
+    last = rules.start(len(rules.max_lengths))
     while len(rows):
         logits, state = step(last, state)
+        if len(last) < len(rows):  # the first step serves all rows of a sentence
+            rules.check_logits(logits, len(last))
+            logits, state = logits[sentences], state.select(sentences)
         last, log_probability = choose(logits, tokens, sentences)
         total = total + log_probability
         tokens = torch.cat([tokens, last.unsqueeze(1)], dim=1)  # (rows, length + 1)

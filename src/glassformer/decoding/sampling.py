@@ -77,7 +77,7 @@ def sample(
         return token[:, 0], log_probabilities.gather(1, token)[:, 0]
 
     sentences = rules.sentences().repeat_interleave(n_best)
-    targets = follow(step, state.select(sentences), draw, rules=rules, sentences=sentences)
+    targets = follow(step, state, draw, rules=rules, sentences=sentences)
     groups = [targets[i : i + n_best] for i in range(0, len(targets), n_best)]
     return [sorted(group, key=lambda target: target.score, reverse=True) for group in groups]
 
