@@ -286,6 +286,17 @@ def test_what_does_not_pair_is_refused(translator):
         translator.translate(["a", "b"], prefixes=["x"])
     with pytest.raises(ValueError, match="2 sources and 1 targets"):
         translator.score(["a", "b"], ["x"])
+    with pytest.raises(TypeError, match="lists of texts, not one text"):
+        translator.score("ab", "cd")
+
+
+def test_a_model_in_training_mode_scores_nothing(translator):
+    translator.model.train()
+    try:
+        with pytest.raises(ValueError, match="the model is in training mode: call"):
+            translator.score(["a"], ["b"])
+    finally:
+        translator.model.eval()
 
 
 @pytest.mark.parametrize(

@@ -244,8 +244,12 @@ class Translator:
         The prefix of a target, such as its language, is given. Both texts are normalised as in the
         training.
         """
+        if isinstance(sources, str) or isinstance(targets, str):
+            raise TypeError("sources and targets must be lists of texts, not one text")
         if len(sources) != len(targets):
             raise ValueError(f"{len(sources)} sources and {len(targets)} targets must be pairs")
+        if self.model.training:
+            raise ValueError("the model is in training mode: call model.eval() before scoring")
         normalise = normaliser(self.bundle.normalisation)
         inputs = self._ended(self.source_tokenizer, list(map(normalise, sources)))
         labels = self._ended(self.target_tokenizer, list(map(normalise, targets)))
