@@ -9,7 +9,7 @@ import torch
 from glassformer.data.tokenizer import train_tokenizer
 from glassformer.decoding.engine import Future, SearchOptions, TorchEngine
 from glassformer.decoding.protocols import Hypothesis, Vocabulary
-from glassformer.text_engine import TextEngine, Translation, results_in_order, windows_of
+from glassformer.text_engine import TextEngine, Translation, windows_of
 
 LINES = ["A dog runs.", "", "x", "  ", "An old hat and a dog", "hat"]
 
@@ -70,27 +70,6 @@ def test_a_window_goes_in_jobs_of_like_lengths(tokenizer):
     assert sizes == sorted(sizes, reverse=True)
 
 
-def test_a_file_is_read_only_as_far_ahead_as_the_engine_asks(tokenizer):
-    """Nothing else holds lines: so a file of any size goes through in bounded memory."""
-    read = 0
-
-    def lines():
-        nonlocal read
-        for number in range(40_000):
-            read += 1
-            yield f"dog {number}"
-
-    window = len(next(windows_of(lines())))
-    read, answered, furthest = 0, 0, 0
-    futures = through(tokenizer, Echo(at_once=1000, ahead=2), windows_of(lines()))
-    for number, translation in enumerate(results_in_order(futures)):
-        furthest = max(furthest, read - answered)
-        answered += translation.text == f"dog {number}"
-
-    assert answered == read == 40_000
-    assert furthest <= 3 * (window + 1000)
-
-
 def test_a_result_is_there_before_anything_else_is_submitted(tokenizer):
     engine = Echo(ahead=50)
     future = next(through(tokenizer, engine, [["a", "hat"], ["dog"]]))
@@ -98,18 +77,6 @@ def test_a_result_is_there_before_anything_else_is_submitted(tokenizer):
     assert not future.done()
     assert [translation.text for translation in future.result()] == ["a", "hat"]
     assert len(engine.jobs) == 1
-
-
-def test_a_stream_takes_each_result_as_soon_as_it_is_done(tokenizer):
-    engine = Echo(ahead=1)
-    results = results_in_order(through(tokenizer, engine, [["a"], ["hat"], ["dog"]]))
-
-    assert [(next(results).text, len(engine.jobs)) for _ in range(3)] == [
-        ("a", 2),
-        ("hat", 3),
-        ("dog", 3),
-    ]
-    assert engine.answered == 3
 
 
 def test_a_text_in_pieces_is_one_translation_with_the_mean_score(tokenizer):

@@ -309,13 +309,10 @@ def test_a_model_in_training_mode_scores_nothing(translator):
         {"repetition_penalty": 0.9},
         {"no_repeat_ngram": -1},
         {"min_length": 501},
-        {"sampling": Sampling(temperature=0.0)},
-        {"sampling": Sampling(top_k=-1)},
-        {"sampling": Sampling(top_p=0.0)},
     ],
 )
 def test_a_number_out_of_its_range_is_refused(translator, wrong):
-    with pytest.raises(ValueError, match=next(iter(wrong)) + "|temperature|top_"):
+    with pytest.raises(ValueError, match=next(iter(wrong))):
         translator.translate(["a dog"], **wrong)
 
 
@@ -445,7 +442,3 @@ def test_the_search_s_settings_reach_the_translation(translator):
         [once] = translator.translate(texts[:1], beam=beam, min_length=30, no_repeat_ngram=1)
         ids = translator.target_tokenizer.encode(once.text)
         assert len(set(ids)) > len(set(translator.target_tokenizer.encode(long[0].text)))
-    stream = translator.translate_stream(texts, beam=3, min_length=30, glossary={"dog": "Hund"})
-    assert list(stream) == translator.translate(
-        texts, beam=3, min_length=30, glossary={"dog": "Hund"}
-    )

@@ -1,12 +1,10 @@
 """Texts through an engine: cut into segments, encoded, decoded, joined again."""
 
 import re
-from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from math import fsum
-from typing import TypeVar
 
 from glassformer.data.preprocessing import LONGEST_SOURCE, Preprocessing, Segment, joined
 from glassformer.data.terms import NO_TERMS, Terms, encoded_forms, letter_ids
@@ -24,12 +22,9 @@ __all__ = [
     "TextEngine",
     "Translation",
     "glossary_of",
-    "results_in_order",
     "torch_engine",
     "windows_of",
 ]
-
-T = TypeVar("T")
 
 _AS_TYPED = Preprocessing()
 _FULL_STOP = re.compile(r"(?<!\.) ?[.。．｡।۔።]$")  # of several scripts; three dots are none
@@ -307,20 +302,6 @@ def _chunks(texts: Sequence[str], size: int) -> list[list[int]]:
     if len(texts) > size:
         order.sort(key=lambda place: -len(texts[place]))
     return [order[start : start + size] for start in range(0, max(len(order), 1), size)]
-
-
-def results_in_order(futures: Iterable[Future[list[T]]]) -> Iterator[T]:
-    """The items of each future's list, in order.
-
-    Reads a further future only while the first one without a result is not done.
-    """
-    pending: deque[Future[list[T]]] = deque()
-    for future in futures:
-        pending.append(future)
-        while pending and pending[0].done():
-            yield from pending.popleft().result()
-    for future in pending:
-        yield from future.result()
 
 
 def windows_of(lines: Iterable[str]) -> Iterator[list[str]]:

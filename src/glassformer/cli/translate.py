@@ -192,20 +192,10 @@ def _translate_file(
     """The whole input as one file; InputError if it is not of its format."""
     from glassformer.documents.files.formats import translated_file
 
-    names = (
-        "beam",
-        "length_penalty",
-        "split",
-        "repetition_penalty",
-        "no_repeat_ngram",
-        "min_length",
-    )
-    settings = {name: getattr(options, name) for name in names}
+    settings = {"glossary": glossary, "split": options.split, **_search(options)}
     data = sys.stdin.buffer.read()
     try:
-        written = translated_file(
-            translator, data, options.format, target, glossary=glossary, **settings
-        )
+        written = translated_file(translator, data, options.format, target, **settings)
     except InputError as error:
         raise InputError(f"standard input: {error}") from error
     sys.stdout.buffer.write(written)
@@ -258,17 +248,12 @@ class _Output:
         options = self._options
         return self._translator.submit(
             texts,
-            beam=options.beam,
-            n_best=options.n_best,
-            length_penalty=options.length_penalty,
             prefixes=[options.prefix] * len(texts) if options.prefix else None,
             glossary=self._glossary,
-            sampling=_sampling(options, self._submitted) if options.sample else None,
             alignment=options.alignment,
             split=options.split,
-            repetition_penalty=options.repetition_penalty,
-            no_repeat_ngram=options.no_repeat_ngram,
-            min_length=options.min_length,
+            sampling=_sampling(options, self._submitted) if options.sample else None,
+            **_search(options),
         )
 
     def _write_first(self) -> None:
@@ -281,6 +266,15 @@ class _Output:
         sys.stdout.buffer.write(rows.encode())
         sys.stdout.flush()
         self._written += len(texts)
+
+
+def _search(options: TranslateOptions) -> dict[str, float]:
+    """The options that are settings of the search; without a length penalty, the bundle's holds."""
+    from glassformer.decoding.engine import SearchSettings
+
+    names = SearchSettings.__annotations__.keys() & type(options).model_fields.keys()
+    given = {name: getattr(options, name) for name in names}
+    return {name: value for name, value in given.items() if value is not None}
 
 
 def _sampling(options: TranslateOptions, number: int) -> Sampling:

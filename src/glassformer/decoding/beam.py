@@ -15,27 +15,17 @@ Read `BeamState` first, then `beam_search`: four moves, `_propose`, `_set_aside`
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Generic, overload
+from typing import Generic, Unpack, overload
 
 import torch
 from jaxtyping import Bool, Float, Int64
 from torch import Tensor
 
 from glassformer.config import BEAM, LENGTH_PENALTY, MOST_LENGTH_PENALTY
-from glassformer.decoding.constraints import Constraint, OutputRules
+from glassformer.decoding.constraints import OutputRules, RuleOptions
 from glassformer.decoding.glossary import Glossary
-from glassformer.decoding.logits_processors import LogitsProcessor
-from glassformer.decoding.protocols import (
-    DEFAULT_IDS,
-    IMPOSSIBLE,
-    Hypothesis,
-    S,
-    StepFunction,
-    Vocabulary,
-    select_beams,
-)
+from glassformer.decoding.protocols import IMPOSSIBLE, Hypothesis, S, StepFunction, select_beams
 
 __all__ = ["BeamState", "beam_search", "check_search", "penalty"]
 
@@ -101,18 +91,15 @@ def beam_search(
     step: StepFunction[S],
     state: S,
     *,
-    max_lengths: Int64[Tensor, " batch"],
     beam: int = BEAM,
     length_penalty: float = LENGTH_PENALTY,
     n_best: int = 1,
-    vocabulary: Vocabulary = DEFAULT_IDS,
-    constraints: Sequence[Constraint] = (),
-    processors: Sequence[LogitsProcessor] = (),
+    **rules: Unpack[RuleOptions],
 ) -> list[list[Hypothesis]]:
     """At most `n_best` targets of each sentence, best first.
 
-    `state` has one row for each sentence; the search repeats it. A sentence is done, and leaves the
-    batch,
+    `state` has one row for each sentence; the search repeats it. `rules`: see `OutputRules`. A
+    sentence is done, and leaves the batch,
 
     - if no unfinished target can overtake its `n_best`-th finished one, or
     - if it has `beam` finished targets, and one of them was the most probable candidate of its
@@ -139,8 +126,7 @@ def beam_search(
     >>> beam_search(step, NoState(), max_lengths=length, beam=2)[0][0].tokens
     (5,)
     """
-    rules = OutputRules(max_lengths, vocabulary, constraints, processors)
-    settings = _Settings(beam, length_penalty, n_best, rules)
+    settings = _Settings(beam, length_penalty, n_best, OutputRules(**rules))
     alive = _begin(state, settings)
     while len(alive.sentences):
         alive, candidates = _propose(step, alive, settings)

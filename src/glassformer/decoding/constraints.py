@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
+from typing import Protocol, Required, TypedDict, runtime_checkable
 
 import torch
 from jaxtyping import Bool, Float, Int64
@@ -19,7 +19,14 @@ from glassformer.decoding.fast.top_k import likeliest
 from glassformer.decoding.logits_processors import LogitsProcessor
 from glassformer.decoding.protocols import DEFAULT_IDS, Vocabulary, log_softmax
 
-__all__ = ["Constraint", "Forbidden", "ForcedPrefix", "OutputRules", "check_ordinary_ids"]
+__all__ = [
+    "Constraint",
+    "Forbidden",
+    "ForcedPrefix",
+    "OutputRules",
+    "RuleOptions",
+    "check_ordinary_ids",
+]
 
 
 @runtime_checkable
@@ -135,6 +142,15 @@ class ForcedPrefix:
     def needed(self, sentence: int) -> int:
         """The prefix's length."""
         return len(self.prefixes[sentence])
+
+
+class RuleOptions(TypedDict, total=False):
+    """The fields of :class:`OutputRules`, as each search takes them by keyword."""
+
+    max_lengths: Required[Tensor]
+    vocabulary: Vocabulary
+    constraints: Sequence[Constraint]
+    processors: Sequence[LogitsProcessor]
 
 
 @dataclass(frozen=True)

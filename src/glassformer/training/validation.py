@@ -72,7 +72,7 @@ def validate(
     loss = mean_loss(model, data.batches, seconds=seconds / 2, plain=plain)
     if not math.isfinite(loss):
         raise NotFiniteError(f"loss {loss}")
-    engine = replace(torch_engine(model, data.tokenizers), longest=data.longest_target)
+    engine = replace(torch_engine(model, data.tokenizers), max_length_ratio=data.longest_target)
     translator = TextEngine.of(
         model, data.tokenizers, preprocessing=data.preprocessing, engine=engine
     )

@@ -6,7 +6,8 @@ import pytest
 import torch
 
 from glassformer.bundle import load_bundle, save_bundle
-from glassformer.decoding.engine import Job, Sampling, SearchOptions
+from glassformer.decoding.engine import Job, SearchOptions
+from glassformer.decoding.sampling import Sampling
 from glassformer.errors import InputError, UsageError
 from glassformer.evaluation import evaluate
 from glassformer.inspection.trace.build import trace

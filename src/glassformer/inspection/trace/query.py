@@ -10,7 +10,7 @@ from glassformer.bundle import TranslatorParts
 from glassformer.data.preprocessing import LONGEST_SOURCE
 from glassformer.data.terms import NO_TERMS, Terms, letter_ids
 from glassformer.data.tokenizer import Tokenizer
-from glassformer.decoding.batched import decode_sentences
+from glassformer.decoding.batched import DecodingSettings, decode_sentences
 from glassformer.decoding.beam import beam_search
 from glassformer.decoding.constraints import Constraint, ForcedPrefix
 from glassformer.decoding.glossary import Glossary
@@ -126,9 +126,11 @@ class Sentence:
             [self.source_ids[:-1]],  # the search adds the end symbol itself
             search=partial(beam_search, vocabulary=vocabulary, **options),
             constraints=rules,
-            extra_length=self.model.config.extra_length,
-            device=self.model.output_weight.device,
-            vocabulary=Vocabulary.of(self.translator.source_tokenizer),
+            settings=DecodingSettings(
+                extra_length=self.model.config.extra_length,
+                device=self.model.output_weight.device,
+                vocabulary=Vocabulary.of(self.translator.source_tokenizer),
+            ),
         )[0][0]
         if not best.tokens and not best.finished:
             raise UsageError("no translation is as forced_prefix and glossary ask")
