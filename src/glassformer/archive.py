@@ -15,7 +15,7 @@ __all__ = ["DAMAGED", "check_size", "member_names", "opened_members", "unpacked"
 
 _MOST_BYTES = 16 * 2**30  # of all members: the largest models have a few GB
 _MOST_MEMBERS = 10_000
-DAMAGED = (  # what the readers of zip files raise
+DAMAGED = (  # the errors of the readers of zip files
     zipfile.BadZipFile, zlib.error, lzma.LZMAError, NotImplementedError, RuntimeError, EOFError,
     OSError,
 )  # fmt: skip

@@ -70,7 +70,7 @@ def _default_tying(sizes: dict[str, Any]) -> Tying:
 
 
 class ModelConfig(Options):
-    """What a Transformer is made of. The defaults are the paper's base model (table 3).
+    """The settings of a Transformer. The defaults are the paper's base model (table 3).
 
     >>> ModelConfig(source_vocab_size=100, target_vocab_size=100, d_model=64, num_heads=4).d_ff
     2048
@@ -129,7 +129,7 @@ class ModelConfig(Options):
     source_pad_id: int | None = Field(None, ge=0)
     """The sources' padding, if their tokenizer has another id for it; None: pad_id."""
     unk_id: int = Field(1, ge=0)
-    """Stands for what the vocabulary lacks."""
+    """Stands for each character that the vocabulary lacks."""
     bos_id: int = Field(2, ge=0)
     """The start symbol, which the decoder reads first."""
     eos_id: int = Field(3, ge=0)

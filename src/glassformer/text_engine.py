@@ -245,7 +245,7 @@ class TextEngine:
         written: Sequence[str],
         hypotheses: Sequence[Hypothesis],
     ) -> Translation:
-        """The translation of a text from what the model writes for its segments."""
+        """The translation of a text from the translations of its segments."""
         if not row:
             return Translation("", 0.0)
         languages = self.preprocessing.languages

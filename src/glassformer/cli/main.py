@@ -182,13 +182,13 @@ def _out_of_memory(error: Exception) -> bool:
 
 
 def _print_error(error: object, status: int) -> int:
-    text = " ".join(str(error).split("\n"))  # one line, whatever a file's name holds
+    text = " ".join(str(error).split("\n"))  # one line, also if a file's name has several
     print(f"glassformer: error: {text}", file=sys.stderr)
     return status
 
 
 def _end_output() -> None:
-    """Write what is still to be written; where that fails, do not try again at the very end."""
+    """Write the rest of the output; if that fails, do not try again at the very end."""
     try:
         sys.stdout.flush()
     except OSError:

@@ -180,7 +180,7 @@ def make_batch(
 def shift(labels: Int[Tensor, "batch tgt_len"], bos: int) -> Int[Tensor, "batch tgt_len"]:
     """The decoder's input: ``bos``, then all labels but the last (section 3.1).
 
-    So at each position the decoder reads the tokens before the one that it has to predict. Only
+    So at each position the decoder reads the tokens before its label. Only
     this function shifts the target. Here 1 is ``bos``, 2 is ``eos``, 0 is padding:
 
     >>> labels = torch.tensor([[7, 8, 2], [9, 2, 0]])

@@ -6,7 +6,8 @@ are set aside, and ranked at last by their log-probability over a length penalty
     score(Y) = log P(Y | X) / lp(Y),   lp(Y) = ((5 + |Y|) / 6) ** alpha      (Wu et al., eq. 14)
 
 `|Y|` counts the end symbol of a finished target, as its log-probability does. The paper uses a beam
-of 4, alpha 0.6 and a maximum length of the source's plus 50, "terminating early when possible".
+of 4 and alpha 0.6. A target has at most 50 tokens more than its source, and the search ends "early
+when possible".
 
 Read `BeamState` first, then `beam_search`: four moves, `_propose`, `_set_aside`,
 `_extend` and `_retire`.

@@ -157,11 +157,11 @@ class RuleOptions(TypedDict, total=False):
 class OutputRules:
     """The targets that a search may return: maximum lengths, ids, constraints and processors.
 
-    No target reads as empty: the end symbol may not come first, and after white space comes a
-    token that is neither white space nor the end. A target begins with the vocabulary's prefix, for
-    certain: its log-probability is 0. `max_lengths` (batch,) counts the steps of each sentence, and
-    so the end symbol too; all tensors of a search are on its device. Raises `ValueError` if a
-    length is below 1.
+    No target reads as empty. Its first token is not the end symbol; after a first token of white
+    space, the second is neither white space nor the end. A target begins with the vocabulary's
+    prefix, for certain: its log-probability is 0. `max_lengths` (batch,) counts the steps of each
+    sentence, the end symbol too; all tensors of a search are on its device. Raises `ValueError` if
+    a length is below 1.
     """
 
     max_lengths: Tensor

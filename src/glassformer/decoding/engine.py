@@ -1,7 +1,7 @@
 """The engine that runs a model: source ids in, hypotheses out.
 
-An engine has one method, `submit`. It takes a job and returns a future of the job's hypotheses, so
-that the caller can submit more while the engine computes. Torch's engine is `TorchEngine`;
+An engine has one method, `submit`: it takes a job and returns a future of the job's hypotheses. The
+caller can submit more while the engine computes. Torch's engine is `TorchEngine`;
 CTranslate2's is in `interchange`.
 """
 
