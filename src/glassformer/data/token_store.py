@@ -17,7 +17,7 @@ from dataclasses import asdict, dataclass
 from functools import cached_property
 from itertools import chain, islice
 from pathlib import Path
-from typing import Any, SupportsIndex
+from typing import SupportsIndex
 
 import numpy as np
 from numpy.typing import NDArray
@@ -59,14 +59,14 @@ class PackedMeta:
 class Sentences:
     """One side of a packed corpus: ``sentences[i]`` is an array of ids, without start and end."""
 
-    def __init__(self, ids: NDArray[Any], offsets: NDArray[np.int64]) -> None:
+    def __init__(self, ids: NDArray[np.integer], offsets: NDArray[np.int64]) -> None:
         self.ids = ids
         self.offsets = offsets
 
     def __len__(self) -> int:
         return len(self.offsets) - 1
 
-    def __getitem__(self, index: SupportsIndex) -> NDArray[Any]:
+    def __getitem__(self, index: SupportsIndex) -> NDArray[np.integer]:
         if not -len(self) <= operator.index(index) < len(self):
             raise IndexError(f"sentence {index}: expected 0 to {len(self) - 1}")
         row = operator.index(index) % len(self)
@@ -77,7 +77,7 @@ class Sentences:
         """The number of subwords of every sentence."""
         return np.diff(self.offsets).astype(np.int32)
 
-    def gather(self, rows: NDArray[np.int64]) -> tuple[NDArray[Any], NDArray[np.int64]]:
+    def gather(self, rows: NDArray[np.int64]) -> tuple[NDArray[np.integer], NDArray[np.int64]]:
         """The ids of these sentences one after the other, and the sentences' lengths."""
         starts = self.offsets[rows]
         lengths = self.offsets[rows + 1] - starts
@@ -228,7 +228,7 @@ class _Writer:
     def digests(self) -> list[str]:
         return [self._digests[part].hexdigest() for part in _PARTS]
 
-    def _append(self, part: str, values: NDArray[Any]) -> None:
+    def _append(self, part: str, values: NDArray[np.integer]) -> None:
         written = values.tobytes()
         self._files[part].write(written)
         self._digests[part].update(written)
