@@ -1,4 +1,4 @@
-"""The attention of a translator for one sentence: text in; weights and words out."""
+"""The attention of one sentence, by a translator or from a trace: weights with labels."""
 
 from dataclasses import dataclass
 
@@ -10,11 +10,17 @@ from glassformer.bundle import TranslatorParts
 from glassformer.data.tokenizer import Tokenizer
 from glassformer.errors import InputError, UsageError, nearest
 from glassformer.inspection.capture import capture
-from glassformer.inspection.trace.schema import ATTENTION_PATHS, AttentionPart
-from glassformer.inspection.trace.subwords import token_labels
+from glassformer.inspection.trace.schema import ATTENTION_PATHS, AttentionPart, Trace
+from glassformer.inspection.trace.subwords import labels, token_labels
 from glassformer.model.transformer import Transformer
 
-__all__ = ["Attention", "attention_of"]
+__all__ = ["PART_NAMES", "Attention", "attention_in", "attention_of", "check_index"]
+
+PART_NAMES: dict[AttentionPart, str] = {
+    "encoder": "Encoder's self-attention",
+    "decoder": "Decoder's self-attention",
+    "cross": "Decoder's cross-attention",
+}
 
 
 @dataclass(frozen=True)
@@ -71,6 +77,33 @@ def attention_of(
         read=token_labels(parts.target_tokenizer, read),
         written=token_labels(parts.target_tokenizer, written),
     )
+
+
+def attention_in(trace: Trace, part: AttentionPart) -> Attention:
+    """The weights of one part in a trace: from its source to its answer."""
+    maps = [
+        torch.from_numpy(layer.weights.array()) for layer in trace.attention if layer.part == part
+    ]
+    return Attention.labelled(
+        part,
+        torch.stack(maps),
+        source=labels(trace.source.pieces),
+        read=labels(trace.target.read),
+        written=labels(trace.target.pieces),
+    )
+
+
+def check_index(name: str, index: int | None, count: int) -> None:
+    """UsageError for the index of a layer or head that the model does not have; None is any.
+
+    The message counts from 1, as the pictures and the command line do.
+
+    >>> check_index("layer", 6, 6)
+    Traceback (most recent call last):
+    glassformer.errors.UsageError: layer 7: expected 1 to 6; layers count from 1
+    """
+    if index is not None and not 0 <= index < count:
+        raise UsageError(f"{name} {index + 1}: expected 1 to {count}; {name}s count from 1")
 
 
 def _weights(

@@ -10,19 +10,14 @@ from glassformer.alignment.align import align
 from glassformer.cli.plot.options import (
     AlignmentOptions,
     AttentionOptions,
-    BeamOptions,
-    EraseOptions,
     Figure1Options,
     HeadsOptions,
-    LensOptions,
     MasksOptions,
     PlotOptions,
     PositionsOptions,
     ScheduleOptions,
-    ScoresOptions,
     SearchedOptions,
     SmoothingOptions,
-    StepsOptions,
     TrainingOptions,
 )
 from glassformer.data.tokenizer import Tokenizer
@@ -30,15 +25,10 @@ from glassformer.errors import InputError, UsageError
 from glassformer.inspection.plots import masks, positions
 from glassformer.inspection.plots.alignment import links_in, plot_alignment
 from glassformer.inspection.plots.attention import attention_figure, plot_attention
-from glassformer.inspection.plots.beam import plot_beam
 from glassformer.inspection.plots.canvas import Figure
-from glassformer.inspection.plots.erase import plot_erased
 from glassformer.inspection.plots.figure1 import plot_figure1
 from glassformer.inspection.plots.heads import plot_head_statistics
-from glassformer.inspection.plots.lens import plot_lens
 from glassformer.inspection.plots.schedule import plot_label_smoothing, plot_schedule
-from glassformer.inspection.plots.scores import plot_masked_scores
-from glassformer.inspection.plots.steps import plot_steps
 from glassformer.inspection.plots.training_curves import plot_training
 from glassformer.inspection.trace.build import trace
 from glassformer.inspection.trace.schema import Trace
@@ -47,8 +37,6 @@ from glassformer.model.positions import PositionalEncoding, sinusoidal_positions
 from glassformer.translator import Translator
 
 __all__ = ["draw"]
-
-_TOP = 8  # candidates of each step
 
 
 def draw(options: PlotOptions) -> Figure:
@@ -164,28 +152,7 @@ def _alignment(options: AlignmentOptions) -> Figure:
     return plot_alignment(*texts, links)
 
 
-def _beam(options: BeamOptions) -> Figure:
-    return plot_beam(
-        _traced(options), first=options.first - 1, count=options.count, pruned=options.pruned
-    )
-
-
-def _steps(options: StepsOptions) -> Figure:
-    seen = _traced(options, top=max(options.top, _TOP))
-    return plot_steps(seen, first=options.first - 1, count=options.count, top=options.top)
-
-
-def _lens(options: LensOptions) -> Figure:
-    return plot_lens(_traced(options), first=options.first - 1, count=options.count)
-
-
-def _scores(options: ScoresOptions) -> Figure:
-    return plot_masked_scores(
-        _traced(options), part=options.part, layer=options.layer - 1, head=options.head - 1
-    )
-
-
-def _traced(options: SearchedOptions, top: int = _TOP) -> Trace:
+def _traced(options: SearchedOptions) -> Trace:
     """Read or build the trace, and print the parts that it leaves out."""
     if options.trace is not None:
         seen = _read(options.trace)
@@ -195,7 +162,6 @@ def _traced(options: SearchedOptions, top: int = _TOP) -> Trace:
             options.text or "",
             beam=options.beam,
             length_penalty=options.length_penalty,
-            top=top,
         )
         print(f"translation: {seen.answer.text}")
     for left_out in seen.bounds.left_out:
@@ -229,12 +195,7 @@ _DRAW: dict[type, Callable[[Any], Figure]] = {
     TrainingOptions: lambda options: plot_training(options.run, against=options.against),
     AttentionOptions: _attention,
     AlignmentOptions: _alignment,
-    BeamOptions: _beam,
-    StepsOptions: _steps,
-    LensOptions: _lens,
-    ScoresOptions: _scores,
     HeadsOptions: lambda options: plot_head_statistics(_traced(options)),
-    EraseOptions: lambda options: plot_erased(_traced(options)),
     Figure1Options: lambda options: plot_figure1(_traced(options)),
 }
 

@@ -7,8 +7,8 @@ from jaxtyping import Float
 
 from glassformer.alignment.align import linked, merged_to_words, piece_shares
 from glassformer.data.words import Link, Span, words
+from glassformer.inspection.attention_of import attention_in, check_index
 from glassformer.inspection.plots.canvas import GREY, INK, Figure, shade, sheet
-from glassformer.inspection.plots.from_trace import attention_in, check_index
 from glassformer.inspection.plots.lettering import noted, text_inches, write
 from glassformer.inspection.trace.schema import Side, Trace
 

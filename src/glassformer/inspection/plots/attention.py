@@ -7,7 +7,13 @@ from jaxtyping import Float
 from torch import Tensor
 
 from glassformer.bundle import TranslatorParts
-from glassformer.inspection.attention_of import Attention, attention_of
+from glassformer.inspection.attention_of import (
+    PART_NAMES,
+    Attention,
+    attention_in,
+    attention_of,
+    check_index,
+)
 from glassformer.inspection.plots.canvas import (
     Figure,
     draw_matrix,
@@ -15,7 +21,6 @@ from glassformer.inspection.plots.canvas import (
     new_figure,
     write_numbers,
 )
-from glassformer.inspection.plots.from_trace import PART_NAMES, attention_in, check_index
 from glassformer.inspection.plots.lettering import cell_inches, label_inches, label_tokens, noted
 from glassformer.inspection.trace.schema import AttentionPart, Trace
 

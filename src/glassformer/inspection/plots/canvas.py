@@ -18,7 +18,7 @@ try:
     import matplotlib
     from matplotlib import font_manager
     from matplotlib.axes import Axes
-    from matplotlib.colors import Colormap, ListedColormap
+    from matplotlib.colors import ListedColormap
     from matplotlib.figure import Figure
     from matplotlib.image import AxesImage
     from matplotlib.layout_engine import ConstrainedLayoutEngine
@@ -28,7 +28,6 @@ except ModuleNotFoundError:
     raise missing_extra("matplotlib", "plot") from None
 
 __all__ = [
-    "BLUES",
     "COLOURS",
     "GREY",
     "INK",
@@ -44,9 +43,7 @@ __all__ = [
     "draw_matrix",
     "draw_scale",
     "font_manager",
-    "hiding",
     "new_figure",
-    "number",
     "picture_suffix",
     "save",
     "shade",
@@ -155,20 +152,6 @@ def write_numbers(
     for row, line in enumerate(texts):
         for column, text in enumerate(line):
             axes.text(column, row, text, color="white" if dark[row][column] else INK, **style)
-
-
-def number(value: float, digits: int) -> str:
-    """The number with the sign −, and without a sign before zero.
-
-    >>> number(-1.25, 1), number(-0.01, 1)
-    ('−1.2', '0.0')
-    """
-    return f"{round(value, digits) + 0.0:.{digits}f}".replace("-", "−")
-
-
-def hiding(colours: str, hidden: str) -> Colormap:
-    """The named colours, and ``hidden`` for squares that are NaN."""
-    return matplotlib.colormaps[colours].with_extremes(bad=hidden)
 
 
 def shade(value: float) -> tuple[float, float, float, float]:

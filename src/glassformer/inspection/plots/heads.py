@@ -12,6 +12,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from glassformer.inspection.attention_of import PART_NAMES, attention_in
 from glassformer.inspection.plots.canvas import (
     Axes,
     AxesImage,
@@ -21,7 +22,6 @@ from glassformer.inspection.plots.canvas import (
     new_figure,
     write_numbers,
 )
-from glassformer.inspection.plots.from_trace import PART_NAMES, attention_in
 from glassformer.inspection.trace.schema import AttentionPart, Piece, Trace
 
 __all__ = ["HeadStatistics", "head_statistics", "plot_head_statistics"]
