@@ -50,7 +50,7 @@ STRANGERS = {("decoding", "model"), ("decoding", "data")}
 # The fast twins, and for each the only files outside its folder that know it: they choose it.
 CHOOSERS = {
     "decoding.fast.top_k": {"decoding.constraints"},
-    "model.fast.choice": {"inspection.trace.query", "text_engine"},
+    "model.fast.choice": {"text_engine"},
     "training.fast.loss": {"training.loss"},
     "training.fast.malloc": {"training.train", "training.parallel.worker"},
     "training.fast.mixed_precision": {

@@ -3,7 +3,6 @@
 import dataclasses
 import math
 from itertools import combinations
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -11,14 +10,15 @@ import torch
 from matplotlib.text import Text
 
 from glassformer.alignment.align import Heads, align
+from glassformer.bundle import Bundle
 from glassformer.config import ModelConfig
-from glassformer.data.preprocessing import Preprocessing
 from glassformer.data.tokenizer import train_tokenizer
 from glassformer.data.words import Link
 from glassformer.errors import UsageError
 from glassformer.inspection.plots import alignment, attention, figure1, heads, lettering
 from glassformer.inspection.trace.build import trace
 from glassformer.model.transformer import Transformer
+from glassformer.translator import Translator
 
 TEXTS = ["two men walk in the snow", "zwei Männer gehen im Schnee", "ein Mann geht"]
 
@@ -33,14 +33,7 @@ def parts_of(norm="post"):
     with torch.no_grad():
         for weight in model.parameters():  # bolder than at the start of a training
             weight.mul_(2.0)
-    bundle = SimpleNamespace(alignment=None, languages=None)
-    return SimpleNamespace(
-        model=model,
-        source_tokenizer=tokenizer,
-        target_tokenizer=tokenizer,
-        preprocessing=Preprocessing(),
-        bundle=bundle,
-    )
+    return Translator(Bundle(model, tokenizer, tokenizer))
 
 
 def traced(parts, text, said, top=4):
