@@ -25,34 +25,33 @@ PART_NAMES: dict[AttentionPart, str] = {
 
 @dataclass(frozen=True)
 class Attention:
-    """The weights of one part of a model for one sentence, and the labels along both sides."""
+    """The weights of one part of a model for one sentence, and the labels of its tokens.
 
+    The queries of ``cross`` get the token that they predict, as in alignments. The queries of
+    ``decoder`` get the token that they read, as its keys do.
+    """
+
+    part: AttentionPart
     weights: Float[Tensor, "layers heads q_len k_len"]
-    query_labels: list[str]
-    key_labels: list[str]
-    axes_labels: tuple[str, str]
+    source: list[str]
+    read: list[str]
+    written: list[str]
 
-    @classmethod
-    def labelled(
-        cls,
-        part: AttentionPart,
-        weights: Float[Tensor, "layers heads q_len k_len"],
-        *,
-        source: list[str],
-        read: list[str],
-        written: list[str],
-    ) -> "Attention":
-        """The weights with the labels of the source, of the tokens read and of those written.
+    @property
+    def query_labels(self) -> list[str]:
+        return {"encoder": self.source, "decoder": self.read, "cross": self.written}[self.part]
 
-        The queries of ``cross`` get the token that they predict, as in alignments. The queries of
-        ``decoder`` get the token that they read, as its keys do.
-        """
-        if part == "encoder":
-            return cls(weights, source, source, ("query (source)", "key (source)"))
-        if part == "decoder":
-            return cls(weights, read, read, ("query (target)", "key (target)"))
-        axes = ("query (target): the token it predicts", "key (source)")
-        return cls(weights, written, source, axes)
+    @property
+    def key_labels(self) -> list[str]:
+        return self.read if self.part == "decoder" else self.source
+
+    @property
+    def axes_labels(self) -> tuple[str, str]:
+        """The meaning of rows and columns."""
+        if self.part == "cross":
+            return "query (target): the token it predicts", "key (source)"
+        side = "source" if self.part == "encoder" else "target"
+        return f"query ({side})", f"key ({side})"
 
 
 def attention_of(
@@ -70,7 +69,7 @@ def attention_of(
     words = _ids(parts.target_tokenizer, target_text, "target", config.max_length)
     source = [*ids, config.eos_id]
     read, written = [config.bos_id, *words], [*words, config.eos_id]
-    return Attention.labelled(
+    return Attention(
         part,
         _weights(model, source, read, ATTENTION_PATHS[part]),
         source=token_labels(parts.source_tokenizer, source),
@@ -84,7 +83,7 @@ def attention_in(trace: Trace, part: AttentionPart) -> Attention:
     maps = [
         torch.from_numpy(layer.weights.array()) for layer in trace.attention if layer.part == part
     ]
-    return Attention.labelled(
+    return Attention(
         part,
         torch.stack(maps),
         source=labels(trace.source.pieces),

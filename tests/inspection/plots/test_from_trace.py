@@ -15,6 +15,7 @@ from glassformer.config import ModelConfig
 from glassformer.data.tokenizer import train_tokenizer
 from glassformer.data.words import Link
 from glassformer.errors import UsageError
+from glassformer.inspection.attention_of import attention_in
 from glassformer.inspection.plots import alignment, attention, figure1, heads, lettering
 from glassformer.inspection.trace.build import trace
 from glassformer.model.transformer import Transformer
@@ -63,15 +64,19 @@ def words(ticks):
     return [tick.get_text() for tick in ticks]
 
 
+def plot_cross(seen):
+    return attention.plot_attention(attention_in(seen, "cross"))
+
+
 def test_attention_is_the_traces(seen):
-    panels = attention.plot_attention(seen).axes[:6]
+    panels = plot_cross(seen).axes[:6]
     maps = [one.weights.array() for one in seen.attention if one.part == "cross"]
     for place, axes in enumerate(panels):
         np.testing.assert_array_equal(shown(axes), maps[place // 3][place % 3].astype(float))
-    one = attention.plot_attention(seen, part="decoder", layer=1, head=2).axes[0]
+    one = attention.plot_attention(attention_in(seen, "decoder"), layer=1, head=2).axes[0]
     assert words(one.get_xticklabels())[0] == "<s>"
     with pytest.raises(UsageError, match="layer 2: expected 1 to 1; layers count from 1"):
-        attention.plot_attention(seen, part="encoder", layer=1)
+        attention.plot_attention(attention_in(seen, "encoder"), layer=1)
 
 
 def test_head_statistics_of_heads_that_are_known(seen):
@@ -155,9 +160,9 @@ def test_no_two_texts_overlap(parts, many):
 
 
 def test_a_character_that_no_font_has_is_noted(monkeypatch, seen):
-    assert "□" not in "".join(t.get_text() for t in attention.plot_attention(seen).findobj(Text))
+    assert "□" not in "".join(t.get_text() for t in plot_cross(seen).findobj(Text))
     monkeypatch.setattr(lettering, "_in_a_font", lambda one: one.isascii() or one in "…·□")
-    for draw in (attention.plot_attention, figure1.plot_figure1):
+    for draw in (plot_cross, figure1.plot_figure1):
         picture = draw(seen)  # Männer
         texts_drawn = [text.get_text() for text in picture.findobj(Text)]
         assert any("□" in text and len(text) < 20 for text in texts_drawn)

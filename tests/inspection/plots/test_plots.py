@@ -13,7 +13,7 @@ from glassformer.config import ModelConfig
 from glassformer.data.preprocessing import Preprocessing
 from glassformer.data.tokenizer import train_tokenizer
 from glassformer.errors import InputError, UsageError
-from glassformer.inspection import attention_of as sentence
+from glassformer.inspection.attention_of import attention_of
 from glassformer.inspection.plots import attention, masks, positions
 from glassformer.inspection.plots import canvas as figure
 from glassformer.model.positions import sinusoidal_positions
@@ -37,7 +37,7 @@ def words(ticks):
 
 @pytest.fixture(scope="module")
 def parts():
-    """A random model with a tokenizer of its own: what attention_figure takes."""
+    """A random model with a tokenizer of its own: what attention_of takes."""
     tokenizer = train_tokenizer(["two men walk", "zwei Männer gehen"], vocab_size=320)
     torch.manual_seed(3)
     sizes = {"d_model": 12, "num_heads": 3, "d_ff": 8, "max_length": 20}
@@ -183,8 +183,8 @@ def test_grid_is_layers_by_heads_on_one_scale():
     ],
 )
 def test_chosen_layers_and_heads(parts, choice, titles):
-    figure_ = attention.attention_figure(parts, "two men", "zwei", part="encoder", **choice)
-    weights = sentence.attention_of(parts, "two men", "zwei", part="encoder").weights
+    of_sentence = attention_of(parts, "two men", "zwei", part="encoder")
+    figure_, weights = attention.plot_attention(of_sentence, **choice), of_sentence.weights
     layer, head = choice.get("layer", slice(None)), choice.get("head", slice(None))
     expected = weights[layer].mean(dim=-3) if head == "mean" else weights[layer][..., head, :, :]
     if choice == {"head": "mean"}:
@@ -214,7 +214,7 @@ def test_chosen_layers_and_heads(parts, choice, titles):
 )
 def test_attention_refuses(parts, source, choice, error, message):
     with pytest.raises(error, match=message):
-        attention.attention_figure(parts, source, "zwei", **choice)
+        attention.plot_attention(attention_of(parts, source, "zwei"), **choice)
 
 
 # What the pictures share

@@ -22,9 +22,10 @@ from glassformer.cli.plot.options import (
 )
 from glassformer.data.tokenizer import Tokenizer
 from glassformer.errors import InputError, UsageError
+from glassformer.inspection.attention_of import attention_in, attention_of
 from glassformer.inspection.plots import masks, positions
 from glassformer.inspection.plots.alignment import links_in, plot_alignment
-from glassformer.inspection.plots.attention import attention_figure, plot_attention
+from glassformer.inspection.plots.attention import plot_attention
 from glassformer.inspection.plots.canvas import Figure
 from glassformer.inspection.plots.figure1 import plot_figure1
 from glassformer.inspection.plots.heads import plot_head_statistics
@@ -64,15 +65,16 @@ def _masks(options: MasksOptions) -> Figure:
 
 
 def _positions(options: PositionsOptions) -> Figure:
-    table: Any = {"layout": options.layout, "frequencies": options.frequencies}
+    table: positions.Table = {"layout": options.layout, "frequencies": options.frequencies}
     size = (options.length, options.d_model)
-    if options.view == "lines":
-        table |= {"columns": options.columns or None, "rows": options.rows or None}
-        return positions.plot_position_lines(*size, offset=options.offset, **table)
-    if options.view == "heatmap":
-        return positions.plot_position_heatmap(*size, offset=options.offset, **table)
     if options.view == "similarity":
         return positions.plot_position_similarity(options.position, *size, **table)
+    table["offset"] = options.offset
+    if options.view == "lines":
+        columns, rows_shown = options.columns or None, options.rows or None
+        return positions.plot_position_lines(*size, columns=columns, rows=rows_shown, **table)
+    if options.view == "heatmap":
+        return positions.plot_position_heatmap(*size, **table)
     embedded, rows, labels = _embedding_and_positions(options)
     return positions.plot_embedding_plus_position(embedded, rows, labels=labels)
 
@@ -130,15 +132,15 @@ def _smoothing(options: SmoothingOptions) -> Figure:
 def _attention(options: AttentionOptions) -> Figure:
     """The maps of a trace, or of a translator with a given target or its own translation."""
     head = _index(options.head) if isinstance(options.head, int) else options.head
-    chosen: dict[str, Any] = {"part": options.part, "layer": _index(options.layer), "head": head}
     if options.trace is not None:
-        return plot_attention(_read(options.trace), **chosen)
-    translator, text = _load(options.bundle), options.text or ""
-    target = options.target
-    if target is None:
-        target = translator.translate([text])[0].text
-        print(f"translation: {target}")
-    return attention_figure(translator, text, target, **chosen)
+        attention = attention_in(_read(options.trace), options.part)
+    else:
+        translator, text, target = _load(options.bundle), options.text or "", options.target
+        if target is None:
+            target = translator.translate([text])[0].text
+            print(f"translation: {target}")
+        attention = attention_of(translator, text, target, part=options.part)
+    return plot_attention(attention, layer=_index(options.layer), head=head)
 
 
 def _alignment(options: AlignmentOptions) -> Figure:

@@ -5,7 +5,6 @@ one. In every picture blue is a large number, white is zero, and red is below ze
 """
 
 import io
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -145,13 +144,14 @@ def draw_scale(figure: Figure, image: AxesImage, axes: Any, *, label: str) -> No
 
 
 def write_numbers(
-    axes: Axes, texts: Sequence[Sequence[str]], dark: Sequence[Sequence[bool]], *, size: float = 7.5
+    axes: Axes, values: Tensor, digits: int, *, most: float, size: float = 7.5
 ) -> None:
-    """A text in each square of a matrix, white where the square is dark."""
+    """The number in each square of a matrix, white where it is dark; ``most``: darkest."""
     style: dict[str, Any] = {"ha": "center", "va": "center", "fontsize": size}
-    for row, line in enumerate(texts):
-        for column, text in enumerate(line):
-            axes.text(column, row, text, color="white" if dark[row][column] else INK, **style)
+    for row, line in enumerate(values.tolist()):
+        for column, value in enumerate(line):
+            colour = "white" if value > 0.55 * most else INK
+            axes.text(column, row, f"{value:.{digits}f}", color=colour, **style)
 
 
 def shade(value: float) -> tuple[float, float, float, float]:

@@ -88,8 +88,7 @@ def plot_head_statistics(trace: Trace) -> Figure:
 
 def _draw(axes: Axes, values: Tensor, most: float) -> AxesImage:
     image = draw_matrix(axes, values, vmin=0.0, vmax=most)
-    texts = [[f"{value:.2f}" for value in row] for row in values.tolist()]
-    write_numbers(axes, texts, (values > 0.55 * most).tolist(), size=7.0)
+    write_numbers(axes, values, 2, most=most, size=7.0)
     for axis, count in ((axes.yaxis, values.size(0)), (axes.xaxis, values.size(1))):
         axis.set_ticks(range(count), [str(number + 1) for number in range(count)], fontsize=8)
     return image

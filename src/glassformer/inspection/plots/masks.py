@@ -46,11 +46,7 @@ def plot_mask(
     'No look ahead'
     """
     check_mask(mask, (len(query_labels), len(key_labels)))
-    if mask.shape != (len(query_labels), len(key_labels)):
-        raise ValueError(
-            f"mask {tuple(mask.shape)}: expected {len(query_labels)} queries by"
-            f" {len(key_labels)} keys"
-        )
+    mask = mask.expand(len(query_labels), len(key_labels))
     return _plot([_Panel(title, mask, list(query_labels), list(key_labels))])
 
 

@@ -8,13 +8,13 @@ from torch import Tensor
 
 from glassformer.inspection.plots.canvas import (
     COLOURS,
-    GREY,
     Axes,
     Figure,
     draw_matrix,
     new_figure,
     thousands,
     tidy,
+    write_numbers,
 )
 from glassformer.training.loss import label_smoothed_cross_entropy
 from glassformer.training.schedule import noam_schedule
@@ -85,11 +85,7 @@ def _draw_targets(
     wanted[torch.tensor(labels) == pad_id] = 0.0
     draw_matrix(axes, wanted, vmin=0, vmax=1)
     if vocab_size <= 8 and len(labels) <= 12:
-        for row in range(len(labels)):
-            for column in range(vocab_size):
-                value = wanted[row, column].item()
-                colour = "white" if value > 0.5 else GREY
-                axes.text(column, row, f"{value:.2f}", ha="center", va="center", color=colour)
+        write_numbers(axes, wanted, 2, most=1.0, size=10.0)
     rows = [f"{label} (padding)" if label == pad_id else str(label) for label in labels]
     axes.set_yticks(range(len(labels)), rows)
     if vocab_size <= 20:

@@ -7,14 +7,12 @@ step, because the causal mask hides later positions.
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Literal, TypedDict, Unpack
 
 import torch
 
 from glassformer.bundle import Bundle
 from glassformer.data.terms import Terms
-from glassformer.data.tokenizer import Tokenizer
 from glassformer.data.words import words
 from glassformer.decoding.beam import penalty
 from glassformer.decoding.protocols import Hypothesis
@@ -31,7 +29,6 @@ from glassformer.inspection.trace.schema import (
     Answer,
     Bounds,
     Changes,
-    Piece,
     Question,
     Reference,
     Side,
@@ -93,21 +90,18 @@ def trace(
         raise UsageError(f"top {question.top}: expected at least 1 candidate a step")
     terms = glossary if isinstance(glossary, Terms) else Terms.of(glossary or {})
     sentence = Sentence.of(bundle, question, terms)
-    line = sentence.reference_ids()
-    watch = Watch(question.beam, sentence.tokenizer.eos_id, line, sentence.glossary)
-    best = sentence.search(watch)
-    judged = _reference(sentence, line, watch, best) if line else None
-    return _assembled(sentence, watch, best, judged)
+    eos_id, reference = sentence.tokenizer.eos_id, sentence.reference_ids()
+    watch = Watch(question.beam, eos_id, reference, sentence.glossary)
+    return _assembled(sentence, watch, sentence.search(watch))
 
 
-def _assembled(
-    sentence: Sentence, watch: Watch, best: Hypothesis, reference: Reference | None
-) -> Trace:
+def _assembled(sentence: Sentence, watch: Watch, best: Hypothesis) -> Trace:
     bundle, question, tokenizer = sentence.bundle, sentence.question, sentence.tokenizer
     text = tokenizer.decode(best.tokens)
     written = (*best.tokens, tokenizer.eos_id) if best.finished else best.tokens
     run = _run(sentence, written)
     source = sentence.source[: run.source_shown]
+    [start] = pieces_of(tokenizer, [tokenizer.bos_id], "")
     target = pieces_of(tokenizer, written, text)[: run.target_shown]
     vectors = run.vector_numbers <= _VECTOR_NUMBERS
     parts = bundle.about.get("parts")  # whose part is in each place of the package
@@ -116,9 +110,9 @@ def _assembled(
         languages=bundle.languages,
         asked=question,
         source=Side(question.text, source, source, words(question.text)),
-        target=Side(text, target, [_start(tokenizer), *target[:-1]], words(text)),
+        target=Side(text, target, [start, *target[:-1]], words(text)),
         answer=Answer(text, best.log_probability, best.score, best.finished),
-        bounds=_bounds(sentence, len(written), reference, vectors),
+        bounds=_bounds(sentence, len(written), len(watch.line), vectors),
         figure=figure1(
             sentence.model,
             len(sentence.source),
@@ -142,16 +136,14 @@ def _assembled(
             written[: run.target_shown],
             most=run.source_shown,
         ),
-        reference=None if reference is None else _shortened(reference),
+        reference=_reference(sentence, watch, best) if watch.line else None,
         terms=sentence.term_places(written[: run.target_shown]),
     )
 
 
-def _reference(
-    sentence: Sentence, line: tuple[int, ...], watch: Watch, best: Hypothesis
-) -> Reference:
+def _reference(sentence: Sentence, watch: Watch, best: Hypothesis) -> Reference:
     """The reference's probability, and its way through this search."""
-    tokenizer, text = sentence.tokenizer, sentence.question.reference or ""
+    tokenizer, text, line = sentence.tokenizer, sentence.question.reference or "", watch.line
     values, ranks = piece_scores(sentence.model, sentence.source_ids, line)
     begun = len(tokenizer.prefix_ids)  # certain, as in the search
     total = math.fsum(values[begun:])
@@ -162,25 +154,15 @@ def _reference(
         verdict = "found"
     return Reference(
         text=text,
-        pieces=pieces_of(tokenizer, line, text),
-        log_probabilities=values,
-        ranks=ranks,
+        pieces=pieces_of(tokenizer, line, text)[:_PIECES],
+        log_probabilities=values[:_PIECES],
+        ranks=ranks[:_PIECES],
         log_probability=total,
         score=score,
         fell_off=None if fall is None else fall.step,
         fell_rank=None if fall is None else fall.rank,
         margin=None if fall is None else fall.margin,
         verdict=verdict,
-    )
-
-
-def _shortened(reference: Reference) -> Reference:
-    """The reference with at most as many pieces as a side has in the trace."""
-    return replace(
-        reference,
-        pieces=reference.pieces[:_PIECES],
-        log_probabilities=reference.log_probabilities[:_PIECES],
-        ranks=reference.ranks[:_PIECES],
     )
 
 
@@ -199,16 +181,10 @@ def _run(sentence: Sentence, written: tuple[int, ...]) -> CapturedRun:
     return CapturedRun(model, tokenizer, sublayers, written, mask, *shown)
 
 
-def _start(tokenizer: Tokenizer) -> Piece:
-    name = tokenizer.subword(tokenizer.bos_id)
-    return Piece(tokenizer.bos_id, name, name, 0, 0, None)
-
-
-def _bounds(sentence: Sentence, target: int, reference: Reference | None, vectors: bool) -> Bounds:
+def _bounds(sentence: Sentence, target: int, reference: int, vectors: bool) -> Bounds:
+    """The parts that the trace leaves out, by the pieces of target and reference."""
     source = len(sentence.source)
-    counts = {"source": source, "target": target}
-    if reference is not None:
-        counts["reference"] = len(reference.pieces)
+    counts = {"source": source, "target": target, "reference": reference}
     left_out = [
         f"the {side} has {count} pieces; the first {_PIECES} are shown"
         for side, count in counts.items()
