@@ -14,12 +14,17 @@ from glassformer.inspection.trace.schema import ATTENTION_PATHS, AttentionPart, 
 from glassformer.inspection.trace.subwords import labels, token_labels
 from glassformer.model.transformer import Transformer
 
-__all__ = ["PART_NAMES", "Attention", "attention_in", "attention_of", "check_index"]
+__all__ = ["AXES_LABELS", "PART_NAMES", "Attention", "attention_in", "attention_of", "check_index"]
 
 PART_NAMES: dict[AttentionPart, str] = {
     "encoder": "Encoder's self-attention",
     "decoder": "Decoder's self-attention",
     "cross": "Decoder's cross-attention",
+}
+AXES_LABELS: dict[AttentionPart, tuple[str, str]] = {
+    "encoder": ("query (source)", "key (source)"),
+    "decoder": ("query (target)", "key (target)"),
+    "cross": ("query (target)", "key (source)"),
 }
 
 
@@ -47,11 +52,8 @@ class Attention:
 
     @property
     def axes_labels(self) -> tuple[str, str]:
-        """The meaning of rows and columns."""
-        if self.part == "cross":
-            return "query (target): the token it predicts", "key (source)"
-        side = "source" if self.part == "encoder" else "target"
-        return f"query ({side})", f"key ({side})"
+        rows, columns = AXES_LABELS[self.part]
+        return f"{rows}: the token it predicts" if self.part == "cross" else rows, columns
 
 
 def attention_of(

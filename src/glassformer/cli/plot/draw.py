@@ -48,20 +48,17 @@ def draw(options: PlotOptions) -> Figure:
 def _masks(options: MasksOptions) -> Figure:
     translator = _load(options.bundle) if options.bundle else None
     padding = [masks.PAD] * options.padding
-    source = target = None
+    source: list[str] = []
+    target: list[str] = []
     if options.source is not None:
         tokenizer = translator.source_tokenizer if translator else None
         source = [*_tokens("source", options.source, tokenizer), "</s>", *padding]
     if options.target is not None:
         tokenizer = translator.target_tokenizer if translator else None
         target = ["<s>", *_tokens("target", options.target, tokenizer), *padding]
-    if source and target:
-        return masks.plot_masks(source, target)
-    if source:
-        return masks.plot_source_mask(source)
-    if target:
-        return masks.plot_target_mask(target)
-    raise UsageError("plot masks: give a sentence with --source, with --target, or both")
+    if not source and not target:
+        raise UsageError("plot masks: give a sentence with --source, with --target, or both")
+    return masks.plot_masks(source, target)
 
 
 def _positions(options: PositionsOptions) -> Figure:

@@ -15,7 +15,7 @@ from glassformer.files import write_atomically
 
 try:
     import matplotlib
-    from matplotlib import font_manager
+    from matplotlib import colormaps, font_manager
     from matplotlib.axes import Axes
     from matplotlib.colors import ListedColormap
     from matplotlib.figure import Figure
@@ -27,6 +27,7 @@ except ModuleNotFoundError:
     raise missing_extra("matplotlib", "plot") from None
 
 __all__ = [
+    "BLUES",
     "COLOURS",
     "GREY",
     "INK",
@@ -39,13 +40,13 @@ __all__ = [
     "Patch",
     "Rectangle",
     "Text",
+    "colormaps",
     "draw_matrix",
     "draw_scale",
     "font_manager",
     "new_figure",
     "picture_suffix",
     "save",
-    "shade",
     "sheet",
     "thousands",
     "tidy",
@@ -152,13 +153,3 @@ def write_numbers(
         for column, value in enumerate(line):
             colour = "white" if value > 0.55 * most else INK
             axes.text(column, row, f"{value:.{digits}f}", color=colour, **style)
-
-
-def shade(value: float) -> tuple[float, float, float, float]:
-    """The blue of a number from 0 to 1.
-
-    >>> shade(0.0)[2] > shade(1.0)[2]
-    True
-    """
-    red, green, blue, alpha = matplotlib.colormaps[BLUES](value)
-    return float(red), float(green), float(blue), float(alpha)

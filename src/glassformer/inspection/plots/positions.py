@@ -138,8 +138,6 @@ def plot_position_similarity(
     >>> len(plot_position_similarity(20, 50).axes)
     2
     """
-    if not 0 <= position < length:
-        raise ValueError(f"position {position}: {length} positions are 0 to {length - 1}")
     values = sinusoidal_positions(length, d_model, **table)
     similarity = F.cosine_similarity(values, values[position][None], dim=-1)
     first, last = max(0, position - zoom), min(length - 1, position + zoom)
