@@ -54,7 +54,7 @@ STRANGERS = {("decoding", "model"), ("decoding", "data")}
 CHOOSERS = {
     "decoding.fast.top_k": {"decoding.constraints"},
     "model.fast.dropout": {"training.optimiser"},
-    "model.fast.choice": {"inspection.trace.query", "text_engine"},
+    "model.fast.choice": {"text_engine"},
     "training.fast.loss": {"training.loss"},
     "training.fast.malloc": {"training.train", "training.parallel.worker"},
     "training.fast.mixed_precision": {

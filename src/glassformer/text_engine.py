@@ -21,7 +21,6 @@ __all__ = [
     "SegmentTranslation",
     "TextEngine",
     "Translation",
-    "glossary_of",
     "torch_engine",
     "windows_of",
 ]
@@ -121,7 +120,7 @@ class TextEngine:
             rows = self.segments(chosen, split=split)
             forced = self._forced([prefixes[place] for place in places] if prefixes else [], rows)
             segments = [segment for row in rows for segment in row]
-            glossary = self._glossary(terms, segments, forced)
+            glossary = self.glossary(terms, segments, forced)
             job = Job([segment.ids for segment in segments], forced, glossary)
             jobs.append((places, chosen, rows, self.engine.submit(job, options)))
 
@@ -173,11 +172,12 @@ class TextEngine:
         encoded = self.target.encode_batch([prefix.lstrip() for prefix in prefixes])
         for row, ids in zip(rows, encoded, strict=True):
             if row:
-                self._check_prefix(ids, self.room - len(row[0].ids))
+                self.check_prefix(ids, self.room - len(row[0].ids))
             forced += [ids if segment is row[0] else [] for segment in row]
         return forced
 
-    def _check_prefix(self, ids: Sequence[int], room: int) -> None:
+    def check_prefix(self, ids: Sequence[int], room: int) -> None:
+        """Raise UsageError for an unknown character, or if the ids do not fit the room."""
         if self.target.unk_id in ids:
             raise UsageError(
                 "a prefix has a character that the target tokenizer lacks: leave it out"
@@ -188,16 +188,19 @@ class TextEngine:
                 " shorten it"
             )
 
-    def _glossary(
+    def glossary(
         self, terms: Terms, segments: Sequence[Segment], forced: Sequence[Sequence[int]]
     ) -> Glossary | None:
-        """The terms that stand in each segment, with the ids of their forms; None if none does."""
+        """The terms that stand in each segment, with the ids of their forms; None if none does.
+
+        Raises UsageError if a segment has no room for its terms.
+        """
         if not terms.entries:
             return None
         forms = [list(terms.forms_in(segment.text).values()) for segment in segments]
         if not any(forms):
             return None
-        glossary = glossary_of(forms, self.target, self._letters)
+        glossary = _glossary_of(forms, self.target, self._letters)
         for place, segment in enumerate(segments):
             room = self.room - len(segment.ids) - (len(forced[place]) if forced else 0)
             if glossary.needed(place) > room:
@@ -259,7 +262,7 @@ class TextEngine:
         return Translation(whole, score, segments=segments)
 
 
-def glossary_of(
+def _glossary_of(
     forms: Sequence[Sequence[Sequence[str]]],
     target: Tokenizer,
     letters: tuple[frozenset[int], frozenset[int]],

@@ -219,14 +219,15 @@ def print_scores(translator: "Translator", test: Sequence[Phrase]) -> None:
 def _draw(translator: "Translator", options: DemoOptions, directory: Path) -> None:
     """Draw the cross-attention of one date: day and month change places."""
     try:
-        from glassformer.inspection.plots.attention import attention_figure
+        from glassformer.inspection.attention_of import attention_of
+        from glassformer.inspection.plots.attention import plot_attention
         from glassformer.inspection.plots.canvas import save
     except InputError as error:  # without matplotlib the demo goes on without a picture
         print(f"no picture: {error}")
         return
     text = _date(options.source)
     translation = translator.translate([text])[0].text
-    figure = attention_figure(translator, text, translation, part="cross", head="mean")
+    figure = plot_attention(attention_of(translator, text, translation), head="mean")
     path = directory / "attention.png"
     save(figure, path)
     print(f"attention of {translation!r} to {text!r}: {path}")

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator, Mapping
+from dataclasses import asdict
 from pathlib import Path
 from typing import Literal
 
@@ -9,10 +10,9 @@ from pydantic import Field
 
 from glassformer.config import Options
 from glassformer.data.corpus import Limits, read_pairs
-from glassformer.data.doctor.checks import Lengths
 from glassformer.data.doctor.cleaning import check_folder, write_clean
 from glassformer.data.doctor.examine import CorpusFiles, Report, examine
-from glassformer.data.doctor.report import Finding, Part
+from glassformer.data.doctor.report import Finding, Lengths, Part
 from glassformer.data.preprocessing import SourceLengths
 from glassformer.errors import counted
 from glassformer.training.setup.augmentation import settle_shares
@@ -82,7 +82,7 @@ def run(options: DoctorOptions) -> int:
     if options.write:
         results["written"] = _write(options.write, report, parts=parts, limits=limits)
     if options.as_json:
-        print(json.dumps(report.as_json() | results, indent=2))
+        print(json.dumps(asdict(report) | results, indent=2))
     else:
         choices = [f"  {choice}" for choice in results["choices"]]
         written = ["", *results["written"]] if options.write else []

@@ -120,11 +120,13 @@ class Job:
     """Sources without start and end symbol, and the ids that each target must begin with.
 
     Empty `prefixes`: no target has one. `glossary`: the terms that the targets must hold.
+    `constraints`: further ones; only torch's engine knows them.
     """
 
     sources: Sequence[Sequence[int]]
     prefixes: Sequence[Sequence[int]] = ()
     glossary: Glossary | None = None
+    constraints: Sequence[Constraint] = ()
 
 
 @dataclass(frozen=True)
@@ -193,6 +195,7 @@ class TorchEngine:
             constraints.append(ForcedPrefix(prefixes, self.target))
         if job.glossary is not None:
             constraints.append(job.glossary)
+        constraints += job.constraints
         shared = not plain and options.sampling is None  # draws have their order too
         hypotheses = decode_sentences(
             decoder,

@@ -65,6 +65,13 @@ def test_a_shuffled_side_is_unrelated(seed):
     assert unrelated(features(sources), features(targets))
 
 
+def test_a_list_of_words_is_not_unrelated():
+    rng = random.Random(0)
+    sides = [[rng.choice("ab") * rng.randint(2, 14) for _ in range(2000)] for _ in range(2)]
+
+    assert not unrelated(*map(features, sides))
+
+
 def test_marks_tell_what_lengths_cannot_in_sorted_text():
     rows = sorted(zip(*pair_of_sides(6000), strict=True), key=lambda row: len(row[1]))
     sources, targets = map(list, zip(*rows, strict=True))

@@ -5,13 +5,13 @@ the previous token, to the separator, or broadly.
 """
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from glassformer.inspection.attention_of import PART_NAMES, attention_in
 from glassformer.inspection.plots.canvas import (
     Axes,
     AxesImage,
@@ -21,8 +21,7 @@ from glassformer.inspection.plots.canvas import (
     new_figure,
     write_numbers,
 )
-from glassformer.inspection.plots.from_trace import PART_NAMES, attention_in
-from glassformer.inspection.trace.schema import AttentionPart, Piece, Trace
+from glassformer.inspection.trace.schema import AttentionPart, Trace
 
 __all__ = ["HeadStatistics", "head_statistics", "plot_head_statistics"]
 
@@ -54,7 +53,7 @@ def head_statistics(trace: Trace, part: AttentionPart) -> HeadStatistics:
         entropy=entropy.mean(-1),
         diagonal=weights.diagonal(0, -2, -1).sum(-1) / weights.size(-2),
         previous=weights.diagonal(-1, -2, -1).sum(-1) / max(weights.size(-2) - 1, 1),
-        separator=weights[..., _separators(keys)].sum(-1).mean(-1),
+        separator=weights[..., [key.word is None for key in keys]].sum(-1).mean(-1),
     )
 
 
@@ -88,12 +87,7 @@ def plot_head_statistics(trace: Trace) -> Figure:
 
 def _draw(axes: Axes, values: Tensor, most: float) -> AxesImage:
     image = draw_matrix(axes, values, vmin=0.0, vmax=most)
-    texts = [[f"{value:.2f}" for value in row] for row in values.tolist()]
-    write_numbers(axes, texts, (values > 0.55 * most).tolist(), size=7.0)
+    write_numbers(axes, values, 2, most=most, size=7.0)
     for axis, count in ((axes.yaxis, values.size(0)), (axes.xaxis, values.size(1))):
         axis.set_ticks(range(count), [str(number + 1) for number in range(count)], fontsize=8)
     return image
-
-
-def _separators(keys: Sequence[Piece]) -> list[int]:
-    return [place for place, piece in enumerate(keys) if piece.word is None]

@@ -1,6 +1,7 @@
 """Positional encodings (section 3.5) as lines, heatmap, similarities, and sums."""
 
 from collections.abc import Sequence
+from typing import TypedDict, Unpack
 
 import torch
 from torch import Tensor
@@ -21,11 +22,23 @@ from glassformer.inspection.plots.lettering import cell_inches, label_inches, la
 from glassformer.model.positions import Frequencies, Layout, sinusoidal_positions
 
 __all__ = [
+    "Table",
     "plot_embedding_plus_position",
     "plot_position_heatmap",
     "plot_position_lines",
     "plot_position_similarity",
 ]
+
+
+class Table(TypedDict, total=False):
+    """The kind of a table of positions; by default the paper's."""
+
+    layout: Layout
+    frequencies: Frequencies
+    offset: int
+
+
+_PAPER: Table = {"layout": "interleaved", "frequencies": "paper", "offset": 0}
 
 
 def plot_position_lines(
@@ -34,9 +47,7 @@ def plot_position_lines(
     *,
     columns: Sequence[int] | None = None,
     rows: Sequence[int] | None = None,
-    layout: Layout = "interleaved",
-    frequencies: Frequencies = "paper",
-    offset: int = 0,
+    **table: Unpack[Table],
 ) -> Figure:
     """Some columns of the table over the positions; or some ``rows``, the vectors of positions.
 
@@ -48,19 +59,17 @@ def plot_position_lines(
     >>> [line.get_label() for line in plot_position_lines(rows=(0, 50)).axes[0].lines]
     ['position 0', 'position 50']
     """
-    table, plain = (
-        sinusoidal_positions(
-            length, d_model, layout=layout, frequencies=frequencies, offset=begin
-        ).numpy()
-        for begin in (offset, 0)
+    table = {**_PAPER, **table}
+    offset, unshifted = table["offset"], Table({**table, "offset": 0})
+    lines, plain_lines = (
+        sinusoidal_positions(length, d_model, **each).numpy() for each in (table, unshifted)
     )
     if rows is None:
-        chosen = _default_columns(d_model, layout) if columns is None else columns
+        chosen = _default_columns(d_model, table["layout"]) if columns is None else columns
         name, most, x = "column", d_model, "token's place in the sentence"
-        lines, plain_lines = table.T, plain.T
+        lines, plain_lines = lines.T, plain_lines.T
     else:
         chosen, name, most, x = rows, "position", length, f"column of d_model {d_model}"
-        lines, plain_lines = table, plain
     figure = new_figure(9.0, 4.2)
     axes = figure.subplots()
     for place, each in enumerate(chosen):
@@ -73,16 +82,15 @@ def plot_position_lines(
     if offset:
         axes.plot([], [], "--", color=GREY, linewidth=0.9, label="offset 0")
     shift = f", offset {offset}" if offset else ""
-    tidy(
-        axes,
-        f"Positional encoding, d_model {d_model}, {layout}, {frequencies} frequencies{shift}",
-        x=x,
-        y="value",
-    )
+    tidy(axes, f"Positional encoding, d_model {d_model}, {_kind(table)}{shift}", x=x, y="value")
     axes.set_ylim(-1.08, 1.08)
     axes.margins(x=0.01)
     figure.legend(loc="outside right upper", frameon=False)
     return figure
+
+
+def _kind(table: Table) -> str:
+    return f"{table['layout']}, {table['frequencies']} frequencies"
 
 
 def _default_columns(d_model: int, layout: Layout) -> list[int]:
@@ -94,31 +102,20 @@ def _default_columns(d_model: int, layout: Layout) -> list[int]:
     return [column for rate in rates for column in (2 * rate, 2 * rate + 1)]
 
 
-def plot_position_heatmap(
-    length: int = 100,
-    d_model: int = 128,
-    *,
-    layout: Layout = "interleaved",
-    frequencies: Frequencies = "paper",
-    offset: int = 0,
-) -> Figure:
+def plot_position_heatmap(length: int = 100, d_model: int = 128, **table: Unpack[Table]) -> Figure:
     """The whole table: fast waves in the first columns (of each half), slow ones in the last.
 
     >>> plot_position_heatmap(50, 32).axes[0].get_ylabel()
     'position'
     """
-    table = sinusoidal_positions(
-        length, d_model, layout=layout, frequencies=frequencies, offset=offset
-    )
+    table = {**_PAPER, **table}
+    offset, values = table["offset"], sinusoidal_positions(length, d_model, **table).numpy()
     figure = new_figure(9.0, 5.2)
     axes = figure.subplots()
     edges = (-0.5, d_model - 0.5, offset + length - 0.5, offset - 0.5)
-    image = axes.imshow(table.numpy(), cmap=SIGNED, vmin=-1, vmax=1, aspect="auto", extent=edges)
-    axes.set_title(
-        f"Positional encoding, {length} positions, {layout}, {frequencies} frequencies",
-        loc="left",
-        fontsize=11,
-    )
+    image = axes.imshow(values, cmap=SIGNED, vmin=-1, vmax=1, aspect="auto", extent=edges)
+    title = f"Positional encoding, {length} positions, {_kind(table)}"
+    axes.set_title(title, loc="left", fontsize=11)
     axes.set_xlabel(f"column of d_model {d_model}")
     axes.set_ylabel("position")
     draw_scale(figure, image, axes, label="value")
@@ -131,8 +128,7 @@ def plot_position_similarity(
     d_model: int = 128,
     *,
     zoom: int = 8,
-    layout: Layout = "interleaved",
-    frequencies: Frequencies = "paper",
+    **table: Unpack[Table],
 ) -> Figure:
     """Cosine similarity of one position with all others, and again of its neighbourhood.
 
@@ -142,10 +138,8 @@ def plot_position_similarity(
     >>> len(plot_position_similarity(20, 50).axes)
     2
     """
-    if not 0 <= position < length:
-        raise ValueError(f"position {position}: {length} positions are 0 to {length - 1}")
-    table = sinusoidal_positions(length, d_model, layout=layout, frequencies=frequencies)
-    similarity = F.cosine_similarity(table, table[position][None], dim=-1)
+    values = sinusoidal_positions(length, d_model, **table)
+    similarity = F.cosine_similarity(values, values[position][None], dim=-1)
     first, last = max(0, position - zoom), min(length - 1, position + zoom)
 
     figure = new_figure(10.5, 4.2)
