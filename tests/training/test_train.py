@@ -26,7 +26,7 @@ def test_a_run_is_a_bundle_with_its_records(config, write, recorder):
 
     assert {path.name for path in found.directory.iterdir()} == {
         *("config.json", "config.yaml", "model.safetensors", "tokenizer.model", "README.md"),
-        *("metrics.jsonl", "checkpoints", "data", "film"),
+        *("metrics.jsonl", "checkpoints", "data"),
     }
     assert found.test.sentences == 3
     assert found.test.paper_ruler is not None

@@ -23,7 +23,6 @@ from glassformer.training.checkpoint import (
     save_checkpoint,
 )
 from glassformer.training.checkpoint_averaging import averaged_updates, best, validations_since_best
-from glassformer.training.early_weights import keep_early_weights
 from glassformer.training.figures import Figures, perplexity
 from glassformer.training.optimiser import Learner, NotFiniteError, new_learner, update
 from glassformer.training.parallel.ranks import ALONE, RankLostError, Ranks
@@ -117,12 +116,10 @@ class Trainer:
         enlist(learner, self.config, state, self.prepared.packed)
         stream = BatchStream(state, self.config, self.prepared.packed, ranks.share())
         saved = time.monotonic()
-        keep_early_weights(self.config.run, self.model, state.update)
         self._choose_threads(ranks)
         while settings := self._next_update(ranks):
             self._update(learner, stream, settings)
             self.pace.passed(state.update)
-            keep_early_weights(self.config.run, self.model, state.update)
             last = state.update == self.updates
             if state.update % REPORT_EVERY == 0 or last:
                 self._report()
