@@ -18,7 +18,6 @@ from glassformer.training.batch_stream import BatchStream, seed_update
 from glassformer.training.checkpoint import RunState, moments
 from glassformer.training.fast.malloc import keep_freed_memory
 from glassformer.training.optimiser import Learner, new_learner, new_optimiser, update
-from glassformer.training.parallel.pulse import PulseLostError
 from glassformer.training.parallel.ranks import RankLostError, Ranks, from_torchrun, machine_threads
 from glassformer.training.setup.options import TrainConfig
 from glassformer.training.signals import StopSignal
@@ -54,11 +53,10 @@ def follow(config: TrainConfig) -> int:
         with from_torchrun(device) as ranks, torch_threads(ranks.threads(threads)):
             _train(ranks, device)
     except RankLostError as error:
-        if isinstance(error.__cause__, PulseLostError):  # all else rank 0 or torchrun reports
-            raise InputError(
-                f"{error}; the same command continues from its last checkpoint"
-            ) from error
-        return 1
+        raise InputError(
+            f"another rank of this training ended or hangs ({error}); the same command continues"
+            " from the last checkpoint"
+        ) from error
     return 0
 
 
