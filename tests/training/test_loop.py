@@ -160,7 +160,7 @@ def test_patience_is_decided_alike_after_a_break(made, monkeypatch):
     ("average", "metric", "expected"),
     [
         ("last", "bleu", [6, 7]),
-        ("best", "bleu", [2, 3]),
+        ("best", "bleu", [3, 5]),
         ("best", "loss", [4, 5]),
         ("none", "bleu", [7]),
     ],

@@ -75,7 +75,7 @@ class Machine:
             self.state,
             most=self.most,
             d_model=128,
-            scoring=GUESSED * (2 + self.test),
+            scoring=1 + GUESSED * (2 + self.test),
             clock=lambda: self.time - began,
         )
         saved = self.time
@@ -98,6 +98,7 @@ class Machine:
             if self.time > until:
                 return self.time - began
         self.updates = self.state.update
+        self.portions.append(self.translate(self.pace.validation_seconds()))  # of the mean
         for part, pairs in ((1 / (2 + self.test), 1.0), (1 / (1 + self.test), 1.0), (1, self.test)):
             seconds = part * self.pace.seconds_left()
             if pairs:

@@ -7,7 +7,6 @@ import sys
 
 import pytest
 import torch
-from safetensors.torch import load_file
 from sentencepiece import SentencePieceTrainer
 
 from glassformer import Translator, train
@@ -15,7 +14,7 @@ from glassformer.bundle import load_bundle
 from glassformer.data.tokenizer import train_tokenizer
 from glassformer.errors import InputError, UsageError
 from glassformer.training import train as module
-from glassformer.training.checkpoint import average, checkpoints
+from glassformer.training.checkpoint import checkpoints
 from glassformer.training.setup import prepare as setup
 
 
@@ -73,18 +72,6 @@ def test_each_side_has_the_padding_of_its_own_tokenizer(config, recorder, tmp_pa
     assert [config_of_model.pad_of_source, config_of_model.pad_id] == [size - 1 for size in sizes]
     together = [each.text for each in translator.translate(["a b c", "a"])]
     assert together == [translator.translate([text])[0].text for text in ("a b c", "a")]
-
-
-def test_the_weights_are_the_mean_of_the_kept_checkpoints(config, recorder):
-    found = train(config(average="last", average_count=2), recorder)
-
-    stored = load_file(found.directory / "model.safetensors")
-    paths = checkpoints(found.directory / "checkpoints")
-    assert [path.name for path in paths] == ["00000008", "00000012"]
-    for name, weight in average(paths).items():
-        assert torch.equal(weight, stored[name])
-    about = json.loads((found.directory / "config.json").read_text())["about"]
-    assert about["weights"] == "mean of the checkpoints at updates 8, 12"
 
 
 @pytest.mark.parametrize("tying", ["target", "none"])

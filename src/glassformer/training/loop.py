@@ -23,7 +23,7 @@ from glassformer.training.checkpoint import (
     save_checkpoint,
 )
 from glassformer.training.checkpoint_averaging import averaged_updates, best, validations_since_best
-from glassformer.training.figures import Figures, perplexity
+from glassformer.training.figures import Figures
 from glassformer.training.optimiser import Learner, NotFiniteError, new_learner, update
 from glassformer.training.parallel.ranks import ALONE, RankLostError, Ranks
 from glassformer.training.parallel.worker import enlist
@@ -32,7 +32,7 @@ from glassformer.training.schedule import Pace
 from glassformer.training.setup.options import TrainConfig
 from glassformer.training.setup.prepare import Prepared
 from glassformer.training.signals import StopSignal
-from glassformer.training.validation import ValidationSet, validate
+from glassformer.training.validation import Validation, ValidationSet, validate
 
 __all__ = ["Stopped", "Trainer"]
 
@@ -200,12 +200,7 @@ class Trainer:
         begin = time.monotonic()
         state = self.state
         try:
-            validation = validate(
-                self.model,
-                self.validation_set,
-                seconds=self.pace.validation_seconds(),
-                plain=self.config.plain,
-            )
+            validation = self.validation(self.model)
         except NotFiniteError as error:
             name = f"validation at update {state.update:,}"
             raise NotFiniteError(f"{name} is not finite: {error}") from error
@@ -213,12 +208,7 @@ class Trainer:
         record = {
             "kind": "validation",
             "update": state.update,
-            "loss": validation.loss,
-            "perplexity": perplexity(validation.loss),
-            "bleu": validation.bleu,
-            "chrf": validation.chrf,
-            "exact_match": validation.exact_match,
-            "pairs": len(validation.pairs),
+            **validation.scores,
             "seconds": state.seconds,
         }
         self.pace.validated(len(validation.pairs) / len(self.validation_set.pairs))
@@ -226,6 +216,11 @@ class Trainer:
         record["best"] = self.best() is record
         self.metrics.write(record)
         self.reporter.validated(record, validation, validation.pairs)
+
+    def validation(self, model: Transformer) -> Validation:
+        """The scores of ``model`` on the validation pairs, or on as many as the time allows."""
+        seconds = self.pace.validation_seconds()
+        return validate(model, self.validation_set, seconds=seconds, plain=self.config.plain)
 
     def averaged_updates(self) -> list[int]:
         """The updates whose checkpoints are kept for the final mean, in the order of time."""

@@ -15,12 +15,7 @@ from glassformer.evaluation import Scores
 from glassformer.model.transformer import Transformer
 from glassformer.threads import torch_threads
 from glassformer.training.batch_stream import epoch_plan
-from glassformer.training.checkpoint import (
-    RunState,
-    load_average,
-    load_newest,
-    whole,
-)
+from glassformer.training.checkpoint import RunState, load_newest
 from glassformer.training.fast.malloc import keep_freed_memory
 from glassformer.training.final_bundle import (
     alignment_heads,
@@ -29,6 +24,7 @@ from glassformer.training.final_bundle import (
     part_scored,
     validations_of_the_end,
 )
+from glassformer.training.final_weights import final_weights
 from glassformer.training.fine_tuning import before_and_after, child_or_mean
 from glassformer.training.loop import Trainer
 from glassformer.training.optimiser import new_optimiser
@@ -75,12 +71,10 @@ def train(
         prepared = prepare(config)
         config, valid = prepared.config, prepared.valid
         trainer = new_trainer(prepared, reporter, lambda: time.monotonic() - began)
-        with closing(trainer.metrics), from_torchrun(prepared.device) as ranks:
-            trainer.run(ranks)
-        averaged = whole(
-            trainer.checkpoint_directory, trainer.averaged_updates(), trainer.reporter.note
-        )
-        model = load_average(trainer.model, trainer.checkpoint_directory, averaged)
+        with closing(trainer.metrics):
+            with from_torchrun(prepared.device) as ranks:
+                trainer.run(ranks)
+            model, averaged = final_weights(trainer)
         model = child_or_mean(model, prepared, reporter, trainer.pace.seconds_left)
         alpha, scores = final_scores(model, prepared, trainer.pace.seconds_left)
         changes = before_and_after(

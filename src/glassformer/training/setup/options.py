@@ -147,7 +147,8 @@ class TrainConfig(Options):
     patience: int = Field(8, ge=0)
     """Training ends after so many validations without a better score; 0: never."""
     average: Literal["last", "best", "none"] = "best"
-    """Checkpoints that are averaged for the final weights (section 6.1: last); none: no average."""
+    """Checkpoints that are averaged: the last (section 6.1) or the best ones. If the best of them
+    scores better than their mean, it is delivered alone. none: the last checkpoint."""
     average_count: int = Field(3, ge=1)
     """Number of checkpoints that are averaged."""
     checkpoint_minutes: float = Field(5.0, gt=0)
