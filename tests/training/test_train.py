@@ -6,7 +6,6 @@ import shutil
 import sys
 
 import pytest
-import torch
 from sentencepiece import SentencePieceTrainer
 
 from glassformer import Translator, train
@@ -219,20 +218,6 @@ def test_a_worthless_translator_is_called_so_with_the_minutes_that_would_do(conf
         r" --minutes [0-9]+ would be enough for 1,000,000 here",
         note,
     )
-
-
-@pytest.mark.parametrize(("threads", "noted"), [(0, True), (1, False)])
-def test_a_crowded_machine_gets_fewer_threads_unless_the_option_says(
-    config, recorder, monkeypatch, threads, noted
-):
-    monkeypatch.setattr("glassformer.training.train.machine_threads", lambda given: given or 2)
-    monkeypatch.setattr("glassformer.training.loop.quickest_threads", lambda most: most // 2)
-    before = torch.get_num_threads()
-    train(config(updates=None, minutes=0.05, threads=threads), recorder)
-
-    notes = recorder.noted("1 of 2 threads: other programs need the rest")
-    assert len(notes) == noted
-    assert torch.get_num_threads() == before
 
 
 def test_enough_updates_or_a_good_score_are_not_called_worthless(config, recorder, monkeypatch):

@@ -14,7 +14,7 @@ import torch
 
 from glassformer.errors import InputError
 from glassformer.model.transformer import Transformer
-from glassformer.threads import quickest_threads, torch_threads
+from glassformer.threads import torch_threads
 from glassformer.training.batch_stream import BatchStream, seed_update
 from glassformer.training.checkpoint import (
     RunState,
@@ -66,7 +66,6 @@ class Trainer:
     def __post_init__(self) -> None:
         self._figures = Figures(self.state)
         self._saving = 0.0  # seconds of the last checkpoint
-        self._threads = torch.get_num_threads()
 
     @property
     def config(self) -> TrainConfig:
@@ -116,7 +115,6 @@ class Trainer:
         enlist(learner, self.config, state, self.prepared.packed)
         stream = BatchStream(state, self.config, self.prepared.packed, ranks.share())
         saved = time.monotonic()
-        self._choose_threads(ranks)
         while settings := self._next_update(ranks):
             self._update(learner, stream, settings)
             self.pace.passed(state.update)
@@ -126,22 +124,11 @@ class Trainer:
             validated = last or self.pace.validation_due(state.update)
             if validated:
                 self._validate()
-                self._choose_threads(ranks)
             if validated or time.monotonic() - saved > self._seconds_between_checkpoints():
                 self._save()
                 saved = time.monotonic()
         if self._stop.number:
             self._save()
-
-    def _choose_threads(self, ranks: Ranks) -> None:
-        """In a run of minutes, leave the cores to other programs that keep them busy."""
-        config, cpu = self.config, self.prepared.device.type == "cpu"
-        if config.minutes and not config.threads and cpu and ranks is ALONE:
-            count, before = quickest_threads(self._threads), torch.get_num_threads()
-            torch.set_num_threads(count)
-            if count != before:
-                note = "other programs need the rest" if count < before else "there is room again"
-                self.reporter.note(f"{count} of {self._threads} threads: {note}")
 
     def _seconds_between_checkpoints(self) -> float:
         seconds = 60 * self.config.checkpoint_minutes
