@@ -317,16 +317,6 @@ def test_more_minutes_raise_the_rate_and_bring_it_down_again():
     assert machine.validated[-1] == machine.updates
 
 
-def test_a_checkpoint_of_an_earlier_version_counts_by_its_seconds():
-    machine = Machine()
-    machine.checkpoint = RunState(update=900, seconds=0.4 * SECONDS)
-    taken = machine.run()
-
-    assert taken == pytest.approx(0.6 * SECONDS, rel=0.02)
-    assert machine.rates[901] == pytest.approx(machine.rates[910], rel=0.05)
-    assert machine.last_share == 1.0
-
-
 @pytest.mark.parametrize("plan", [{"minutes": 3.0}, {"minutes": "x", "updates": 1, "curve": 1}])
 def test_a_damaged_plan_is_named(plan):
     state = RunState(update=7, plan=plan)

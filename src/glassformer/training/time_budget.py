@@ -213,14 +213,13 @@ class TimedPace:
 
 
 def _plan_of(state: RunState, minutes: float, most: int) -> Plan:
-    """The plan of the last checkpoint; that of a run which begins; an earlier version's place."""
-    if state.plan:
-        try:
-            return _PLAN.validate_python(state.plan)
-        except ValidationError as error:
-            raise InputError(
-                f"the checkpoint of update {state.update:,} has a damaged plan of the time:"
-                " move the checkpoint away, and the run goes on from the one before"
-            ) from error
-    share = min(1.0, state.seconds / (60 * minutes))
-    return Plan(minutes, most, most, state.update, share, state.seconds)
+    """The plan of the last checkpoint, or that of a run which begins."""
+    if not state.plan:
+        return Plan(minutes, most, most)
+    try:
+        return _PLAN.validate_python(state.plan)
+    except ValidationError as error:
+        raise InputError(
+            f"the checkpoint of update {state.update:,} has a damaged plan of the time:"
+            " move the checkpoint away, and the run goes on from the one before"
+        ) from error

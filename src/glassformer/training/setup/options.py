@@ -4,7 +4,7 @@ An option that is left open (None) is chosen from the data (:mod:`~.recipe`).
 """
 
 from pathlib import Path
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 from pydantic import AliasChoices, Field, model_validator
 
@@ -32,15 +32,6 @@ class TrainConfig(Options):
         "epochs": "length, validation and checkpoints",
         "batch_tokens": "learning",
         "plain": "rarely needed",
-    }
-    removed: ClassVar[dict[str, Any]] = {
-        "subword_dropout": 0.0,
-        "distil_from": None,
-        "distil_beam": 5,
-        "distil_choice": "nearest",
-        "distil_originals": False,
-        "workers": 0,
-        "shortlist": False,
     }
 
     pairs: Files = Field(min_length=1, max_length=2, title="SOURCE [TARGET]")
