@@ -26,7 +26,7 @@ from glassformer.training.checkpoint_averaging import averaged_updates, best, va
 from glassformer.training.figures import Figures
 from glassformer.training.optimiser import Learner, NotFiniteError, new_learner, update
 from glassformer.training.parallel.ranks import ALONE, RankLostError, Ranks
-from glassformer.training.parallel.worker import enlist
+from glassformer.training.parallel.worker import broadcast_run
 from glassformer.training.reporting import Metrics, Reporter
 from glassformer.training.schedule import Pace
 from glassformer.training.setup.options import TrainConfig
@@ -112,7 +112,7 @@ class Trainer:
 
     def _learn(self, learner: Learner) -> None:
         state, ranks = self.state, learner.ranks
-        enlist(learner, self.config, state, self.prepared.packed)
+        broadcast_run(learner, self.config, state=state, packed=self.prepared.packed)
         stream = BatchStream(state, self.config, self.prepared.packed, ranks.share())
         saved = time.monotonic()
         while settings := self._next_update(ranks):
@@ -144,14 +144,14 @@ class Trainer:
         number = self.state.update + 1
         ended = number > self.updates or self._out_of_patience()
         both_ways = self.pace.share(number) <= (self.config.both_ways or 0.0)
-        stop, rate, backwards = ranks.agree(
-            stop=self._stop.number or int(ended),
-            rate=0.0 if ended else self.pace.rate(number),
-            backwards=both_ways and number % 2 == 0,
+        stop, rate, backwards = ranks.all_reduce_max(
+            self._stop.number or ended,
+            0.0 if ended else self.pace.rate(number),
+            both_ways and number % 2 == 0,
         )
         if stop > 1:
-            self._stop.number = stop
-        return None if stop else (rate, backwards)
+            self._stop.number = int(stop)
+        return None if stop else (rate, bool(backwards))
 
     def _out_of_patience(self) -> bool:
         since = validations_since_best(self.state.validations, self.config)

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
+from functools import partial
 from typing import Any
 
 import torch
@@ -72,39 +73,33 @@ class Ranks:
         parts = row.split([tensor.numel() for tensor in tensors])
         return [part.view_as(tensor) for part, tensor in zip(parts, tensors, strict=True)]
 
-    def agree(
-        self, *, stop: int = 0, rate: float = 0.0, backwards: bool = False
-    ) -> tuple[int, float, bool]:
-        """The greatest value that any rank gives, for each of the three arguments.
+    def all_reduce_max(self, *values: int | float) -> list[float]:
+        """The greatest of each value over the ranks."""
+        row = torch.tensor(values, dtype=torch.float64)
+        if self.size > 1:
+            self._collective(partial(dist.all_reduce, op=dist.ReduceOp.MAX), row)
+        return row.tolist()
 
-        Every rank may ask to stop; rank 0 alone gives the learning rate and the direction.
-        """
-        if self.size == 1:
-            return stop, rate, backwards
-        values = torch.tensor([stop, rate, backwards], dtype=torch.float64)
-        self._collective(dist.all_reduce, values, op=dist.ReduceOp.MAX)
-        return int(values[0].item()), values[1].item(), bool(values[2].item())
-
-    def tell(self, message: dict[str, Any] | None = None) -> dict[str, Any]:
-        """The message of rank 0, on every rank. It travels as JSON: nothing is unpickled."""
+    def broadcast_json(self, message: dict[str, Any] | None = None) -> dict[str, Any]:
+        """The message of rank 0, on every rank; JSON, because nothing is unpickled."""
         encoded = json.dumps(message or {}).encode()
         length = torch.tensor([len(encoded)])
-        self.copy([length])
+        self.broadcast([length])
         text = torch.zeros(int(length.item()), dtype=torch.uint8)
         if self.rank == 0:
             text.copy_(torch.frombuffer(bytearray(encoded), dtype=torch.uint8))
-        self.copy([text])
-        told: dict[str, Any] = json.loads(bytes(text.tolist()))
-        return told
+        self.broadcast([text])
+        decoded: dict[str, Any] = json.loads(bytes(text.tolist()))
+        return decoded
 
-    def copy(self, tensors: Sequence[Tensor]) -> None:
+    def broadcast(self, tensors: Sequence[Tensor]) -> None:
         """Overwrite each tensor with its values on rank 0."""
         for tensor in tensors if self.size > 1 else ():
-            self._collective(dist.broadcast, tensor, src=0)
+            self._collective(partial(dist.broadcast, src=0), tensor)
 
-    def _collective(self, call: Callable[..., Any], tensor: Tensor, **options: Any) -> None:
+    def _collective(self, call: Callable[..., Any], tensor: Tensor) -> None:
         try:
-            work = call(tensor, async_op=True, **options)
+            work = call(tensor, async_op=True)
             # Python handles a signal between two polls; inside gloo's own wait it cannot.
             while tensor.device.type == "cpu" and not work.is_completed():
                 time.sleep(_POLL_SECONDS)
