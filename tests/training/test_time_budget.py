@@ -9,7 +9,7 @@ import pytest
 
 from glassformer.errors import InputError
 from glassformer.training.checkpoint import RunState
-from glassformer.training.schedule import learning_rate
+from glassformer.training.schedule import Schedule
 from glassformer.training.setup.options import TrainConfig
 from glassformer.training.time_budget import TimedPace
 from glassformer.training.time_limit import in_time
@@ -191,10 +191,9 @@ def test_at_a_steady_speed_it_is_the_schedule_of_as_many_updates():
     assert machine.updates == pytest.approx((SECONDS - 10) / 0.5, rel=0.005)
     warmup = round(0.2 * machine.updates)
     factor = 1.2 * (warmup / 800) ** 0.5
-    same = {"d_model": 128, "warmup": warmup, "factor": factor, "anneal": 0.3}
+    schedule = Schedule(machine.updates, 128, warmup=warmup, factor=factor, anneal=0.3)
     for update in (50, 300, 700, 1_500, 2_000, 2_350):
-        expected = learning_rate(update, updates=machine.updates, **same)
-        assert machine.rates[update] == pytest.approx(expected, rel=0.07)
+        assert machine.rates[update] == pytest.approx(schedule.rate(update), rel=0.07)
 
 
 def test_the_rate_never_jumps_though_the_machine_does():

@@ -28,10 +28,10 @@ from glassformer.training.optimiser import Learner, NotFiniteError, new_learner,
 from glassformer.training.parallel.ranks import ALONE, RankLostError, Ranks
 from glassformer.training.parallel.worker import broadcast_run
 from glassformer.training.reporting import Metrics, Reporter
-from glassformer.training.schedule import Pace
 from glassformer.training.setup.options import TrainConfig
 from glassformer.training.setup.prepare import Prepared
 from glassformer.training.signals import StopSignal
+from glassformer.training.time_budget import Pace
 from glassformer.training.validation import Validation, ValidationSet, validate
 
 __all__ = ["Stopped", "Trainer"]

@@ -18,10 +18,10 @@ from pydantic import TypeAdapter, ValidationError
 from glassformer.errors import InputError
 from glassformer.training.checkpoint import RunState
 from glassformer.training.reporting import duration
-from glassformer.training.schedule import learning_rate, shortened
+from glassformer.training.schedule import Schedule, SteadyPace, shortened
 from glassformer.training.setup.options import TrainConfig
 
-__all__ = ["Plan", "TimedPace"]
+__all__ = ["Pace", "Plan", "TimedPace"]
 
 _PREPARING = 2  # updates of a process that do not count: they prepare memory and kernels
 _RECENT = 0.02  # share of the time whose updates give the speed
@@ -138,18 +138,11 @@ class TimedPace:
 
     def rate(self, update: int) -> float:
         """The learning rate at the share of the schedule where ``update`` is."""
-        warmup, factor = shortened(
-            self._config.warmup or 4000, self._config.rate_factor or 1.0, updates=self.plan.curve
-        )
-        return learning_rate(
-            max(1.0, self.plan.share_at(update) * self.plan.curve),
-            updates=self.plan.curve,
-            d_model=self._d_model,
-            warmup=warmup,
-            factor=factor,
-            anneal=self._config.anneal,
-            decay=self._config.decay or "inverse-root",
-        )
+        curve = self.plan.curve
+        schedule = Schedule.of(self._config, updates=curve, d_model=self._d_model)
+        warmup, factor = shortened(schedule.warmup, schedule.factor, updates=curve)
+        schedule = replace(schedule, warmup=warmup, factor=factor)
+        return schedule.rate(max(1.0, self.plan.share_at(update) * curve))
 
     def passed(self, update: int) -> None:
         """``update`` is done; the plan may be another from now on."""
@@ -210,6 +203,10 @@ class TimedPace:
     def _put_in_force(self, plan: Plan) -> None:
         self.plan = plan
         self._state.plan = asdict(plan)
+
+
+Pace = SteadyPace | TimedPace
+"""The length of a run, its learning rates, and the updates to validate after."""
 
 
 def _plan_of(state: RunState, minutes: float, most: int) -> Plan:

@@ -30,14 +30,14 @@ from glassformer.training.loop import Trainer
 from glassformer.training.optimiser import new_optimiser
 from glassformer.training.parallel.ranks import from_torchrun, machine_threads
 from glassformer.training.reporting import Metrics, Reporter, TextReporter
-from glassformer.training.schedule import Pace, SteadyPace
+from glassformer.training.schedule import Schedule, SteadyPace
 from glassformer.training.setup.options import TrainConfig
 from glassformer.training.setup.parent import model_of_child, special_ids, updates_of_child
 from glassformer.training.setup.prepare import Prepared, chosen_precision, prepare
 from glassformer.training.setup.recipe import enough_updates, model_config, useful_updates
 from glassformer.training.setup.resume import changed_text
 from glassformer.training.setup.run_lock import locked
-from glassformer.training.time_budget import TimedPace
+from glassformer.training.time_budget import Pace, TimedPace
 from glassformer.training.validation import ValidationSet
 
 __all__ = ["Run", "new_trainer", "train"]
@@ -177,7 +177,8 @@ def _pace(prepared: Prepared, d_model: int, *, state: RunState, clock: Callable[
     per_epoch = len(plan) / config.accumulate
     if config.minutes is None:
         updates = config.updates or max(1, round((config.epochs or 1.0) * per_epoch))
-        return SteadyPace(config, updates, d_model)
+        schedule = Schedule.of(config, updates=updates, d_model=d_model)
+        return SteadyPace(schedule, config.validations)
     return TimedPace(
         config,
         state,

@@ -14,7 +14,7 @@ from glassformer.data.normaliser import Normalisation
 __all__ = ["Decay", "TrainConfig"]
 
 Files = tuple[Path, ...]
-Decay = Literal["inverse-root", "none"]
+Decay = Literal["inverse-root", "constant"]
 
 
 class TrainConfig(Options):
@@ -158,8 +158,8 @@ class TrainConfig(Options):
     rate_factor: float | None = Field(None, gt=0)
     """Factor on the paper's schedule."""
     decay: Decay | None = None
-    """The rate after the warm-up: the paper's falls with the root of the update; none: constant.
-    None: inverse-root, but none with --from."""
+    """Learning rate after the warm-up: inverse-root (the paper) or constant. None: inverse-root;
+    with --from, constant."""
     anneal: float = Field(0.3, ge=0, le=1)
     """For this last share of the updates, the rate falls to zero; 0: the paper's schedule."""
     label_smoothing: float = Field(0.1, ge=0, lt=1)

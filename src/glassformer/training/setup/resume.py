@@ -24,7 +24,7 @@ from glassformer.training.setup.kept_pairs import COUNTS_FILE
 from glassformer.training.setup.options import TrainConfig
 from glassformer.training.setup.parent import REPLAY_FILE, parent_files
 
-__all__ = ["begun_config", "bind_text", "changed_text", "claim", "record_options"]
+__all__ = ["begun_config", "changed_text", "check_inputs", "claim", "record_options"]
 
 # Options that may differ when a run goes on: they name places, or change no more than rounding.
 _FREE = frozenset(
@@ -59,8 +59,8 @@ def claim(run: Path) -> None:
         )
 
 
-def bind_text(config: TrainConfig) -> str:
-    """Compare the files of a run with the hashes that it began with; return the pairs' hash.
+def check_inputs(config: TrainConfig) -> str:
+    """Raise InputError if an input file has changed since the run began; return the pairs' hash.
 
     A run that has not begun accepts other text: it removes its data of the earlier text.
     """
@@ -93,6 +93,8 @@ def begun_config(config: TrainConfig) -> TrainConfig | None:
     record = _read(config.run / "config.yaml", yaml.safe_load) if _begun(config.run) else {}
     if not record:
         return None
+    if record.get("decay") == "none":  # its former name
+        record["decay"] = "constant"
     names = TrainConfig.model_fields
     try:
         begun = TrainConfig(**{name: value for name, value in record.items() if name in names})
