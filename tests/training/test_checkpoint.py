@@ -297,7 +297,7 @@ FAULTS = {
 def test_a_fault_is_one_line_that_names_the_checkpoint(tmp_path, fault):
     damage, message = FAULTS[fault]
     path = save_checkpoint(tmp_path, *trained(), STATE)
-    (path / "sha256.json").unlink()  # as in earlier versions
+    (path / "sha256.json").unlink()  # it would find each fault
     damage(path)
 
     with pytest.raises(InputError, match=message) as caught:
@@ -347,13 +347,3 @@ def test_a_full_disk_is_understood_in_the_words_of_safetensors(tmp_path, monkeyp
     monkeypatch.setattr("glassformer.training.checkpoint.save_file", full)
     with pytest.raises(InputError, match=r"os error 28.*; there is no other checkpoint: make room"):
         save_checkpoint(tmp_path, *trained(), RunState(update=2))
-
-
-def test_a_checkpoint_of_an_earlier_version_names_its_workers(tmp_path):
-    model, optimiser = trained()
-    path = save_checkpoint(tmp_path, model, optimiser, STATE)
-    state = json.loads((path / "state.json").read_text())
-    (path / "state.json").write_text(json.dumps({**state, "workers": 2}))
-    (path / "sha256.json").unlink()
-
-    assert load_checkpoint(path, model, optimiser) == STATE

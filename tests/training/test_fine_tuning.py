@@ -62,7 +62,7 @@ def test_a_child_begins_with_the_parents_weights_and_subwords(child, parent, rec
     fingerprints = [tokenizer.fingerprint for tokenizer in prepared.tokenizers]
     assert fingerprints == [tokenizer.fingerprint for tokenizer in before.tokenizers]
     assert prepared.config.normalisation == before.normalisation == "none"
-    assert (prepared.config.optimiser, prepared.config.decay) == ("adam", "none")
+    assert (prepared.config.optimiser, prepared.config.decay) == ("adam", "constant")
     assert trainer.model.config.norm == "pre"
     assert not (prepared.config.run / "data" / "both.model").exists()
     assert recorder.noted(f"from {parent}: its model, subwords and normalisation")

@@ -129,7 +129,7 @@ def _write(options: LookOptions, out: Path) -> int:
     )
     for left_out in seen.bounds.left_out:
         print(left_out)
-    page = build_page(stored_answers(bundle, seen, options.bundle, terms), title=text)
+    page = build_page(stored_answers(bundle, seen, terms), title=text)
     try:
         write_atomically(out, page.encode())
     except OSError as error:
@@ -143,13 +143,11 @@ def _serve(options: LookOptions) -> int:
         from glassformer.web.server import Settings, create_app, listen, serve
     except ModuleNotFoundError as error:
         raise missing_extra(error.name or "FastAPI", "serve") from None
-    from glassformer.training.early_weights import kept_weights
 
     terms = _terms(options)
     translator = _load(options)
     glossaries = {options.bundle.name: terms}
-    run_directory = options.bundle if kept_weights(options.bundle) else None
-    settings = Settings(beam=options.beam, run_directory=run_directory, glossaries=glossaries)
+    settings = Settings(beam=options.beam, glossaries=glossaries)
     app = create_app({options.bundle.name: translator}, settings)
     place = listen("127.0.0.1", options.port)
     address = _address(place.getsockname()[1], options)

@@ -91,7 +91,7 @@ class Segment:
 
 @dataclass(frozen=True)
 class Preprocessing:
-    """How a bundle reads texts. A bundle of an earlier version has the defaults.
+    """How a bundle reads texts.
 
     ``lengths``: None if nobody has measured the training's sources; then only the ends of lines
     separate segments.

@@ -283,8 +283,7 @@ def _read_meta(directory: Path) -> PackedMeta:
     try:
         fields = json.loads(path.read_text())
         if fields["format_version"] == FORMAT_VERSION:
-            names = PackedMeta.__dataclass_fields__  # earlier versions wrote more
-            return PackedMeta(**{name: fields[name] for name in names})
+            return PackedMeta(**fields)
     except OSError as error:
         raise InputError(
             f"{directory}: not a packed corpus (meta.json: {error.strerror}); pack it again"

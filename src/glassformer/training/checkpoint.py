@@ -198,7 +198,7 @@ def _read_state(path: Path) -> RunState:
 def _check_hashes(checkpoint: Path, names: Iterable[str] | None = None) -> None:
     """Compare the files of a checkpoint with their hashes; InputError names one that differs.
 
-    Checkpoints of earlier versions have no hashes.
+    Without ``sha256.json`` nothing is compared.
     """
     if hashes := read_manifest(checkpoint):
         check_hashes(checkpoint, names or hashes, hashes, remedy="the checkpoint is of no use")

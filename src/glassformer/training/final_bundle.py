@@ -33,17 +33,18 @@ _LONGEST_ALIGNED = 200  # characters of a side of a pair that alignment is learn
 
 
 def validations_of_the_end(prepared: Prepared) -> float:
-    """The time of :func:`final_scores`, as a number of validations; with that of the parent's.
+    """The estimated time of the final scores, as a number of validations; the parent's included.
 
-    Measured: a beam of 5 takes twice as long as a validation, which has a loss as well; and a
-    little to spare. The validation pairs are searched twice.
+    A beam of 5 takes about as long as two validations, which compute a loss as well (measured, with
+    a little to spare). The validation pairs are searched twice, and the mean of checkpoints is
+    validated once.
     """
     valid, test, general = map(len, (prepared.valid, prepared.test, prepared.general))
     searched, greedy = 2 * valid + test, 0
     if prepared.parent is not None:
         searched += valid + test + 2 * general
         greedy = 2 * (valid + general) if general else 0
-    return ((2 + prepared.config.beam) / 3 * searched + greedy) / valid
+    return 1 + ((2 + prepared.config.beam) / 3 * searched + greedy) / valid
 
 
 def final_scores(
@@ -115,7 +116,7 @@ def model_card(
         "examples": example_sources(pair.source for pair in prepared.valid),
         "updates": state.update,
         "trained for": duration(state.seconds),
-        "weights": f"mean of the checkpoints at updates {', '.join(map(str, averaged))}",
+        "weights": _weights(averaged),
         **{
             name: _shown(result) + part_scored(prepared, name, result)
             for name, result in scores.items()
@@ -129,6 +130,12 @@ def part_scored(prepared: Prepared, name: str, scores: Scores) -> str:
     if scores.sentences == pairs:
         return ""
     return f" ({scores.sentences:,} of {pairs:,} pairs, because the time was up)"
+
+
+def _weights(updates: Sequence[int]) -> str:
+    if len(updates) == 1:
+        return f"checkpoint of update {updates[0]}"
+    return f"mean of the checkpoints at updates {', '.join(map(str, updates))}"
 
 
 def _shown(scores: Scores) -> str:

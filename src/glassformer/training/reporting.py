@@ -36,9 +36,9 @@ class Reporter(Protocol):
 
 
 class Metrics:
-    """``metrics.jsonl``: a JSON object a line, of the kind "update" or "validation".
+    """``metrics.jsonl``: a JSON object a line, of the kind "update", "validation" or "average".
 
-    A run that continues from a checkpoint first removes the lines after it.
+    A run that continues from a checkpoint first removes the lines after it, and its end.
     """
 
     def __init__(self, path: Path, *, from_update: int, tensorboard: bool = False) -> None:
@@ -46,7 +46,9 @@ class Metrics:
         kept = []
         for line in lines:
             try:
-                if line.endswith(b"\n") and json.loads(line)["update"] <= from_update:
+                record = json.loads(line)
+                before = record["update"] <= from_update and record.get("kind") != "average"
+                if before and line.endswith(b"\n"):
                     kept.append(line)
             except (json.JSONDecodeError, KeyError, TypeError, UnicodeDecodeError):
                 continue  # half a line, after a kill

@@ -8,6 +8,7 @@ import math
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import torch
 
@@ -19,6 +20,7 @@ from glassformer.decoding.engine import SearchOptions
 from glassformer.evaluation import corpus_scores
 from glassformer.model.transformer import Transformer
 from glassformer.text_engine import TextEngine, torch_engine
+from glassformer.training.figures import perplexity
 from glassformer.training.loss import choose_losses
 from glassformer.training.optimiser import NotFiniteError
 from glassformer.training.time_limit import in_time
@@ -57,6 +59,18 @@ class Validation:
     exact_match: float
     translations: list[str]
     pairs: Sequence[Pair]
+
+    @property
+    def scores(self) -> dict[str, Any]:
+        """The fields of a record of ``metrics.jsonl``."""
+        return {
+            "loss": self.loss,
+            "perplexity": perplexity(self.loss),
+            "bleu": self.bleu,
+            "chrf": self.chrf,
+            "exact_match": self.exact_match,
+            "pairs": len(self.pairs),
+        }
 
 
 def validate(

@@ -136,7 +136,7 @@ class Service:
         detected = (await self.detect(texts, wanted))[0]
         return (detected.language, wanted), detected
 
-    def translator_infos(self, *, film: bool, examples: bool) -> list[TranslatorInfo]:
+    def translator_infos(self, *, examples: bool) -> list[TranslatorInfo]:
         """Languages, size and origin of each translator, and its examples if they may be shown."""
         infos = [
             TranslatorInfo(
@@ -146,7 +146,6 @@ class Service:
                 learnt_from=_learnt_from(translator.bundle.about),
                 through=None,
                 examples=_examples(translator.bundle.about) if examples else [],
-                film=film,
             )
             for (source, target), translator in self.translators.items()
         ]

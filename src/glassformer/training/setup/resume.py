@@ -24,17 +24,13 @@ from glassformer.training.setup.kept_pairs import COUNTS_FILE
 from glassformer.training.setup.options import TrainConfig
 from glassformer.training.setup.parent import REPLAY_FILE, parent_files
 
-__all__ = ["begun_config", "bind_text", "changed_text", "claim", "record_options"]
+__all__ = ["begun_config", "changed_text", "check_inputs", "claim", "record_options"]
 
 # Options that may differ when a run goes on: they name places, or change no more than rounding.
 _FREE = frozenset(
     {"pairs", "also", "run", "valid", "test", "general", "parent", "replay", "threads", "device"}
     | {"checkpoint_minutes", "tensorboard", "beam"}
 )
-# Options of earlier versions that changed what a run learns.
-_REMOVED = ("subword_dropout", "distil_from")
-# What runs of earlier versions did without an option for it.
-_BEFORE = {"normalisation": "none", "joined_pairs": 0.0, "placeholders": 0.0}
 _DERIVED = (AUGMENTED_FILE, REPLAY_FILE, "both.model", "source.model", "target.model")
 _BUNDLE = ("config.json", "model.safetensors", "tokenizer.model", "source.model", "target.model")
 _CORPUS_FILES = ("train.jsonl", "valid.jsonl", AUGMENTED_FILE, COUNTS_FILE)
@@ -63,8 +59,8 @@ def claim(run: Path) -> None:
         )
 
 
-def bind_text(config: TrainConfig) -> str:
-    """Compare the files of a run with the hashes that it began with; return the pairs' hash.
+def check_inputs(config: TrainConfig) -> str:
+    """Raise InputError if an input file has changed since the run began; return the pairs' hash.
 
     A run that has not begun accepts other text: it removes its data of the earlier text.
     """
@@ -97,12 +93,8 @@ def begun_config(config: TrainConfig) -> TrainConfig | None:
     record = _read(config.run / "config.yaml", yaml.safe_load) if _begun(config.run) else {}
     if not record:
         return None
-    record = _BEFORE | record
-    if removed := _used_removed(record):
-        raise InputError(
-            f"{config.run} holds a run with {removed} {record[removed]}, an option that this"
-            " version no longer has: begin a new run in another directory"
-        )
+    if record.get("decay") == "none":  # its former name
+        record["decay"] = "constant"
     names = TrainConfig.model_fields
     try:
         begun = TrainConfig(**{name: value for name, value in record.items() if name in names})
@@ -131,16 +123,10 @@ def record_options(config: TrainConfig) -> None:
     options = json.loads(config.model_dump_json())
     before = _read(record, yaml.safe_load)
     same = all(options[name] == before.get(name, options[name]) for name in options.keys() - _FREE)
-    if not same or _used_removed(before):
+    if not same:
         _remove_derived(config.run)
     dumped = yaml.safe_dump(options, sort_keys=False, allow_unicode=True)
     write_atomically(record, dumped.encode())
-
-
-def _used_removed(record: dict[str, Any]) -> str | None:
-    """An option of an earlier version that a run used."""
-    unused = TrainConfig.removed
-    return next((name for name in _REMOVED if record.get(name, unused[name]) != unused[name]), None)
 
 
 def _begun(run: Path) -> bool:
