@@ -18,9 +18,9 @@ from glassformer.interchange.hugging_face.weights import read_weights
 from glassformer.interchange.imported import Imported
 from glassformer.model.transformer import Transformer
 
-__all__ = ["OPUS_NOTE", "import_hugging_face"]
+__all__ = ["import_hugging_face"]
 
-OPUS_NOTE = (
+_OPUS_NOTE = (
     "OPUS-MT's training text had Moses's punctuation, such as straight quotation marks; a text"
     " keeps its own"
 )
@@ -79,7 +79,7 @@ def import_hugging_face(
     )
     notes = []
     if settings["model_type"] == "marian" and not vocabulary.is_ours:
-        notes.append(OPUS_NOTE)
+        notes.append(_OPUS_NOTE)
     if others := other_search_options(settings):
         listed = ", ".join(f"{name} {value}" for name, value in others.items())
         notes.append(f"a bundle does not hold these search options: {listed}")

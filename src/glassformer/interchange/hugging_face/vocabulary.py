@@ -28,7 +28,6 @@ from glassformer.interchange.piece_order import read_sentencepiece, tokenizer_in
 
 __all__ = [
     "KEY",
-    "OPUS_LANGUAGE",
     "Languages",
     "OfBundle",
     "Vocabulary",
@@ -44,9 +43,8 @@ _TOKENIZERS = {
     "mbart": ("MBart50Tokenizer", "MBart50TokenizerFast"),
     "pegasus": ("PegasusTokenizer", "PegasusTokenizerFast"),
 }
-OPUS_LANGUAGE = re.compile(r">>(.+)<<")
 _LANGUAGES = {  # the token of a language, and its code in it
-    "MarianTokenizer": OPUS_LANGUAGE,
+    "MarianTokenizer": re.compile(r">>(.+)<<"),
     "M2M100Tokenizer": re.compile(r"__([a-z_]+)__"),
     "NllbTokenizer": re.compile(r"([a-z]{3}_[A-Z][a-z]{3})"),
     "MBart50Tokenizer": re.compile(r"([a-z]{2}_[A-Z]{2})"),
