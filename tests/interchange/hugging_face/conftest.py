@@ -7,6 +7,7 @@ import random
 import pytest
 import sentencepiece
 import torch
+from sentencepiece import sentencepiece_model_pb2
 
 try:
     import transformers
@@ -206,20 +207,16 @@ def nllb_directory(directory):
 
 
 def backend_options(path):
-    """A SentencePiece file as the tokenizers of transformers 5 take it, without protobuf."""
+    """A SentencePiece file as the tokenizers of transformers 5 take it."""
     from transformers.tokenization_utils_sentencepiece import SentencePieceExtractor
 
-    from glassformer.data import sentencepiece_model as ours
-
     _, scores, merges = SentencePieceExtractor(str(path)).extract()
-    rest = ours.SentencePieceModel.parse(path.read_bytes()).rest
-    [normalizer] = [value for number, _, value, _ in ours._fields(rest) if number == 3]
-    [table] = [value for number, _, value, _ in ours._fields(normalizer) if number == 2]
-    return dict(scores), merges, table
+    message = sentencepiece_model_pb2.ModelProto.FromString(path.read_bytes())
+    return dict(scores), merges, message.normalizer_spec.precompiled_charsmap
 
 
 def nllb_tokenizer(directory, source, target):
-    """transformers' tokenizer; from_pretrained would need protobuf."""
+    """transformers' tokenizer; its from_pretrained takes SentencePiece's ids without the offset."""
     path = directory / "sentencepiece.bpe.model"
     scores, merges, table = backend_options(path)
     codes = transformers.models.nllb.tokenization_nllb.FAIRSEQ_LANGUAGE_CODES
@@ -252,12 +249,8 @@ def mbart50_directory(directory):
 
 
 def mbart50_tokenizer(directory, source, target):
-    scores, _, table = backend_options(directory / "sentencepiece.bpe.model")
-    return transformers.MBart50Tokenizer(
-        vocab=list(scores.items()),
-        _spm_precompiled_charsmap=table,
-        src_lang=source,
-        tgt_lang=target,
+    return transformers.MBart50Tokenizer.from_pretrained(
+        directory, src_lang=source, tgt_lang=target
     )
 
 

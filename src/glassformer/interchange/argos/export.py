@@ -5,10 +5,10 @@ sentence splitter, and ``metadata.json``.
 
 The splitter is a network that reads characters; without one in the package, Argos Translate
 downloads one. This one has no trained weights: it is rules for any language that ends its sentences
-with these signs. Its contract: ``units`` (batch, length) are ids of characters, in which white space
-is one blank and 0 is nothing; ``features`` are not used here; ``predictions`` (batch, length, 3) has
-its greatest number at 2 where a sentence ends, else at 0. The file's properties hold settings and
-ids of characters as JSON.
+with these signs. The contract: ``units`` (batch, length) are ids of characters, in which white
+space is one blank and 0 is nothing; ``features`` are not used here; ``predictions`` (batch, length,
+3) has its greatest number at 2 where a sentence ends, else at 0. The file's properties hold
+settings and ids of characters as JSON.
 
 A rule is one kernel of a convolution. Its conditions are classes of characters, at this place or
 near it. With a weight of 1 for each condition, -1 for each exception, and a bias of 1 minus the
