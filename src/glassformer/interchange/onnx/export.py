@@ -199,10 +199,13 @@ def _quiet() -> Iterator[None]:
 
 
 def _quantize(whole: Path, quantized: Path) -> None:
-    """The matrices of ``whole`` in int8; the file of the whole numbers goes."""
+    """The matrices of ``whole`` in 8 bits; the file of the whole numbers goes.
+
+    They are unsigned: products of signed with unsigned bytes overflow on CPUs without VNNI.
+    """
     from onnxruntime.quantization import QuantType, quantize_dynamic
 
-    quantize_dynamic(str(whole), str(quantized), weight_type=QuantType.QInt8, per_channel=True)
+    quantize_dynamic(str(whole), str(quantized), weight_type=QuantType.QUInt8, per_channel=True)
     whole.unlink()
 
 
