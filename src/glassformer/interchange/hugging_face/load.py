@@ -65,7 +65,6 @@ def import_hugging_face(
     if not family.output_bias:
         del table["final_logits_bias"]
     read_weights(model, directory, table, start=None if start_is_ours else start)
-    assumed = SINGLE_SENTENCES if family.sentences else None
     bundle = Bundle(
         model.eval().requires_grad_(False),
         vocabulary.source,
@@ -74,7 +73,7 @@ def import_hugging_face(
         about={"imported from": f"{family.title} in the format of Hugging Face"},
         length_penalty=length_penalty(settings),
         normalisation=vocabulary.normalisation,
-        source_lengths=vocabulary.source_lengths if vocabulary.is_ours else assumed,
+        source_lengths=vocabulary.source_lengths if vocabulary.is_ours else SINGLE_SENTENCES,
         language_tokens=vocabulary.language_tokens,
     )
     notes = []
