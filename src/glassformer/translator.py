@@ -89,7 +89,6 @@ class Translator:
             translator._torch_engine,
             quantization=quantization,
             extra_length=bundle.model.config.extra_length,
-            verify=verify,
         )
         return replace(translator, engine=ctranslate2)
 

@@ -4,7 +4,7 @@ Our decoder needs a start symbol and padding that no target holds. A missing one
 model gets a row more for it. Its bias takes its probability away.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -41,13 +41,8 @@ class Tokens:
         """The same, with the end symbol as padding: it stands after a source, and is not read."""
         return replace(self, symbols={**self.symbols, "pad": self.symbols["eos"]})
 
-    def tokenizer(
-        self, path: Path, *, prefix: str = "", controls: Collection[str] = ()
-    ) -> Tokenizer:
-        """The tokenizer of the file ``path``.
-
-        ``prefix``: a token before each text. ``controls``: further tokens that no text holds.
-        """
+    def tokenizer(self, path: Path, *, prefix: str = "") -> Tokenizer:
+        """The tokenizer of the file ``path``; ``prefix``: a token before each text."""
         if prefix and prefix not in self.texts:
             raise InputError(
                 f"{path.parent}: target_prefix {prefix!r}: the vocabulary has no such token"
@@ -57,7 +52,7 @@ class Tokens:
         return tokenizer_in_order(
             self.texts,
             path,
-            controls=appended | renamed | {*controls},
+            controls=appended | renamed,
             symbols=self.symbols,
             prefix=[prefix] if prefix else (),
         )

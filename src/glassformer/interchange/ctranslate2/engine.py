@@ -105,7 +105,7 @@ class CTranslate2Engine:
         except FAULTS as error:
             raise InputError(
                 f"{self.workers.directory}: CTranslate2 cannot translate with this model ({error}):"
-                " delete it, or take engine torch"
+                " delete the directory, and it is made anew; or take engine torch"
             ) from error
 
     def _most(self, length: int, options: SearchOptions) -> int:

@@ -44,7 +44,6 @@ _CLASSES = {
     "marian": "MarianMTModel",
     "m2m_100": "M2M100ForConditionalGeneration",
     "mbart": "MBartForConditionalGeneration",
-    "bart": "BartForConditionalGeneration",
     "pegasus": "PegasusForConditionalGeneration",
 }
 _EPSILON = 1e-5  # of LayerNorm, in all families

@@ -18,9 +18,9 @@ from glassformer.interchange.hugging_face.weights import read_weights
 from glassformer.interchange.imported import Imported
 from glassformer.model.transformer import Transformer
 
-__all__ = ["OPUS_NOTE", "import_hugging_face"]
+__all__ = ["import_hugging_face"]
 
-OPUS_NOTE = (
+_OPUS_NOTE = (
     "OPUS-MT's training text had Moses's punctuation, such as straight quotation marks; a text"
     " keeps its own"
 )
@@ -65,7 +65,6 @@ def import_hugging_face(
     if not family.output_bias:
         del table["final_logits_bias"]
     read_weights(model, directory, table, start=None if start_is_ours else start)
-    assumed = SINGLE_SENTENCES if family.sentences else None
     bundle = Bundle(
         model.eval().requires_grad_(False),
         vocabulary.source,
@@ -74,12 +73,12 @@ def import_hugging_face(
         about={"imported from": f"{family.title} in the format of Hugging Face"},
         length_penalty=length_penalty(settings),
         normalisation=vocabulary.normalisation,
-        source_lengths=vocabulary.source_lengths if vocabulary.is_ours else assumed,
+        source_lengths=vocabulary.source_lengths if vocabulary.is_ours else SINGLE_SENTENCES,
         language_tokens=vocabulary.language_tokens,
     )
     notes = []
     if settings["model_type"] == "marian" and not vocabulary.is_ours:
-        notes.append(OPUS_NOTE)
+        notes.append(_OPUS_NOTE)
     if others := other_search_options(settings):
         listed = ", ".join(f"{name} {value}" for name, value in others.items())
         notes.append(f"a bundle does not hold these search options: {listed}")

@@ -28,7 +28,6 @@ from glassformer.interchange.piece_order import read_sentencepiece, tokenizer_in
 
 __all__ = [
     "KEY",
-    "OPUS_LANGUAGE",
     "Languages",
     "OfBundle",
     "Vocabulary",
@@ -42,11 +41,9 @@ _TOKENIZERS = {
     "marian": ("MarianTokenizer",),
     "m2m_100": ("M2M100Tokenizer", "NllbTokenizer", "NllbTokenizerFast"),
     "mbart": ("MBart50Tokenizer", "MBart50TokenizerFast"),
-    "pegasus": ("PegasusTokenizer", "PegasusTokenizerFast"),
 }
-OPUS_LANGUAGE = re.compile(r">>(.+)<<")
 _LANGUAGES = {  # the token of a language, and its code in it
-    "MarianTokenizer": OPUS_LANGUAGE,
+    "MarianTokenizer": re.compile(r">>(.+)<<"),
     "M2M100Tokenizer": re.compile(r"__([a-z_]+)__"),
     "NllbTokenizer": re.compile(r"([a-z]{3}_[A-Z][a-z]{3})"),
     "MBart50Tokenizer": re.compile(r"([a-z]{2}_[A-Z]{2})"),
@@ -114,6 +111,10 @@ def read_vocabulary(
     options = read_json(path) if path.is_file() else {}
     if KEY in options:
         return _exported(directory, options[KEY], wanted)
+    if model_type not in _TOKENIZERS:
+        raise InputError(
+            f"{directory}: a {model_type} model that `export` has not written: no translator"
+        )
     kind = options.get("tokenizer_class") or settings.get("tokenizer_class")
     if kind is None and model_type != "mbart":  # the first mBART has another order of symbols
         nllb = model_type == "m2m_100" and not (directory / "vocab.json").is_file()
@@ -196,12 +197,13 @@ def _one_model(
     wanted: Languages,
 ) -> Vocabulary:
     """One SentencePiece model; each side's language stands before its text."""
-    path = directory / ("spiece.model" if kind == "PegasusTokenizer" else "sentencepiece.bpe.model")
+    path = directory / "sentencepiece.bpe.model"
     size = settings["vocab_size"]
     if kind == "M2M100Tokenizer":
         texts = _texts(directory / "vocab.json", None)
-    else:
-        texts = _offset_texts(path, kind, options)
+    else:  # fairseq's rule: SentencePiece's id plus one
+        pieces = [piece.text for piece in read_sentencepiece(path).pieces]
+        texts = [_START, "<pad>", "</s>", "<unk>", *pieces[3:]]
     try:
         added = _added_texts(directory, options, len(texts))
     except (AttributeError, KeyError, TypeError, ValueError) as error:
@@ -219,15 +221,8 @@ def _one_model(
         raise InputError(
             f"{directory}: the tokenizer has {len(texts)} tokens, and config.json {size}"
         )
-    unused = [f"<unused {place}>" for place in range(len(texts), size)]
-    controls = {*added.values(), *(text for text in texts if text.startswith("<unused ")), *unused}
-    if kind == "PegasusTokenizer":
-        controls |= set(texts[: texts.index("<unk>")])
-    names = _names([*texts, *unused], controls, options, settings, path)
-    if kind not in _LANGUAGES:
-        tokenizer = _tokenizer(path, names)
-        pair = (wanted.source, wanted.target) if wanted.source and wanted.target else None
-        return Vocabulary(tokenizer, tokenizer, pair)
+    texts += [f"<unused {place}>" for place in range(len(texts), size)]
+    names = _names(texts, added.values(), options, settings, path)
     known = languages_in(names.texts, _LANGUAGES[kind])
     if not known:
         raise InputError(
@@ -257,15 +252,6 @@ def _texts(path: Path, size: int | None) -> list[str]:
             f"{path}: it has the id {max(by_id)}, and config.json a vocabulary of {size}"
         )
     return [by_id.get(index, f"<unused {index}>") for index in range(size)]
-
-
-def _offset_texts(path: Path, kind: str, options: Mapping[str, Any]) -> list[str]:
-    """The text of each id by the rule of fairseq or Pegasus: SentencePiece's id plus an offset."""
-    pieces = [piece.text for piece in read_sentencepiece(path).pieces]
-    if kind == "PegasusTokenizer":
-        pretraining = [f"<unk_{number}>" for number in range(2, options.get("offset", 103))]
-        return ["<pad>", "</s>", "<mask_1>", "<mask_2>", *pretraining, "<unk>", *pieces[3:]]
-    return [_START, "<pad>", "</s>", "<unk>", *pieces[3:]]
 
 
 def _added_texts(directory: Path, options: Mapping[str, Any], size: int) -> dict[int, str]:
