@@ -82,6 +82,26 @@ def test_round_trip_to_the_bit(changes, tokenizers, tmp_path):
         assert ours.serialized == theirs.serialized
 
 
+def test_examples_come_back(tokenizers, tmp_path):
+    examples = "A dog runs.", "A cat sits."
+    save_bundle(replace(bundle_of(*tokenizers, tying="target"), examples=examples), tmp_path)
+
+    assert load_bundle(tmp_path).examples == examples
+    assert "dog runs" not in (tmp_path / "README.md").read_text()
+
+
+def test_sentences_of_the_validation_text_are_passed_over_and_not_saved(saved):
+    """Bundles of format_version 1 and 2 hold them."""
+    config = json.loads((saved / "config.json").read_text())
+    change_config(saved, about={**config["about"], "examples": ["my own sentence"]})
+
+    bundle = load_bundle(saved)
+    assert bundle.about == config["about"]
+    assert bundle.examples == ()
+    save_bundle(bundle, saved)
+    assert all(b"my own" not in path.read_bytes() for path in saved.iterdir())
+
+
 def test_who_can_read_one_file_can_read_all(saved):
     assert len({path.stat().st_mode for path in saved.iterdir()}) == 1
 

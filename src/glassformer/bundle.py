@@ -37,6 +37,7 @@ from glassformer.tensors import (
 
 __all__ = [
     "FORMAT_VERSION",
+    "MOST_EXAMPLES",
     "Bundle",
     "TranslatorParts",
     "facts",
@@ -52,6 +53,7 @@ FORMAT_VERSION = 2
 """The newest version that this program reads and writes."""
 _PLAIN_VERSION = 1  # of a bundle whose tokenizers are their SentencePiece models and no more
 _MOST_CONFIG_BYTES = 16 << 20
+MOST_EXAMPLES = 3
 _LATER = {"source_pad_id", "source_max_length"}  # settings that the first bundles do not hold
 
 
@@ -83,6 +85,7 @@ class Bundle:
     normalisation: Normalisation = "none"  # of sources, in training and in translation
     source_lengths: SourceLengths | None = None  # of the training; None: not measured
     language_tokens: LanguageTokens | None = None  # of a model for many pairs of languages
+    examples: tuple[str, ...] = ()  # texts that a page offers; only the demo has some
 
     def between(self, source: str | None, target: str | None) -> "Bundle":
         """The bundle for another pair of languages; None keeps a side's language.
@@ -141,6 +144,7 @@ class _StoredConfig(BaseModel):
     normalisation: Normalisation = "none"
     source_lengths: SourceLengths | None = None
     language_tokens: LanguageTokens | None = None
+    examples: tuple[str, ...] = Field((), max_length=MOST_EXAMPLES)
     about: dict[str, Any]
     alignment: dict[str, Any] | None = None
     sha256: dict[str, str] = {}  # of each file that is read; earlier versions wrote none
@@ -189,6 +193,7 @@ def save_bundle(bundle: Bundle, directory: Path) -> None:
         normalisation=bundle.normalisation,
         source_lengths=bundle.source_lengths,
         language_tokens=bundle.language_tokens,
+        examples=bundle.examples,
         about=dict(bundle.about),
         alignment=dict(bundle.alignment) if bundle.alignment is not None else None,
         **of_tokenizers,
@@ -229,12 +234,14 @@ def load_bundle(
         source_tokenizer,
         target_tokenizer,
         languages=config.languages,
-        about=config.about,
+        # Bundles of format_version 1 and 2 hold sentences of their validation text there.
+        about={name: value for name, value in config.about.items() if name != "examples"},
         alignment=config.alignment,
         length_penalty=config.length_penalty,
         normalisation=config.normalisation,
         source_lengths=config.source_lengths,
         language_tokens=config.language_tokens,
+        examples=config.examples,
     )
 
 
