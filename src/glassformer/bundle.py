@@ -2,13 +2,15 @@
 
 ``config.json`` (with ``format_version``), ``model.safetensors``, ``tokenizer.model`` (or
 ``source.model`` and ``target.model``), and ``README.md``. The config holds the SHA-256 of the
-weights and tokenizers.
+weights, of the tokenizers, and of its own settings.
 
 A bundle may come from a stranger, or from a damaged disk. Each file is a regular one of bounded
 size, and the config is one checked record. The weights' header is compared with the config before
 memory is taken. Links to regular files are followed.
 """
 
+import json
+import logging
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -22,9 +24,9 @@ from glassformer.data.languages import LanguageTokens, standard_code
 from glassformer.data.normaliser import Normalisation
 from glassformer.data.preprocessing import Preprocessing, SourceLengths
 from glassformer.data.tokenizer import Tokenizer
-from glassformer.errors import InputError, UsageError
+from glassformer.errors import ChecksumError, InputError, UsageError, expected_words
 from glassformer.files import read_regular, write_atomically
-from glassformer.hashes import check_hashes, sha256
+from glassformer.hashes import check_hashes, sha256, sha256_of
 from glassformer.model.transformer import Transformer
 from glassformer.tensors import (
     check_header,
@@ -49,9 +51,10 @@ __all__ = [
     "weights",
 ]
 
-FORMAT_VERSION = 2
-"""The newest version that this program reads and writes."""
-_PLAIN_VERSION = 1  # of a bundle whose tokenizers are their SentencePiece models and no more
+FORMAT_VERSION = 3
+"""The version that this program writes. It also reads 1 and 2, whose settings have no checksum."""
+_CONFIG = "config.json"
+_LOG = logging.getLogger(__name__)
 _MOST_CONFIG_BYTES = 16 << 20
 MOST_EXAMPLES = 3
 _LATER = {"source_pad_id", "source_max_length"}  # settings that the first bundles do not hold
@@ -130,7 +133,7 @@ class Bundle:
 class _StoredConfig(BaseModel):
     """The content of ``config.json``."""
 
-    model_config = ConfigDict(allow_inf_nan=False, frozen=True)
+    model_config = ConfigDict(allow_inf_nan=False, extra="forbid", frozen=True)
 
     format_version: int
     languages: tuple[str, str] | None
@@ -147,7 +150,7 @@ class _StoredConfig(BaseModel):
     examples: tuple[str, ...] = Field((), max_length=MOST_EXAMPLES)
     about: dict[str, Any]
     alignment: dict[str, Any] | None = None
-    sha256: dict[str, str] = {}  # of each file that is read; earlier versions wrote none
+    sha256: dict[str, str]  # of each file that is read, and of the settings themselves
 
     @property
     def tokenizer_files(self) -> tuple[str, str]:
@@ -162,10 +165,9 @@ class _StoredConfig(BaseModel):
     @field_validator("format_version")
     @classmethod
     def _is_known(cls, version: int) -> int:
-        if not _PLAIN_VERSION <= version <= FORMAT_VERSION:
+        if not 1 <= version <= FORMAT_VERSION:
             raise ValueError(
-                f"{version}, but this glassformer reads {_PLAIN_VERSION} to {FORMAT_VERSION}:"
-                " update glassformer"
+                f"{version}, but this glassformer reads 1 to {FORMAT_VERSION}: update glassformer"
             )
         return version
 
@@ -177,18 +179,15 @@ def save_bundle(bundle: Bundle, directory: Path) -> None:
     """
     directory.mkdir(parents=True, exist_ok=True)
     source, target = bundle.source_tokenizer, bundle.target_tokenizer
-    of_tokenizers: dict[str, Any] = {
-        "source_prefix": source.prefix,
-        "target_prefix": target.prefix,
-        "source_known": source.known,
-        "target_known": target.known,
-    }
-    plain = not any(of_tokenizers.values())
     config = _StoredConfig(
-        format_version=_PLAIN_VERSION if plain else FORMAT_VERSION,
+        format_version=FORMAT_VERSION,
         languages=bundle.languages,
         joint=source.serialized == target.serialized,
         model=bundle.model.config,
+        source_prefix=source.prefix,
+        target_prefix=target.prefix,
+        source_known=source.known,
+        target_known=target.known,
         length_penalty=bundle.length_penalty,
         normalisation=bundle.normalisation,
         source_lengths=bundle.source_lengths,
@@ -196,7 +195,7 @@ def save_bundle(bundle: Bundle, directory: Path) -> None:
         examples=bundle.examples,
         about=dict(bundle.about),
         alignment=dict(bundle.alignment) if bundle.alignment is not None else None,
-        **of_tokenizers,
+        sha256={},
     )
     for tokenizer, name in zip(bundle.tokenizers, config.tokenizer_files, strict=True):
         tokenizer.save(directory / name)
@@ -204,11 +203,9 @@ def save_bundle(bundle: Bundle, directory: Path) -> None:
     write_atomically(directory / "README.md", _readme(bundle).encode())
     hashes = {name: sha256(directory / name) for name in config.files}
     config = config.model_copy(update={"sha256": hashes})
-    optional = ("alignment", "source_lengths", "language_tokens")
-    unset = {name for name in optional if getattr(bundle, name) is None}
-    unset |= {name for name, value in of_tokenizers.items() if not value}
-    text = config.model_dump_json(indent=2, exclude=unset) + "\n"
-    write_atomically(directory / "config.json", text.encode())
+    hashes = {**hashes, _CONFIG: _settings_hash(config.model_dump_json())}
+    config = config.model_copy(update={"sha256": hashes})
+    write_atomically(directory / _CONFIG, (config.model_dump_json(indent=2) + "\n").encode())
 
 
 def load_bundle(
@@ -216,13 +213,12 @@ def load_bundle(
 ) -> Bundle:
     """Read a bundle, ready to translate (in evaluation mode); an InputError names a faulty file.
 
-    ``verify`` compares each file with the hash that ``config.json`` has of it. Bundles of earlier
-    versions have none.
+    ``verify`` compares each file, and the settings, with their hashes in ``config.json``: a
+    difference is a ChecksumError.
     """
-    config = _read_config(directory)
-    if verify and config.sha256:
-        remedy = "copy the bundle anew; option --no-verify takes it as it is"
-        check_hashes(directory, config.files, config.sha256, remedy=remedy)
+    config = _read_config(directory, verify=verify)
+    if verify:
+        check_hashes(directory, config.files, config.sha256, remedy="copy the bundle anew")
     source_tokenizer, target_tokenizer = _load_tokenizers(config, directory)
     path = directory / "model.safetensors"
     with torch.device("meta"):  # names and shapes, without the memory
@@ -245,8 +241,30 @@ def load_bundle(
     )
 
 
-def _read_config(directory: Path) -> _StoredConfig:
-    path = directory / "config.json"
+def _settings_hash(config: str | bytes) -> str:
+    """The SHA-256 of a ``config.json`` without this hash, whatever its white space and order."""
+    settings = json.loads(config)
+    settings["sha256"].pop(_CONFIG, None)
+    return sha256_of(json.dumps(settings, sort_keys=True, separators=(",", ":")).encode())
+
+
+def _check_settings(path: Path, content: bytes, config: _StoredConfig) -> None:
+    """Compare the settings with their hash; the log gets a line if their version has none."""
+    noted = config.sha256.get(_CONFIG)
+    if noted is None and config.format_version < FORMAT_VERSION:
+        _LOG.warning(
+            "%s: format_version %d has no checksum: its settings are not verified",
+            path,
+            config.format_version,
+        )
+    elif noted != _settings_hash(content):
+        raise ChecksumError(
+            f"{path}: checksum mismatch: the file is changed or damaged: copy the bundle anew"
+        )
+
+
+def _read_config(directory: Path, *, verify: bool) -> _StoredConfig:
+    path = directory / _CONFIG
     try:
         content = read_regular(path, most_bytes=_MOST_CONFIG_BYTES)
         config = _StoredConfig.model_validate_json(content, strict=True)
@@ -258,14 +276,15 @@ def _read_config(directory: Path) -> _StoredConfig:
     except ValidationError as error:
         fault = error.errors()[0]
         field = ".".join(map(str, fault["loc"])) or "not a bundle's config"
-        message = fault["msg"].removeprefix("Value error, ")
-        raise InputError(f"{path}: {field}: {message}") from error
+        raise InputError(f"{path}: {field}: {expected_words(fault['msg'])}") from error
     model = config.model
     if missing := type(model).model_fields.keys() - model.model_fields_set - _LATER:
         raise InputError(
             f"{path}: model.{min(missing)}: missing, and a default could mean another model: copy"
             " the bundle anew"
         )
+    if verify:
+        _check_settings(path, content, config)
     return config
 
 

@@ -9,7 +9,15 @@ import difflib
 import re
 from collections.abc import Iterable
 
-__all__ = ["InputError", "UsageError", "counted", "expected_words", "missing_extra", "nearest"]
+__all__ = [
+    "ChecksumError",
+    "InputError",
+    "UsageError",
+    "counted",
+    "expected_words",
+    "missing_extra",
+    "nearest",
+]
 
 _WORDS = {
     r"^Value error, ": "",
@@ -34,6 +42,10 @@ _WORDS = {
 
 class InputError(ValueError):
     """The work cannot be done with this input; the message says why and what to do."""
+
+
+class ChecksumError(InputError):
+    """A file differs from its checksum: somebody has changed it, or it is damaged."""
 
 
 class UsageError(InputError):

@@ -1,6 +1,6 @@
 """SHA-256 of files: it shows damage and changes since a directory was written.
 
-It proves no origin: who changes a file on purpose can change its hash too.
+It proves no origin: a person who changes a file on purpose can change its hash too.
 
 A directory that the program writes for itself has all hashes in its manifest, ``sha256.json``. A
 bundle has them in its ``config.json``.
@@ -13,10 +13,10 @@ from pathlib import Path
 
 from pydantic import TypeAdapter, ValidationError
 
-from glassformer.errors import InputError
+from glassformer.errors import ChecksumError, InputError
 from glassformer.files import check_regular, read_regular
 
-__all__ = ["MANIFEST", "check_hashes", "read_manifest", "sha256", "write_manifest"]
+__all__ = ["MANIFEST", "check_hashes", "read_manifest", "sha256", "sha256_of", "write_manifest"]
 
 MANIFEST = "sha256.json"
 _MOST_BYTES = 1 << 20  # of a manifest
@@ -40,15 +40,19 @@ def sha256(path: Path) -> str:
         raise InputError(f"{path}: cannot be read: {error.strerror}") from error
 
 
+def sha256_of(content: bytes) -> str:
+    """The SHA-256 of bytes."""
+    return hashlib.sha256(content).hexdigest()
+
+
 def check_hashes(
     directory: Path, names: Iterable[str], hashes: Mapping[str, str], *, remedy: str
 ) -> None:
-    """Compare the files ``names`` with their hashes; InputError names the first that differs."""
+    """Compare the files ``names`` with their hashes; ChecksumError names the first that differs."""
     for name in names:
         if sha256(directory / name) != hashes.get(name):
-            raise InputError(
-                f"{directory / name}: its SHA-256 is not the noted one: the file has been changed"
-                f" or damaged: {remedy}"
+            raise ChecksumError(
+                f"{directory / name}: checksum mismatch: the file is changed or damaged: {remedy}"
             )
 
 
