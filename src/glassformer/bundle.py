@@ -57,7 +57,6 @@ _CONFIG = "config.json"
 _LOG = logging.getLogger(__name__)
 _MOST_CONFIG_BYTES = 16 << 20
 MOST_EXAMPLES = 3
-_LATER = {"source_pad_id", "source_max_length"}  # settings that the first bundles do not hold
 
 
 @runtime_checkable
@@ -143,8 +142,8 @@ class _StoredConfig(BaseModel):
     target_prefix: tuple[str, ...] = ()
     source_known: int | None = None  # the size of a list of subwords: see Tokenizer
     target_known: int | None = None
-    length_penalty: float = Field(LENGTH_PENALTY, ge=0, le=MOST_LENGTH_PENALTY)
-    normalisation: Normalisation = "none"
+    length_penalty: float = Field(ge=0, le=MOST_LENGTH_PENALTY)
+    normalisation: Normalisation
     source_lengths: SourceLengths | None = None
     language_tokens: LanguageTokens | None = None
     examples: tuple[str, ...] = Field((), max_length=MOST_EXAMPLES)
@@ -278,7 +277,7 @@ def _read_config(directory: Path, *, verify: bool) -> _StoredConfig:
         field = ".".join(map(str, fault["loc"])) or "not a bundle's config"
         raise InputError(f"{path}: {field}: {expected_words(fault['msg'])}") from error
     model = config.model
-    if missing := type(model).model_fields.keys() - model.model_fields_set - _LATER:
+    if missing := type(model).model_fields.keys() - model.model_fields_set:
         raise InputError(
             f"{path}: model.{min(missing)}: missing, and a default could mean another model: copy"
             " the bundle anew"

@@ -56,8 +56,6 @@ class Options(BaseModel):
     )
     groups: ClassVar[dict[str, str]] = {}
     """The headings of ``--help``, each by the first option under it."""
-    removed: ClassVar[dict[str, Any]] = {}
-    """Options of earlier versions, each with the value that left it unused."""
 
 
 Tying = Literal["none", "target", "embeddings", "three-way"]

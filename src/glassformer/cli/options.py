@@ -157,7 +157,7 @@ def parse_options(options: type[_Model], words: Sequence[str]) -> _Model:
     known = _options_of(options)
     given = _from_line(words, known, _parser(known, options.groups))
     path = given.pop("config", None)
-    stored = {} if path is None else _from_file(Path(path), known, options.removed)
+    stored = {} if path is None else _from_file(Path(path), known)
     try:
         return options.model_validate({**stored, **given})
     except ValidationError as error:
@@ -266,21 +266,12 @@ def _placed(words: list[str], known: Iterable[_Option]) -> dict[str, Any]:
     return given
 
 
-def _from_file(path: Path, known: Iterable[_Option], removed: Mapping[str, Any]) -> dict[str, Any]:
-    """The values in the file by key; null leaves an option to its default.
-
-    A file of an earlier version may hold ``removed`` options, if it did not use them.
-    """
+def _from_file(path: Path, known: Iterable[_Option]) -> dict[str, Any]:
+    """The values in the file by key; null leaves an option to its default."""
     by_key = {key: option for option in known for key in option.keys}
     stored: dict[str, Any] = {}
     for name, value in _read(path).items():
         key = str(name).replace("-", "_")
-        if key in removed and value == removed[key]:
-            continue
-        if key in removed:
-            raise UsageError(
-                f"{path}: {name} {value}: this version no longer has that option; remove the line"
-            )
         if key not in by_key:
             raise UsageError(f"{path}: unknown option {name!r}{nearest(key, by_key)}")
         option = by_key[key]
