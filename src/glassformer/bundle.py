@@ -100,8 +100,8 @@ class Bundle:
                 if asked is not None and own not in (asked, standard_code(asked)):
                     pair = ", " + " to ".join(self.languages) if self.languages else ""
                     raise UsageError(
-                        f"--{side}-language {asked!r}: this translator has one pair{pair}: leave it"
-                        " out"
+                        f"{asked!r}: this translator has one pair{pair}: leave it out",
+                        argument=f"{side}_language",
                     )
             return self
         if source is None and target is None:

@@ -49,7 +49,15 @@ class ChecksumError(InputError):
 
 
 class UsageError(InputError):
-    """The call itself was wrong: an unknown option, a value out of its range."""
+    """The call itself was wrong: an unknown option, a value out of its range.
+
+    ``argument`` names the argument at fault; the message begins with it. The command line prints
+    the option of that name in its place.
+    """
+
+    def __init__(self, message: str, *, argument: str = "") -> None:
+        super().__init__(f"{argument} {message}" if argument else message)
+        self.argument = argument
 
 
 def counted(number: int, noun: str) -> str:

@@ -40,11 +40,8 @@ def load_ctranslate2(
     *,
     quantization: str = "float32",
     extra_length: int = EXTRA_LENGTH,
-    verify: bool = True,
 ) -> CTranslate2Engine:
     """The engine for the bundle in ``directory``, on the device of the bundle's model.
-
-    ``verify`` compares a kept conversion with its hashes.
 
     Raises:
         UsageError: this machine or CTranslate2 does not know the quantization or an option of the
@@ -64,7 +61,7 @@ def load_ctranslate2(
         )
     source_names = token_names(bundle.source_tokenizer)
     target_names = token_names(bundle.target_tokenizer)
-    model, temporary = _converted(bundle, directory, quantization, verify=verify)
+    model, temporary = _converted(bundle, directory, quantization)
     renew = None if temporary else partial(_renewed, bundle, directory, quantization)
     return CTranslate2Engine(
         Workers(model, device, quantization, temporary=temporary, renew=renew),
@@ -76,13 +73,11 @@ def load_ctranslate2(
     )
 
 
-def _converted(
-    bundle: Bundle, directory: Path, quantization: str, *, verify: bool = True
-) -> tuple[Path, bool]:
+def _converted(bundle: Bundle, directory: Path, quantization: str) -> tuple[Path, bool]:
     """The directory of the converted model, and whether it is temporary."""
     folder = directory / _FOLDER
     converted = folder / f"{quantization}-{_fingerprint(directory)}"
-    if _is_whole(converted, verify=verify):
+    if _is_whole(converted):
         return converted, False
     try:
         if folder.is_symlink():  # what lies behind it is not the bundle's
@@ -108,15 +103,14 @@ def _converted(
     return converted, False
 
 
-def _is_whole(converted: Path, *, verify: bool = True) -> bool:
+def _is_whole(converted: Path) -> bool:
     """Whether a kept conversion is there, with all files as they were written."""
     try:
         hashes = read_manifest(converted)
-        if verify:
-            check_hashes(converted, hashes, hashes, remedy="convert it anew")
+        check_hashes(converted, hashes, hashes, remedy="convert it anew")
     except InputError:
         return False
-    return bool(hashes) and all((converted / name).exists() for name in hashes)
+    return bool(hashes)
 
 
 def _renewed(bundle: Bundle, directory: Path, quantization: str) -> Path:
