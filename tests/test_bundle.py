@@ -20,6 +20,7 @@ from glassformer.errors import ChecksumError, InputError
 from glassformer.files import write_atomically
 from glassformer.model.transformer import Transformer
 from glassformer.tensors import save_tensors
+from glassformer.translator import Translator
 
 
 @pytest.fixture(scope="module")
@@ -239,6 +240,10 @@ def cut(name):
     return cut_off
 
 
+def replace_bytes(path, old, new):
+    path.write_bytes(path.read_bytes().replace(old, new))
+
+
 def larger_vocabulary(directory):
     stored = json.loads((directory / "config.json").read_text())["model"]
     sizes = dict.fromkeys(("source_vocab_size", "target_vocab_size"), 500)
@@ -287,6 +292,11 @@ FAULTS = {
     "another shape": (with_another_shape, r"source_embedding.weight has shape \(3, 4\), expected"),
     "no tokenizer": (lambda d: (d / "tokenizer.model").unlink(), "tokenizer.model: cannot read"),
     "cut tokenizer": (cut("tokenizer.model"), "tokenizer.model: not a SentencePiece model"),
+    "subwords that are no UTF-8": (
+        lambda d: replace_bytes(d / "tokenizer.model", "▁".encode(), b"\xff\xff\xff"),
+        "tokenizer.model: not a SentencePiece model",
+    ),
+    "no positions": (lambda d: change_model(d, max_length=2), "max_length: expected at least 3"),
     "another vocabulary": (larger_vocabulary, "tokenizer has [0-9]+ tokens and the model 500"),
     "other symbols": (lambda d: change_model(d, pad_id=9), "pad_id is 9 in the model and 0 in its"),
     "a setting less": (without_a_setting, "config.json: model.num_heads: missing, and a default"),
@@ -455,6 +465,15 @@ def test_the_sentences_of_version_2_are_not_saved_again(saved):
 
     assert b'"format_version": 3' in (saved / "config.json").read_bytes()
     assert all(b"my own" not in path.read_bytes() for path in saved.iterdir())
+
+
+@pytest.mark.parametrize("beam", [1, 3])
+def test_weights_that_are_finite_but_far_too_large_are_a_line(saved, beam):
+    with_weights(lambda weight: torch.full_like(weight, 1e20))(saved)
+    translator = Translator(load_bundle(saved, verify=False))
+
+    with pytest.raises(InputError, match=r"logits that are NaN or \+inf .*the weights are damaged"):
+        translator.translate(["a dog"], beam=beam)
 
 
 def test_a_link_to_a_file_is_followed(saved, tmp_path):

@@ -20,7 +20,7 @@ import os
 import random
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import chain, islice
+from itertools import chain, compress, islice
 from pathlib import Path
 from typing import Any, SupportsInt
 
@@ -96,7 +96,7 @@ class Tokenizer:
         self.eos_id: int = self._model.eos_id()
         self.vocab_size: int = pieces if pad >= 0 else pieces + 1
         self._has_bytes = any(map(self._model.is_byte, range(pieces)))
-        controls = filter(self._model.is_control, range(pieces))
+        controls = compress(range(pieces), self._model.is_control(list(range(pieces))))
         self.symbols: frozenset[int] = frozenset({self.pad_id, self.bos_id, self.eos_id, *controls})
         self.prefix_ids = tuple(map(self._model.piece_to_id, self.prefix))
         _require_symbols(self, name)
@@ -316,9 +316,10 @@ def _parse(serialized: bytes, name: str) -> sentencepiece.SentencePieceProcessor
     try:
         # Empty bytes are a valid empty message: they would load as a model without subwords.
         usable = bool(serialized) and model.load_from_serialized_proto(serialized)
-    except RuntimeError:
-        usable = False
-    if not usable or model.get_piece_size() == 0:
+        pieces = model.id_to_piece(list(range(model.get_piece_size()))) if usable else []
+    except (RuntimeError, UnicodeDecodeError):
+        pieces = []
+    if not pieces:
         raise InputError(
             f"{name}: not a SentencePiece model; expected the binary .model file "
             "(not the .vocab list beside it)"
