@@ -12,14 +12,14 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from glassformer import bundle as module
-from glassformer.bundle import Bundle, load_bundle, save_bundle, weights
+from glassformer.bundle import Bundle, load_bundle, save_bundle
 from glassformer.config import ModelConfig
 from glassformer.data.preprocessing import Preprocessing, SourceLengths
 from glassformer.data.tokenizer import train_tokenizer
 from glassformer.errors import ChecksumError, InputError
 from glassformer.files import write_atomically
 from glassformer.model.transformer import Transformer
-from glassformer.tensors import save_tensors
+from glassformer.tensors import save_tensors, weights
 from glassformer.translator import Translator
 
 

@@ -26,16 +26,9 @@ from glassformer.data.preprocessing import Preprocessing, SourceLengths
 from glassformer.data.tokenizer import Tokenizer
 from glassformer.errors import ChecksumError, InputError, UsageError, expected_words
 from glassformer.files import read_regular, write_atomically
-from glassformer.hashes import check_hashes, sha256, sha256_of
+from glassformer.hashes import check_hashes, sha256
 from glassformer.model.transformer import Transformer
-from glassformer.tensors import (
-    check_header,
-    fill_weights,
-    load_tensors,
-    load_weights,
-    save_tensors,
-    weights,
-)
+from glassformer.tensors import check_header, fill_weights, save_tensors, weights
 
 __all__ = [
     "FORMAT_VERSION",
@@ -44,11 +37,7 @@ __all__ = [
     "TranslatorParts",
     "facts",
     "load_bundle",
-    "load_tensors",
-    "load_weights",
     "save_bundle",
-    "save_tensors",
-    "weights",
 ]
 
 FORMAT_VERSION = 3
@@ -244,7 +233,7 @@ def _settings_hash(config: str | bytes) -> str:
     """The SHA-256 of a ``config.json`` without this hash, whatever its white space and order."""
     settings = json.loads(config)
     settings["sha256"].pop(_CONFIG, None)
-    return sha256_of(json.dumps(settings, sort_keys=True, separators=(",", ":")).encode())
+    return sha256(json.dumps(settings, sort_keys=True, separators=(",", ":")).encode())
 
 
 def _check_settings(path: Path, content: bytes, config: _StoredConfig) -> None:

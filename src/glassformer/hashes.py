@@ -16,33 +16,32 @@ from pydantic import TypeAdapter, ValidationError
 from glassformer.errors import ChecksumError, InputError
 from glassformer.files import check_regular, read_regular
 
-__all__ = ["MANIFEST", "check_hashes", "read_manifest", "sha256", "sha256_of", "write_manifest"]
+__all__ = ["MANIFEST", "check_hashes", "read_manifest", "sha256", "sha256_of_all", "write_manifest"]
 
 MANIFEST = "sha256.json"
 _MOST_BYTES = 1 << 20  # of a manifest
 _HASHES = TypeAdapter(dict[str, str])
 
 
-def sha256(path: Path) -> str:
-    """The SHA-256 of a file; InputError if it is no regular file, or cannot be read.
+def sha256(content: Path | bytes) -> str:
+    """The SHA-256 of a file or of bytes; InputError for a file that is not regular, or unreadable.
 
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     _ = Path(folder, "a").write_bytes(b"abc")
-    ...     sha256(Path(folder, "a"))[:16]
+    >>> sha256(b"abc")[:16]
     'ba7816bf8f01cfea'
     """
+    if isinstance(content, bytes):
+        return hashlib.sha256(content).hexdigest()
     try:
-        check_regular(path)
-        with path.open("rb") as file:
+        check_regular(content)
+        with content.open("rb") as file:
             return hashlib.file_digest(file, "sha256").hexdigest()
     except OSError as error:
-        raise InputError(f"{path}: cannot be read: {error.strerror}") from error
+        raise InputError(f"{content}: cannot be read: {error.strerror}") from error
 
 
-def sha256_of(content: bytes) -> str:
-    """The SHA-256 of bytes."""
-    return hashlib.sha256(content).hexdigest()
+def sha256_of_all(files: Iterable[Path]) -> str:
+    """The SHA-256 of the files' SHA-256, one after the other."""
+    return sha256(b"".join(bytes.fromhex(sha256(path)) for path in files))
 
 
 def check_hashes(

@@ -30,7 +30,7 @@ from glassformer.bundle import Bundle, load_bundle, save_bundle
 from glassformer.cli.main import main
 from glassformer.config import ModelConfig
 from glassformer.data.tokenizer import train_tokenizer
-from glassformer.hashes import MANIFEST, sha256, sha256_of, write_manifest
+from glassformer.hashes import MANIFEST, sha256, write_manifest
 from glassformer.interchange.ctranslate2.package import import_ctranslate2
 from glassformer.model.transformer import Transformer
 
@@ -196,7 +196,7 @@ def forge_hashes(directory: Path) -> None:
         for name in config["sha256"]:
             config["sha256"][name] = sha256(directory / name)
         settings = json.dumps(config, sort_keys=True, separators=(",", ":")).encode()
-        config["sha256"]["config.json"] = sha256_of(settings)
+        config["sha256"]["config.json"] = sha256(settings)
         path.write_text(json.dumps(config))
 
 

@@ -3,7 +3,7 @@
 import torch
 from safetensors.torch import load_file
 
-from glassformer.bundle import weights
+from glassformer.tensors import weights
 from glassformer.training import early_weights as module
 from glassformer.training.checkpoint import checkpoints
 from glassformer.training.early_weights import keep_early_weights, kept_weights

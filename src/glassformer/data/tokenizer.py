@@ -14,7 +14,6 @@ A multilingual model reads its language as the first subwords: a tokenizer has t
 Sources: Sennrich et al. 2016 (BPE), Kudo 2018 (unigram).
 """
 
-import hashlib
 import io
 import os
 import random
@@ -28,6 +27,7 @@ import sentencepiece
 
 from glassformer.errors import InputError, UsageError, nearest
 from glassformer.files import read_regular, write_atomically
+from glassformer.hashes import sha256
 
 __all__ = [
     "BOS",
@@ -329,10 +329,9 @@ def _parse(serialized: bytes, name: str) -> sentencepiece.SentencePieceProcessor
 
 def _fingerprint(tokenizer: Tokenizer) -> str:
     """The hash of all that the ids of a text depend on."""
-    digest = hashlib.sha256(tokenizer.serialized)
-    if tokenizer.prefix or tokenizer.known is not None:
-        digest.update(repr((tokenizer.prefix, tokenizer.known)).encode())
-    return digest.hexdigest()
+    changed = tokenizer.prefix or tokenizer.known is not None
+    settings = repr((tokenizer.prefix, tokenizer.known)) if changed else ""
+    return sha256(tokenizer.serialized + settings.encode())
 
 
 def _require_symbols(tokenizer: Tokenizer, name: str) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 from safetensors import SafetensorError
 from torch import nn
 
-from glassformer.bundle import save_tensors, weights
+from glassformer.tensors import save_tensors, weights
 from glassformer.training.checkpoint import checkpoints
 
 __all__ = ["EARLY", "keep_early_weights", "kept_weights"]

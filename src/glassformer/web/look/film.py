@@ -8,12 +8,13 @@ from typing import Any
 
 import torch
 
-from glassformer.bundle import Bundle, load_tensors, load_weights
+from glassformer.bundle import Bundle
 from glassformer.config import BEAM
 from glassformer.data.terms import NO_TERMS, Terms
 from glassformer.inspection.trace.array_codec import encode_array
 from glassformer.inspection.trace.build import trace
 from glassformer.model.transformer import Transformer
+from glassformer.tensors import load_tensors, load_weights
 from glassformer.training.early_weights import kept_weights
 
 __all__ = ["film"]
