@@ -56,7 +56,8 @@ def unpacked(path: Path, wanted: Callable[[str], bool]) -> Iterator[Path]:
             yield place
         except InputError as error:  # a message names the zip file, not the temporary place
             message = str(error).replace(f"{place}/", f"{path}: ").replace(str(place), str(path))
-            raise type(error)(message) from error
+            error.args = (message,)
+            raise
 
 
 def _check_size(members: list[zipfile.ZipInfo], path: Path) -> None:

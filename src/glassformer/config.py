@@ -57,8 +57,6 @@ class Options(BaseModel):
     )
     groups: ClassVar[dict[str, str]] = {}
     """The headings of ``--help``, each by the first option under it."""
-    removed: ClassVar[dict[str, Any]] = {}
-    """Options of earlier versions, each with the value that left it unused."""
 
 
 Tying = Literal["none", "target", "embeddings", "three-way"]
@@ -120,7 +118,7 @@ class ModelConfig(Options):
     """10000^(-2i/d_model), or tensor2tensor's 10000^(-i/(d_model/2-1))."""
     position_offset: int = Field(0, ge=0, le=_MOST_POSITIONS)
     """Position of the first token; 2 in BART's and fairseq's learned tables."""
-    max_length: int = Field(1024, ge=1, le=_MOST_POSITIONS)
+    max_length: int = Field(1024, ge=3, le=_MOST_POSITIONS)
     """Positions that exist: the longest sequence, in tokens."""
     source_max_length: int | None = Field(None, ge=2, le=_MOST_POSITIONS)
     """The sources' positions, if they have another number of them; None: max_length."""

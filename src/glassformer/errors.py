@@ -9,7 +9,15 @@ import difflib
 import re
 from collections.abc import Iterable
 
-__all__ = ["InputError", "UsageError", "counted", "expected_words", "missing_extra", "nearest"]
+__all__ = [
+    "ChecksumError",
+    "InputError",
+    "UsageError",
+    "counted",
+    "expected_words",
+    "missing_extra",
+    "nearest",
+]
 
 _WORDS = {
     r"^Value error, ": "",
@@ -36,8 +44,20 @@ class InputError(ValueError):
     """The work cannot be done with this input; the message says why and what to do."""
 
 
+class ChecksumError(InputError):
+    """A file differs from its checksum: somebody has changed it, or it is damaged."""
+
+
 class UsageError(InputError):
-    """The call itself was wrong: an unknown option, a value out of its range."""
+    """The call itself was wrong: an unknown option, a value out of its range.
+
+    ``argument`` names the argument at fault; the message begins with it. The command line prints
+    the option of that name in its place.
+    """
+
+    def __init__(self, message: str, *, argument: str = "") -> None:
+        super().__init__(f"{argument} {message}" if argument else message)
+        self.argument = argument
 
 
 def counted(number: int, noun: str) -> str:

@@ -52,18 +52,35 @@ class Translator:
         quantization: str = "float32",
         plain: bool = False,
         languages: tuple[str | None, str | None] = (None, None),
-        verify: bool = True,
     ) -> "Translator":
         """Read the translator in ``directory``; ``device`` is cpu, cuda, or auto.
 
-        ``engine="ctranslate2"`` (extra ``export``) gives the same translations faster; the model is
-        converted at the first time and kept in the bundle. ``quantization`` is the number type of
-        the weights. CTranslate2's "int8" is faster still; scores and some translations differ a
-        little. Torch has "float32" and "bfloat16". ``plain`` runs the readable forms only: the
-        model's own ``encode``, ``start`` and ``step``, explicit attention, and the plain cache and
-        top-k. ``languages``: the pair of a multilingual model, as in ``("en", "de")``; None keeps a
-        side's language. ``verify`` compares the files with the hashes of ``config.json``: damage is
-        an InputError.
+        ``languages``: the pair of a multilingual model, as in ``("en", "de")``; None keeps a side's
+        language. :meth:`of` has the other arguments. Damage is an InputError.
+        """
+        bundle = load_bundle(Path(directory), device=device_of(device)).between(*languages)
+        return cls.of(
+            bundle, Path(directory), engine=engine, quantization=quantization, plain=plain
+        )
+
+    @classmethod
+    def of(
+        cls,
+        bundle: Bundle,
+        directory: Path,
+        *,
+        engine: str = "torch",
+        quantization: str = "float32",
+        plain: bool = False,
+    ) -> "Translator":
+        """The translator of the bundle that :func:`load_bundle` has read from ``directory``.
+
+        ``engine="ctranslate2"`` (extra ``export``) gives the same translations faster. It converts
+        the model at the first time, and keeps the conversion in ``directory``. ``quantization`` is
+        the number type of the weights. CTranslate2's "int8" is faster still; scores and some
+        translations differ a little. Torch has "float32" and "bfloat16". ``plain`` runs the
+        readable forms only: the model's own ``encode``, ``start`` and ``step``, explicit attention,
+        and the plain cache and top-k.
         """
         if engine not in _ENGINES:
             raise UsageError(
@@ -73,19 +90,17 @@ class Translator:
             raise UsageError(f"quantization {quantization!r}: only engine ctranslate2 has it")
         if plain and (engine, quantization) != ("torch", "float32"):
             raise UsageError("plain: only engine torch in float32 has plain forms")
-        torch_device = device_of(device)
-        bundle = load_bundle(Path(directory), device=torch_device, verify=verify)
-        bundle = bundle.between(*languages)
         if plain:
             use_explicit_attention(bundle.model)
+        device = next(bundle.model.parameters()).device
         if engine == "torch":
-            return cls(bundle, torch_device, quantization=quantization)
-        translator = cls(bundle, torch_device)
+            return cls(bundle, device, quantization=quantization)
+        translator = cls(bundle, device)
         from glassformer.interchange.ctranslate2.load import load_ctranslate2
 
         ctranslate2 = load_ctranslate2(
-            translator.bundle,
-            Path(directory),
+            bundle,
+            directory,
             translator._torch_engine,
             quantization=quantization,
             extra_length=bundle.model.config.extra_length,

@@ -192,8 +192,11 @@ def forge_hashes(directory: Path) -> None:
         return
     with suppress(Exception):
         config = json.loads(path.read_text())
+        del config["sha256"]["config.json"]
         for name in config["sha256"]:
             config["sha256"][name] = sha256(directory / name)
+        settings = json.dumps(config, sort_keys=True, separators=(",", ":")).encode()
+        config["sha256"]["config.json"] = sha256(settings)
         path.write_text(json.dumps(config))
 
 

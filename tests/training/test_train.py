@@ -43,12 +43,22 @@ def test_a_run_is_a_bundle_with_its_records(config, write, recorder):
     ):
         assert words in card
     translator = Translator.load(found.directory)
-    examples = translator.bundle.about["examples"]
-    held_out = (found.directory / "data" / "valid.jsonl").read_text().splitlines()
-    assert len(examples) == 3
-    assert set(examples) <= {json.loads(line)["source"] for line in held_out}
-    assert f"examples: {' · '.join(examples)}\n" in card
     assert len(translator.translate(["a b c", ""])) == 2
+
+
+def test_a_bundle_holds_no_sentence_of_its_text(config, recorder):
+    run = train(config(), recorder).directory
+
+    sentences = {
+        side
+        for name in ("train.jsonl", "valid.jsonl")
+        for line in (run / "data" / name).read_text().splitlines()
+        for side in json.loads(line).values()
+    }
+    assert len(sentences) > 50
+    for name in ("config.json", "README.md", "tokenizer.model", "model.safetensors"):
+        content = (run / name).read_bytes()
+        assert [text for text in sentences if len(text) > 4 and text.encode() in content] == []
 
 
 def test_each_side_has_the_padding_of_its_own_tokenizer(config, recorder, tmp_path):

@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -101,7 +102,18 @@ def train_on_phrases(
 
     config = config_of(options, directory, files).model_copy(update={"plain": plain})
     shown = [next(p for p in watched if p.kind == kind) for kind in _kinds(watched)]
-    return book, train.run(config, _Watcher(shown))
+    status = train.run(config, _Watcher(shown))
+    if not status:
+        _add_examples(directory, shown)
+    return book, status
+
+
+def _add_examples(directory: Path, phrases: Sequence[Phrase]) -> None:
+    """Give the bundle phrases of the book: the pages offer them, and `look` begins with one."""
+    from glassformer.bundle import MOST_EXAMPLES, load_bundle, save_bundle
+
+    examples = tuple(phrase.source for phrase in phrases[:MOST_EXAMPLES])
+    save_bundle(replace(load_bundle(directory), examples=examples), directory)
 
 
 def config_of(options: DemoOptions, directory: Path, files: dict[str, Path]) -> TrainConfig:

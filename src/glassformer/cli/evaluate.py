@@ -162,10 +162,12 @@ def _read_beside(path: Path, references: Path, expected: int) -> list[str]:
 
 
 def _translate(
-    bundle: Path, sources: Sequence[str], references: Sequence[str], *, options: EvaluateOptions
+    directory: Path, sources: Sequence[str], references: Sequence[str], *, options: EvaluateOptions
 ) -> tuple[list[str], float | None]:
     """The bundle's translations, and the loss of the references under its model."""
     # Late: torch takes seconds to load, and scoring two files needs no torch.
+    from glassformer.bundle import load_bundle
+    from glassformer.devices import device_of
     from glassformer.translator import Translator
 
     if options.output:
@@ -174,13 +176,9 @@ def _translate(
         import torch
 
         torch.set_num_threads(options.threads)
-    translator: TranslatorLike = Translator.load(
-        bundle,
-        device=options.device,
-        engine=options.engine,
-        languages=(options.source_language, options.target_language),
-        verify=options.verify,
-    )
+    bundle = load_bundle(directory, device=device_of(options.device), verify=options.verify)
+    bundle = bundle.between(options.source_language, options.target_language)
+    translator: TranslatorLike = Translator.of(bundle, directory, engine=options.engine)
     hypotheses = [item.text for item in translator.translate(sources, beam=options.beam)]
     if options.output:
         _write_lines(options.output, hypotheses)

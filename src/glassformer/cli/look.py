@@ -99,19 +99,16 @@ def _terms(options: LookOptions) -> Terms:
 
 
 def _load(options: LookOptions) -> Translator:
+    from glassformer.bundle import load_bundle
+    from glassformer.devices import device_of
     from glassformer.threads import torch_threads
     from glassformer.translator import Translator
 
-    plain = options.parts is not None
-    languages = options.source_language, options.target_language
+    device = device_of(options.device)
     with torch_threads(1):  # this thread only loads: as `serve`
-        translator = Translator.load(
-            options.bundle,
-            device=options.device,
-            plain=plain,
-            languages=languages,
-            verify=options.verify,
-        )
+        bundle = load_bundle(options.bundle, device=device, verify=options.verify)
+        bundle = bundle.between(options.source_language, options.target_language)
+        translator = Translator.of(bundle, options.bundle, plain=options.parts is not None)
     choose_threads(options.threads, [translator])
     return translator
 

@@ -87,7 +87,7 @@ def _dispatch(words: list[str]) -> int:
 def _run(command: str, words: list[str]) -> int:
     from pydantic import ValidationError
 
-    from glassformer.cli.options import first_fault, help_text, parse_options
+    from glassformer.cli.options import first_fault, help_text, naming_options, parse_options
 
     module = module_of(command)
     title, options = f"glassformer {command}", module.OPTIONS
@@ -107,7 +107,8 @@ def _run(command: str, words: list[str]) -> int:
         print(help_text(options, title), end="")
         return 0
     try:
-        return int(module.run(parse_options(options, words)))
+        with naming_options(options):
+            return int(module.run(parse_options(options, words)))
     except ValidationError as error:  # of the work, such as sizes that make no model
         raise UsageError(first_fault(error)) from error
 

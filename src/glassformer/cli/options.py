@@ -12,6 +12,7 @@ import re
 import shutil
 import textwrap
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from types import NoneType, UnionType
@@ -22,9 +23,9 @@ from pydantic import AliasChoices, ValidationError
 from pydantic.fields import FieldInfo
 
 from glassformer.config import Options
-from glassformer.errors import InputError, UsageError, expected_words, nearest
+from glassformer.errors import ChecksumError, InputError, UsageError, expected_words, nearest
 
-__all__ = ["first_fault", "help_text", "parse_options"]
+__all__ = ["first_fault", "help_text", "naming_options", "parse_options"]
 
 _Model = TypeVar("_Model", bound=Options)
 
@@ -164,6 +165,23 @@ def parse_options(options: type[_Model], words: Sequence[str]) -> _Model:
         names = {option.keys[0]: option.name for option in known}
         names |= {key: f"{path}: {key}" for key in stored.keys() - given.keys()}
         raise UsageError(first_fault(error, names)) from error
+
+
+@contextmanager
+def naming_options(options: type[Options]) -> Iterator[None]:
+    """Let an error name an option of the command where it names an argument of the work."""
+    names = {option.field: option.name for option in _options_of(options)}
+    try:
+        yield
+    except UsageError as error:
+        if error.argument in names:
+            text = str(error).removeprefix(error.argument)
+            raise UsageError(names[error.argument] + text) from error
+        raise
+    except ChecksumError as error:
+        if "verify" in names:
+            raise ChecksumError(f"{error}; --no-verify takes it as it is") from error
+        raise
 
 
 def first_fault(error: ValidationError, names: Mapping[str, str] | None = None) -> str:

@@ -172,20 +172,23 @@ def _keys(path: Path) -> list[str]:
 
 
 def _translators(options: ServeOptions) -> dict[str, Translator]:
+    from glassformer.bundle import load_bundle
+    from glassformer.devices import device_of
     from glassformer.threads import torch_threads
     from glassformer.translator import Translator
 
+    device = device_of(options.device)
     # This thread only loads. More threads here, beside those that translate, are more than the
     # cores: they then wait for each other asleep, at half the speed.
     with torch_threads(1):
         return {
-            str(path): Translator.load(
+            str(path): Translator.of(
+                load_bundle(path, device=device, verify=options.verify).between(
+                    options.source_language, options.target_language
+                ),
                 path,
-                device=options.device,
                 engine=options.engine,
                 quantization=options.quantization,
-                languages=(options.source_language, options.target_language),
-                verify=options.verify,
             )
             for path in options.bundles
         }

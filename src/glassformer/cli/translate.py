@@ -158,8 +158,10 @@ def run(options: TranslateOptions) -> int:
         raise UsageError("standard input is closed: give the text, as in '… < text'")
     import torch
 
+    from glassformer.bundle import load_bundle
     from glassformer.cli.own_translator import with_parts
     from glassformer.data.terms import read_terms
+    from glassformer.devices import device_of
     from glassformer.documents.protection import ProtectingTranslator
     from glassformer.translator import Translator
 
@@ -167,14 +169,14 @@ def run(options: TranslateOptions) -> int:
     if options.threads:
         torch.set_num_threads(options.threads)
     with with_parts(options.bundle, options.parts) as own:
-        translator = Translator.load(
+        device = device_of(options.device)
+        bundle = load_bundle(options.bundle, device=device, verify=options.verify)
+        translator = Translator.of(
+            bundle.between(options.source_language, options.target_language),
             options.bundle,
-            device=options.device,
             engine=options.engine,
             quantization=options.quantization,
             plain=options.plain or own,
-            languages=(options.source_language, options.target_language),
-            verify=options.verify,
         )
         protecting = ProtectingTranslator(translator) if options.protect else translator
         if options.format != "text":

@@ -26,6 +26,7 @@ from glassformer.data.corpus import Pair
 from glassformer.data.tokenizer import Tokenizer
 from glassformer.errors import InputError
 from glassformer.files import flush_directory, naming
+from glassformer.hashes import sha256
 
 __all__ = ["Packed", "Sentences", "pack"]
 
@@ -132,12 +133,8 @@ class Packed:
 
     def verify(self) -> None:
         """Read everything and compare it with the hash; :class:`InputError` where it differs."""
-        digests = []
-        for side in _SIDES:
-            for part in _PARTS:
-                with (self.directory / f"{side}.{part}").open("rb") as file:
-                    digests.append(hashlib.file_digest(file, "sha256").hexdigest())
-        if _combined(digests) != self.content_hash:
+        files = [self.directory / f"{side}.{part}" for side in _SIDES for part in _PARTS]
+        if _combined(map(sha256, files)) != self.content_hash:
             raise InputError(
                 f"{self.directory}: the packed data differ from their content hash: changed or "
                 "damaged; delete the directory to pack them again"
@@ -264,7 +261,7 @@ def _meta(
 
 
 def _combined(digests: Iterable[str]) -> str:
-    return hashlib.sha256("\n".join(digests).encode()).hexdigest()
+    return sha256("\n".join(digests).encode())
 
 
 def _take_the_place_of(directory: Path, partial: Path) -> None:

@@ -16,6 +16,8 @@ import torch
 from jaxtyping import Float, Int64
 from torch import Tensor
 
+from glassformer.errors import InputError
+
 __all__ = [
     "DEFAULT_IDS",
     "IMPOSSIBLE",
@@ -130,7 +132,7 @@ def log_softmax(logits: Float[Tensor, "rows vocab"]) -> Float[Tensor, "rows voca
     """`log p(token)` in float32, or in float64 if the logits are; always a new tensor.
 
     A row of -inf stays -inf, where torch's `log_softmax` gives NaN: no token may follow. Raises
-    `ValueError` for logits that are NaN or +inf.
+    `InputError` for logits that are NaN or +inf.
 
     >>> log_softmax(torch.tensor([[0.0, 0.0], [-torch.inf, -torch.inf]])).tolist()
     [[-0.6931471824645996, -0.6931471824645996], [-inf, -inf]]
@@ -141,6 +143,9 @@ def log_softmax(logits: Float[Tensor, "rows vocab"]) -> Float[Tensor, "rows voca
         empty = logits.isneginf().all(dim=-1)
         if (undefined & ~empty).any():
             rows = (undefined & ~empty).nonzero().flatten().tolist()
-            raise ValueError(f"the step function gave logits that are NaN or +inf in rows {rows}")
+            raise InputError(
+                f"the step function gave logits that are NaN or +inf in rows {rows}: the weights"
+                " are damaged, or a part of the model is wrong"
+            )
         result[empty] = -torch.inf
     return result

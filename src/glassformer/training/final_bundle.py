@@ -14,7 +14,6 @@ from glassformer.evaluation import Scores, corpus_scores
 from glassformer.model.transformer import Transformer
 from glassformer.text_engine import TextEngine
 from glassformer.training.checkpoint import RunState
-from glassformer.training.examples import example_sources
 from glassformer.training.length_penalty import best_penalty
 from glassformer.training.reporting import duration
 from glassformer.training.setup.prepare import Prepared
@@ -113,7 +112,6 @@ def model_card(
         **({"parent": parent.name} if parent else {}),
         "data": " and ".join(path.name for path in prepared.config.pairs),
         "pairs": len(prepared.packed),
-        "examples": example_sources(pair.source for pair in prepared.valid),
         "updates": state.update,
         "trained for": duration(state.seconds),
         "weights": _weights(averaged),

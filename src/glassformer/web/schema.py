@@ -218,7 +218,7 @@ class TranslatorInfo(BaseModel):
     parameters: int = 0
     learnt_from: str | None = Field(None, description="The texts of its training, by name.")
     through: str | None = Field(description="The language between; null: a bundle of its own.")
-    examples: list[str] = Field([], description="Sentences of its validation text, to try it with.")
+    examples: list[str] = Field([], description="Texts to try it with; only the demo has some.")
 
 
 class ErrorResponse(BaseModel):

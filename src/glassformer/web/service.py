@@ -19,7 +19,6 @@ from glassformer.documents.html import Page
 from glassformer.documents.protection import ProtectingTranslator
 from glassformer.errors import UsageError
 from glassformer.inspection.trace.build import trace
-from glassformer.training.examples import MOST_EXAMPLES
 from glassformer.web.queue import Batcher
 from glassformer.web.schema import (
     DetectedLanguage,
@@ -145,7 +144,7 @@ class Service:
                 parameters=sum(weight.numel() for weight in translator.model.parameters()),
                 learnt_from=_learnt_from(translator.bundle.about),
                 through=None,
-                examples=_examples(translator.bundle.about) if examples else [],
+                examples=list(translator.bundle.examples) if examples else [],
             )
             for (source, target), translator in self.translators.items()
         ]
@@ -324,13 +323,6 @@ def _learnt_from(about: Mapping[str, object]) -> str | None:
     if not isinstance(data, str):
         return None
     return f"{data} ({pairs:,} pairs)" if isinstance(pairs, int) else data
-
-
-def _examples(about: Mapping[str, object]) -> list[str]:
-    """The example sentences that the training has left in a bundle; anybody may have written it."""
-    found = about.get("examples")
-    texts = found if isinstance(found, list) else []
-    return [text for text in texts if isinstance(text, str) and text.strip()][:MOST_EXAMPLES]
 
 
 def _hypotheses(

@@ -174,9 +174,9 @@ def test_a_trace_shows_the_languages(bundle, pairs):
 
 def test_faulty_directories(directory, family, tmp_path):
     source, target = FAMILIES[family]
-    with pytest.raises(UsageError, match=r"--target-language is missing: this model has \d+ of"):
+    with pytest.raises(UsageError, match=r"target_language is missing: this model has \d+ of"):
         import_hugging_face(directory, source_language=source)
-    with pytest.raises(UsageError, match=rf"--source-language '{source}x': .*mean '{source}'"):
+    with pytest.raises(UsageError, match=rf"source_language '{source}x': .*mean '{source}'"):
         import_hugging_face(directory, source_language=f"{source}x", target_language=target)
     copied = shutil.copytree(directory, tmp_path / "model")
     options = (copied / "tokenizer_config.json").read_text()

@@ -181,10 +181,10 @@ def test_languages(make_marian, tmp_path):
     directory = make_marian(tmp_path / "model", languages=("deu", "fra", "nld"))
 
     assert refusal(directory, UsageError) == (
-        "--target-language is missing: this model has 3 of them: de, fr, nl"
+        "target_language is missing: this model has 3 of them: de, fr, nl"
     )
     assert refusal(directory, UsageError, target_language="frx") == (
-        "--target-language 'frx': this model has no such language (did you mean 'fr'?)"
+        "target_language 'frx': this model has no such language (did you mean 'fr'?)"
     )
     assert refusal(directory, UsageError, target_language="xyz").endswith(
         "this model has no such language: expected one of de, fr, nl"

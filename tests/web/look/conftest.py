@@ -41,7 +41,7 @@ def run_directory(bundle_directory, tmp_path_factory):
     """The bundle with example sentences."""
     directory = tmp_path_factory.mktemp("run") / "en-de"
     bundle = load_bundle(bundle_directory)
-    save_bundle(replace(bundle, about={"examples": EXAMPLES}), directory)
+    save_bundle(replace(bundle, examples=tuple(EXAMPLES)), directory)
     return directory
 
 

@@ -6,7 +6,6 @@ damaged model is an error. If the bundle is read-only, a temporary directory hol
 as the engine lives.
 """
 
-import hashlib
 import shutil
 import tempfile
 from pathlib import Path
@@ -17,7 +16,12 @@ from glassformer.decoding.engine import Engine
 from glassformer.decoding.protocols import Vocabulary
 from glassformer.errors import InputError, UsageError
 from glassformer.files import flush_directory
-from glassformer.hashes import read_manifest, sha256, write_manifest
+from glassformer.hashes import (
+    read_manifest,
+    sha256,
+    sha256_of_all,
+    write_manifest,
+)
 from glassformer.interchange.ctranslate2.engine import CTranslate2Engine
 from glassformer.interchange.ctranslate2.export import (
     check_quantization,
@@ -121,12 +125,6 @@ def _require_whole(converted: Path) -> None:
 
 def _fingerprint(directory: Path) -> str:
     """The hash of the bundle's config, weights and tokenizers."""
-    digest = hashlib.sha256(_FORMAT.encode())
-    for path in [
-        directory / "config.json",
-        directory / "model.safetensors",
-        *sorted(directory.glob("*.model")),
-    ]:
-        with path.open("rb") as file:
-            digest.update(hashlib.file_digest(file, "sha256").digest())
-    return digest.hexdigest()[:16]
+    files = [directory / "config.json", directory / "model.safetensors"]
+    files += sorted(directory.glob("*.model"))
+    return sha256((_FORMAT + sha256_of_all(files)).encode())[:16]

@@ -5,7 +5,6 @@ options. A run has begun once it has a checkpoint or a bundle. Before that, a ca
 or options starts again.
 """
 
-import hashlib
 import json
 import shutil
 from collections.abc import Callable
@@ -18,6 +17,7 @@ from pydantic import ValidationError
 
 from glassformer.errors import InputError
 from glassformer.files import check_regular, write_atomically
+from glassformer.hashes import sha256_of_all
 from glassformer.training.checkpoint import checkpoints
 from glassformer.training.setup.augmentation import AUGMENTED_FILE
 from glassformer.training.setup.kept_pairs import COUNTS_FILE
@@ -67,10 +67,11 @@ def check_inputs(config: TrainConfig) -> str:
     record = config.run / "data" / "inputs.json"
     _check_regular(config)
     hashes = {
-        name: _hash(getattr(config, name)) for name in ("pairs", "also", "valid", "tokenizer")
+        name: sha256_of_all(getattr(config, name))
+        for name in ("pairs", "also", "valid", "tokenizer")
     }
-    hashes["parent"] = _hash(parent_files(config))
-    hashes["replay"] = _hash((config.replay,) if config.replay else ())
+    hashes["parent"] = sha256_of_all(parent_files(config))
+    hashes["replay"] = sha256_of_all((config.replay,) if config.replay else ())
     before = _read(record, json.loads)
     changed = [name for name in hashes if before.get(name, hashes[name]) != hashes[name]]
     begun = _begun(config.run)
@@ -179,15 +180,3 @@ def _check_regular(config: TrainConfig) -> None:
     for path in [*files, *([config.replay] if config.replay else [])]:
         with suppress(OSError):  # what reads it says why it cannot
             check_regular(path)
-
-
-def _hash(files: tuple[Path, ...]) -> str:
-    """SHA-256 over the files' bytes."""
-    digest = hashlib.sha256()
-    for path in files:
-        try:
-            with path.open("rb") as file:
-                digest.update(hashlib.file_digest(file, "sha256").digest())
-        except OSError as error:
-            raise InputError(f"{path}: cannot be read ({error.strerror})") from error
-    return digest.hexdigest()
