@@ -4,7 +4,6 @@ import re
 import textwrap
 from pathlib import Path
 
-from glassformer.learn.damage import damage_text
 from glassformer.learn.lesson import Lesson, lessons
 
 __all__ = ["write"]
@@ -141,6 +140,5 @@ def mistakes_page(every: list[Lesson]) -> str:
         parts.append(f"## {lesson.title}\n")
         for name, fault in lesson.faults.items():
             parts.append(f"({name})=\n### {fault.mistake.rstrip('.')}\n")
-            effect = " ".join(filter(None, (fault.effect, damage_text(name))))
-            parts.append(f"{fault.paper}\n\n*In a translator:* {effect}\n")
+            parts.append(f"{fault.paper}\n\n*In a translator:* {fault.effect}\n")
     return "\n".join(parts)

@@ -14,7 +14,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from glassformer.learn.check import Check, Probe, Results, check_of, measure
-from glassformer.learn.damage import damage_text
 from glassformer.learn.lesson import Lesson
 from glassformer.learn.verdict import Mistake, Verdict
 
@@ -135,8 +134,6 @@ class Judge:
                 yield " ".join(filter(None, (fault.mistake, evidence(results) if evidence else "")))
                 yield fault.paper
                 yield f"In a translator: {fault.effect}"
-                if measured := damage_text(name):
-                    yield measured
         if len(mistakes) == 1:
             yield from self._difference(results)
 
