@@ -10,7 +10,7 @@ from pydantic import Field
 from glassformer.cli.demo import MOST_PHRASES, DemoOptions
 from glassformer.config import Options
 from glassformer.errors import InputError, UsageError, nearest
-from glassformer.files import check_output, write_atomically
+from glassformer.files import check_output
 from glassformer.learn.folder import Folder
 from glassformer.learn.lesson import Lesson, known_mistakes, lesson, lessons
 
@@ -161,20 +161,23 @@ class StatusOptions(FolderOptions):
     """Print figure 1 with the parts that are yours, and which lessons are learned."""
 
     svg: Path | None = None
-    """Also write figure 1 to this SVG file."""
+    """Also draw figure 1 into this file: .svg or .png."""
 
     def run(self) -> int:
         from rich.console import Console
 
-        from glassformer.learn.figure1 import figure_svg
-        from glassformer.learn.words import print_status
+        from glassformer.learn.status import own_boxes, print_status
 
         folder = Folder(self.folder)
         folder.check_exists()
         print_status(Console(highlight=False), folder)
         if self.svg:
+            from glassformer.inspection.plots.canvas import save
+            from glassformer.inspection.plots.figure1 import plot_boxes
+
             check_output("--svg", self.svg)
-            write_atomically(self.svg, figure_svg(folder.learned_names().__contains__).encode())
+            feet = {"encoder": ("source", "one piece"), "decoder": ("target", "one piece")}
+            save(plot_boxes(own_boxes(folder.learned_names()), feet), self.svg)
             print(f"wrote {self.svg}")
         return 0
 

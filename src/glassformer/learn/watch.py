@@ -14,7 +14,7 @@ from rich.console import Console
 from glassformer.learn.examine import Worker, checked_verdict
 from glassformer.learn.folder import Folder
 from glassformer.learn.lesson import Lesson
-from glassformer.learn.words import hint_text, print_status, print_verdict, solution_text
+from glassformer.learn.words import hint_text, print_verdict, solution_text
 
 __all__ = ["watch"]
 
@@ -59,6 +59,8 @@ def _watch(folder: Folder, lesson: Lesson, console: Console) -> bool:
                 source = file.read_text(encoding="utf-8")
                 console.print(solution_text(lesson, source), markup=False, soft_wrap=True)
             if key == "l":
+                from glassformer.learn.status import print_status  # with torch
+
                 print_status(console, folder)
 
 
