@@ -48,8 +48,12 @@ class Worker:
 
     def __exit__(self, *_: object) -> None:
         """End the process and all that it has started."""
-        with suppress(ProcessLookupError):
-            os.killpg(self._process.pid, signal.SIGKILL)
+        # A group that has ended raises ProcessLookupError; on macOS PermissionError.
+        with suppress(ProcessLookupError, PermissionError):
+            if hasattr(os, "killpg"):
+                os.killpg(self._process.pid, signal.SIGKILL)
+            else:  # Windows has no groups of processes
+                self._process.kill()
         self._process.communicate()
         self._directory.cleanup()
 
@@ -95,12 +99,14 @@ def verdict_on(lesson: Lesson, file: Path, answer: dict[str, Any]) -> Verdict:
 
 
 def _end_of(file: Path, answer: dict[str, Any]) -> str:
-    """The message if the process was ended: it ran too long, or the file ended it."""
+    """The message if the process has ended: it ran too long, it failed, or the file ended it."""
     if line := answer.get("endless"):
         code = _code(file, line)
         return f"Your code runs for ever, or far too long: it was at line {line}, {code}"
     if "endless" in answer or "Timeout" in answer["log"]:
         return "Your code runs for ever, or far too long."
+    if "Traceback" in answer["log"]:  # errors of the learner's file are part of an answer
+        return f"The check failed, not your file: {answer['log'].strip().splitlines()[-1]}"
     return "Your file ended Python before the check was done. Does it call os._exit?"
 
 

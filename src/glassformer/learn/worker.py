@@ -4,7 +4,7 @@
 standard input. It calls each probe of the lesson with the learner's module, and writes the values
 to ``OUT`` as JSON, and the lines of the file that ran. Nothing of the learner's runs in the process
 that judges. This one may use little memory; after ``SECONDS`` it writes its line to ``OUT``, and
-ends.
+ends. If a system lacks such a limit, the check runs without it.
 """
 
 import faulthandler
@@ -12,13 +12,12 @@ import io
 import json
 import os
 import re
-import resource
 import signal
 import sys
 import traceback
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager, redirect_stderr, redirect_stdout
+from contextlib import contextmanager, redirect_stderr, redirect_stdout, suppress
 from pathlib import Path
 from types import FrameType, ModuleType, TracebackType
 from typing import Any
@@ -33,6 +32,7 @@ from glassformer.learn.lesson import lesson
 __all__ = ["answer_on", "array_from", "load_module", "main"]
 
 MEMORY = 2 << 30  # bytes, above the size of Python with torch
+_SIZE = Path("/proc/self/statm")  # of this process, in pages
 PRINTED = 2_000  # characters of the learner's prints that are kept
 _GRACE = 2.0  # seconds for the handler of the alarm; C code, such as a huge product, delays it
 
@@ -183,7 +183,10 @@ class _Bounded(io.StringIO):
 
 
 def _end_after(seconds: float, file: Path, out: Path) -> None:
-    """End this process after so many seconds, and write the learner's line that runs then."""
+    """End this process after so many seconds, and write the learner's line that runs then.
+
+    A system without SIGALRM (Windows) ends it a little later, and writes no line.
+    """
 
     def end(_: int, frame: FrameType | None) -> None:
         lines = (
@@ -194,14 +197,19 @@ def _end_after(seconds: float, file: Path, out: Path) -> None:
         out.write_text(json.dumps({"endless": next(lines, None)}), encoding="utf-8")
         os._exit(1)
 
-    signal.signal(signal.SIGALRM, end)
-    signal.setitimer(signal.ITIMER_REAL, seconds)
+    if hasattr(signal, "SIGALRM"):
+        signal.signal(signal.SIGALRM, end)
+        signal.setitimer(signal.ITIMER_REAL, seconds)
     faulthandler.dump_traceback_later(seconds + _GRACE, exit=True)
 
 
 def _bound_memory() -> None:
-    pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[0])
-    resource.setrlimit(resource.RLIMIT_AS, (pages * resource.getpagesize() + MEMORY,) * 2)
+    """Give Python ``MEMORY`` bytes more; only Linux says its size, so elsewhere no limit is set."""
+    with suppress(ImportError, OSError, ValueError):  # ValueError: a lower limit is set already
+        import resource
+
+        pages = int(_SIZE.read_text(encoding="ascii").split()[0])
+        resource.setrlimit(resource.RLIMIT_AS, (pages * resource.getpagesize() + MEMORY,) * 2)
 
 
 if __name__ == "__main__" and (request := sys.stdin.read()):
