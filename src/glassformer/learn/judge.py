@@ -186,13 +186,13 @@ def _compared(name: str, value: NDArray[Any], right: NDArray[Any]) -> str:
     )
 
 
-def _both_listed(value: Any, right: Any) -> tuple[str, str]:
+def _both_listed(value: object, right: object) -> tuple[str, str]:
     """Both with four digits; with nine, if four show no difference."""
     texts = _listed(value, 4), _listed(right, 4)
     return texts if texts[0] != texts[1] else (_listed(value, 9), _listed(right, 9))
 
 
-def _listed(value: Any, digits: int) -> str:
+def _listed(value: object, digits: int) -> str:
     """A number with so many digits; a list of them in brackets."""
     if isinstance(value, list):
         return f"[{', '.join(_listed(each, digits) for each in value)}]"
