@@ -40,10 +40,13 @@ class Judge:
 
     @classmethod
     def of(cls, lesson: Lesson, hole: str) -> "Judge":
-        """The judge of one hole of a lesson."""
-        check = check_of(lesson.name)
-        probes = check.probes[hole]
-        return cls(lesson, check, probes, measure(probes, check.reference({})))
+        """The judge of one hole of a lesson; made once, it keeps what it has measured."""
+        if (lesson.name, hole) not in _JUDGES:
+            check = check_of(lesson.name)
+            probes = check.probes[hole]
+            right = measure(probes, check.reference({}))
+            _JUDGES[lesson.name, hole] = cls(lesson, check, probes, right)
+        return _JUDGES[lesson.name, hole]
 
     def results(self, mistake: Mistake) -> Results:
         """The reference's results with the faults of a mistake."""
@@ -146,6 +149,9 @@ class Judge:
                     yield _compared(name, value, right[name])
                     yield f"The input: {probe.__doc__}."
                     return
+
+
+_JUDGES: dict[tuple[str, str], Judge] = {}  # by lesson and hole
 
 
 def same(results: Results, others: Results) -> bool:
