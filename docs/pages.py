@@ -4,6 +4,7 @@ import re
 import textwrap
 from pathlib import Path
 
+from glassformer.learn.judge import Judge
 from glassformer.learn.lesson import Lesson, lessons
 
 __all__ = ["write"]
@@ -35,6 +36,10 @@ def write(directory: Path) -> None:
 
 def lessons_page(every: list[Lesson]) -> str:
     """The lessons in their order, and how to begin."""
+    attention = every[0]
+    judge = Judge.of(attention, next(iter(attention.holes)))
+    answer = judge.verdict(judge.results(("mask-not-used",)))
+    lines = "\n".join(answer.lines if answer else ())
     rows = "\n".join(
         f"{each.number}. [{each.title}]({each.name}.md) ({each.minutes} minutes). Afterwards you"
         f" know {each.understood}."
@@ -52,7 +57,11 @@ glassformer learn my-transformer
 
 This makes a folder with a file for each lesson, and checks your file at each save. Each file has
 one to three holes of 3 to 15 lines. The lessons do not depend on each other: begin where you want.
-[A walk through all lessons](../walk.md) shows first attempts, and what the checks answer.
+If a softmax in the first lesson reads no mask, the check answers:
+
+```
+{lines}
+```
 
 {rows}
 

@@ -175,9 +175,9 @@ def _equal(value: NDArray[Any], other: NDArray[Any]) -> bool:
 
 def _compared(name: str, value: NDArray[Any], right: NDArray[Any]) -> str:
     if value.shape != right.shape:
-        return f"Your {name} has shape {value.shape}; right is {right.shape}."
+        return f"The shape of your {name} is {value.shape}; right is {right.shape}."
     if value.dtype.kind != right.dtype.kind:
-        return f"Your {name} is of type {value.dtype}; right is {right.dtype}."
+        return f"The type of your {name} is {value.dtype}; right is {right.dtype}."
     if value.size <= 6:
         shown, expected = _both_listed(value.tolist(), right.tolist())
         return f"Your {name}: {shown}; right is {expected}."
