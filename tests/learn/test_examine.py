@@ -80,12 +80,12 @@ def test_prints_are_shown_and_a_flood_of_them_is_cut(verdict_of):
     assert len(verdict.printed) == 2_000
 
 
-def test_an_error_with_its_line_and_the_named_shapes(verdict_of):
+def test_an_error_with_its_line_and_the_shapes_there(verdict_of):
     verdict = verdict_of("    scores = query @ key\n" + RIGHT)
     assert verdict.outcome == "error"
     text = "\n".join(verdict.lines)
     assert "scores = query @ key" in text
-    assert "query is (1, batch 2)" in text or "query is (batch 2, heads 3, q_len 5, d_k 11)" in text
+    assert "query is (2, 3, 5, 11)\nkey is (2, 3, 7, 11)\nThe input: query (2, 3, 5, 11)" in text
 
 
 @pytest.mark.parametrize(

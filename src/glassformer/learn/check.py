@@ -63,14 +63,12 @@ class Check:
     """All code that judges a solution of one lesson.
 
     ``probes`` belong to the holes; the smallest comes first, and its docstring describes its input.
-    ``axes`` names the axis of each size: in the probes every axis has its own prime. ``evidence``
-    belongs to faults, by their ids. ``laws`` hold for every right solution: each returns the
-    evidence against it.
+    ``evidence`` belongs to faults, by their ids. ``laws`` hold for every right solution: each
+    returns the evidence against it.
     """
 
     reference: Callable[[Faults], Solution]
     probes: Mapping[str, tuple[Probe, ...]]
-    axes: Mapping[int, str]
     evidence: Mapping[str, Evidence] = field(default_factory=dict)
     laws: Mapping[str, Evidence] = field(default_factory=dict)
 

@@ -63,7 +63,7 @@ def _called(file: Path, check: Check, holes: list[str]) -> dict[str, Any]:
     try:
         module = load_module(file)
     except BaseException as error:
-        return {"file": _failure(error, file, check)}
+        return {"file": _failure(error, file)}
     missing = [hole for hole in holes if not _has(module, hole)]
     if missing:
         return {"file": {"error": "missing", "text": missing[0]}}
@@ -73,7 +73,7 @@ def _called(file: Path, check: Check, holes: list[str]) -> dict[str, Any]:
         try:
             results[probe.__name__] = values_of(probe, module)
         except BaseException as error:
-            failures[probe.__name__] = _failure(error, file, check)
+            failures[probe.__name__] = _failure(error, file)
     return {
         "results": {
             probe: {name: _as_json(value) for name, value in values.items()}
@@ -121,7 +121,7 @@ def _traced(file: Path) -> Iterator[set[int]]:
         sys.settrace(None)
 
 
-def _failure(error: BaseException, file: Path, check: Check) -> dict[str, Any]:
+def _failure(error: BaseException, file: Path) -> dict[str, Any]:
     """The error, the line of the learner's file that raised it, and the shapes on that line."""
     text = " ".join(str(error).split())[:500]
     failure: dict[str, Any] = {"error": type(error).__name__, "text": text}
@@ -133,7 +133,7 @@ def _failure(error: BaseException, file: Path, check: Check) -> dict[str, Any]:
     lines = file.read_text(encoding="utf-8").splitlines()
     code = lines[line - 1].strip() if line <= len(lines) else ""
     shapes = {
-        name: _named(value.shape, check)
+        name: str(tuple(value.shape))
         for name, value in frame.f_locals.items()
         if isinstance(value, torch.Tensor) and re.search(rf"\b{re.escape(name)}\b", code)
     }
@@ -148,19 +148,6 @@ def _frame_of(trace: TracebackType | None, file: Path) -> tuple[FrameType | None
         if frame.f_code.co_filename == str(file)
     ]
     return frames[-1] if frames else (None, 0)
-
-
-def _named(shape: torch.Size, check: Check) -> str:
-    """A shape with the names of its axes: ``(batch 2, heads 3, q_len 5)``.
-
-    A size names its axis if all sizes of the shape are known and differ.
-    """
-    known = len(set(shape)) == len(shape) and all(size in check.axes for size in shape)
-    return (
-        f"({', '.join(f'{check.axes[size]} {size}' for size in shape)})"
-        if known
-        else str(tuple(shape))
-    )
 
 
 def _as_json(value: NDArray[Any]) -> dict[str, Any]:

@@ -11,8 +11,6 @@ from glassformer.learn.check import Check, Faults, Results, Solution, numbers, u
 
 __all__ = ["CHECK"]
 
-AXES = {2: "batch", 3: "heads", 5: "q_len", 7: "k_len", 11: "d_k", 13: "d_v"}
-
 
 def reference(faults: Faults) -> Solution:
     def scaled_dot_product_attention(
@@ -108,7 +106,6 @@ def order(results: Results) -> str | None:
 CHECK = Check(
     reference,
     probes={"scaled_dot_product_attention": (one_query, heads, mask, reversed_keys)},
-    axes=AXES,
     evidence=dict.fromkeys(
         (
             "scale-after-softmax",

@@ -16,7 +16,6 @@ from glassformer.learn.search import greedy
 
 __all__ = ["CHECK"]
 
-AXES = {3: "live", 7: "vocab"}
 BOS, EOS = 1, 2
 Target = tuple[float, list[int]]
 
@@ -302,7 +301,6 @@ CHECK = Check(
         "best_continuations": (first_step, three_hypotheses, few_tokens),
         "beam_search": (two_ways, a_beam_of_one, cut, *SEARCHES),
     },
-    axes=AXES,
     laws={
         "A beam of 1 is greedy search.": not_greedy,
         "A logarithm of a probability is never above 0, and so no score is.": positive,

@@ -12,8 +12,6 @@ from glassformer.learn.check import Check, Faults, Results, Solution, filled, nu
 
 __all__ = ["CHECK", "layer_norm"]
 
-AXES = {2: "batch", 3: "len", 5: "d_model", 7: "d_ff"}
-
 
 def layer_norm(x: Tensor, weight: Tensor, bias: Tensor, epsilon: float) -> Tensor:
     """The formula that torch has as ``nn.LayerNorm``, which the package uses."""
@@ -305,7 +303,6 @@ CHECK = Check(
         "ResidualBlock.before": (post_input, pre_input),
         "ResidualBlock.add": (post_sum, pre_sum, post_dropout, pre_dropout),
     },
-    axes=AXES,
     evidence={
         **dict.fromkeys(
             (

@@ -12,8 +12,6 @@ from glassformer.model.masks import padding_mask
 
 __all__ = ["CHECK"]
 
-AXES = {2: "batch", 3: "batch", 5: "len", 7: "len"}
-
 
 def reference(faults: Faults) -> Solution:
     def subsequent_mask(length: int) -> Any:
@@ -196,7 +194,6 @@ CHECK = Check(
         "target_mask": (two_sentences, another_padding, padding_first),
         "shift": (two_targets, another_start),
     },
-    axes=AXES,
     evidence=dict.fromkeys(_MASKS, future)
     | {
         "causal-self-hidden": itself,

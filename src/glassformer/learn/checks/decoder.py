@@ -11,8 +11,6 @@ from glassformer.learn.check import Check, Faults, Results, Solution, filled, nu
 
 __all__ = ["CHECK"]
 
-AXES = {2: "batch", 3: "heads", 5: "tgt_len", 7: "src_len", 11: "d_head", 13: "d_ff", 33: "d_model"}
-
 
 def reference(faults: Faults) -> Solution:
     class FaultyBlock(DecoderBlock):
@@ -316,7 +314,6 @@ CHECK = Check(
         ),
         "Decoder.forward": (two_steps, post_norm_stack, pre_norm_stack),
     },
-    axes=AXES,
     evidence={
         "decoder-self-mask-missing": future,
         "decoder-stack-self-mask-missing": future,

@@ -11,8 +11,6 @@ from glassformer.learn.check import Check, Faults, Results, Solution, numbers
 
 __all__ = ["CHECK"]
 
-AXES = {2: "batch", 3: "len", 5: "d_model", 7: "vocab"}
-
 
 def reference(faults: Faults) -> Solution:
     class ScaledEmbedding(nn.Module):
@@ -151,7 +149,6 @@ CHECK = Check(
         "ScaledEmbedding.forward": (one_token, tokens),
         "Transformer.project": (one_state, states, update),
     },
-    axes=AXES,
     evidence={
         "embedding-detached": learned,
         "projection-own-table": tied,

@@ -12,8 +12,6 @@ from glassformer.learn.check import Check, Faults, Results, Solution, filled, nu
 
 __all__ = ["CHECK"]
 
-AXES = {2: "batch", 3: "heads", 5: "src_len", 7: "d_head", 11: "d_ff", 21: "d_model"}
-
 
 def reference(faults: Faults) -> Solution:
     class FaultyBlock(EncoderBlock):
@@ -248,7 +246,6 @@ CHECK = Check(
         ),
         "Encoder.forward": (two_steps, post_norm_stack, pre_norm_stack, stack_without_padding),
     },
-    axes=AXES,
     evidence={
         "encoder-mask-missing": padding,
         "encoder-mask-inverted": padding,

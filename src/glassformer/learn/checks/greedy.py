@@ -15,7 +15,6 @@ from glassformer.model.cache import BlockState
 
 __all__ = ["CHECK"]
 
-AXES = {5: "rows", 3: "heads", 7: "tgt_len", 11: "src_len", 13: "d_head"}
 BOS, EOS = 1, 2
 
 # The settings of the switch `end` that cut a target at its end symbol.
@@ -355,7 +354,6 @@ CHECK = Check(
         "BlockState.grown": (second_token, next_token),
         "BlockState.select": (two_rows, chosen_rows, fewer_rows),
     },
-    axes=AXES,
     evidence={
         "greedy-without-cache": read_in_vain,
         "greedy-never-early": read_in_vain,

@@ -14,7 +14,6 @@ from glassformer.model.attention import scaled_dot_product_attention
 __all__ = ["CHECK"]
 
 HEADS, WIDTH, D_MODEL = 3, 5, 15
-AXES = {2: "batch", HEADS: "heads", WIDTH: "d_head", 7: "q_len", 11: "k_len", D_MODEL: "d_model"}
 
 
 def reference(faults: Faults) -> Solution:
@@ -265,7 +264,6 @@ CHECK = Check(
             second_sentence,
         ),
     },
-    axes=AXES,
     evidence={
         "split-by-view": own_features,
         "split-interleaved": own_features,

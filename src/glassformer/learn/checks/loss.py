@@ -11,8 +11,6 @@ from glassformer.learn.check import Check, Faults, Results, Solution, numbers, p
 
 __all__ = ["CHECK"]
 
-AXES = {3: "batch", 5: "tgt_len", 11: "vocab"}
-
 
 def reference(faults: Faults) -> Solution:
     def label_smoothed_cross_entropy(
@@ -252,7 +250,6 @@ CHECK = Check(
             only_padding,
         )
     },
-    axes=AXES,
     evidence=dict.fromkeys(SMOOTHING, equal_loss)
     | dict.fromkeys(PADDING, more_padding_counts)
     | {

@@ -10,8 +10,6 @@ from glassformer.learn.check import Check, Faults, Results, Solution, numbers
 
 __all__ = ["CHECK"]
 
-AXES = {2: "batch", 3: "heads", 5: "q_len", 7: "k_len"}
-
 
 def reference(faults: Faults) -> Solution:
     def padding_mask(tokens: Tensor, pad: int) -> Tensor:
@@ -122,7 +120,6 @@ CHECK = Check(
         "padding_mask": (one_sentence, another_padding),
         "masked_softmax": (one_query, no_mask, batch, large_scores, huge_scores, nothing_to_see),
     },
-    axes=AXES,
     evidence={
         "mask-after-softmax": row_sum,
         "mask-added": hidden_weight,

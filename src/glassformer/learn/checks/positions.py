@@ -12,8 +12,6 @@ from glassformer.learn.check import Check, Faults, Results, Solution, numbers
 
 __all__ = ["CHECK"]
 
-AXES = {3: "batch", 5: "len", 14: "d_model", 11: "max_length"}
-
 
 def reference(faults: Faults) -> Solution:
     def sinusoidal_positions(
@@ -242,7 +240,6 @@ CHECK = Check(
         "sinusoidal_positions": (two_rows, table, halves, offset, far, odd_width),
         "PositionalEncoding.forward": (first_tokens, later_tokens, cached_step, with_dropout),
     },
-    axes=AXES,
     evidence={
         "positions-offset-ignored": moved,
         "positions-offset-cuts": moved,

@@ -12,8 +12,6 @@ from glassformer.learn.plain.adam import AdamState
 
 __all__ = ["CHECK"]
 
-AXES = {3: "rows", 5: "columns"}
-
 
 def reference(faults: Faults) -> Solution:
     def noam_schedule(
@@ -254,7 +252,6 @@ CHECK = Check(
         ),
         "adam_step": (first_step, large_gradient, no_gradient, later_step, other_constants),
     },
-    axes=AXES,
     evidence={
         "noam-max": highest,
         "noam-no-warmup": highest,

@@ -13,7 +13,6 @@ from glassformer.model.cache import Memory
 
 __all__ = ["CHECK"]
 
-AXES = {2: "batch", 3: "heads", 5: "tgt_len", 6: "d_model", 7: "src_len", 17: "vocab"}
 PAD = 4
 CONFIG = ModelConfig(
     source_vocab_size=19,
@@ -269,7 +268,6 @@ CHECK = Check(
         "Transformer.decode": (one_target, equal_lengths, padded_targets, given_target_mask),
         "Transformer.forward": (one_pair, batch, given_masks),
     },
-    axes=AXES,
     evidence={
         "whole-target-mask-missing": future,
         "whole-target-mask-not-causal": future,
