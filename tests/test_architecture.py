@@ -45,6 +45,7 @@ DOORS = {
     ("translator", "interchange"),  # the CTranslate2 engine
     ("cli", "web"),
     ("learn", "glassformer"),  # the learner's files use the public names
+    ("learn", "inspection"),  # figure 1 with the learner's parts
     ("__main__", "cli"),
 }
 # The searches work on any step function: they know no model and no data.
