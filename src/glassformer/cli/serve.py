@@ -114,7 +114,7 @@ def run(options: ServeOptions) -> int:
         host, port = listener.getsockname()[:2]
         shown = f"[{host}]" if ":" in host else host
         print(f"http://{shown}:{port}/ translates until Ctrl+C", flush=True)
-        serve(app, listener)
+        serve(app, listener, trust_proxy=options.trust_proxy)
     return 0
 
 
