@@ -113,7 +113,7 @@ class FileApi:
             raise RefusedError(400, f"Invalid request: file format not supported: expected {known}")
         service = self.api.service
         target = service.code(asked.target)
-        content = await asyncio.to_thread(read_file, asked.file.data, format_, target)
+        content = await asyncio.to_thread(read_file, asked.file.data, format_)
         if not content.html:  # else its subwords have a limit, whatever the size of the markup
             self.api.check_size(content.texts, 0)
 
