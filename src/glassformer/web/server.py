@@ -21,6 +21,7 @@ from fastapi.responses import FileResponse, RedirectResponse
 from fastapi.staticfiles import StaticFiles
 from starlette.exceptions import HTTPException
 from starlette.middleware.cors import CORSMiddleware
+from starlette.middleware.trustedhost import TrustedHostMiddleware
 from starlette.types import ASGIApp
 from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
 __all__ = ["Settings", "create_app", "listen", "serve", "uvicorn_config"]
 
 _STATIC = Path(__file__).parent / "static"
+_LOCAL_NAMES = ("localhost", "127.0.0.1", "[::1]")
 _PROXIES = ("127.0.0.1", "::1")
 _BACKLOG = 256  # connections at once; with the open ones, fewer than a process may have files
 
@@ -120,7 +122,12 @@ def create_app(translators: Mapping[str, Translator], settings: Settings | None 
 def _guarded(app: ASGIApp, settings: Settings, metrics: ServerMetrics) -> ASGIApp:
     """The app behind all that looks at a request before it does."""
     origins = settings.origins
-    app = Guard(app, limits=settings.limits, hosts=settings.hosts, origins=origins, metrics=metrics)
+    app = Guard(app, limits=settings.limits, origins=origins, metrics=metrics)
+    if settings.hosts is not None:
+        # A foreign page can make its own name resolve to 127.0.0.1 (DNS rebinding). The browser
+        # then sends that name.
+        names = [*_LOCAL_NAMES, *settings.hosts]
+        app = TrustedHostMiddleware(app, allowed_hosts=names, www_redirect=False)
     if origins:
         app = CORSMiddleware(
             app,
