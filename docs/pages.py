@@ -57,8 +57,9 @@ glassformer learn my-transformer
 ```
 
 This makes a folder with a file for each lesson, and checks your file at each save. Each file has
-one to five holes, and many of them take one line. The lessons do not depend on each other: begin where you
-want.
+one to five holes, and many of them take one line. The lessons do not depend on each other: begin
+where you want.
+
 If a softmax in the first lesson reads no mask, the check answers:
 
 ```

@@ -84,6 +84,12 @@ def test_sigterm_answers_what_is_in_flight_and_ends_with_0(process):
             "--allow-host belongs to a server on 127.0.0.1; on 0.0.0.0 any name will do",
         ),
         (
+            ["{bundle}", "--allow-host", "*"],
+            2,
+            "--allow-host '*': expected a name such as translate.example.org, or *.example.org for"
+            " all names under it",
+        ),
+        (
             ["{bundle}", "--port", "0", "--api-key-file", "{bundle}/none"],
             1,
             "--api-key-file {bundle}/none: cannot be read",

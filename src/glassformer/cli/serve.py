@@ -44,7 +44,7 @@ class ServeOptions(Options):
     port: int = Field(5000, ge=0, le=65535)
     """Port to listen on; 0: any free port."""
     allow_host: tuple[str, ...] = ()
-    """Further host names to answer to on 127.0.0.1, such as a proxy's."""
+    """Further host names on 127.0.0.1, such as a proxy's; others get "Invalid host header"."""
     allow_origin: tuple[str, ...] = ()
     """Other sites whose pages may send requests, such as https://example.org; *: all."""
     trust_proxy: bool = False
@@ -114,7 +114,7 @@ def run(options: ServeOptions) -> int:
         host, port = listener.getsockname()[:2]
         shown = f"[{host}]" if ":" in host else host
         print(f"http://{shown}:{port}/ translates until Ctrl+C", flush=True)
-        serve(app, listener)
+        serve(app, listener, trust_proxy=options.trust_proxy)
     return 0
 
 
@@ -126,6 +126,12 @@ def _settings(options: ServeOptions) -> Settings:
         raise UsageError(
             f"--allow-host belongs to a server on 127.0.0.1; on {options.host} any name will do"
         )
+    for name in options.allow_host:
+        if "*" in name.removeprefix("*."):
+            raise UsageError(
+                f"--allow-host {name!r}: expected a name such as translate.example.org, or"
+                " *.example.org for all names under it"
+            )
     for origin in options.allow_origin:
         if origin != "*" and not _ORIGIN.fullmatch(origin):
             raise UsageError(f"--allow-origin {origin!r}: expected https://example.org, or *")
@@ -142,7 +148,7 @@ def _settings(options: ServeOptions) -> Settings:
         trust_proxy=options.trust_proxy,
         through=options.through,
         keys=_keys(options.api_key_file) if options.api_key_file else (),
-        hosts=[name.lower() for name in options.allow_host] if options.host in _LOOPBACK else None,
+        hosts=options.allow_host if options.host in _LOOPBACK else None,
     )
 
 

@@ -180,15 +180,14 @@ def run(options: TranslateOptions) -> int:
         )
         protecting = ProtectingTranslator(translator) if options.protect else translator
         if options.format != "text":
-            target = (translator.bundle.languages or ("", ""))[1]
-            _translate_file(protecting, options, glossary, target)
+            _translate_file(protecting, options, glossary)
         else:
             _translate_input(_Output(protecting, options, glossary))
     return 0
 
 
 def _translate_file(
-    translator: TextTranslator, options: TranslateOptions, glossary: Terms | None, target: str
+    translator: TextTranslator, options: TranslateOptions, glossary: Terms | None
 ) -> None:
     """The whole input as one file; InputError if it is not of its format."""
     from glassformer.documents.files.formats import translated_file
@@ -196,7 +195,7 @@ def _translate_file(
     settings = {"glossary": glossary, "split": options.split, **_search(options)}
     data = sys.stdin.buffer.read()
     try:
-        written = translated_file(translator, data, options.format, target, **settings)
+        written = translated_file(translator, data, options.format, **settings)
     except InputError as error:
         raise InputError(f"standard input: {error}") from error
     sys.stdout.buffer.write(written)

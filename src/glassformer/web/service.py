@@ -273,14 +273,14 @@ class Service:
             for page, of_page in zip(pages, units, strict=True)
         ]
 
-    async def translate_file(self, pair: LanguagePair, content: FileContent) -> bytes:
-        """The file with its texts translated; one in the target language already stays."""
+    async def translate_file(self, pair: LanguagePair, content: FileContent) -> list[str]:
+        """The translations of a file's texts; texts in the target language already stay."""
         if pair[0] == pair[1]:
-            return content.write(content.texts)
+            return content.texts
         pair = self.pair(*pair)
         translate = self.translate_html if content.html else self.translate
         documents = await translate(pair, content.texts)
-        return await asyncio.to_thread(content.write, [document.text for document in documents])
+        return [document.text for document in documents]
 
     async def trace(self, pair: LanguagePair, request: TraceRequest) -> str:
         """One trace as JSON. Raises InputError if the request has no trace."""
