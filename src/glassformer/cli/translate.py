@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from pydantic import Field, model_validator
 
+from glassformer.cli.loading import LoadingOptions
 from glassformer.config import (
     BEAM,
     MOST_BEAM,
@@ -22,7 +23,6 @@ from glassformer.config import (
     MOST_MIN_LENGTH,
     MOST_NO_REPEAT_NGRAM,
     MOST_REPETITION_PENALTY,
-    Options,
 )
 from glassformer.data.lines import MAX_LINE_BYTES, decode_line
 from glassformer.data.words import pharaoh
@@ -41,7 +41,7 @@ __all__ = ["OPTIONS", "TranslateOptions", "run"]
 _AT_ONCE = 1 << 16
 
 
-class TranslateOptions(Options):
+class TranslateOptions(LoadingOptions):
     """Translate standard input with the translator in BUNDLE, one line for one line."""
 
     groups: ClassVar[dict[str, str]] = {
@@ -49,7 +49,8 @@ class TranslateOptions(Options):
         "sample": "sampling",
         "format": "text and markup",
         "alignment": "output",
-        "source_language": "engine and machine",
+        "engine": "engine",
+        "source_language": "languages and machine",
     }
 
     bundle: Path = Field(title="BUNDLE")
@@ -96,10 +97,6 @@ class TranslateOptions(Options):
     0 and are separated by spaces. With --json: spans of characters."""
     as_json: bool = Field(False, alias="json")
     """Print a JSON object for each line: text, score, alternatives."""
-    source_language: str | None = None
-    """Source language of a multilingual model, such as en. None: the language of the import."""
-    target_language: str | None = None
-    """Target language of a multilingual model. None: the language of the import."""
     engine: Literal["torch", "ctranslate2"] = "torch"
     """ctranslate2 gives the same translations faster (extra export)."""
     quantization: str = "float32"
@@ -110,12 +107,6 @@ class TranslateOptions(Options):
     parts: Path | None = None
     """Folder of 'glassformer learn' whose parts translate, as with --plain. Their code runs: give
     your own folder."""
-    verify: bool = True
-    """Compare the files of the bundle with their checksums."""
-    device: str = "auto"
-    """cpu, cuda, or auto."""
-    threads: int = Field(0, ge=0, le=1024)
-    """CPU threads; 0: all."""
 
     @model_validator(mode="after")
     def _options_agree(self) -> TranslateOptions:
@@ -156,23 +147,14 @@ def run(options: TranslateOptions) -> int:
     """
     if sys.stdin is None:
         raise UsageError("standard input is closed: give the text, as in '… < text'")
-    import torch
-
-    from glassformer.bundle import load_bundle
     from glassformer.cli.own_translator import with_parts
     from glassformer.data.terms import read_terms
-    from glassformer.devices import device_of
     from glassformer.documents.protection import ProtectingTranslator
-    from glassformer.translator import Translator
 
     glossary = None if options.glossary is None else read_terms(options.glossary)
-    if options.threads:
-        torch.set_num_threads(options.threads)
+    options.set_threads()
     with with_parts(options.bundle, options.parts) as own:
-        device = device_of(options.device)
-        bundle = load_bundle(options.bundle, device=device, verify=options.verify)
-        translator = Translator.of(
-            bundle.between(options.source_language, options.target_language),
+        translator = options.load(
             options.bundle,
             engine=options.engine,
             quantization=options.quantization,
