@@ -27,7 +27,7 @@ def test_a_wrong_verdict_has_its_lines_the_prints_and_a_hint():
         "Your file prints:",
         "  scores 7",
         "A law.",
-        "Hint 2 of 3: glassformer learn hint",
+        "Hint 2 of 3: glassformer learn hint --number 2",
     ]
 
 

@@ -1,8 +1,7 @@
 """A check: probes of a solution, and a reference that can make each known mistake.
 
-A *probe* calls a :class:`Solution` and returns named values. A solution with the
-values of the reference is right. A solution with the values of the reference with some fault has
-made that mistake.
+A *probe* calls a :class:`Solution` and returns named values. A solution with the reference's values
+is right. A solution with the values of the reference with some fault has made that mistake.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -112,7 +111,7 @@ def _as_values(values: Mapping[str, object]) -> Values:
 
 
 def unpacked(answer: object, *names: str) -> Any:
-    """The parts of a function's answer; TypeError if it is no tuple of so many."""
+    """The parts of a function's answer; TypeError for another number of them."""
     if not isinstance(answer, tuple) or len(answer) != len(names):
         kind = f"{len(answer)} values" if isinstance(answer, tuple) else type(answer).__name__
         raise TypeError(f"the function returns {kind}; expected {', '.join(names)}")

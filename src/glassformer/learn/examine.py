@@ -47,7 +47,7 @@ class Worker:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """End the process and all that it has started."""
+        """End the process and all processes that it has started."""
         # A group that has ended raises ProcessLookupError; on macOS PermissionError.
         with suppress(ProcessLookupError, PermissionError):
             if hasattr(os, "killpg"):
@@ -58,10 +58,10 @@ class Worker:
         self._directory.cleanup()
 
     def answer(self, lesson: Lesson, file: Path) -> dict[str, Any]:
-        """What the process writes about the file: results, errors, lines that ran, prints.
+        """The answer of the process about the file: results, errors, lines that ran, prints.
 
-        If it ran too long, ``endless`` is the line where it was. If it writes nothing, ``log`` is
-        the answer: what Python printed at its end.
+        If it ran too long, ``endless`` is its last line. If it wrote no answer, ``log`` has
+        the last words of Python.
         """
         if not file.is_file():
             raise InputError(f"{file}: no such file: 'glassformer learn {file.parent}' makes it")
@@ -148,7 +148,8 @@ def _input(probes: Iterable[Any], name: str) -> str:
 def _error_lines(failure: dict[str, Any]) -> Iterator[str]:
     """An error of the learner's code in words: where, what, and the shapes on that line."""
     if failure["error"] == "missing":
-        yield f"{failure['text']} is missing: keep its name. 'reset' brings the lesson's file back."
+        remedy = "keep its name; 'glassformer learn reset' restores the file"
+        yield f"{failure['text']} is missing: {remedy}."
         return
     text = failure["text"] or failure["error"]
     if "line" in failure:

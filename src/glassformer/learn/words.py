@@ -25,7 +25,8 @@ def print_verdict(console: Console, lesson: Lesson, verdict: Verdict) -> None:
     for line in verdict.lines:
         console.print(Text(line), soft_wrap=False)
     if verdict.hint:
-        console.print(Text(f"Hint {verdict.hint} of 3: glassformer learn hint", style="dim"))
+        command = f"glassformer learn hint --number {verdict.hint}"
+        console.print(Text(f"Hint {verdict.hint} of 3: {command}", style="dim"))
     if verdict.outcome == "right":
         for question in lesson.questions:
             console.print(Text(f"To try: {question.question}"))

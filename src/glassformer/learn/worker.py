@@ -47,7 +47,7 @@ def main(file: Path, name: str, out: Path, seconds: float) -> None:
 
 
 def answer_on(file: Path, name: str) -> dict[str, Any]:
-    """Call all probes of a lesson: results, failures, the lines that ran, and what was printed."""
+    """Call all probes of a lesson: results, failures, the lines that ran, and the prints."""
     printed = _Bounded()
     with (
         redirect_stdout(printed),
@@ -162,7 +162,7 @@ def array_from(stored: dict[str, Any]) -> NDArray[Any]:
 
 
 class _Bounded(io.StringIO):
-    """Keeps the beginning of what is printed, and forgets the rest."""
+    """Keeps the first ``PRINTED`` characters of all prints."""
 
     def write(self, text: str) -> int:
         super().write(text[: max(0, PRINTED - self.tell())])
