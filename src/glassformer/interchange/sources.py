@@ -5,7 +5,7 @@ from pathlib import Path, PurePosixPath
 
 from glassformer.archive import member_names
 from glassformer.errors import InputError
-from glassformer.interchange.imported import Imported
+from glassformer.interchange.importing import Imported
 
 __all__ = ["import_translator"]
 

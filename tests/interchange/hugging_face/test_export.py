@@ -342,19 +342,6 @@ def test_a_bias_that_the_family_lacks_is_refused(m2m100, tmp_path):
         export_hugging_face(bundle, tmp_path / "out")
 
 
-def test_every_option_of_a_model_is_thought_of():
-    """Someone who adds an option decides whether export holds or refuses it, then adds it here."""
-    sizes = {"source_vocab_size", "target_vocab_size", "d_model", "num_heads", "d_ff"}
-    sizes |= {"num_encoder_layers", "num_decoder_layers", "max_length", "source_max_length"}
-    positions = {"positions", "position_layout", "position_frequencies", "position_offset"}
-    dropouts = {"dropout", "attention_dropout", "activation_dropout"}
-    norms = {"norm", "norm_epsilon", "embedding_norm"}
-    ids = {"pad_id", "source_pad_id", "unk_id", "bos_id", "eos_id"}
-    others = {"activation", "tying", "output_bias", "scale_embeddings"}
-    known = sizes | positions | dropouts | norms | ids | others
-    assert set(ModelConfig.model_fields) == known
-
-
 def test_other_kinds_and_formats_are_refused(bundle_of, tmp_path):
     with pytest.raises(UsageError, match="quantization 'int8': expected float32, float16, bf"):
         export_hugging_face(bundle_of(), tmp_path / "out", quantization="int8")

@@ -26,11 +26,11 @@ from numpy.typing import NDArray
 
 from glassformer.bundle import Bundle
 from glassformer.data.language_names import language_name
-from glassformer.errors import UsageError, missing_extra
+from glassformer.errors import UsageError, check_choice, missing_extra
 from glassformer.files import check_output, open_atomically
 from glassformer.interchange.argos.package_in import LENGTH_PENALTY, METADATA, MODEL, TOKENIZER
 from glassformer.interchange.ctranslate2.export import (
-    check_quantization,
+    QUANTIZATIONS,
     export_ctranslate2,
     token_names,
 )
@@ -109,7 +109,7 @@ def export_argos(
         UsageError: ``path`` exists, a language is missing, or a package cannot hold the bundle.
         InputError: ctranslate2 or onnx is not installed.
     """
-    check_quantization(quantization)
+    check_choice("quantization", quantization, QUANTIZATIONS)
     if path.exists():
         raise UsageError(f"{path}: it exists; give a new file")
     check_output("OUT", path)

@@ -14,7 +14,7 @@ from glassformer.bundle import Bundle
 from glassformer.config import EXTRA_LENGTH
 from glassformer.decoding.engine import Engine
 from glassformer.decoding.protocols import Vocabulary
-from glassformer.errors import InputError, UsageError
+from glassformer.errors import InputError, UsageError, check_choice
 from glassformer.files import flush_directory
 from glassformer.hashes import (
     read_manifest,
@@ -24,7 +24,7 @@ from glassformer.hashes import (
 )
 from glassformer.interchange.ctranslate2.engine import CTranslate2Engine
 from glassformer.interchange.ctranslate2.export import (
-    check_quantization,
+    QUANTIZATIONS,
     export_ctranslate2,
     token_names,
 )
@@ -54,7 +54,7 @@ def load_ctranslate2(
             damaged.
     """
     ctranslate2 = import_ctranslate2()
-    check_quantization(quantization)
+    check_choice("quantization", quantization, QUANTIZATIONS)
     device = next(bundle.model.parameters()).device
     if device.type == "cuda" and not ctranslate2.get_cuda_device_count():
         raise InputError("device cuda: CTranslate2 finds none here; give device cpu")

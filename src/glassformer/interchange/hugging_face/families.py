@@ -20,6 +20,8 @@ class Family:
     """One architecture: ``options`` of ModelConfig that all its models share."""
 
     title: str
+    architecture: str
+    """Its class in transformers."""
     options: Mapping[str, Any]
     output_bias: bool = True
     """Whether its files have ``final_logits_bias``."""
@@ -27,19 +29,29 @@ class Family:
     """Whether its files have the table of sinusoids, which others compute."""
 
 
-_LEARNED = {"positions": "learned", "position_offset": 2, "embedding_norm": True}
-_TENSOR2TENSOR = {"position_frequencies": "tensor2tensor", "position_offset": 2}
-
 FAMILIES = {
-    "marian": Family("MarianMT", {"position_layout": "halves"}),
+    "marian": Family("MarianMT", "MarianMTModel", {"position_layout": "halves"}),
     "m2m_100": Family(
         "M2M100 or NLLB",
-        {"norm": "pre", "position_layout": "halves", **_TENSOR2TENSOR},
+        "M2M100ForConditionalGeneration",
+        {
+            "norm": "pre",
+            "position_layout": "halves",
+            "position_frequencies": "tensor2tensor",
+            "position_offset": 2,
+        },
         output_bias=False,
     ),
-    "mbart": Family("mBART", {"norm": "pre", **_LEARNED}),
+    "mbart": Family(
+        "mBART",
+        "MBartForConditionalGeneration",
+        {"norm": "pre", "positions": "learned", "position_offset": 2, "embedding_norm": True},
+    ),
     "pegasus": Family(
-        "Pegasus", {"norm": "pre", "position_layout": "halves"}, stored_sinusoids=True
+        "Pegasus",
+        "PegasusForConditionalGeneration",
+        {"norm": "pre", "position_layout": "halves"},
+        stored_sinusoids=True,
     ),
 }
 """By their ``model_type``. An option that is not here has ModelConfig's default."""

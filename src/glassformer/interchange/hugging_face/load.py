@@ -15,7 +15,7 @@ from glassformer.interchange.hugging_face.configuration import (
 from glassformer.interchange.hugging_face.families import weight_table
 from glassformer.interchange.hugging_face.vocabulary import Languages, Vocabulary, read_vocabulary
 from glassformer.interchange.hugging_face.weights import read_weights
-from glassformer.interchange.imported import Imported
+from glassformer.interchange.importing import Imported
 from glassformer.model.transformer import Transformer
 
 __all__ = ["import_hugging_face"]
@@ -48,7 +48,7 @@ def import_hugging_face(
             f"{path}: length_penalty {settings['length_penalty']!r}: expected a number"
         )
     wanted = Languages(source_language, target_language)
-    vocabulary = read_vocabulary(directory, settings["model_type"], settings, wanted)
+    vocabulary = read_vocabulary(directory, settings, wanted)
     start = settings["decoder_start_token_id"]
     start_is_ours = start == vocabulary.target.bos_id  # in what `export` has written
     ids = {"unk_token_id": vocabulary.target.unk_id}

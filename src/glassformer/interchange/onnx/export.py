@@ -18,7 +18,7 @@ from torch import nn
 
 from glassformer.bundle import Bundle
 from glassformer.config import ModelConfig
-from glassformer.errors import UsageError, missing_extra, nearest
+from glassformer.errors import check_choice, missing_extra
 from glassformer.files import new_directory, refuse_full_directory
 from glassformer.interchange.hugging_face.export import (
     generation_settings,
@@ -49,11 +49,7 @@ def export_onnx(bundle: Bundle, directory: Path, *, quantization: str = "float32
         UsageError: an unknown quantization, or a directory that is not empty.
         InputError: a package of the extra ``export`` is not installed.
     """
-    if quantization not in QUANTIZATIONS:
-        raise UsageError(
-            f"quantization {quantization!r}: expected {', '.join(QUANTIZATIONS)}"
-            f"{nearest(quantization, QUANTIZATIONS)}"
-        )
+    check_choice("quantization", quantization, QUANTIZATIONS)
     refuse_full_directory(directory)
     _require_packages(quantization)
     bundle = replace(bundle, model=_explicit_twin(bundle.model))
