@@ -23,7 +23,7 @@ from glassformer.training.checkpoint import (
     save_checkpoint,
 )
 from glassformer.training.checkpoint_averaging import averaged_updates, best, validations_since_best
-from glassformer.training.figures import Figures
+from glassformer.training.loss_meter import LossMeter
 from glassformer.training.optimiser import Learner, NotFiniteError, new_learner, update
 from glassformer.training.parallel.ranks import ALONE, RankLostError, Ranks
 from glassformer.training.parallel.worker import broadcast_run
@@ -64,7 +64,7 @@ class Trainer:
     _stop: StopSignal = field(default_factory=StopSignal)
 
     def __post_init__(self) -> None:
-        self._figures = Figures(self.state)
+        self._losses = LossMeter(self.state)
         self._saving = 0.0  # seconds of the last checkpoint
 
     @property
@@ -169,11 +169,11 @@ class Trainer:
         with torch_threads(ranks.threads(torch.get_num_threads())):
             result = update(learner, batches, rate=rate)
         place = f"epoch {state.epoch}, batch {state.batch} of {batches[-1].tokens:,} tokens"
-        self._figures.add(f"update {number:,} ({place})", result, time.monotonic() - begin)
+        self._losses.add(f"update {number:,} ({place})", result, time.monotonic() - begin)
         state.update = number
 
     def _report(self) -> None:
-        record = self._figures.report(learning_rate=self.optimiser.param_groups[0]["lr"])
+        record = self._losses.report(learning_rate=self.optimiser.param_groups[0]["lr"])
         self.metrics.write(record)
         per_update = self.state.seconds / self.state.update
         self.reporter.update(
@@ -183,7 +183,7 @@ class Trainer:
         )
 
     def _validate(self) -> None:
-        self._figures.read()
+        self._losses.read()
         begin = time.monotonic()
         state = self.state
         try:
@@ -202,7 +202,7 @@ class Trainer:
         state.validations.append(record)
         record["best"] = self.best() is record
         self.metrics.write(record)
-        self.reporter.validated(record, validation, validation.pairs)
+        self.reporter.validated(record, validation)
 
     def validation(self, model: Transformer) -> Validation:
         """The scores of ``model`` on the validation pairs, or on as many as the time allows."""
@@ -224,7 +224,7 @@ class Trainer:
     def _save(self) -> None:
         if not self.optimiser.state:  # stopped before the first update
             return
-        self._figures.read()
+        self._losses.read()
         begin = time.monotonic()
         save_checkpoint(self.checkpoint_directory, self.model, self.optimiser, self.state)
         kept = {*self.averaged_updates(), self.state.update}
