@@ -18,7 +18,7 @@ from glassformer.threads import torch_threads
 from glassformer.training.batch_stream import BatchStream, seed_update
 from glassformer.training.checkpoint import (
     RunState,
-    checkpoints,
+    last_good,
     remove_all_but,
     save_checkpoint,
 )
@@ -97,16 +97,12 @@ class Trainer:
         try:
             with self._stop:
                 self._learn(learner)
-        except NotFiniteError as error:
-            raise InputError(
-                f"{error}; {self._last_good()}; try a smaller rate_factor or a longer warmup, with"
-                " another --out"
-            ) from error
-        except RankLostError as error:
-            raise InputError(
-                f"another rank of this training ended or hangs ({error}); {self._last_good()};"
-                " the same command continues from it"
-            ) from error
+        except (NotFiniteError, RankLostError) as error:
+            remedy = "the same command continues from it"
+            if isinstance(error, NotFiniteError):
+                remedy = "try a smaller rate_factor or a longer warmup, with another --out"
+            kept = last_good(self.checkpoint_directory)
+            raise InputError(f"{error}; {kept}; {remedy}") from error
         if self._stop.number:  # a signal during the last save counts as well
             raise Stopped(self.state.update, self._stop.number)
 
@@ -216,10 +212,6 @@ class Trainer:
     def best(self) -> dict[str, Any]:
         """The record of the best validation."""
         return best(self.state.validations, self.config)
-
-    def _last_good(self) -> str:
-        kept = checkpoints(self.checkpoint_directory)
-        return f"the last good checkpoint is {kept[-1]}" if kept else "there is no checkpoint yet"
 
     def _save(self) -> None:
         if not self.optimiser.state:  # stopped before the first update
