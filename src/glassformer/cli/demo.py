@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 from pydantic import Field
 
 from glassformer.config import Options
-from glassformer.data.corpus import Pair
 from glassformer.data.phrasebook.book import (
     KINDS,
     Phrase,
@@ -180,19 +179,17 @@ class _Watcher:
     def update(self, record: dict[str, Any], *, updates: int, seconds_left: float) -> None:
         pass
 
-    def validated(
-        self, record: dict[str, Any], validation: "Validation", pairs: Sequence[Pair]
-    ) -> None:
+    def validated(self, record: dict[str, Any], validation: "Validation") -> None:
         from rich.table import Table
         from rich.text import Text
 
         translations = {
             pair.source: translation
-            for pair, translation in zip(pairs, validation.translations, strict=True)
+            for pair, translation in zip(validation.pairs, validation.translations, strict=True)
         }
         table = Table(
             title=f"after {record['seconds']:.0f} s: {record['exact_match']:.1f} % of"
-            f" {len(pairs)} phrases with unseen years are right",
+            f" {len(validation.pairs)} phrases with unseen years are right",
             title_justify="left",
         )
         for column in ("phrase", "translation so far", "", "right translation"):

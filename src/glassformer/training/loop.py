@@ -18,12 +18,12 @@ from glassformer.threads import torch_threads
 from glassformer.training.batch_stream import BatchStream, seed_update
 from glassformer.training.checkpoint import (
     RunState,
-    checkpoints,
+    last_good,
     remove_all_but,
     save_checkpoint,
 )
 from glassformer.training.checkpoint_averaging import averaged_updates, best, validations_since_best
-from glassformer.training.figures import Figures
+from glassformer.training.loss_meter import LossMeter
 from glassformer.training.optimiser import Learner, NotFiniteError, new_learner, update
 from glassformer.training.parallel.ranks import ALONE, RankLostError, Ranks
 from glassformer.training.parallel.worker import broadcast_run
@@ -64,7 +64,7 @@ class Trainer:
     _stop: StopSignal = field(default_factory=StopSignal)
 
     def __post_init__(self) -> None:
-        self._figures = Figures(self.state)
+        self._losses = LossMeter(self.state)
         self._saving = 0.0  # seconds of the last checkpoint
 
     @property
@@ -97,16 +97,12 @@ class Trainer:
         try:
             with self._stop:
                 self._learn(learner)
-        except NotFiniteError as error:
-            raise InputError(
-                f"{error}; {self._last_good()}; try a smaller rate_factor or a longer warmup, with"
-                " another --out"
-            ) from error
-        except RankLostError as error:
-            raise InputError(
-                f"another rank of this training ended or hangs ({error}); {self._last_good()};"
-                " the same command continues from it"
-            ) from error
+        except (NotFiniteError, RankLostError) as error:
+            remedy = "the same command continues from it"
+            if isinstance(error, NotFiniteError):
+                remedy = "try a smaller rate_factor or a longer warmup, with another --out"
+            kept = last_good(self.checkpoint_directory)
+            raise InputError(f"{error}; {kept}; {remedy}") from error
         if self._stop.number:  # a signal during the last save counts as well
             raise Stopped(self.state.update, self._stop.number)
 
@@ -169,11 +165,11 @@ class Trainer:
         with torch_threads(ranks.threads(torch.get_num_threads())):
             result = update(learner, batches, rate=rate)
         place = f"epoch {state.epoch}, batch {state.batch} of {batches[-1].tokens:,} tokens"
-        self._figures.add(f"update {number:,} ({place})", result, time.monotonic() - begin)
+        self._losses.add(f"update {number:,} ({place})", result, time.monotonic() - begin)
         state.update = number
 
     def _report(self) -> None:
-        record = self._figures.report(learning_rate=self.optimiser.param_groups[0]["lr"])
+        record = self._losses.report(learning_rate=self.optimiser.param_groups[0]["lr"])
         self.metrics.write(record)
         per_update = self.state.seconds / self.state.update
         self.reporter.update(
@@ -183,7 +179,7 @@ class Trainer:
         )
 
     def _validate(self) -> None:
-        self._figures.read()
+        self._losses.read()
         begin = time.monotonic()
         state = self.state
         try:
@@ -202,7 +198,7 @@ class Trainer:
         state.validations.append(record)
         record["best"] = self.best() is record
         self.metrics.write(record)
-        self.reporter.validated(record, validation, validation.pairs)
+        self.reporter.validated(record, validation)
 
     def validation(self, model: Transformer) -> Validation:
         """The scores of ``model`` on the validation pairs, or on as many as the time allows."""
@@ -217,14 +213,10 @@ class Trainer:
         """The record of the best validation."""
         return best(self.state.validations, self.config)
 
-    def _last_good(self) -> str:
-        kept = checkpoints(self.checkpoint_directory)
-        return f"the last good checkpoint is {kept[-1]}" if kept else "there is no checkpoint yet"
-
     def _save(self) -> None:
         if not self.optimiser.state:  # stopped before the first update
             return
-        self._figures.read()
+        self._losses.read()
         begin = time.monotonic()
         save_checkpoint(self.checkpoint_directory, self.model, self.optimiser, self.state)
         kept = {*self.averaged_updates(), self.state.update}

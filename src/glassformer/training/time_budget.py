@@ -109,11 +109,6 @@ class TimedPace:
     def updates(self) -> int:
         return self.plan.updates
 
-    @property
-    def ended_early(self) -> bool:
-        """Whether there was more time than these data want."""
-        return self.updates >= self._most
-
     def spent(self) -> float:
         """Seconds of the person's time; of an earlier process, those up to its last checkpoint."""
         return self._before + self._clock()
@@ -124,7 +119,7 @@ class TimedPace:
     def summary(self) -> str:
         """A line about the time that the run took."""
         note = f"minutes: {duration(self.spent())} of {duration(self._total)}"
-        if self.ended_early:
+        if self.updates >= self._most:
             return f"{note}, because more than {self._most:,} updates would not help"
         return note
 

@@ -20,8 +20,8 @@ from glassformer.decoding.engine import SearchOptions
 from glassformer.evaluation import corpus_scores
 from glassformer.model.transformer import Transformer
 from glassformer.text_engine import TextEngine, torch_engine
-from glassformer.training.figures import perplexity
 from glassformer.training.loss import choose_losses
+from glassformer.training.loss_meter import perplexity
 from glassformer.training.optimiser import NotFiniteError
 from glassformer.training.time_limit import in_time
 

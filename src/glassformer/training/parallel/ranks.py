@@ -105,7 +105,10 @@ class Ranks:
                 time.sleep(_POLL_SECONDS)
             work.wait()
         except RuntimeError as error:  # "Connection closed by peer", "Timed out", in many wordings
-            raise RankLostError(_first_line(error)) from error
+            reason = _first_line(error)
+            raise RankLostError(
+                f"another rank of this training ended or hangs ({reason})"
+            ) from error
 
 
 ALONE = Ranks(0, 1)

@@ -55,10 +55,7 @@ def train_rank(config: TrainConfig) -> None:
         with from_torchrun(device) as ranks, torch_threads(ranks.threads(threads)):
             _train(ranks, device)
     except RankLostError as error:
-        raise InputError(
-            f"another rank of this training ended or hangs ({error}); the same command continues"
-            " from the last checkpoint"
-        ) from error
+        raise InputError(f"{error}; the same command continues from the last checkpoint") from error
 
 
 def _train(ranks: Ranks, device: torch.device) -> None:

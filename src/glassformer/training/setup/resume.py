@@ -33,9 +33,9 @@ _FREE = frozenset(
 )
 _DERIVED = (AUGMENTED_FILE, REPLAY_FILE, "both.model", "source.model", "target.model")
 _BUNDLE = ("config.json", "model.safetensors", "tokenizer.model", "source.model", "target.model")
-_CORPUS_FILES = ("train.jsonl", "valid.jsonl", AUGMENTED_FILE, COUNTS_FILE)
-_CORPUS = tuple(f"data/{name}" for name in _CORPUS_FILES)
+_CORPUS = ("train.jsonl", "valid.jsonl", AUGMENTED_FILE, COUNTS_FILE, "train", "valid")
 _RUN = ("config.yaml", "metrics.jsonl", "README.md")
+_WRITTEN = (*_BUNDLE, *_RUN, *(f"data/{name}" for name in _CORPUS))
 
 
 def claim(run: Path) -> None:
@@ -48,11 +48,8 @@ def claim(run: Path) -> None:
             f"run {run}: cannot be made ({reason}): give a directory that can be written to"
         ) from error
     ours = (run / "data" / "inputs.json").exists() or checkpoints(run / "checkpoints")
-    written = [] if ours else [run / name for name in (*_BUNDLE, *_RUN, *_CORPUS)]
-    foreign = [path for path in written if path.exists()]
-    packed = (run / "data" / "train", run / "data" / "valid")
-    foreign += [path for path in packed if path.exists() and not (path / "meta.json").exists()]
-    if foreign:
+    foreign = [run / name for name in _WRITTEN if (run / name).exists()]
+    if foreign and not ours:
         raise InputError(
             f"{foreign[0]} is there already, and no training made it: give a new directory as"
             " run (option --out)"
