@@ -5,6 +5,7 @@ one. In every picture blue is a large number, white is zero, and red is below ze
 """
 
 import io
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -136,7 +137,9 @@ def draw_matrix(axes: Axes, values: Tensor, **options: Any) -> AxesImage:
     return image
 
 
-def draw_scale(figure: Figure, image: AxesImage, axes: Any, *, label: str) -> None:
+def draw_scale(
+    figure: Figure, image: AxesImage, axes: Axes | Iterable[Axes], *, label: str
+) -> None:
     """The colour bar of ``axes``, one or many; at most 3.5 inches long."""
     height = figure.get_figheight() - 1.2
     length = min(0.9 * height, 3.5)
