@@ -5,10 +5,11 @@ one. In every picture blue is a large number, white is zero, and red is below ze
 """
 
 import io
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
 from torch import Tensor
 
 from glassformer.errors import InputError, UsageError, missing_extra
@@ -57,8 +58,7 @@ __all__ = [
 BLUES = "Blues"  # from zero (white) to large
 SIGNED = "RdBu"  # from -1 (red) over 0 (white) to 1 (blue)
 COLOURS = ("#08519c", "#e6862e", "#2a9d60", "#b5364a", "#7a55b3", "#5c6670")
-GREY = "#5c6670"
-INK = "#1b2733"
+GREY, INK = "#5c6670", "#1b2733"
 
 SUFFIXES = (".png", ".svg")
 
@@ -138,7 +138,7 @@ def draw_matrix(axes: Axes, values: Tensor, **options: Any) -> AxesImage:
 
 
 def draw_scale(
-    figure: Figure, image: AxesImage, axes: Axes | Iterable[Axes], *, label: str
+    figure: Figure, image: AxesImage, axes: Axes | NDArray[np.object_], *, label: str
 ) -> None:
     """The colour bar of ``axes``, one or many; at most 3.5 inches long."""
     height = figure.get_figheight() - 1.2
