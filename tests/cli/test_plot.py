@@ -236,14 +236,14 @@ def test_bad_calls_are_one_clear_line(arguments, error, message, tmp_path, monke
     assert list(tmp_path.iterdir()) == []
 
 
-def test_bad_values_for_a_bundle(bundle, tmp_path):
+def test_bad_values_for_a_bundle_or_a_trace(bundle, trace_file, tmp_path):
     out = ("--out", tmp_path / "a.png")
     for kind, layer in (("attention", 9), ("alignment", 0)):
         with pytest.raises(UsageError, match=f"layer {layer}: expected 1 to 1; layers count from"):
-            call(kind, bundle, "two", "--layer", layer, *out)
+            call(kind, "--trace", trace_file, "--layer", layer, *out)
     for kind in ("attention", "alignment"):
         with pytest.raises(UsageError, match=r"^head 0: expected 1 to 2; heads count from 1"):
-            call(kind, bundle, "two", "--layer", 1, "--head", 0, *out)
+            call(kind, "--trace", trace_file, "--layer", 1, "--head", 0, *out)
     long = ("--sentence", "two " * 64 + "men")
     with pytest.raises(UsageError, match="--sentence has 65 tokens and the model reads 64"):
         call("positions", "--view", "embedding", "--bundle", bundle, *long, *out)

@@ -14,9 +14,11 @@ TEXT = "A dog runs across the grass."
 TARGET = "Ein Hund läuft über das Gras."
 
 
-@pytest.fixture(scope="module", params=["sinusoidal", "learned"])
+@pytest.fixture(
+    scope="module", params=[{}, {"positions": "learned"}], ids=["sinusoidal", "learned"]
+)
 def translator(request, beginner):
-    return beginner(norm="pre", positions=request.param)
+    return beginner(norm="pre", **request.param)
 
 
 def sides(translator, target=TARGET):

@@ -51,7 +51,7 @@ class DoctorOptions(Options):
     """Training drops pairs with a side more than this many times as long as the other."""
 
     minutes: float | None = Field(None, gt=0)
-    """Show what train chooses with this --minutes, on this machine."""
+    """Show the choices of train with this --minutes on this machine."""
 
     write: Path | None = None
     """Directory for mended files; the changes are counted."""
@@ -202,7 +202,8 @@ def _write(
         f"{counted(count, 'pair')} in {name}" for name, count in cleaned.pairs.items()
     )
     changes = sorted(cleaned.changes.items(), reverse=True)
-    return [f"{folder}: {pairs}", *(f"  {counted(n, 'pair')} {what}" for what, n in changes if n)]
+    lines = [f"  {counted(count, 'pair')} {change}" for change, count in changes if count]
+    return [f"{folder}: {pairs}", *lines]
 
 
 def _printable(line: str) -> str:

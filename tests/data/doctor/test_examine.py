@@ -315,7 +315,7 @@ def test_text_decoded_wrongly_is_suspected(text, codec):
     assert "mojibake" in suspicions(wrong)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(
     st.lists(
         st.text(st.sampled_from(" .aÃâä\x80€\xa0\t\x00\u200b\ufeff\ufffd<p>&;@漢"), max_size=8)

@@ -90,17 +90,21 @@ def test_head_statistics_of_heads_that_are_known(seen):
         weights=encode_array(maps, "f32"),
     )
     found = heads.head_statistics(dataclasses.replace(seen, attention=[known]), "encoder")
-    np.testing.assert_allclose(found.entropy[0], [0, 0, math.log(length)], atol=1e-5)
-    np.testing.assert_allclose(found.diagonal[0], [1, 0, 1 / length], atol=1e-6)
-    np.testing.assert_allclose(found.previous[0], [0, 1, 1 / length], atol=1e-6)
-    np.testing.assert_allclose(found.separator[0], [1 / length] * 3, atol=1e-6)
+    expected = {
+        "entropy": [0, 0, math.log(length)],
+        "own place": [1, 0, 1 / length],
+        "place before": [0, 1, 1 / length],
+        "start, end symbol": [1 / length] * 3,
+    }
+    assert list(found) == list(expected)
+    for name, values in expected.items():
+        np.testing.assert_allclose(found[name][0], values, atol=1e-5)
 
 
 def test_head_statistics_are_drawn(seen):
     panels = heads.plot_head_statistics(seen).axes[:12]
     for row, part in enumerate(("encoder", "decoder", "cross")):
-        found = heads.head_statistics(seen, part)
-        columns = (found.entropy, found.diagonal, found.previous, found.separator)
+        columns = heads.head_statistics(seen, part).values()
         for axes, values in zip(panels[4 * row : 4 * row + 4], columns, strict=True):
             np.testing.assert_allclose(shown(axes), values, atol=1e-6)
 

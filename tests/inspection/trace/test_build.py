@@ -42,7 +42,8 @@ def test_the_answer_is_the_translators(translator, beam):
 
 
 @pytest.mark.parametrize("beam", [2, 5])
-def test_a_glossary_forces_the_translators_answer_and_the_tree_leads_to_it(translator, beam):
+def test_a_glossary_forces_the_translators_answer_and_the_tree_leads_to_it(beginner, beam):
+    translator = beginner(norm="post")
     glossary = {"dog": ["Hund", "Hunde"], "cat": "Katze", "runs": "steht"}
     [translation] = translator.translate([TEXT], beam=beam, glossary=glossary)
     with_terms = trace(translator, TEXT, beam=beam, glossary=glossary)

@@ -72,12 +72,12 @@ def _positions(options: PositionsOptions) -> Figure:
         return positions.plot_position_lines(*size, columns=columns, rows=rows_shown, **table)
     if options.view == "heatmap":
         return positions.plot_position_heatmap(*size, **table)
-    embedded, rows, labels = _embedding_and_positions(options)
+    embedded, rows, labels = _embedding_and_positions(options, table)
     return positions.plot_embedding_plus_position(embedded, rows, labels=labels)
 
 
 def _embedding_and_positions(
-    options: PositionsOptions,
+    options: PositionsOptions, table: positions.Table
 ) -> tuple[torch.Tensor, torch.Tensor, list[str]]:
     """Embeddings and positions, both ``(len, d_model)``, and the tokens.
 
@@ -88,13 +88,7 @@ def _embedding_and_positions(
         drawn = torch.randn(
             len(labels), options.d_model, generator=torch.Generator().manual_seed(1)
         )
-        rows = sinusoidal_positions(
-            *drawn.shape,
-            layout=options.layout,
-            frequencies=options.frequencies,
-            offset=options.offset,
-        )
-        return drawn, rows, labels
+        return drawn, sinusoidal_positions(*drawn.shape, **table), labels
     translator = _load(options.bundle)
     model, tokenizer = translator.model, translator.source_tokenizer
     labels = _tokens("sentence", options.sentence, tokenizer)

@@ -189,7 +189,7 @@ def _best_path(scores: NDArray[np.floating]) -> list[int]:
 def slip(longer: Features, shorter: Features) -> int:
     """The line from which the longer file has surplus lines, judged by the lengths of all lines.
 
-    For each line k, the lines before k are compared as they stand, the lines from k on moved by
+    For each line k, the lines before k are compared as they stand. The lines from k on are moved by
     the surplus. The files part at the k whose log lengths, each less its file's median, agree best.
     """
     extra = len(longer) - len(shorter)

@@ -52,7 +52,7 @@ class Tally:
 
 
 class FileCheck:
-    """Reads a file to its end, whatever its content, and counts the faults of its bytes."""
+    """Reads any file to its end, and counts the faults of its bytes."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -165,7 +165,7 @@ class SideCheck:
         return {name: round(count / total, 6) for name, count in counts.most_common() if name}
 
     def findings(self) -> dict[str, Tally]:
-        """The tallies, also those that only the whole side tells."""
+        """The tallies, and the case of the whole side."""
         case = self._one_case()
         return self.tallies | ({case: Tally(self.chars.total())} if case else {})
 

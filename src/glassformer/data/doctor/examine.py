@@ -3,7 +3,7 @@
 Reading (:func:`corpus.read_pairs`) stops at the first fault. The doctor goes on, counts every kind
 of fault, and keeps the first places and one example of each. It takes a few thousand pairs at a
 time and keeps no text of them. A training pair costs 8 bytes for its hash (:mod:`duplicates`) and 4
-for its lengths (:mod:`alignment`), a pair of the other texts 36 in all. The search for duplicates
+for its lengths (:mod:`alignment`); a pair of the other texts costs 28. The search for duplicates
 takes about twice as much.
 
 >>> import tempfile

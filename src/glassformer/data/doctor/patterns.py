@@ -31,8 +31,8 @@ _CJK = "[\u3040-\u30ff\u3400-\u9fff]"  # kana and Han, which stand without space
 
 _FIRST_OF_TWO = "ÂÃÄÅÐÑ"  # the first of the two bytes of a character, as Latin-1
 
-# The first character of each fault, and what follows it. The search skips a pattern if no text has
-# its first character.
+# The first character of each fault, and its other characters. The search skips a pattern if no
+# text has its first character.
 _PARTS = {
     # C0 and C1 without the tab, and the line and paragraph separators.
     "control": ("[\x00-\x08\x0a-\x1f\x7f-\x9f\u2028\u2029]", ""),
@@ -67,7 +67,7 @@ PATTERNS = {code: re.compile(first + rest) for code, (first, rest) in _PARTS.ite
 
 
 def hits(text: str, characters: str) -> Iterator[tuple[str, re.Match[str]]]:
-    """Every match of every pattern, with its name; ``characters``: those that the text has."""
+    """Every match of every pattern, with its name; ``characters``: each of the text, once."""
     for code, pattern in PATTERNS.items():
         if _FIRSTS[code].search(characters):
             for match in pattern.finditer(text):

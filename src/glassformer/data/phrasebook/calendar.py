@@ -84,7 +84,7 @@ def _interval_form(skeleton: str, weight: int, spans: str) -> Form:
             raise ValueError(f"no interval: both ends are {start}")
         field = "y" if start.year != end.year else "M" if start.month != end.month else "d"
         # A KeyError if the skeleton cannot show the difference: Babel would fall back.
-        patterns: Any = map(parse_pattern, locale.interval_formats[skeleton][field])
+        patterns = map(parse_pattern, locale.interval_formats[skeleton][field])
         return "".join(p.apply(day, locale) for p, day in zip(patterns, value, strict=True))
 
     def guess(clues: Clues) -> Iterator[Value]:

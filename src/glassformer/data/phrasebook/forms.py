@@ -1,7 +1,7 @@
 """The forms of the phrasebook, and the clues by which a text is read back.
 
-A form writes a value, such as a date or an amount of money, in any language of the Unicode CLDR,
-through Babel. One value in two languages is a sentence pair.
+A form writes a value, such as a date, in any language of the Unicode CLDR, through Babel. One value
+in two languages is a sentence pair.
 
 Reading needs no second grammar. From the numbers and names of a text (:class:`Clues`) each form
 guesses values and writes them in the text's language. The text has the value whose writing is equal

@@ -3,14 +3,13 @@
 from collections.abc import Iterable
 
 import numpy as np
-from jaxtyping import Float
 
 from glassformer.alignment.align import linked, merged_to_words, piece_shares
 from glassformer.data.words import Link, Span, words
 from glassformer.inspection.attention_of import attention_in, check_index
 from glassformer.inspection.plots.canvas import BLUES, GREY, INK, Figure, colormaps, sheet
 from glassformer.inspection.plots.lettering import noted, text_inches, write
-from glassformer.inspection.trace.schema import Side, Trace
+from glassformer.inspection.trace.schema import Trace
 
 __all__ = ["links_in", "plot_alignment"]
 
@@ -84,13 +83,12 @@ def links_in(trace: Trace, *, layer: int | None = None, head: int | None = None)
     if layer is None:
         layer = layers - 2 if layers > 2 else layers - 1
     maps = weights[layer].mean(dim=0) if head is None else weights[layer, head]
-    target, source = _shares(trace.target), _shares(trace.source)
+    source, target = (
+        piece_shares(side.words, [(piece.start, piece.end) for piece in side.pieces])
+        for side in (trace.source, trace.target)
+    )
     merged = merged_to_words(maps.numpy(), source, target)
     return [
         Link(trace.source.words[read], trace.target.words[word], float(merged[word, read]))
         for word, read in np.argwhere(linked(merged)).tolist()
     ]
-
-
-def _shares(side: Side) -> Float[np.ndarray, "words pieces"]:
-    return piece_shares(side.words, [(piece.start, piece.end) for piece in side.pieces])

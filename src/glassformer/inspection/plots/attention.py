@@ -163,9 +163,8 @@ def _select(
     check_index("layer", layer, layers)
     kept_layers = slice(layer, layer + 1) if layer is not None else slice(None)
     if head == "mean":
-        name = "mean over all layers and heads"
-        if layer is not None:
-            name = f"layer {layer + 1}, mean of heads"
+        every = "mean over all layers and heads"
+        name = every if layer is None else f"layer {layer + 1}, mean of heads"
         return weights[kept_layers].mean(dim=(0, 1), keepdim=True), [[name]]
     check_index("head", head, heads)
     kept_heads = slice(head, head + 1) if head is not None else slice(None)

@@ -8,6 +8,8 @@ import io
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
 from torch import Tensor
 
 from glassformer.errors import InputError, UsageError, missing_extra
@@ -56,8 +58,7 @@ __all__ = [
 BLUES = "Blues"  # from zero (white) to large
 SIGNED = "RdBu"  # from -1 (red) over 0 (white) to 1 (blue)
 COLOURS = ("#08519c", "#e6862e", "#2a9d60", "#b5364a", "#7a55b3", "#5c6670")
-GREY = "#5c6670"
-INK = "#1b2733"
+GREY, INK = "#5c6670", "#1b2733"
 
 SUFFIXES = (".png", ".svg")
 
@@ -136,7 +137,9 @@ def draw_matrix(axes: Axes, values: Tensor, **options: Any) -> AxesImage:
     return image
 
 
-def draw_scale(figure: Figure, image: AxesImage, axes: Any, *, label: str) -> None:
+def draw_scale(
+    figure: Figure, image: AxesImage, axes: Axes | NDArray[np.object_], *, label: str
+) -> None:
     """The colour bar of ``axes``, one or many; at most 3.5 inches long."""
     height = figure.get_figheight() - 1.2
     length = min(0.9 * height, 3.5)

@@ -120,8 +120,7 @@ def _panel(part: AttentionPart, queries: Sequence[str], keys: Sequence[str]) -> 
     ids = torch.tensor([[int(token != PAD) for token in keys]], dtype=torch.long)
     made = target_mask(ids, 0) if part == "decoder" else padding_mask(ids, 0)
     mask = made[0, 0].expand(len(queries), len(keys))
-    labels = AXES_LABELS[part]
-    return _Panel(PART_NAMES[part], mask, queries, keys, *labels)
+    return _Panel(PART_NAMES[part], mask, queries, keys, *AXES_LABELS[part])
 
 
 def _plot(panels: list[_Panel]) -> Figure:

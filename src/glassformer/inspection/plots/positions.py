@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import TypedDict, Unpack
 
 import torch
+from jaxtyping import Float
 from torch import Tensor
 from torch.nn import functional as F
 
@@ -145,39 +146,38 @@ def plot_position_similarity(
     figure = new_figure(10.5, 4.2)
     whole, near = figure.subplots(1, 2, width_ratios=[3, 2])
     whole.axvspan(first - 0.5, last + 0.5, color="#deebf7")
-    _similarity_line(whole, similarity, 0, length - 1, position)
     title = f"Similarity of position {position} with all others, d_model {d_model}"
-    tidy(whole, title, x="position", y="cosine similarity")
-    _similarity_line(near, similarity, first, last, position)
-    tidy(near, f"Its neighbours, {first} to {last}", x="position", y="cosine similarity")
+    _draw_similarity(whole, similarity, range(length), position, title=title)
+    title = f"Its neighbours, {first} to {last}"
+    _draw_similarity(near, similarity, range(first, last + 1), position, title=title)
     near.xaxis.get_major_locator().set_params(integer=True)
     return figure
 
 
-def _similarity_line(axes: Axes, similarity: Tensor, first: int, last: int, position: int) -> None:
-    marker = "o" if last - first <= 30 else ""
-    values = similarity[first : last + 1].numpy()
-    axes.plot(range(first, last + 1), values, color=COLOURS[0], marker=marker, markersize=4)
+def _draw_similarity(
+    axes: Axes, similarity: Tensor, places: range, position: int, *, title: str
+) -> None:
+    marker = "o" if len(places) <= 31 else ""
+    axes.plot(places, similarity[[*places]].numpy(), color=COLOURS[0], marker=marker, markersize=4)
     axes.plot(position, 1.0, "o", color=COLOURS[1], markersize=7)
     axes.margins(x=0.02, y=0.06)
+    tidy(axes, title, x="position", y="cosine similarity")
 
 
 def plot_embedding_plus_position(
-    embedded: Tensor, positions: Tensor, *, labels: Sequence[str] = ()
+    embedded: Float[Tensor, "len d_model"],
+    positions: Float[Tensor, "len d_model"],
+    *,
+    labels: Sequence[str] = (),
 ) -> Figure:
     """The input of the first block: each token's embedding, its position, and their sum.
 
-    ``embedded`` (scaled, as the model adds it) and ``positions`` are ``(len, d_model)``.
+    ``embedded`` is scaled, as the model adds it.
 
     >>> figure = plot_embedding_plus_position(torch.randn(3, 16), sinusoidal_positions(3, 16))
     >>> [axes.get_title() for axes in figure.axes[:3]]
     ['embedding', '+ position', '= their sum']
     """
-    if embedded.shape != positions.shape or embedded.dim() != 2:
-        raise ValueError(
-            "embedding and positions must have one shape (len, d_model),"
-            f" got {tuple(embedded.shape)} and {tuple(positions.shape)}"
-        )
     length, d_model = embedded.shape
     labels = labels or [str(place) for place in range(length)]
     cell = cell_inches(length, room=8.0, largest=0.3)

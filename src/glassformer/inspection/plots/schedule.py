@@ -111,8 +111,7 @@ def _draw_confidence(axes: Axes, vocab_size: int, smoothing: float) -> None:
                 ha="right",
                 color=COLOURS[place],
             )
-    x = "probability of the label"
-    tidy(axes, "Loss against confidence", x=x, y="loss (nats)")
+    tidy(axes, "Loss against confidence", x="probability of the label", y="loss (nats)")
     axes.set_ylim(bottom=0)
     axes.legend(frameon=False)
 

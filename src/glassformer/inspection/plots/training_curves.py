@@ -62,8 +62,6 @@ def plot_training(metrics: Path | Sequence[Record], *, against: Against = "updat
     2
     """
     records = read_metrics(metrics) if isinstance(metrics, Path) else metrics
-    if not records:
-        raise ValueError("no records to draw")
     curves = _Curves(records, against)
     panels = {_draw_loss: 2.0, _draw_rate: 1.1}
     if curves.of("validation", "bleu")[0]:

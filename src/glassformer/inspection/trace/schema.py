@@ -98,7 +98,7 @@ class Question:
     top: int = 8
     """Candidates of each step."""
     reference: str | None = None
-    """A translation that somebody holds for right."""
+    """A correct translation."""
     changes: Changes = field(default_factory=Changes)
 
 
@@ -361,7 +361,7 @@ class Erased:
 
 @dataclass(frozen=True)
 class Reference:
-    """A translation that somebody holds for right, as the model and the search judge it."""
+    """A correct translation, as the model and the search judge it."""
 
     text: str
     pieces: list[Piece]
