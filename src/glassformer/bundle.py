@@ -35,6 +35,7 @@ __all__ = [
     "MOST_EXAMPLES",
     "Bundle",
     "TranslatorParts",
+    "check_bundle",
     "facts",
     "load_bundle",
     "save_bundle",
@@ -196,6 +197,16 @@ def save_bundle(bundle: Bundle, directory: Path) -> None:
     write_atomically(directory / _CONFIG, (config.model_dump_json(indent=2) + "\n").encode())
 
 
+def check_bundle(directory: Path) -> None:
+    """Raise InputError if there is no bundle in ``directory``."""
+    if (directory / _CONFIG).exists():
+        return
+    reason = "no such directory"
+    if directory.exists():
+        reason = "it holds no config.json" if directory.is_dir() else "a file: give its directory"
+    raise InputError(f"{directory}: not a bundle ({reason})")
+
+
 def load_bundle(
     directory: Path, *, device: torch.device | str = "cpu", verify: bool = True
 ) -> Bundle:
@@ -254,11 +265,9 @@ def _check_settings(path: Path, content: bytes, config: _StoredConfig) -> None:
 def _read_config(directory: Path, *, verify: bool) -> _StoredConfig:
     path = directory / _CONFIG
     try:
+        check_bundle(directory)
         content = read_regular(path, most_bytes=_MOST_CONFIG_BYTES)
         config = _StoredConfig.model_validate_json(content, strict=True)
-    except FileNotFoundError as error:
-        reason = "it holds no config.json" if directory.is_dir() else "no such directory"
-        raise InputError(f"{directory}: not a bundle ({reason})") from error
     except OSError as error:
         raise InputError(f"{path}: cannot be read: {error.strerror}") from error
     except ValidationError as error:
