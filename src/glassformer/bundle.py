@@ -14,7 +14,7 @@ import logging
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Protocol, runtime_checkable
+from typing import Protocol, runtime_checkable
 
 import torch
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
@@ -71,8 +71,8 @@ class Bundle:
     source_tokenizer: Tokenizer
     target_tokenizer: Tokenizer
     languages: tuple[str, str] | None = None
-    about: Mapping[str, Any] = field(default_factory=dict)
-    alignment: Mapping[str, Any] | None = None  # as `alignment` reads it
+    about: Mapping[str, object] = field(default_factory=dict)
+    alignment: Mapping[str, object] | None = None  # as `alignment` reads it
     length_penalty: float = LENGTH_PENALTY  # alpha of section 6.1
     normalisation: Normalisation = "none"  # of sources, in training and in translation
     source_lengths: SourceLengths | None = None  # of the training; None: not measured
@@ -137,8 +137,8 @@ class _StoredConfig(BaseModel):
     source_lengths: SourceLengths | None = None
     language_tokens: LanguageTokens | None = None
     examples: tuple[str, ...] = Field((), max_length=MOST_EXAMPLES)
-    about: dict[str, Any]
-    alignment: dict[str, Any] | None = None
+    about: dict[str, object]
+    alignment: dict[str, object] | None = None
     sha256: dict[str, str]  # of each file that is read, and of the settings themselves
 
     @property
@@ -336,7 +336,7 @@ def _readme(bundle: Bundle) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _text(value: Any) -> str:
+def _text(value: object) -> str:
     if isinstance(value, Mapping):
         return ", ".join(f"{name} ({text})" for name, text in value.items())
     return " · ".join(map(str, value)) if isinstance(value, list) else str(value)

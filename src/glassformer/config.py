@@ -61,7 +61,7 @@ class Options(BaseModel):
 Tying = Literal["none", "target", "embeddings", "three-way"]
 
 
-def _default_tying(sizes: dict[str, Any]) -> Tying:
+def _default_tying(sizes: dict[str, object]) -> Tying:
     alike = sizes.get("source_vocab_size") == sizes.get("target_vocab_size")
     return "three-way" if alike else "target"
 

@@ -3,7 +3,6 @@
 import math
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from typing import Any
 
 from glassformer.alignment.heads import find_heads
 from glassformer.bundle import Bundle
@@ -104,7 +103,7 @@ def model_card(
     *,
     averaged: Sequence[int],
     scores: Mapping[str, Scores],
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """The lines about data, training and scores in the bundle's README; for people to read."""
     parent = prepared.config.parent
     return {
@@ -134,7 +133,7 @@ def _shown(scores: Scores) -> str:
     return f"BLEU {scores.bleu:.2f} ({scores.signatures['bleu']}), chrF++ {scores.chrf:.2f}{ruler}"
 
 
-def alignment_heads(bundle: Bundle, pairs: Sequence[Pair]) -> dict[str, Any] | None:
+def alignment_heads(bundle: Bundle, pairs: Sequence[Pair]) -> dict[str, object] | None:
     """The heads that align words best on the pairs; None if too few words of the pairs align."""
     bundle.model.to("cpu")
     texts = [(pair.source, pair.target) for pair in pairs]
