@@ -43,10 +43,11 @@ __all__ = [
 
 FORMAT_VERSION = 3
 """The version that this program writes. It also reads 1 and 2, whose settings have no checksum."""
-_CONFIG = "config.json"
-_LOG = logging.getLogger(__name__)
-_MOST_CONFIG_BYTES = 16 << 20
 MOST_EXAMPLES = 3
+"""The texts that a page offers, at most."""
+_CONFIG = "config.json"
+_MOST_CONFIG_BYTES = 16 << 20
+_LOG = logging.getLogger(__name__)
 
 
 @runtime_checkable
@@ -77,7 +78,7 @@ class Bundle:
     normalisation: Normalisation = "none"  # of sources, in training and in translation
     source_lengths: SourceLengths | None = None  # of the training; None: not measured
     language_tokens: LanguageTokens | None = None  # of a model for many pairs of languages
-    examples: tuple[str, ...] = ()  # texts that a page offers; only the demo has some
+    examples: tuple[str, ...] = ()  # texts that the pages offer; only the demo writes some
 
     def between(self, source: str | None, target: str | None) -> "Bundle":
         """The bundle for another pair of languages; None keeps a side's language.
@@ -190,10 +191,8 @@ def save_bundle(bundle: Bundle, directory: Path) -> None:
         tokenizer.save(directory / name)
     save_tensors(weights(bundle.model), directory / "model.safetensors")
     write_atomically(directory / "README.md", _readme(bundle).encode())
-    hashes = {name: sha256(directory / name) for name in config.files}
-    config = config.model_copy(update={"sha256": hashes})
-    hashes = {**hashes, _CONFIG: _settings_hash(config.model_dump_json())}
-    config = config.model_copy(update={"sha256": hashes})
+    config.sha256.update({name: sha256(directory / name) for name in config.files})
+    config.sha256[_CONFIG] = _settings_hash(config.model_dump_json())
     write_atomically(directory / _CONFIG, (config.model_dump_json(indent=2) + "\n").encode())
 
 
@@ -241,14 +240,14 @@ def load_bundle(
 
 
 def _settings_hash(config: str | bytes) -> str:
-    """The SHA-256 of a ``config.json`` without this hash, whatever its white space and order."""
+    """The SHA-256 of a ``config.json`` without this hash; white space and order do not matter."""
     settings = json.loads(config)
     settings["sha256"].pop(_CONFIG, None)
     return sha256(json.dumps(settings, sort_keys=True, separators=(",", ":")).encode())
 
 
 def _check_settings(path: Path, content: bytes, config: _StoredConfig) -> None:
-    """Compare the settings with their hash; the log gets a line if their version has none."""
+    """Compare the settings with their hash; versions 1 and 2 have none: the log gets a line."""
     noted = config.sha256.get(_CONFIG)
     if noted is None and config.format_version < FORMAT_VERSION:
         _LOG.warning(
