@@ -489,6 +489,11 @@ def test_a_directory_that_is_not_there(tmp_path):
         load_bundle(tmp_path / "nowhere")
 
 
+def test_a_file_is_no_bundle(saved):
+    with pytest.raises(InputError, match=r"config.json: not a bundle .a file: give its directory"):
+        load_bundle(saved / "config.json")
+
+
 def test_a_write_that_fails_leaves_the_old_file(tmp_path, monkeypatch):
     path = tmp_path / "file"
     write_atomically(path, b"old")

@@ -14,7 +14,7 @@ import logging
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Protocol, runtime_checkable
+from typing import Protocol, runtime_checkable
 
 import torch
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
@@ -35,6 +35,7 @@ __all__ = [
     "MOST_EXAMPLES",
     "Bundle",
     "TranslatorParts",
+    "check_bundle",
     "facts",
     "load_bundle",
     "save_bundle",
@@ -42,10 +43,11 @@ __all__ = [
 
 FORMAT_VERSION = 3
 """The version that this program writes. It also reads 1 and 2, whose settings have no checksum."""
-_CONFIG = "config.json"
-_LOG = logging.getLogger(__name__)
-_MOST_CONFIG_BYTES = 16 << 20
 MOST_EXAMPLES = 3
+"""The texts that a page offers, at most."""
+_CONFIG = "config.json"
+_MOST_CONFIG_BYTES = 16 << 20
+_LOG = logging.getLogger(__name__)
 
 
 @runtime_checkable
@@ -70,13 +72,13 @@ class Bundle:
     source_tokenizer: Tokenizer
     target_tokenizer: Tokenizer
     languages: tuple[str, str] | None = None
-    about: Mapping[str, Any] = field(default_factory=dict)
-    alignment: Mapping[str, Any] | None = None  # as `alignment` reads it
+    about: Mapping[str, object] = field(default_factory=dict)
+    alignment: Mapping[str, object] | None = None  # as `alignment` reads it
     length_penalty: float = LENGTH_PENALTY  # alpha of section 6.1
     normalisation: Normalisation = "none"  # of sources, in training and in translation
     source_lengths: SourceLengths | None = None  # of the training; None: not measured
     language_tokens: LanguageTokens | None = None  # of a model for many pairs of languages
-    examples: tuple[str, ...] = ()  # texts that a page offers; only the demo has some
+    examples: tuple[str, ...] = ()  # texts that the pages offer; only the demo writes some
 
     def between(self, source: str | None, target: str | None) -> "Bundle":
         """The bundle for another pair of languages; None keeps a side's language.
@@ -136,8 +138,8 @@ class _StoredConfig(BaseModel):
     source_lengths: SourceLengths | None = None
     language_tokens: LanguageTokens | None = None
     examples: tuple[str, ...] = Field((), max_length=MOST_EXAMPLES)
-    about: dict[str, Any]
-    alignment: dict[str, Any] | None = None
+    about: dict[str, object]
+    alignment: dict[str, object] | None = None
     sha256: dict[str, str]  # of each file that is read, and of the settings themselves
 
     @property
@@ -189,11 +191,19 @@ def save_bundle(bundle: Bundle, directory: Path) -> None:
         tokenizer.save(directory / name)
     save_tensors(weights(bundle.model), directory / "model.safetensors")
     write_atomically(directory / "README.md", _readme(bundle).encode())
-    hashes = {name: sha256(directory / name) for name in config.files}
-    config = config.model_copy(update={"sha256": hashes})
-    hashes = {**hashes, _CONFIG: _settings_hash(config.model_dump_json())}
-    config = config.model_copy(update={"sha256": hashes})
+    config.sha256.update({name: sha256(directory / name) for name in config.files})
+    config.sha256[_CONFIG] = _settings_hash(config.model_dump_json())
     write_atomically(directory / _CONFIG, (config.model_dump_json(indent=2) + "\n").encode())
+
+
+def check_bundle(directory: Path) -> None:
+    """Raise InputError if there is no bundle in ``directory``."""
+    if (directory / _CONFIG).exists():
+        return
+    reason = "no such directory"
+    if directory.exists():
+        reason = "it holds no config.json" if directory.is_dir() else "a file: give its directory"
+    raise InputError(f"{directory}: not a bundle ({reason})")
 
 
 def load_bundle(
@@ -230,14 +240,14 @@ def load_bundle(
 
 
 def _settings_hash(config: str | bytes) -> str:
-    """The SHA-256 of a ``config.json`` without this hash, whatever its white space and order."""
+    """The SHA-256 of a ``config.json`` without this hash; white space and order do not matter."""
     settings = json.loads(config)
     settings["sha256"].pop(_CONFIG, None)
     return sha256(json.dumps(settings, sort_keys=True, separators=(",", ":")).encode())
 
 
 def _check_settings(path: Path, content: bytes, config: _StoredConfig) -> None:
-    """Compare the settings with their hash; the log gets a line if their version has none."""
+    """Compare the settings with their hash; versions 1 and 2 have none: the log gets a line."""
     noted = config.sha256.get(_CONFIG)
     if noted is None and config.format_version < FORMAT_VERSION:
         _LOG.warning(
@@ -254,11 +264,9 @@ def _check_settings(path: Path, content: bytes, config: _StoredConfig) -> None:
 def _read_config(directory: Path, *, verify: bool) -> _StoredConfig:
     path = directory / _CONFIG
     try:
+        check_bundle(directory)
         content = read_regular(path, most_bytes=_MOST_CONFIG_BYTES)
         config = _StoredConfig.model_validate_json(content, strict=True)
-    except FileNotFoundError as error:
-        reason = "it holds no config.json" if directory.is_dir() else "no such directory"
-        raise InputError(f"{directory}: not a bundle ({reason})") from error
     except OSError as error:
         raise InputError(f"{path}: cannot be read: {error.strerror}") from error
     except ValidationError as error:
@@ -327,7 +335,7 @@ def _readme(bundle: Bundle) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _text(value: Any) -> str:
+def _text(value: object) -> str:
     if isinstance(value, Mapping):
         return ", ".join(f"{name} ({text})" for name, text in value.items())
     return " · ".join(map(str, value)) if isinstance(value, list) else str(value)

@@ -95,13 +95,13 @@ class ModelConfig(Options):
     activation_dropout: float = Field(0.0, ge=0, lt=1)
     """Share dropped inside the feed-forward networks; the paper drops none."""
     activation: Literal["relu", "gelu", "swish"] = "relu"
-    """Of the feed-forward networks; the paper's is relu."""
+    """Activation of the feed-forward networks; the paper's is relu."""
     norm: Literal["post", "pre"] = "post"
     """LayerNorm after each residual sum (the paper) or before each sublayer."""
     norm_epsilon: float = Field(1e-5, gt=0)
     """Added to the variance in LayerNorm; tensor2tensor has 1e-6, torch 1e-5."""
     tying: Tying = Field(default_factory=_default_tying)
-    """Weights that are one. three-way: both embeddings and the output matrix (section 3.4);
+    """Weights that are shared. three-way: both embeddings and the output matrix (section 3.4);
     embeddings: both embeddings; target: target embedding and output matrix.
     Default: three-way if both vocabularies have one size, else target."""
     output_bias: bool = False
@@ -119,13 +119,13 @@ class ModelConfig(Options):
     position_offset: int = Field(0, ge=0, le=_MOST_POSITIONS)
     """Position of the first token; 2 in BART's and fairseq's learned tables."""
     max_length: int = Field(1024, ge=3, le=_MOST_POSITIONS)
-    """Positions that exist: the longest sequence, in tokens."""
+    """Number of positions: the longest sequence in tokens."""
     source_max_length: int | None = Field(None, ge=2, le=_MOST_POSITIONS)
-    """The sources' positions, if they have another number of them; None: max_length."""
+    """Number of source positions; None: max_length."""
     pad_id: int = Field(0, ge=0)
     """Fills up shorter sentences of a batch; never attended to."""
     source_pad_id: int | None = Field(None, ge=0)
-    """The sources' padding, if their tokenizer has another id for it; None: pad_id."""
+    """Padding of sources; None: pad_id."""
     unk_id: int = Field(1, ge=0)
     """Stands for each character that the vocabulary lacks."""
     bos_id: int = Field(2, ge=0)

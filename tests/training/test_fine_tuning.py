@@ -249,5 +249,5 @@ def test_options_of_fine_tuning_need_a_parent(config, write, option):
 
 
 def test_a_missing_parent_is_named(child, tmp_path):
-    with pytest.raises(InputError, match=r"config\.json"):
+    with pytest.raises(InputError, match=r"none: not a bundle .no such directory"):
         prepare(child(parent=tmp_path / "none"))

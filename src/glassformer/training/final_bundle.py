@@ -3,7 +3,6 @@
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from typing import Any
 
 from glassformer.alignment.heads import find_heads
 from glassformer.bundle import Bundle
@@ -21,7 +20,7 @@ _LONGEST_ALIGNED = 200  # characters of a side of a pair that alignment is learn
 
 
 def final_bundle(
-    model: Transformer, prepared: Prepared, card: dict[str, Any], *, length_penalty: float
+    model: Transformer, prepared: Prepared, card: dict[str, object], *, length_penalty: float
 ) -> Bundle:
     """The translator that a run delivers, with its model card and alignment heads."""
     bundle = Bundle(
@@ -42,7 +41,7 @@ def model_card(
     *,
     averaged: Sequence[int],
     scores: Mapping[str, Scores],
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """The lines about data, training and scores in the bundle's README; for people to read."""
     parent = prepared.config.parent
     return {
@@ -78,7 +77,7 @@ def _shown(scores: Scores) -> str:
     return f"BLEU {scores.bleu:.2f} ({scores.signatures['bleu']}), chrF++ {scores.chrf:.2f}{ruler}"
 
 
-def _alignment_heads(bundle: Bundle, pairs: Sequence[Pair]) -> dict[str, Any] | None:
+def _alignment_heads(bundle: Bundle, pairs: Sequence[Pair]) -> dict[str, object] | None:
     """The heads that align words best on the pairs; None if too few words of the pairs align."""
     bundle.model.to("cpu")
     texts = [(pair.source, pair.target) for pair in pairs]
