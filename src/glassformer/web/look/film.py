@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from glassformer.config import BEAM
 from glassformer.data.terms import NO_TERMS, Terms
 from glassformer.inspection.trace.array_codec import encode_array
 from glassformer.inspection.trace.build import trace
+from glassformer.inspection.trace.schema import Trace
 from glassformer.model.transformer import Transformer
 from glassformer.training.early_weights import kept_weights
 
@@ -37,26 +39,28 @@ def film(
     """
     kept = list(kept_weights(run_directory).items())
     step = max(1, -(-len(kept) // _MAX_FRAMES))
-    search = {"beam": beam, "length_penalty": length_penalty, "glossary": glossary}
+
+    def traced(bundle: Bundle) -> Trace:
+        return trace(bundle, text, beam=beam, length_penalty=length_penalty, glossary=glossary)
+
     return [
-        {"update": update, **_frame(bundle, path, text, search)}
-        for update, path in kept[::-step][::-1]
+        {"update": update, **_frame(bundle, path, traced)} for update, path in kept[::-step][::-1]
     ]
 
 
-def _frame(bundle: Bundle, path: Path, text: str, search: dict[str, Any]) -> dict[str, Any]:
+def _frame(bundle: Bundle, path: Path, traced: Callable[[Bundle], Trace]) -> dict[str, Any]:
     model = Transformer(bundle.model.config)
     load_weights(model, load_tensors(path), path)
     model.to(bundle.model.output_weight.device).eval().requires_grad_(False)
-    traced = trace(replace(bundle, model=model), text, **search)
+    frame = traced(replace(bundle, model=model))
     maps = [
         torch.from_numpy(attention.weights.array()).mean(dim=0)
-        for attention in traced.attention
+        for attention in frame.attention
         if attention.part == "cross"
     ]
     return {
-        "text": traced.answer.text,
-        "log_probability": traced.answer.log_probability,
-        "pieces": [asdict(piece) for piece in traced.target.pieces],
+        "text": frame.answer.text,
+        "log_probability": frame.answer.log_probability,
+        "pieces": [asdict(piece) for piece in frame.target.pieces],
         "weights": asdict(encode_array(torch.stack(maps).mean(dim=0), "u8")),
     }
