@@ -11,7 +11,7 @@ from collections import deque
 from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, cast
 
 from pydantic import Field, model_validator
 
@@ -30,7 +30,7 @@ from glassformer.errors import InputError, UsageError
 
 if TYPE_CHECKING:
     from glassformer.data.terms import Terms
-    from glassformer.decoding.engine import Future
+    from glassformer.decoding.engine import Future, SearchSettings
     from glassformer.documents.protection import TextTranslator
     from glassformer.translator import Sampling, Translation
 
@@ -174,10 +174,16 @@ def _translate_file(
     """The whole input as one file; InputError if it is not of its format."""
     from glassformer.documents.files.formats import translated_file
 
-    settings = {"glossary": glossary, "split": options.split, **_search(options)}
     data = sys.stdin.buffer.read()
     try:
-        written = translated_file(translator, data, options.format, **settings)
+        written = translated_file(
+            translator,
+            data,
+            options.format,
+            glossary=glossary,
+            split=options.split,
+            **_search(options),
+        )
     except InputError as error:
         raise InputError(f"standard input: {error}") from error
     sys.stdout.buffer.write(written)
@@ -250,13 +256,15 @@ class _Output:
         self._written += len(texts)
 
 
-def _search(options: TranslateOptions) -> dict[str, float]:
+def _search(options: TranslateOptions) -> SearchSettings:
     """The options that are settings of the search; without a length penalty, the bundle's holds."""
-    from glassformer.decoding.engine import SearchSettings
+    from glassformer.decoding import engine
 
-    names = SearchSettings.__annotations__.keys() & type(options).model_fields.keys()
+    names = engine.SearchSettings.__annotations__.keys() & type(options).model_fields.keys()
     given = {name: getattr(options, name) for name in names}
-    return {name: value for name, value in given.items() if value is not None}
+    return cast(
+        "SearchSettings", {name: value for name, value in given.items() if value is not None}
+    )
 
 
 def _sampling(options: TranslateOptions, number: int) -> Sampling:

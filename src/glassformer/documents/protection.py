@@ -9,18 +9,28 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Any, Literal, Protocol
+from typing import Literal, Protocol, Unpack
 
 from glassformer.data.protected import ProtectedSpan, measures, protected_spans
+from glassformer.data.terms import Terms
 from glassformer.data.words import Link
-from glassformer.decoding.engine import Future
+from glassformer.decoding.engine import Future, SearchSettings
 from glassformer.documents.bare_text import VOID, BareText, Mark
 from glassformer.documents.restoring import restored
 from glassformer.text_engine import Translation
 
-__all__ = ["ProtectingTranslator", "TextTranslator"]
+__all__ = ["ProtectingTranslator", "TextTranslator", "TranslateOptions"]
 
 _TAG = re.compile(r"<(?P<close>/?)(?P<name>[A-Za-z][\w:.-]*)[^>]*?(?P<end>/?)>")
+
+
+class TranslateOptions(SearchSettings, total=False):
+    """The options of ``Translator.translate``."""
+
+    prefixes: Sequence[str] | None
+    glossary: Mapping[str, str | Sequence[str]] | Terms | None
+    alignment: bool
+    split: bool
 
 
 class TextTranslator(Protocol):
@@ -52,11 +62,15 @@ class ProtectingTranslator:
 
     translator: TextTranslator
 
-    def translate(self, texts: Sequence[str], **options: Any) -> list[Translation]:
+    def translate(
+        self, texts: Sequence[str], **options: Unpack[TranslateOptions]
+    ) -> list[Translation]:
         """One translation for each text, in their order; ``options`` are the translator's."""
         return self.submit(texts, **options).result()
 
-    def submit(self, texts: Sequence[str], **options: Any) -> Future[list[Translation]]:
+    def submit(
+        self, texts: Sequence[str], **options: Unpack[TranslateOptions]
+    ) -> Future[list[Translation]]:
         """A future of :meth:`translate`; further translations begin when its result is fetched."""
         prefixes = options.get("prefixes") or [""] * len(texts)
         rows = [_Row.of(text, prefix) for text, prefix in zip(texts, prefixes, strict=False)]
@@ -86,13 +100,14 @@ class ProtectingTranslator:
         return Future([first], finish)
 
     def _without(
-        self, rows: Sequence["_Row"], faults: Mapping[int, set[str]], options: Mapping[str, Any]
+        self, rows: Sequence["_Row"], faults: Mapping[int, set[str]], options: TranslateOptions
     ) -> dict[int, Translation]:
         """New translations of some rows, made without their spans of the faulty kinds."""
         if not faults:
             return {}
         bare = [rows[place].bare(kinds) for place, kinds in faults.items()]
-        settings = {**_of_rows(options, list(faults)), "alignment": True}
+        settings = _of_rows(options, list(faults))
+        settings["alignment"] = True
         translations = self.translator.translate([text.bare for text in bare], **settings)
         return {
             place: rows[place].restored(text, translation)
@@ -186,9 +201,9 @@ def _mark(text: str, span: ProtectedSpan) -> Mark:
     return Mark(span.start, span.end, role, tag["name"].lower(), span.kind)
 
 
-def _of_rows(options: Mapping[str, Any], places: Sequence[int]) -> dict[str, Any]:
+def _of_rows(options: TranslateOptions, places: Sequence[int]) -> TranslateOptions:
     """The options for some of the texts."""
-    prefixes = options.get("prefixes")
-    if not prefixes:
-        return dict(options)
-    return {**options, "prefixes": [prefixes[place] for place in places]}
+    options = options.copy()
+    if prefixes := options.get("prefixes"):
+        options["prefixes"] = [prefixes[place] for place in places]
+    return options

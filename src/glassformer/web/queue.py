@@ -43,7 +43,7 @@ class _Request:
 
     key: Hashable
     function: BatchFunction
-    items: Sequence[Any]
+    items: Sequence[object]
     costs: Sequence[int]
     future: Future[list[Any]] = field(default_factory=Future)
     taken: int = 0
@@ -96,7 +96,7 @@ class Batcher:
         self,
         key: Hashable,
         function: BatchFunction,
-        items: Sequence[Any],
+        items: Sequence[object],
         *,
         costs: Sequence[int] | None = None,
     ) -> Future[list[Any]]:
@@ -228,7 +228,7 @@ class Batcher:
         self._budgets[key] = budget
 
 
-def _answers(function: BatchFunction, items: Sequence[Any]) -> Sequence[Any]:
+def _answers(function: BatchFunction, items: Sequence[object]) -> Sequence[object]:
     """The answers, with an Exception in the place of each item that fails.
 
     If the batch fails, the function answers each item alone: only the faulty item gets an error.

@@ -8,7 +8,7 @@ LibreTranslate's JSON (libretranslate.com/docs), so that its clients work. The a
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Collection, Coroutine
+from collections.abc import Awaitable, Collection
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -219,7 +219,7 @@ class Api:
         if alternatives > limit:
             raise RefusedError(400, f"Invalid request: alternatives parameter must be <= {limit}")
 
-    async def in_time(self, request: Request, work: Coroutine[Any, Any, T]) -> T:
+    async def in_time(self, request: Request, work: Awaitable[T]) -> T:
         """The result of ``work``, unless the time is over or the client disconnects.
 
         The server has read the body, so the next message of the client is its disconnect.

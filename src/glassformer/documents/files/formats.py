@@ -2,13 +2,13 @@
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import Unpack
 
 from glassformer.documents.files.content import FileContent, decoded
 from glassformer.documents.files.gettext import read_gettext
 from glassformer.documents.files.subtitles import read_srt, read_vtt
 from glassformer.documents.html import translated_html
-from glassformer.documents.protection import TextTranslator
+from glassformer.documents.protection import TextTranslator, TranslateOptions
 from glassformer.errors import missing_extra
 
 __all__ = ["FORMATS", "read_file", "translated_file"]
@@ -26,7 +26,9 @@ def read_file(data: bytes, format: str) -> FileContent:
     return _READERS[format](data)
 
 
-def translated_file(translator: TextTranslator, data: bytes, format: str, **options: Any) -> bytes:
+def translated_file(
+    translator: TextTranslator, data: bytes, format: str, **options: Unpack[TranslateOptions]
+) -> bytes:
     """The file with its texts translated; ``options`` are the translator's."""
     content = read_file(data, format)
     if content.html:

@@ -13,7 +13,6 @@ from collections.abc import Mapping
 from html import escape
 from importlib.resources import files
 from importlib.resources.abc import Traversable
-from typing import Any
 
 __all__ = ["build_page", "look_folder"]
 
@@ -32,7 +31,7 @@ def look_folder() -> Traversable:
     return files("glassformer.web") / "static" / "look"
 
 
-def build_page(stored: Mapping[str, Any], *, title: str = "") -> str:
+def build_page(stored: Mapping[str, object], *, title: str = "") -> str:
     """The page as one HTML file; its modules read `stored` as JSON.
 
     ``stored["trace"]`` is a trace's JSON as Python values. ``stored["without"]`` and
