@@ -134,3 +134,9 @@ def worked_sum():
         )
 
     return work
+
+
+@pytest.fixture
+def own_messages(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without the shape checker, as users run it: an error is the code's own."""
+    monkeypatch.setattr(jaxtyping.config, "jaxtyping_disable", True)

@@ -1,5 +1,6 @@
 """A bundle comes back to the bit, and each fault of one is a line that names it."""
 
+import hashlib
 import json
 import os
 import re
@@ -10,14 +11,16 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
-from glassformer.bundle import Bundle, load_bundle, save_bundle, weights
+from glassformer import bundle as module
+from glassformer.bundle import Bundle, load_bundle, save_bundle
 from glassformer.config import ModelConfig
 from glassformer.data.preprocessing import Preprocessing, SourceLengths
 from glassformer.data.tokenizer import train_tokenizer
-from glassformer.errors import InputError
+from glassformer.errors import ChecksumError, InputError
 from glassformer.files import write_atomically
 from glassformer.model.transformer import Transformer
-from glassformer.tensors import save_tensors
+from glassformer.tensors import save_tensors, weights
+from glassformer.translator import Translator
 
 
 @pytest.fixture(scope="module")
@@ -82,34 +85,30 @@ def test_round_trip_to_the_bit(changes, tokenizers, tmp_path):
         assert ours.serialized == theirs.serialized
 
 
+def test_examples_come_back(tokenizers, tmp_path):
+    examples = "A dog runs.", "A cat sits."
+    save_bundle(replace(bundle_of(*tokenizers, tying="target"), examples=examples), tmp_path)
+
+    assert load_bundle(tmp_path).examples == examples
+    assert "dog runs" not in (tmp_path / "README.md").read_text()
+
+
 def test_who_can_read_one_file_can_read_all(saved):
     assert len({path.stat().st_mode for path in saved.iterdir()}) == 1
 
 
-def test_its_preprocessing_comes_back_and_an_old_bundle_has_none(tokenizers, tmp_path):
+def test_its_preprocessing_comes_back(tokenizers, tmp_path):
     lengths = SourceLengths(median=11, longest=40, several=0.25)
     source = tokenizers[0]
     chosen = replace(bundle_of(source, source), normalisation="text", source_lengths=lengths)
     save_bundle(chosen, tmp_path)
     assert load_bundle(tmp_path).preprocessing == Preprocessing("text", ("en", "de"), lengths)
 
-    path = tmp_path / "config.json"
-    config = json.loads(path.read_text())
-    del config["normalisation"], config["source_lengths"]
-    path.write_text(json.dumps(config))
-    assert load_bundle(tmp_path).preprocessing == Preprocessing("none", ("en", "de"), None)
 
-
-def test_its_length_penalty_is_the_papers_where_it_has_none(tokenizers, tmp_path):
+def test_its_length_penalty_comes_back(tokenizers, tmp_path):
     chosen = replace(bundle_of(tokenizers[0], tokenizers[0]), length_penalty=1.5)
     save_bundle(chosen, tmp_path)
     assert load_bundle(tmp_path).length_penalty == 1.5
-
-    path = tmp_path / "config.json"
-    config = json.loads(path.read_text())
-    del config["length_penalty"]
-    path.write_text(json.dumps(config))
-    assert load_bundle(tmp_path).length_penalty == 0.6
 
 
 @pytest.mark.parametrize("wrong", [-1, float("nan"), 1e9, "much", None])
@@ -119,7 +118,7 @@ def test_a_length_penalty_that_cannot_be_is_named(saved, tmp_path, wrong):
     change_config(damaged, length_penalty=wrong)
 
     with pytest.raises(InputError, match=re.escape(str(damaged / "config.json"))):
-        load_bundle(damaged)
+        load_bundle(damaged, verify=False)
 
 
 def test_a_loaded_bundle_is_ready_to_translate(saved):
@@ -131,13 +130,6 @@ def test_a_loaded_bundle_is_ready_to_translate(saved):
 
 def names(directory):
     return {path.name for path in directory.iterdir()}
-
-
-def test_a_shortlist_of_an_earlier_version_is_passed_over(saved, tmp_path):
-    old = tmp_path / "old"
-    shutil.copytree(saved, old)
-    (old / "shortlist.safetensors").write_bytes(b"of an earlier version")
-    assert load_bundle(old).length_penalty == load_bundle(saved).length_penalty
 
 
 def test_its_files(saved, tokenizers, tmp_path):
@@ -182,12 +174,15 @@ def change_model(directory, **changes):
     change_config(directory, model={**model, **changes})
 
 
-def without_hashes(directory):
-    """As earlier versions wrote it."""
+def as_of_version_2(directory):
+    """As commit 46af4be wrote it: no checksum of the settings, sentences of the user."""
     path = directory / "config.json"
     config = json.loads(path.read_text())
-    del config["sha256"]
-    path.write_text(json.dumps(config))
+    del config["examples"], config["sha256"]["config.json"]
+    config["about"]["examples"] = ["my own sentence"]
+    unset = {name for name, value in config.items() if value in (None, [])}
+    kept = {name: value for name, value in config.items() if name not in unset}
+    path.write_text(json.dumps(kept | {"format_version": 2}))
 
 
 def without_a_setting(directory):
@@ -245,6 +240,10 @@ def cut(name):
     return cut_off
 
 
+def replace_bytes(path, old, new):
+    path.write_bytes(path.read_bytes().replace(old, new))
+
+
 def larger_vocabulary(directory):
     stored = json.loads((directory / "config.json").read_text())["model"]
     sizes = dict.fromkeys(("source_vocab_size", "target_vocab_size"), 500)
@@ -267,15 +266,20 @@ FAULTS = {
     ),
     "no version": (
         lambda d: (d / "config.json").write_text("{}"),
-        "config.json: format_version: Field required",
+        "config.json: format_version: it is missing",
     ),
     "another version": (
-        lambda d: change_config(d, format_version=3),
-        "config.json: format_version: 3, but this glassformer reads 1 to 2: update glassformer",
+        lambda d: change_config(d, format_version=4, later=1),
+        "config.json: format_version: 4, but this glassformer reads 1 to 3: update glassformer",
     ),
-    "an unknown setting": (
-        lambda d: change_config(d, model={"colour": "red"}),
-        "config.json: ",
+    "an unknown setting": (lambda d: change_config(d, colour="red"), "json: colour: no such name"),
+    "an unknown setting of the model": (
+        lambda d: change_model(d, colour="red"),
+        "config.json: model.colour: no such name",
+    ),
+    "many examples": (
+        lambda d: change_config(d, examples=["a"] * 4),
+        "config.json: examples: expected at most 3 values",
     ),
     "settings that do not fit": (
         lambda d: change_model(d, num_heads=3),
@@ -288,17 +292,22 @@ FAULTS = {
     "another shape": (with_another_shape, r"source_embedding.weight has shape \(3, 4\), expected"),
     "no tokenizer": (lambda d: (d / "tokenizer.model").unlink(), "tokenizer.model: cannot read"),
     "cut tokenizer": (cut("tokenizer.model"), "tokenizer.model: not a SentencePiece model"),
+    "subwords that are no UTF-8": (
+        lambda d: replace_bytes(d / "tokenizer.model", "▁".encode(), b"\xff\xff\xff"),
+        "tokenizer.model: not a SentencePiece model",
+    ),
+    "no positions": (lambda d: change_model(d, max_length=2), "max_length: expected at least 3"),
     "another vocabulary": (larger_vocabulary, "tokenizer has [0-9]+ tokens and the model 500"),
     "other symbols": (lambda d: change_model(d, pad_id=9), "pad_id is 9 in the model and 0 in its"),
     "a setting less": (without_a_setting, "config.json: model.num_heads: missing, and a default"),
     "a setting as text": (
         lambda d: change_model(d, num_heads="2"),
-        "model.num_heads: Input should",
+        "model.num_heads: expected a whole number",
     ),
-    "a truth as a version": (lambda d: change_config(d, format_version=True), "format_version: In"),
+    "a truth as a version": (lambda d: change_config(d, format_version=True), "format_version: ex"),
     "a number as languages": (lambda d: change_config(d, languages=7), "config.json: languages: "),
-    "too many blocks": (lambda d: change_model(d, num_encoder_layers=10**9), "equal to 1000"),
-    "too wide": (lambda d: change_model(d, d_ff=10**18), "model.d_ff: Input should be less than"),
+    "too many blocks": (lambda d: change_model(d, num_encoder_layers=10**9), "at most 1000"),
+    "too wide": (lambda d: change_model(d, d_ff=10**18), "model.d_ff: expected at most 1048576"),
     "too many positions": (
         lambda d: change_model(d, max_length=10**6, d_model=64),
         "1000000 positions of 64 numbers: expected at most 33,554,432",
@@ -336,11 +345,10 @@ FAULTS = {
 @pytest.mark.parametrize("fault", FAULTS)
 def test_a_fault_is_one_line_that_names_it(fault, saved):
     damage, message = FAULTS[fault]
-    without_hashes(saved)
     damage(saved)
 
     with pytest.raises(InputError, match=message) as caught:
-        load_bundle(saved)
+        load_bundle(saved, verify=False)
 
     assert str(saved) in str(caught.value)
     assert "\n" not in str(caught.value)
@@ -357,28 +365,115 @@ def test_a_changed_file_is_found_by_its_hash(tokenizers, tmp_path, name):
     save_bundle(bundle_of(*tokenizers, tying="target"), tmp_path)
     flip_a_bit(tmp_path / name, place=-2)
 
-    with pytest.raises(InputError, match=f"{name}: its SHA-256 is not the noted one: .*damaged"):
+    with pytest.raises(ChecksumError, match=f"{name}: checksum mismatch: .*damaged"):
         load_bundle(tmp_path)
+
+
+def test_a_flipped_bit_in_each_byte_of_the_config_is_found(saved):
+    path = saved / "config.json"
+    content = path.read_bytes()
+    for place in range(len(content)):
+        flipped = bytearray(content)
+        flipped[place] ^= 1 << place % 8
+        path.write_bytes(flipped)
+        with pytest.raises(InputError, match=re.escape(f"{path}: ")):
+            module._read_config(saved, verify=True)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda directory: change_model(directory, position_offset=2),
+        lambda directory: change_config(directory, format_version=2),
+        lambda directory: change_config(directory, about={}),
+    ],
+    ids=["of the model", "version", "about"],
+)
+def test_a_changed_setting_is_found_by_the_checksum(saved, change):
+    change(saved)
+
+    with pytest.raises(ChecksumError, match=r"config.json: checksum mismatch: .*: copy the bundle"):
+        load_bundle(saved)
+    assert load_bundle(saved, verify=False).languages == ("en", "de")
+
+
+def test_the_checksum_is_of_the_settings_not_of_their_white_space(saved):
+    settings = json.loads((saved / "config.json").read_text())
+    (saved / "config.json").write_bytes(json.dumps(settings, indent=7).encode() + b"\r\n")
+    assert load_bundle(saved).languages == ("en", "de")
+
+    noted = settings["sha256"].pop("config.json")
+    canonical = json.dumps(settings, sort_keys=True, separators=(",", ":"))
+    assert noted == hashlib.sha256(canonical.encode()).hexdigest()
+
+
+def test_a_config_without_its_checksum_is_refused(saved):
+    hashes = json.loads((saved / "config.json").read_text())["sha256"]
+    del hashes["config.json"]
+    change_config(saved, sha256=hashes)
+
+    with pytest.raises(ChecksumError, match=r"config.json: checksum mismatch"):
+        load_bundle(saved)
 
 
 def test_unverified_it_is_taken_as_it_is(saved):
     save_tensors(
         weights(load_bundle(saved).model), saved / "model.safetensors", metadata={"a": "b"}
     )
-    with pytest.raises(InputError, match="--no-verify takes it as it is"):
+    with pytest.raises(ChecksumError, match=r"model.safetensors: checksum mismatch"):
         load_bundle(saved)
 
     assert load_bundle(saved, verify=False).languages == ("en", "de")
 
 
-def test_a_bundle_of_an_earlier_version_has_no_hashes(saved):
-    without_hashes(saved)
-    config = json.loads((saved / "config.json").read_text())
-    del config["model"]["source_pad_id"], config["model"]["source_max_length"]
-    (saved / "config.json").write_text(json.dumps(config))
-    flip_a_bit(saved / "README.md")  # for people, who may change it
+def test_a_person_may_change_the_readme(saved):
+    flip_a_bit(saved / "README.md")
 
     assert load_bundle(saved).languages == ("en", "de")
+
+
+def test_a_bundle_of_version_2_loads_with_a_line_in_the_log(saved, caplog):
+    before = load_bundle(saved)
+    as_of_version_2(saved)
+
+    after = load_bundle(saved)
+
+    [record] = caplog.records
+    assert record.message == (
+        f"{saved / 'config.json'}: format_version 2 has no checksum: its settings are not verified"
+    )
+    source, target = before.tokenizers
+    same = replace(after, model=before.model, source_tokenizer=source, target_tokenizer=target)
+    assert same == before
+    assert after.source_tokenizer.serialized == source.serialized
+    old, new = before.model.state_dict(), after.model.state_dict()
+    assert all(torch.equal(old[name], new[name]) for name in old)
+    flip_a_bit(saved / "model.safetensors")
+    with pytest.raises(ChecksumError, match=r"model.safetensors: checksum mismatch"):
+        load_bundle(saved)
+    caplog.clear()
+    load_bundle(saved, verify=False)
+    assert not caplog.records
+
+
+def test_the_sentences_of_version_2_are_not_saved_again(saved):
+    as_of_version_2(saved)
+
+    bundle = load_bundle(saved)
+    assert bundle.examples == ()
+    save_bundle(bundle, saved)
+
+    assert b'"format_version": 3' in (saved / "config.json").read_bytes()
+    assert all(b"my own" not in path.read_bytes() for path in saved.iterdir())
+
+
+@pytest.mark.parametrize("beam", [1, 3])
+def test_weights_that_are_finite_but_far_too_large_are_a_line(saved, beam):
+    with_weights(lambda weight: torch.full_like(weight, 1e20))(saved)
+    translator = Translator(load_bundle(saved, verify=False))
+
+    with pytest.raises(InputError, match=r"logits that are NaN or \+inf .*the weights are damaged"):
+        translator.translate(["a dog"], beam=beam)
 
 
 def test_a_link_to_a_file_is_followed(saved, tmp_path):
@@ -392,6 +487,11 @@ def test_a_link_to_a_file_is_followed(saved, tmp_path):
 def test_a_directory_that_is_not_there(tmp_path):
     with pytest.raises(InputError, match=r"nowhere: not a bundle .no such directory"):
         load_bundle(tmp_path / "nowhere")
+
+
+def test_a_file_is_no_bundle(saved):
+    with pytest.raises(InputError, match=r"config.json: not a bundle .a file: give its directory"):
+        load_bundle(saved / "config.json")
 
 
 def test_a_write_that_fails_leaves_the_old_file(tmp_path, monkeypatch):
@@ -409,8 +509,6 @@ def test_a_write_that_fails_leaves_the_old_file(tmp_path, monkeypatch):
 
 
 def test_the_config_is_written_last(tokenizers, tmp_path, monkeypatch):
-    from glassformer import bundle as module
-
     written = []
     inner = module.write_atomically
     monkeypatch.setattr(

@@ -1,12 +1,20 @@
 """Hashes of files: a difference is named, and a manifest names files of its own directory only."""
 
+import hashlib
 import json
 import os
 
 import pytest
 
-from glassformer.errors import InputError
-from glassformer.hashes import MANIFEST, check_hashes, read_manifest, sha256, write_manifest
+from glassformer.errors import ChecksumError, InputError
+from glassformer.hashes import (
+    MANIFEST,
+    check_hashes,
+    read_manifest,
+    sha256,
+    sha256_of_all,
+    write_manifest,
+)
 
 
 @pytest.fixture
@@ -29,9 +37,9 @@ def test_what_differs_is_named_with_the_remedy(directory):
     hashes = read_manifest(directory)
     (directory / "b").write_bytes(b"x")
 
-    with pytest.raises(InputError, match=r"b: its SHA-256 is not the noted one: .*: copy it$"):
+    with pytest.raises(ChecksumError, match=r"b: checksum mismatch: .*: copy it$"):
         check_hashes(directory, hashes, hashes, remedy="copy it")
-    with pytest.raises(InputError, match=r"a: its SHA-256 is not the noted one"):
+    with pytest.raises(InputError, match=r"a: checksum mismatch"):
         check_hashes(directory, ["a"], {}, remedy="copy it")
     (directory / "a").unlink()
     with pytest.raises(InputError, match="a: cannot be read: No such file"):
@@ -55,6 +63,14 @@ def test_a_faulty_manifest_is_named(directory, content, message):
 
 def test_no_manifest_is_an_empty_one(tmp_path):
     assert read_manifest(tmp_path) == {}
+
+
+def test_several_files_have_the_hash_of_their_hashes(directory):
+    digests = [hashlib.sha256(content).digest() for content in (b"abc", b"")]
+
+    both = sha256_of_all([directory / "a", directory / "b"])
+    assert both == hashlib.sha256(b"".join(digests)).hexdigest()
+    assert both != sha256_of_all([directory / "b", directory / "a"])
 
 
 def test_a_pipe_has_no_hash(tmp_path):

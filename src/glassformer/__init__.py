@@ -14,7 +14,7 @@ if TYPE_CHECKING:  # what the table below does, said so that type checkers and e
     from glassformer.data.word_vectors import read_vectors
     from glassformer.decoding.beam import beam_search
     from glassformer.decoding.greedy import greedy
-    from glassformer.decoding.sampling import sample
+    from glassformer.decoding.sampling import Sampling, sample
     from glassformer.evaluation import corpus_scores, evaluate
     from glassformer.inspection.attention_shapes import attention_shapes
     from glassformer.inspection.capture import capture
@@ -60,6 +60,7 @@ __all__ = [
     "MultiHeadAttention",
     "PositionalEncoding",
     "ResidualBlock",
+    "Sampling",
     "ScaledEmbedding",
     "Tokenizer",
     "TrainConfig",
@@ -109,7 +110,7 @@ _HOMES = {
     "data.word_vectors": "read_vectors",
     "decoding.beam": "beam_search",
     "decoding.greedy": "greedy",
-    "decoding.sampling": "sample",
+    "decoding.sampling": "Sampling sample",
     "evaluation": "corpus_scores evaluate",
     "inspection.attention_shapes": "attention_shapes",
     "inspection.capture": "capture",

@@ -2,17 +2,19 @@
 
 ``config.json`` (with ``format_version``), ``model.safetensors``, ``tokenizer.model`` (or
 ``source.model`` and ``target.model``), and ``README.md``. The config holds the SHA-256 of the
-weights and tokenizers.
+weights, of the tokenizers, and of its own settings.
 
 A bundle may come from a stranger, or from a damaged disk. Each file is a regular one of bounded
 size, and the config is one checked record. The weights' header is compared with the config before
 memory is taken. Links to regular files are followed.
 """
 
+import json
+import logging
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Protocol, runtime_checkable
+from typing import Protocol, runtime_checkable
 
 import torch
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
@@ -22,37 +24,30 @@ from glassformer.data.languages import LanguageTokens, standard_code
 from glassformer.data.normaliser import Normalisation
 from glassformer.data.preprocessing import Preprocessing, SourceLengths
 from glassformer.data.tokenizer import Tokenizer
-from glassformer.errors import InputError, UsageError
+from glassformer.errors import ChecksumError, InputError, UsageError, expected_words
 from glassformer.files import read_regular, write_atomically
 from glassformer.hashes import check_hashes, sha256
 from glassformer.model.transformer import Transformer
-from glassformer.tensors import (
-    check_header,
-    fill_weights,
-    load_tensors,
-    load_weights,
-    save_tensors,
-    weights,
-)
+from glassformer.tensors import check_header, fill_weights, save_tensors, weights
 
 __all__ = [
     "FORMAT_VERSION",
+    "MOST_EXAMPLES",
     "Bundle",
     "TranslatorParts",
+    "check_bundle",
     "facts",
     "load_bundle",
-    "load_tensors",
-    "load_weights",
     "save_bundle",
-    "save_tensors",
-    "weights",
 ]
 
-FORMAT_VERSION = 2
-"""The newest version that this program reads and writes."""
-_PLAIN_VERSION = 1  # of a bundle whose tokenizers are their SentencePiece models and no more
+FORMAT_VERSION = 3
+"""The version that this program writes. It also reads 1 and 2, whose settings have no checksum."""
+MOST_EXAMPLES = 3
+"""The texts that a page offers, at most."""
+_CONFIG = "config.json"
 _MOST_CONFIG_BYTES = 16 << 20
-_LATER = {"source_pad_id", "source_max_length"}  # settings that the first bundles do not hold
+_LOG = logging.getLogger(__name__)
 
 
 @runtime_checkable
@@ -77,12 +72,13 @@ class Bundle:
     source_tokenizer: Tokenizer
     target_tokenizer: Tokenizer
     languages: tuple[str, str] | None = None
-    about: Mapping[str, Any] = field(default_factory=dict)
-    alignment: Mapping[str, Any] | None = None  # as `alignment` reads it
+    about: Mapping[str, object] = field(default_factory=dict)
+    alignment: Mapping[str, object] | None = None  # as `alignment` reads it
     length_penalty: float = LENGTH_PENALTY  # alpha of section 6.1
     normalisation: Normalisation = "none"  # of sources, in training and in translation
     source_lengths: SourceLengths | None = None  # of the training; None: not measured
     language_tokens: LanguageTokens | None = None  # of a model for many pairs of languages
+    examples: tuple[str, ...] = ()  # texts that the pages offer; only the demo writes some
 
     def between(self, source: str | None, target: str | None) -> "Bundle":
         """The bundle for another pair of languages; None keeps a side's language.
@@ -95,8 +91,8 @@ class Bundle:
                 if asked is not None and own not in (asked, standard_code(asked)):
                     pair = ", " + " to ".join(self.languages) if self.languages else ""
                     raise UsageError(
-                        f"--{side}-language {asked!r}: this translator has one pair{pair}: leave it"
-                        " out"
+                        f"{asked!r}: this translator has one pair{pair}: leave it out",
+                        argument=f"{side}_language",
                     )
             return self
         if source is None and target is None:
@@ -127,7 +123,7 @@ class Bundle:
 class _StoredConfig(BaseModel):
     """The content of ``config.json``."""
 
-    model_config = ConfigDict(allow_inf_nan=False, frozen=True)
+    model_config = ConfigDict(allow_inf_nan=False, extra="forbid", frozen=True)
 
     format_version: int
     languages: tuple[str, str] | None
@@ -137,13 +133,14 @@ class _StoredConfig(BaseModel):
     target_prefix: tuple[str, ...] = ()
     source_known: int | None = None  # the size of a list of subwords: see Tokenizer
     target_known: int | None = None
-    length_penalty: float = Field(LENGTH_PENALTY, ge=0, le=MOST_LENGTH_PENALTY)
-    normalisation: Normalisation = "none"
+    length_penalty: float = Field(ge=0, le=MOST_LENGTH_PENALTY)
+    normalisation: Normalisation
     source_lengths: SourceLengths | None = None
     language_tokens: LanguageTokens | None = None
-    about: dict[str, Any]
-    alignment: dict[str, Any] | None = None
-    sha256: dict[str, str] = {}  # of each file that is read; earlier versions wrote none
+    examples: tuple[str, ...] = Field((), max_length=MOST_EXAMPLES)
+    about: dict[str, object]
+    alignment: dict[str, object] | None = None
+    sha256: dict[str, str]  # of each file that is read, and of the settings themselves
 
     @property
     def tokenizer_files(self) -> tuple[str, str]:
@@ -158,10 +155,9 @@ class _StoredConfig(BaseModel):
     @field_validator("format_version")
     @classmethod
     def _is_known(cls, version: int) -> int:
-        if not _PLAIN_VERSION <= version <= FORMAT_VERSION:
+        if not 1 <= version <= FORMAT_VERSION:
             raise ValueError(
-                f"{version}, but this glassformer reads {_PLAIN_VERSION} to {FORMAT_VERSION}:"
-                " update glassformer"
+                f"{version}, but this glassformer reads 1 to {FORMAT_VERSION}: update glassformer"
             )
         return version
 
@@ -173,37 +169,41 @@ def save_bundle(bundle: Bundle, directory: Path) -> None:
     """
     directory.mkdir(parents=True, exist_ok=True)
     source, target = bundle.source_tokenizer, bundle.target_tokenizer
-    of_tokenizers: dict[str, Any] = {
-        "source_prefix": source.prefix,
-        "target_prefix": target.prefix,
-        "source_known": source.known,
-        "target_known": target.known,
-    }
-    plain = not any(of_tokenizers.values())
     config = _StoredConfig(
-        format_version=_PLAIN_VERSION if plain else FORMAT_VERSION,
+        format_version=FORMAT_VERSION,
         languages=bundle.languages,
         joint=source.serialized == target.serialized,
         model=bundle.model.config,
+        source_prefix=source.prefix,
+        target_prefix=target.prefix,
+        source_known=source.known,
+        target_known=target.known,
         length_penalty=bundle.length_penalty,
         normalisation=bundle.normalisation,
         source_lengths=bundle.source_lengths,
         language_tokens=bundle.language_tokens,
+        examples=bundle.examples,
         about=dict(bundle.about),
         alignment=dict(bundle.alignment) if bundle.alignment is not None else None,
-        **of_tokenizers,
+        sha256={},
     )
     for tokenizer, name in zip(bundle.tokenizers, config.tokenizer_files, strict=True):
         tokenizer.save(directory / name)
     save_tensors(weights(bundle.model), directory / "model.safetensors")
     write_atomically(directory / "README.md", _readme(bundle).encode())
-    hashes = {name: sha256(directory / name) for name in config.files}
-    config = config.model_copy(update={"sha256": hashes})
-    optional = ("alignment", "source_lengths", "language_tokens")
-    unset = {name for name in optional if getattr(bundle, name) is None}
-    unset |= {name for name, value in of_tokenizers.items() if not value}
-    text = config.model_dump_json(indent=2, exclude=unset) + "\n"
-    write_atomically(directory / "config.json", text.encode())
+    config.sha256.update({name: sha256(directory / name) for name in config.files})
+    config.sha256[_CONFIG] = _settings_hash(config.model_dump_json())
+    write_atomically(directory / _CONFIG, (config.model_dump_json(indent=2) + "\n").encode())
+
+
+def check_bundle(directory: Path) -> None:
+    """Raise InputError if there is no bundle in ``directory``."""
+    if (directory / _CONFIG).exists():
+        return
+    reason = "no such directory"
+    if directory.exists():
+        reason = "it holds no config.json" if directory.is_dir() else "a file: give its directory"
+    raise InputError(f"{directory}: not a bundle ({reason})")
 
 
 def load_bundle(
@@ -211,13 +211,12 @@ def load_bundle(
 ) -> Bundle:
     """Read a bundle, ready to translate (in evaluation mode); an InputError names a faulty file.
 
-    ``verify`` compares each file with the hash that ``config.json`` has of it. Bundles of earlier
-    versions have none.
+    ``verify`` compares each file, and the settings, with their hashes in ``config.json``: a
+    difference is a ChecksumError.
     """
-    config = _read_config(directory)
-    if verify and config.sha256:
-        remedy = "copy the bundle anew; option --no-verify takes it as it is"
-        check_hashes(directory, config.files, config.sha256, remedy=remedy)
+    config = _read_config(directory, verify=verify)
+    if verify:
+        check_hashes(directory, config.files, config.sha256, remedy="copy the bundle anew")
     source_tokenizer, target_tokenizer = _load_tokenizers(config, directory)
     path = directory / "model.safetensors"
     with torch.device("meta"):  # names and shapes, without the memory
@@ -229,36 +228,59 @@ def load_bundle(
         source_tokenizer,
         target_tokenizer,
         languages=config.languages,
-        about=config.about,
+        # Bundles of format_version 1 and 2 hold sentences of their validation text there.
+        about={name: value for name, value in config.about.items() if name != "examples"},
         alignment=config.alignment,
         length_penalty=config.length_penalty,
         normalisation=config.normalisation,
         source_lengths=config.source_lengths,
         language_tokens=config.language_tokens,
+        examples=config.examples,
     )
 
 
-def _read_config(directory: Path) -> _StoredConfig:
-    path = directory / "config.json"
+def _settings_hash(config: str | bytes) -> str:
+    """The SHA-256 of a ``config.json`` without this hash; white space and order do not matter."""
+    settings = json.loads(config)
+    settings["sha256"].pop(_CONFIG, None)
+    return sha256(json.dumps(settings, sort_keys=True, separators=(",", ":")).encode())
+
+
+def _check_settings(path: Path, content: bytes, config: _StoredConfig) -> None:
+    """Compare the settings with their hash; versions 1 and 2 have none: the log gets a line."""
+    noted = config.sha256.get(_CONFIG)
+    if noted is None and config.format_version < FORMAT_VERSION:
+        _LOG.warning(
+            "%s: format_version %d has no checksum: its settings are not verified",
+            path,
+            config.format_version,
+        )
+    elif noted != _settings_hash(content):
+        raise ChecksumError(
+            f"{path}: checksum mismatch: the file is changed or damaged: copy the bundle anew"
+        )
+
+
+def _read_config(directory: Path, *, verify: bool) -> _StoredConfig:
+    path = directory / _CONFIG
     try:
+        check_bundle(directory)
         content = read_regular(path, most_bytes=_MOST_CONFIG_BYTES)
         config = _StoredConfig.model_validate_json(content, strict=True)
-    except FileNotFoundError as error:
-        reason = "it holds no config.json" if directory.is_dir() else "no such directory"
-        raise InputError(f"{directory}: not a bundle ({reason})") from error
     except OSError as error:
         raise InputError(f"{path}: cannot be read: {error.strerror}") from error
     except ValidationError as error:
         fault = error.errors()[0]
         field = ".".join(map(str, fault["loc"])) or "not a bundle's config"
-        message = fault["msg"].removeprefix("Value error, ")
-        raise InputError(f"{path}: {field}: {message}") from error
+        raise InputError(f"{path}: {field}: {expected_words(fault['msg'])}") from error
     model = config.model
-    if missing := type(model).model_fields.keys() - model.model_fields_set - _LATER:
+    if missing := type(model).model_fields.keys() - model.model_fields_set:
         raise InputError(
             f"{path}: model.{min(missing)}: missing, and a default could mean another model: copy"
             " the bundle anew"
         )
+    if verify:
+        _check_settings(path, content, config)
     return config
 
 
@@ -313,7 +335,7 @@ def _readme(bundle: Bundle) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _text(value: Any) -> str:
+def _text(value: object) -> str:
     if isinstance(value, Mapping):
         return ", ".join(f"{name} ({text})" for name, text in value.items())
     return " · ".join(map(str, value)) if isinstance(value, list) else str(value)

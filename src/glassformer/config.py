@@ -3,6 +3,7 @@
 ``presets`` names sizes of a model. Defaults and bounds that several rooms use stand here too.
 """
 
+from itertools import combinations, product
 from typing import Any, ClassVar, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
@@ -56,20 +57,18 @@ class Options(BaseModel):
     )
     groups: ClassVar[dict[str, str]] = {}
     """The headings of ``--help``, each by the first option under it."""
-    removed: ClassVar[dict[str, Any]] = {}
-    """Options of earlier versions, each with the value that left it unused."""
 
 
 Tying = Literal["none", "target", "embeddings", "three-way"]
 
 
-def _default_tying(sizes: dict[str, Any]) -> Tying:
+def _default_tying(sizes: dict[str, object]) -> Tying:
     alike = sizes.get("source_vocab_size") == sizes.get("target_vocab_size")
     return "three-way" if alike else "target"
 
 
 class ModelConfig(Options):
-    """What a Transformer is made of. The defaults are the paper's base model (table 3).
+    """The settings of a Transformer. The defaults are the paper's base model (table 3).
 
     >>> ModelConfig(source_vocab_size=100, target_vocab_size=100, d_model=64, num_heads=4).d_ff
     2048
@@ -96,13 +95,13 @@ class ModelConfig(Options):
     activation_dropout: float = Field(0.0, ge=0, lt=1)
     """Share dropped inside the feed-forward networks; the paper drops none."""
     activation: Literal["relu", "gelu", "swish"] = "relu"
-    """Of the feed-forward networks; the paper's is relu."""
+    """Activation of the feed-forward networks; the paper's is relu."""
     norm: Literal["post", "pre"] = "post"
     """LayerNorm after each residual sum (the paper) or before each sublayer."""
     norm_epsilon: float = Field(1e-5, gt=0)
     """Added to the variance in LayerNorm; tensor2tensor has 1e-6, torch 1e-5."""
     tying: Tying = Field(default_factory=_default_tying)
-    """Weights that are one. three-way: both embeddings and the output matrix (section 3.4);
+    """Weights that are shared. three-way: both embeddings and the output matrix (section 3.4);
     embeddings: both embeddings; target: target embedding and output matrix.
     Default: three-way if both vocabularies have one size, else target."""
     output_bias: bool = False
@@ -119,16 +118,16 @@ class ModelConfig(Options):
     """10000^(-2i/d_model), or tensor2tensor's 10000^(-i/(d_model/2-1))."""
     position_offset: int = Field(0, ge=0, le=_MOST_POSITIONS)
     """Position of the first token; 2 in BART's and fairseq's learned tables."""
-    max_length: int = Field(1024, ge=1, le=_MOST_POSITIONS)
-    """Positions that exist: the longest sequence, in tokens."""
+    max_length: int = Field(1024, ge=3, le=_MOST_POSITIONS)
+    """Number of positions: the longest sequence in tokens."""
     source_max_length: int | None = Field(None, ge=2, le=_MOST_POSITIONS)
-    """The sources' positions, if they have another number of them; None: max_length."""
+    """Number of source positions; None: max_length."""
     pad_id: int = Field(0, ge=0)
     """Fills up shorter sentences of a batch; never attended to."""
     source_pad_id: int | None = Field(None, ge=0)
-    """The sources' padding, if their tokenizer has another id for it; None: pad_id."""
+    """Padding of sources; None: pad_id."""
     unk_id: int = Field(1, ge=0)
-    """Stands for what the vocabulary lacks."""
+    """Stands for each character that the vocabulary lacks."""
     bos_id: int = Field(2, ge=0)
     """The start symbol, which the decoder reads first."""
     eos_id: int = Field(3, ge=0)
@@ -179,6 +178,16 @@ class ModelConfig(Options):
             if (getattr(self, name) or 0) >= size:
                 raise ValueError(
                     f"{name} {getattr(self, name)} is outside the vocabulary of {size}"
+                )
+        pairs = [
+            *combinations(("pad_id", "unk_id", "bos_id", "eos_id"), 2),
+            *product(("source_pad_id",), ("unk_id", "eos_id")),
+        ]
+        for name, other in pairs:
+            if getattr(self, name) == getattr(self, other):
+                raise ValueError(
+                    f"{name} and {other} are both {getattr(self, name)}: give each symbol an id of"
+                    " its own"
                 )
         return self
 

@@ -9,7 +9,16 @@ import difflib
 import re
 from collections.abc import Iterable
 
-__all__ = ["InputError", "UsageError", "counted", "expected_words", "missing_extra", "nearest"]
+__all__ = [
+    "ChecksumError",
+    "InputError",
+    "UsageError",
+    "check_choice",
+    "counted",
+    "expected_words",
+    "missing_extra",
+    "nearest",
+]
 
 _WORDS = {
     r"^Value error, ": "",
@@ -36,8 +45,20 @@ class InputError(ValueError):
     """The work cannot be done with this input; the message says why and what to do."""
 
 
+class ChecksumError(InputError):
+    """A file differs from its checksum: somebody has changed it, or it is damaged."""
+
+
 class UsageError(InputError):
-    """The call itself was wrong: an unknown option, a value out of its range."""
+    """The call itself was wrong: an unknown option, a value out of its range.
+
+    ``argument`` names the argument at fault; the message begins with it. The command line prints
+    the option of that name in its place.
+    """
+
+    def __init__(self, message: str, *, argument: str = "") -> None:
+        super().__init__(f"{argument} {message}" if argument else message)
+        self.argument = argument
 
 
 def counted(number: int, noun: str) -> str:
@@ -57,6 +78,20 @@ def nearest(name: str, known: Iterable[str]) -> str:
     """
     close = difflib.get_close_matches(name, list(known), n=1, cutoff=0.5)
     return f" (did you mean '{close[0]}'?)" if close else ""
+
+
+def check_choice(option: str, value: str, known: Iterable[str]) -> None:
+    """Raise UsageError for a value that is none of the known ones.
+
+    >>> check_choice("kind", "bpf", ["bpe", "unigram"])
+    Traceback (most recent call last):
+    glassformer.errors.UsageError: kind 'bpf': expected bpe, unigram (did you mean 'bpe'?)
+    """
+    choices = list(known)
+    if value not in choices:
+        raise UsageError(
+            f"{option} {value!r}: expected {', '.join(choices)}{nearest(value, choices)}"
+        )
 
 
 def expected_words(message: str) -> str:

@@ -1,6 +1,6 @@
 """SHA-256 of files: it shows damage and changes since a directory was written.
 
-It proves no origin: who changes a file on purpose can change its hash too.
+It proves no origin: a person who changes a file on purpose can change its hash too.
 
 A directory that the program writes for itself has all hashes in its manifest, ``sha256.json``. A
 bundle has them in its ``config.json``.
@@ -13,42 +13,45 @@ from pathlib import Path
 
 from pydantic import TypeAdapter, ValidationError
 
-from glassformer.errors import InputError
+from glassformer.errors import ChecksumError, InputError
 from glassformer.files import check_regular, read_regular
 
-__all__ = ["MANIFEST", "check_hashes", "read_manifest", "sha256", "write_manifest"]
+__all__ = ["MANIFEST", "check_hashes", "read_manifest", "sha256", "sha256_of_all", "write_manifest"]
 
 MANIFEST = "sha256.json"
 _MOST_BYTES = 1 << 20  # of a manifest
 _HASHES = TypeAdapter(dict[str, str])
 
 
-def sha256(path: Path) -> str:
-    """The SHA-256 of a file; InputError if it is no regular file, or cannot be read.
+def sha256(content: Path | bytes) -> str:
+    """The SHA-256 of a file or of bytes; InputError for a file that is not regular, or unreadable.
 
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     _ = Path(folder, "a").write_bytes(b"abc")
-    ...     sha256(Path(folder, "a"))[:16]
+    >>> sha256(b"abc")[:16]
     'ba7816bf8f01cfea'
     """
+    if isinstance(content, bytes):
+        return hashlib.sha256(content).hexdigest()
     try:
-        check_regular(path)
-        with path.open("rb") as file:
+        check_regular(content)
+        with content.open("rb") as file:
             return hashlib.file_digest(file, "sha256").hexdigest()
     except OSError as error:
-        raise InputError(f"{path}: cannot be read: {error.strerror}") from error
+        raise InputError(f"{content}: cannot be read: {error.strerror}") from error
+
+
+def sha256_of_all(files: Iterable[Path]) -> str:
+    """The SHA-256 of the files' SHA-256, one after the other."""
+    return sha256(b"".join(bytes.fromhex(sha256(path)) for path in files))
 
 
 def check_hashes(
     directory: Path, names: Iterable[str], hashes: Mapping[str, str], *, remedy: str
 ) -> None:
-    """Compare the files ``names`` with their hashes; InputError names the first that differs."""
+    """Compare the files ``names`` with their hashes; ChecksumError names the first that differs."""
     for name in names:
         if sha256(directory / name) != hashes.get(name):
-            raise InputError(
-                f"{directory / name}: its SHA-256 is not the noted one: the file has been changed"
-                f" or damaged: {remedy}"
+            raise ChecksumError(
+                f"{directory / name}: checksum mismatch: the file is changed or damaged: {remedy}"
             )
 
 

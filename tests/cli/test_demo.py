@@ -4,6 +4,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from glassformer.bundle import load_bundle
 from glassformer.cli.demo import DemoOptions, _judged
 from glassformer.cli.main import main
 from glassformer.data.phrasebook.book import phrasebook
@@ -20,6 +21,8 @@ def shown(tmp_path_factory) -> SimpleNamespace:
     said = []
     patch.setenv("COLUMNS", "140")
     for more in ([], ["--phrase", "March 4, 2030", "hello there"]):
+        if more:  # one picture is enough
+            patch.setattr("glassformer.cli.demo._draw", lambda *_: None)
         import contextlib
         import io
 
@@ -61,6 +64,14 @@ def test_its_phrases_are_files_for_the_other_commands(shown):
 
     assert len(lines) == 120
     assert all(line.count("\t") == 1 for line in lines)
+
+
+def test_its_bundle_has_phrases_of_the_book_as_examples(shown):
+    book = phrasebook(source="en", target="de", seed=1, size=120)
+
+    examples = load_bundle(shown.directory).examples
+    assert 0 < len(examples) <= 3
+    assert set(examples) <= {phrase.source for phrase in book.validation}
 
 
 def test_a_second_call_does_not_train_again(shown):

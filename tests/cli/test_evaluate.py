@@ -4,7 +4,6 @@ import gzip
 import json
 import math
 import os
-import sys
 import types
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -13,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from glassformer.cli.evaluate import EvaluateOptions, run
+from glassformer.cli.loading import LoadingOptions
 from glassformer.cli.options import parse_options
 from glassformer.errors import InputError, UsageError
 from glassformer.evaluation import corpus_scores
@@ -59,9 +59,7 @@ class Echo:
 def beams(monkeypatch):
     """Puts the stand-in where the translator is loaded from; gives the beams that it was asked."""
     asked: list[int] = []
-    module = types.ModuleType("glassformer.translator")
-    module.Translator = types.SimpleNamespace(load=lambda directory, **_: Echo(directory, asked))
-    monkeypatch.setitem(sys.modules, "glassformer.translator", module)
+    monkeypatch.setattr(LoadingOptions, "load", lambda _, directory, **__: Echo(directory, asked))
     return asked
 
 

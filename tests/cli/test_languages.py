@@ -92,5 +92,5 @@ def test_a_bundle_of_one_pair_has_no_other(many):
     with pytest.raises(UsageError) as fault:
         bundle.between("fr", None)
     assert str(fault.value) == (
-        "--source-language 'fr': this translator has one pair, en to de: leave it out"
+        "source_language 'fr': this translator has one pair, en to de: leave it out"
     )

@@ -302,27 +302,3 @@ def test_all_that_training_settles_can_be_given_again_as_a_file(stored):
     words = stored(yaml.safe_dump(json.loads(config.model_dump_json())))
 
     assert parse_options(TrainConfig, words) == config
-
-
-@pytest.mark.parametrize(
-    "unused", [{"workers": 0, "shortlist": False}, {"subword_dropout": 0.0, "distil_from": None}]
-)
-def test_a_file_of_an_earlier_version_may_hold_options_that_are_gone(stored, unused):
-    config = TrainConfig(pairs=(Path("a"), Path("b")), run=Path("r"))
-    options = json.loads(config.model_dump_json()) | unused
-
-    assert parse_options(TrainConfig, stored(yaml.safe_dump(options))) == config
-
-
-@pytest.mark.parametrize(
-    ("name", "value"), [("subword_dropout", 0.1), ("distil-from", "t"), ("shortlist", True)]
-)
-def test_a_used_option_that_is_gone_is_named(stored, name, value):
-    words = stored(yaml.safe_dump({"pairs": "a", "run": "r", name: value}))
-
-    with pytest.raises(UsageError) as caught:
-        parse_options(TrainConfig, words)
-
-    assert str(caught.value) == (
-        f"{words[1]}: {name} {value}: this version no longer has that option; remove the line"
-    )

@@ -133,14 +133,10 @@ def trace_file(bundle, tmp_path_factory):
     return path
 
 
-@pytest.mark.parametrize(
-    "kind",
-    ["attention", "alignment", "beam", "steps", "lens", "scores", "heads", "erase", "figure1"],
-)
+@pytest.mark.parametrize("kind", ["attention", "alignment", "heads", "figure1"])
 def test_each_picture_of_a_trace(trace_file, tmp_path, capsys, kind):
     out = tmp_path / "picture.svg"
-    words = ["--count", 1] if kind in ("beam", "steps", "lens") else []
-    assert call(kind, "--trace", trace_file, *words, "--out", out) == 0
+    assert call(kind, "--trace", trace_file, "--out", out) == 0
     assert capsys.readouterr().out == f"wrote {out}\n"
     assert "<svg" in out.read_text(encoding="utf-8")
 
@@ -220,16 +216,16 @@ def _load(bundle):
         (["attention", "nowhere", ""], UsageError, "source sentence is empty"),
         (["schedule", "--out", "s.pdf"], UsageError, r"s\.pdf: .* \.png or \.svg"),
         (
-            ["lens", "nowhere", "two", "--out", "no/a.png"],
+            ["heads", "nowhere", "two", "--out", "no/a.png"],
             InputError,
             "--out no/a.png: no directory",
         ),
-        (["beam"], UsageError, "give BUNDLE and TEXT, or --trace FILE"),
-        (["beam", "nowhere"], UsageError, "TEXT is missing"),
-        (["lens", "a", "two", "--beam", 101], UsageError, "--beam '101': expected at most 100"),
-        (["lens", "--trace", "t.json"], InputError, r"t\.json: cannot be read"),
-        (["lens", "a", "b", "--trace", "t.json"], UsageError, "BUNDLE cannot be given"),
-        (["lens", "--trace", "t.json", "--beam", 2], UsageError, "--beam cannot be given"),
+        (["heads"], UsageError, "give BUNDLE and TEXT, or --trace FILE"),
+        (["heads", "nowhere"], UsageError, "TEXT is missing"),
+        (["heads", "a", "two", "--beam", 101], UsageError, "--beam '101': expected at most 100"),
+        (["heads", "--trace", "t.json"], InputError, r"t\.json: cannot be read"),
+        (["heads", "a", "b", "--trace", "t.json"], UsageError, "BUNDLE cannot be given"),
+        (["heads", "--trace", "t.json", "--beam", 2], UsageError, "--beam cannot be given"),
     ],
 )
 def test_bad_calls_are_one_clear_line(arguments, error, message, tmp_path, monkeypatch):
@@ -240,17 +236,14 @@ def test_bad_calls_are_one_clear_line(arguments, error, message, tmp_path, monke
     assert list(tmp_path.iterdir()) == []
 
 
-def test_bad_values_for_a_bundle(bundle, tmp_path):
+def test_bad_values_for_a_bundle_or_a_trace(bundle, trace_file, tmp_path):
     out = ("--out", tmp_path / "a.png")
-    for kind, layer in (("attention", 9), ("alignment", 2), ("scores", 0)):
+    for kind, layer in (("attention", 9), ("alignment", 0)):
         with pytest.raises(UsageError, match=f"layer {layer}: expected 1 to 1; layers count from"):
-            call(kind, bundle, "two", "--layer", layer, *out)
-    for kind in ("attention", "alignment", "scores"):
+            call(kind, "--trace", trace_file, "--layer", layer, *out)
+    for kind in ("attention", "alignment"):
         with pytest.raises(UsageError, match=r"^head 0: expected 1 to 2; heads count from 1"):
-            call(kind, bundle, "two", "--layer", 1, "--head", 0, *out)
-    for kind in ("beam", "steps", "lens"):
-        with pytest.raises(UsageError, match=r"^first 0: expected 1 to \d+; steps count from 1"):
-            call(kind, bundle, "two", "--first", 0, *out)
+            call(kind, "--trace", trace_file, "--layer", 1, "--head", 0, *out)
     long = ("--sentence", "two " * 64 + "men")
     with pytest.raises(UsageError, match="--sentence has 65 tokens and the model reads 64"):
         call("positions", "--view", "embedding", "--bundle", bundle, *long, *out)

@@ -362,6 +362,22 @@ def test_a_broken_bundle_is_named_with_its_part(
     assert refused("translate", directory)[1].startswith(str(directory))
 
 
+def test_a_checksum_names_the_option_where_the_command_has_it(bundle_directory, tmp_path, refused):
+    directory = tmp_path / "changed"
+    shutil.copytree(bundle_directory, directory)
+    config = (directory / "config.json").read_text()
+    (directory / "config.json").write_text(
+        config.replace('"position_offset": 0', '"position_offset": 2')
+    )
+    line = f"{directory / 'config.json'}: checksum mismatch: the file is changed or damaged:"
+
+    assert refused("translate", directory) == (
+        1,
+        f"{line} copy the bundle anew; --no-verify takes it as it is",
+    )
+    assert refused("export", directory, tmp_path / "out") == (1, f"{line} copy the bundle anew")
+
+
 def test_a_directory_that_is_not_there_is_named(tmp_path, refused):
     assert refused("translate", tmp_path / "no") == (
         1,

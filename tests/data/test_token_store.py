@@ -176,13 +176,6 @@ def test_a_damaged_description_is_named(packed, content):
         Packed.open(packed.directory)
 
 
-def test_a_description_of_an_earlier_version_may_say_more(packed):
-    path = packed.directory / "meta.json"
-    path.write_text(json.dumps({**json.loads(path.read_text()), "dropout": 0.0, "seed": 0}))
-
-    assert Packed.open(packed.directory).meta == packed.meta
-
-
 def test_another_format_is_named(packed):
     path = packed.directory / "meta.json"
     path.write_text(path.read_text().replace('"format_version": 1', '"format_version": 2'))

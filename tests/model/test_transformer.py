@@ -170,6 +170,8 @@ def test_masks_are_made_from_the_pad_id(build, sentences):
     assert model.encode(source).mask.equal(own["source_mask"])
     everything = {"source_mask": torch.ones(2, 1, 1, 5, dtype=torch.bool)}
     assert not model(source, target, **everything)[0].allclose(model(source, target)[0])
+    local = {"source_mask": torch.eye(5, dtype=torch.bool)}  # the encoder's alone
+    assert model.encode(source, **local).mask.equal(own["source_mask"])
     past_only = {"target_mask": torch.eye(7, dtype=torch.bool)}
     assert not model(source, target, **past_only).allclose(model(source, target))
 

@@ -119,8 +119,7 @@ class Runner:
         assert self() == 0, self.log.read_text()
 
     def weights(self):
-        files = [self.run / "model.safetensors", *sorted((self.run / "film").iterdir())]
-        return [(file.name, file.read_bytes()) for file in files]
+        return (self.run / "model.safetensors").read_bytes()
 
     def metrics(self):
         records = map(json.loads, (self.run / "metrics.jsonl").read_text().splitlines())

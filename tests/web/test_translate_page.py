@@ -30,7 +30,7 @@ TEXT = "<b>A dog</b> runs.\n\n  Two men 😀 sit."
 @pytest.fixture(scope="module")
 def address(translator):
     place = listen("127.0.0.1", 0)
-    bundle = replace(translator.bundle, about={"examples": EXAMPLES})
+    bundle = replace(translator.bundle, examples=tuple(EXAMPLES))
     app = create_app({"toy": Translator(bundle)})
     server = uvicorn.Server(uvicorn.Config(app, lifespan="on", ws="none", log_level="error"))
     thread = threading.Thread(target=server.run, kwargs={"sockets": [place]})

@@ -55,9 +55,9 @@ def find_heads(
 ) -> BestHeads:
     """The heads of one layer, and the row, whose mean attention aligns ``pairs`` best.
 
-    It starts with the best head and adds heads of the same layer, each time the one that lowers
-    the error rate of their mean most. At most 300 pairs are judged, by the true links ``truth`` or
-    by anchors; more pairs make better anchors.
+    It starts with the best head and adds heads of the same layer. Each time it adds the head that
+    lowers the error rate of the mean most. At most 300 pairs are judged, by the true links
+    ``truth`` or by anchors; more pairs make better anchors.
 
     Errors: InputError if no pair has a true link or an anchor.
     """

@@ -12,6 +12,7 @@ import re
 import shutil
 import textwrap
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from types import NoneType, UnionType
@@ -22,9 +23,9 @@ from pydantic import AliasChoices, ValidationError
 from pydantic.fields import FieldInfo
 
 from glassformer.config import Options
-from glassformer.errors import InputError, UsageError, expected_words, nearest
+from glassformer.errors import ChecksumError, InputError, UsageError, expected_words, nearest
 
-__all__ = ["first_fault", "help_text", "parse_options"]
+__all__ = ["first_fault", "help_text", "naming_options", "parse_options"]
 
 _Model = TypeVar("_Model", bound=Options)
 
@@ -157,13 +158,30 @@ def parse_options(options: type[_Model], words: Sequence[str]) -> _Model:
     known = _options_of(options)
     given = _from_line(words, known, _parser(known, options.groups))
     path = given.pop("config", None)
-    stored = {} if path is None else _from_file(Path(path), known, options.removed)
+    stored = {} if path is None else _from_file(Path(path), known)
     try:
         return options.model_validate({**stored, **given})
     except ValidationError as error:
         names = {option.keys[0]: option.name for option in known}
         names |= {key: f"{path}: {key}" for key in stored.keys() - given.keys()}
         raise UsageError(first_fault(error, names)) from error
+
+
+@contextmanager
+def naming_options(options: type[Options]) -> Iterator[None]:
+    """Let an error name an option of the command where it names an argument of the work."""
+    names = {option.field: option.name for option in _options_of(options)}
+    try:
+        yield
+    except UsageError as error:
+        if error.argument in names:
+            text = str(error).removeprefix(error.argument)
+            raise UsageError(names[error.argument] + text) from error
+        raise
+    except ChecksumError as error:
+        if "verify" in names:
+            raise ChecksumError(f"{error}; --no-verify takes it as it is") from error
+        raise
 
 
 def first_fault(error: ValidationError, names: Mapping[str, str] | None = None) -> str:
@@ -198,7 +216,10 @@ def _shown(value: Any) -> str:
 
 
 def _options_of(options: type[Options]) -> list[_Option]:
-    return [_Option(field, info) for field, info in options.model_fields.items()]
+    """The options of a command; flags that several commands share come last."""
+    own = inspect.get_annotations(options)
+    known = [_Option(field, info) for field, info in options.model_fields.items()]
+    return sorted(known, key=lambda option: not (option.info.title or option.field in own))
 
 
 def _required(known: Iterable[_Option]) -> Iterator[str]:
@@ -266,21 +287,12 @@ def _placed(words: list[str], known: Iterable[_Option]) -> dict[str, Any]:
     return given
 
 
-def _from_file(path: Path, known: Iterable[_Option], removed: Mapping[str, Any]) -> dict[str, Any]:
-    """The values in the file by key; null leaves an option to its default.
-
-    A file of an earlier version may hold ``removed`` options, if it did not use them.
-    """
+def _from_file(path: Path, known: Iterable[_Option]) -> dict[str, Any]:
+    """The values in the file by key; null leaves an option to its default."""
     by_key = {key: option for option in known for key in option.keys}
     stored: dict[str, Any] = {}
     for name, value in _read(path).items():
         key = str(name).replace("-", "_")
-        if key in removed and value == removed[key]:
-            continue
-        if key in removed:
-            raise UsageError(
-                f"{path}: {name} {value}: this version no longer has that option; remove the line"
-            )
         if key not in by_key:
             raise UsageError(f"{path}: unknown option {name!r}{nearest(key, by_key)}")
         option = by_key[key]

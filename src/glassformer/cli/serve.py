@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 
 from pydantic import Field
 
+from glassformer.cli.loading import LoadingOptions
 from glassformer.cli.server_threads import choose_threads, wait_asleep
-from glassformer.config import BEAM, MOST_BEAM, Options
+from glassformer.config import BEAM, MOST_BEAM
 from glassformer.errors import InputError, UsageError, counted, missing_extra
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ _ORIGIN = re.compile(r"[a-z][a-z+.-]*://[^/?#\s]+")
 _LOOPBACK = ("127.0.0.1", "::1", "localhost")
 
 
-class ServeOptions(Options):
+class ServeOptions(LoadingOptions):
     """Serve the translators in the BUNDLEs, one for each language pair.
 
     The page is at /, the view inside the model at /look/. POST /translate, GET /languages and GET
@@ -68,18 +69,10 @@ class ServeOptions(Options):
     through: str | None = None
     """Language by way of which pairs without a BUNDLE are translated, such as en; None: they are
     refused."""
-    source_language: str | None = None
-    """Of a multilingual model: code of the source language, such as en; None: the import's."""
-    target_language: str | None = None
-    """Code of the target language; None: the import's."""
     engine: Literal["torch", "ctranslate2"] = "torch"
     """Engine that translates; ctranslate2: the same translations, faster (extra export)."""
     quantization: str = "float32"
     """Number format of ctranslate2: float32, int8, …; int8 is faster and differs a little."""
-    verify: bool = True
-    """Compare the bundles' files with their hashes: damage is an error."""
-    device: str = "auto"
-    """Device of the model: cpu, cuda or auto."""
     threads: int = Field(0, ge=0, le=1024)
     """Number of CPU threads; 0: all, but one for torch if each model's d_model is below 512."""
 
@@ -100,10 +93,7 @@ def run(options: ServeOptions) -> int:
         from glassformer.web.server import create_app, listen, serve
     except ModuleNotFoundError as error:
         raise missing_extra(error.name or "fastapi", "serve") from error
-    import torch
-
-    if options.threads:
-        torch.set_num_threads(options.threads)  # before loading: ctranslate2 starts with as many
+    options.set_threads()
     settings = _settings(options)
     listener = listen(options.host, options.port)  # before loading: the port may be in use
     with listener:
@@ -179,19 +169,11 @@ def _keys(path: Path) -> list[str]:
 
 def _translators(options: ServeOptions) -> dict[str, Translator]:
     from glassformer.threads import torch_threads
-    from glassformer.translator import Translator
 
     # This thread only loads. More threads here, beside those that translate, are more than the
     # cores: they then wait for each other asleep, at half the speed.
     with torch_threads(1):
         return {
-            str(path): Translator.load(
-                path,
-                device=options.device,
-                engine=options.engine,
-                quantization=options.quantization,
-                languages=(options.source_language, options.target_language),
-                verify=options.verify,
-            )
+            str(path): options.load(path, engine=options.engine, quantization=options.quantization)
             for path in options.bundles
         }

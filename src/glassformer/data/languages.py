@@ -14,7 +14,7 @@ _SHOWN = 12  # codes in a message
 
 
 def standard_code(code: str) -> str:
-    """The code in the form of BCP 47: en for eng_Latn. What is no code stays as it is.
+    """The code in the form of BCP 47: en for eng_Latn. Any other word stays as it is.
 
     >>> [standard_code(code) for code in ("eng_Latn", "zho_Hans", "de_DE", "source")]
     ['en', 'zh-Hans', 'de-DE', 'source']
@@ -96,12 +96,14 @@ class LanguageTokens:
         """The code by which the language stands here; any known form of it may be asked for."""
         names = sorted(self.subwords)
         some = ", ".join(names[:_SHOWN]) + (", …" if len(names) > _SHOWN else "")
-        option = f"--{side}-language"
+        argument = f"{side}_language"
         if asked is None:
-            raise UsageError(f"{option} is missing: this model has {len(names)} of them: {some}")
+            raise UsageError(
+                f"is missing: this model has {len(names)} of them: {some}", argument=argument
+            )
         by_own_code = {subword.strip("_<>"): code for code, subword in self.subwords.items()}
         for code in (asked, by_own_code.get(asked, ""), standard_code(asked)):
             if code in self.subwords:
                 return code
         near = nearest(asked, [*names, *by_own_code]) or f": expected one of {some}"
-        raise UsageError(f"{option} {asked!r}: this model has no such language{near}")
+        raise UsageError(f"{asked!r}: this model has no such language{near}", argument=argument)

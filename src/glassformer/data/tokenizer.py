@@ -14,13 +14,13 @@ A multilingual model reads its language as the first subwords: a tokenizer has t
 Sources: Sennrich et al. 2016 (BPE), Kudo 2018 (unigram).
 """
 
-import hashlib
 import io
 import os
 import random
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import chain, islice
+from functools import cached_property
+from itertools import chain, compress, islice
 from pathlib import Path
 from typing import Any, SupportsInt
 
@@ -28,6 +28,7 @@ import sentencepiece
 
 from glassformer.errors import InputError, UsageError, nearest
 from glassformer.files import read_regular, write_atomically
+from glassformer.hashes import sha256
 
 __all__ = [
     "BOS",
@@ -50,6 +51,8 @@ _ESCAPE = "\ufdd0"  # a noncharacter: Unicode keeps it for use inside programs l
 ESCAPES = {_ESCAPE + "_": SPACE, _ESCAPE + "=": _ESCAPE}
 """The characters that the model never sees, by the two characters that stand for each."""
 
+# Bytes of white space, as SentencePiece writes them.
+_BLANK_BYTES = frozenset(f"<0x{code:02X}>" for code in range(128) if chr(code).isspace())
 _TRAINING_LINES = 2_000_000  # more lines do not change the subwords, only the memory
 _LINE_CHARACTERS = 4_000  # longer lines are cut: SentencePiece would drop them
 _TRAINING_THREADS = 4  # a constant: the number of threads changes the sums of the unigram model
@@ -96,7 +99,7 @@ class Tokenizer:
         self.eos_id: int = self._model.eos_id()
         self.vocab_size: int = pieces if pad >= 0 else pieces + 1
         self._has_bytes = any(map(self._model.is_byte, range(pieces)))
-        controls = filter(self._model.is_control, range(pieces))
+        controls = compress(range(pieces), self._model.is_control(list(range(pieces))))
         self.symbols: frozenset[int] = frozenset({self.pad_id, self.bos_id, self.eos_id, *controls})
         self.prefix_ids = tuple(map(self._model.piece_to_id, self.prefix))
         _require_symbols(self, name)
@@ -167,6 +170,21 @@ class Tokenizer:
             outside = next(index for index in kept if not 0 <= index < self.vocab_size)
             raise ValueError(f"token id {outside}: expected 0 to {self.vocab_size - 1}")
         return kept
+
+    @cached_property
+    def blank_ids(self) -> frozenset[int]:
+        """The subwords of white space alone, as spaces and line ends in bytes are.
+
+        >>> tokenizer = train_tokenizer(["a  b", "a  c"], vocab_size=300)
+        >>> sorted(map(tokenizer.subword, tokenizer.blank_ids))[-2:]
+        ['▁', '▁▁']
+        """
+        pieces = enumerate(map(self.subword, range(self.vocab_size)))
+        return frozenset(
+            index
+            for index, piece in pieces
+            if piece.replace(SPACE, " ").isspace() or piece in _BLANK_BYTES
+        )
 
     def subwords(self, text: str) -> list[str]:
         """The subwords of ``text`` as strings; ``▁`` marks the beginning of a word."""
@@ -316,9 +334,10 @@ def _parse(serialized: bytes, name: str) -> sentencepiece.SentencePieceProcessor
     try:
         # Empty bytes are a valid empty message: they would load as a model without subwords.
         usable = bool(serialized) and model.load_from_serialized_proto(serialized)
-    except RuntimeError:
-        usable = False
-    if not usable or model.get_piece_size() == 0:
+        pieces = model.id_to_piece(list(range(model.get_piece_size()))) if usable else []
+    except (RuntimeError, UnicodeDecodeError):
+        pieces = []
+    if not pieces:
         raise InputError(
             f"{name}: not a SentencePiece model; expected the binary .model file "
             "(not the .vocab list beside it)"
@@ -328,10 +347,9 @@ def _parse(serialized: bytes, name: str) -> sentencepiece.SentencePieceProcessor
 
 def _fingerprint(tokenizer: Tokenizer) -> str:
     """The hash of all that the ids of a text depend on."""
-    digest = hashlib.sha256(tokenizer.serialized)
-    if tokenizer.prefix or tokenizer.known is not None:
-        digest.update(repr((tokenizer.prefix, tokenizer.known)).encode())
-    return digest.hexdigest()
+    changed = tokenizer.prefix or tokenizer.known is not None
+    settings = repr((tokenizer.prefix, tokenizer.known)) if changed else ""
+    return sha256(tokenizer.serialized + settings.encode())
 
 
 def _require_symbols(tokenizer: Tokenizer, name: str) -> None:

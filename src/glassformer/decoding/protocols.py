@@ -16,6 +16,8 @@ import torch
 from jaxtyping import Float, Int64
 from torch import Tensor
 
+from glassformer.errors import InputError
+
 __all__ = [
     "DEFAULT_IDS",
     "IMPOSSIBLE",
@@ -95,7 +97,9 @@ class SpecialIds(Protocol):
 
 @dataclass(frozen=True)
 class Vocabulary:
-    """The four special ids, and the ids that every target begins with, such as its language's.
+    """The four special ids, the ids that every target begins with, and those of white space.
+
+    `prefix_ids`: a language, for example. `blank_ids`: a target of these alone reads as empty.
 
     >>> Vocabulary(bos_id=7).never_produced
     (0, 1, 7)
@@ -106,12 +110,14 @@ class Vocabulary:
     bos_id: int = 2
     eos_id: int = 3
     prefix_ids: tuple[int, ...] = ()
+    blank_ids: frozenset[int] = frozenset()
 
     @classmethod
     def of(cls, ids: SpecialIds) -> Vocabulary:
-        """The ids of a tokenizer or a config; a config has no prefix."""
-        prefix = tuple(getattr(ids, "prefix_ids", ()))
-        return cls(ids.pad_id, ids.unk_id, ids.bos_id, ids.eos_id, prefix)
+        """The ids of a tokenizer or a config; a config has the special ones alone."""
+        prefix, blank = getattr(ids, "prefix_ids", ()), getattr(ids, "blank_ids", ())
+        special = ids.pad_id, ids.unk_id, ids.bos_id, ids.eos_id
+        return cls(*special, prefix_ids=tuple(prefix), blank_ids=frozenset(blank))
 
     @property
     def never_produced(self) -> tuple[int, ...]:
@@ -126,7 +132,7 @@ def log_softmax(logits: Float[Tensor, "rows vocab"]) -> Float[Tensor, "rows voca
     """`log p(token)` in float32, or in float64 if the logits are; always a new tensor.
 
     A row of -inf stays -inf, where torch's `log_softmax` gives NaN: no token may follow. Raises
-    `ValueError` for logits that are NaN or +inf.
+    `InputError` for logits that are NaN or +inf.
 
     >>> log_softmax(torch.tensor([[0.0, 0.0], [-torch.inf, -torch.inf]])).tolist()
     [[-0.6931471824645996, -0.6931471824645996], [-inf, -inf]]
@@ -137,6 +143,9 @@ def log_softmax(logits: Float[Tensor, "rows vocab"]) -> Float[Tensor, "rows voca
         empty = logits.isneginf().all(dim=-1)
         if (undefined & ~empty).any():
             rows = (undefined & ~empty).nonzero().flatten().tolist()
-            raise ValueError(f"the step function gave logits that are NaN or +inf in rows {rows}")
+            raise InputError(
+                f"the step function gave logits that are NaN or +inf in rows {rows}: the weights"
+                " are damaged, or a part of the model is wrong"
+            )
         result[empty] = -torch.inf
     return result

@@ -9,12 +9,12 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Literal, Protocol, TypedDict, Unpack
+from typing import Literal, Protocol, Unpack
 
 from glassformer.data.protected import ProtectedSpan, measures, protected_spans
 from glassformer.data.terms import Terms
 from glassformer.data.words import Link
-from glassformer.decoding.engine import Future, Sampling
+from glassformer.decoding.engine import Future, SearchSettings
 from glassformer.documents.bare_text import VOID, BareText, Mark
 from glassformer.documents.restoring import restored
 from glassformer.text_engine import Translation
@@ -24,20 +24,13 @@ __all__ = ["ProtectingTranslator", "TextTranslator", "TranslateOptions"]
 _TAG = re.compile(r"<(?P<close>/?)(?P<name>[A-Za-z][\w:.-]*)[^>]*?(?P<end>/?)>")
 
 
-class TranslateOptions(TypedDict, total=False):
+class TranslateOptions(SearchSettings, total=False):
     """The options of ``Translator.translate``."""
 
-    beam: int
-    n_best: int
-    length_penalty: float | None
     prefixes: Sequence[str] | None
     glossary: Mapping[str, str | Sequence[str]] | Terms | None
-    sampling: Sampling | None
     alignment: bool
     split: bool
-    repetition_penalty: float
-    no_repeat_ngram: int
-    min_length: int
 
 
 class TextTranslator(Protocol):

@@ -1,11 +1,11 @@
 """A learner's folder: one file for each lesson, and a note of those that are right."""
 
-import hashlib
 import json
 from pathlib import Path
 
 from glassformer.errors import InputError
 from glassformer.files import write_atomically
+from glassformer.hashes import sha256
 from glassformer.learn.lesson import Lesson, lessons
 
 __all__ = ["Folder"]
@@ -61,11 +61,11 @@ class Folder:
         """Whether the lesson's file is one that a check has found right."""
         file = self.file(lesson)
         noted = self._notes().get(lesson.name)
-        return file.is_file() and hashlib.sha256(file.read_bytes()).hexdigest() == noted
+        return file.is_file() and sha256(file) == noted
 
     def note_right(self, lesson: Lesson, source: bytes) -> None:
         """Note that a check has found this text of the lesson's file right."""
-        notes = self._notes() | {lesson.name: hashlib.sha256(source).hexdigest()}
+        notes = self._notes() | {lesson.name: sha256(source)}
         write_atomically(self.path / _NOTES, json.dumps(notes, indent=2).encode())
 
     def learned_names(self) -> set[str]:

@@ -4,7 +4,6 @@
 place of each part, its mistakes, its file and the SHA-256 of that.
 """
 
-import hashlib
 import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -12,6 +11,7 @@ from pathlib import Path
 
 from glassformer.errors import InputError
 from glassformer.files import write_atomically
+from glassformer.hashes import sha256
 from glassformer.learn.folder import Folder
 from glassformer.learn.lesson import lesson
 from glassformer.learn.parts import Part, chosen_parts
@@ -53,9 +53,7 @@ def _recorded(part: Part, folder: Folder) -> Recorded:
     if part.mistakes:
         return Recorded(part.place, part.mistakes)
     file = folder.file(lesson(part.lesson))
-    return Recorded(
-        part.place, file=file.name, sha256=hashlib.sha256(file.read_bytes()).hexdigest()
-    )
+    return Recorded(part.place, file=file.name, sha256=sha256(file))
 
 
 def read_record(directory: Path) -> list[Recorded]:

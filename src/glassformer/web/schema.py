@@ -133,7 +133,7 @@ class FileRequest(_Request):
 
 
 class TraceRequest(_Request):
-    """The body of ``/api/v1/trace`` and ``/api/v1/film``: one sentence and its search."""
+    """The body of ``/api/v1/trace``: one sentence and its search."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -218,8 +218,7 @@ class TranslatorInfo(BaseModel):
     parameters: int = 0
     learnt_from: str | None = Field(None, description="The texts of its training, by name.")
     through: str | None = Field(description="The language between; null: a bundle of its own.")
-    examples: list[str] = Field([], description="Sentences of its validation text, to try it with.")
-    film: bool = Field(False, description="Whether the server shows its training film.")
+    examples: list[str] = Field([], description="Texts to try it with; only the demo has some.")
 
 
 class ErrorResponse(BaseModel):

@@ -55,9 +55,8 @@ class Settings:
 
     `hosts`: the host names that it answers to; None: all. `origins`: those of foreign pages that
     may send requests. `trust_proxy`: a proxy on this machine names the client in X-Forwarded-For.
-    `glossaries`: terms by the names of the bundles. `run_directory`: the run whose kept weights the
-    page's training film shows; None: no film. `through`: the language by way of which pairs without
-    a translator are translated; None: such pairs are refused.
+    `glossaries`: terms by the names of the bundles. `through`: the language by way of which pairs
+    without a translator are translated; None: such pairs are refused.
     """
 
     beam: int = BEAM
@@ -66,7 +65,6 @@ class Settings:
     hosts: Collection[str] | None = ()
     origins: Collection[str] = ()
     trust_proxy: bool = False
-    run_directory: Path | None = None
     glossaries: Mapping[str, Terms] = field(default_factory=dict)
     through: str | None = None
 
@@ -97,7 +95,7 @@ def create_app(translators: Mapping[str, Translator], settings: Settings | None 
             " it into another language"
         )
     rate = RequestRate(limits.per_minute)
-    api = Api(service, settings.keys, limits, metrics, rate, settings.run_directory)
+    api = Api(service, settings.keys, limits, metrics, rate)
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:

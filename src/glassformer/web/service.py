@@ -20,7 +20,6 @@ from glassformer.documents.protection import ProtectingTranslator, TranslateOpti
 from glassformer.errors import UsageError
 from glassformer.inspection.trace.build import trace
 from glassformer.inspection.trace.schema import Trace
-from glassformer.training.examples import MOST_EXAMPLES
 from glassformer.web.queue import Batcher
 from glassformer.web.schema import (
     DetectedLanguage,
@@ -137,7 +136,7 @@ class Service:
         detected = (await self.detect(texts, wanted))[0]
         return (detected.language, wanted), detected
 
-    def translator_infos(self, *, film: bool, examples: bool) -> list[TranslatorInfo]:
+    def translator_infos(self, *, examples: bool) -> list[TranslatorInfo]:
         """Languages, size and origin of each translator, and its examples if they may be shown."""
         infos = [
             TranslatorInfo(
@@ -146,8 +145,7 @@ class Service:
                 parameters=sum(weight.numel() for weight in translator.model.parameters()),
                 learnt_from=_learnt_from(translator.bundle.about),
                 through=None,
-                examples=_examples(translator.bundle.about) if examples else [],
-                film=film,
+                examples=list(translator.bundle.examples) if examples else [],
             )
             for (source, target), translator in self.translators.items()
         ]
@@ -324,13 +322,6 @@ def _learnt_from(about: Mapping[str, object]) -> str | None:
     if not isinstance(data, str):
         return None
     return f"{data} ({pairs:,} pairs)" if isinstance(pairs, int) else data
-
-
-def _examples(about: Mapping[str, object]) -> list[str]:
-    """The example sentences that the training has left in a bundle; anybody may have written it."""
-    found = about.get("examples")
-    texts = found if isinstance(found, list) else []
-    return [text for text in texts if isinstance(text, str) and text.strip()][:MOST_EXAMPLES]
 
 
 def _hypotheses(

@@ -1,12 +1,14 @@
-"""M2M100 and NLLB-200 as bundles: a pair of languages, and what transformers makes of it."""
+"""M2M100, NLLB-200 and mBART-50 as bundles: a pair of languages, beside transformers itself."""
 
+import json
 import shutil
 
 import pytest
 import torch
 
 from glassformer.bundle import load_bundle, save_bundle
-from glassformer.decoding.engine import Job, Sampling, SearchOptions
+from glassformer.decoding.engine import Job, SearchOptions
+from glassformer.decoding.sampling import Sampling
 from glassformer.errors import InputError, UsageError
 from glassformer.evaluation import evaluate
 from glassformer.inspection.trace.build import trace
@@ -18,7 +20,11 @@ from glassformer.translator import Translator
 
 transformers = pytest.importorskip("transformers", reason="transformers is not installed")
 
-FAMILIES = {"m2m100": ("en", "de"), "nllb": ("eng_Latn", "deu_Latn")}
+FAMILIES = {
+    "m2m100": ("en", "de"),
+    "nllb": ("eng_Latn", "deu_Latn"),
+    "mbart50": ("en_XX", "de_DE"),
+}
 
 
 @pytest.fixture(params=FAMILIES)
@@ -36,7 +42,8 @@ def tokenizer(family, directory, tokenizer_of_nllb):
     source, target = FAMILIES[family]
     if family == "nllb":
         return tokenizer_of_nllb(directory, source, target)
-    return transformers.M2M100Tokenizer.from_pretrained(directory, src_lang=source, tgt_lang=target)
+    kind = transformers.MBart50Tokenizer if family == "mbart50" else transformers.M2M100Tokenizer
+    return kind.from_pretrained(directory, src_lang=source, tgt_lang=target)
 
 
 def imported(directory, family):
@@ -53,8 +60,8 @@ def bundle(directory, family):
 def both(bundle, directory, tokenizer, compared):
     return compared(
         bundle,
-        transformers.M2M100ForConditionalGeneration.from_pretrained(directory),
-        lambda text: tokenizer(text.strip()).input_ids,  # NLLB's keeps a space at the end
+        transformers.AutoModelForSeq2SeqLM.from_pretrained(directory),
+        lambda text: tokenizer(text.strip()).input_ids,  # theirs keeps a space at the end
         forced=tokenizer.convert_tokens_to_ids(bundle.target_tokenizer.prefix[0]),
     )
 
@@ -167,9 +174,9 @@ def test_a_trace_shows_the_languages(bundle, pairs):
 
 def test_faulty_directories(directory, family, tmp_path):
     source, target = FAMILIES[family]
-    with pytest.raises(UsageError, match=r"--target-language is missing: this model has \d+ of"):
+    with pytest.raises(UsageError, match=r"target_language is missing: this model has \d+ of"):
         import_hugging_face(directory, source_language=source)
-    with pytest.raises(UsageError, match=rf"--source-language '{source}x': .*mean '{source}'"):
+    with pytest.raises(UsageError, match=rf"source_language '{source}x': .*mean '{source}'"):
         import_hugging_face(directory, source_language=f"{source}x", target_language=target)
     copied = shutil.copytree(directory, tmp_path / "model")
     options = (copied / "tokenizer_config.json").read_text()
@@ -189,11 +196,11 @@ def test_faulty_directories(directory, family, tmp_path):
     (copied / "sentencepiece.bpe.model").unlink()
     with pytest.raises(InputError, match=r"bpe\.model: cannot be read .* not tokenizer\.json"):
         imported(copied, family)
-    (copied / "tokenizer_config.json").write_text('{"legacy_behaviour": true}')
+    (copied / "tokenizer_config.json").write_text(f'{options[:-1]}, "legacy_behaviour": true}}')
     with pytest.raises(InputError, match="legacy_behaviour: the language stands behind the text"):
         imported(copied, family)
     (copied / "tokenizer_config.json").write_text('{"tokenizer_class": "SMALL100Tokenizer"}')
-    with pytest.raises(InputError, match="'SMALL100Tokenizer': of a m2m_100 model, import reads"):
+    with pytest.raises(InputError, match=r"'SMALL100Tokenizer': of a \w+ model, import reads"):
         imported(copied, family)
 
 
@@ -231,3 +238,12 @@ def test_fine_tuning_keeps_the_languages(nllb, pairs, tmp_path):
     assert child.target_tokenizer.prefix == ("deu_Latn",)
     assert child.languages == ("en", "de")
     assert child.model.output_bias[child.model.config.bos_id] < -9000
+
+
+def test_the_first_mbart_is_refused(mbart50, tmp_path):
+    copied = shutil.copytree(mbart50, tmp_path / "model")
+    path = copied / "tokenizer_config.json"
+    for content in ({"tokenizer_class": "MBartTokenizer"}, {}):
+        path.write_text(json.dumps(content))
+        with pytest.raises(InputError, match="of a mbart model, import reads MBart50Tokenizer"):
+            imported(copied, "mbart50")

@@ -147,6 +147,24 @@ def ours(bundle, text):
     return list(engine.submit(job, SearchOptions(beam=1)).result()[0][0].tokens)
 
 
+def test_the_caller_s_model_stays_as_it_is(tokenizer, tmp_path, monkeypatch):
+    require_packages()
+    graphs = []
+    monkeypatch.setattr(torch.onnx, "export", lambda graph, *_, **__: graphs.append(graph))
+    bundle = bundle_of(tokenizer)
+    bundle.model.train()
+
+    export_onnx(bundle, tmp_path / "out")
+
+    assert all(module.training for module in bundle.model.modules())
+    assert {m.explicit for m in bundle.model.modules() if hasattr(m, "explicit")} == {False}
+    for graph in graphs:
+        assert {m.explicit for m in graph.modules() if hasattr(m, "explicit")} == {True}
+        pairs = zip(graph.model.parameters(), bundle.model.parameters(), strict=True)
+        assert all(theirs is ours for theirs, ours in pairs)
+    assert len(graphs) == 2
+
+
 def test_int8_is_near(tokenizer, tmp_path):
     require_packages()
     bundle = bundle_of(tokenizer)

@@ -10,7 +10,7 @@ import pytest
 
 from glassformer.cli.main import main
 
-PANELS = ("player", "attention", "masks", "positions", "beam", "lens", "worked", "erase", "film")
+PANELS = ("player", "attention", "masks", "positions", "beam", "lens", "worked", "erase")
 
 
 def test_every_panel_fits_a_phone_and_the_widest_any_window(tab, look):
@@ -256,8 +256,6 @@ def test_the_server_answers_what_the_file_cannot(tab, served, seen):
     tab.click("#tab-positions")
     tab.click("[data-key='Without:off']")
     tab.wait_for_selector("[data-changed=off]")
-    tab.click("#tab-film")
-    tab.wait_for_selector("[data-frame='0']")
 
     tab.fill(".ask input", "An old hat.")
     tab.press(".ask input", "Enter")

@@ -10,35 +10,26 @@ from glassformer.alignment.align import align
 from glassformer.cli.plot.options import (
     AlignmentOptions,
     AttentionOptions,
-    BeamOptions,
-    EraseOptions,
     Figure1Options,
     HeadsOptions,
-    LensOptions,
     MasksOptions,
     PlotOptions,
     PositionsOptions,
     ScheduleOptions,
-    ScoresOptions,
     SearchedOptions,
     SmoothingOptions,
-    StepsOptions,
     TrainingOptions,
 )
 from glassformer.data.tokenizer import Tokenizer
 from glassformer.errors import InputError, UsageError
+from glassformer.inspection.attention_of import attention_in, attention_of
 from glassformer.inspection.plots import masks, positions
 from glassformer.inspection.plots.alignment import links_in, plot_alignment
-from glassformer.inspection.plots.attention import attention_figure, plot_attention
-from glassformer.inspection.plots.beam import plot_beam
+from glassformer.inspection.plots.attention import plot_attention
 from glassformer.inspection.plots.canvas import Figure
-from glassformer.inspection.plots.erase import plot_erased
 from glassformer.inspection.plots.figure1 import plot_figure1
 from glassformer.inspection.plots.heads import plot_head_statistics
-from glassformer.inspection.plots.lens import plot_lens
 from glassformer.inspection.plots.schedule import plot_label_smoothing, plot_schedule
-from glassformer.inspection.plots.scores import plot_masked_scores
-from glassformer.inspection.plots.steps import plot_steps
 from glassformer.inspection.plots.training_curves import plot_training
 from glassformer.inspection.trace.build import trace
 from glassformer.inspection.trace.schema import Trace
@@ -47,8 +38,6 @@ from glassformer.model.positions import PositionalEncoding, sinusoidal_positions
 from glassformer.translator import Translator
 
 __all__ = ["draw"]
-
-_TOP = 8  # candidates of each step
 
 
 def draw(options: PlotOptions) -> Figure:
@@ -59,38 +48,36 @@ def draw(options: PlotOptions) -> Figure:
 def _masks(options: MasksOptions) -> Figure:
     translator = _load(options.bundle) if options.bundle else None
     padding = [masks.PAD] * options.padding
-    source = target = None
+    source: list[str] = []
+    target: list[str] = []
     if options.source is not None:
         tokenizer = translator.source_tokenizer if translator else None
         source = [*_tokens("source", options.source, tokenizer), "</s>", *padding]
     if options.target is not None:
         tokenizer = translator.target_tokenizer if translator else None
         target = ["<s>", *_tokens("target", options.target, tokenizer), *padding]
-    if source and target:
-        return masks.plot_masks(source, target)
-    if source:
-        return masks.plot_source_mask(source)
-    if target:
-        return masks.plot_target_mask(target)
-    raise UsageError("plot masks: give a sentence with --source, with --target, or both")
+    if not source and not target:
+        raise UsageError("plot masks: give a sentence with --source, with --target, or both")
+    return masks.plot_masks(source, target)
 
 
 def _positions(options: PositionsOptions) -> Figure:
-    table: Any = {"layout": options.layout, "frequencies": options.frequencies}
+    table: positions.Table = {"layout": options.layout, "frequencies": options.frequencies}
     size = (options.length, options.d_model)
-    if options.view == "lines":
-        table |= {"columns": options.columns or None, "rows": options.rows or None}
-        return positions.plot_position_lines(*size, offset=options.offset, **table)
-    if options.view == "heatmap":
-        return positions.plot_position_heatmap(*size, offset=options.offset, **table)
     if options.view == "similarity":
         return positions.plot_position_similarity(options.position, *size, **table)
-    embedded, rows, labels = _embedding_and_positions(options)
+    table["offset"] = options.offset
+    if options.view == "lines":
+        columns, rows_shown = options.columns or None, options.rows or None
+        return positions.plot_position_lines(*size, columns=columns, rows=rows_shown, **table)
+    if options.view == "heatmap":
+        return positions.plot_position_heatmap(*size, **table)
+    embedded, rows, labels = _embedding_and_positions(options, table)
     return positions.plot_embedding_plus_position(embedded, rows, labels=labels)
 
 
 def _embedding_and_positions(
-    options: PositionsOptions,
+    options: PositionsOptions, table: positions.Table
 ) -> tuple[torch.Tensor, torch.Tensor, list[str]]:
     """Embeddings and positions, both ``(len, d_model)``, and the tokens.
 
@@ -101,13 +88,7 @@ def _embedding_and_positions(
         drawn = torch.randn(
             len(labels), options.d_model, generator=torch.Generator().manual_seed(1)
         )
-        rows = sinusoidal_positions(
-            *drawn.shape,
-            layout=options.layout,
-            frequencies=options.frequencies,
-            offset=options.offset,
-        )
-        return drawn, rows, labels
+        return drawn, sinusoidal_positions(*drawn.shape, **table), labels
     translator = _load(options.bundle)
     model, tokenizer = translator.model, translator.source_tokenizer
     labels = _tokens("sentence", options.sentence, tokenizer)
@@ -142,15 +123,15 @@ def _smoothing(options: SmoothingOptions) -> Figure:
 def _attention(options: AttentionOptions) -> Figure:
     """The maps of a trace, or of a translator with a given target or its own translation."""
     head = _index(options.head) if isinstance(options.head, int) else options.head
-    chosen: dict[str, Any] = {"part": options.part, "layer": _index(options.layer), "head": head}
     if options.trace is not None:
-        return plot_attention(_read(options.trace), **chosen)
-    translator, text = _load(options.bundle), options.text or ""
-    target = options.target
-    if target is None:
-        target = translator.translate([text])[0].text
-        print(f"translation: {target}")
-    return attention_figure(translator, text, target, **chosen)
+        attention = attention_in(_read(options.trace), options.part)
+    else:
+        translator, text, target = _load(options.bundle), options.text or "", options.target
+        if target is None:
+            target = translator.translate([text])[0].text
+            print(f"translation: {target}")
+        attention = attention_of(translator, text, target, part=options.part)
+    return plot_attention(attention, layer=_index(options.layer), head=head)
 
 
 def _alignment(options: AlignmentOptions) -> Figure:
@@ -164,28 +145,7 @@ def _alignment(options: AlignmentOptions) -> Figure:
     return plot_alignment(*texts, links)
 
 
-def _beam(options: BeamOptions) -> Figure:
-    return plot_beam(
-        _traced(options), first=options.first - 1, count=options.count, pruned=options.pruned
-    )
-
-
-def _steps(options: StepsOptions) -> Figure:
-    seen = _traced(options, top=max(options.top, _TOP))
-    return plot_steps(seen, first=options.first - 1, count=options.count, top=options.top)
-
-
-def _lens(options: LensOptions) -> Figure:
-    return plot_lens(_traced(options), first=options.first - 1, count=options.count)
-
-
-def _scores(options: ScoresOptions) -> Figure:
-    return plot_masked_scores(
-        _traced(options), part=options.part, layer=options.layer - 1, head=options.head - 1
-    )
-
-
-def _traced(options: SearchedOptions, top: int = _TOP) -> Trace:
+def _traced(options: SearchedOptions) -> Trace:
     """Read or build the trace, and print the parts that it leaves out."""
     if options.trace is not None:
         seen = _read(options.trace)
@@ -195,7 +155,6 @@ def _traced(options: SearchedOptions, top: int = _TOP) -> Trace:
             options.text or "",
             beam=options.beam,
             length_penalty=options.length_penalty,
-            top=top,
         )
         print(f"translation: {seen.answer.text}")
     for left_out in seen.bounds.left_out:
@@ -229,12 +188,7 @@ _DRAW: dict[type, Callable[[Any], Figure]] = {
     TrainingOptions: lambda options: plot_training(options.run, against=options.against),
     AttentionOptions: _attention,
     AlignmentOptions: _alignment,
-    BeamOptions: _beam,
-    StepsOptions: _steps,
-    LensOptions: _lens,
-    ScoresOptions: _scores,
     HeadsOptions: lambda options: plot_head_statistics(_traced(options)),
-    EraseOptions: lambda options: plot_erased(_traced(options)),
     Figure1Options: lambda options: plot_figure1(_traced(options)),
 }
 

@@ -12,21 +12,15 @@ __all__ = [
     "OPTIONS",
     "AlignmentOptions",
     "AttentionOptions",
-    "BeamOptions",
-    "EraseOptions",
     "Figure1Options",
     "HeadsOptions",
-    "LensOptions",
     "MasksOptions",
     "PlotOptions",
     "PositionsOptions",
     "ScheduleOptions",
-    "ScoresOptions",
     "SearchedOptions",
     "SentenceOptions",
     "SmoothingOptions",
-    "StepRangeOptions",
-    "StepsOptions",
     "TrainingOptions",
 ]
 
@@ -219,64 +213,10 @@ class AlignmentOptions(SearchedOptions):
     """The picture: .png or .svg."""
 
 
-class StepRangeOptions(SearchedOptions):
-    """A translator and a sentence, or a trace, and the steps in the picture."""
-
-    first: int = 1
-    """The first step in the picture, counted from 1."""
-    count: int | None = None
-    """The number of steps; None: all that follow."""
-
-
-class BeamOptions(StepRangeOptions):
-    """The beam search as a tree: hypotheses that went on, ended, or left the beam."""
-
-    pruned: bool = True
-    """Show candidates that left the beam, too."""
-    out: Path = Path("beam.png")
-    """The picture: .png or .svg."""
-
-
-class StepsOptions(StepRangeOptions):
-    """The most probable next pieces at each step of decoding, as bars."""
-
-    top: int = 5
-    """Candidates of each step."""
-    out: Path = Path("steps.png")
-    """The picture: .png or .svg."""
-
-
-class LensOptions(StepRangeOptions):
-    """The layer lens: the piece that each decoder layer would write at each step."""
-
-    out: Path = Path("lens.png")
-    """The picture: .png or .svg."""
-
-
-class ScoresOptions(SearchedOptions):
-    """The scores of one head before and after the mask, and its weights."""
-
-    part: Part = "decoder"
-    """Self-attention of encoder or decoder, or cross-attention."""
-    layer: int = 1
-    """Layer, counted from 1."""
-    head: int = 1
-    """Head, counted from 1."""
-    out: Path = Path("scores.png")
-    """The picture: .png or .svg."""
-
-
 class HeadsOptions(SearchedOptions):
     """Statistics of each head: entropy, and weight on own place, place before, and symbols."""
 
     out: Path = Path("heads.png")
-    """The picture: .png or .svg."""
-
-
-class EraseOptions(SearchedOptions):
-    """The loss of each target piece without each source word."""
-
-    out: Path = Path("erase.png")
     """The picture: .png or .svg."""
 
 
@@ -295,11 +235,6 @@ OPTIONS: dict[str, type[PlotOptions]] = {
     "training": TrainingOptions,
     "attention": AttentionOptions,
     "alignment": AlignmentOptions,
-    "beam": BeamOptions,
-    "steps": StepsOptions,
-    "lens": LensOptions,
-    "scores": ScoresOptions,
     "heads": HeadsOptions,
-    "erase": EraseOptions,
     "figure1": Figure1Options,
 }

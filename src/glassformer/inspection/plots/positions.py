@@ -1,8 +1,10 @@
 """Positional encodings (section 3.5) as lines, heatmap, similarities, and sums."""
 
 from collections.abc import Sequence
+from typing import TypedDict, Unpack
 
 import torch
+from jaxtyping import Float
 from torch import Tensor
 from torch.nn import functional as F
 
@@ -21,11 +23,23 @@ from glassformer.inspection.plots.lettering import cell_inches, label_inches, la
 from glassformer.model.positions import Frequencies, Layout, sinusoidal_positions
 
 __all__ = [
+    "Table",
     "plot_embedding_plus_position",
     "plot_position_heatmap",
     "plot_position_lines",
     "plot_position_similarity",
 ]
+
+
+class Table(TypedDict, total=False):
+    """The kind of a table of positions; by default the paper's."""
+
+    layout: Layout
+    frequencies: Frequencies
+    offset: int
+
+
+_PAPER: Table = {"layout": "interleaved", "frequencies": "paper", "offset": 0}
 
 
 def plot_position_lines(
@@ -34,9 +48,7 @@ def plot_position_lines(
     *,
     columns: Sequence[int] | None = None,
     rows: Sequence[int] | None = None,
-    layout: Layout = "interleaved",
-    frequencies: Frequencies = "paper",
-    offset: int = 0,
+    **table: Unpack[Table],
 ) -> Figure:
     """Some columns of the table over the positions; or some ``rows``, the vectors of positions.
 
@@ -48,19 +60,17 @@ def plot_position_lines(
     >>> [line.get_label() for line in plot_position_lines(rows=(0, 50)).axes[0].lines]
     ['position 0', 'position 50']
     """
-    table, plain = (
-        sinusoidal_positions(
-            length, d_model, layout=layout, frequencies=frequencies, offset=begin
-        ).numpy()
-        for begin in (offset, 0)
+    table = {**_PAPER, **table}
+    offset, unshifted = table["offset"], Table({**table, "offset": 0})
+    lines, plain_lines = (
+        sinusoidal_positions(length, d_model, **each).numpy() for each in (table, unshifted)
     )
     if rows is None:
-        chosen = _default_columns(d_model, layout) if columns is None else columns
+        chosen = _default_columns(d_model, table["layout"]) if columns is None else columns
         name, most, x = "column", d_model, "token's place in the sentence"
-        lines, plain_lines = table.T, plain.T
+        lines, plain_lines = lines.T, plain_lines.T
     else:
         chosen, name, most, x = rows, "position", length, f"column of d_model {d_model}"
-        lines, plain_lines = table, plain
     figure = new_figure(9.0, 4.2)
     axes = figure.subplots()
     for place, each in enumerate(chosen):
@@ -73,16 +83,15 @@ def plot_position_lines(
     if offset:
         axes.plot([], [], "--", color=GREY, linewidth=0.9, label="offset 0")
     shift = f", offset {offset}" if offset else ""
-    tidy(
-        axes,
-        f"Positional encoding, d_model {d_model}, {layout}, {frequencies} frequencies{shift}",
-        x=x,
-        y="value",
-    )
+    tidy(axes, f"Positional encoding, d_model {d_model}, {_kind(table)}{shift}", x=x, y="value")
     axes.set_ylim(-1.08, 1.08)
     axes.margins(x=0.01)
     figure.legend(loc="outside right upper", frameon=False)
     return figure
+
+
+def _kind(table: Table) -> str:
+    return f"{table['layout']}, {table['frequencies']} frequencies"
 
 
 def _default_columns(d_model: int, layout: Layout) -> list[int]:
@@ -94,31 +103,20 @@ def _default_columns(d_model: int, layout: Layout) -> list[int]:
     return [column for rate in rates for column in (2 * rate, 2 * rate + 1)]
 
 
-def plot_position_heatmap(
-    length: int = 100,
-    d_model: int = 128,
-    *,
-    layout: Layout = "interleaved",
-    frequencies: Frequencies = "paper",
-    offset: int = 0,
-) -> Figure:
+def plot_position_heatmap(length: int = 100, d_model: int = 128, **table: Unpack[Table]) -> Figure:
     """The whole table: fast waves in the first columns (of each half), slow ones in the last.
 
     >>> plot_position_heatmap(50, 32).axes[0].get_ylabel()
     'position'
     """
-    table = sinusoidal_positions(
-        length, d_model, layout=layout, frequencies=frequencies, offset=offset
-    )
+    table = {**_PAPER, **table}
+    offset, values = table["offset"], sinusoidal_positions(length, d_model, **table).numpy()
     figure = new_figure(9.0, 5.2)
     axes = figure.subplots()
     edges = (-0.5, d_model - 0.5, offset + length - 0.5, offset - 0.5)
-    image = axes.imshow(table.numpy(), cmap=SIGNED, vmin=-1, vmax=1, aspect="auto", extent=edges)
-    axes.set_title(
-        f"Positional encoding, {length} positions, {layout}, {frequencies} frequencies",
-        loc="left",
-        fontsize=11,
-    )
+    image = axes.imshow(values, cmap=SIGNED, vmin=-1, vmax=1, aspect="auto", extent=edges)
+    title = f"Positional encoding, {length} positions, {_kind(table)}"
+    axes.set_title(title, loc="left", fontsize=11)
     axes.set_xlabel(f"column of d_model {d_model}")
     axes.set_ylabel("position")
     draw_scale(figure, image, axes, label="value")
@@ -131,8 +129,7 @@ def plot_position_similarity(
     d_model: int = 128,
     *,
     zoom: int = 8,
-    layout: Layout = "interleaved",
-    frequencies: Frequencies = "paper",
+    **table: Unpack[Table],
 ) -> Figure:
     """Cosine similarity of one position with all others, and again of its neighbourhood.
 
@@ -142,48 +139,45 @@ def plot_position_similarity(
     >>> len(plot_position_similarity(20, 50).axes)
     2
     """
-    if not 0 <= position < length:
-        raise ValueError(f"position {position}: {length} positions are 0 to {length - 1}")
-    table = sinusoidal_positions(length, d_model, layout=layout, frequencies=frequencies)
-    similarity = F.cosine_similarity(table, table[position][None], dim=-1)
+    values = sinusoidal_positions(length, d_model, **table)
+    similarity = F.cosine_similarity(values, values[position][None], dim=-1)
     first, last = max(0, position - zoom), min(length - 1, position + zoom)
 
     figure = new_figure(10.5, 4.2)
     whole, near = figure.subplots(1, 2, width_ratios=[3, 2])
     whole.axvspan(first - 0.5, last + 0.5, color="#deebf7")
-    _similarity_line(whole, similarity, 0, length - 1, position)
     title = f"Similarity of position {position} with all others, d_model {d_model}"
-    tidy(whole, title, x="position", y="cosine similarity")
-    _similarity_line(near, similarity, first, last, position)
-    tidy(near, f"Its neighbours, {first} to {last}", x="position", y="cosine similarity")
+    _draw_similarity(whole, similarity, range(length), position, title=title)
+    title = f"Its neighbours, {first} to {last}"
+    _draw_similarity(near, similarity, range(first, last + 1), position, title=title)
     near.xaxis.get_major_locator().set_params(integer=True)
     return figure
 
 
-def _similarity_line(axes: Axes, similarity: Tensor, first: int, last: int, position: int) -> None:
-    marker = "o" if last - first <= 30 else ""
-    values = similarity[first : last + 1].numpy()
-    axes.plot(range(first, last + 1), values, color=COLOURS[0], marker=marker, markersize=4)
+def _draw_similarity(
+    axes: Axes, similarity: Tensor, places: range, position: int, *, title: str
+) -> None:
+    marker = "o" if len(places) <= 31 else ""
+    axes.plot(places, similarity[[*places]].numpy(), color=COLOURS[0], marker=marker, markersize=4)
     axes.plot(position, 1.0, "o", color=COLOURS[1], markersize=7)
     axes.margins(x=0.02, y=0.06)
+    tidy(axes, title, x="position", y="cosine similarity")
 
 
 def plot_embedding_plus_position(
-    embedded: Tensor, positions: Tensor, *, labels: Sequence[str] = ()
+    embedded: Float[Tensor, "len d_model"],
+    positions: Float[Tensor, "len d_model"],
+    *,
+    labels: Sequence[str] = (),
 ) -> Figure:
     """The input of the first block: each token's embedding, its position, and their sum.
 
-    ``embedded`` (scaled, as the model adds it) and ``positions`` are ``(len, d_model)``.
+    ``embedded`` is scaled, as the model adds it.
 
     >>> figure = plot_embedding_plus_position(torch.randn(3, 16), sinusoidal_positions(3, 16))
     >>> [axes.get_title() for axes in figure.axes[:3]]
     ['embedding', '+ position', '= their sum']
     """
-    if embedded.shape != positions.shape or embedded.dim() != 2:
-        raise ValueError(
-            "embedding and positions must have one shape (len, d_model),"
-            f" got {tuple(embedded.shape)} and {tuple(positions.shape)}"
-        )
     length, d_model = embedded.shape
     labels = labels or [str(place) for place in range(length)]
     cell = cell_inches(length, room=8.0, largest=0.3)

@@ -8,13 +8,13 @@ from torch import Tensor
 
 from glassformer.inspection.plots.canvas import (
     COLOURS,
-    GREY,
     Axes,
     Figure,
     draw_matrix,
     new_figure,
     thousands,
     tidy,
+    write_numbers,
 )
 from glassformer.training.loss import label_smoothed_cross_entropy
 from glassformer.training.schedule import noam_schedule
@@ -64,11 +64,6 @@ def plot_label_smoothing(
     >>> [axes.get_xlabel() for axes in figure.axes[:2]]
     ['vocabulary', 'probability of the label']
     """
-    for label in labels:
-        if not 0 <= label < vocab_size:
-            raise ValueError(
-                f"label {label}: a vocabulary of {vocab_size} has 0 to {vocab_size - 1}"
-            )
     figure = new_figure(10.5, 4.2)
     left, right = figure.subplots(1, 2)
     _draw_targets(left, labels, (vocab_size, pad_id), smoothing)
@@ -85,11 +80,7 @@ def _draw_targets(
     wanted[torch.tensor(labels) == pad_id] = 0.0
     draw_matrix(axes, wanted, vmin=0, vmax=1)
     if vocab_size <= 8 and len(labels) <= 12:
-        for row in range(len(labels)):
-            for column in range(vocab_size):
-                value = wanted[row, column].item()
-                colour = "white" if value > 0.5 else GREY
-                axes.text(column, row, f"{value:.2f}", ha="center", va="center", color=colour)
+        write_numbers(axes, wanted, 2, most=1.0, size=10.0)
     rows = [f"{label} (padding)" if label == pad_id else str(label) for label in labels]
     axes.set_yticks(range(len(labels)), rows)
     if vocab_size <= 20:
@@ -120,8 +111,7 @@ def _draw_confidence(axes: Axes, vocab_size: int, smoothing: float) -> None:
                 ha="right",
                 color=COLOURS[place],
             )
-    x = "probability of the label"
-    tidy(axes, "Loss against confidence", x=x, y="loss (nats)")
+    tidy(axes, "Loss against confidence", x="probability of the label", y="loss (nats)")
     axes.set_ylim(bottom=0)
     axes.legend(frameon=False)
 

@@ -30,7 +30,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import Any
+from typing import TYPE_CHECKING
 
 from glassformer.config import EXTRA_LENGTH
 from glassformer.decoding.beam import penalty
@@ -38,6 +38,9 @@ from glassformer.decoding.engine import Engine, Future, Job, SearchOptions
 from glassformer.decoding.protocols import Hypothesis, Vocabulary
 from glassformer.errors import InputError
 from glassformer.interchange.ctranslate2.threads import FAULTS, Workers
+
+if TYPE_CHECKING:
+    from ctranslate2 import AsyncTranslationResult, TranslationResult
 
 __all__ = ["CTranslate2Engine"]
 
@@ -69,7 +72,9 @@ class CTranslate2Engine:
         results = self._ask([job.sources[place] for place in _places(job)], options)
         return Future(results, partial(self._answer, job, results, options))
 
-    def _ask(self, sources: Sequence[Sequence[int]], options: SearchOptions) -> list[Any]:
+    def _ask(
+        self, sources: Sequence[Sequence[int]], options: SearchOptions
+    ) -> list[AsyncTranslationResult]:
         """CTranslate2's future of each source."""
         if not sources:
             return []
@@ -77,7 +82,7 @@ class CTranslate2Engine:
         translator = self.workers.alone if alone else self.workers.many
         begin = [self.target_names[index] for index in self.special.prefix_ids]
         with self._faults_named():
-            results: list[Any] = translator.translate_batch(
+            results: list[AsyncTranslationResult] = translator.translate_batch(
                 [[self.source_names[index] for index in source] for source in sources],
                 target_prefix=[begin] * len(sources) if begin else None,
                 asynchronous=True,
@@ -105,7 +110,7 @@ class CTranslate2Engine:
         except FAULTS as error:
             raise InputError(
                 f"{self.workers.directory}: CTranslate2 cannot translate with this model ({error}):"
-                " delete it, or take engine torch"
+                " delete the directory, and it is made anew; or take engine torch"
             ) from error
 
     def _most(self, length: int, options: SearchOptions) -> int:
@@ -122,7 +127,7 @@ class CTranslate2Engine:
         return {name: index for index, name in enumerate(self.target_names)}
 
     def _answer(
-        self, job: Job, results: Sequence[Any], options: SearchOptions
+        self, job: Job, results: Sequence[AsyncTranslationResult], options: SearchOptions
     ) -> list[list[Hypothesis]]:
         """The hypotheses of a job, waited for; torch decodes the sentences that it must."""
         sources = job.sources
@@ -139,7 +144,9 @@ class CTranslate2Engine:
                 answers[place] = answer
         return answers
 
-    def _ranked(self, result: Any, length: int, options: SearchOptions) -> list[Hypothesis]:
+    def _ranked(
+        self, result: TranslationResult, length: int, options: SearchOptions
+    ) -> list[Hypothesis]:
         """Our search's hypotheses for a source of ``length`` subwords; [] if torch must decode it.
 
         Finished targets come first, then targets cut at the maximum length; each best first.

@@ -8,11 +8,9 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from glassformer.learn.check import Check, Faults, Results, filled, numbers
+from glassformer.learn.check import Check, Faults, Results, Solution, filled, numbers
 
 __all__ = ["CHECK", "layer_norm"]
-
-AXES = {2: "batch", 3: "len", 5: "d_model", 7: "d_ff"}
 
 
 def layer_norm(x: Tensor, weight: Tensor, bias: Tensor, epsilon: float) -> Tensor:
@@ -22,7 +20,7 @@ def layer_norm(x: Tensor, weight: Tensor, bias: Tensor, epsilon: float) -> Tenso
     return centred / torch.sqrt(variance + epsilon) * weight + bias
 
 
-def reference(faults: Faults) -> Any:
+def reference(faults: Faults) -> Solution:
     shared = nn.LayerNorm(5)
 
     class FeedForward(nn.Module):
@@ -149,19 +147,19 @@ def _add(block: Any, x: Tensor, output: Tensor, faults: Faults) -> Tensor:
     return dropout(result) if fault == "dropout-after-norm" else result
 
 
-def network(solution: Any) -> dict[str, Any]:
+def network(solution: Solution) -> dict[str, Any]:
     """x (2, 3, 5), d_ff 7"""
     feed_forward, x = filled(solution.FeedForward(5, 7)), numbers(2, 3, 5)
     before = x.clone()
     return {"output": feed_forward(x), "x is changed": not torch.equal(before, x)}
 
 
-def small_numbers(solution: Any) -> dict[str, Any]:
+def small_numbers(solution: Solution) -> dict[str, Any]:
     """x [[[1, 3, 8], [2, 2, 5]], [[0, 4, 1], [6, 1, 1]]], weight 1, bias 0, epsilon 0"""
     return _layer_norm(solution, _small(), torch.ones(3), torch.zeros(3), epsilon=0.0)
 
 
-def large_epsilon(solution: Any) -> dict[str, Any]:
+def large_epsilon(solution: Solution) -> dict[str, Any]:
     """the same with epsilon 0.5"""
     return _layer_norm(solution, _small(), torch.ones(3), torch.zeros(3), epsilon=0.5)
 
@@ -170,26 +168,26 @@ def _small() -> Tensor:
     return torch.tensor([[[1.0, 3, 8], [2, 2, 5]], [[0, 4, 1], [6, 1, 1]]])
 
 
-def equal_numbers(solution: Any) -> dict[str, Any]:
+def equal_numbers(solution: Solution) -> dict[str, Any]:
     """x [[[2, 2, 2]]], weight 1, bias 0, epsilon 0.5"""
     x = torch.full((1, 1, 3), 2.0)
     return _layer_norm(solution, x, torch.ones(3), torch.zeros(3), epsilon=0.5)
 
 
-def vectors(solution: Any) -> dict[str, Any]:
+def vectors(solution: Solution) -> dict[str, Any]:
     """x (2, 3, 5), weight (5), bias (5), epsilon 0.5"""
     weight, bias = numbers(5, seed=1), numbers(5, seed=2)
     return _layer_norm(solution, numbers(2, 3, 5), weight, bias, epsilon=0.5)
 
 
-def alone(solution: Any) -> dict[str, Any]:
+def alone(solution: Solution) -> dict[str, Any]:
     """the first vector of `vectors` alone: x (1, 1, 5)"""
     weight, bias = numbers(5, seed=1), numbers(5, seed=2)
     return _layer_norm(solution, numbers(2, 3, 5)[:1, :1], weight, bias, epsilon=0.5)
 
 
 def _layer_norm(
-    solution: Any, x: Tensor, weight: Tensor, bias: Tensor, *, epsilon: float
+    solution: Solution, x: Tensor, weight: Tensor, bias: Tensor, *, epsilon: float
 ) -> dict[str, Any]:
     given = x.clone()
     output = solution.layer_norm(given, weight, bias, epsilon)
@@ -205,7 +203,7 @@ class _Dropout(nn.Module):
         return x * (2.0 * (torch.arange(x.size(-1)) % 2))
 
 
-def _block(solution: Any, norm: str, dropout: nn.Module | None = None) -> Any:
+def _block(solution: Solution, norm: str, dropout: nn.Module | None = None) -> Any:
     """A residual block with a norm and a dropout of our own: no other hole matters."""
     block = solution.ResidualBlock(filled(nn.Linear(5, 5)), 5, norm=norm)
     block.norm = filled(nn.LayerNorm(5))
@@ -213,17 +211,17 @@ def _block(solution: Any, norm: str, dropout: nn.Module | None = None) -> Any:
     return block
 
 
-def post_input(solution: Any) -> dict[str, Any]:
+def post_input(solution: Solution) -> dict[str, Any]:
     """x (2, 3, 5), norm "post\""""
     return _before(solution, "post")
 
 
-def pre_input(solution: Any) -> dict[str, Any]:
+def pre_input(solution: Solution) -> dict[str, Any]:
     """x (2, 3, 5), norm "pre\""""
     return _before(solution, "pre")
 
 
-def _before(solution: Any, norm: str) -> dict[str, Any]:
+def _before(solution: Solution, norm: str) -> dict[str, Any]:
     x = numbers(2, 3, 5)
     output = _block(solution, norm).before(x)
     blocks = [solution.ResidualBlock(nn.Identity(), 5) for _ in range(2)]
@@ -231,27 +229,27 @@ def _before(solution: Any, norm: str) -> dict[str, Any]:
     return {"input of the sublayer": output, "two blocks share a norm": shared} | _changed(x)
 
 
-def post_sum(solution: Any) -> dict[str, Any]:
+def post_sum(solution: Solution) -> dict[str, Any]:
     """x (2, 3, 5), output (2, 3, 5), norm "post", no dropout"""
     return _added(solution, "post")
 
 
-def pre_sum(solution: Any) -> dict[str, Any]:
+def pre_sum(solution: Solution) -> dict[str, Any]:
     """x (2, 3, 5), output (2, 3, 5), norm "pre", no dropout"""
     return _added(solution, "pre")
 
 
-def post_dropout(solution: Any) -> dict[str, Any]:
+def post_dropout(solution: Solution) -> dict[str, Any]:
     """x (2, 3, 5), output (2, 3, 5), norm "post", a dropout that drops the columns 0, 2 and 4"""
     return _added(solution, "post", _Dropout())
 
 
-def pre_dropout(solution: Any) -> dict[str, Any]:
+def pre_dropout(solution: Solution) -> dict[str, Any]:
     """x (2, 3, 5), output (2, 3, 5), norm "pre", a dropout that drops the columns 0, 2 and 4"""
     return _added(solution, "pre", _Dropout())
 
 
-def _added(solution: Any, norm: str, dropout: nn.Module | None = None) -> dict[str, Any]:
+def _added(solution: Solution, norm: str, dropout: nn.Module | None = None) -> dict[str, Any]:
     x = numbers(2, 3, 5)
     stream = _block(solution, norm, dropout).add(x, numbers(2, 3, 5, seed=1))
     return {"stream": stream} | _changed(x)
@@ -305,7 +303,6 @@ CHECK = Check(
         "ResidualBlock.before": (post_input, pre_input),
         "ResidualBlock.add": (post_sum, pre_sum, post_dropout, pre_dropout),
     },
-    axes=AXES,
     evidence={
         **dict.fromkeys(
             (

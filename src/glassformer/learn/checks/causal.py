@@ -7,15 +7,13 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from glassformer.learn.check import Check, Faults, Results, picks
+from glassformer.learn.check import Check, Faults, Results, Solution, picks
 from glassformer.model.masks import padding_mask
 
 __all__ = ["CHECK"]
 
-AXES = {2: "batch", 3: "batch", 5: "len", 7: "len"}
 
-
-def reference(faults: Faults) -> Any:
+def reference(faults: Faults) -> Solution:
     def subsequent_mask(length: int) -> Any:
         square = torch.ones(length, length, dtype=torch.bool)
         mask = {
@@ -76,48 +74,48 @@ def _moved(labels: Tensor, move: str) -> Tensor:
     return labels.roll(-1 if move == "shift-left" else 1, dims=1)
 
 
-def three(solution: Any) -> dict[str, Any]:
+def three(solution: Solution) -> dict[str, Any]:
     """length 3"""
     return _mask(solution.subsequent_mask(3))
 
 
-def seven(solution: Any) -> dict[str, Any]:
+def seven(solution: Solution) -> dict[str, Any]:
     """length 7"""
     return _mask(solution.subsequent_mask(7))
 
 
-def two_sentences(solution: Any) -> dict[str, Any]:
+def two_sentences(solution: Solution) -> dict[str, Any]:
     """tokens [[2, 7, 0], [2, 8, 9]], pad 0"""
     return _target(solution, torch.tensor([[2, 7, 0], [2, 8, 9]]), 0)
 
 
-def another_padding(solution: Any) -> dict[str, Any]:
+def another_padding(solution: Solution) -> dict[str, Any]:
     """tokens (3, 5) with two paddings at the end of the second sentence, pad 9"""
     tokens = picks(3, 5, below=9)
     tokens[1, 3:] = 9
     return _target(solution, tokens, 9)
 
 
-def padding_first(solution: Any) -> dict[str, Any]:
+def padding_first(solution: Solution) -> dict[str, Any]:
     """tokens [[9, 9, 5, 6, 7], [4, 5, 6, 7, 8]], pad 9"""
     return _target(solution, torch.tensor([[9, 9, 5, 6, 7], [4, 5, 6, 7, 8]]), 9)
 
 
-def two_targets(solution: Any) -> dict[str, Any]:
+def two_targets(solution: Solution) -> dict[str, Any]:
     """labels [[7, 8, 3], [9, 3, 0]], bos 2"""
     return _shifted(solution, torch.tensor([[7, 8, 3], [9, 3, 0]]), 2)
 
 
-def another_start(solution: Any) -> dict[str, Any]:
+def another_start(solution: Solution) -> dict[str, Any]:
     """labels (3, 7), bos 5"""
     return _shifted(solution, picks(3, 7, below=100) + 10, 5)
 
 
-def _mask(mask: Any) -> dict[str, Any]:
+def _mask(mask: object) -> dict[str, Any]:
     return {"mask": mask, "mask is a tensor": isinstance(mask, Tensor)}
 
 
-def _target(solution: Any, tokens: Tensor, pad: int) -> dict[str, Any]:
+def _target(solution: Solution, tokens: Tensor, pad: int) -> dict[str, Any]:
     """The mask, spread over all its axes: one that broadcasts to the same is as good."""
     mask = solution.target_mask(tokens.clone(), pad)
     batch, length = tokens.shape
@@ -128,7 +126,7 @@ def _target(solution: Any, tokens: Tensor, pad: int) -> dict[str, Any]:
     return {"mask": mask}
 
 
-def _shifted(solution: Any, labels: Tensor, bos: int) -> dict[str, Any]:
+def _shifted(solution: Solution, labels: Tensor, bos: int) -> dict[str, Any]:
     given = labels.clone()
     shifted = solution.shift(given, bos)
     return {"input": shifted, "labels are changed": not torch.equal(given, labels)}
@@ -196,7 +194,6 @@ CHECK = Check(
         "target_mask": (two_sentences, another_padding, padding_first),
         "shift": (two_targets, another_start),
     },
-    axes=AXES,
     evidence=dict.fromkeys(_MASKS, future)
     | {
         "causal-self-hidden": itself,

@@ -7,14 +7,12 @@ import torch
 from torch import Tensor, nn
 
 from glassformer import Decoder, DecoderBlock, ResidualBlock
-from glassformer.learn.check import Check, Faults, Results, filled, numbers
+from glassformer.learn.check import Check, Faults, Results, Solution, filled, numbers
 
 __all__ = ["CHECK"]
 
-AXES = {2: "batch", 3: "heads", 5: "tgt_len", 7: "src_len", 11: "d_head", 13: "d_ff", 33: "d_model"}
 
-
-def reference(faults: Faults) -> Any:
+def reference(faults: Faults) -> Solution:
     class FaultyBlock(DecoderBlock):
         def forward(
             self,
@@ -154,18 +152,18 @@ def _stack(stack: Decoder, x: Tensor, memory: Tensor, masks: Masks, faults: Faul
     return x if norm in ("decoder-stack-norm-missing", "decoder-stack-norm-each") else stack.norm(x)
 
 
-def two_words(solution: Any) -> dict[str, Any]:
+def two_words(solution: Solution) -> dict[str, Any]:
     """two target words (1, 2, 4), a memory of two words (1, 2, 4), one head, post-norm, no masks"""
     block = filled(solution.DecoderBlock(4, 1, 3))
     return _called(block, numbers(1, 2, 4), numbers(1, 2, 4, seed=1))
 
 
-def equal_lengths(solution: Any) -> dict[str, Any]:
+def equal_lengths(solution: Solution) -> dict[str, Any]:
     """x and memory (2, 5, 33), a causal self_mask, a memory_mask that hides two words, post-norm"""
     return _called(_made(solution), *_inputs(5), _causal(), _hidden(5))
 
 
-def post_norm(solution: Any) -> dict[str, Any]:
+def post_norm(solution: Solution) -> dict[str, Any]:
     """the same, with a memory of seven words (2, 7, 33)"""
     block, (x, memory) = _made(solution), _inputs(7)
     return {
@@ -175,12 +173,12 @@ def post_norm(solution: Any) -> dict[str, Any]:
     }
 
 
-def pre_norm(solution: Any) -> dict[str, Any]:
+def pre_norm(solution: Solution) -> dict[str, Any]:
     """the same with pre-norm"""
     return _called(_made(solution, norm="pre"), *_inputs(7), _causal(), _hidden(7))
 
 
-def dropouts(solution: Any) -> dict[str, Any]:
+def dropouts(solution: Solution) -> dict[str, Any]:
     """the same with post-norm, and with a factor of 3 in place of each dropout"""
     block = _made(solution)
     for part in (block.self_attention, block.cross_attention, block.feed_forward):
@@ -188,20 +186,20 @@ def dropouts(solution: Any) -> dict[str, Any]:
     return _called(block, *_inputs(7), _causal(), _hidden(7))
 
 
-def without_padding(solution: Any) -> dict[str, Any]:
+def without_padding(solution: Solution) -> dict[str, Any]:
     """the second sentence alone, with the five visible words of its memory and no memory_mask"""
     x, memory = _inputs(7)
     return _called(_made(solution), x[1:], memory[1:, :5], _causal())
 
 
-def two_steps(solution: Any) -> dict[str, Any]:
+def two_steps(solution: Solution) -> dict[str, Any]:
     """x [[[1, 2]]], memory [[[3, 4]]]; block 1 doubles its input, block 2 adds the memory"""
     blocks: list[DecoderBlock] = [_Doubled(2, 1, 1), _MemoryAdded(2, 1, 1)]
     x = torch.tensor([[[1.0, 2.0]]], dtype=torch.float64)
     return _called(solution.Decoder(blocks), x, x + 2)
 
 
-def post_norm_stack(solution: Any) -> dict[str, Any]:
+def post_norm_stack(solution: Solution) -> dict[str, Any]:
     """three post-norm blocks, x and memory (2, 5, 33), both masks, no final norm"""
     blocks = [DecoderBlock(33, 3, 13) for _ in range(3)]
     decoder, (x, memory) = filled(solution.Decoder(blocks)), _inputs(5)
@@ -210,7 +208,7 @@ def post_norm_stack(solution: Any) -> dict[str, Any]:
     return {**output, "output after a changed last word": changed}
 
 
-def pre_norm_stack(solution: Any) -> dict[str, Any]:
+def pre_norm_stack(solution: Solution) -> dict[str, Any]:
     """two pre-norm blocks, x (2, 5, 33), memory (2, 7, 33), both masks, a final LayerNorm"""
     blocks = [DecoderBlock(33, 3, 13, norm="pre") for _ in range(2)]
     decoder = filled(solution.Decoder(blocks, final_norm=nn.LayerNorm(33)))
@@ -244,7 +242,7 @@ class _Tripled(nn.Module):
         return 3 * x
 
 
-def _made(solution: Any, **options: Any) -> Any:
+def _made(solution: Solution, **options: Any) -> Any:
     return filled(solution.DecoderBlock(33, 3, 13, **options))
 
 
@@ -265,7 +263,7 @@ def _hidden(length: int) -> Tensor:
     return torch.arange(length) < torch.tensor([length, length - 2])[:, None, None, None]
 
 
-def _called(module: Any, x: Tensor, memory: Tensor, *masks: Tensor) -> dict[str, Any]:
+def _called(module: nn.Module, x: Tensor, memory: Tensor, *masks: Tensor) -> dict[str, Any]:
     copies = x.clone(), memory.clone()
     output = module(x, memory, *masks)
     changed = not (torch.equal(x, copies[0]) and torch.equal(memory, copies[1]))
@@ -316,7 +314,6 @@ CHECK = Check(
         ),
         "Decoder.forward": (two_steps, post_norm_stack, pre_norm_stack),
     },
-    axes=AXES,
     evidence={
         "decoder-self-mask-missing": future,
         "decoder-stack-self-mask-missing": future,

@@ -8,14 +8,12 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from glassformer import Encoder, EncoderBlock, MultiHeadAttention, ResidualBlock
-from glassformer.learn.check import Check, Faults, Results, filled, numbers
+from glassformer.learn.check import Check, Faults, Results, Solution, filled, numbers
 
 __all__ = ["CHECK"]
 
-AXES = {2: "batch", 3: "heads", 5: "src_len", 7: "d_head", 11: "d_ff", 21: "d_model"}
 
-
-def reference(faults: Faults) -> Any:
+def reference(faults: Faults) -> Solution:
     class FaultyBlock(EncoderBlock):
         def forward(self, x: Tensor, mask: Tensor | None = None) -> Tensor:
             output = _block(self, x, mask, faults)
@@ -122,23 +120,23 @@ def _run(stack: Encoder, x: Tensor, mask: Tensor | None, faults: Faults) -> Tens
     return x
 
 
-def one_word(solution: Any) -> dict[str, Any]:
+def one_word(solution: Solution) -> dict[str, Any]:
     """one word [1, 2, 3, 5], one head, post-norm, no mask"""
     x = torch.tensor([[[1.0, 2.0, 3.0, 5.0]]], dtype=torch.float64)
     return _called(filled(solution.EncoderBlock(4, 1, 3)), x)
 
 
-def post_norm(solution: Any) -> dict[str, Any]:
+def post_norm(solution: Solution) -> dict[str, Any]:
     """x (2, 5, 21), mask (2, 1, 1, 5) that hides the last two words of the second sentence"""
     return _called(_made(solution), numbers(2, 5, 21), _hidden())
 
 
-def pre_norm(solution: Any) -> dict[str, Any]:
+def pre_norm(solution: Solution) -> dict[str, Any]:
     """the same, with pre-norm"""
     return _called(_made(solution, norm="pre"), numbers(2, 5, 21), _hidden())
 
 
-def dropouts(solution: Any) -> dict[str, Any]:
+def dropouts(solution: Solution) -> dict[str, Any]:
     """the same with post-norm, and with a factor of 3 in place of each dropout"""
     block = _made(solution)
     for residual in (block.self_attention, block.feed_forward):
@@ -146,36 +144,36 @@ def dropouts(solution: Any) -> dict[str, Any]:
     return _called(block, numbers(2, 5, 21), _hidden())
 
 
-def without_padding(solution: Any) -> dict[str, Any]:
+def without_padding(solution: Solution) -> dict[str, Any]:
     """the three visible words of that second sentence alone, post-norm, no mask"""
     return _called(_made(solution), numbers(2, 5, 21)[1:, :3])
 
 
-def reversed_words(solution: Any) -> dict[str, Any]:
+def reversed_words(solution: Solution) -> dict[str, Any]:
     """the same three words in reversed order"""
     return _called(_made(solution), numbers(2, 5, 21)[1:, :3].flip(1))
 
 
-def two_steps(solution: Any) -> dict[str, Any]:
+def two_steps(solution: Solution) -> dict[str, Any]:
     """x [[[1, 2]]]; the first block doubles its input, the second adds 3"""
     blocks: list[EncoderBlock] = [_Step(factor=2.0), _Step(plus=3.0)]
     return _called(solution.Encoder(blocks), torch.tensor([[[1.0, 2.0]]], dtype=torch.float64))
 
 
-def post_norm_stack(solution: Any) -> dict[str, Any]:
+def post_norm_stack(solution: Solution) -> dict[str, Any]:
     """two post-norm blocks, x (2, 5, 21), mask (2, 1, 1, 5) that hides two words, no final norm"""
     blocks = [EncoderBlock(21, 3, 11) for _ in range(2)]
     return _called(filled(solution.Encoder(blocks)), numbers(2, 5, 21), _hidden())
 
 
-def pre_norm_stack(solution: Any) -> dict[str, Any]:
+def pre_norm_stack(solution: Solution) -> dict[str, Any]:
     """the same with pre-norm blocks, and with the final LayerNorm that they need"""
     blocks = [EncoderBlock(21, 3, 11, norm="pre") for _ in range(2)]
     encoder = filled(solution.Encoder(blocks, final_norm=nn.LayerNorm(21)))
     return _called(encoder, numbers(2, 5, 21), _hidden())
 
 
-def stack_without_padding(solution: Any) -> dict[str, Any]:
+def stack_without_padding(solution: Solution) -> dict[str, Any]:
     """the post-norm blocks on the three visible words of the second sentence alone, no mask"""
     blocks = [EncoderBlock(21, 3, 11) for _ in range(2)]
     return _called(filled(solution.Encoder(blocks)), numbers(2, 5, 21)[1:, :3])
@@ -197,7 +195,7 @@ class _Tripled(nn.Module):
         return 3 * x
 
 
-def _made(solution: Any, **options: Any) -> Any:
+def _made(solution: Solution, **options: Any) -> Any:
     return filled(solution.EncoderBlock(21, 3, 11, **options))
 
 
@@ -206,7 +204,7 @@ def _hidden() -> Tensor:
     return torch.arange(5) < torch.tensor([5, 3])[:, None, None, None]
 
 
-def _called(module: Any, x: Tensor, mask: Tensor | None = None) -> dict[str, Any]:
+def _called(module: nn.Module, x: Tensor, mask: Tensor | None = None) -> dict[str, Any]:
     before = x.clone()
     output = module(x, mask)
     return {"output": output, "x is changed": not torch.equal(x, before)}
@@ -248,7 +246,6 @@ CHECK = Check(
         ),
         "Encoder.forward": (two_steps, post_norm_stack, pre_norm_stack, stack_without_padding),
     },
-    axes=AXES,
     evidence={
         "encoder-mask-missing": padding,
         "encoder-mask-inverted": padding,

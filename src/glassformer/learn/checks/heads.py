@@ -8,16 +8,15 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from glassformer.learn.check import Check, Evidence, Faults, Results, filled, numbers
+from glassformer.learn.check import Check, Evidence, Faults, Results, Solution, filled, numbers
 from glassformer.model.attention import scaled_dot_product_attention
 
 __all__ = ["CHECK"]
 
 HEADS, WIDTH, D_MODEL = 3, 5, 15
-AXES = {2: "batch", HEADS: "heads", WIDTH: "d_head", 7: "q_len", 11: "k_len", D_MODEL: "d_model"}
 
 
-def reference(faults: Faults) -> Any:
+def reference(faults: Faults) -> Solution:
     def linear(projection: nn.Linear, x: Tensor) -> Tensor:
         return _projected(projection, x, faults.get("linear", ""))
 
@@ -122,67 +121,67 @@ _MERGED: dict[str, Callable[[Tensor], Tensor]] = {
 }
 
 
-def two_heads(solution: Any) -> dict[str, Any]:
+def two_heads(solution: Solution) -> dict[str, Any]:
     """joint (1, 3, 4) with the numbers 0 to 11, 2 heads"""
     joint = torch.arange(12, dtype=torch.float64).reshape(1, 3, 4)
     return {"heads": solution.MultiHeadAttention(4, 2).split(joint)}
 
 
-def three_heads(solution: Any) -> dict[str, Any]:
+def three_heads(solution: Solution) -> dict[str, Any]:
     """joint (2, 7, 15), 3 heads"""
     return {"heads": _attention(solution).split(_inputs()[0])}
 
 
-def merge_two(solution: Any) -> dict[str, Any]:
+def merge_two(solution: Solution) -> dict[str, Any]:
     """heads (1, 2, 3, 2) with the numbers 0 to 11"""
     heads = torch.arange(12, dtype=torch.float64).reshape(1, 2, 3, 2)
     return {"joint": solution.MultiHeadAttention(4, 2).merge(heads)}
 
 
-def merge_three(solution: Any) -> dict[str, Any]:
+def merge_three(solution: Solution) -> dict[str, Any]:
     """heads (2, 3, 7, 5)"""
     return {"joint": _attention(solution).merge(numbers(2, HEADS, 7, WIDTH))}
 
 
-def there_and_back(solution: Any) -> dict[str, Any]:
+def there_and_back(solution: Solution) -> dict[str, Any]:
     """joint (2, 7, 15): split, and merged again"""
     attention, joint = _attention(solution), _inputs()[0]
     return {"joint": attention.merge(attention.split(joint))}
 
 
-def memory(solution: Any) -> dict[str, Any]:
+def memory(solution: Solution) -> dict[str, Any]:
     """key and value (2, 11, 15), two different tensors; 3 heads"""
     keys, values = _attention(solution).project_memory(*_inputs()[1:])
     return {"keys": keys, "values": values}
 
 
-def attend(solution: Any) -> dict[str, Any]:
+def attend(solution: Solution) -> dict[str, Any]:
     """query (2, 7, 15), keys and values (2, 3, 11, 5), no mask"""
     return _attended(solution)
 
 
-def attend_masked(solution: Any) -> dict[str, Any]:
+def attend_masked(solution: Solution) -> dict[str, Any]:
     """the same, with a mask (2, 1, 1, 11) that hides the last four keys of the second sentence"""
     return _attended(solution, mask=_hidden())
 
 
-def other_hidden_keys(solution: Any) -> dict[str, Any]:
+def other_hidden_keys(solution: Solution) -> dict[str, Any]:
     """the same, with other numbers in the hidden keys and values"""
     return _attended(solution, mask=_hidden(), change=~_hidden().mT * 3.0)
 
 
-def whole(solution: Any) -> dict[str, Any]:
+def whole(solution: Solution) -> dict[str, Any]:
     """forward with query (2, 7, 15), key and value (2, 11, 15), the same mask"""
     return {"output": _attention(solution)(*_inputs(), _hidden())}
 
 
-def second_sentence(solution: Any) -> dict[str, Any]:
+def second_sentence(solution: Solution) -> dict[str, Any]:
     """forward with the second sentence of the same batch alone"""
     inputs = (tensor[1:] for tensor in _inputs())
     return {"output": _attention(solution)(*inputs, _hidden()[1:])}
 
 
-def _attention(solution: Any) -> Any:
+def _attention(solution: Solution) -> Any:
     return filled(solution.MultiHeadAttention(D_MODEL, HEADS))
 
 
@@ -200,7 +199,7 @@ def _hidden() -> Tensor:
 
 
 def _attended(
-    solution: Any, mask: Tensor | None = None, change: Tensor | float = 0.0
+    solution: Solution, mask: Tensor | None = None, change: Tensor | float = 0.0
 ) -> dict[str, Any]:
     keys, values = numbers(2, HEADS, 11, WIDTH, seed=3), numbers(2, HEADS, 11, WIDTH, seed=4)
     output = _attention(solution).attend(_inputs()[0], keys + change, values + change, mask)
@@ -265,7 +264,6 @@ CHECK = Check(
             second_sentence,
         ),
     },
-    axes=AXES,
     evidence={
         "split-by-view": own_features,
         "split-interleaved": own_features,

@@ -7,14 +7,12 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from glassformer.learn.check import Check, Faults, Results, numbers, picks
+from glassformer.learn.check import Check, Faults, Results, Solution, numbers, picks
 
 __all__ = ["CHECK"]
 
-AXES = {3: "batch", 5: "tgt_len", 11: "vocab"}
 
-
-def reference(faults: Faults) -> Any:
+def reference(faults: Faults) -> Solution:
     def label_smoothed_cross_entropy(
         logits: Tensor, labels: Tensor, *, smoothing: float = 0.1, pad_id: int = 0
     ) -> Tensor:
@@ -116,51 +114,51 @@ def transformed(loss: Tensor, fault: str | None) -> Tensor:
     return loss
 
 
-def one_label(solution: Any) -> dict[str, Any]:
+def one_label(solution: Solution) -> dict[str, Any]:
     """logits [[[0, ln 2, 0]]], labels [[1]]"""
     logits = torch.tensor([[[0.0, math.log(2), 0.0]]], dtype=torch.float64)
     return _called(solution, logits, torch.tensor([[1]]))
 
 
-def equal_logits(solution: Any) -> dict[str, Any]:
+def equal_logits(solution: Solution) -> dict[str, Any]:
     """logits all 0 for 5 symbols, labels [[2, 4]]"""
     logits = torch.zeros(1, 2, 5, dtype=torch.float64)
     return _called(solution, logits, torch.tensor([[2, 4]]))
 
 
-def sure_and_right(solution: Any) -> dict[str, Any]:
+def sure_and_right(solution: Solution) -> dict[str, Any]:
     """logits [[[0, 0, 0, 40]]], labels [[3]], smoothing 0"""
     logits = torch.tensor([[[0.0, 0.0, 0.0, 40.0]]], dtype=torch.float64)
     return _called(solution, logits, torch.tensor([[3]]), smoothing=0.0)
 
 
-def batch(solution: Any) -> dict[str, Any]:
+def batch(solution: Solution) -> dict[str, Any]:
     """logits (3, 5, 11), labels (3, 5); the sentences have 5, 3 and 2 real labels, then padding"""
     return _called(solution, *_sentences())
 
 
-def more_padding(solution: Any) -> dict[str, Any]:
+def more_padding(solution: Solution) -> dict[str, Any]:
     """the inputs of `batch`, with two more positions of padding: (3, 7, 11) and (3, 7)"""
     logits, labels = _sentences()
     logits = torch.cat((logits, numbers(3, 2, 11, seed=2)), dim=1)
     return _called(solution, logits, torch.cat((labels, torch.zeros_like(labels[:, :2])), dim=1))
 
 
-def other_settings(solution: Any) -> dict[str, Any]:
+def other_settings(solution: Solution) -> dict[str, Any]:
     """the inputs of `batch`, but with pad_id 10, and id 0 is a symbol; smoothing 0.3"""
     logits, labels = _sentences()
     labels = torch.where(labels == 0, 10, labels - 1)
     return _called(solution, logits, labels, smoothing=0.3, pad_id=10)
 
 
-def far_logits(solution: Any) -> dict[str, Any]:
+def far_logits(solution: Solution) -> dict[str, Any]:
     """logits [[[1000, 0, 0, 0]]], labels [[1]]"""
     logits = torch.tensor([[[1000.0, 0.0, 0.0, 0.0]]], dtype=torch.float64)
     loss = torch.as_tensor(solution.label_smoothed_cross_entropy(logits, torch.tensor([[1]])))
     return {"loss": loss.nan_to_num(nan=math.inf, posinf=math.inf)}
 
 
-def only_padding(solution: Any) -> dict[str, Any]:
+def only_padding(solution: Solution) -> dict[str, Any]:
     """logits all 0 for 5 symbols, labels [[0, 0]]: both are padding"""
     logits = torch.zeros(1, 2, 5, dtype=torch.float64)
     return {"loss": solution.label_smoothed_cross_entropy(logits, torch.tensor([[0, 0]]))}
@@ -172,7 +170,7 @@ def _sentences() -> tuple[Tensor, Tensor]:
     return numbers(3, 5, 11), labels.masked_fill(padding, 0)
 
 
-def _called(solution: Any, logits: Tensor, labels: Tensor, **settings: Any) -> dict[str, Any]:
+def _called(solution: Solution, logits: Tensor, labels: Tensor, **settings: Any) -> dict[str, Any]:
     leaf, given = logits.clone().requires_grad_(), (logits.clone(), labels.clone())
     handed = leaf.clone()
     loss = torch.as_tensor(solution.label_smoothed_cross_entropy(handed, labels, **settings))
@@ -252,7 +250,6 @@ CHECK = Check(
             only_padding,
         )
     },
-    axes=AXES,
     evidence=dict.fromkeys(SMOOTHING, equal_loss)
     | dict.fromkeys(PADDING, more_padding_counts)
     | {

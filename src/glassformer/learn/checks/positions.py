@@ -8,14 +8,12 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from glassformer.learn.check import Check, Faults, Results, numbers
+from glassformer.learn.check import Check, Faults, Results, Solution, numbers
 
 __all__ = ["CHECK"]
 
-AXES = {3: "batch", 5: "len", 14: "d_model", 11: "max_length"}
 
-
-def reference(faults: Faults) -> Any:
+def reference(faults: Faults) -> Solution:
     def sinusoidal_positions(
         length: int, d_model: int, *, layout: str = "interleaved", offset: int = 0
     ) -> Tensor:
@@ -115,27 +113,27 @@ def _sum(embedded: Tensor, rows: Tensor, dropout: nn.Module, faults: Faults) -> 
     return result if place or kind == "positions-discarded" else dropout(result)
 
 
-def two_rows(solution: Any) -> dict[str, Any]:
+def two_rows(solution: Solution) -> dict[str, Any]:
     """length 2, d_model 4"""
     return {"table": solution.sinusoidal_positions(2, 4)}
 
 
-def table(solution: Any) -> dict[str, Any]:
+def table(solution: Solution) -> dict[str, Any]:
     """length 5, d_model 14"""
     return {"table": solution.sinusoidal_positions(5, 14)}
 
 
-def halves(solution: Any) -> dict[str, Any]:
+def halves(solution: Solution) -> dict[str, Any]:
     """length 5, d_model 14, layout "halves\""""
     return {"table": solution.sinusoidal_positions(5, 14, layout="halves")}
 
 
-def offset(solution: Any) -> dict[str, Any]:
+def offset(solution: Solution) -> dict[str, Any]:
     """length 5, d_model 14, offset 3"""
     return {"table": solution.sinusoidal_positions(5, 14, offset=3)}
 
 
-def far(solution: Any) -> dict[str, Any]:
+def far(solution: Solution) -> dict[str, Any]:
     """length 2, d_model 14, offset 1,000,000"""
     torch.set_default_dtype(torch.float32)  # a translator's; until the probe is over
     rows = torch.as_tensor(solution.sinusoidal_positions(2, 14, offset=1_000_000))
@@ -144,7 +142,7 @@ def far(solution: Any) -> dict[str, Any]:
     return {"precision of 0.001": exact}
 
 
-def odd_width(solution: Any) -> dict[str, Any]:
+def odd_width(solution: Solution) -> dict[str, Any]:
     """length 2, d_model 5, which is odd"""
     try:
         solution.sinusoidal_positions(2, 5)
@@ -164,28 +162,28 @@ class _Dropout(nn.Module):
         return x * (2.0 * (torch.arange(x.size(-1)) % 2))
 
 
-def first_tokens(solution: Any) -> dict[str, Any]:
+def first_tokens(solution: Solution) -> dict[str, Any]:
     """embedded (3, 5, 14), a table (11, 14) of other numbers, no dropout"""
     return _encoded(solution, numbers(3, 5, 14))
 
 
-def later_tokens(solution: Any) -> dict[str, Any]:
+def later_tokens(solution: Solution) -> dict[str, Any]:
     """embedded (3, 5, 14), start 4"""
     return _encoded(solution, numbers(3, 5, 14), start=4)
 
 
-def cached_step(solution: Any) -> dict[str, Any]:
+def cached_step(solution: Solution) -> dict[str, Any]:
     """the third token alone: embedded (3, 1, 14), start 2"""
     return _encoded(solution, numbers(3, 5, 14)[:, 2:3], start=2)
 
 
-def with_dropout(solution: Any) -> dict[str, Any]:
+def with_dropout(solution: Solution) -> dict[str, Any]:
     """embedded (3, 5, 14), and a dropout that drops the columns 0, 2, 4, …"""
     return _encoded(solution, numbers(3, 5, 14), dropout=_Dropout())
 
 
 def _encoded(
-    solution: Any, embedded: Tensor, *, start: int = 0, dropout: nn.Module | None = None
+    solution: Solution, embedded: Tensor, *, start: int = 0, dropout: nn.Module | None = None
 ) -> dict[str, Any]:
     encoding = solution.PositionalEncoding(14, max_length=11).double()
     encoding.table.data.copy_(numbers(11, 14, seed=1))
@@ -242,7 +240,6 @@ CHECK = Check(
         "sinusoidal_positions": (two_rows, table, halves, offset, far, odd_width),
         "PositionalEncoding.forward": (first_tokens, later_tokens, cached_step, with_dropout),
     },
-    axes=AXES,
     evidence={
         "positions-offset-ignored": moved,
         "positions-offset-cuts": moved,

@@ -7,15 +7,13 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from glassformer.learn.check import Check, Faults, Results, numbers, unpacked
+from glassformer.learn.check import Check, Faults, Results, Solution, numbers, unpacked
 from glassformer.learn.plain.adam import AdamState
 
 __all__ = ["CHECK"]
 
-AXES = {3: "rows", 5: "columns"}
 
-
-def reference(faults: Faults) -> Any:
+def reference(faults: Faults) -> Solution:
     def noam_schedule(
         update: int | float, *, d_model: int, warmup: int = 4000, factor: float = 1.0
     ) -> float:
@@ -120,64 +118,64 @@ def kept_state(
     }.get(fault or "", after)
 
 
-def worked_example(solution: Any) -> dict[str, Any]:
+def worked_example(solution: Solution) -> dict[str, Any]:
     """updates 100, 400 and 10, d_model 4, warmup 100"""
     return _rates(solution, 100, 400, 10, d_model=4, warmup=100)
 
 
-def first_rate(solution: Any) -> dict[str, Any]:
+def first_rate(solution: Solution) -> dict[str, Any]:
     """update 1, d_model 4, warmup 100"""
     return _rates(solution, 1, d_model=4, warmup=100)
 
 
-def curve(solution: Any) -> dict[str, Any]:
+def curve(solution: Solution) -> dict[str, Any]:
     """updates 2 to 20, d_model 11, warmup 7"""
     return _rates(solution, *range(2, 21), d_model=11, warmup=7)
 
 
-def late_rate(solution: Any) -> dict[str, Any]:
+def late_rate(solution: Solution) -> dict[str, Any]:
     """update 500, d_model 11, warmup 7"""
     return _rates(solution, 500, d_model=11, warmup=7)
 
 
-def base_model(solution: Any) -> dict[str, Any]:
+def base_model(solution: Solution) -> dict[str, Any]:
     """updates 1000, 4000 and 100000, d_model 512, and the warmup that the function has itself"""
     return _rates(solution, 1000, 4000, 100_000, d_model=512)
 
 
-def larger_factor(solution: Any) -> dict[str, Any]:
+def larger_factor(solution: Solution) -> dict[str, Any]:
     """update 3, d_model 11, warmup 7, factor 2.5"""
     return _rates(solution, 3, d_model=11, warmup=7, factor=2.5)
 
 
-def first_step(solution: Any) -> dict[str, Any]:
+def first_step(solution: Solution) -> dict[str, Any]:
     """weight [1], gradient [4], rate 0.1, state (0, [0], [0])"""
     return _step(solution, torch.ones(1), 4 * torch.ones(1), state=_begun(1), rate=0.1)
 
 
-def large_gradient(solution: Any) -> dict[str, Any]:
+def large_gradient(solution: Solution) -> dict[str, Any]:
     """weight [1], gradient [4000], rate 0.1, state (0, [0], [0])"""
     return _step(solution, torch.ones(1), 4000 * torch.ones(1), state=_begun(1), rate=0.1)
 
 
-def no_gradient(solution: Any) -> dict[str, Any]:
+def no_gradient(solution: Solution) -> dict[str, Any]:
     """weight [1], gradient [0], rate 0.1, state (0, [0], [0])"""
     return _step(solution, torch.ones(1), torch.zeros(1), state=_begun(1), rate=0.1)
 
 
-def later_step(solution: Any) -> dict[str, Any]:
+def later_step(solution: Solution) -> dict[str, Any]:
     """weight and gradient (3, 5), rate 0.1, state (6, mean, square) after six updates"""
     return _step(solution, numbers(3, 5), numbers(3, 5, seed=1), state=_later(), rate=0.1)
 
 
-def other_constants(solution: Any) -> dict[str, Any]:
+def other_constants(solution: Solution) -> dict[str, Any]:
     """the inputs of `later_step`, with betas (0.5, 0.8) and epsilon 0.1"""
     weight, gradient = numbers(3, 5), numbers(3, 5, seed=1)
     settings: dict[str, Any] = {"betas": (0.5, 0.8), "epsilon": 0.1}
     return _step(solution, weight, gradient, state=_later(), rate=0.1, **settings)
 
 
-def _rates(solution: Any, *updates: int, **settings: Any) -> dict[str, Any]:
+def _rates(solution: Solution, *updates: int, **settings: Any) -> dict[str, Any]:
     rates = [float(solution.noam_schedule(update, **settings)) for update in updates]
     return {"rate" if len(rates) == 1 else "rates": np.array(rates)}
 
@@ -190,7 +188,7 @@ def _later() -> AdamState:
     return 6, 0.5 * numbers(3, 5, seed=2), numbers(3, 5, seed=3) ** 2
 
 
-def _step(solution: Any, weight: Tensor, gradient: Tensor, **settings: Any) -> dict[str, Any]:
+def _step(solution: Solution, weight: Tensor, gradient: Tensor, **settings: Any) -> dict[str, Any]:
     tensors = (weight, gradient, *settings["state"][1:])
     copies = [tensor.clone() for tensor in tensors]
     new, state = unpacked(solution.adam_step(weight, gradient, **settings), "weight", "state")
@@ -254,7 +252,6 @@ CHECK = Check(
         ),
         "adam_step": (first_step, large_gradient, no_gradient, later_step, other_constants),
     },
-    axes=AXES,
     evidence={
         "noam-max": highest,
         "noam-no-warmup": highest,

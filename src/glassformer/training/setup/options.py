@@ -4,7 +4,7 @@ An option that is left open (None) is chosen from the data (:mod:`~.recipe`).
 """
 
 from pathlib import Path
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 from pydantic import AliasChoices, Field, model_validator
 
@@ -14,7 +14,7 @@ from glassformer.data.normaliser import Normalisation
 __all__ = ["Decay", "TrainConfig"]
 
 Files = tuple[Path, ...]
-Decay = Literal["inverse-root", "none"]
+Decay = Literal["inverse-root", "constant"]
 
 
 class TrainConfig(Options):
@@ -32,15 +32,6 @@ class TrainConfig(Options):
         "epochs": "length, validation and checkpoints",
         "batch_tokens": "learning",
         "plain": "rarely needed",
-    }
-    removed: ClassVar[dict[str, Any]] = {
-        "subword_dropout": 0.0,
-        "distil_from": None,
-        "distil_beam": 5,
-        "distil_choice": "nearest",
-        "distil_originals": False,
-        "workers": 0,
-        "shortlist": False,
     }
 
     pairs: Files = Field(min_length=1, max_length=2, title="SOURCE [TARGET]")
@@ -147,7 +138,8 @@ class TrainConfig(Options):
     patience: int = Field(8, ge=0)
     """Training ends after so many validations without a better score; 0: never."""
     average: Literal["last", "best", "none"] = "best"
-    """Checkpoints that are averaged for the final weights (section 6.1: last); none: no average."""
+    """Checkpoints that are averaged: the last (section 6.1) or the best ones. If the best of them
+    scores better than their mean, it is delivered alone. none: the last checkpoint."""
     average_count: int = Field(3, ge=1)
     """Number of checkpoints that are averaged."""
     checkpoint_minutes: float = Field(5.0, gt=0)
@@ -166,8 +158,8 @@ class TrainConfig(Options):
     rate_factor: float | None = Field(None, gt=0)
     """Factor on the paper's schedule."""
     decay: Decay | None = None
-    """The rate after the warm-up: the paper's falls with the root of the update; none: constant.
-    None: inverse-root, but none with --from."""
+    """Learning rate after the warm-up: inverse-root (the paper) or constant. None: inverse-root;
+    with --from, constant."""
     anneal: float = Field(0.3, ge=0, le=1)
     """For this last share of the updates, the rate falls to zero; 0: the paper's schedule."""
     label_smoothing: float = Field(0.1, ge=0, lt=1)

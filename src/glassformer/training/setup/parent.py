@@ -12,7 +12,7 @@ from pathlib import Path
 
 import torch
 
-from glassformer.bundle import Bundle, load_bundle
+from glassformer.bundle import Bundle, check_bundle, load_bundle
 from glassformer.data.corpus import Pair, read_lines, read_pairs, write_pairs
 from glassformer.data.normaliser import normaliser
 from glassformer.data.tokenizer import Tokenizer
@@ -75,9 +75,11 @@ def load_parent(config: TrainConfig) -> Bundle | None:
 
 
 def parent_files(config: TrainConfig) -> tuple[Path, ...]:
-    """The files of the parent that decide the run."""
-    names = ("config.json", "model.safetensors")
-    return tuple(config.parent / name for name in names) if config.parent else ()
+    """The files of the parent that decide the run; InputError if it is no bundle."""
+    if config.parent is None:
+        return ()
+    check_bundle(config.parent)
+    return config.parent / "config.json", config.parent / "model.safetensors"
 
 
 def replayed(config: TrainConfig, parent: Bundle, kept: KeptPairs) -> list[Path]:
@@ -154,7 +156,7 @@ def settle_from_parent(config: TrainConfig, parent: Bundle) -> tuple[TrainConfig
         "batch_tokens": (_BATCH_TOKENS, "small batches: the pairs are few"),
         "warmup": (_WARMUP, "the weights are good already"),
         "rate_factor": (round(factor, 4), f"a highest rate of {highest:.2g}: {reason}"),
-        "decay": ("none", "a constant rate, which falls to zero at the end"),
+        "decay": ("constant", "it falls to zero at the end"),
         "optimiser": ("adam", "the paper's"),
         "both_ways": (0.0, ""),
         "joined_pairs": (0.0, ""),

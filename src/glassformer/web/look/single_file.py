@@ -34,8 +34,8 @@ def look_folder() -> Traversable:
 def build_page(stored: Mapping[str, object], *, title: str = "") -> str:
     """The page as one HTML file; its modules read `stored` as JSON.
 
-    ``stored["trace"]`` is a trace's JSON as Python values. ``stored["film"]``,
-    ``stored["without"]`` and ``stored["changed"]`` are precomputed answers, or None.
+    ``stored["trace"]`` is a trace's JSON as Python values. ``stored["without"]`` and
+    ``stored["changed"]`` are precomputed answers, or None.
     """
     folder = look_folder()
     style = "".join((folder / name).read_text("utf-8") for name in _STYLES)

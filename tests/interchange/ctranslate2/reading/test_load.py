@@ -236,7 +236,7 @@ def test_missing_and_faulty_files(make_opennmt):
     tokens = json.loads((directory / "shared_vocabulary.json").read_text())
     name = "shared_vocabulary.json"
     refused(name, None, "neither shared_vocabulary.json nor source_vocabulary.json")
-    refused(name, b"[", "not a list of tokens, or cut short")
+    refused(name, b"[", "not JSON, or cut short")
     refused(name, b"{}", "expected a list of tokens")
     refused(name, json.dumps(tokens[1:]).encode(), "it lacks the token <unk>: copy")
     refused(name, json.dumps([*tokens, "</s>"]).encode(), "it has the token '</s>' twice")

@@ -1,4 +1,4 @@
-"""The figures of the updates since the last report: loss, tokens, time."""
+"""The mean losses of the updates since the last report, their tokens and time."""
 
 import math
 import time
@@ -7,13 +7,13 @@ from typing import Any
 from glassformer.training.checkpoint import RunState
 from glassformer.training.optimiser import NotFiniteError, Update
 
-__all__ = ["Figures", "perplexity"]
+__all__ = ["LossMeter", "perplexity"]
 
 
-class Figures:
-    """Adds up the figures of updates in ``state``, which a checkpoint keeps.
+class LossMeter:
+    """Adds up the losses of updates in ``state``, which a checkpoint keeps.
 
-    A GPU computes while the host prepares the next updates. Its figures are read late, because the
+    A GPU computes while the host prepares the next updates. Its losses are read late, because the
     host has to wait for them. Until then the optimiser skips an update that is not finite.
     """
 
@@ -23,15 +23,15 @@ class Figures:
         self._gradient_norm = 0.0
 
     def add(self, name: str, update: Update, seconds: float) -> None:
-        """Add an update; ``name`` stands for it in errors. Figures on the host are read at once."""
+        """Add an update; ``name`` stands for it in errors. Losses on the host are read at once."""
         self._unread.append((name, update, seconds))
-        if update.figures.device.type == "cpu":
+        if update.losses.device.type == "cpu":
             self.read()
 
     def read(self) -> None:
-        """Read the figures of all updates, and add the time of waiting for them.
+        """Read the losses of all updates, and add the time of waiting for them.
 
-        :class:`NotFiniteError` names the first update with a figure that is not finite.
+        :class:`NotFiniteError` names the first update that is not finite.
         """
         state = self._state
         for name, update, seconds in self._unread:

@@ -1,17 +1,18 @@
 """Dropout (section 5.4), made cheap on a CPU.
 
-``torch.nn.Dropout`` draws one Bernoulli number an element, which on a CPU takes longer than the
-matrix product beside it. Here one random *byte* an element decides: an element is dropped if its
-byte is below ``256 p``. So ``p`` is rounded to a multiple of 1/256. The kept elements are scaled by
-the exact inverse of their share. The bytes come from torch's generator: a seed repeats
-them.
+The plain twin is ``torch.nn.Dropout``; tests/model/fast/test_dropout.py holds the two equal in
+share, mean and gradient. It draws one Bernoulli number an element, which on a CPU takes longer than
+the matrix product beside it. Here one random *byte* an element decides: an element is dropped if
+its byte is below ``256 p``. The bytes come from torch's generator: a seed repeats them.
+
+Departure from the paper: ``p`` is rounded to a multiple of 1/256, 0.1 to 26/256, because a byte has
+256 values. The kept elements are scaled by the exact inverse of their share.
 """
 
 import torch
 from torch import Tensor, nn
-from torch.nn import functional as F
 
-__all__ = ["Dropout", "dropout_mask"]
+__all__ = ["ByteDropout", "dropout_mask", "use_byte_dropout"]
 
 
 def dropout_mask(like: Tensor, p: float) -> Tensor:
@@ -23,10 +24,10 @@ def dropout_mask(like: Tensor, p: float) -> Tensor:
     return _kept(like, p).mul_(_scale(p))
 
 
-class Dropout(nn.Module):
+class ByteDropout(nn.Module):
     """Zeroes a share ``p`` of the elements while training; the identity otherwise.
 
-    >>> Dropout(0.5).eval()(torch.ones(2)).tolist()
+    >>> ByteDropout(0.5).eval()(torch.ones(2)).tolist()
     [1.0, 1.0]
     """
 
@@ -39,8 +40,6 @@ class Dropout(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         if not self.training or self.p == 0.0:
             return x
-        if x.device.type != "cpu":
-            return F.dropout(x, self.p)
         if x.dtype in (torch.float32, torch.float64):
             return x * dropout_mask(x, self.p)
         # A 16-bit mask holds the scale too coarsely: every kept element would be off alike.
@@ -48,6 +47,20 @@ class Dropout(nn.Module):
 
     def extra_repr(self) -> str:
         return f"p={self.p}"
+
+
+def use_byte_dropout(model: nn.Module) -> None:
+    """Put a ``ByteDropout`` in the place of each ``nn.Dropout`` of a model on the CPU.
+
+    >>> layers = nn.Sequential(nn.Linear(2, 2), nn.Dropout(0.5))
+    >>> use_byte_dropout(layers)
+    >>> layers[1]
+    ByteDropout(p=0.5)
+    """
+    for module in list(model.modules()):
+        for name, child in module.named_children():
+            if type(child) is nn.Dropout:
+                setattr(module, name, ByteDropout(child.p).train(child.training))
 
 
 def _kept(like: Tensor, p: float) -> Tensor:

@@ -2,15 +2,16 @@
 
 import pytest
 import torch
+from torch import nn
 
-from glassformer.model.dropout import Dropout, dropout_mask
+from glassformer.model.fast.dropout import ByteDropout, dropout_mask, use_byte_dropout
 
 COUNT = 1 << 20
 
 
 def kept(p: float, *shape: int, seed: int = 0) -> torch.Tensor:
     torch.manual_seed(seed)
-    return Dropout(p)(torch.ones(shape))
+    return ByteDropout(p)(torch.ones(shape))
 
 
 @pytest.mark.parametrize("p", [0.1, 0.3, 0.5, 0.9])
@@ -39,7 +40,7 @@ def test_elements_fall_independently_of_each_other(distance):
 def test_a_seed_repeats_and_each_call_draws_anew():
     assert kept(0.5, 3, 5, 7, seed=4).equal(kept(0.5, 3, 5, 7, seed=4))
     assert not kept(0.5, 3, 5, 7, seed=4).equal(kept(0.5, 3, 5, 7, seed=5))
-    dropout, x = Dropout(0.5), torch.ones(101)
+    dropout, x = ByteDropout(0.5), torch.ones(101)
     assert not dropout(x).equal(dropout(x))
 
 
@@ -54,15 +55,15 @@ def test_mask_has_the_shape_and_type_of_its_model(shape, dtype):
 def test_what_fell_gets_no_gradient_and_the_rest_is_scaled():
     x = torch.ones(1009, requires_grad=True)
     torch.manual_seed(0)
-    out = Dropout(0.5)(x)
+    out = ByteDropout(0.5)(x)
     out.sum().backward()
     assert x.grad.equal(out.detach())
 
 
 def test_off_in_evaluation_and_at_zero():
     x = torch.randn(3, 5)
-    assert Dropout(0.9).eval()(x) is x
-    assert Dropout(0.0)(x) is x
+    assert ByteDropout(0.9).eval()(x) is x
+    assert ByteDropout(0.0)(x) is x
 
 
 def test_a_share_close_to_one_keeps_the_least_that_a_byte_can():
@@ -71,11 +72,30 @@ def test_a_share_close_to_one_keeps_the_least_that_a_byte_can():
 
 def test_other_types_are_dropped_too():
     torch.manual_seed(0)
-    out = Dropout(0.5)(torch.ones(4096, dtype=torch.bfloat16))
+    out = ByteDropout(0.5)(torch.ones(4096, dtype=torch.bfloat16))
     assert out.unique().tolist() == [0.0, 2.0]
 
 
 @pytest.mark.parametrize("p", [-0.1, 1.0, 1.5, float("nan")])
 def test_a_share_outside_its_range_is_refused(p):
     with pytest.raises(ValueError, match=f"at least 0 and below 1, got {p}"):
-        Dropout(p)
+        ByteDropout(p)
+
+
+def test_it_drops_as_torch_s_dropout_does_up_to_the_rounding_of_p():
+    x = torch.ones(COUNT, requires_grad=True)
+    for dropout in (nn.Dropout(0.25), ByteDropout(0.25)):  # 64 of 256 values
+        torch.manual_seed(0)
+        out = dropout(x)
+        assert (out == 0).double().mean().item() == pytest.approx(0.25, abs=0.003)
+        assert out.unique().tolist() == [0.0, pytest.approx(4 / 3)]
+        (gradient,) = torch.autograd.grad(out.sum(), x)
+        assert gradient.equal(out.detach())
+
+
+def test_each_plain_dropout_of_a_model_is_exchanged_with_its_share_and_mode():
+    model = nn.Sequential(nn.Dropout(0.1), nn.Sequential(nn.Dropout(0.5), nn.AlphaDropout(0.5)))
+    use_byte_dropout(model.eval())
+    kinds = [type(module) for module in model.modules() if not isinstance(module, nn.Sequential)]
+    assert kinds == [ByteDropout, ByteDropout, nn.AlphaDropout]
+    assert (model[0].p, model[1][0].p, model[0].training) == (0.1, 0.5, False)
