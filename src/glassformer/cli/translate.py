@@ -11,7 +11,7 @@ from collections import deque
 from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, cast
 
 from pydantic import Field, model_validator
 
@@ -30,7 +30,7 @@ from glassformer.errors import InputError, UsageError
 
 if TYPE_CHECKING:
     from glassformer.data.terms import Terms
-    from glassformer.decoding.engine import Future
+    from glassformer.decoding.engine import Future, SearchSettings
     from glassformer.documents.protection import TextTranslator
     from glassformer.translator import Sampling, Translation
 
@@ -85,7 +85,8 @@ class TranslateOptions(Options):
     """With --sample: the same seed draws the same translation of the same text and line."""
     format: Literal["text", "html", "srt", "vtt", "po", "docx"] = "text"
     """Format of the input. Every format but text reads the whole input as one file and keeps its
-    markup. srt, vtt: subtitles; po: gettext messages; docx: Word (extra documents)."""
+    markup. srt, vtt: subtitles; po: gettext messages; docx: Word (both: extra
+    documents)."""
     protect: bool = True
     """Keep placeholders, tags, addresses, code, emoji, and numbers with units as they are."""
     split: bool = True
@@ -192,10 +193,16 @@ def _translate_file(
     """The whole input as one file; InputError if it is not of its format."""
     from glassformer.documents.files.formats import translated_file
 
-    settings = {"glossary": glossary, "split": options.split, **_search(options)}
     data = sys.stdin.buffer.read()
     try:
-        written = translated_file(translator, data, options.format, **settings)
+        written = translated_file(
+            translator,
+            data,
+            options.format,
+            glossary=glossary,
+            split=options.split,
+            **_search(options),
+        )
     except InputError as error:
         raise InputError(f"standard input: {error}") from error
     sys.stdout.buffer.write(written)
@@ -246,14 +253,16 @@ class _Output:
 
     def _future(self, texts: list[str]) -> Future[list[Translation]]:
         options = self._options
+        search = _search(options)
+        if options.sample:
+            search["sampling"] = _sampling(options, self._submitted)
         return self._translator.submit(
             texts,
             prefixes=[options.prefix] * len(texts) if options.prefix else None,
             glossary=self._glossary,
             alignment=options.alignment,
             split=options.split,
-            sampling=_sampling(options, self._submitted) if options.sample else None,
-            **_search(options),
+            **search,
         )
 
     def _write_first(self) -> None:
@@ -268,13 +277,13 @@ class _Output:
         self._written += len(texts)
 
 
-def _search(options: TranslateOptions) -> dict[str, float]:
+def _search(options: TranslateOptions) -> SearchSettings:
     """The options that are settings of the search; without a length penalty, the bundle's holds."""
     from glassformer.decoding.engine import SearchSettings
 
     names = SearchSettings.__annotations__.keys() & type(options).model_fields.keys()
     given = {name: getattr(options, name) for name in names}
-    return {name: value for name, value in given.items() if value is not None}
+    return cast("SearchSettings", {name: x for name, x in given.items() if x is not None})
 
 
 def _sampling(options: TranslateOptions, number: int) -> Sampling:

@@ -11,15 +11,16 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from html import escape, unescape
-from typing import Any
+from typing import Literal, Unpack
 
 from glassformer.data.words import Span
 from glassformer.documents.bare_text import VOID, BareText, Mark
 from glassformer.documents.protection import TextTranslator
 from glassformer.documents.restoring import restored
 from glassformer.text_engine import Translation
+from glassformer.translator import TranslateSettings
 
-__all__ = ["Page", "translated_html"]
+__all__ = ["EditedText", "Page", "translated_html"]
 
 _INLINE = frozenset(
     {"a", "abbr", "acronym", "b", "bdi", "bdo", "big", "cite", "data", "del", "dfn", "em", "font"}
@@ -48,13 +49,14 @@ _MARKUP = re.compile(
 _ATTRIBUTE = re.compile(
     r"(?P<name>[^\s/>=]++)(?:\s*+=\s*+(?P<value>\"[^\"]*+\"|'[^']*+'|[^\s>\"'][^\s>]*+))?"
 )
+_Role = Literal["text", "open", "close", "other"]
 _WHITE = " \t\r\n\f"
 _COMMENT = Mark(0, 0, name="!")
 _SPACES = re.compile(f"[{_WHITE}]+")
 
 
 def translated_html(
-    translator: TextTranslator, documents: Sequence[str], **options: Any
+    translator: TextTranslator, documents: Sequence[str], **options: Unpack[TranslateSettings]
 ) -> list[str]:
     """HTML documents or fragments, translated; ``options`` are the translator's.
 
@@ -70,7 +72,8 @@ def translated_html(
     pages = [Page.of(document) for document in documents]
     texts = [text for page in pages for text in page.texts]
     aligned = any(page.has_inline for page in pages)
-    rest = iter(translator.translate(texts, **options, alignment=aligned) if texts else [])
+    options["alignment"] = aligned
+    rest = iter(translator.translate(texts, **options) if texts else [])
     return [page.written([next(rest) for _ in page.texts]) for page in pages]
 
 
@@ -80,7 +83,7 @@ class _Token:
 
     start: int
     end: int
-    role: str  # "text", "open", "close", "other"
+    role: _Role
     name: str = ""
 
 
@@ -94,7 +97,7 @@ class _Unit:
     def span(self) -> Span:
         return self.pieces[0][0][0], self.pieces[-1][0][1]
 
-    def bare_text(self, raw: "_Raw") -> BareText:
+    def bare_text(self, raw: "EditedText") -> BareText:
         """The text with its markup as ``raw`` gives it."""
         parts, marks, length = [], [], 0
         for (start, end), mark in self.pieces:
@@ -110,8 +113,12 @@ class _Unit:
 
 
 @dataclass(frozen=True)
-class _Raw:
-    """A document in which some spans, in their order, have new texts."""
+class EditedText:
+    """A text in which some spans, in their order, have new texts.
+
+    >>> EditedText("A dog runs.", [((0, 1), "The"), ((6, 10), "sits")]).between(0, 11)
+    'The dog sits.'
+    """
 
     text: str
     changes: Sequence[tuple[Span, str]] = ()
@@ -160,17 +167,17 @@ class Page:
             (span, escape(translation.text))
             for span, translation in zip(self.attributes, translations, strict=False)
         ]
-        raw = _Raw(self.text, changes)
+        raw = EditedText(self.text, changes)
         changes += [
             (unit.span, restored(unit.bare_text(raw), translation, write=_escaped).text)
             for unit, translation in zip(self.units, translations[count:], strict=True)
         ]
         outer = [change for change in changes if not self._inside_unit(change[0])]
-        return _Raw(self.text, sorted(outer)).between(0, len(self.text))
+        return EditedText(self.text, sorted(outer)).between(0, len(self.text))
 
     @cached_property
     def _bare(self) -> list[BareText]:
-        raw = _Raw(self.text)
+        raw = EditedText(self.text)
         return [unit.bare_text(raw) for unit in self.units]
 
     def _inside_unit(self, span: Span) -> bool:
@@ -207,7 +214,7 @@ class _Reader:
             elif token.role == "other":
                 self._pieces.append((span, _COMMENT))
             else:
-                role: Any = "point" if token.name in VOID else token.role
+                role = "point" if token.name in VOID else token.role
                 if token.role == "open":
                     self._read_attributes(token)
                 self._add(span, Mark(0, 0, role, token.name) if token.name in _INLINE else None)
@@ -279,7 +286,7 @@ def _tokens(text: str) -> Iterator[_Token]:
             yield _Token(place, match.start(), "text")
         place = match.end()
         name = (match["name"] or "").lower().partition(".")[0]  # WebVTT: <c.yellow>
-        role = "other" if not name else "close" if match["slash"] else "open"
+        role: _Role = "other" if not name else "close" if match["slash"] else "open"
         yield _Token(match.start(), place, role, name)
         if role == "open" and name in _RAW:
             end = _RAW[name].search(text, place)

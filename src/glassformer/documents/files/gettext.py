@@ -31,9 +31,9 @@ _OLD = re.compile(r"^[^\S\n]*#~\|", re.MULTILINE)  # polib loses these lines, bu
 _UNSPACED = re.compile(r"^([^\S\n]*#[.:,|~]?)(?![\s.:,|~])", re.MULTILINE)
 _OBSOLETE = r"(?:#~\s++)?+"
 _LINES = "{0,999}+"  # polib's time grows with the square of a message's lines
-_STRING = r'"(?:[^"\\\n]|\\.)*+"\s*+'
+_STRING = r'"(?:[^"\\\n\ufdd1-\ufdda]|\\[^\n\ufdd1-\ufdda])*+"\s*+'
 _TEXT = rf"\s*+{_STRING}(?:{_OBSOLETE}{_STRING}){_LINES}{_OBSOLETE}"
-_COMMENTS = rf'(?:#(?!~\s*+["m])[^\n]*+\s*+){_LINES}{_OBSOLETE}'
+_COMMENTS = rf'(?:#(?!~\s*+["m])[^\n\ufdd1-\ufdda]*+\s*+){_LINES}{_OBSOLETE}'
 _FILE = re.compile(
     rf"\s*+(?:{_COMMENTS}(?:msgctxt{_TEXT})?+msgid{_TEXT}(?:msgid_plural{_TEXT})?+"
     rf"(?:msgstr(?:\[[0-9]\])?+{_TEXT})++)*+{_COMMENTS}"
@@ -94,13 +94,11 @@ def read_gettext(data: bytes) -> FileContent:
 def _messages(text: str) -> _Messages:
     """The messages of the file, and a last one that holds the comments after them."""
     text = _UNSPACED.sub(r"\1 ", _OLD.sub("#|", text)) + _END
-    read = _ESCAPE.sub(lambda m: _BACKSLASH + m[1] if m[1] else m[0], text.translate(_STAND_INS))
-    if stand_in := re.search("[\ufdd1-\ufdda]", text):
-        line = text.count("\n", 0, stand_in.start()) + 1
-        raise InputError(f"line {line:,}: U+{ord(stand_in[0]):X} is no character: remove it")
-    place = _FILE.match(read).end()  # type: ignore[union-attr]
-    line = read.count("\n", 0, place) + 1
-    if place == len(read):
+    place = _FILE.match(text).end()  # type: ignore[union-attr]
+    line = text.count("\n", 0, place) + 1
+    if place == len(text):
+        read = text.translate(_STAND_INS)
+        read = _ESCAPE.sub(lambda m: _BACKSLASH + m[1] if m[1] else m[0], read)
         try:
             messages: _Messages = polib.pofile(read, encoding="utf-8", klass=_Messages)
         except OSError as error:
@@ -111,7 +109,7 @@ def _messages(text: str) -> _Messages:
             raise InputError("not a gettext file: it has no msgid with a msgstr")
     raise InputError(
         f"not a gettext file: line {line:,}: expected a comment, or msgid and msgstr with texts in"
-        " double quotes; each has at most 999 lines"
+        " double quotes; each has at most 999 lines, and no character from U+FDD1 to U+FDDA"
     )
 
 

@@ -9,7 +9,8 @@ The libraries for subtitles that we know write the file anew, and lose settings 
 import re
 from html import escape, unescape
 
-from glassformer.documents.files.content import FileContent, decoded, replaced
+from glassformer.documents.files.content import FileContent, decoded
+from glassformer.documents.html import EditedText
 
 __all__ = ["read_srt", "read_vtt"]
 
@@ -58,7 +59,8 @@ def _read(data: bytes, *, escaped: bool) -> FileContent:
             ending = "\r\n" if "\r\n" in text[first:last] else "\n"
             lines = _wrapped(translation, text.count("\n", first, last) + 1)
             cues.append(ending.join(lines) if escaped else unescape(ending.join(lines)))
-        return mark + replaced(text, zip(spans, cues, strict=True)).encode()
+        edited = EditedText(text, list(zip(spans, cues, strict=True)))
+        return mark + edited.between(0, len(text)).encode()
 
     return FileContent(texts, write, html=True)
 
