@@ -23,11 +23,20 @@ from glassformer.model.attention import use_explicit_attention
 from glassformer.model.transformer import Transformer
 from glassformer.text_engine import TextEngine, Translation, torch_engine
 
-__all__ = ["Sampling", "Translation", "Translator"]
+__all__ = ["Sampling", "TranslateSettings", "Translation", "Translator"]
 
 _ENGINES = ("torch", "ctranslate2")
 _TORCH_WEIGHTS = {"float32": "as they are", "bfloat16": "bfloat16"}
 _SCORED_AT_ONCE = 8192  # subwords of sources and targets, with padding
+
+
+class TranslateSettings(SearchSettings, total=False):
+    """The settings of `Translator.translate`, as callers give them by keyword."""
+
+    prefixes: Sequence[str] | None
+    glossary: Mapping[str, str | Sequence[str]] | Terms | None
+    alignment: bool
+    split: bool
 
 
 @dataclass(frozen=True)

@@ -86,7 +86,8 @@ class TranslateOptions(LoadingOptions):
     """With --sample: the same seed draws the same translation of the same text and line."""
     format: Literal["text", "html", "srt", "vtt", "po", "docx"] = "text"
     """Format of the input. Every format but text reads the whole input as one file and keeps its
-    markup. srt, vtt: subtitles; po: gettext messages; docx: Word (extra documents)."""
+    markup. srt, vtt: subtitles; po: gettext messages; docx: Word (both: extra
+    documents)."""
     protect: bool = True
     """Keep placeholders, tags, addresses, code, emoji, and numbers with units as they are."""
     split: bool = True
@@ -234,14 +235,16 @@ class _Output:
 
     def _future(self, texts: list[str]) -> Future[list[Translation]]:
         options = self._options
+        search = _search(options)
+        if options.sample:
+            search["sampling"] = _sampling(options, self._submitted)
         return self._translator.submit(
             texts,
             prefixes=[options.prefix] * len(texts) if options.prefix else None,
             glossary=self._glossary,
             alignment=options.alignment,
             split=options.split,
-            sampling=_sampling(options, self._submitted) if options.sample else None,
-            **_search(options),
+            **search,
         )
 
     def _write_first(self) -> None:
@@ -262,9 +265,7 @@ def _search(options: TranslateOptions) -> SearchSettings:
 
     names = engine.SearchSettings.__annotations__.keys() & type(options).model_fields.keys()
     given = {name: getattr(options, name) for name in names}
-    return cast(
-        "SearchSettings", {name: value for name, value in given.items() if value is not None}
-    )
+    return cast("SearchSettings", {name: x for name, x in given.items() if x is not None})
 
 
 def _sampling(options: TranslateOptions, number: int) -> Sampling:

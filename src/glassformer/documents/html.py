@@ -15,9 +15,10 @@ from typing import Literal, Unpack
 
 from glassformer.data.words import Span
 from glassformer.documents.bare_text import VOID, BareText, Mark
-from glassformer.documents.protection import TextTranslator, TranslateOptions
+from glassformer.documents.protection import TextTranslator
 from glassformer.documents.restoring import restored
 from glassformer.text_engine import Translation
+from glassformer.translator import TranslateSettings
 
 __all__ = ["Page", "translated_html"]
 
@@ -55,7 +56,7 @@ _SPACES = re.compile(f"[{_WHITE}]+")
 
 
 def translated_html(
-    translator: TextTranslator, documents: Sequence[str], **options: Unpack[TranslateOptions]
+    translator: TextTranslator, documents: Sequence[str], **options: Unpack[TranslateSettings]
 ) -> list[str]:
     """HTML documents or fragments, translated; ``options`` are the translator's.
 
@@ -70,8 +71,8 @@ def translated_html(
     """
     pages = [Page.of(document) for document in documents]
     texts = [text for page in pages for text in page.texts]
-    aligned = any(page.has_inline for page in pages)
-    rest = iter(translator.translate(texts, **options, alignment=aligned) if texts else [])
+    options["alignment"] = any(page.has_inline for page in pages)
+    rest = iter(translator.translate(texts, **options) if texts else [])
     return [page.written([next(rest) for _ in page.texts]) for page in pages]
 
 

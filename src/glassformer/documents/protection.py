@@ -6,41 +6,22 @@ translated again without all spans of their kinds, and they are put back by the 
 
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Literal, Protocol, Unpack
+from typing import Literal, TypeAlias, Unpack
 
 from glassformer.data.protected import ProtectedSpan, measures, protected_spans
-from glassformer.data.terms import Terms
 from glassformer.data.words import Link
-from glassformer.decoding.engine import Future, SearchSettings
+from glassformer.decoding.engine import Future
 from glassformer.documents.bare_text import VOID, BareText, Mark
 from glassformer.documents.restoring import restored
 from glassformer.text_engine import Translation
+from glassformer.translator import TranslateSettings, Translator
 
-__all__ = ["ProtectingTranslator", "TextTranslator", "TranslateOptions"]
+__all__ = ["ProtectingTranslator", "TextTranslator"]
 
 _TAG = re.compile(r"<(?P<close>/?)(?P<name>[A-Za-z][\w:.-]*)[^>]*?(?P<end>/?)>")
-
-
-class TranslateOptions(SearchSettings, total=False):
-    """The options of ``Translator.translate``."""
-
-    prefixes: Sequence[str] | None
-    glossary: Mapping[str, str | Sequence[str]] | Terms | None
-    alignment: bool
-    split: bool
-
-
-class TextTranslator(Protocol):
-    """An object that translates texts as ``Translator`` does, with its options."""
-
-    @property
-    def translate(self) -> Callable[..., list[Translation]]: ...
-
-    @property
-    def submit(self) -> Callable[..., Future[list[Translation]]]: ...
 
 
 @dataclass(frozen=True)
@@ -60,16 +41,16 @@ class ProtectingTranslator:
     ['Hi {n}!', '{n} 👍🏽']
     """
 
-    translator: TextTranslator
+    translator: Translator
 
     def translate(
-        self, texts: Sequence[str], **options: Unpack[TranslateOptions]
+        self, texts: Sequence[str], **options: Unpack[TranslateSettings]
     ) -> list[Translation]:
         """One translation for each text, in their order; ``options`` are the translator's."""
         return self.submit(texts, **options).result()
 
     def submit(
-        self, texts: Sequence[str], **options: Unpack[TranslateOptions]
+        self, texts: Sequence[str], **options: Unpack[TranslateSettings]
     ) -> Future[list[Translation]]:
         """A future of :meth:`translate`; further translations begin when its result is fetched."""
         prefixes = options.get("prefixes") or [""] * len(texts)
@@ -100,7 +81,7 @@ class ProtectingTranslator:
         return Future([first], finish)
 
     def _without(
-        self, rows: Sequence["_Row"], faults: Mapping[int, set[str]], options: TranslateOptions
+        self, rows: Sequence["_Row"], faults: Mapping[int, set[str]], options: TranslateSettings
     ) -> dict[int, Translation]:
         """New translations of some rows, made without their spans of the faulty kinds."""
         if not faults:
@@ -113,6 +94,9 @@ class ProtectingTranslator:
             place: rows[place].restored(text, translation)
             for place, text, translation in zip(faults, bare, translations, strict=True)
         }
+
+
+TextTranslator: TypeAlias = Translator | ProtectingTranslator
 
 
 @dataclass(frozen=True)
@@ -201,9 +185,9 @@ def _mark(text: str, span: ProtectedSpan) -> Mark:
     return Mark(span.start, span.end, role, tag["name"].lower(), span.kind)
 
 
-def _of_rows(options: TranslateOptions, places: Sequence[int]) -> TranslateOptions:
+def _of_rows(options: TranslateSettings, places: Sequence[int]) -> TranslateSettings:
     """The options for some of the texts."""
-    options = options.copy()
+    chosen = options.copy()
     if prefixes := options.get("prefixes"):
-        options["prefixes"] = [prefixes[place] for place in places]
-    return options
+        chosen["prefixes"] = [prefixes[place] for place in places]
+    return chosen

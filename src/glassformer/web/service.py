@@ -16,10 +16,11 @@ from glassformer.data.preprocessing import Segment, joined
 from glassformer.data.terms import NO_TERMS, Terms
 from glassformer.decoding.beam import penalty
 from glassformer.documents.html import Page
-from glassformer.documents.protection import ProtectingTranslator, TranslateOptions
+from glassformer.documents.protection import ProtectingTranslator
 from glassformer.errors import UsageError
 from glassformer.inspection.trace.build import trace
 from glassformer.inspection.trace.schema import Trace
+from glassformer.translator import TranslateSettings
 from glassformer.web.queue import Batcher
 from glassformer.web.schema import (
     DetectedLanguage,
@@ -180,7 +181,7 @@ class Service:
             for text, row in zip(texts, rows, strict=True)
             for segment in row
         ]
-        search: TranslateOptions = {"n_best": alternatives + 1, "alignment": alignment}
+        search: TranslateSettings = {"n_best": alternatives + 1, "alignment": alignment}
         translations = await self._queued(pair, segments, glossary, {**search, "split": False})
         rest = iter(await asyncio.to_thread(_hypotheses, translator, translations))
         return [
@@ -193,7 +194,7 @@ class Service:
         pair: LanguagePair,
         texts: Sequence[tuple[str, int]],
         glossary: Mapping[str, str | Sequence[str]] | None,
-        search: TranslateOptions,
+        search: TranslateSettings,
     ) -> list[Translation]:
         """The translation of each text, which comes with the number of its subwords.
 
@@ -298,13 +299,13 @@ class Service:
 
 
 def _with_terms(
-    translator: ProtectingTranslator, batch: Sequence[tuple[str, Terms]], search: TranslateOptions
+    translator: ProtectingTranslator, batch: Sequence[tuple[str, Terms]], search: TranslateSettings
 ) -> list[Translation]:
     """The translations of texts that come with their terms; those of equal terms together."""
     translations: dict[int, Translation] = {}
     for shared in {id(terms): terms for _, terms in batch}.values():
         places = [place for place, item in enumerate(batch) if item[1] is shared]
-        options: TranslateOptions = {**search, "glossary": shared}
+        options: TranslateSettings = {**search, "glossary": shared}
         translated = translator.translate([batch[place][0] for place in places], **options)
         translations |= zip(places, translated, strict=True)
     return [translations[place] for place in range(len(batch))]

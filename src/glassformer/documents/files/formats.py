@@ -7,8 +7,9 @@ from typing import Unpack
 from glassformer.documents.files.content import FileContent, decoded
 from glassformer.documents.files.subtitles import read_srt, read_vtt
 from glassformer.documents.html import translated_html
-from glassformer.documents.protection import TextTranslator, TranslateOptions
+from glassformer.documents.protection import TextTranslator
 from glassformer.errors import missing_extra
+from glassformer.translator import TranslateSettings
 
 __all__ = ["FORMATS", "read_file", "translated_file"]
 
@@ -26,7 +27,7 @@ def read_file(data: bytes, format: str) -> FileContent:
 
 
 def translated_file(
-    translator: TextTranslator, data: bytes, format: str, **options: Unpack[TranslateOptions]
+    translator: TextTranslator, data: bytes, format: str, **options: Unpack[TranslateSettings]
 ) -> bytes:
     """The file with its texts translated; ``options`` are the translator's."""
     content = read_file(data, format)
