@@ -54,19 +54,14 @@ def _continuations(
         added = logits
     if faults.get("sums") == "continue-probabilities":
         added = logits.softmax(dim=-1)
-    sums = {
-        "continue-without-total": added,
-        "continue-multiplied": totals[:, None] * added,
-        "continue-mean": (totals[:, None] + added) / 2,
-    }.get(faults.get("totals", ""), totals[:, None] + added)
-    worst = faults.get("order") == "continue-worst"
+    sums = added if faults.get("totals") else totals[:, None] + added
     if faults.get("order") == "continue-row-by-row":
         share = max(1, count // len(totals))
         kept = sums.topk(min(share, sums.size(1)), dim=1)
         offsets = torch.arange(len(sums))[:, None] * sums.size(1)
         best, places = kept.values.flatten(), (kept.indices + offsets).flatten()
     else:
-        best, places = sums.flatten().topk(min(count, sums.numel()), largest=not worst)
+        best, places = sums.flatten().topk(min(count, sums.numel()))
     divisor = len(totals) if faults.get("places") == "continue-over-rows" else logits.size(-1)
     rows, tokens = (places // divisor).tolist(), (places % divisor).tolist()
     if faults.get("places") == "continue-exchanged":
@@ -88,7 +83,7 @@ class _Search:
 
     def run(self, step: StepFunction[S], state: S) -> tuple[list[int], float]:
         copies = self.beam if "start" in self.faults else 1
-        state = first = state.select(torch.zeros(copies, dtype=torch.int64))
+        state = state.select(torch.zeros(copies, dtype=torch.int64))
         live: list[list[int]] = [[] for _ in range(copies)]
         last, totals = torch.full((copies,), self.bos), torch.zeros(copies, dtype=torch.float64)
         length = 0
@@ -97,13 +92,13 @@ class _Search:
             logits, state = step(last, state)
             best = self.best(totals, logits)
             self.set_aside(best, live, length)
-            rest = self.rest(best)
+            rest = [each for each in best if each[2] != self.eos][: self.beam]
             parents = [parent for _, parent, _ in rest]
             live = [
                 [*live[self.place(i, parent, len(live))], token]
                 for i, (_, parent, token) in enumerate(rest)
             ]
-            state = self.rows(state, first, parents)
+            state = self.rows(state, parents)
             last = torch.tensor([token for _, _, token in rest], dtype=torch.int64)
             totals = torch.tensor([total for total, _, _ in rest], dtype=torch.float64)
         cut = [(self.score(float(totals[0]), length), live[0])] if live else []
@@ -124,28 +119,21 @@ class _Search:
     def set_aside(
         self, best: list[tuple[float, int, int]], live: list[list[int]], length: int
     ) -> None:
-        counted = len(best) if self.faults.get("kept") == "beam-late-ends" else self.beam
         length -= "counted" in self.faults
         end = [self.eos] if "last" in self.faults else []
         self.finished += [
             (self.score(total, length), live[parent] + end)
-            for total, parent, token in best[:counted]
+            for total, parent, token in best[: self.beam]
             if token == self.eos
         ]
         self.led = self.led or best[0][2] == self.eos
 
-    def rest(self, best: list[tuple[float, int, int]]) -> list[tuple[float, int, int]]:
-        count = len(best) if self.faults.get("kept") == "beam-doubled" else self.beam
-        return [each for each in best if each[2] != self.eos][:count]
-
     def place(self, i: int, parent: int, count: int) -> int:
         return min(i, count - 1) if "tokens" in self.faults else parent
 
-    def rows(self, state: S, first: S, parents: list[int]) -> S:
-        fault, rows = self.faults.get("rows"), torch.tensor(parents, dtype=torch.int64)
-        if fault == "beam-old-state":
-            return first.select(torch.zeros_like(rows))
-        if fault == "beam-rows-not-selected":
+    def rows(self, state: S, parents: list[int]) -> S:
+        rows = torch.tensor(parents, dtype=torch.int64)
+        if self.faults.get("rows") == "beam-rows-not-selected":
             field = "sentences" if hasattr(state, "sentences") else "memory_mask"  # or a model's
             count = len(getattr(state, field))
             rows = torch.arange(len(rows)).clamp(max=count - 1)
@@ -160,11 +148,10 @@ class _Search:
         return total / divisor
 
     def answer(self, cut: list[Target]) -> tuple[list[int], float]:
-        fault = self.faults.get("answer")
         targets = self.finished or cut
-        if fault == "beam-unfinished-compete":
+        if self.faults.get("answer") == "beam-unfinished-compete":
             targets = self.finished + cut
-        score, target = min(targets) if fault == "beam-worst-finished" else max(targets)
+        score, target = max(targets)
         return ([self.bos] if "first" in self.faults else []) + target, score
 
 

@@ -22,8 +22,7 @@ def reference(faults: Faults) -> Solution:
             memory_mask: Tensor | None = None,
         ) -> Tensor:
             masks = _masks(self_mask, memory_mask, faults)
-            output = _block(self, x, memory, masks, faults)
-            return x.copy_(output) if faults.get("place") == "decoder-in-place" else output
+            return _block(self, x, memory, masks, faults)
 
     class FaultyStack(Decoder):
         def forward(
@@ -47,11 +46,10 @@ def _masks(self_mask: Tensor | None, memory_mask: Tensor | None, faults: Faults)
     fault = faults.get("self_mask")
     if fault == "decoder-masks-exchanged":
         return memory_mask, self_mask
-    own = None if fault == "decoder-self-mask-missing" else self_mask
-    own = memory_mask if fault == "decoder-memory-mask-twice" else own
-    if faults.get("memory_mask") == "decoder-memory-mask-missing":
-        return own, None
-    return own, self_mask if faults.get("memory_mask") == "decoder-self-mask-twice" else memory_mask
+    return (
+        None if fault == "decoder-self-mask-missing" else self_mask,
+        None if faults.get("memory_mask") else memory_mask,
+    )
 
 
 def _block(block: DecoderBlock, x: Tensor, memory: Tensor, masks: Masks, faults: Faults) -> Tensor:
@@ -59,21 +57,13 @@ def _block(block: DecoderBlock, x: Tensor, memory: Tensor, masks: Masks, faults:
     order, old = faults.get("order"), x
     if order == "decoder-cross-first":
         x = _cross(block, x, (memory, x), masks[1], faults)
-    if order != "decoder-self-missing":
-        x = _self(block.self_attention, x, masks[0], faults)
+    y = _before(block.self_attention, x, faults)
+    output = block.self_attention.sublayer(y, y, y, masks[0])
+    x = _sum(block.self_attention, x, output, faults)
     if order not in ("decoder-cross-first", "decoder-cross-missing"):
         x = _cross(block, x, (memory, old), masks[1], faults)
-    if order == "decoder-feed-forward-missing":
-        return x
     feed = block.feed_forward
-    output = _sum(feed, x, feed.sublayer(_before(feed, x, faults)), faults)
-    return x + output if faults.get("feed") == "decoder-residual-twice" else output
-
-
-def _self(part: ResidualBlock[Any], x: Tensor, mask: Tensor | None, faults: Faults) -> Tensor:
-    y = x if faults.get("inputs") == "decoder-before-missing" else _before(part, x, faults)
-    output = part.sublayer(y, y, y, mask)
-    return output if faults.get("sum") == "decoder-self-bare" else _sum(part, x, output, faults)
+    return _sum(feed, x, feed.sublayer(_before(feed, x, faults)), faults)
 
 
 def _cross(
@@ -83,30 +73,21 @@ def _cross(
     mask: Tensor | None,
     faults: Faults,
 ) -> Tensor:
-    part, (memory, old) = block.cross_attention, memory_and_old
-    fault, share, total = (faults.get(switch) for switch in ("cross", "share", "sum"))
-    owner = block.self_attention if share == "decoder-norm-shared" else part
-    attention = (block.self_attention if share == "decoder-attention-shared" else part).sublayer
-    y = _before(owner, x, faults)
+    part, (memory, old), fault = block.cross_attention, memory_and_old, faults.get("cross", "")
+    attention = (block.self_attention if faults.get("share") else part).sublayer
+    y = _before(part, x, faults)
     if fault == "decoder-query-from-input":
         y = _before(block.self_attention, old, faults)
-    elif fault == "decoder-query-not-normed":
-        y = x
     elif fault == "decoder-memory-normed":
-        memory = _before(owner, memory, faults)
+        memory = _before(part, memory, faults)
     query, key, value = {
         "decoder-memory-unused": (y, y, y),
         "decoder-values-from-target": (y, memory, y),
-        "decoder-keys-from-target": (y, y, memory),
         "decoder-queries-from-memory": (memory, y, y),
         "decoder-target-unused": (memory, memory, memory),
-    }.get(fault or "", (y, memory, memory))
+    }.get(fault, (y, memory, memory))
     output = attention(query, key, value, mask)
-    if total == "decoder-cross-bare":
-        return output
-    if total == "decoder-cross-adds-to-input":
-        x = old
-    return _sum(owner, y if total == "decoder-residual-from-norm" else x, output, faults)
+    return _sum(part, old if faults.get("sum") else x, output, faults)
 
 
 def _norm_first(part: ResidualBlock[Any], faults: Faults) -> bool:
@@ -134,22 +115,11 @@ def _stack_masks(self_mask: Tensor | None, memory_mask: Tensor | None, faults: F
 
 
 def _stack(stack: Decoder, x: Tensor, memory: Tensor, masks: Masks, faults: Faults) -> Tensor:
-    fault, norm, blocks = faults.get("blocks"), faults.get("stack_norm"), list(stack.blocks)
-    if faults.get("memory") == "decoder-stack-memory-normed":
-        memory = stack.norm(memory)
-    blocks = {
-        "decoder-stack-one-block": blocks[:1] * len(blocks),
-        "decoder-stack-first-only": blocks[:1],
-        "decoder-stack-last-only": blocks[-1:],
-        "decoder-stack-reversed": blocks[::-1],
-    }.get(fault or "", blocks)
-    for block in blocks:
+    for block in stack.blocks:
         x = block(x, memory, *masks)
-        if norm == "decoder-stack-norm-each":
-            x = stack.norm(x)
         if faults.get("memory") == "decoder-stack-memory-replaced":
             memory = x
-    return x if norm in ("decoder-stack-norm-missing", "decoder-stack-norm-each") else stack.norm(x)
+    return x if faults.get("stack_norm") == "decoder-stack-norm-missing" else stack.norm(x)
 
 
 def two_words(solution: Solution) -> dict[str, Any]:

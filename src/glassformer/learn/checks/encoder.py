@@ -16,13 +16,10 @@ __all__ = ["CHECK"]
 def reference(faults: Faults) -> Solution:
     class FaultyBlock(EncoderBlock):
         def forward(self, x: Tensor, mask: Tensor | None = None) -> Tensor:
-            output = _block(self, x, mask, faults)
-            return x.copy_(output) if faults.get("place") == "encoder-in-place" else output
+            return _block(self, x, mask, faults)
 
     class FaultyStack(Encoder):
         def forward(self, x: Tensor, mask: Tensor | None = None) -> Tensor:
-            if faults.get("stack_norm") == "stack-norm-first":
-                return _run(self, self.norm(x), mask, faults)
             x = _run(self, x, mask, faults)
             if faults.get("stack_norm") != "stack-norm-missing":
                 x = self.norm(x)
@@ -33,15 +30,14 @@ def reference(faults: Faults) -> Solution:
 
 
 def _block(block: EncoderBlock, x: Tensor, mask: Tensor | None, faults: Faults) -> Tensor:
-    order = faults.get("order")
-    if order == "encoder-feed-forward-first":
-        x = _feed(block, x, x, faults)
-    first = x
-    if order != "encoder-attention-missing":
-        x = _attend(block.self_attention, x, _mask(mask, x, faults), faults)
-    if order in ("encoder-feed-forward-first", "encoder-feed-forward-missing"):
-        return x
-    return _feed(block, x, first, faults)
+    attended = x
+    if faults.get("order") != "encoder-attention-missing":
+        attended = _attend(block.self_attention, x, _mask(mask, x, faults), faults)
+    read = x if faults.get("feed") == "encoder-feed-forward-reads-x" else attended
+    residual = block.feed_forward
+    output = residual.sublayer(_before(residual, read, faults))
+    output = _add(residual, attended, output, faults)
+    return attended + output if faults.get("feed") == "encoder-residual-twice" else output
 
 
 def _mask(mask: Tensor | None, x: Tensor, faults: Faults) -> Tensor | None:
@@ -49,72 +45,44 @@ def _mask(mask: Tensor | None, x: Tensor, faults: Faults) -> Tensor | None:
     if fault == "encoder-mask-causal":
         causal = torch.ones(x.size(1), x.size(1), dtype=torch.bool).tril()
         return causal if mask is None else mask & causal
-    if mask is None or fault == "encoder-mask-missing":
-        return None
-    return ~mask if fault == "encoder-mask-inverted" else mask
+    return None if fault == "encoder-mask-missing" else mask
 
 
 def _attend(
     block: ResidualBlock[MultiHeadAttention], x: Tensor, mask: Tensor | None, faults: Faults
 ) -> Tensor:
-    inputs, total = faults.get("inputs"), faults.get("sum")
-    norm_first = _norm_first(block, faults, always=("", "attention-"))
-    normed = block.norm(x) if norm_first else x
-    query = x if inputs in ("encoder-before-missing", "encoder-query-not-normed") else normed
+    inputs, normed = faults.get("inputs"), _before(block, x, faults)
+    query = x if inputs == "encoder-before-missing" else normed
     key = x if inputs in ("encoder-before-missing", "encoder-keys-not-normed") else normed
     output = block.sublayer(query, key, key, mask)
-    if total == "encoder-attention-bare":
-        return output
-    if not faults.get("dropout"):
-        output = block.dropout(output)
-    if total != "encoder-residual-missing":
-        output = output + (normed if total == "encoder-residual-from-norm" else x)
-    if not norm_first and total != "encoder-norm-missing":
-        output = block.norm(output)
-    return x + output if total == "encoder-attention-twice" else output
+    stream = torch.zeros_like(x) if faults.get("sum") == "encoder-residual-missing" else x
+    return _add(block, stream, output, faults)
 
 
-def _feed(block: EncoderBlock, x: Tensor, first: Tensor, faults: Faults) -> Tensor:
-    feed, residual = faults.get("feed"), block.feed_forward
-    if feed == "encoder-feed-forward-bare":
-        return residual.sublayer(x)
-    owner = block.self_attention if feed == "encoder-norm-shared" else residual
-    norm_first = _norm_first(residual, faults, always=("",))
-    read = first if feed == "encoder-feed-forward-reads-x" else x
-    if feed == "encoder-norm-twice" and norm_first:
-        x = read = owner.norm(x)
-    output = residual.sublayer(owner.norm(read) if norm_first else read)
-    if faults.get("dropout") != "encoder-dropouts-missing":
-        output = residual.dropout(output)
-    output = output + (first if feed == "encoder-feed-forward-adds-to-x" else x)
-    output = output if norm_first else owner.norm(output)
-    return x + output if feed == "encoder-residual-twice" else output
+def _before(block: ResidualBlock[Any], x: Tensor, faults: Faults) -> Tensor:
+    return block.norm(x) if _norm_first(block, faults) else x
 
 
-def _norm_first(block: ResidualBlock[Any], faults: Faults, *, always: tuple[str, ...]) -> bool:
-    """The place of a LayerNorm: the block's, if no fault of these kinds fixes it."""
-    for kind in always:
-        if faults.get("kind") in (f"encoder-{kind}always-pre", f"encoder-{kind}always-post"):
-            return faults["kind"].endswith("pre")
-    return block.norm_first
+def _add(block: ResidualBlock[Any], x: Tensor, output: Tensor, faults: Faults) -> Tensor:
+    total = x + (output if faults.get("dropout") else block.dropout(output))
+    return total if _norm_first(block, faults) else block.norm(total)
+
+
+def _norm_first(block: ResidualBlock[Any], faults: Faults) -> bool:
+    """The place of a LayerNorm: the block's, if no fault fixes it."""
+    kind = faults.get("kind")
+    return kind == "encoder-always-pre" if kind else block.norm_first
 
 
 def _run(stack: Encoder, x: Tensor, mask: Tensor | None, faults: Faults) -> Tensor:
-    fault, order = faults.get("blocks"), list(stack.blocks)
-    if fault == "stack-one-block":
-        order = [order[0]] * len(order)
-    elif fault == "stack-first-only":
-        order = order[:1]
-    elif fault == "stack-last-only":
-        order = order[-1:]
-    elif fault == "stack-reversed":
-        order = order[::-1]
-    stack_mask = faults.get("stack_mask")
-    if stack_mask == "stack-mask-missing":
+    order = {
+        "stack-first-only": stack.blocks[:1],
+        "stack-last-only": stack.blocks[-1:],
+    }.get(faults.get("blocks", ""), stack.blocks)
+    if faults.get("stack_mask") == "stack-mask-missing":
         mask = None
     for index, block in enumerate(order):
-        output = block(x, None if stack_mask == "stack-mask-once" and index else mask)
-        x = x + output if fault == "stack-residual" else output
+        x = block(x, mask)
         if faults.get("stack_norm") == "stack-norm-each" and index < len(order) - 1:
             x = stack.norm(x)
     return x
@@ -248,10 +216,8 @@ CHECK = Check(
     },
     evidence={
         "encoder-mask-missing": padding,
-        "encoder-mask-inverted": padding,
         "encoder-mask-causal": order,
         "stack-mask-missing": padding,
-        "stack-mask-once": padding,
     },
     laws={
         "Padding changes no other word.": padding,

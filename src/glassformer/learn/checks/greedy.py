@@ -45,8 +45,6 @@ def _limits(max_lengths: Tensor, faults: Faults) -> list[int]:
     limits: list[int] = max_lengths.tolist()
     if faults.get("limits") == "greedy-longest-for-all":
         limits = [max(limits)] * len(limits)
-    if faults.get("limits") == "greedy-shortest-for-all":
-        limits = [min(limits)] * len(limits)
     more = {"greedy-one-too-many": 1, "greedy-one-too-few": -1}.get(faults.get("length", ""), 0)
     return [limit + more for limit in limits]
 
@@ -79,8 +77,6 @@ def _choice(logits: Tensor, fault: str) -> Tensor:
         return logits.argmax(dim=0)
     if fault == "greedy-over-all":
         return torch.full((len(logits),), int(logits.argmax()))
-    if fault == "greedy-least-probable":
-        return logits.argmin(dim=-1)
     return logits.argmax(dim=-1)
 
 
@@ -121,54 +117,31 @@ def _block_state(faults: Faults) -> type:
         memory_values: Tensor
 
         def grown(self, key: Tensor, value: Tensor) -> "BlockState":
-            if faults.get("kinds") == "cache-exchanged":
-                key, value = value, key
-            memory = (self.memory_keys, self.memory_values)
-            if faults.get("memory") == "cache-memory-grows":
-                memory = (_joined(memory[0], key, faults), _joined(memory[1], value, faults))
-            values = self.self_values
-            if faults.get("halves") != "cache-keys-alone":
-                values = _joined(values, value, faults)
-            return BlockState(_joined(self.self_keys, key, faults), values, *memory)
+            fault = faults.get("growth", "")
+            keys = _joined(self.self_keys, key, fault)
+            values = _joined(self.self_values, value, fault)
+            return BlockState(keys, values, self.memory_keys, self.memory_values)
 
         def select(self, rows: Tensor) -> "BlockState":
-            keys, values = self.self_keys, self.self_values
-            memory_keys, memory_values = self.memory_keys, self.memory_values
             fault = faults.get("selection", "")
-            if fault not in ("cache-not-selected", "cache-target-not-selected"):
-                keys, values = _selected(keys, rows, fault), _selected(values, rows, fault)
-            if fault not in ("cache-not-selected", "cache-memory-not-selected"):
-                memory_keys = _selected(memory_keys, rows, fault)
-                memory_values = _selected(memory_values, rows, fault)
-            if fault == "cache-values-not-selected":
-                values, memory_values = self.self_values, self.memory_values
-            return BlockState(keys, values, memory_keys, memory_values)
+            fields = (self.self_keys, self.self_values, self.memory_keys, self.memory_values)
+            count = {"cache-not-selected": 0, "cache-memory-not-selected": 2}.get(fault, 4)
+            axis = 1 if fault == "cache-selects-heads" else 0
+            selected = [field.index_select(axis, rows) for field in fields[:count]]
+            return BlockState(*selected, *fields[count:])
 
     return BlockState
 
 
-def _joined(old: Tensor, new: Tensor, faults: Faults) -> Tensor:
-    fault = faults.get("growth", "")
-    axes = {"cache-over-heads": 1, "cache-over-rows": 0, "cache-over-features": -1}
-    if fault == "cache-not-grown":
-        return old
+def _joined(old: Tensor, new: Tensor, fault: str) -> Tensor:
     if fault == "cache-replaced":
         return new
     if fault == "cache-prepended":
         return torch.cat((new, old), dim=2)
     if fault == "cache-grows-twice":
         return torch.cat((old, new, new), dim=2)
-    return torch.cat((old, new), dim=axes.get(fault, 2))
-
-
-def _selected(tensor: Tensor, rows: Tensor, fault: str) -> Tensor:
-    if fault == "cache-first-rows":
-        rows = torch.arange(len(rows))
-    if fault == "cache-sorted-rows":
-        rows = rows.sort().values
-    if fault == "cache-rows-once":
-        rows = rows.unique()
-    return tensor.index_select(1 if fault == "cache-selects-heads" else 0, rows)
+    axis = {"cache-over-heads": 1, "cache-over-features": -1}.get(fault, 2)
+    return torch.cat((old, new), dim=axis)
 
 
 def one_sentence(solution: Solution) -> dict[str, Any]:

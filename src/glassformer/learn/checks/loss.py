@@ -21,13 +21,12 @@ def reference(faults: Faults) -> Solution:
         label_part, doubt = parts(logits, labels, smoothing, pad_id, faults)
         kind = faults.get("padding")
         real = labels != (0 if kind == "pad-id-fixed" else pad_id)
-        real = ~real if kind == "padding-alone" else real
         every = torch.ones_like(real)
         in_sum = every if kind in ("padding-counted", "padding-in-sum") else real
         doubted = every if kind == "padding-smoothed" else in_sum
         in_mean = every if kind in ("padding-counted", "padding-in-mean") else real
         losses = label_part.masked_fill(~in_sum, 0.0) + doubt.masked_fill(~doubted, 0.0)
-        loss = transformed(reduced(losses, in_mean, logits.size(-1), faults), faults.get("value"))
+        loss = transformed(reduced(losses, in_mean, faults), faults.get("value"))
         return loss.detach() if faults.get("gradient") == "loss-detached" else loss
 
     return SimpleNamespace(label_smoothed_cross_entropy=label_smoothed_cross_entropy)
@@ -37,9 +36,6 @@ def parts(
     logits: Tensor, labels: Tensor, smoothing: float, pad_id: int, faults: Faults
 ) -> tuple[Tensor, Tensor]:
     """The loss of each position in two parts: of the label, and of the doubt that is spread."""
-    if faults.get("value") == "loss-of-guesses":
-        wrong = (logits.argmax(dim=-1) != labels).to(logits.dtype)
-        return wrong, torch.zeros_like(wrong)
     logs = log_probabilities(logits, faults.get("logits"))
     of_label = -logs.gather(-1, labels[..., None]).squeeze(-1)
     of_all = -logs.sum(dim=-1)
@@ -59,8 +55,6 @@ def log_probabilities(logits: Tensor, fault: str | None) -> Tensor:
             return logits.softmax(dim=-1)
         case "softmax-over-positions":
             return logits.log_softmax(dim=-2)
-        case "softmax-over-sentences":
-            return logits.log_softmax(dim=0)
         case "log-of-softmax":
             return logits.softmax(dim=-1).log()
     return logits.log_softmax(dim=-1)
@@ -84,7 +78,7 @@ def shares(smoothing: float, vocab: int, fault: str | None) -> tuple[float, floa
     }.get(fault or "", (kept + even, even))
 
 
-def reduced(losses: Tensor, counted: Tensor, vocab: int, faults: Faults) -> Tensor:
+def reduced(losses: Tensor, counted: Tensor, faults: Faults) -> Tensor:
     """One number from the losses of all positions."""
     least = 0 if faults.get("empty") == "loss-empty-nan" else 1
     match faults.get("mean"):
@@ -94,24 +88,15 @@ def reduced(losses: Tensor, counted: Tensor, vocab: int, faults: Faults) -> Tens
             return losses
         case "mean-of-sentences":
             return (losses.sum(dim=1) / counted.sum(dim=1).clamp(min=least)).mean()
-        case "mean-of-positions":
-            return (losses.sum(dim=0) / counted.sum(dim=0).clamp(min=least)).mean()
         case "mean-over-sentences":
             return losses.sum() / losses.size(0)
-        case "mean-over-vocabulary":
-            return losses.sum() / counted.sum().clamp(min=least) / vocab
     return losses.sum() / counted.sum().clamp(min=least)
 
 
 def transformed(loss: Tensor, fault: str | None) -> Tensor:
-    match fault:
-        case "loss-negative":
-            return -loss
-        case "loss-in-bits":
-            return loss / math.log(2)
-        case "loss-as-perplexity":
-            return loss.exp()
-    return loss
+    if fault == "loss-negative":
+        return -loss
+    return loss / math.log(2) if fault == "loss-in-bits" else loss
 
 
 def one_label(solution: Solution) -> dict[str, Any]:

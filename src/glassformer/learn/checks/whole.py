@@ -72,20 +72,12 @@ def _pad(model: Transformer, faults: Faults) -> int:
 def _encode(model: Transformer, source: Tensor, given: Tensor | None, faults: Faults) -> Memory:
     fault = faults.get("source_mask")
     mask = masks.padding_mask(source, _pad(model, faults))
-    if fault == "whole-source-mask-causal":
-        mask = masks.target_mask(source, _pad(model, faults))
     if given is not None and fault != "whole-source-mask-ignored":
         mask = given
-    of_target = faults.get("source_embedding") == "whole-target-embedding-for-source"
-    x = (model.target_embedding if of_target else model.source_embedding)(source)
+    x = model.source_embedding(source)
     if faults.get("source_positions") != "whole-source-positions-missing":
         x = model.source_positions(x)
-    if faults.get("memory") == "whole-memory-is-embedding":
-        return Memory(x, mask)
-    states = model.encoder(x, None if fault == "whole-source-mask-not-used" else mask)
-    if faults.get("memory") == "whole-memory-without-mask":
-        mask = torch.ones_like(mask)
-    return Memory(states, mask)
+    return Memory(model.encoder(x, None if fault == "whole-source-mask-not-used" else mask), mask)
 
 
 def _target_mask(
@@ -107,8 +99,6 @@ def _sides(source: Tensor, target: Tensor, faults: Faults) -> tuple[Tensor, Tens
     """What the encoder reads, and what the decoder reads."""
     return {
         "whole-sides-exchanged": (target, source),
-        "whole-source-twice": (source, source),
-        "whole-target-twice": (target, target),
         "whole-shifted-again": (source, target[:, :-1]),
     }.get(faults.get("sides", ""), (source, target))
 
@@ -118,11 +108,7 @@ def _scores(model: Transformer, states: Tensor, faults: Faults) -> Tensor:
     if fault == "whole-projection-missing":
         return states
     logits = model.project(states)
-    if fault == "whole-softmax":
-        return logits.softmax(-1)
-    if fault == "whole-log-softmax":
-        return logits.log_softmax(-1)
-    return logits.argmax(-1) if fault == "whole-argmax" else logits
+    return logits.softmax(-1) if fault == "whole-softmax" else logits
 
 
 def one_source(solution: Solution) -> dict[str, Any]:
