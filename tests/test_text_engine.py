@@ -9,7 +9,7 @@ import torch
 from glassformer.data.tokenizer import train_tokenizer
 from glassformer.decoding.engine import Future, SearchOptions, TorchEngine
 from glassformer.decoding.protocols import Hypothesis, Vocabulary
-from glassformer.text_engine import TextEngine, Translation, windows_of
+from glassformer.text_engine import TextEngine, Translation
 
 LINES = ["A dog runs.", "", "x", "  ", "An old hat and a dog", "hat"]
 
@@ -133,16 +133,6 @@ def test_a_blank_best_is_kept(tokenizer):
         "",
         [("dog", -2.0)],
     )
-
-
-def test_windows_hold_about_64_ki_characters_and_all_lines():
-    lines = ["", "x" * 70_000, *["y" * 999] * 131, "", ""]
-
-    windows = list(windows_of(iter(lines)))
-
-    assert [line for window in windows for line in window] == lines
-    assert [len(window) for window in windows] == [2, 66, 65 + 2]
-    assert list(windows_of([])) == []
 
 
 class Shy:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:  # what the table below does, said so that type checkers and e
     from glassformer.inspection.figure1 import figure1
     from glassformer.inspection.plots.attention import plot_attention_grid, plot_attention_head
     from glassformer.inspection.plots.figure2 import plot_figure2
-    from glassformer.inspection.plots.masks import plot_batch_masks, plot_mask, plot_masks
+    from glassformer.inspection.plots.masks import plot_mask, plot_masks
     from glassformer.inspection.plots.positions import plot_position_heatmap, plot_position_lines
     from glassformer.inspection.plots.schedule import plot_schedule
     from glassformer.inspection.trace.build import trace
@@ -81,7 +81,6 @@ __all__ = [
     "padding_mask",
     "plot_attention_grid",
     "plot_attention_head",
-    "plot_batch_masks",
     "plot_figure2",
     "plot_mask",
     "plot_masks",
@@ -114,7 +113,7 @@ _HOMES = {
     "inspection.figure1": "figure1",
     "inspection.plots.attention": "plot_attention_grid plot_attention_head",
     "inspection.plots.figure2": "plot_figure2",
-    "inspection.plots.masks": "plot_batch_masks plot_mask plot_masks",
+    "inspection.plots.masks": "plot_mask plot_masks",
     "inspection.plots.positions": "plot_position_heatmap plot_position_lines",
     "inspection.plots.schedule": "plot_schedule",
     "inspection.trace.build": "trace",

@@ -22,12 +22,10 @@ __all__ = [
     "TextEngine",
     "Translation",
     "torch_engine",
-    "windows_of",
 ]
 
 _AS_TYPED = Preprocessing()
 _FULL_STOP = re.compile(r"(?<!\.) ?[.。．｡।۔።]$")  # of several scripts; three dots are none
-_WINDOW = 1 << 16  # characters; the lines of a window are sorted by length together
 
 
 @dataclass(frozen=True)
@@ -305,20 +303,6 @@ def _chunks(texts: Sequence[str], size: int) -> list[list[int]]:
     if len(texts) > size:
         order.sort(key=lambda place: -len(texts[place]))
     return [order[start : start + size] for start in range(0, max(len(order), 1), size)]
-
-
-def windows_of(lines: Iterable[str]) -> Iterator[list[str]]:
-    """The lines in windows of about 64 Ki characters; a stream sorts each window by length."""
-    window: list[str] = []
-    length = 0
-    for line in lines:
-        window.append(line)
-        length += len(line) + 1
-        if length >= _WINDOW:
-            yield window
-            window, length = [], 0
-    if window:
-        yield window
 
 
 def torch_engine(

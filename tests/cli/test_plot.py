@@ -53,7 +53,6 @@ def run_directory(tmp_path):
         ["positions", "--view", "similarity", "--d-model", 32],
         ["positions", "--view", "embedding", "--sentence", "A dog"],
         ["schedule", "--d-model", 128, "--warmup", 100, "--updates", 500],
-        ["smoothing", "--labels", 1, 2, "--vocab-size", 4],
     ],
 )
 def test_each_picture_is_written_and_named(arguments, tmp_path, capsys):
@@ -181,8 +180,6 @@ def _load(bundle):
             UsageError,
             "--warmup '0': expected at",
         ),
-        (["smoothing", "--labels", 5], UsageError, "--labels 5: expected 0 to 4"),
-        (["smoothing", "--smoothing", 1.0], UsageError, "--smoothing '1.0': expected less than 1"),
         (["training", "nowhere"], InputError, "nowhere: not a run"),
         (["attention", "nowhere", "two"], InputError, "nowhere: not a bundle"),
         (["attention", "nowhere", ""], UsageError, "source sentence is empty"),

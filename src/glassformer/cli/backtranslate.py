@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 __all__ = ["OPTIONS", "BacktranslateOptions", "run"]
 
+_AT_ONCE = 1024  # lines, which are sorted by length and translated together
+
 
 class BacktranslateOptions(LoadingOptions):
     """Translate TEXT, in your target language, back into your source language with BUNDLE, and
@@ -117,10 +119,9 @@ def _lines_done(partial: Path, options: BacktranslateOptions) -> int:
 
 def _windows(options: BacktranslateOptions, done: int) -> Iterator[list[str]]:
     from glassformer.data.lines import read_lines
-    from glassformer.text_engine import windows_of
 
-    lines = islice(read_lines(options.text), options.max_lines)
-    return windows_of(islice(lines, done, None))
+    lines = islice(read_lines(options.text), done, options.max_lines)
+    return iter(lambda: list(islice(lines, _AT_ONCE)), [])
 
 
 def _translated(

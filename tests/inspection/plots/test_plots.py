@@ -55,16 +55,11 @@ def parts():
 # Masks
 
 
-def test_any_mask_and_those_of_a_batch_are_drawn():
+def test_any_mask_is_drawn():
     mask = torch.tensor([[True, False, True], [False, False, True]])
     assert shown(masks.plot_mask(mask, "ab", "xyz").axes[0]).tolist() == mask.int().tolist()
     with pytest.raises(ValueError, match="does not fit scores"):
         masks.plot_mask(mask, "ab", "xy")
-    tokens = torch.tensor([[2, 7, 8], [2, 9, 0]])
-    first, second = masks.plot_batch_masks(tokens, 0, target=True).axes
-    assert shown(first).tolist() == [[1, 0, 0], [1, 1, 0], [1, 1, 1]]
-    assert shown(second).tolist() == [[1, 0, 0], [1, 1, 0], [1, 1, 0]]
-    assert words(second.get_xticklabels()) == ["2", "9", "0"]
 
 
 def test_masks_are_those_of_the_paper():

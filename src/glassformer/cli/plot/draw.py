@@ -16,7 +16,6 @@ from glassformer.cli.plot.options import (
     PositionsOptions,
     ScheduleOptions,
     SearchedOptions,
-    SmoothingOptions,
     TrainingOptions,
 )
 from glassformer.data.tokenizer import Tokenizer
@@ -27,7 +26,7 @@ from glassformer.inspection.plots.alignment import links_in, plot_alignment
 from glassformer.inspection.plots.attention import plot_attention
 from glassformer.inspection.plots.canvas import Figure
 from glassformer.inspection.plots.figure1 import plot_figure1
-from glassformer.inspection.plots.schedule import plot_label_smoothing, plot_schedule
+from glassformer.inspection.plots.schedule import plot_schedule
 from glassformer.inspection.plots.training_curves import plot_training
 from glassformer.inspection.trace.build import trace
 from glassformer.inspection.trace.schema import Trace
@@ -109,15 +108,6 @@ def _schedule(options: ScheduleOptions) -> Figure:
     return plot_schedule(settings, updates=options.updates)
 
 
-def _smoothing(options: SmoothingOptions) -> Figure:
-    return plot_label_smoothing(
-        options.labels,
-        vocab_size=options.vocab_size,
-        smoothing=options.smoothing,
-        pad_id=options.pad_id,
-    )
-
-
 def _attention(options: AttentionOptions) -> Figure:
     """The maps of a translator with the given target or its own translation."""
     head = _index(options.head) if isinstance(options.head, int) else options.head
@@ -167,7 +157,6 @@ _DRAW: dict[type, Callable[[Any], Figure]] = {
     MasksOptions: _masks,
     PositionsOptions: _positions,
     ScheduleOptions: _schedule,
-    SmoothingOptions: _smoothing,
     TrainingOptions: lambda options: plot_training(options.run, against=options.against),
     AttentionOptions: _attention,
     AlignmentOptions: _alignment,

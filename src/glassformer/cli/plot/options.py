@@ -19,7 +19,6 @@ __all__ = [
     "ScheduleOptions",
     "SearchedOptions",
     "SentenceOptions",
-    "SmoothingOptions",
     "TrainingOptions",
 ]
 
@@ -109,26 +108,6 @@ class ScheduleOptions(PlotOptions):
         return self
 
 
-class SmoothingOptions(PlotOptions):
-    """Label smoothing: the target distributions, and the loss against confidence."""
-
-    labels: tuple[int, ...] = Field((2, 1, 0, 3, 3), min_length=1)
-    """A row of labels."""
-    vocab_size: int = Field(5, ge=2, le=_LONGEST)
-    """Size of the vocabulary."""
-    smoothing: float = Field(0.1, ge=0, lt=1)
-    """Share of the probability that is spread over the vocabulary."""
-    pad_id: int = 0
-    """The label of padding; its row has no target."""
-    out: Path = Path("smoothing.png")
-    """The picture: .png or .svg."""
-
-    @model_validator(mode="after")
-    def _labels_are_words(self) -> "SmoothingOptions":
-        _check_below("--labels", self.labels, self.vocab_size)
-        return self
-
-
 class TrainingOptions(PlotOptions):
     """A training's loss, learning rate and validation scores."""
 
@@ -207,7 +186,6 @@ OPTIONS: dict[str, type[PlotOptions]] = {
     "masks": MasksOptions,
     "positions": PositionsOptions,
     "schedule": ScheduleOptions,
-    "smoothing": SmoothingOptions,
     "training": TrainingOptions,
     "attention": AttentionOptions,
     "alignment": AlignmentOptions,

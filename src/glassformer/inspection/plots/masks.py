@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
-from jaxtyping import Bool, Int
+from jaxtyping import Bool
 from torch import Tensor
 
 from glassformer.inspection.attention_of import AXES_LABELS, PART_NAMES
@@ -22,7 +22,6 @@ from glassformer.model.masks import check_mask, padding_mask, target_mask
 
 __all__ = [
     "PAD",
-    "plot_batch_masks",
     "plot_mask",
     "plot_masks",
 ]
@@ -48,27 +47,6 @@ def plot_mask(
     check_mask(mask, (len(query_labels), len(key_labels)))
     mask = mask.expand(len(query_labels), len(key_labels))
     return _plot([_Panel(title, mask, list(query_labels), list(key_labels))])
-
-
-def plot_batch_masks(
-    tokens: Int[Tensor, "batch len"], pad: int | Sequence[int], *, target: bool = False
-) -> Figure:
-    """The mask of each sentence of a batch, with the ids beside it.
-
-    ``target``: of target sentences, which also may not look ahead.
-
-    >>> tokens = torch.tensor([[2, 7, 8, 3], [2, 9, 3, 0]])
-    >>> [axes.get_title() for axes in plot_batch_masks(tokens, pad=0).axes]
-    ['sentence 1', 'sentence 2']
-    """
-    masks = target_mask(tokens, pad) if target else padding_mask(tokens, pad)
-    length = tokens.size(1)
-    panels = []
-    for number, ids in enumerate(tokens.tolist()):
-        labels = [str(token) for token in ids]
-        mask = masks[number, 0].expand(length, length)
-        panels.append(_Panel(f"sentence {number + 1}", mask, labels, labels))
-    return _plot(panels)
 
 
 def plot_masks(source: Sequence[str] = (), target: Sequence[str] = ()) -> Figure:
