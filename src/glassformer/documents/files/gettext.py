@@ -52,7 +52,7 @@ class _Message(NamedTuple):
 def read_gettext(data: bytes) -> FileContent:
     """The messages without a translation; their translations are marked as fuzzy.
 
-    Fuzzy is gettext's word for what a person has yet to check: programs do not show it.
+    Fuzzy is gettext's word for a translation to be checked: programs do not show it.
 
     >>> content = read_gettext(b'#: a.c:1\\nmsgid "Open"\\nmsgstr ""\\n')
     >>> content.texts
