@@ -11,7 +11,6 @@ if TYPE_CHECKING:  # what the table below does, said so that type checkers and e
     from glassformer.config import ModelConfig, presets
     from glassformer.data.batches import pad_rows
     from glassformer.data.tokenizer import Tokenizer, train_tokenizer
-    from glassformer.data.word_vectors import read_vectors
     from glassformer.decoding.beam import beam_search
     from glassformer.decoding.greedy import greedy
     from glassformer.decoding.sampling import Sampling, sample
@@ -90,7 +89,6 @@ __all__ = [
     "plot_position_lines",
     "plot_schedule",
     "presets",
-    "read_vectors",
     "sample",
     "scaled_dot_product_attention",
     "sinusoidal_positions",
@@ -107,7 +105,6 @@ _HOMES = {
     "config": "ModelConfig presets",
     "data.batches": "pad_rows",
     "data.tokenizer": "Tokenizer train_tokenizer",
-    "data.word_vectors": "read_vectors",
     "decoding.beam": "beam_search",
     "decoding.greedy": "greedy",
     "decoding.sampling": "Sampling sample",

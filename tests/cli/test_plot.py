@@ -123,40 +123,12 @@ def test_a_title_of_the_grid_can_be_typed(bundle, part):
         assert weights[0] == weights[1]
 
 
-@pytest.fixture(scope="module")
-def trace_file(bundle, tmp_path_factory):
-    from glassformer.bundle import load_bundle
-    from glassformer.inspection.trace.build import trace
-
-    path = tmp_path_factory.mktemp("trace") / "trace.json"
-    path.write_text(trace(load_bundle(bundle), "two men", beam=2).to_json(), encoding="utf-8")
-    return path
-
-
-@pytest.mark.parametrize("kind", ["attention", "alignment", "heads", "figure1"])
-def test_each_picture_of_a_trace(trace_file, tmp_path, capsys, kind):
-    out = tmp_path / "picture.svg"
-    assert call(kind, "--trace", trace_file, "--out", out) == 0
-    assert capsys.readouterr().out == f"wrote {out}\n"
-    assert "<svg" in out.read_text(encoding="utf-8")
-
-
 @pytest.mark.parametrize("words", [[], ["--layer", 1, "--head", 2]])
 def test_a_bundle_is_traced_and_its_answer_said(bundle, tmp_path, capsys, words):
     out = tmp_path / "picture.svg"
     assert call("alignment", bundle, "two men", *words, "--beam", 1, "--out", out) == 0
     assert capsys.readouterr().out.startswith("translation: ")
     assert out.exists()
-
-
-def test_a_file_that_is_no_trace(tmp_path):
-    path = tmp_path / "t.json"
-    path.write_bytes(b"{}")
-    with pytest.raises(InputError, match=r"t\.json: not a trace: version: Field required"):
-        call("heads", "--trace", path, "--out", tmp_path / "a.svg")
-    path.write_bytes(b"\xff")
-    with pytest.raises(InputError, match=r"t\.json: .*decode"):
-        call("heads", "--trace", path, "--out", tmp_path / "a.svg")
 
 
 def test_attention_over_the_bundles_own_translation(bundle, tmp_path, capsys):
@@ -216,16 +188,13 @@ def _load(bundle):
         (["attention", "nowhere", ""], UsageError, "source sentence is empty"),
         (["schedule", "--out", "s.pdf"], UsageError, r"s\.pdf: .* \.png or \.svg"),
         (
-            ["heads", "nowhere", "two", "--out", "no/a.png"],
+            ["figure1", "nowhere", "two", "--out", "no/a.png"],
             InputError,
             "--out no/a.png: no directory",
         ),
-        (["heads"], UsageError, "give BUNDLE and TEXT, or --trace FILE"),
-        (["heads", "nowhere"], UsageError, "TEXT is missing"),
-        (["heads", "a", "two", "--beam", 101], UsageError, "--beam '101': expected at most 100"),
-        (["heads", "--trace", "t.json"], InputError, r"t\.json: cannot be read"),
-        (["heads", "a", "b", "--trace", "t.json"], UsageError, "BUNDLE cannot be given"),
-        (["heads", "--trace", "t.json", "--beam", 2], UsageError, "--beam cannot be given"),
+        (["figure1"], UsageError, "BUNDLE is missing"),
+        (["figure1", "nowhere"], UsageError, "TEXT is missing"),
+        (["figure1", "a", "two", "--beam", 101], UsageError, "--beam '101': expected at most 100"),
     ],
 )
 def test_bad_calls_are_one_clear_line(arguments, error, message, tmp_path, monkeypatch):
@@ -236,14 +205,14 @@ def test_bad_calls_are_one_clear_line(arguments, error, message, tmp_path, monke
     assert list(tmp_path.iterdir()) == []
 
 
-def test_bad_values_for_a_bundle_or_a_trace(bundle, trace_file, tmp_path):
+def test_bad_values_for_a_bundle(bundle, tmp_path):
     out = ("--out", tmp_path / "a.png")
     for kind, layer in (("attention", 9), ("alignment", 0)):
         with pytest.raises(UsageError, match=f"layer {layer}: expected 1 to 1; layers count from"):
-            call(kind, "--trace", trace_file, "--layer", layer, *out)
+            call(kind, bundle, "two men", "--layer", layer, *out)
     for kind in ("attention", "alignment"):
         with pytest.raises(UsageError, match=r"^head 0: expected 1 to 2; heads count from 1"):
-            call(kind, "--trace", trace_file, "--layer", 1, "--head", 0, *out)
+            call(kind, bundle, "two men", "--layer", 1, "--head", 0, *out)
     long = ("--sentence", "two " * 64 + "men")
     with pytest.raises(UsageError, match="--sentence has 65 tokens and the model reads 64"):
         call("positions", "--view", "embedding", "--bundle", bundle, *long, *out)

@@ -1,6 +1,7 @@
 """Files keep all but their texts, and hostile ones get one line."""
 
 import io
+import sys
 import zipfile
 
 import pytest
@@ -60,7 +61,7 @@ def test_a_file_whose_texts_stay_is_the_same_file(format):
         "html": b"<p title='a'>Hi <b>all</b>.</p>",
         "srt": b"\xef\xbb\xbf1\r\n00:01 --> 00:02\r\n{\\an8}Hi & <i>all</i>\r\nnow.\r\n\r\n2\r\n",
         "vtt": b"WEBVTT - x\n\nNOTE a --\n\nid\n00:01.000 --> 00:02.000 align:start\n<v Ann>Hi\n",
-        "po": b'#: a.c:1\n#, c-format\nmsgid "%d <b>file</b>\\n"\nmsgstr "%d Datei"\n\n',
+        "po": b'#: a.c:1\n#, c-format\nmsgid "%d <b>file</b>\\n"\nmsgstr "%d Datei"\n',
         "docx": docx("<w:p><w:r><w:t>12 %</w:t></w:r></w:p>"),
     }[format]
     content = read_file(data, format)
@@ -196,6 +197,16 @@ def test_damaged_files_get_one_line(format, data, message):
 
     assert message in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(("format", "library"), [("po", "polib"), ("docx", "lxml")])
+def test_a_missing_library_is_one_line_that_names_the_extra(format, library, monkeypatch):
+    module = {"po": "gettext", "docx": "docx"}[format]
+    monkeypatch.delitem(sys.modules, f"glassformer.documents.files.{module}", raising=False)
+    monkeypatch.setitem(sys.modules, library, None)
+
+    with pytest.raises(InputError, match=rf"^this needs {library}: pip .*\[documents\]'$"):
+        read_file(b"", format)
 
 
 def test_entities_of_xml_are_not_resolved():

@@ -95,7 +95,6 @@ def test_unusual_right_solutions(verdict_of):
             "merge-by-view",
         ),
         ("merge", "return heads.mean(dim=1)", "merge-averaged"),
-        ("merge", "return sum(heads[:, h] for h in range(self.num_heads))", "merge-summed"),
         (
             "project_memory",
             "k, v = self.value(key), self.key(value)\nreturn self.split(k), self.split(v)",

@@ -228,6 +228,20 @@ def test_a_signal_saves_and_stops(made, monkeypatch, number):
     assert signal.getsignal(number) is before
 
 
+def test_a_signal_to_another_rank_saves_and_stops(made, monkeypatch):
+    trainer = made(updates=9, validations=1)
+
+    def greatest(_, stop, *others):
+        return [float(signal.SIGTERM if trainer.state.update == 2 else stop), *others]
+
+    monkeypatch.setattr(module.Ranks, "all_reduce_max", greatest)
+    with pytest.raises(Stopped, match="stopped and saved at update 2") as caught:
+        trainer.run()
+
+    assert caught.value.signal == signal.SIGTERM
+    assert kept(trainer) == [2]
+
+
 def test_a_second_signal_stops_at_once(made, monkeypatch):
     def twice(*_, **__):
         os.kill(os.getpid(), signal.SIGINT)

@@ -14,9 +14,8 @@ __all__ = ["child_or_mean", "gains"]
 def child_or_mean(model: Transformer, scorer: Scorer, reporter: Reporter) -> Transformer:
     """The child, or the mean of its and its parent's weights if that loses nothing.
 
-    Without ``general`` pairs there is no mean, because nothing shows what the child has forgotten.
-    The mean must have at least the child's BLEU on the validation pairs and on the general pairs,
-    both translated greedily.
+    Without ``general`` pairs there is no mean, because nothing shows the child's forgetting. The
+    mean must have at least the child's greedy BLEU on the validation and on the general pairs.
     """
     parent = scorer.prepared.parent
     if parent is None or not scorer.prepared.general:

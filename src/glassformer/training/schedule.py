@@ -29,8 +29,8 @@ def noam_schedule(
 class Schedule:
     """:func:`noam_schedule`, brought down to zero in a straight line over the last share.
 
-    Departure from the paper: the rate goes to zero over the last share ``anneal`` of ``updates``,
-    because a run of a known length ends better if its last steps are small. With ``anneal=0`` it is
+    Departure from the paper: the rate goes to zero over the last share ``anneal`` of ``updates``.
+    A run of a known length ends better if its last steps are small. With ``anneal=0`` it is
     the paper's. With ``decay="constant"`` the rate keeps its height between warm-up and that share.
 
     >>> Schedule(updates=100, d_model=512, warmup=10, anneal=0.5).rate(100) < 1e-4

@@ -1,7 +1,7 @@
 """``train --minutes``: as many updates as the given time allows.
 
 The learning rate is a function of the *share* of the schedule that is done, from 0 to 1. After each
-update the run counts the updates that still fit, at the speed of the last ones, and divides the
+update the run counts the updates that still fit, at the speed of the last ones. It divides the
 remaining share evenly among them. On a machine that becomes slower the share then grows faster. It
 never jumps, so neither does the rate, and the rate comes to its end with the time.
 
@@ -38,7 +38,7 @@ _MOST_SCORING = 0.2
 
 @dataclass(frozen=True)
 class Plan:
-    """The rest of a run of ``minutes``, at the end of ``update``.
+    """The plan of a run of ``minutes`` after ``update``: its length, schedule, and seconds spent.
 
     >>> Plan(minutes=4.0, updates=30, curve=30, update=10, share=0.5).share_at(20)
     0.75

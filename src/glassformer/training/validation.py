@@ -1,7 +1,7 @@
 """Scores during training: loss on validation pairs, BLEU of their greedy translations.
 
-A translation is cut off where it is far longer than the references are: an early model repeats a
-word without an end, which would take most of the time of a short training.
+An early model repeats a word without an end, which would take most of the time of a short training.
+So a translation that becomes far longer than the references is cut off.
 """
 
 import math

@@ -1,4 +1,4 @@
-"""The ways to ruin a corpus stand in the benchmarks, beside the package."""
+"""The ways to ruin a corpus stand in ``ways.py``, for the tests beside it."""
 
 import sys
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Pictures of a trace: what they draw is what the trace says, at any length and in any script."""
 
-import dataclasses
-import math
 from itertools import combinations
 
 import numpy as np
@@ -16,7 +14,7 @@ from glassformer.data.tokenizer import train_tokenizer
 from glassformer.data.words import Link
 from glassformer.errors import UsageError
 from glassformer.inspection.attention_of import attention_in
-from glassformer.inspection.plots import alignment, attention, figure1, heads, lettering
+from glassformer.inspection.plots import alignment, attention, figure1, lettering
 from glassformer.inspection.trace.build import trace
 from glassformer.model.transformer import Transformer
 from glassformer.translator import Translator
@@ -77,36 +75,6 @@ def test_attention_is_the_traces(seen):
     assert words(one.get_xticklabels())[0] == "<s>"
     with pytest.raises(UsageError, match="layer 2: expected 1 to 1; layers count from 1"):
         attention.plot_attention(attention_in(seen, "encoder"), layer=1)
-
-
-def test_head_statistics_of_heads_that_are_known(seen):
-    length = len(seen.source.pieces)
-    before = torch.eye(length).roll(-1, dims=1)  # query i reads key i - 1, the first the last
-    maps = torch.stack([torch.eye(length), before, torch.full((length, length), 1 / length)])
-    from glassformer.inspection.trace.array_codec import encode_array
-
-    known = dataclasses.replace(
-        next(one for one in seen.attention if one.part == "encoder"),
-        weights=encode_array(maps, "f32"),
-    )
-    found = heads.head_statistics(dataclasses.replace(seen, attention=[known]), "encoder")
-    expected = {
-        "entropy": [0, 0, math.log(length)],
-        "own place": [1, 0, 1 / length],
-        "place before": [0, 1, 1 / length],
-        "start, end symbol": [1 / length] * 3,
-    }
-    assert list(found) == list(expected)
-    for name, values in expected.items():
-        np.testing.assert_allclose(found[name][0], values, atol=1e-5)
-
-
-def test_head_statistics_are_drawn(seen):
-    panels = heads.plot_head_statistics(seen).axes[:12]
-    for row, part in enumerate(("encoder", "decoder", "cross")):
-        columns = heads.head_statistics(seen, part).values()
-        for axes, values in zip(panels[4 * row : 4 * row + 4], columns, strict=True):
-            np.testing.assert_allclose(shown(axes), values, atol=1e-6)
 
 
 @pytest.mark.parametrize("norm", ["post", "pre"])

@@ -58,7 +58,7 @@ def parts():
 def test_any_mask_and_those_of_a_batch_are_drawn():
     mask = torch.tensor([[True, False, True], [False, False, True]])
     assert shown(masks.plot_mask(mask, "ab", "xyz").axes[0]).tolist() == mask.int().tolist()
-    with pytest.raises(ValueError, match="does not broadcast"):
+    with pytest.raises(ValueError, match="does not fit scores"):
         masks.plot_mask(mask, "ab", "xy")
     tokens = torch.tensor([[2, 7, 8], [2, 9, 0]])
     first, second = masks.plot_batch_masks(tokens, 0, target=True).axes

@@ -314,3 +314,20 @@ def test_every_option_is_tried():
     }
     for name, values in choices.items():
         assert {config.get(name, defaults[name]) for config in CONFIGS} == values, name
+
+
+@pytest.mark.parametrize("beam", [1, 3])
+def test_no_translation_reads_as_empty(bundle_of, beam):
+    directory = bundle_of(output_bias=True)
+    bundle = load_bundle(directory)
+    tokenizer = bundle.target_tokenizer
+    space = next(index for index in tokenizer.blank_ids if tokenizer.subword(index) == "▁")
+    with torch.no_grad():  # white space and the end are the most probable tokens, always
+        bundle.model.output_bias[[space, tokenizer.eos_id]] += torch.tensor([40.0, 39.0])
+    save_bundle(bundle, directory)
+    ours, theirs = both_engines(directory)
+
+    found = theirs.translate(["Monday", "A", "7"], beam=beam)
+
+    assert all(translation.text.strip() for translation in found)
+    check_same(found, ours.translate(["Monday", "A", "7"], beam=beam))

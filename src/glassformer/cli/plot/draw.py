@@ -11,7 +11,6 @@ from glassformer.cli.plot.options import (
     AlignmentOptions,
     AttentionOptions,
     Figure1Options,
-    HeadsOptions,
     MasksOptions,
     PlotOptions,
     PositionsOptions,
@@ -21,14 +20,13 @@ from glassformer.cli.plot.options import (
     TrainingOptions,
 )
 from glassformer.data.tokenizer import Tokenizer
-from glassformer.errors import InputError, UsageError
-from glassformer.inspection.attention_of import attention_in, attention_of
+from glassformer.errors import UsageError
+from glassformer.inspection.attention_of import attention_of
 from glassformer.inspection.plots import masks, positions
 from glassformer.inspection.plots.alignment import links_in, plot_alignment
 from glassformer.inspection.plots.attention import plot_attention
 from glassformer.inspection.plots.canvas import Figure
 from glassformer.inspection.plots.figure1 import plot_figure1
-from glassformer.inspection.plots.heads import plot_head_statistics
 from glassformer.inspection.plots.schedule import plot_label_smoothing, plot_schedule
 from glassformer.inspection.plots.training_curves import plot_training
 from glassformer.inspection.trace.build import trace
@@ -121,16 +119,13 @@ def _smoothing(options: SmoothingOptions) -> Figure:
 
 
 def _attention(options: AttentionOptions) -> Figure:
-    """The maps of a trace, or of a translator with a given target or its own translation."""
+    """The maps of a translator with the given target or its own translation."""
     head = _index(options.head) if isinstance(options.head, int) else options.head
-    if options.trace is not None:
-        attention = attention_in(_read(options.trace), options.part)
-    else:
-        translator, text, target = _load(options.bundle), options.text or "", options.target
-        if target is None:
-            target = translator.translate([text])[0].text
-            print(f"translation: {target}")
-        attention = attention_of(translator, text, target, part=options.part)
+    translator, target = _load(options.bundle), options.target
+    if target is None:
+        target = translator.translate([options.text])[0].text
+        print(f"translation: {target}")
+    attention = attention_of(translator, options.text, target, part=options.part)
     return plot_attention(attention, layer=_index(options.layer), head=head)
 
 
@@ -138,7 +133,7 @@ def _alignment(options: AlignmentOptions) -> Figure:
     """The links by the chosen layer and head, or else by the bundle's best heads."""
     seen = _traced(options)
     texts = seen.source.text, seen.target.text
-    if options.trace is not None or options.layer is not None or options.head is not None:
+    if options.layer is not None or options.head is not None:
         links = links_in(seen, layer=_index(options.layer), head=_index(options.head))
     else:
         links = [*align(_load(options.bundle), [texts[0]], [texts[1]])[0]]
@@ -146,38 +141,26 @@ def _alignment(options: AlignmentOptions) -> Figure:
 
 
 def _traced(options: SearchedOptions) -> Trace:
-    """Read or build the trace, and print the parts that it leaves out."""
-    if options.trace is not None:
-        seen = _read(options.trace)
-    else:
-        seen = trace(
-            _load(options.bundle),
-            options.text or "",
-            beam=options.beam,
-            length_penalty=options.length_penalty,
-        )
-        print(f"translation: {seen.answer.text}")
+    """Build the trace; print the translation, and the parts that the trace leaves out."""
+    seen = trace(
+        _load(options.bundle),
+        options.text,
+        beam=options.beam,
+        length_penalty=options.length_penalty,
+    )
+    print(f"translation: {seen.answer.text}")
     for left_out in seen.bounds.left_out:
         print(left_out)
     return seen
 
 
-def _load(bundle: Path | None) -> Translator:
-    return Translator.load(bundle or Path(), device="cpu")
+def _load(bundle: Path) -> Translator:
+    return Translator.load(bundle, device="cpu")
 
 
 def _index(number: int | None) -> int | None:
     """The Python index of a layer or head that the command line counts from 1."""
     return None if number is None else number - 1
-
-
-def _read(path: Path) -> Trace:
-    try:
-        return Trace.from_json(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read ({error.strerror})") from None
-    except (InputError, UnicodeDecodeError) as error:
-        raise InputError(f"{path}: {error}") from None
 
 
 _DRAW: dict[type, Callable[[Any], Figure]] = {
@@ -188,7 +171,6 @@ _DRAW: dict[type, Callable[[Any], Figure]] = {
     TrainingOptions: lambda options: plot_training(options.run, against=options.against),
     AttentionOptions: _attention,
     AlignmentOptions: _alignment,
-    HeadsOptions: lambda options: plot_head_statistics(_traced(options)),
     Figure1Options: lambda options: plot_figure1(_traced(options)),
 }
 

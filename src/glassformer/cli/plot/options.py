@@ -13,7 +13,6 @@ __all__ = [
     "AlignmentOptions",
     "AttentionOptions",
     "Figure1Options",
-    "HeadsOptions",
     "MasksOptions",
     "PlotOptions",
     "PositionsOptions",
@@ -25,12 +24,6 @@ __all__ = [
 ]
 
 _LONGEST = 5_000  # positions, columns, words: more do not fit a picture
-_NOT_WITH_TRACE = {
-    "BUNDLE": "bundle",
-    "--target": "target",
-    "--beam": "beam",
-    "--length-penalty": "length_penalty",
-}
 Width = Annotated[int, Field(ge=1, le=10**9)]
 Part = Literal["encoder", "decoder", "cross"]
 
@@ -154,32 +147,22 @@ def _check_below(option: str, numbers: Iterable[int], end: int) -> None:
 
 
 class SentenceOptions(PlotOptions):
-    """A translator and a sentence, or a trace of both."""
+    """A translator and a sentence."""
 
-    bundle: Path | None = Field(None, title="BUNDLE")
+    bundle: Path = Field(title="BUNDLE")
     """Directory of a trained translator."""
-    text: str | None = Field(None, title="TEXT")
+    text: str = Field(title="TEXT")
     """The source sentence."""
-    trace: Path | None = None
-    """A trace in place of BUNDLE and TEXT: a file that Trace.to_json() wrote."""
 
     @model_validator(mode="after")
-    def _sentence_or_trace(self) -> "SentenceOptions":
-        if self.trace is not None:
-            for name, field in _NOT_WITH_TRACE.items():
-                if field in self.model_fields_set:
-                    raise ValueError(f"--trace is a finished translation: {name} cannot be given")
-        elif self.bundle is None:
-            raise ValueError("give BUNDLE and TEXT, or --trace FILE")
-        elif self.text is None:
-            raise ValueError("TEXT is missing: the sentence to translate")
-        elif not self.text.strip():
+    def _has_a_sentence(self) -> "SentenceOptions":
+        if not self.text.strip():
             raise ValueError("the source sentence is empty: there is no token to attend to")
         return self
 
 
 class SearchedOptions(SentenceOptions):
-    """A translator and a sentence, or a trace, and the options of the search."""
+    """A translator and a sentence, and the options of the search."""
 
     beam: int = Field(BEAM, ge=1, le=MOST_BEAM)
     """Hypotheses of the beam search; 1: greedy."""
@@ -213,13 +196,6 @@ class AlignmentOptions(SearchedOptions):
     """The picture: .png or .svg."""
 
 
-class HeadsOptions(SearchedOptions):
-    """Statistics of each head: entropy, and weight on own place, place before, and symbols."""
-
-    out: Path = Path("heads.png")
-    """The picture: .png or .svg."""
-
-
 class Figure1Options(SearchedOptions):
     """The paper's figure 1 for a translator, with a sentence's shapes and the parameters."""
 
@@ -235,6 +211,5 @@ OPTIONS: dict[str, type[PlotOptions]] = {
     "training": TrainingOptions,
     "attention": AttentionOptions,
     "alignment": AlignmentOptions,
-    "heads": HeadsOptions,
     "figure1": Figure1Options,
 }

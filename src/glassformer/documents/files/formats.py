@@ -5,7 +5,6 @@ from functools import partial
 from typing import Unpack
 
 from glassformer.documents.files.content import FileContent, decoded
-from glassformer.documents.files.gettext import read_gettext
 from glassformer.documents.files.subtitles import read_srt, read_vtt
 from glassformer.documents.html import translated_html
 from glassformer.documents.protection import TextTranslator, TranslateOptions
@@ -42,12 +41,16 @@ def _read_text(data: bytes, *, html: bool) -> FileContent:
     return FileContent([text], lambda texts: mark + texts[0].encode(), html)
 
 
-def _read_docx(data: bytes) -> FileContent:
+def _read_by_library(data: bytes, format: str) -> FileContent:
+    """Word by lxml, gettext by polib: the extra ``documents`` has them."""
     try:
-        from glassformer.documents.files.docx import read_docx
+        if format == "docx":
+            from glassformer.documents.files.docx import read_docx as read
+        else:
+            from glassformer.documents.files.gettext import read_gettext as read
     except ModuleNotFoundError as error:
-        raise missing_extra(error.name or "lxml", "documents") from error
-    return read_docx(data)
+        raise missing_extra(error.name or format, "documents") from error
+    return read(data)
 
 
 _READERS: dict[str, Callable[[bytes], FileContent]] = {
@@ -55,8 +58,8 @@ _READERS: dict[str, Callable[[bytes], FileContent]] = {
     "html": partial(_read_text, html=True),
     "srt": read_srt,
     "vtt": read_vtt,
-    "po": read_gettext,
-    "docx": _read_docx,
+    "po": partial(_read_by_library, format="po"),
+    "docx": partial(_read_by_library, format="docx"),
 }
 FORMATS = tuple(_READERS)
 """The names of the formats: the endings of their files' names."""

@@ -1,56 +1,58 @@
-"""Messages of programs: gettext's .po and .pot files.
+"""Messages of programs: gettext's .po and .pot files, which polib reads and writes.
 
-A message without a translation gets one, and the flag fuzzy; every other byte stays. The libraries
-that we know, Babel and polib, write the file anew, and lose parts of it.
+A message without a translation gets one, and the flag fuzzy. polib writes the file anew: each line
+of a text has one string, and the references of a message stand on one line.
+
+polib ends a line where `str.splitlines` does, and knows a few escapes only. While it works,
+noncharacters of Unicode stand for the other ends of lines, and for the backslash of other escapes.
 """
 
+import ast
 import re
-from collections.abc import Iterator
 from gettext import c2py
-from typing import NamedTuple
 
-from glassformer.data.words import Span
-from glassformer.documents.files.content import FileContent, decoded, replaced
+import polib
+
+from glassformer.documents.files.content import FileContent, decoded
 from glassformer.errors import InputError
 
 __all__ = ["read_gettext"]
 
-_CHARACTERS = r'[^"\\\n]*+(?:\\.[^"\\\n]*+)*+'
-_STRING = re.compile(f'"({_CHARACTERS})"')
-_STRINGS = rf'(?:\s*+"{_CHARACTERS}")++'
-_FORM = rf"msgstr(?:\[[0-9]\])?{_STRINGS}"
-_MESSAGE = re.compile(
-    rf"^[^\S\n]*+(?:msgctxt{_STRINGS}\s*+)?msgid(?P<id>{_STRINGS})\s*+"
-    rf"(?:msgid_plural(?P<plural>{_STRINGS})\s*+)?(?P<forms>{_FORM}(?:\s*+{_FORM})*+)",
-    re.MULTILINE,
+_BACKSLASH = "\ufdd1"
+_ENDS = "\r\v\f\x1c\x1d\x1e\x85\u2028\u2029"
+_STAND_INS = str.maketrans(_ENDS, "".join(map(chr, range(0xFDD2, 0xFDDB))))
+_REAL = {stand_in: code for code, stand_in in _STAND_INS.items()} | {ord(_BACKSLASH): ord("\\")}
+_CODES = re.compile(rf"(?:{_BACKSLASH}(?:a|[0-3]?[0-7]{{1,2}}|x[0-9A-Fa-f]{{2}}))+")
+# In a translation: control characters that have no escape in polib, and stand-ins.
+_ESCAPED = {code: f"{_BACKSLASH}{code:03o}" for code in (*range(8), *range(14, 32), 127)}
+_ESCAPED |= dict.fromkeys(_REAL, "\ufffd")
+_ESCAPE = re.compile(r'\\(?:[\\ntvbrf"]|(.))')  # the group: unknown to polib
+_OLD = re.compile(r"^[^\S\n]*#~\|", re.MULTILINE)  # polib loses these lines, but writes them
+_UNSPACED = re.compile(r"^([^\S\n]*#[.:,|~]?)(?![\s.:,|~])", re.MULTILINE)
+_OBSOLETE = r"(?:#~\s++)?+"
+_LINES = "{0,999}+"  # polib's time grows with the square of a message's lines
+_STRING = r'"(?:[^"\\\n]|\\.)*+"\s*+'
+_TEXT = rf"\s*+{_STRING}(?:{_OBSOLETE}{_STRING}){_LINES}{_OBSOLETE}"
+_COMMENTS = rf'(?:#(?!~\s*+["m])[^\n]*+\s*+){_LINES}{_OBSOLETE}'
+_FILE = re.compile(
+    rf"\s*+(?:{_COMMENTS}(?:msgctxt{_TEXT})?+msgid{_TEXT}(?:msgid_plural{_TEXT})?+"
+    rf"(?:msgstr(?:\[[0-9]\])?+{_TEXT})++)*+{_COMMENTS}"
 )
-_BETWEEN = re.compile(r"(?:[^\S\n]*+(?:#[^\n]*+)?+(?:\n|\Z))*+")  # comments and blank lines
-_COMMENT = re.compile(r"^[^\S\n]*+#(?P<kind>[~,|])[^\n]*+", re.MULTILINE)
+_END = '\nmsgid "\0"\nmsgstr ""\n'  # with a zero, the text is never the name of a file
 _PLURALS = re.compile(r"nplurals\s*=\s*([0-9]+)\s*;\s*plural\s*=([^;\n]+)")
-_ESCAPE = re.compile(r"\\(?:[0-7]{3}|.)")
-_ESCAPES = {code: f"\\{code:03o}" for code in (*range(32), 127)} | {
-    ord(letter): f"\\{name}" for letter, name in zip('\a\b\t\n\v\f\r"\\', 'abtnvfr"\\', strict=True)
-}
-_LETTERS = {escape: chr(code) for code, escape in _ESCAPES.items()}
 
 
-class _Message(NamedTuple):
-    """A message: its text, or its singular and plural; all forms of its translation, as one text.
+class _Messages(polib.POFile):  # type: ignore[misc]
+    """All messages. The header is one of them, because polib would lose parts of it."""
 
-    `span` is that of the forms. `flag` is fuzzy as it has to be written at `place`.
-    """
-
-    texts: list[str]
-    translation: str
-    span: Span
-    place: int
-    flag: str
+    def find(self, *_: object) -> None:
+        """No header is found."""
 
 
 def read_gettext(data: bytes) -> FileContent:
     """The messages without a translation; their translations are marked as fuzzy.
 
-    Fuzzy is gettext's word for a translation to be checked: programs do not show it.
+    Fuzzy is gettext's word for what a person has yet to check: programs do not show it.
 
     >>> content = read_gettext(b'#: a.c:1\\nmsgid "Open"\\nmsgstr ""\\n')
     >>> content.texts
@@ -64,69 +66,75 @@ def read_gettext(data: bytes) -> FileContent:
     """
     text, mark = decoded(data)
     line_end = "\r\n" if "\r\n" in text else "\n"
-    messages = list(_messages(text, line_end))
-    header = next((m.translation for m in messages if not any(m.texts)), "")
-    count, singular = _plural_forms(header)
-    untranslated = [m for m in messages if any(m.texts) and not m.translation]
+    messages = _messages(text.replace("\r\n", "\n"))
+    headers = [m.msgstr for m in messages if not (m.msgid or m.msgctxt or m.obsolete)]
+    count, singular = _plural_forms(headers[0] if headers else "")
+    untranslated = [
+        (message, texts)
+        for message in messages[:-1]
+        if not (message.obsolete or message.msgstr or any(message.msgstr_plural.values()))
+        if (texts := [text for text in (message.msgid, message.msgid_plural) if text])
+    ]
 
     def write(translations: list[str]) -> bytes:
-        rest = iter(translations)
-        changes: list[tuple[Span, str]] = []
-        for message in untranslated:
-            forms = {"msgstr": next(rest)}
-            if len(message.texts) > 1:
-                one, many = forms["msgstr"], next(rest)
-                forms = {f"msgstr[{n}]": one if n == singular else many for n in range(count)}
-            lines = [line for keyword, form in forms.items() for line in _lines(keyword, form)]
-            changes.append(((message.place, message.place), message.flag))
-            changes.append((message.span, line_end.join(lines)))
-        return mark + replaced(text, changes).encode()
+        rest = (translation.translate(_ESCAPED) for translation in translations)
+        for message, texts in untranslated:
+            forms = [next(rest) for _ in texts]
+            message.fuzzy = True
+            if message.msgstr_plural:
+                numbers = range(count or len(message.msgstr_plural))
+                message.msgstr_plural = {n: forms[0 if n == singular else -1] for n in numbers}
+            else:
+                message.msgstr = forms[0]
+        return mark + _written(messages).replace("\n", line_end).translate(_REAL).encode()
 
-    return FileContent([one for message in untranslated for one in message.texts], write)
-
-
-def _messages(text: str, line_end: str) -> Iterator[_Message]:
-    """All messages but the obsolete ones. Raises InputError if the file has another part."""
-    end = 0
-    for match in _MESSAGE.finditer(text):
-        before, end = (end, match.start()), match.end()
-        _check_between(text, *before)
-        texts = [_text(match[name]) for name in ("id", "plural") if match[name]]
-        flag = _fuzzy(text, *before, line_end)
-        yield _Message(texts, _text(match["forms"]), match.span("forms"), *flag)
-    _check_between(text, end, len(text))
-    if not end:
-        raise InputError("not a gettext file: it has no msgid with a msgstr")
+    return FileContent([_real(text) for _, texts in untranslated for text in texts], write)
 
 
-def _check_between(text: str, start: int, end: int) -> None:
-    match = _BETWEEN.match(text, start, end)
-    if match and match.end() < end:
-        line = text.count("\n", 0, match.end()) + 1
-        raise InputError(
-            f"not a gettext file: line {line:,}: expected a comment, or msgid and msgstr with texts"
-            " in double quotes"
-        )
+def _messages(text: str) -> _Messages:
+    """The messages of the file, and a last one that holds the comments after them."""
+    text = _UNSPACED.sub(r"\1 ", _OLD.sub("#|", text)) + _END
+    read = _ESCAPE.sub(lambda m: _BACKSLASH + m[1] if m[1] else m[0], text.translate(_STAND_INS))
+    if stand_in := re.search("[\ufdd1-\ufdda]", text):
+        line = text.count("\n", 0, stand_in.start()) + 1
+        raise InputError(f"line {line:,}: U+{ord(stand_in[0]):X} is no character: remove it")
+    place = _FILE.match(read).end()  # type: ignore[union-attr]
+    line = read.count("\n", 0, place) + 1
+    if place == len(read):
+        try:
+            messages: _Messages = polib.pofile(read, encoding="utf-8", klass=_Messages)
+        except OSError as error:
+            [line] = map(int, re.findall(r"\(line (\d+)\)", str(error)))
+        else:
+            if len(messages) > 1:
+                return messages
+            raise InputError("not a gettext file: it has no msgid with a msgstr")
+    raise InputError(
+        f"not a gettext file: line {line:,}: expected a comment, or msgid and msgstr with texts in"
+        " double quotes; each has at most 999 lines"
+    )
 
 
-def _fuzzy(text: str, start: int, end: int, line_end: str) -> tuple[int, str]:
-    """The place and text of the flag for the message after these comments.
-
-    It goes to the message's other flags, or on a line before its previous text and the message.
-    """
-    new = place, flag = end, f"#, fuzzy{line_end}"
-    for comment in _COMMENT.finditer(text, start, end):
-        if comment["kind"] == "~":  # an obsolete message: the flags before are its own
-            place, flag = new
-        elif comment["kind"] == ",":
-            place, flag = comment.end("kind"), "" if "fuzzy" in comment[0] else " fuzzy,"
-        elif place == end:
-            place = comment.start()
-    return place, flag
+def _written(messages: _Messages) -> str:
+    """The file, with stand-ins."""
+    header = messages.header.split("\n") if messages.header else []
+    comments = [f"# {line}".rstrip() for line in header]
+    entries = [message.__unicode__(wrapwidth=0) for message in messages]
+    return "\n".join([*comments, *entries]).removesuffix(_END[1:]).rstrip("\n") + "\n"
 
 
-def _plural_forms(header: str) -> tuple[int, int]:
-    """The number of plural forms, and the form of one thing; as in English without a formula.
+def _real(text: str) -> str:
+    """The text with the characters in the place of their stand-ins and numbers."""
+
+    def characters(codes: re.Match[str]) -> str:
+        escapes = codes[0].replace(_BACKSLASH, "\\")
+        return ast.literal_eval(f'b"{escapes}"').decode(errors="replace")
+
+    return _CODES.sub(characters, text).translate(_REAL)
+
+
+def _plural_forms(header: str) -> tuple[int | None, int]:
+    """The number of plural forms, None if the header lacks it, and the form of one thing.
 
     Raises InputError if the file cannot take translations: for its charset, or its plural forms.
     """
@@ -137,7 +145,7 @@ def _plural_forms(header: str) -> tuple[int, int]:
         )
     plurals = _PLURALS.search(header)
     if not plurals:
-        return 2, 0
+        return None, 0
     try:
         count, singular = int(plurals[1]), c2py(plurals[2].strip())(1)
     except (ValueError, ArithmeticError):
@@ -148,15 +156,3 @@ def _plural_forms(header: str) -> tuple[int, int]:
             " n != 1 for their numbers"
         )
     return count, singular
-
-
-def _text(strings: str) -> str:
-    """The text of one or several strings."""
-    quoted = "".join(_STRING.findall(strings))
-    return _ESCAPE.sub(lambda escape: _LETTERS.get(escape[0], escape[0]), quoted)
-
-
-def _lines(keyword: str, text: str) -> list[str]:
-    """The text after its keyword, with a string for each of its lines."""
-    strings = [f'"{line.translate(_ESCAPES)}"' for line in re.findall(r"[^\n]*\n|[^\n]+", text)]
-    return [f"{keyword} {strings[0]}"] if len(strings) == 1 else [f'{keyword} ""', *strings]

@@ -10,8 +10,8 @@ engine's answer to each:
 - *Forbidden symbols.* CTranslate2 can forbid padding, unknown and start, but then gives their
   probability to other symbols, so that scores change. Instead they end a target, as the end symbol
   does. A trained model hardly ever writes such a symbol; if it does, torch decodes the sentence.
-- *Empty targets.* For the same reason the end symbol is not forbidden at the first step. If a
-  target is empty, torch decodes the sentence.
+- *Blank targets.* For the same reason the end symbol is not forbidden at the first step. If a
+  target is empty, or begins with white space and no letter after it, torch decodes the sentence.
 - *Length.* CTranslate2 has one maximum for all sentences of a call. This engine drops the targets
   above their sentence's own maximum. If fewer than `n_best` finished targets are left, torch
   decodes the sentence.
@@ -126,6 +126,16 @@ class CTranslate2Engine:
     def _ids(self) -> dict[str, int]:
         return {name: index for index, name in enumerate(self.target_names)}
 
+    @cached_property
+    def _blanks(self) -> set[str]:
+        return {self.target_names[index] for index in self.special.blank_ids}
+
+    def _is_blank(self, names: Sequence[str]) -> bool:
+        """Whether our search forbids the beginning of the target: it reads as empty."""
+        end = self._ends[0]
+        first, second, *_ = [*names[len(self.special.prefix_ids) :], end, end]
+        return first == end or (first in self._blanks and second in {end, *self._blanks})
+
     def _answer(
         self, job: Job, results: Sequence[AsyncTranslationResult], options: SearchOptions
     ) -> list[list[Hypothesis]]:
@@ -153,8 +163,7 @@ class CTranslate2Engine:
         """
         end, *forbidden = self._ends
         most = self._most(length, options)
-        begun = len(self.special.prefix_ids)
-        if any(names[-1] in forbidden or names[begun:] == [end] for names in result.hypotheses):
+        if any(names[-1] in forbidden or self._is_blank(names) for names in result.hypotheses):
             return []
         answer = []
         for names, total in zip(result.hypotheses, result.scores, strict=True):

@@ -33,7 +33,8 @@ def reference(faults: Faults) -> Solution:
             return _feed_forward(self, x, faults)
 
     def faulty_norm(x: Tensor, weight: Tensor, bias: Tensor, epsilon: float) -> Tensor:
-        return _affine(_normed(x, epsilon, faults), weight, bias, faults.get("affine"))
+        normed = _normed(x, epsilon, faults)
+        return normed if faults.get("affine") else normed * weight + bias
 
     class ResidualBlock(nn.Module):
         def __init__(
@@ -46,11 +47,9 @@ def reference(faults: Faults) -> Solution:
             self.norm_first = norm == "pre"
 
         def before(self, x: Tensor) -> Tensor:
-            normed = {
-                "before-never-norm": False,
-                "before-always-norm": True,
-                "before-exchanged": not self.norm_first,
-            }.get(faults.get("before", ""), self.norm_first)
+            normed = {"before-never-norm": False, "before-always-norm": True}.get(
+                faults.get("before", ""), self.norm_first
+            )
             return self.norm(x) if normed else x
 
         def add(self, x: Tensor, output: Tensor) -> Tensor:
@@ -63,16 +62,10 @@ def reference(faults: Faults) -> Solution:
 
 def _feed_forward(network: Any, x: Tensor, faults: Faults) -> Tensor:
     inner, outer, activation = network.inner, network.outer, faults.get("activation")
-    if faults.get("bias"):
-        inner, outer = (lambda x: x @ network.inner.weight.T), lambda x: x @ network.outer.weight.T
     if activation == "feed-forward-no-relu":
         result = outer(inner(x))
     elif activation == "feed-forward-relu-after-second":
         result = outer(inner(x)).relu()
-    elif activation == "feed-forward-relu-on-input":
-        result = outer(inner(x.relu()))
-    elif activation == "feed-forward-relu-twice":
-        result = outer(inner(x).relu()).relu()
     elif activation == "feed-forward-gelu":
         result = outer(nn.functional.gelu(inner(x)))
     else:
@@ -83,16 +76,14 @@ def _feed_forward(network: Any, x: Tensor, faults: Faults) -> Tensor:
 def _normed(x: Tensor, epsilon: float, faults: Faults) -> Tensor:
     axes = {
         "norm-over-length": (-2,),
-        "norm-over-batch": (-3,),
         "norm-over-sentence": (-2, -1),
         "norm-over-batch-and-length": (-3, -2),
     }.get(faults.get("axis", ""), (-1,))
     kind, place = faults.get("variance"), faults.get("epsilon")
     centred = x - x.mean(axes, keepdim=True)
-    shown = x if kind in ("norm-rms", "norm-not-centred") else centred
-    squares = x.square() if kind == "norm-rms" else centred.square()
+    shown = x if kind == "norm-rms" else centred
     count = math.prod(x.size(axis) for axis in axes)
-    variance = squares.sum(axes, keepdim=True) / (count - (kind == "norm-unbiased"))
+    variance = shown.square().sum(axes, keepdim=True) / (count - (kind == "norm-unbiased"))
     epsilon = {"norm-epsilon-missing": 0.0, "norm-epsilon-fixed": 1e-5}.get(place or "", epsilon)
     if place == "norm-epsilon-outside":
         divisor = variance.sqrt() + epsilon
@@ -100,51 +91,28 @@ def _normed(x: Tensor, epsilon: float, faults: Faults) -> Tensor:
         divisor = (variance + epsilon).sqrt()
     if kind == "norm-no-root":
         divisor = variance + epsilon
-    if kind == "norm-only-centred":
-        divisor = torch.ones(())
     result = shown / divisor
     if faults.get("place") == "norm-in-place":
         x -= 1
     return result
 
 
-def _affine(x: Tensor, weight: Tensor, bias: Tensor, fault: str | None) -> Tensor:
-    if fault == "norm-no-weight":
-        return x + bias
-    if fault == "norm-no-bias":
-        return x * weight
-    if fault == "norm-no-weight-no-bias":
-        return x
-    if fault == "norm-bias-before-weight":
-        return (x + bias) * weight
-    return x * weight + bias
-
-
 def _add(block: Any, x: Tensor, output: Tensor, faults: Faults) -> Tensor:
-    dropout, norm, fault = block.dropout, faults.get("norm"), faults.get("dropout")
-    stream = dropout(x) if fault == "dropout-on-stream" else x
-    if faults.get("sum") == "residual-runs-sublayer":
-        output = block.sublayer(output)
-    output = output if fault else dropout(output)
-    if norm == ("residual-from-normed" if block.norm_first else "add-norms-stream"):
-        stream = block.norm(stream)
+    norm, fault = faults.get("norm", ""), faults.get("dropout")
+    output = output if fault else block.dropout(output)
     if norm == "add-norms-output" and not block.norm_first:
         output = block.norm(output)
-    share = {"residual-missing": 0.0, "residual-twice": 2.0}.get(faults.get("sum", ""), 1.0)
-    total = share * stream + output
+    stream = block.norm(x) if norm == "residual-from-normed" and block.norm_first else x
+    total = output if faults.get("sum") == "residual-missing" else stream + output
     if fault == "dropout-on-sum":
-        total = dropout(total)
-    normed = {
-        "add-never-norm": False,
-        "add-norms-output": False,
-        "add-norms-stream": False,
-        "add-always-norm": True,
-        "add-exchanged": block.norm_first,
-    }.get(norm or "", not block.norm_first)
+        total = block.dropout(total)
+    normed = {"add-never-norm": False, "add-norms-output": False, "add-always-norm": True}.get(
+        norm, not block.norm_first
+    )
     result = block.norm(total) if normed else total
     if faults.get("place") == "residual-in-place":
         x += output
-    return dropout(result) if fault == "dropout-after-norm" else result
+    return result
 
 
 def network(solution: Solution) -> dict[str, Any]:
@@ -309,15 +277,12 @@ CHECK = Check(
                 "norm-unbiased",
                 "norm-no-root",
                 "norm-rms",
-                "norm-not-centred",
-                "norm-only-centred",
             ),
             mean_and_variance,
         ),
         **dict.fromkeys(
             (
                 "norm-over-length",
-                "norm-over-batch",
                 "norm-over-sentence",
                 "norm-over-batch-and-length",
             ),
@@ -325,7 +290,6 @@ CHECK = Check(
         ),
         "residual-from-normed": free_stream,
         "residual-missing": free_stream,
-        "residual-twice": free_stream,
     },
     laws={
         "Each vector has mean 0 and variance 1 after the norm.": mean_and_variance,

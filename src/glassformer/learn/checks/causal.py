@@ -22,26 +22,19 @@ def reference(faults: Faults) -> Solution:
             "causal-next-visible": square.tril(1),
             "causal-reversed": square.triu(),
             "causal-inverted": square.triu(1),
-            "causal-self-only": square.tril().triu(),
         }.get(faults.get("causal", ""), square.tril())
         if faults.get("kind") == "causal-as-numbers":
             return mask.to(torch.float32)
-        if faults.get("kind") == "causal-as-scores":
-            return torch.zeros(length, length).masked_fill(~mask, -torch.inf)
         return mask.numpy() if faults.get("kind") == "causal-not-a-tensor" else mask
 
     def target_mask(tokens: Tensor, pad: int) -> Tensor:
         real = padding_mask(tokens, pad)
         real = {
             "target-padding-forgotten": torch.ones_like(real),
-            "target-padding-inverted": ~real,
-            "target-padding-of-queries": real.mT,
             "target-padding-of-both": real & real.mT,
         }.get(faults.get("padding", ""), real)
         causal = torch.as_tensor(subsequent_mask(tokens.size(1)))
         mask = real | causal if faults.get("join") == "target-or" else real & causal
-        if faults.get("join") == "target-inverted":
-            mask = ~mask
         return mask.squeeze(1) if faults.get("axes") == "target-without-heads" else mask
 
     def shift(labels: Tensor, bos: int) -> Tensor:
@@ -69,8 +62,6 @@ def _moved(labels: Tensor, move: str) -> Tensor:
         return labels[:, :-1].clone()
     if move == "shift-too-long":
         return torch.cat((labels[:, :1], labels), dim=1)
-    if move == "shift-over-batch":
-        return torch.cat((labels[:1], labels[:-1]))
     return labels.roll(-1 if move == "shift-left" else 1, dims=1)
 
 
@@ -198,9 +189,7 @@ CHECK = Check(
     | {
         "causal-self-hidden": itself,
         "target-or": future,
-        "target-inverted": future,
         "target-padding-forgotten": padding_visible,
-        "target-padding-of-queries": padding_visible,
         "shift-missing": answer_is_read,
         "shift-overwrites": answer_is_read,
         "shift-rolled": first_is_not_bos,

@@ -26,9 +26,6 @@ def reference(faults: Faults) -> Solution:
                 "embedding-times-d_model": float(d_model),
                 "embedding-times-root-of-vocab": math.sqrt(vocab),
             }.get(faults.get("factor", ""), math.sqrt(d_model))
-            if faults.get("table"):
-                self.weight.data *= factor
-                factor = 1.0
             table = self.weight.detach() if faults.get("gradient") else self.weight
             return table[tokens] * factor
 
@@ -48,16 +45,9 @@ def reference(faults: Faults) -> Solution:
             if faults.get("tie") == "projection-detached":
                 table = table.detach()
             logits = states @ table.T
-            size, root = faults.get("size"), math.sqrt(states.size(-1))
-            if size == "projection-scaled":
-                logits = logits * root
-            if size == "projection-divided":
-                logits = logits / root
-            if size == "projection-softmax":
-                logits = logits.softmax(-1)
-            if size == "projection-log-softmax":
-                logits = logits.log_softmax(-1)
-            return logits.transpose(-2, -1) if faults.get("axes") else logits
+            if faults.get("size") == "projection-scaled":
+                logits = logits * math.sqrt(states.size(-1))
+            return logits.softmax(-1) if faults.get("size") == "projection-softmax" else logits
 
     return SimpleNamespace(ScaledEmbedding=ScaledEmbedding, Transformer=Transformer)
 

@@ -1,7 +1,6 @@
 """What can go wrong in multi-head attention."""
 
 import math
-from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
@@ -18,7 +17,7 @@ HEADS, WIDTH, D_MODEL = 3, 5, 15
 
 def reference(faults: Faults) -> Solution:
     def linear(projection: nn.Linear, x: Tensor) -> Tensor:
-        return _projected(projection, x, faults.get("linear", ""))
+        return x @ projection.weight.T if faults.get("linear") else projection(x)
 
     class MultiHeadAttention(nn.Module):
         def __init__(self, d_model: int, num_heads: int) -> None:
@@ -37,38 +36,27 @@ def reference(faults: Faults) -> Solution:
             return _split(joint, self.num_heads, faults.get("split", ""))
 
         def merge(self, heads: Tensor) -> Tensor:
-            return _MERGED.get(faults.get("merge", ""), _merged)(heads)
+            return _merged(heads, faults.get("merge", ""))
 
         def project_memory(self, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
             if faults.get("source") == "heads-values-of-key":
                 value = key
-            if faults.get("source") == "heads-keys-of-value":
-                key = value
-            memory = faults.get("memory")
+            memory = faults.get("memory", "")
             if memory == "heads-unprojected":
                 return self.split(key), self.split(value)
             by_key, by_value = {
                 "heads-one-projection": (self.query, self.query),
                 "heads-one-for-keys-and-values": (self.key, self.key),
                 "heads-exchanged": (self.value, self.key),
-            }.get(memory or "", (self.key, self.value))
-            keys, values = linear(by_key, key), linear(by_value, value)
-            if memory == "heads-not-split":
-                return keys, values
-            return self.split(keys), self.split(values)
+            }.get(memory, (self.key, self.value))
+            return self.split(linear(by_key, key)), self.split(linear(by_value, value))
 
         def attend(
             self, query: Tensor, keys: Tensor, values: Tensor, mask: Tensor | None = None
         ) -> Tensor:
-            if faults.get("query") != "heads-query-unprojected":
-                by_key = faults.get("query") == "heads-query-by-key"
-                query = linear(self.key if by_key else self.query, query)
-            queries = self.split(query)
-            width, scale = queries.size(-1), faults.get("scale")
-            if scale == "heads-scale-of-d_model":
-                queries = queries * math.sqrt(width / query.size(-1))
-            if scale == "heads-scale-missing":
-                queries = queries * math.sqrt(width)
+            queries = self.split(linear(self.query, query))
+            if faults.get("scale") == "heads-scale-of-d_model":
+                queries = queries * math.sqrt(queries.size(-1) / query.size(-1))
             mask = None if faults.get("mask") == "heads-mask-not-used" else mask
             heads, _ = scaled_dot_product_attention(queries, keys, values, mask)
             joint = self.merge(heads)
@@ -78,47 +66,23 @@ def reference(faults: Faults) -> Solution:
     return SimpleNamespace(MultiHeadAttention=MultiHeadAttention)
 
 
-def _projected(projection: nn.Linear, x: Tensor, fault: str) -> Tensor:
-    if fault == "heads-bias-omitted":
-        return x @ projection.weight.T
-    if fault == "heads-weight-transposed":
-        return x @ projection.weight + projection.bias
-    return x @ projection.weight.T + projection.bias
-
-
 def _split(joint: Tensor, heads: int, fault: str) -> Tensor:
     batch, length, d_model = joint.shape
     width = d_model // heads
     if fault == "split-by-view":
         return joint.reshape(batch, heads, length, width)
-    if fault == "split-sizes-exchanged":
-        return joint.reshape(batch, length, width, heads).transpose(1, 2)
     if fault == "split-interleaved":
         return joint.reshape(batch, length, width, heads).permute(0, 3, 1, 2)
     if fault == "split-head-width-d_model":
         return joint[:, None].expand(batch, heads, length, d_model)
     parts = joint.reshape(batch, length, heads, width)
-    if fault == "split-without-transpose":
-        return parts
-    if fault == "split-into-batch":
-        return parts.transpose(1, 2).flatten(0, 1)
-    if fault == "split-features-first":
-        return parts.permute(0, 2, 3, 1)
-    return parts.transpose(1, 2)
+    return parts if fault == "split-without-transpose" else parts.transpose(1, 2)
 
 
-def _merged(heads: Tensor) -> Tensor:
-    return heads.transpose(-3, -2).flatten(-2)
-
-
-_MERGED: dict[str, Callable[[Tensor], Tensor]] = {
-    "merge-by-view": lambda heads: heads.reshape(heads.size(0), heads.size(2), -1),
-    "merge-averaged": lambda heads: heads.mean(1),
-    "merge-summed": lambda heads: heads.sum(1),
-    "merge-interleaved": lambda heads: heads.permute(0, 2, 3, 1).flatten(-2),
-    "merge-not-joined": lambda heads: heads.transpose(1, 2),
-    "merge-along-positions": lambda heads: heads.flatten(1, 2),
-}
+def _merged(heads: Tensor, fault: str) -> Tensor:
+    if fault == "merge-by-view":
+        return heads.reshape(heads.size(0), heads.size(2), -1)
+    return heads.mean(1) if fault == "merge-averaged" else heads.transpose(-3, -2).flatten(-2)
 
 
 def two_heads(solution: Solution) -> dict[str, Any]:

@@ -24,23 +24,22 @@ def reference(faults: Faults) -> Solution:
         return real[:, None, None, :]
 
     def masked_softmax(scores: Tensor, mask: Tensor | None = None) -> Tensor:
-        axis = -2 if faults.get("softmax") == "masked-softmax-over-queries" else -1
         use = faults.get("use")
         if mask is None or use == "softmax-without-mask":
-            return scores.softmax(dim=axis)
+            return scores.softmax(dim=-1)
         mask = ~mask if use == "mask-inverted" else mask
         if use == "mask-added":
-            return (scores + mask).softmax(dim=axis)
+            return (scores + mask).softmax(dim=-1)
         if use == "mask-multiplied":
-            return (scores * mask).softmax(dim=axis)
+            return (scores * mask).softmax(dim=-1)
         if use == "mask-after-softmax":
-            return scores.softmax(dim=axis).masked_fill(~mask, 0.0)
+            return scores.softmax(dim=-1).masked_fill(~mask, 0.0)
         lowest = {"mask-minus-9": -1e9, "mask-minus-4": -1e4}.get(
             faults.get("low", ""), torch.finfo(scores.dtype).min
         )
         if faults.get("empty") == "mask-empty-row-nan":
             lowest = -torch.inf
-        weights = scores.masked_fill(~mask, lowest).softmax(dim=axis)
+        weights = scores.masked_fill(~mask, lowest).softmax(dim=-1)
         if faults.get("low") or faults.get("empty"):
             return weights
         return weights.masked_fill(~mask, 0.0)

@@ -29,7 +29,6 @@ def reference(faults: Faults) -> Solution:
         interleaved = {
             "positions-always-halves": False,
             "positions-always-interleaved": True,
-            "positions-layouts-exchanged": layout == "halves",
         }.get(faults.get("layout", ""), layout == "interleaved")
         table = torch.stack(pair, -1).flatten(1) if interleaved else torch.cat(pair, -1)
         return table.float()
@@ -57,12 +56,8 @@ def reference(faults: Faults) -> Solution:
 
 
 def _positions(length: int, offset: int, fault: str) -> Tensor:
-    begin, end = {
-        "positions-offset-ignored": (0, length),
-        "positions-offset-cuts": (min(offset, length), length),
-        "positions-from-1": (offset + 1, offset + length + 1),
-    }.get(fault, (offset, offset + length))
-    return torch.arange(begin, end)[:, None]
+    begin = {"positions-offset-ignored": 0, "positions-from-1": offset + 1}.get(fault, offset)
+    return torch.arange(begin, begin + length)[:, None]
 
 
 def _rates(d_model: int, fault: str, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
@@ -72,13 +67,11 @@ def _rates(d_model: int, fault: str, dtype: torch.dtype) -> tuple[Tensor, Tensor
     exponents = {
         "positions-exponent-i": i / d_model,
         "positions-exponent-4i": 4 * i / d_model,
-        "positions-exponent-from-1": (i + 1) / half,
         "positions-exponent-sign": -i / half,
         "positions-tensor2tensor": i / max(half - 1, 1),
     }.get(fault, i / half)
     cosines = (2 * i + 1) / d_model if fault == "positions-exponent-column" else exponents
-    base = 1_000.0 if fault == "positions-base-1000" else 10_000.0
-    return base**-exponents, base**-cosines
+    return 10_000.0**-exponents, 10_000.0**-cosines
 
 
 def _rows(table: Tensor, embedded: Tensor, *, start: int, fault: str) -> Tensor:
@@ -86,31 +79,19 @@ def _rows(table: Tensor, embedded: Tensor, *, start: int, fault: str) -> Tensor:
     return {
         "positions-over-batch": table[start : start + batch, None],
         "positions-start-ignored": table[:length],
-        "positions-start-off-by-one": table[start + 1 : start + 1 + length],
         "positions-end-is-len": table[start:length],
     }.get(fault, table[start : start + length])
 
 
 def _sum(embedded: Tensor, rows: Tensor, dropout: nn.Module, faults: Faults) -> Tensor:
-    kind, root = faults.get("sum"), math.sqrt(embedded.size(-1))
-    place = faults.get("dropout")
-    if place == "positions-dropout-on-embedding":
-        embedded = dropout(embedded)
-    if place == "positions-dropout-on-positions":
-        rows = dropout(rows)
+    kind, root = faults.get("sum", ""), math.sqrt(embedded.size(-1))
     if kind == "positions-discarded":
-        result = embedded
-    elif kind == "positions-joined":
-        result = torch.cat((embedded, rows.expand_as(embedded)), -1)
-    elif kind == "positions-multiplied":
-        result = embedded * rows
-    elif kind == "positions-scaled":
-        result = root * (embedded + rows)
-    elif kind == "positions-embedding-scaled-again":
-        result = root * embedded + rows
-    else:
-        result = embedded + rows
-    return result if place or kind == "positions-discarded" else dropout(result)
+        return embedded
+    result = {
+        "positions-scaled": root * (embedded + rows),
+        "positions-embedding-scaled-again": root * embedded + rows,
+    }.get(kind, embedded + rows)
+    return result if faults.get("dropout") else dropout(result)
 
 
 def two_rows(solution: Solution) -> dict[str, Any]:
@@ -242,7 +223,6 @@ CHECK = Check(
     },
     evidence={
         "positions-offset-ignored": moved,
-        "positions-offset-cuts": moved,
         "positions-exponent-column": unit_pairs,
         "positions-start-ignored": step,
         "positions-end-is-len": step,

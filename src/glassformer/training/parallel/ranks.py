@@ -1,8 +1,8 @@
 """Ranks: several processes of ``torchrun`` that train one model, each on its share of every batch.
 
 Each rank computes the gradient of its rows with its own copy of the model. All ranks add up these
-gradients and make the same update. On a GPU machine each GPU has a rank; on a CPU a rank of few
-threads waits less than one process of many threads.
+gradients and make the same update. On a GPU machine each GPU has a rank. On a CPU, ranks of few
+threads wait less than one process of many threads.
 
 A process without torchrun is alone: its :data:`ALONE` hands everything back unchanged.
 """

@@ -81,8 +81,8 @@ def _packed(directory: str) -> Packed:
         return Packed.open(Path(directory))
     except (InputError, OSError) as error:
         raise InputError(
-            f"{directory}: this machine cannot read what rank 0 has packed ({error}): all machines"
-            " need the run's directory at the same path"
+            f"{directory}: this machine cannot read the packed corpus of rank 0 ({error}): all"
+            " machines need the run's directory at the same path"
         ) from error
 
 

@@ -66,10 +66,10 @@ class TrainConfig(Options):
     parent: Path | None = Field(None, validation_alias=AliasChoices("from", "parent"))
     """Bundle to go on from, with other pairs: its weights, subwords and normalisation stay."""
     general: Files = Field((), max_length=2)
-    """With --from, pairs of the parent's kind of text: they show what the child forgets."""
+    """With --from, pairs of the parent's kind of text: their scores show the child's forgetting."""
     replay: Path | None = None
-    """With --from, text in the source language: the child learns the parent's translations of
-    it too, of at most as many lines as there are pairs, and so forgets less."""
+    """With --from, text in the source language. The child learns the parent's translations of it
+    too, and forgets less. At most as many lines are used as there are pairs."""
     trim_vocabulary: bool = False
     """With --from, keep only the subwords of the training's texts: smaller and faster, if the
     parent knows many languages."""
@@ -84,11 +84,11 @@ class TrainConfig(Options):
     """Greatest ratio of the two sides' lengths; other pairs are dropped."""
     normalisation: Normalisation | None = None
     """text: NFC, single spaces, no invisible characters, here and in every later translation;
-    none: texts stay as they are. None: text."""
+    none: unchanged texts. None: text."""
     also: Files = Field((), max_length=2)
     """Further training pairs, such as those of 'glassformer backtranslate': none is held out."""
     also_weight: float = Field(1.0, gt=0, le=100)
-    """How often an epoch reads each of the further pairs; 0.5: a random half of them."""
+    """Readings of each of the further pairs in an epoch; 0.5: a random half of them."""
     also_tag: str = ""
     """Word before the sources of the further pairs, such as <BT> (Caswell et al. 2019)."""
     joined_pairs: float | None = Field(None, ge=0, le=1)
@@ -181,7 +181,8 @@ class TrainConfig(Options):
     threads: int = Field(0, ge=0)
     """CPU threads; 0: all."""
     seed: int = Field(1, ge=0, lt=2**32)
-    """Seed of all random numbers: weights, dropout, order, held-out pairs."""
+    """Seed of all random numbers: weights, dropout, order, held-out and joined pairs, and by them
+    the subwords."""
     beam: int = Field(BEAM, ge=1, le=MOST_BEAM)
     """Beam of the final scores."""
     tensorboard: bool = False

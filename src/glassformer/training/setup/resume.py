@@ -175,5 +175,5 @@ def _check_regular(config: TrainConfig) -> None:
     names = ("pairs", "also", "valid", "test", "general", "tokenizer")
     files = [path for name in names for path in getattr(config, name)]
     for path in [*files, *([config.replay] if config.replay else [])]:
-        with suppress(OSError):  # what reads it says why it cannot
+        with suppress(OSError):  # the later reader says why
             check_regular(path)

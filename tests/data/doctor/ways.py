@@ -1,25 +1,18 @@
-"""Ways to ruin a clean corpus, and which of them the doctor names.
+"""Ways to ruin a clean corpus, each with the finding of the doctor that names it.
 
-``python -m benchmarks.doctor [SOURCE TARGET ...] --pairs 600`` ruins the phrasebook and some
-pairs of each two files in every way, and prints a table. A way is named if the doctor reports its
-finding, and did not report it of the clean corpus, or of much fewer lines.
+A way is named if the doctor reports its finding, and did not report it of the clean corpus, or of
+much fewer lines.
 """
 
-import argparse
 import random
-import sys
-import tempfile
 import unicodedata
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
-from glassformer.data.corpus import read_pairs
 from glassformer.data.doctor.examine import CorpusFiles, Report, examine
 from glassformer.data.phrasebook.book import phrasebook
-
-__all__ = ["WAYS", "Corpus", "examined", "main", "named", "phrases"]
 
 Lines = list[str]
 
@@ -212,48 +205,3 @@ def named(clean: Report, ruined: Report) -> tuple[str, ...]:
             if each.count >= before.get((each.code, each.severity), -more) + more
         )
     )
-
-
-def _read(source: str, target: str, pairs: int) -> Corpus:
-    """Some pairs of two files, in their order, and a tenth of them for validation."""
-    every = list(read_pairs(source, target))
-    valid = max(50, pairs // 10)
-    rows = random.Random(0).sample(range(len(every)), pairs + valid)
-    sides = [
-        [every[row][side] for row in sorted(part)]
-        for part in (rows[valid:], rows[:valid])
-        for side in (0, 1)
-    ]
-    return Corpus(*sides)
-
-
-def _rows(corpora: Sequence[Corpus]) -> Iterator[str]:
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        clean = [examined(corpus, folder) for corpus in corpora]
-        for way in WAYS:
-            results = [
-                named(report, examined(way.ruin(corpus), folder))
-                for corpus, report in zip(corpora, clean, strict=True)
-            ]
-            marks = " | ".join(
-                "named" if way.code in codes else ", ".join(codes) or "-" for codes in results
-            )
-            yield f"| {way.title} | {way.code or '-'} | {marks} |"
-
-
-def main(words: Sequence[str] | None = None) -> int:
-    """Print the table: a row for each way, a column for each corpus."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.doctor", description=__doc__)
-    parser.add_argument("files", nargs="*", help="SOURCE TARGET of further corpora")
-    parser.add_argument("--pairs", type=int, default=600, help="training pairs of each")
-    options = parser.parse_args(words)
-    files = options.files
-    corpora = [phrases(pairs=options.pairs)]
-    corpora += [_read(*two, options.pairs) for two in zip(files[::2], files[1::2], strict=True)]
-    print("\n".join(_rows(corpora)))
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())
