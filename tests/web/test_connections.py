@@ -115,7 +115,7 @@ def test_connections_beyond_a_bound_are_closed_at_once_with_one_log_line(start, 
 
     assert [ask(connect(place, f"127.0.0.{n}"), HEALTH) for n in (1, 4)] == [b"", b""]
     assert [ask(one, HEALTH) for one in kept] == [b"ok"] * 4
-    line = "too many connections, 2 of one client or 4 of all: closed the newest\n"
+    line = "more than 2 connections of a client or 4 of all: closed the newest\n"
     assert capsys.readouterr().err.count(line) == 1
 
 

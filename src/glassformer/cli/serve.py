@@ -64,11 +64,11 @@ class ServeOptions(LoadingOptions):
     beam: int = Field(BEAM, ge=1, le=MOST_BEAM)
     """Hypotheses of the beam search; 1: greedy."""
     glossary: tuple[Path, ...] = ()
-    """For each BUNDLE, in their order, a file of terms that its translations must hold. A line has
-    the source term, a tab and the target term; further forms, any of which will do, after tabs."""
+    """A file of terms for each BUNDLE, in their order; its translations hold them. A line has the
+    source term, a tab and the target term; further forms, of which one will do, after tabs."""
     through: str | None = None
-    """Language by way of which pairs without a BUNDLE are translated, such as en; None: they are
-    refused."""
+    """Third language of pairs without a BUNDLE, such as en: into it, then out of it. None: no such
+    pairs."""
     engine: Literal["torch", "ctranslate2"] = "torch"
     """Engine that translates; ctranslate2: the same translations, faster (extra export)."""
     quantization: str = "float32"
@@ -170,8 +170,8 @@ def _keys(path: Path) -> list[str]:
 def _translators(options: ServeOptions) -> dict[str, Translator]:
     from glassformer.threads import torch_threads
 
-    # This thread only loads. More threads here, beside those that translate, are more than the
-    # cores: they then wait for each other asleep, at half the speed.
+    # This thread only loads. Threads of its own, beside the translating ones, are more than the
+    # cores: all of them then wait for each other asleep, at half the speed.
     with torch_threads(1):
         return {
             str(path): options.load(path, engine=options.engine, quantization=options.quantization)

@@ -88,7 +88,7 @@ class _Token:
 
 @dataclass(frozen=True)
 class _Unit:
-    """Text with its inline markup: what is translated together. A mark for each piece of markup."""
+    """Text that is translated together; each piece of its inline markup is a mark."""
 
     pieces: tuple[tuple[Span, Mark | None], ...]
 
@@ -139,7 +139,7 @@ class Page:
 
     @classmethod
     def of(cls, text: str) -> "Page":
-        """Cut a document into what is translated and what stays."""
+        """Find the texts of a document that are translated."""
         reader = _Reader(text)
         reader.read()
         return cls(text, tuple(reader.attributes), tuple(reader.units))

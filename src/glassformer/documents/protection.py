@@ -1,7 +1,7 @@
 """A translator that loses no protected span of its texts.
 
-The model sees the spans first as they are. If it loses, doubles or reorders some, the text is
-translated again without all spans of their kinds, and they are put back by the alignment.
+The model first sees the spans as they are. If it loses, doubles or reorders some, it translates the
+text again without all spans of their kinds. The alignment then puts these back.
 """
 
 import re

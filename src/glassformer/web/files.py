@@ -1,4 +1,4 @@
-"""Files: a client sends one, and fetches its translation under a name that nobody else knows.
+"""Files: a client sends one, and fetches its translation under a name that nobody can guess.
 
 Both addresses are LibreTranslate's.
 """
@@ -125,7 +125,7 @@ class FileApi:
     async def _translated(self, data: bytes, format: str, languages: tuple[str, str]) -> bytes:
         service = self.api.service
         content = await self._in_thread(read_file, data, format)
-        if not content.html:  # else its subwords have a limit, whatever the size of the markup
+        if not content.html:  # of HTML only the subwords have a limit, not the markup
             self.api.check_size(content.texts, 0)
         pair, _ = await service.languages(*languages, content.texts)
         translations = await service.translate_file(pair, content)
@@ -135,7 +135,7 @@ class FileApi:
 
     @cached_property
     def _threads(self) -> ThreadPoolExecutor:
-        """A file is read and written in one of these, which works on if the client has left."""
+        """They read and write files. One that works stays busy although its client leaves."""
         return ThreadPoolExecutor(self.api.limits.max_files, "files")
 
     async def _in_thread(self, work: Callable[..., T], *arguments: object) -> T:

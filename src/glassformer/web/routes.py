@@ -106,7 +106,7 @@ class Api:
         }
 
     async def translators(self, request: Request) -> list[TranslatorInfo]:
-        """The served pairs of languages; example sentences only for those who may translate."""
+        """The served pairs of languages; example sentences only for clients that may translate."""
         key = _bearer(request)
         if key:
             self.check_key(request, None)

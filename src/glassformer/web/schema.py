@@ -199,7 +199,7 @@ class TranslateResponse(BaseModel):
     source: str
     target: str
     documents: list[Document]
-    detected: DetectedLanguage | None = Field(description="What source auto has found.")
+    detected: DetectedLanguage | None = Field(description="The language found for the source auto.")
 
 
 class Language(BaseModel):

@@ -174,7 +174,7 @@ class Guard:
         self._origins = origins
         self._metrics = metrics
         self._running = 0  # POST requests that are not answered yet
-        self._files = 0  # those of them that bring a file
+        self._files = 0  # POST requests with a file
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":

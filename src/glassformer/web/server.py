@@ -10,7 +10,6 @@ import socket
 from collections.abc import AsyncIterator, Collection, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -118,7 +117,7 @@ def create_app(translators: Mapping[str, Translator], settings: Settings | None 
 
 
 def _guarded(app: ASGIApp, settings: Settings, metrics: ServerMetrics) -> ASGIApp:
-    """The app behind all that looks at a request before it does."""
+    """The app behind its guards, which see each request first."""
     origins = settings.origins
     app = Guard(app, limits=settings.limits, origins=origins, metrics=metrics)
     if settings.hosts is not None:
@@ -202,10 +201,14 @@ def serve(app: ASGIApp, listener: socket.socket, *, trust_proxy: bool = False) -
 
 def uvicorn_config(app: ASGIApp, connections: Connections) -> uvicorn.Config:
     """Uvicorn's settings for this app, with these bounds of its connections."""
+
+    class Connection(BoundedConnection):
+        bounds = connections
+
     return uvicorn.Config(
         app,
         loop="asyncio",
-        http=partial(BoundedConnection, connections),  # type: ignore[arg-type]
+        http=Connection,
         ws="none",
         lifespan="on",
         log_level="error",

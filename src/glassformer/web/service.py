@@ -130,7 +130,7 @@ class Service:
     async def languages(
         self, source: str, target: str, texts: Sequence[str]
     ) -> tuple[LanguagePair, DetectedLanguage | None]:
-        """The codes of both languages; the source auto is what the texts are detected to be."""
+        """The codes of both languages; for the source auto, the one that the texts seem to have."""
         wanted = self.code(target)
         if source != "auto":
             return (self.code(source), wanted), None

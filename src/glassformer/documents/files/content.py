@@ -1,4 +1,4 @@
-"""What a file gives to a translator, and takes back."""
+"""The texts of a file, and how to put their translations in their place."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass

@@ -1,8 +1,8 @@
 """Word documents (.docx): the paragraphs, notes, headers and footers are translated.
 
 A document is a ZIP archive of XML. A paragraph holds runs: texts of one format each. It becomes a
-fragment of HTML: the format of most of its text is the plain one, each other run a ``span``, and
-whatever is no text a point. All other parts of the archive stay byte for byte.
+fragment of HTML. The format of most of its text is the plain one; a run of another format is a
+``span``, and an element without text a point. All other parts of the archive stay byte for byte.
 
 Fields, such as dates and page numbers, stay as they are. Marks of changes go: the text is as if all
 insertions were accepted.
@@ -34,7 +34,7 @@ _W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
 _SPACE = "{http://www.w3.org/XML/1998/namespace}space"
 _RUN, _TEXT, _FORMAT = f"{_W}r", f"{_W}t", f"{_W}rPr"
 _BREAKS = frozenset({f"{_W}tab", f"{_W}br", f"{_W}cr"})
-_CONTAINERS = frozenset({f"{_W}ins", f"{_W}smartTag"})  # read as what they contain
+_CONTAINERS = frozenset({f"{_W}ins", f"{_W}smartTag"})  # only their content is read
 _NOISE = frozenset({f"{_W}proofErr", f"{_W}lastRenderedPageBreak", f"{_W}del"})
 _UNSEEN = frozenset({f"{_W}lang", f"{_W}noProof"})  # formats that change nothing to be seen
 _NAMES = {"break": "br", "point": "img", "link": "a"}
@@ -98,7 +98,7 @@ def _bytes(tree: Element) -> bytes:
 
 
 class _Paragraph:
-    """A paragraph as HTML, and what the numbers in that HTML stand for."""
+    """A paragraph as HTML, and the formats and elements behind the numbers in that HTML."""
 
     def __init__(self, element: Element) -> None:
         self._element = element

@@ -74,7 +74,7 @@ def _module_urls(folder: Traversable) -> dict[str, str]:
 
 
 def _json(value: object) -> str:
-    """JSON in which no HTML parser finds the end of the script element, whatever its texts hold."""
+    """JSON of any texts, in which no HTML parser finds the end of the script element."""
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
     for character in "<>&\u2028\u2029":
         text = text.replace(character, f"\\u{ord(character):04x}")

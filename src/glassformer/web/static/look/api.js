@@ -7,7 +7,7 @@ const TRANSLATORS = "../api/v1/translators";
 const CACHED = 24; // answers; a step back shows one at once
 const KEY = "glassformer-key"; // the translator's page stores the server's key under this name
 
-// How a reader of the file gets what needs the model.
+// How a reader of the file gets the answers that need the model.
 export const NEEDS_MODEL =
   "needs the model. Install Glassformer (pip install 'glassformer[serve]'), then run " +
   "glassformer look BUNDLE.";
