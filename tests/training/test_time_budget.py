@@ -126,6 +126,7 @@ LOADS = {
     "quiet": lambda _: 1,
     "13": lambda _: 13,
     "slows down": lambda seconds: halfway(1, 13, seconds),
+    "quickens": lambda seconds: halfway(13, 1, seconds),
     "slows down at the end": lambda seconds: halfway(1, 13, seconds, 0.95),
     "bursts": lambda seconds: bursts(seconds, 1),
 }
@@ -137,6 +138,7 @@ LOADS = {
         ("quiet", 4.0, 1.0),
         ("13", 1.0, 1.0),
         ("slows down", 20.0, 0.0),
+        ("quickens", 1.0, 0.0),
         ("slows down at the end", 4.0, 1.0),
         ("bursts", 4.0, 0.0),
     ],
