@@ -8,6 +8,9 @@ import numpy as np
 import pytest
 import torch
 
+import tests.shapes  # noqa: F401  before the package: it checks the shapes of what is loaded later
+
+# isort: split
 from glassformer.bundle import Bundle, save_bundle
 from glassformer.config import ModelConfig
 from glassformer.data.tokenizer import train_tokenizer

@@ -80,8 +80,9 @@ def test_a_mask_of_numbers_is_refused_with_its_type(dtype):
         check_mask(torch.ones(5, 7, dtype=dtype), (5, 7))
 
 
+@pytest.mark.usefixtures("own_messages")
 def test_what_is_no_mask_and_no_batch_is_refused():
     with pytest.raises(TypeError, match=r"a mask must be a boolean tensor, got list"):
-        check_mask.__wrapped__([[True]], (1, 1))
+        check_mask([[True]], (1, 1))
     with pytest.raises(ValueError, match=r"tokens must be \(batch, len\), got \(3,\)"):
-        padding_mask.__wrapped__(torch.tensor([5, 6, 0]), 0)
+        padding_mask(torch.tensor([5, 6, 0]), 0)
