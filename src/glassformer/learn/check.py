@@ -62,13 +62,11 @@ class Check:
     """All code that judges a solution of one lesson.
 
     ``probes`` belong to the holes; the smallest comes first, and its docstring describes its input.
-    ``evidence`` belongs to faults, by their ids. ``laws`` hold for every right solution: each
-    returns the evidence against it.
+    ``laws`` hold for every right solution: each returns the evidence against it.
     """
 
     reference: Callable[[Faults], Solution]
     probes: Mapping[str, tuple[Probe, ...]]
-    evidence: Mapping[str, Evidence] = field(default_factory=dict)
     laws: Mapping[str, Evidence] = field(default_factory=dict)
 
     @property

@@ -78,11 +78,15 @@ class Judge:
         if len(results) < len(self.right):
             return None
         difference = tuple(self._difference(results))
+        for law, evidence in self._broken_laws(results):
+            return Verdict(self.lesson.name, "law", (f"{law} {evidence}", *difference), hint=2)
+        return Verdict(self.lesson.name, "difference", difference, hint=2)
+
+    def _broken_laws(self, results: Results) -> Iterator[tuple[str, str]]:
+        """Each law that the results break, with the evidence in numbers."""
         for law, broken in self.check.laws.items():
             if evidence := broken(results):
-                lines = (f"{law} {evidence}", *difference)
-                return Verdict(self.lesson.name, "law", lines, hint=2)
-        return Verdict(self.lesson.name, "difference", difference, hint=2)
+                yield law, evidence
 
     def mistakes(self, results: Results) -> tuple[Mistake, ...]:
         """The single faults with these results; if there are none, the pairs of faults."""
@@ -131,12 +135,15 @@ class Judge:
         """Each mistake's name, numbers, the paper, the effect on a translator."""
         if len(mistakes) > 1:
             yield "One of these mistakes; the probes cannot tell them apart."
-        for mistake in mistakes:
-            for name in mistake:
-                fault, evidence = self.lesson.faults[name], self.check.evidence.get(name)
-                yield " ".join(filter(None, (fault.mistake, evidence(results) if evidence else "")))
-                yield fault.paper
-                yield f"In a translator: {fault.effect}"
+        names = [name for mistake in mistakes for name in mistake]
+        # Of two mistakes, the evidence does not say which one it shows.
+        laws = self._broken_laws(results) if len(names) == 1 else iter(())
+        _, evidence = next(laws, ("", ""))
+        for name in names:
+            fault = self.lesson.faults[name]
+            yield f"{fault.mistake} {evidence}".rstrip()
+            yield fault.paper
+            yield f"In a translator: {fault.effect}"
         if len(mistakes) == 1:
             yield from self._difference(results)
 

@@ -176,24 +176,12 @@ def first_is_not_bos(results: Results) -> str | None:
     return f"With bos 2, your first input is {values[0, 0]}."
 
 
-_MASKS = ("causal-missing", "causal-next-visible", "causal-reversed", "causal-inverted")
-
 CHECK = Check(
     reference,
     probes={
         "subsequent_mask": (three, seven),
         "target_mask": (two_sentences, another_padding, padding_first),
         "shift": (two_targets, another_start),
-    },
-    evidence=dict.fromkeys(_MASKS, future)
-    | {
-        "causal-self-hidden": itself,
-        "target-or": future,
-        "target-padding-forgotten": padding_visible,
-        "shift-missing": answer_is_read,
-        "shift-overwrites": answer_is_read,
-        "shift-rolled": first_is_not_bos,
-        "shift-starts-with-zero": first_is_not_bos,
     },
     laws={
         "No position attends to a later one.": future,

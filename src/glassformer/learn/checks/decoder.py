@@ -284,12 +284,6 @@ CHECK = Check(
         ),
         "Decoder.forward": (two_steps, post_norm_stack, pre_norm_stack),
     },
-    evidence={
-        "decoder-self-mask-missing": future,
-        "decoder-stack-self-mask-missing": future,
-        "decoder-memory-mask-missing": padding,
-        "decoder-cross-missing": source,
-    },
     laws={
         "A word depends on no later word.": future,
         "Another memory gives another output.": source,

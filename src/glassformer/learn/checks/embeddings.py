@@ -139,12 +139,6 @@ CHECK = Check(
         "ScaledEmbedding.forward": (one_token, tokens),
         "Transformer.project": (one_state, states, update),
     },
-    evidence={
-        "embedding-detached": learned,
-        "projection-own-table": tied,
-        "projection-shares-numbers": tied,
-        "projection-detached": tied,
-    },
     laws={
         "The table learns from the way in.": learned,
         "The table learns from the way out.": tied,

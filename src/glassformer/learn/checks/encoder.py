@@ -214,11 +214,6 @@ CHECK = Check(
         ),
         "Encoder.forward": (two_steps, post_norm_stack, pre_norm_stack, stack_without_padding),
     },
-    evidence={
-        "encoder-mask-missing": padding,
-        "encoder-mask-causal": order,
-        "stack-mask-missing": padding,
-    },
     laws={
         "Padding changes no other word.": padding,
         "The encoder does not know the order of its words.": order,

@@ -327,12 +327,6 @@ CHECK = Check(
         "BlockState.grown": (second_token, next_token),
         "BlockState.select": (two_rows, chosen_rows, fewer_rows),
     },
-    evidence={
-        "greedy-without-cache": read_in_vain,
-        "greedy-never-early": read_in_vain,
-        "greedy-goes-on-until-all-end": in_company,
-        "greedy-first-end-ends-all": in_company,
-    },
     laws={
         "Greedy search draws nothing.": drawn,
         "A sentence has the same target in any batch.": in_company,

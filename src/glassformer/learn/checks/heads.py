@@ -228,11 +228,6 @@ CHECK = Check(
             second_sentence,
         ),
     },
-    evidence={
-        "split-by-view": own_features,
-        "split-interleaved": own_features,
-        "heads-mask-not-used": hidden,
-    },
     laws={
         "Each head has its own part of every position's features.": own_features,
         "merge takes back what split does.": returns,

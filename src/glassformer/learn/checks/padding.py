@@ -119,13 +119,6 @@ CHECK = Check(
         "padding_mask": (one_sentence, another_padding),
         "masked_softmax": (one_query, no_mask, batch, large_scores, huge_scores, nothing_to_see),
     },
-    evidence={
-        "mask-after-softmax": row_sum,
-        "mask-added": hidden_weight,
-        "mask-multiplied": hidden_weight,
-        "softmax-without-mask": hidden_weight,
-        "mask-inverted": hidden_weight,
-    },
     laws={
         "A hidden key gets no weight.": hidden_weight,
         "The weights of each query sum to 1.": row_sum,

@@ -235,6 +235,5 @@ CHECK = Check(
         "learn_merges": (five_words, frequent_word, all_merges),
         "encode": (new_word, order_of_merges, merge_in_two_steps, long_word),
     },
-    evidence={"merge-keeps-second": text, "merge-last-lost": text},
     laws={"Subwords, put together, are the word with its mark.": text},
 )

@@ -254,11 +254,6 @@ CHECK = Check(
         "Transformer.decode": (one_target, equal_lengths, padded_targets, given_target_mask),
         "Transformer.forward": (one_pair, batch, given_masks),
     },
-    evidence={
-        "whole-target-mask-missing": future,
-        "whole-target-mask-not-causal": future,
-        "whole-source-mask-not-used": padding,
-    },
     laws={
         "No position depends on a later token.": future,
         "Padding of the source changes nothing.": padding,
