@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from glassformer.data import lines as lines_module
-from glassformer.data.corpus import Filter, Limits, Pair, drop_reason, read_lines, read_pairs
+from glassformer.data.corpus import Filter, Limits, Pair, read_lines, read_pairs
 from glassformer.data.file_formats import join_record, split_record
 from glassformer.errors import InputError, UsageError
 from glassformer.training.setup.options import TrainConfig
@@ -229,7 +229,7 @@ def test_a_format_that_does_not_fit_is_refused_at_the_call(source, target, forma
     ],
 )
 def test_drop_reasons_stand_at_their_limits(source, target, reason):
-    assert drop_reason(Pair(source, target), Limits()) == reason
+    assert Filter(Limits()).reason(len(source.strip()), len(target.strip())) == reason
 
 
 def test_the_filter_counts_what_it_drops():

@@ -83,5 +83,5 @@ def _alignment_heads(bundle: Bundle, pairs: Sequence[Pair]) -> dict[str, object]
     texts = [(pair.source, pair.target) for pair in pairs]
     short = [sides for sides in texts if max(map(len, sides)) <= _LONGEST_ALIGNED]
     with suppress(InputError):
-        return find_heads(bundle, short).heads.as_dict()
+        return find_heads(bundle, short).as_dict()
     return None
