@@ -76,11 +76,10 @@ def check_same(found, expected):
     assert [score for _, score in found] == pytest.approx([s for _, s in expected], abs=2e-4)
 
 
-@pytest.mark.parametrize(
-    "options", CONFIGS, ids=lambda o: "-".join(map(str, o.values())) or "plain"
-)
+@pytest.mark.parametrize("options", [CONFIGS[1], CONFIGS[3]], ids=["answers end", "few end"])
 def test_the_engine_gives_what_torch_gives(bundle_of, options):
-    ours, theirs = both_engines(bundle_of(**options))
+    """The search knows symbols and lengths, no weights: two configs are enough."""
+    ours, theirs = both_engines(bundle_of(max_length=64, **options))
 
     for search in (
         {"beam": 1},
@@ -120,9 +119,7 @@ def test_ctranslate2_alone_scores_as_the_model_does(bundle_of, tmp_path, options
     [
         {"repetition_penalty": 1.5},
         {"no_repeat_ngram": 1},
-        {"no_repeat_ngram": 2},
-        {"min_length": 6},
-        {"min_length": 80},  # above the maximum of the shortest sources
+        {"min_length": 60},  # above the maximum of the shortest sources
         {"repetition_penalty": 2.0, "no_repeat_ngram": 2, "min_length": 4},
     ],
     ids=str,
@@ -177,7 +174,7 @@ def test_only_sentences_that_ctranslate2_answers_otherwise_go_to_torch(bundle_of
     save_bundle(bundle, directory)
     ours, theirs = both_engines(directory)
     words = [*TEXTS[0].split(), "x", "y"]
-    lines = [" ".join(some) for some in itertools.permutations(words, 3)]
+    lines = [" ".join(some) for some in itertools.permutations(words, 3)][::3]
 
     for n_best in (1, 4):
         counted = Counted(theirs.engine.torch)
@@ -194,13 +191,12 @@ def test_targets_that_never_end_are_cut_at_each_sentences_own_length(bundle_of):
     save_bundle(bundle, directory)
     ours, theirs = both_engines(directory)
 
-    for beam in (1, 2):
-        found = theirs.translate(TEXTS, beam=beam, n_best=beam)
-        check_same(found, ours.translate(TEXTS, beam=beam, n_best=beam))
+    found = theirs.translate(TEXTS, beam=2, n_best=2)
+    check_same(found, ours.translate(TEXTS, beam=2, n_best=2))
 
 
 def test_prefixes_and_samples_are_the_same(bundle_of):
-    ours, theirs = both_engines(bundle_of())
+    ours, theirs = both_engines(bundle_of(norm="pre", output_bias=True))
     prefixes = ["Ein", "", "", "Zwei", "", "", ""]
 
     for more in ({"prefixes": prefixes}, {"sampling": Sampling(seed=3)}):
@@ -241,7 +237,7 @@ def test_int8_runs_and_is_near(bundle_of):
 
 
 def test_many_jobs_come_back_in_their_order(bundle_of):
-    ours, theirs = both_engines(bundle_of(norm="pre"))
+    ours, theirs = both_engines(bundle_of(norm="pre", output_bias=True))
     small = dataclasses.replace(theirs, engine=dataclasses.replace(theirs.engine, at_once=2))
     lines = [f"{'dog ' * (n % 5)}{n}" for n in range(12)] + ["", "x"]
 

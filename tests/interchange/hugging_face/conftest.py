@@ -9,6 +9,9 @@ import sentencepiece
 import torch
 from sentencepiece import sentencepiece_model_pb2
 
+from glassformer.decoding.engine import Job, SearchOptions
+from glassformer.text_engine import torch_engine
+
 try:
     import transformers
 except ImportError:  # the tests of this folder skip
@@ -188,7 +191,7 @@ def m2m100_directory(directory):
     tokens = [f"__{code}__" for code in codes]
     write_json(directory / "special_tokens_map.json", {"additional_special_tokens": tokens})
     write_json(directory / "tokenizer_config.json", {"tokenizer_class": "M2M100Tokenizer"})
-    m2m_model(directory, len(texts), len(tokens) + 8, eos=0.4)
+    m2m_model(directory, len(texts), len(tokens) + 8, eos=0.6)
     return directory
 
 
@@ -202,7 +205,7 @@ def nllb_directory(directory):
     write_json(directory / "tokenizer_config.json", options)
     tokens = {"additional_special_tokens": codes, "mask_token": "<mask>"}
     write_json(directory / "special_tokens_map.json", tokens)
-    m2m_model(directory, len(pieces(spm)) + 1, len(codes) + 1 + 2, eos=2.0)
+    m2m_model(directory, len(pieces(spm)) + 1, len(codes) + 1 + 2, eos=3.5)
     return directory
 
 
@@ -244,7 +247,8 @@ def mbart50_directory(directory):
         scale_embedding=True,
         forced_eos_token_id=2,
     )
-    bold(transformers.MBartForConditionalGeneration(config), gain=1.0).save_pretrained(directory)
+    model = bold(transformers.MBartForConditionalGeneration(config), gain=1.0, eos=2.0)
+    model.save_pretrained(directory)
     return directory
 
 
@@ -309,7 +313,23 @@ class Compared:
         assert found[..., config.bos_id].max() < -9000
         return expected, found[..., : config.bos_id]
 
-    def generated(self, text, *, beam, alpha=1.0):
+    def assert_searches_alike(self, texts):
+        """Greedy search of each text and a beam of 4 for the first find what ``generate`` finds."""
+        engine = torch_engine(self.bundle.model, self.bundle.tokenizers)
+        lengths = set()
+        for beam, some in ((1, texts), (4, texts[:1])):
+            job = Job(self.bundle.source_tokenizer.encode_batch(some))
+            options = SearchOptions(beam=beam, length_penalty=0.0)
+            for text, [found] in zip(some, engine.submit(job, options).result(), strict=True):
+                tokens, score = self.generated(text, beam=beam)
+                assert list(found.tokens) == tokens
+                assert self.forced in (None, tokens[0])
+                if score is not None:
+                    assert found.score == pytest.approx(score, abs=1e-3)
+                lengths.add(len(tokens))
+        assert len(lengths) > 1
+
+    def generated(self, text, *, beam):
         """The ids and the score of ``generate``, without start, end and padding."""
         config = self.bundle.model.config
         ids = torch.tensor([self.encode(text)])
@@ -318,7 +338,7 @@ class Compared:
             attention_mask=torch.ones_like(ids),
             num_beams=beam,
             max_new_tokens=ids.shape[1] - 1 + config.extra_length,
-            length_penalty=alpha,
+            length_penalty=0.0,
             do_sample=False,
             early_stopping="never" if beam > 1 else False,
             forced_bos_token_id=self.forced,

@@ -45,7 +45,7 @@ OPTIONS = {
         "embedding_norm": True,
     },
 }
-SEARCHED = ["the paper's", "pre-norm", "two vocabularies"]
+SEARCHED = ["the paper's", "pre-norm"]
 
 
 @pytest.fixture(scope="module")
@@ -252,7 +252,7 @@ def test_an_imported_model_goes_back_to_its_family(request, tmp_path, name):
     for text in texts:
         assert tokenizer(text).input_ids == [*source.encode(text), source.eos_id]
         assert back.source_tokenizer.encode(text) == source.encode(text)
-    if name in ("marian", "m2m100", "mbart50"):
+    if name == "m2m100":  # it forces the first token
         assert_same_translations(bundle, tokenizer, model, texts[0])
 
 

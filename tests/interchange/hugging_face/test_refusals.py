@@ -136,6 +136,8 @@ def test_files(directory, tmp_path):
     assert refusal(directory).startswith("pytorch_model.bin: a pickle, which can run code, so it")
     cut(directory / "config.json")
     assert refusal(directory).startswith("config.json: not JSON, or cut short (")
+    (directory / "config.json").write_text("[" * 100_000)
+    assert refusal(directory).startswith("config.json: not JSON, or cut short (")
     (directory / "config.json").write_text("[1]")
     assert refusal(directory) == "config.json: expected an object of names and values"
 
