@@ -7,6 +7,7 @@ import jaxtyping
 import numpy as np
 import pytest
 import torch
+from hypothesis import settings
 
 import tests.shapes  # noqa: F401  before the package: it checks the shapes of what is loaded later
 
@@ -66,6 +67,12 @@ SLOW = (
     "training/test_validation.py",
     "web/",
 )
+
+
+settings.register_profile("quick", max_examples=25, deadline=None)
+# pytest --hypothesis-profile=nightly
+settings.register_profile("nightly", max_examples=500, deadline=None)
+settings.load_profile("quick")
 
 
 def pytest_addoption(parser):

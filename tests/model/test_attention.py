@@ -4,7 +4,7 @@ import math
 
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from torch import nn
 
@@ -66,7 +66,6 @@ def test_explicit_attention_is_equation_1():
     torch.testing.assert_close(output, torch.tensor(slow, dtype=torch.float64))
 
 
-@settings(max_examples=25, deadline=None)
 @given(
     st.permutations([2, 3, 5, 7, 11, 13]),
     st.sampled_from(["none", "full", "queries", "keys"]),

@@ -2,7 +2,7 @@
 
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from glassformer.model.masks import check_mask, padding_mask, subsequent_mask, target_mask
@@ -14,7 +14,6 @@ token_rows = st.integers(1, 7).flatmap(
 )
 
 
-@settings(max_examples=25, deadline=None)
 @given(token_rows, st.sets(st.integers(0, 3), min_size=1, max_size=2))
 def test_padding_mask_hides_every_pad_and_nothing_else(rows, pads):
     mask = padding_mask(torch.tensor(rows), sorted(pads))
@@ -46,7 +45,6 @@ def test_masks_are_made_where_the_tokens_are():
     assert target_mask(tokens, 0).is_meta
 
 
-@settings(max_examples=25, deadline=None)
 @given(token_rows)
 def test_target_mask_is_both_conditions_at_once(rows):
     mask = target_mask(torch.tensor(rows), 0)

@@ -2,7 +2,7 @@
 
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from torch import nn
 
@@ -101,7 +101,6 @@ def test_output_bias_is_added_to_the_logits(build, sentences):
     torch.testing.assert_close(after - before, torch.arange(23.0).double().expand(1, 7, 23))
 
 
-@settings(max_examples=8, deadline=None)
 @given(
     st.permutations([2, 3, 5, 7]),
     st.integers(0, 5),

@@ -5,7 +5,7 @@ import threading
 from concurrent.futures import CancelledError
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from glassformer.web.queue import Batcher
@@ -33,7 +33,6 @@ def held():
     batcher.close()
 
 
-@settings(deadline=None, max_examples=30)
 @given(
     requests=st.lists(
         st.tuples(

@@ -4,7 +4,7 @@ import random
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from glassformer.data.doctor.alignment import Shift, features, shifts, slip, unrelated
@@ -93,7 +93,6 @@ def test_equally_long_lines_tell_nothing(lines):
 LINES = st.sampled_from(["", " ", "Ja!", "3 Hunde", "語", "a" * 9, "a" * 80 + "?", "a" * 20_000])
 
 
-@settings(max_examples=20, deadline=None)
 @given(st.lists(st.tuples(LINES, LINES), max_size=120))
 def test_any_lines_are_taken(rows):
     sources, targets = ([row[side] for row in rows] for side in (0, 1))

@@ -5,7 +5,7 @@ import json
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from glassformer.data.corpus import Limits, read_pairs
@@ -103,7 +103,6 @@ def test_two_files_stay_two_and_keys_stay(tmp_path):
 TEXTS = st.text(st.sampled_from("aB .,!&;amp#3\t\xa0\u200b\ufeff\x07é\u0301ﬁ"), max_size=9)
 
 
-@settings(max_examples=30, deadline=None)
 @given(st.lists(st.tuples(TEXTS, TEXTS), min_size=1, max_size=12), st.integers(1, 5))
 def test_clean_files_stay_as_they_are_and_the_doctor_finds_nothing_to_mend(
     tmp_path_factory, rows, at_once

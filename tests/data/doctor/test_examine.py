@@ -8,7 +8,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from glassformer.data.corpus import Filter, Limits, Pair, read_pairs
@@ -315,7 +315,6 @@ def test_text_decoded_wrongly_is_suspected(text, codec):
     assert "mojibake" in suspicions(wrong)
 
 
-@settings(max_examples=60, deadline=None)
 @given(
     st.lists(
         st.text(st.sampled_from(" .aÃâä\x80€\xa0\t\x00\u200b\ufeff\ufffd<p>&;@漢"), max_size=8)
@@ -340,7 +339,6 @@ def test_scripts_of_letters():
         assert script(other) is None, unicodedata.name(other, other)
 
 
-@settings(max_examples=50, deadline=None)
 @given(st.lists(st.integers(0, 5000), min_size=1, max_size=300))
 def test_lengths_are_order_statistics(values):
     table = lengths(Counter(values))
