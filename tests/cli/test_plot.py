@@ -50,8 +50,6 @@ def run_directory(tmp_path):
         ["positions", "--length", 20, "--offset", 3],
         ["positions", "--columns", 0, 1, "--layout", "halves"],
         ["positions", "--view", "heatmap", "--frequencies", "tensor2tensor"],
-        ["positions", "--view", "similarity", "--d-model", 32],
-        ["positions", "--view", "embedding", "--sentence", "A dog"],
         ["schedule", "--d-model", 128, "--warmup", 100, "--updates", 500],
     ],
 )
@@ -138,22 +136,13 @@ def test_attention_over_the_bundles_own_translation(bundle, tmp_path, capsys):
     assert capsys.readouterr().out.startswith(f"translation: {expected}\n")
 
 
-def test_the_bundles_tokens_and_positions(bundle):
+def test_the_bundles_tokens(bundle):
     from glassformer.cli.plot.draw import draw
 
     figure = draw(options.MasksOptions(source="two twomen", bundle=bundle, padding=0))
     labels = [tick.get_text() for tick in figure.axes[0].get_xticklabels()]
     assert labels[:2] == ["two", "two"]
     assert labels[-1] == "</s>"
-    figure = draw(options.PositionsOptions(view="embedding", sentence="two men", bundle=bundle))
-    drawn = torch.tensor(figure.axes[1].images[0].get_array().tolist())
-    torch.testing.assert_close(drawn, _load(bundle).source_positions.table[:2])
-
-
-def _load(bundle):
-    from glassformer.bundle import load_bundle
-
-    return load_bundle(bundle).model
 
 
 @pytest.mark.parametrize(
@@ -169,11 +158,6 @@ def _load(bundle):
         (["positions", "--d-model", 7], UsageError, "--d-model '7': expected a multiple of 2"),
         (["positions", "--length", 0], UsageError, "--length '0': expected at least 1"),
         (["positions", "--columns", 128], UsageError, "--columns 128: expected 0 to 127"),
-        (
-            ["positions", "--view", "similarity", "--position", 100],
-            UsageError,
-            "--position 100: expected 0 to 99",
-        ),
         (["schedule", "--warmup", 1, 2], UsageError, "--warmup has 2 values and --d-model 3"),
         (
             ["schedule", "--d-model", 8, "--warmup", 0],
@@ -210,6 +194,3 @@ def test_bad_values_for_a_bundle(bundle, tmp_path):
     for kind in ("attention", "alignment"):
         with pytest.raises(UsageError, match=r"^head 0: expected 1 to 2; heads count from 1"):
             call(kind, bundle, "two men", "--layer", 1, "--head", 0, *out)
-    long = ("--sentence", "two " * 64 + "men")
-    with pytest.raises(UsageError, match="--sentence has 65 tokens and the model reads 64"):
-        call("positions", "--view", "embedding", "--bundle", bundle, *long, *out)

@@ -121,22 +121,6 @@ def test_heat_map_shows_the_table_at_its_positions():
     assert axes.get_ylim() == (11.5, 4.5)
 
 
-def test_similarity_is_highest_at_the_position_and_alike_to_both_sides():
-    whole, near = positions.plot_position_similarity(20, 41, 32, zoom=5).axes
-    line = whole.lines[0].get_ydata()
-    assert line.argmax() == 20
-    np.testing.assert_allclose(line, line[::-1], atol=1e-5)
-    assert near.lines[0].get_xdata().tolist() == list(range(15, 26))
-    np.testing.assert_array_equal(near.lines[0].get_ydata(), line[15:26])
-
-
-def test_embedding_position_and_their_sum():
-    embedded, rows = torch.randn(4, 6), sinusoidal_positions(4, 6)
-    axes = positions.plot_embedding_plus_position(embedded, rows, labels=WORDS).axes
-    np.testing.assert_allclose(shown(axes[0]) + shown(axes[1]), shown(axes[2]), atol=1e-6)
-    assert words(axes[0].get_yticklabels()) == WORDS
-
-
 # Attention
 
 

@@ -4,8 +4,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import torch
-
 from glassformer.alignment.align import align
 from glassformer.cli.plot.options import (
     AlignmentOptions,
@@ -31,7 +29,6 @@ from glassformer.inspection.plots.training_curves import plot_training
 from glassformer.inspection.trace.build import trace
 from glassformer.inspection.trace.schema import Trace
 from glassformer.inspection.trace.subwords import token_labels
-from glassformer.model.positions import PositionalEncoding, sinusoidal_positions
 from glassformer.translator import Translator
 
 __all__ = ["draw"]
@@ -59,48 +56,14 @@ def _masks(options: MasksOptions) -> Figure:
 
 
 def _positions(options: PositionsOptions) -> Figure:
-    table: positions.Table = {"layout": options.layout, "frequencies": options.frequencies}
     size = (options.length, options.d_model)
-    if options.view == "similarity":
-        return positions.plot_position_similarity(options.position, *size, **table)
-    table["offset"] = options.offset
-    if options.view == "lines":
-        columns, rows_shown = options.columns or None, options.rows or None
-        return positions.plot_position_lines(*size, columns=columns, rows=rows_shown, **table)
+    table = positions.Table(
+        layout=options.layout, frequencies=options.frequencies, offset=options.offset
+    )
     if options.view == "heatmap":
         return positions.plot_position_heatmap(*size, **table)
-    embedded, rows, labels = _embedding_and_positions(options, table)
-    return positions.plot_embedding_plus_position(embedded, rows, labels=labels)
-
-
-def _embedding_and_positions(
-    options: PositionsOptions, table: positions.Table
-) -> tuple[torch.Tensor, torch.Tensor, list[str]]:
-    """Embeddings and positions, both ``(len, d_model)``, and the tokens.
-
-    With a bundle they are its own; else the embeddings are random and the positions sinusoidal.
-    """
-    if options.bundle is None:
-        labels = _tokens("sentence", options.sentence, None)
-        drawn = torch.randn(
-            len(labels), options.d_model, generator=torch.Generator().manual_seed(1)
-        )
-        return drawn, sinusoidal_positions(*drawn.shape, **table), labels
-    translator = _load(options.bundle)
-    model, tokenizer = translator.model, translator.source_tokenizer
-    labels = _tokens("sentence", options.sentence, tokenizer)
-    longest = model.config.max_length_of_source
-    if len(labels) > longest:
-        raise UsageError(
-            f"--sentence has {len(labels)} tokens and the model reads {longest} at most: shorten it"
-        )
-    encoding = next(
-        part for part in model.source_positions.modules() if isinstance(part, PositionalEncoding)
-    )
-    with torch.no_grad():
-        ids = torch.tensor([tokenizer.encode(options.sentence)])
-        embedded = model.source_embedding(ids)
-        return embedded[0], encoding(torch.zeros_like(embedded))[0], labels
+    columns, rows = options.columns or None, options.rows or None
+    return positions.plot_position_lines(*size, columns=columns, rows=rows, **table)
 
 
 def _schedule(options: ScheduleOptions) -> Figure:

@@ -50,9 +50,9 @@ class MasksOptions(PlotOptions):
 
 
 class PositionsOptions(PlotOptions):
-    """Positional encoding: lines, heatmap, similarity of positions, or embedding + position."""
+    """Positional encoding, as lines or as a heatmap."""
 
-    view: Literal["lines", "heatmap", "similarity", "embedding"] = "lines"
+    view: Literal["lines", "heatmap"] = "lines"
     """The picture to draw."""
     d_model: int = Field(128, ge=2, le=_LONGEST, multiple_of=2)
     """Width of the table; even."""
@@ -62,18 +62,12 @@ class PositionsOptions(PlotOptions):
     """For lines: the columns, from 0; none: four that fit d_model."""
     rows: tuple[int, ...] = ()
     """For lines: the vectors of these positions, from 0, in place of columns."""
-    position: int = 50
-    """For similarity: the position to compare with all others, from 0."""
     offset: int = Field(0, ge=0, le=1_000_000)
     """Position of the first token."""
     layout: Literal["interleaved", "halves"] = "interleaved"
     """Sines and cosines in turn (the paper), or all sines first (tensor2tensor)."""
     frequencies: Literal["paper", "tensor2tensor"] = "paper"
     """10000^(-2i/d_model), or tensor2tensor's 10000^(-i/(d_model/2-1))."""
-    sentence: str = "A dog runs across the green field ."
-    """For embedding: the sentence."""
-    bundle: Path | None = None
-    """For embedding: take both from this translator; None: a random embedding."""
     out: Path = Path("positions.png")
     """The picture: .png or .svg."""
 
@@ -81,8 +75,6 @@ class PositionsOptions(PlotOptions):
     def _within_the_table(self) -> "PositionsOptions":
         _check_below("--columns", self.columns, self.d_model)
         _check_below("--rows", self.rows, self.length)
-        if self.view == "similarity":
-            _check_below("--position", [self.position], self.length)
         return self
 
 

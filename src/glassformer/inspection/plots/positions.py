@@ -1,34 +1,20 @@
-"""Positional encodings (section 3.5) as lines, heatmap, similarities, and sums."""
+"""Positional encodings (section 3.5) as lines and as a heatmap."""
 
 from collections.abc import Sequence
 from typing import TypedDict, Unpack
-
-import torch
-from jaxtyping import Float
-from torch import Tensor
-from torch.nn import functional as F
 
 from glassformer.inspection.plots.canvas import (
     COLOURS,
     GREY,
     SIGNED,
-    Axes,
     Figure,
-    draw_matrix,
     draw_scale,
     new_figure,
     tidy,
 )
-from glassformer.inspection.plots.lettering import cell_inches, label_inches, label_tokens
 from glassformer.model.positions import Frequencies, Layout, sinusoidal_positions
 
-__all__ = [
-    "Table",
-    "plot_embedding_plus_position",
-    "plot_position_heatmap",
-    "plot_position_lines",
-    "plot_position_similarity",
-]
+__all__ = ["Table", "plot_position_heatmap", "plot_position_lines"]
 
 
 class Table(TypedDict, total=False):
@@ -120,81 +106,4 @@ def plot_position_heatmap(length: int = 100, d_model: int = 128, **table: Unpack
     axes.set_xlabel(f"column of d_model {d_model}")
     axes.set_ylabel("position")
     draw_scale(figure, image, axes, label="value")
-    return figure
-
-
-def plot_position_similarity(
-    position: int = 50,
-    length: int = 100,
-    d_model: int = 128,
-    *,
-    zoom: int = 8,
-    **table: Unpack[Table],
-) -> Figure:
-    """Cosine similarity of one position with all others, and again of its neighbourhood.
-
-    It falls with the distance, equally to both sides, and no two neighbours are equal. An offset
-    changes nothing: the similarity depends on the distance alone.
-
-    >>> len(plot_position_similarity(20, 50).axes)
-    2
-    """
-    values = sinusoidal_positions(length, d_model, **table)
-    similarity = F.cosine_similarity(values, values[position][None], dim=-1)
-    first, last = max(0, position - zoom), min(length - 1, position + zoom)
-
-    figure = new_figure(10.5, 4.2)
-    whole, near = figure.subplots(1, 2, width_ratios=[3, 2])
-    whole.axvspan(first - 0.5, last + 0.5, color="#deebf7")
-    title = f"Similarity of position {position} with all others, d_model {d_model}"
-    _draw_similarity(whole, similarity, range(length), position, title=title)
-    title = f"Its neighbours, {first} to {last}"
-    _draw_similarity(near, similarity, range(first, last + 1), position, title=title)
-    near.xaxis.get_major_locator().set_params(integer=True)
-    return figure
-
-
-def _draw_similarity(
-    axes: Axes, similarity: Tensor, places: range, position: int, *, title: str
-) -> None:
-    marker = "o" if len(places) <= 31 else ""
-    axes.plot(places, similarity[[*places]].numpy(), color=COLOURS[0], marker=marker, markersize=4)
-    axes.plot(position, 1.0, "o", color=COLOURS[1], markersize=7)
-    axes.margins(x=0.02, y=0.06)
-    tidy(axes, title, x="position", y="cosine similarity")
-
-
-def plot_embedding_plus_position(
-    embedded: Float[Tensor, "len d_model"],
-    positions: Float[Tensor, "len d_model"],
-    *,
-    labels: Sequence[str] = (),
-) -> Figure:
-    """The input of the first block: each token's embedding, its position, and their sum.
-
-    ``embedded`` is scaled, as the model adds it.
-
-    >>> figure = plot_embedding_plus_position(torch.randn(3, 16), sinusoidal_positions(3, 16))
-    >>> [axes.get_title() for axes in figure.axes[:3]]
-    ['embedding', '+ position', '= their sum']
-    """
-    length, d_model = embedded.shape
-    labels = labels or [str(place) for place in range(length)]
-    cell = cell_inches(length, room=8.0, largest=0.3)
-    figure = new_figure(11.5 + label_inches(labels, cell), max(2.4, cell * length + 1.2))
-    panels = figure.subplots(1, 3, sharey=True)
-    parts = (embedded, positions, embedded + positions)
-    largest = max(part.abs().max().item() for part in parts)
-    titles = ("embedding", "+ position", "= their sum")
-    for axes, part, title in zip(panels, parts, titles, strict=True):
-        image = draw_matrix(axes, part, cmap=SIGNED, vmin=-largest, vmax=largest, aspect="auto")
-        axes.grid(False, which="minor")
-        axes.set_title(title, fontsize=11)
-        axes.set_xlabel(f"column of d_model {d_model}")
-    ticks = torch.linspace(0, d_model - 1, 3).int().tolist()
-    label_tokens(panels[0], rows=labels, cell=cell)
-    for axes in panels:
-        axes.set_xticks(ticks, [str(tick) for tick in ticks])
-    panels[0].set_ylabel("token")
-    draw_scale(figure, image, panels, label="value")
     return figure
