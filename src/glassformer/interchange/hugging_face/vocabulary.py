@@ -126,7 +126,8 @@ def read_vocabulary(directory: Path, settings: Mapping[str, Any], wanted: Langua
         return _exported(directory, options[KEY], wanted)
     if model_type not in _TOKENIZERS:
         raise InputError(
-            f"{directory}: a {model_type} model that `export` has not written: no translator"
+            f"{directory}: a {model_type} model sums up texts, unless `export` has written it;"
+            f" import reads {', '.join(_TOKENIZERS)}"
         )
     kind = options.get("tokenizer_class") or settings.get("tokenizer_class")
     if kind is None and model_type != "mbart":  # the first mBART has another order of symbols
