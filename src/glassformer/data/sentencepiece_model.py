@@ -11,9 +11,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from glassformer.errors import InputError, missing_extra
+
+if TYPE_CHECKING:
+    from google.protobuf.message import Message
 
 __all__ = ["Piece", "PieceType", "Segmentation", "SentencePieceModel"]
 
@@ -73,7 +76,7 @@ class SentencePieceModel:
     """
 
     pieces: tuple[Piece, ...]
-    rest: Any
+    rest: "Message"
 
     @classmethod
     def parse(cls, serialized: bytes, *, name: str = "tokenizer model") -> "SentencePieceModel":
@@ -131,7 +134,7 @@ def _message_class() -> Any:
         raise missing_extra("protobuf", "import") from error
 
 
-def _copy(message: Any) -> Any:
+def _copy(message: "Message") -> "Message":
     copy = type(message)()
     copy.CopyFrom(message)
     return copy

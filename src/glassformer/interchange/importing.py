@@ -44,10 +44,10 @@ def parsed_json(path: Path) -> object:
         raise InputError(f"{path}: not JSON, or cut short ({error}): copy it anew") from error
 
 
-def config_of(path: Path, **settings: Any) -> ModelConfig:
+def config_of(path: Path, **settings: object) -> ModelConfig:
     """Our settings; InputError for a value out of its range names the file ``path`` they are of."""
     try:
-        return ModelConfig(**settings)
+        return ModelConfig.model_validate(settings)
     except ValidationError as error:
         fault = error.errors()[0]
         name = ".".join(map(str, fault["loc"]))

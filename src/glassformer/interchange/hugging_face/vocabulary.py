@@ -126,7 +126,8 @@ def read_vocabulary(directory: Path, settings: Mapping[str, Any], wanted: Langua
         return _exported(directory, options[KEY], wanted)
     if model_type not in _TOKENIZERS:
         raise InputError(
-            f"{directory}: a {model_type} model that `export` has not written: no translator"
+            f"{directory}: a {model_type} model sums up texts, unless `export` has written it;"
+            f" import reads {', '.join(_TOKENIZERS)}"
         )
     kind = options.get("tokenizer_class") or settings.get("tokenizer_class")
     if kind is None and model_type != "mbart":  # the first mBART has another order of symbols
@@ -183,8 +184,10 @@ def _marian(files: _Files, wanted: Languages) -> Vocabulary:
     pattern = _LANGUAGES["MarianTokenizer"]
     sides = []
     for table, size in tables.items():
-        texts = _texts(directory / table, size)
-        sides.append(_names(files, texts, filter(pattern.fullmatch, texts), directory / table))
+        path = directory / table
+        texts = _texts(path, size)
+        languages = filter(pattern.fullmatch, texts)
+        sides.append(_names(files, texts, controls=languages, path=path))
     source = wanted.source or files.options.get("source_lang")
     target = wanted.target or files.options.get("target_lang")
     tokens = None
@@ -228,7 +231,7 @@ def _one_model(files: _Files, kind: str, wanted: Languages) -> Vocabulary:
             f"{directory}: the tokenizer has {len(texts)} tokens, and config.json {size}"
         )
     texts += [f"<unused {place}>" for place in range(len(texts), size)]
-    names = _names(files, texts, added.values(), path)
+    names = _names(files, texts, controls=added.values(), path=path)
     known = languages_in(names.texts, _LANGUAGES[kind])
     if not known:
         raise InputError(
@@ -282,8 +285,11 @@ def _content(token: object) -> str:
     return str(token["content"] if isinstance(token, dict) else token)
 
 
-def _names(files: _Files, texts: Sequence[str], controls: Iterable[str], path: Path) -> _Names:
-    """The texts with our start symbol after them, which takes its name from any of theirs."""
+def _names(files: _Files, texts: Sequence[str], *, controls: Iterable[str], path: Path) -> _Names:
+    """The texts with our start symbol after them, which takes its name from any of theirs.
+
+    ``path``: the file of the texts. ``controls``: those that no input holds.
+    """
     unknown = _content(files.options.get("unk_token") or "<unk>")
     if unknown not in texts:
         raise InputError(f"{path}: it lacks the token {unknown}: copy the file anew")
