@@ -20,7 +20,7 @@ _STRING = re.compile(f'"({_CHARACTERS})"')
 _STRINGS = rf'(?:\s*+"{_CHARACTERS}")++'
 _FORM = rf"msgstr(?:\[[0-9]\])?{_STRINGS}"
 _MESSAGE = re.compile(
-    rf"^[^\S\n]*+(?P<context>msgctxt{_STRINGS}\s*+)?msgid(?P<id>{_STRINGS})\s*+"
+    rf"^[^\S\n]*+(?:msgctxt{_STRINGS}\s*+)?msgid(?P<id>{_STRINGS})\s*+"
     rf"(?:msgid_plural(?P<plural>{_STRINGS})\s*+)?(?P<forms>{_FORM}(?:\s*+{_FORM})*+)",
     re.MULTILINE,
 )
@@ -35,24 +35,22 @@ _LETTERS = {escape: chr(code) for code, escape in _ESCAPES.items()}
 
 
 class _Message(NamedTuple):
-    """A message: its text, or its singular and plural; its translations; its span; a flag for it.
+    """A message: its text, or its singular and plural; all forms of its translation, as one text.
 
-    `flag` is fuzzy as it has to be written at `place`.
+    `span` is that of the forms. `flag` is fuzzy as it has to be written at `place`.
     """
 
     texts: list[str]
-    translated: str
-    forms: int  # 0: no plural
-    span: Span  # of the translations
+    translation: str
+    span: Span
     place: int
     flag: str
-    is_header: bool
 
 
 def read_gettext(data: bytes) -> FileContent:
     """The messages without a translation; their translations are marked as fuzzy.
 
-    Fuzzy is gettext's word for what a person has yet to check: programs do not show it.
+    Fuzzy is gettext's word for a translation to be checked: programs do not show it.
 
     >>> content = read_gettext(b'#: a.c:1\\nmsgid "Open"\\nmsgstr ""\\n')
     >>> content.texts
@@ -67,8 +65,9 @@ def read_gettext(data: bytes) -> FileContent:
     text, mark = decoded(data)
     line_end = "\r\n" if "\r\n" in text else "\n"
     messages = list(_messages(text, line_end))
-    count, singular = _plural_forms(next((m.translated for m in messages if m.is_header), ""))
-    untranslated = [m for m in messages if any(m.texts) and not m.translated]
+    header = next((m.translation for m in messages if not any(m.texts)), "")
+    count, singular = _plural_forms(header)
+    untranslated = [m for m in messages if any(m.texts) and not m.translation]
 
     def write(translations: list[str]) -> bytes:
         rest = iter(translations)
@@ -77,8 +76,7 @@ def read_gettext(data: bytes) -> FileContent:
             forms = {"msgstr": next(rest)}
             if len(message.texts) > 1:
                 one, many = forms["msgstr"], next(rest)
-                numbers = range(count or message.forms)
-                forms = {f"msgstr[{n}]": one if n == singular else many for n in numbers}
+                forms = {f"msgstr[{n}]": one if n == singular else many for n in range(count)}
             lines = [line for keyword, form in forms.items() for line in _lines(keyword, form)]
             changes.append(((message.place, message.place), message.flag))
             changes.append((message.span, line_end.join(lines)))
@@ -94,14 +92,8 @@ def _messages(text: str, line_end: str) -> Iterator[_Message]:
         before, end = (end, match.start()), match.end()
         _check_between(text, *before)
         texts = [_text(match[name]) for name in ("id", "plural") if match[name]]
-        yield _Message(
-            texts,
-            _text(match["forms"]),
-            match["forms"].count("msgstr["),
-            match.span("forms"),
-            *_fuzzy(text, *before, line_end),
-            is_header=not (texts[0] or match["context"]),
-        )
+        flag = _fuzzy(text, *before, line_end)
+        yield _Message(texts, _text(match["forms"]), match.span("forms"), *flag)
     _check_between(text, end, len(text))
     if not end:
         raise InputError("not a gettext file: it has no msgid with a msgstr")
@@ -133,8 +125,8 @@ def _fuzzy(text: str, start: int, end: int, line_end: str) -> tuple[int, str]:
     return place, flag
 
 
-def _plural_forms(header: str) -> tuple[int | None, int]:
-    """The number of plural forms, None if the header lacks it, and the form of one thing.
+def _plural_forms(header: str) -> tuple[int, int]:
+    """The number of plural forms, and the form of one thing; as in English without a formula.
 
     Raises InputError if the file cannot take translations: for its charset, or its plural forms.
     """
@@ -145,7 +137,7 @@ def _plural_forms(header: str) -> tuple[int | None, int]:
         )
     plurals = _PLURALS.search(header)
     if not plurals:
-        return None, 0
+        return 2, 0
     try:
         count, singular = int(plurals[1]), c2py(plurals[2].strip())(1)
     except (ValueError, ArithmeticError):
