@@ -175,9 +175,9 @@ class Tokenizer:
     def blank_ids(self) -> frozenset[int]:
         """The subwords of white space alone, as spaces and line ends in bytes are.
 
-        >>> tokenizer = train_tokenizer(["a  b", "a  c"], vocab_size=300)
+        >>> tokenizer = train_tokenizer(["a b", "a c"], vocab_size=300)
         >>> sorted(map(tokenizer.subword, tokenizer.blank_ids))[-2:]
-        ['▁', '▁▁']
+        ['<0x20>', '▁']
         """
         pieces = enumerate(map(self.subword, range(self.vocab_size)))
         return frozenset(
