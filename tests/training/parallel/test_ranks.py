@@ -4,6 +4,7 @@ import multiprocessing
 import os
 import signal
 import socket
+from contextlib import contextmanager
 
 import pytest
 import torch
@@ -11,6 +12,7 @@ import torch
 from glassformer.errors import InputError
 from glassformer.training.fast import muon
 from glassformer.training.parallel import ranks as parallel
+from glassformer.training.parallel import worker
 from glassformer.training.parallel.ranks import ALONE, from_torchrun, machine_threads
 
 RANK = """
@@ -272,6 +274,24 @@ def test_the_other_ranks_wait_for_rank_0_until_it_hangs(on_ranks):
 
     assert results[0] == "went on"
     assert "imed out" in results[1]
+
+
+def test_a_rank_that_loses_the_others_ends_with_a_line(config, monkeypatch):
+    @contextmanager
+    def lost(_):
+        raise parallel.RankLostError("another rank of this training ended or hangs (Timed out)")
+        yield
+
+    monkeypatch.setattr(worker, "from_torchrun", lost)
+    expected = r"hangs \(Timed out\); the same command continues from the last checkpoint$"
+    with pytest.raises(InputError, match=expected):
+        worker.train_rank(config())
+
+
+def test_a_rank_without_the_packed_corpus_names_its_directory(tmp_path):
+    expected = f"^{tmp_path}: this machine cannot read the packed corpus of rank 0 .* same path$"
+    with pytest.raises(InputError, match=expected):
+        worker._packed(str(tmp_path))
 
 
 def test_the_ranks_of_a_machine_share_its_threads(monkeypatch):
