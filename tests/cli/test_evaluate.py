@@ -60,8 +60,10 @@ def beams(monkeypatch):
     """Puts the stand-in where the translator is loaded from; gives the beams that it was asked."""
     asked: list[int] = []
     module = types.ModuleType("glassformer.translator")
-    module.Translator = types.SimpleNamespace(load=lambda directory, **_: Echo(directory, asked))
+    module.Translator = types.SimpleNamespace(of=lambda _, directory, **__: Echo(directory, asked))
     monkeypatch.setitem(sys.modules, "glassformer.translator", module)
+    bundle = types.SimpleNamespace(between=lambda *_: None)
+    monkeypatch.setattr("glassformer.bundle.load_bundle", lambda *_, **__: bundle)
     return asked
 
 

@@ -14,10 +14,10 @@ from urllib.request import Request, urlopen
 import pytest
 import torch
 
+from glassformer.bundle import load_bundle
 from glassformer.cli.serve import ServeOptions, _translators
 from glassformer.errors import InputError
 from glassformer.threads import torch_threads
-from glassformer.translator import Translator
 
 SOURCE = Path(__file__).parents[2] / "src"
 
@@ -171,13 +171,13 @@ def test_without_the_extra_the_error_names_it(refused, bundle_directory, monkeyp
 
 
 def test_who_loads_has_one_thread_and_who_translates_all(bundle_directory, monkeypatch):
-    loading, load = [], Translator.load
+    loading = []
 
     def watched(*words, **options):
         loading.append(torch.get_num_threads())
-        return load(*words, **options)
+        return load_bundle(*words, **options)
 
-    monkeypatch.setattr(Translator, "load", watched)
+    monkeypatch.setattr("glassformer.bundle.load_bundle", watched)
     with torch_threads(2):
         options = ServeOptions(bundles=(bundle_directory,), engine="ctranslate2", device="cpu")
         [translator] = _translators(options).values()

@@ -169,7 +169,7 @@ def test_one_of_several_targets(make_opus, tmp_path):
     assert loaded.languages == ("en", "fr")
     assert loaded.source_tokenizer.subwords("A dog")[0] == ">>fra<<"
     assert ">>deu<<" not in loaded.source_tokenizer.subwords("A >>deu<< dog")
-    with pytest.raises(UsageError, match="--target-language is missing: this model has 2 of them"):
+    with pytest.raises(UsageError, match="target_language is missing: this model has 2 of them"):
         import_marian(directory)
 
 
