@@ -15,8 +15,7 @@ from glassformer.errors import InputError, UsageError
 from glassformer.training.setup.options import TrainConfig
 
 SOURCE = Path(__file__).parents[2] / "src"
-PLOTS = ("masks", "positions", "schedule", "smoothing", "training", "attention", "alignment")
-PLOTS += ("beam", "steps", "lens", "scores", "heads", "erase", "figure1")
+PLOTS = ("masks", "positions", "schedule", "training", "attention", "alignment", "figure1")
 NO_MEMORY = "memory ran out: end other programs, or give this one more memory"
 
 
