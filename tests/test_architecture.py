@@ -77,7 +77,7 @@ BUDGET = {
     "data/phrasebook": 600,
     "decoding": 1789,
     "documents": 1774,
-    "inspection": 3370,
+    "inspection": 3371,
     "interchange": 3662,
     "learn": 5600,
     "learn/lessons": 1197,
