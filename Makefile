@@ -41,13 +41,14 @@ $(INSTALLED): pyproject.toml constraints.txt requirements.lock
 	touch $@
 
 # The site. It runs every example, with a small translator of dates and amounts.
+DEMO := --size 12000 --epochs 4
 docs: $(INSTALLED) build/docs/demo/en-de/config.json
 	$(BIN)/sphinx-build -q -W --keep-going -b html docs build/docs/html
 	$(BIN)/python docs/check_links.py build/docs/html
 	@echo "open build/docs/html/index.html"
 
 build/docs/demo/en-de/config.json: $(INSTALLED)
-	$(BIN)/glassformer demo --directory build/docs/demo --size 12000 --epochs 4 </dev/null
+	$(BIN)/glassformer demo --directory build/docs/demo $(DEMO) </dev/null
 
 benchmark: $(INSTALLED)
 	$(BIN)/python -m benchmarks $(or $(ARGS),--help)

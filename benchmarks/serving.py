@@ -83,7 +83,9 @@ def load(
         thread.join()
     if faults:
         raise Failed(f"wrong answer to {faults[0]}")
-    percentiles = statistics.quantiles(waits, n=100) if len(waits) > 1 else waits * 99
+    percentiles = (
+        statistics.quantiles(waits, n=100, method="inclusive") if len(waits) > 1 else waits * 99
+    )
     return {
         "clients": clients,
         "sentences_per_second": len(waits) / seconds,
