@@ -3,7 +3,7 @@
 ``presets`` names sizes of a model. Defaults and bounds that several rooms use stand here too.
 """
 
-from itertools import combinations, product
+from itertools import combinations
 from typing import Any, ClassVar, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
@@ -179,11 +179,9 @@ class ModelConfig(Options):
                 raise ValueError(
                     f"{name} {getattr(self, name)} is outside the vocabulary of {size}"
                 )
-        pairs = [
-            *combinations(("pad_id", "unk_id", "bos_id", "eos_id"), 2),
-            *product(("source_pad_id",), ("unk_id", "eos_id")),
-        ]
-        for name, other in pairs:
+        # A model whose sources have no end symbol takes that symbol for their padding.
+        pairs = combinations(("pad_id", "unk_id", "bos_id", "eos_id"), 2)
+        for name, other in (*pairs, ("source_pad_id", "unk_id")):
             if getattr(self, name) == getattr(self, other):
                 raise ValueError(
                     f"{name} and {other} are both {getattr(self, name)}: give each symbol an id of"

@@ -189,7 +189,7 @@ def test_a_damaged_file_is_found_by_its_hash(tmp_path, name):
     path = save_checkpoint(tmp_path, *trained(), STATE)
     damage(path / name)
 
-    with pytest.raises(InputError, match=f"{name}: its SHA-256 is .*: the checkpoint is of no"):
+    with pytest.raises(InputError, match=f"{name}: checksum mismatch: .*: the checkpoint is of no"):
         load_checkpoint(path, *trained(steps=0))
 
 
@@ -214,7 +214,7 @@ def test_if_all_are_damaged_nothing_is_set_aside(tmp_path):
     damage(path / "state.json")
 
     with pytest.raises(
-        InputError, match=r"state.json: its SHA-256 .*; there is no other: give anoth"
+        InputError, match=r"state.json: checksum mismatch.*; there is no other: give anoth"
     ):
         load_newest(tmp_path, *trained(steps=0), print)
 
@@ -230,7 +230,7 @@ def test_the_mean_goes_without_a_damaged_checkpoint(tmp_path):
 
     assert whole(tmp_path, [1, 2, 3], notes.append) == [2]
 
-    assert "model.safetensors: its SHA-256" in notes[0]
+    assert "model.safetensors: checksum mismatch" in notes[0]
     assert "00000003: no such checkpoint; the mean of the weights goes without it" in notes[1]
     with pytest.raises(InputError, match="no checkpoint is whole: begin a new run"):
         whole(tmp_path, [1], print)
