@@ -3,6 +3,8 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
+PYTEST := OMP_NUM_THREADS=1 $(BIN)/pytest -n auto --dist loadfile --no-loadscope-reorder
+CHECKS := $(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy
 PIP := $(BIN)/pip --quiet --disable-pip-version-check
 # What only torch's CUDA build needs.
 CUDA := cuda-bindings cuda-toolkit nvidia-cudnn-cu13 nvidia-cusparselt-cu13 nvidia-nccl-cu13 \
@@ -13,20 +15,22 @@ CUDA := cuda-bindings cuda-toolkit nvidia-cudnn-cu13 nvidia-cusparselt-cu13 nvid
 demo: $(INSTALLED)
 	$(BIN)/glassformer demo
 
-test: check
-	OMP_NUM_THREADS=1 $(BIN)/pytest -n auto --dist loadfile --no-loadscope-reorder
+# The checks run beside the tests, and print after them.
+test: $(INSTALLED)
+	@mkdir -p build
+	@{ $(CHECKS); } >build/checks.log 2>&1 & checks=$$!; $(PYTEST) $(ARGS); tests=$$?; \
+		wait $$checks; checks=$$?; cat build/checks.log; exit $$((tests + checks))
 
+# A part of every room.
 test-fast: $(INSTALLED)
-	OMP_NUM_THREADS=1 $(BIN)/pytest -n auto --dist loadfile --no-loadscope-reorder --fast
+	$(PYTEST) --fast $(ARGS)
 
 # Kills, full disks, damaged files, hostile requests: at most half an hour; ARGS=--quick: minutes.
 test-faults: $(INSTALLED)
 	OMP_NUM_THREADS=1 $(BIN)/python tests/faults $(ARGS)
 
 check: $(INSTALLED)
-	$(BIN)/ruff check .
-	$(BIN)/ruff format --check .
-	$(BIN)/mypy
+	$(CHECKS)
 
 # The lock has hashes for every package but torch, whose builds differ: CPU, CUDA, ROCm.
 $(INSTALLED): pyproject.toml constraints.txt requirements.lock
@@ -37,13 +41,14 @@ $(INSTALLED): pyproject.toml constraints.txt requirements.lock
 	touch $@
 
 # The site. It runs every example, with a small translator of dates and amounts.
+DEMO := --size 12000 --epochs 4
 docs: $(INSTALLED) build/docs/demo/en-de/config.json
 	$(BIN)/sphinx-build -q -W --keep-going -b html docs build/docs/html
 	$(BIN)/python docs/check_links.py build/docs/html
 	@echo "open build/docs/html/index.html"
 
 build/docs/demo/en-de/config.json: $(INSTALLED)
-	$(BIN)/glassformer demo --directory build/docs/demo --size 12000 --epochs 4 </dev/null
+	$(BIN)/glassformer demo --directory build/docs/demo $(DEMO) </dev/null
 
 benchmark: $(INSTALLED)
 	$(BIN)/python -m benchmarks $(or $(ARGS),--help)

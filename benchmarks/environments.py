@@ -9,10 +9,10 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
-__all__ = ["CACHE", "REQUIREMENTS", "Unavailable", "interpreter", "requirements"]
+__all__ = ["REQUIREMENTS", "Failed", "interpreter", "requirements"]
 
 ROOT = Path(__file__).resolve().parents[1]
 CACHE = Path(__file__).resolve().parent / ".environments"
@@ -25,12 +25,6 @@ REQUIREMENTS: dict[str, tuple[str, ...]] = {
     "torch_nn": ("torch", "numpy"),
     "marian": ("torch", "numpy", "transformers", "safetensors"),
     "keras": ("tensorflow-cpu==2.21.0", "keras==3.15.1"),
-    "joey": (
-        *("torch", "numpy", "sentencepiece", "sacrebleu", "sacremoses"),
-        *("subword-nmt", "tensorboard", "matplotlib", "pandas", "packaging", "pyyaml", "datasets"),
-        *("importlib_metadata", "plotly"),
-        *("setuptools<81", "--no-deps", "joeynmt==2.3.0"),
-    ),
     "eole": (
         *("torch", "numpy", "safetensors", "sacrebleu", "pydantic", "pyyaml", "rich", "pandas"),
         *("huggingface_hub", "configargparse", "six", "rapidfuzz", "pyahocorasick", "spacy"),
@@ -42,14 +36,12 @@ REQUIREMENTS: dict[str, tuple[str, ...]] = {
 _ON_CUDA = {"tensorflow-cpu==2.21.0": "tensorflow[and-cuda]==2.21.0"}
 _ERROR = re.compile(r"^(ERROR|error)\b[: ]*(.*)", re.MULTILINE)
 
-Say = Callable[[str], None]
+
+class Failed(Exception):  # noqa: N818  a row of the table
+    """A program that cannot be installed, or ends without a report. The message is the reason."""
 
 
-class Unavailable(Exception):  # noqa: N818  a row of the table, no error
-    """A peer that cannot be installed here; the message is the reason in one line."""
-
-
-def interpreter(peer: str, *, device: str = "cpu", say: Say = print) -> Path:
+def interpreter(peer: str, *, device: str = "cpu") -> Path:
     """The Python interpreter of a peer's environment, which pip makes at the first use."""
     if not REQUIREMENTS[peer]:
         return Path(sys.executable)
@@ -58,14 +50,15 @@ def interpreter(peer: str, *, device: str = "cpu", say: Say = print) -> Path:
     place = CACHE / f"{peer}-{print_of}"
     python = place / "bin" / "python"
     if not (place / "installed.txt").exists():
-        say(f"{peer}: making its environment with {' '.join(wanted)}")
+        print(f"{peer}: making its environment with {' '.join(wanted)}")
         shutil.rmtree(place, ignore_errors=True)
         _checked([sys.executable, "-m", "venv", str(place)])
         everything, _, alone = " ".join(wanted).partition("--no-deps")
-        _install(python, everything.split())
+        pip = [str(python), "-m", "pip", "--quiet", "--disable-pip-version-check"]
+        _checked([*pip, "install", *everything.split()])
         if alone:
-            _install(python, ["--no-deps", *alone.split()])
-        frozen = _checked([str(python), "-m", "pip", "freeze", "--disable-pip-version-check"])
+            _checked([*pip, "install", "--no-deps", *alone.split()])
+        frozen = _checked([*pip, "freeze"])
         (place / "installed.txt").write_text(frozen)  # last: it marks a complete environment
     return python
 
@@ -87,12 +80,6 @@ def _pinned(name: str, pins: dict[str, str]) -> str:
     return f"{name}=={pins[name]}" if name in pins else name
 
 
-def _install(python: Path, words: Sequence[str]) -> None:
-    _checked(
-        [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *words]
-    )
-
-
 def _checked(words: Sequence[str]) -> str:
     # PYTHONPATH would make other packages visible in the new environment.
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
@@ -101,5 +88,5 @@ def _checked(words: Sequence[str]) -> str:
         error = _ERROR.search(process.stderr)
         lines = process.stderr.strip().splitlines() or ["no reason given"]
         reason = error[2] if error else lines[-1]
-        raise Unavailable(f"cannot be installed: {reason.strip()}")
+        raise Failed(f"cannot be installed: {reason.strip()}")
     return process.stdout

@@ -1,20 +1,22 @@
-"""Two programs timed in turn, A B B A: a slow minute of the machine slows both.
+"""Programs timed in turn, A B C C B A: a slow minute of the machine slows them all.
 
-Each run is a process of its own. A pair gives a ratio. The median of the ratios is the figure;
-the smallest and the largest are its spread.
+Each run is a process of its own. Each round gives a ratio of two programs. The median of the
+ratios is the figure; the smallest and the largest are its spread.
 """
 
 import json
 import os
 import subprocess
 import tempfile
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import median
 from typing import Any
 
-__all__ = ["Contender", "Failed", "Spread", "paired", "rounds", "run", "spread"]
+from benchmarks.environments import Failed, interpreter
+
+__all__ = ["Contender", "Spread", "fastest", "ratio", "rounds", "run", "spread"]
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -23,18 +25,17 @@ ROOT = Path(__file__).resolve().parents[1]
 _QUIET = {"PYTHONWARNINGS": "ignore", "TF_CPP_MIN_LOG_LEVEL": "3"}
 
 
-class Failed(Exception):  # noqa: N818  a failed peer is a row of the table
-    """A run that ended without a report; its last line gives the reason."""
-
-
 @dataclass(frozen=True)
 class Contender:
-    """A program with its job: ``BENCHMARK_JOB=job.json python -m benchmarks.peers.MODULE``."""
+    """A program with its job: ``BENCHMARK_JOB=job.json python -m benchmarks.peers.MODULE``.
+
+    ``environment``: the peer whose packages the program runs with.
+    """
 
     name: str
-    python: Path
+    environment: str
     module: str
-    job: dict[str, Any] = field(default_factory=dict)
+    job: dict[str, Any]
     setting: str = ""
 
     def __str__(self) -> str:
@@ -58,12 +59,22 @@ def spread(values: Sequence[float]) -> Spread:
     return Spread(median(values), min(values), max(values))
 
 
+def ratio(ours: Sequence[float], theirs: Sequence[float]) -> Spread:
+    """Our speeds over theirs, round by round.
+
+    >>> ratio([2.0, 6.0, 4.0], [1.0, 2.0, 4.0])
+    Spread(median=2.0, low=1.0, high=3.0)
+    """
+    return spread([mine / other for mine, other in zip(ours, theirs, strict=True)])
+
+
 def run(contender: Contender, *, timeout: float = 3600.0) -> dict[str, Any]:
     """The report of one run: the JSON object in the last line of its output."""
+    python = interpreter(contender.environment, device=contender.job["device"])
     with tempfile.NamedTemporaryFile("w", suffix=".json") as file:
         json.dump(contender.job, file)
         file.flush()
-        words = [str(contender.python), "-m", f"benchmarks.peers.{contender.module}"]
+        words = [str(python), "-m", f"benchmarks.peers.{contender.module}"]
         try:
             process = subprocess.run(
                 words,
@@ -84,12 +95,27 @@ def run(contender: Contender, *, timeout: float = 3600.0) -> dict[str, Any]:
     return report
 
 
-def paired(
-    first: Contender, second: Contender, *, pairs: int, timeout: float = 3600.0
-) -> list[tuple[dict[str, Any], dict[str, Any]]]:
-    """``pairs`` runs of both, in turn."""
-    reports = rounds([first, second], number=pairs, timeout=timeout)
-    return [(of_first, of_second) for of_first, of_second in reports]
+def fastest(
+    contenders: Sequence[Contender], speed: str, *, trial: Mapping[str, Any], timeout: float
+) -> Contender:
+    """The contender with the highest figure ``speed`` in a short run: its job with ``trial``.
+
+    Raises Failed if none runs.
+    """
+    speeds: dict[float, Contender] = {}
+    for contender in contenders:
+        try:
+            short = replace(contender, job={**contender.job, **trial})
+            figure = run(short, timeout=timeout)[speed]
+        except Failed as fault:
+            reason = fault
+            print(fault)
+        else:
+            print(f"{contender}: {figure:,.1f} {speed.replace('_', ' ')} in a trial")
+            speeds[figure] = contender
+    if not speeds:
+        raise reason
+    return speeds[max(speeds)]
 
 
 def rounds(

@@ -16,10 +16,18 @@ from glassformer.data.batches import make_batch, plan_batches
 from glassformer.data.corpus import Pair, read_pairs
 from glassformer.data.phrasebook.book import phrasebook
 from glassformer.data.token_store import Packed, pack
-from glassformer.data.tokenizer import Tokenizer, train_tokenizer
+from glassformer.data.tokenizer import train_tokenizer
 from glassformer.errors import InputError
 
-__all__ = ["SIZES", "Corpus", "model_of", "read_corpus", "training_batches", "write_batches"]
+__all__ = [
+    "SIZES",
+    "Corpus",
+    "corpus_file",
+    "model_of",
+    "read_corpus",
+    "training_batches",
+    "write_batches",
+]
 
 SIZES: dict[str, dict[str, Any]] = {
     "tiny": {"d_model": 128, "num_heads": 4, "d_ff": 512, "layers": 3},
@@ -51,13 +59,14 @@ def read_corpus(data: Path | None, languages: Sequence[str] = ("en", "de")) -> C
         sources = [phrase.source for phrase in test]
         references = [phrase.target for phrase in test]
         return Corpus("built-in phrasebook", pairs, sources, references)
-    train = list(read_pairs(*(_file(data, ("train",), code) for code in languages)))
+    train = list(read_pairs(*(corpus_file(data, ("train",), code) for code in languages)))
     names = ("test_2016_flickr", "test")
-    test = list(read_pairs(*(_file(data, names, code) for code in languages)))
+    test = list(read_pairs(*(corpus_file(data, names, code) for code in languages)))
     return Corpus(data.name, train, [pair.source for pair in test], [pair.target for pair in test])
 
 
-def _file(data: Path, names: Sequence[str], language: str) -> Path:
+def corpus_file(data: Path, names: Sequence[str], language: str) -> Path:
+    """The first file of a folder with one of the names, plain or gzip."""
     tried = [data / f"{name}.{language}{end}" for name in names for end in ("", ".gz")]
     for path in tried:
         if path.exists():
@@ -65,10 +74,8 @@ def _file(data: Path, names: Sequence[str], language: str) -> Path:
     raise InputError(f"{data}: holds none of {', '.join(path.name for path in tried)}")
 
 
-def training_batches(
-    corpus: Corpus, place: Path, *, tokens: int, number: int
-) -> tuple[Path, Tokenizer]:
-    """A file of batches of at most ``tokens`` tokens, padding included, and their tokenizer."""
+def training_batches(corpus: Corpus, place: Path, *, tokens: int, number: int) -> Path:
+    """A file of ``number`` batches of at most ``tokens`` tokens, padding included."""
     place.mkdir(parents=True, exist_ok=True)
     tokenizer = train_tokenizer(
         (side for pair in corpus.train for side in pair), vocab_size=VOCABULARY
@@ -76,7 +83,7 @@ def training_batches(
     packed = pack(corpus.train, tokenizer, tokenizer, place / "packed", max_tokens=_MOST_TOKENS)
     path = place / f"batches-{tokens}-{number}.npz"
     write_batches(path, islice(_endless(packed, tokens), number))
-    return path, tokenizer
+    return path
 
 
 def _endless(packed: Packed, tokens: int) -> Iterator[tuple[Any, Any, Any]]:

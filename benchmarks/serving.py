@@ -4,6 +4,7 @@ The server is a process of its own; this process sends it requests over loopback
 sends one sentence, waits for the translation and sends the next.
 """
 
+import argparse
 import http.client
 import json
 import random
@@ -16,19 +17,15 @@ from collections.abc import Sequence
 from typing import Any
 from urllib.parse import urlsplit
 
+from benchmarks.environments import Failed
 from benchmarks.machine import facts
-from benchmarks.options import Options
-from benchmarks.pairs import Failed
 from benchmarks.prepared import read_corpus
 from benchmarks.report import save, table
-from glassformer.errors import InputError
 
 __all__ = ["load", "main"]
 
 
-def main(options: Options) -> None:
-    if options.bundle is None:
-        raise InputError("serving needs --bundle DIR with a trained translator")
+def main(options: argparse.Namespace) -> None:
     texts = read_corpus(options.data, options.languages).sources[: options.sentences]
     command = [sys.executable, "-m", "glassformer", "serve", str(options.bundle), "--port", "0"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
@@ -86,7 +83,9 @@ def load(
         thread.join()
     if faults:
         raise Failed(f"wrong answer to {faults[0]}")
-    percentiles = statistics.quantiles(waits, n=100) if len(waits) > 1 else waits * 99
+    percentiles = (
+        statistics.quantiles(waits, n=100, method="inclusive") if len(waits) > 1 else waits * 99
+    )
     return {
         "clients": clients,
         "sentences_per_second": len(waits) / seconds,

@@ -4,7 +4,7 @@ import re
 import textwrap
 from pathlib import Path
 
-from glassformer.learn.damage import damage_text
+from glassformer.learn.judge import Judge
 from glassformer.learn.lesson import Lesson, lessons
 
 __all__ = ["write"]
@@ -36,6 +36,11 @@ def write(directory: Path) -> None:
 
 def lessons_page(every: list[Lesson]) -> str:
     """The lessons in their order, and how to begin."""
+    attention = every[0]
+    judge = Judge.of(attention, next(iter(attention.holes)))
+    answer = judge.verdict(judge.results(("mask-not-used",)))
+    lines = "\n".join(answer.lines if answer else ())
+    hours = sum(each.minutes for each in every) / 60
     rows = "\n".join(
         f"{each.number}. [{each.title}]({each.name}.md) ({each.minutes} minutes). Afterwards you"
         f" know {each.understood}."
@@ -45,15 +50,21 @@ def lessons_page(every: list[Lesson]) -> str:
     return f"""\
 # The lessons
 
-You build the Transformer in an evening, part by part:
+You build the Transformer part by part, in about {hours:.0f} hours:
 
 ```sh
 glassformer learn my-transformer
 ```
 
 This makes a folder with a file for each lesson, and checks your file at each save. Each file has
-one to three holes of 3 to 15 lines. The lessons do not depend on each other: begin where you want.
-[A walk through all lessons](../walk.md) shows first attempts, and what the checks answer.
+one to five holes, and many of them take one line. The lessons do not depend on each other: begin
+where you want.
+
+If a softmax in the first lesson reads no mask, the check answers:
+
+```
+{lines}
+```
 
 {rows}
 
@@ -135,12 +146,11 @@ def mistakes_page(every: list[Lesson]) -> str:
     parts = [
         "# The mistakes",
         "Each is a switch in the reference of a lesson's check, so that a check can name it."
-        " The texts say how it looks, why it is wrong, and what a translator suffers.\n",
+        " The texts name it, quote the paper, and say how it harms a translator.\n",
     ]
     for lesson in every:
         parts.append(f"## {lesson.title}\n")
         for name, fault in lesson.faults.items():
             parts.append(f"({name})=\n### {fault.mistake.rstrip('.')}\n")
-            effect = " ".join(filter(None, (fault.effect, damage_text(name))))
-            parts.append(f"{fault.paper}\n\n*In a translator:* {effect}\n")
+            parts.append(f"{fault.paper}\n\n*In a translator:* {fault.effect}\n")
     return "\n".join(parts)

@@ -3,14 +3,34 @@
 from pathlib import Path
 from types import SimpleNamespace
 
+import jaxtyping
 import numpy as np
 import pytest
 import torch
+from hypothesis import settings
 
+import tests.shapes  # noqa: F401  before the package: it checks the shapes of what is loaded later
+
+# isort: split
 from glassformer.bundle import Bundle, save_bundle
 from glassformer.config import ModelConfig
 from glassformer.data.tokenizer import train_tokenizer
 from glassformer.model.transformer import Transformer
+
+_JAXTYPED = jaxtyping.jaxtyped
+
+
+def _jaxtyped(**options):
+    """Check the shapes of all functions but local ones.
+
+    A local function would be compiled anew at each call of the function around it. In a translation
+    that took nine tenths of the time.
+    """
+    check = _JAXTYPED(**options)
+    return lambda function: function if "<locals>" in function.__qualname__ else check(function)
+
+
+jaxtyping.jaxtyped = _jaxtyped
 
 SOURCES = ["A dog runs across the grass.", "Two men sit in the snow; one sings.", "An old hat."] * 3
 TARGETS = ["Ein Hund läuft über das Gras.", "Zwei Männer sitzen im Schnee.", "Ein alter Hut."] * 3
@@ -47,6 +67,12 @@ SLOW = (
     "training/test_validation.py",
     "web/",
 )
+
+
+settings.register_profile("quick", max_examples=25, deadline=None)
+# pytest --hypothesis-profile=nightly
+settings.register_profile("nightly", max_examples=500, deadline=None)
+settings.load_profile("quick")
 
 
 def pytest_addoption(parser):
@@ -118,3 +144,9 @@ def worked_sum():
         )
 
     return work
+
+
+@pytest.fixture
+def own_messages(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without the shape checker, as users run it: an error is the code's own."""
+    monkeypatch.setattr(jaxtyping.config, "jaxtyping_disable", True)

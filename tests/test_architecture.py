@@ -17,11 +17,14 @@ Imports inside functions count as well.
 """
 
 import ast
+import re
+from collections import Counter
 from pathlib import Path
 
 import pytest
 
 SOURCE = Path(__file__).parents[1] / "src"
+PACKAGE = SOURCE / "glassformer"
 
 LAYERS = (
     {"errors"},
@@ -42,6 +45,7 @@ DOORS = {
     ("translator", "interchange"),  # the CTranslate2 engine
     ("cli", "web"),
     ("learn", "glassformer"),  # the learner's files use the public names
+    ("learn", "inspection"),  # figure 1 with the learner's parts
     ("__main__", "cli"),
 }
 # The searches work on any step function: they know no model and no data.
@@ -50,7 +54,8 @@ STRANGERS = {("decoding", "model"), ("decoding", "data")}
 # The fast twins, and for each the only files outside its folder that know it: they choose it.
 CHOOSERS = {
     "decoding.fast.top_k": {"decoding.constraints"},
-    "model.fast.choice": {"inspection.trace.query", "text_engine"},
+    "model.fast.dropout": {"training.optimiser"},
+    "model.fast.choice": {"text_engine"},
     "training.fast.loss": {"training.loss"},
     "training.fast.malloc": {"training.train", "training.parallel.worker"},
     "training.fast.mixed_precision": {
@@ -58,6 +63,51 @@ CHOOSERS = {
         "training.setup.prepare",
     },
     "training.fast.muon": {"training.checkpoint", "training.optimiser"},
+}
+
+# The most lines of each room, docstrings and blank lines counted: Python, or what the name says.
+# A file belongs to the room with the longest name that begins its path. A room that needs more
+# takes it from another, or changes its number in a commit that says what the lines buy.
+BUDGET = {
+    "": 2431,  # the files at the top
+    "alignment": 527,
+    "cli": 3182,
+    "data": 2713,
+    "data/doctor": 1300,
+    "data/phrasebook": 600,
+    "decoding": 1789,
+    "documents": 1774,
+    "inspection": 3371,
+    "interchange": 3662,
+    "learn": 5600,
+    "learn/lessons": 1197,
+    "model": 1558,
+    "training": 4481,
+    "web": 2267,
+}
+DATA_BUDGET = {"learn/lessons/*.yaml": 2065, "web/static/**/*.*": 4629}
+# The files that the two tables of docs/reading.md name: a reader never has to leave them.
+CORE = {
+    ".": "bundle text_engine translator",
+    "cli": "main translate",
+    "data": "batches corpus normaliser preprocessing protected token_store tokenizer",
+    "decoding": "batched beam engine greedy",
+    "documents": "protection",
+    "model": "attention blocks cache decoder embeddings encoder masks positions transformer",
+    "training": "loop loss optimiser schedule train",
+}
+CORE_BUDGET = 5955
+# Parameters of type Any: their number outside of learn. Each hides a type from the reader.
+ANY_BUDGET = 44
+MOST_PARAMETERS = 6
+# The functions with more parameters: one record of block options will replace theirs.
+LONG_SIGNATURES = {
+    "learn/lessons/beam.py:beam_search",
+    "learn/search.py:beam_search",
+    "model/decoder.py:__init__",
+    "model/encoder.py:__init__",
+    "model/positions.py:__init__",
+    "training/fast/loss.py:forward",  # of a torch Function: its tensors come one by one
 }
 
 
@@ -226,3 +276,74 @@ def test_an_import_the_wrong_way_is_found(tmp_path, file, statement, offends):
     found = offences(tmp_path)
 
     assert [line.split(": ")[0] for line in found] == [f"glassformer/{file}:{last}"] * offends
+
+
+def lines_of(path: Path) -> int:
+    return len(path.read_text("utf-8").splitlines())
+
+
+def room_of(path: Path) -> str:
+    """The room of a file of the package: the longest name in ``BUDGET`` that begins its path."""
+    parents = [parent.as_posix() for parent in path.relative_to(PACKAGE).parents]
+    return next((parent for parent in parents if parent in BUDGET), "")
+
+
+def test_each_room_keeps_to_its_budget_of_lines():
+    lines = Counter()
+    for path in PACKAGE.rglob("*.py"):
+        lines[room_of(path)] += lines_of(path)
+    for pattern in DATA_BUDGET:
+        lines[pattern] = sum(lines_of(path) for path in PACKAGE.glob(pattern) if path.is_file())
+
+    over = [
+        f"{room or 'top'}: {lines[room]} lines, {most} allowed"
+        for room, most in (BUDGET | DATA_BUDGET).items()
+        if lines[room] > most
+    ]
+    assert not over, "delete, reuse, or say what more lines buy:\n" + "\n".join(over)
+
+
+def test_the_core_keeps_to_its_budget_of_lines():
+    text = (SOURCE.parent / "docs" / "reading.md").read_text("utf-8")
+    rows = [line for line in text.splitlines() if line.startswith("|")]
+    named = {PACKAGE / file for row in rows for file in re.findall(r"`([\w/]+\.py)`", row)}
+    core = {PACKAGE / room / f"{name}.py" for room in CORE for name in CORE[room].split()}
+
+    assert named == core, "docs/reading.md and CORE name different files"
+    assert sum(map(lines_of, core)) <= CORE_BUDGET
+
+
+def functions() -> list[tuple[str, ast.FunctionDef | ast.AsyncFunctionDef]]:
+    """``file:name`` and the definition of each function of the package."""
+    return [
+        (f"{path.relative_to(PACKAGE).as_posix()}:{node.name}", node)
+        for path in sorted(PACKAGE.rglob("*.py"))
+        for node in ast.walk(ast.parse(path.read_text("utf-8")))
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+    ]
+
+
+def parameters(function: ast.FunctionDef | ast.AsyncFunctionDef) -> list[ast.arg]:
+    """All parameters but ``self`` and ``cls``; ``*args`` and ``**kwargs`` count as one each."""
+    args = function.args
+    named = [*args.posonlyargs, *args.args, *args.kwonlyargs]
+    packed = [arg for arg in (args.vararg, args.kwarg) if arg]
+    return [arg for arg in [*named, *packed] if arg.arg not in ("self", "cls")]
+
+
+def test_functions_have_few_parameters():
+    long = {name for name, node in functions() if len(parameters(node)) > MOST_PARAMETERS}
+
+    assert long == LONG_SIGNATURES
+
+
+def test_parameters_have_types():
+    hidden = [
+        f"{name}:{parameter.arg}"
+        for name, node in functions()
+        if not name.startswith("learn/")
+        for parameter in parameters(node)
+        if parameter.annotation and re.search(r"\bAny\b", ast.unparse(parameter.annotation))
+    ]
+
+    assert len(hidden) <= ANY_BUDGET, "name the type:\n" + "\n".join(hidden)

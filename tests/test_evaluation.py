@@ -5,7 +5,7 @@ import math
 
 import pytest
 import sacrebleu
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from glassformer.errors import InputError, UsageError
@@ -127,7 +127,6 @@ def test_odd_lines_are_scored_like_any_other(hypothesis):
     assert math.isfinite(scores.ter)
 
 
-@settings(max_examples=15, deadline=None)
 @given(st.lists(st.text(max_size=12), min_size=4, max_size=4), st.permutations(range(4)))
 def test_the_order_of_the_sentences_is_irrelevant(hypotheses, order):
     straight = corpus_scores(hypotheses, REFERENCES, quick=True)

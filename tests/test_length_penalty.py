@@ -25,7 +25,6 @@ def test_a_translator_takes_its_bundles(translator, own):
 
     assert said[0].score != translator.translate([TEXT])[0].score
     assert own.translate([TEXT]) == said
-    assert [*own.translate_stream([TEXT])] == said
     assert own.translate([TEXT], length_penalty=0.6) == translator.translate([TEXT])
 
 

@@ -4,6 +4,7 @@ import inspect
 import subprocess
 import sys
 from pathlib import Path
+from typing import get_args, get_type_hints
 
 import pytest
 
@@ -37,7 +38,7 @@ SIGNATURES = {
     " num_encoder_layers, num_decoder_layers, dropout, pad_id",
     "greedy": "step, state, *, max_lengths",
     "beam_search": "step, state, *, max_lengths, beam, length_penalty, n_best",
-    "sample": "step, state, *, max_lengths, temperature, top_k, top_p",
+    "sample": "step, state, *, max_lengths, sampling, n_best",
     "label_smoothed_cross_entropy": "logits, labels",
     "noam_schedule": "",
     "Translator.load": "directory, *, device, engine",
@@ -55,11 +56,28 @@ def found(name: str):
     return value
 
 
+def parameters_of(function) -> dict[str, inspect.Parameter]:
+    """The parameters, those of a record behind ``**`` among them."""
+    parameters = {}
+    for key, parameter in inspect.signature(function).parameters.items():
+        if parameter.kind is inspect.Parameter.VAR_KEYWORD:
+            (record,) = get_args(get_type_hints(function)[key])
+            parameters |= {
+                field: inspect.Parameter(
+                    field,
+                    inspect.Parameter.KEYWORD_ONLY,
+                    default=inspect.Parameter.empty if field in record.__required_keys__ else None,
+                )
+                for field in record.__annotations__
+            }
+        elif key != "self":
+            parameters[key] = parameter
+    return parameters
+
+
 @pytest.mark.parametrize("name", SIGNATURES)
 def test_a_promised_name_is_called_as_promised(name):
-    parameters = {
-        key: one for key, one in inspect.signature(found(name)).parameters.items() if key != "self"
-    }
+    parameters = parameters_of(found(name))
     places, _, keywords = SIGNATURES[name].partition("*")
 
     positional = [one.strip() for one in places.split(",") if one.strip()]

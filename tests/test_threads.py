@@ -5,7 +5,6 @@ import threading
 import pytest
 import torch
 
-from glassformer import threads
 from glassformer.threads import pool_of_single_threads, torch_threads
 
 
@@ -41,25 +40,3 @@ def test_only_the_threads_of_the_pool_are_alone():
         assert len({future.result() for future in waiting}) == 2
         assert outside == (3, 3)
         assert [pool.submit(torch.get_num_threads).result() for _ in range(4)] == [1] * 4
-
-
-@pytest.mark.parametrize(
-    ("speeds", "expected"),
-    [
-        ({8: 100, 4: 150, 2: 120, 1: 90}, 8),  # a small product gains little from many threads
-        ({8: 10, 4: 30, 2: 50, 1: 90}, 1),
-        ({8: 10, 4: 300, 2: 200, 1: 100}, 4),
-    ],
-)
-def test_fewer_threads_if_they_are_far_faster(monkeypatch, speeds, expected):
-    monkeypatch.setattr(
-        threads, "_products_a_second", lambda _: float(speeds[torch.get_num_threads()])
-    )
-    before = torch.get_num_threads()
-
-    assert threads.quickest_threads(8) == expected
-    assert torch.get_num_threads() == before
-
-
-def test_products_are_counted_for_so_long():
-    assert threads._products_a_second(0.01) > 0

@@ -8,9 +8,9 @@ A job is a JSON file, named by the environment variable ``BENCHMARK_JOB``, with
 - ``model``: ``vocab_size d_model num_heads d_ff num_encoder_layers num_decoder_layers dropout
   pad_id bos_id eos_id unk_id max_length``;
 - ``updates``: the timed ones, after ``warm`` untimed ones (compiling, filling caches);
-- ``rates``: the learning rate of each update; ``smoothing``; ``clip``, the longest gradient;
-- ``precision`` ("float32" or "bf16"), ``compiled``, ``threads``, ``device``, ``seed``;
-- ``weights``: a .npz of initial weights under our names, or null.
+- ``rates``: the learning rates of these updates and more; ``smoothing``; ``clip``, the longest
+  gradient;
+- ``precision`` ("float32" or "bf16"), ``compiled``, ``threads``, ``device``, ``seed``.
 
 Tokens are source + target tokens without padding, end symbols included.
 """
@@ -74,7 +74,7 @@ def run_updates(
     pad_id, warm = job["model"]["pad_id"], job["warm"]
     losses: list[Any] = []
     begin = first = time.perf_counter()
-    for number, (batch, rate) in enumerate(zip(ready, job["rates"], strict=True)):
+    for number, (batch, rate) in enumerate(zip(ready, job["rates"], strict=False)):
         if number == warm:
             wait()
             begin = time.perf_counter()

@@ -2,7 +2,6 @@
 
 from typing import Any
 
-import numpy as np
 import torch
 
 from benchmarks.peers.measure import Arrays, job, run_updates
@@ -22,12 +21,7 @@ def build() -> Transformer:
     sizes = dict(job["model"])
     vocab_size = sizes.pop("vocab_size")
     config = ModelConfig(source_vocab_size=vocab_size, target_vocab_size=vocab_size, **sizes)
-    model = Transformer(config)
-    if job["weights"]:
-        with np.load(job["weights"]) as stored, torch.no_grad():
-            for name, weight in model.named_parameters():
-                weight.copy_(torch.from_numpy(stored[name]))
-    return model.to(job["device"])
+    return Transformer(config).to(job["device"])
 
 
 def main() -> None:

@@ -1,19 +1,18 @@
 """``torch.nn.Transformer`` with embeddings, sinusoids and a tied projection around it.
 
 Post-norm, as in the paper. The norms that ``nn.Transformer`` adds behind its stacks are left out,
-so that the model is the same function as ours and can begin with the same weights.
+so that the model is the same function as ours.
 """
 
 import math
 
-import numpy as np
 import torch
 from torch import Tensor, nn
 
 from benchmarks.peers.measure import Arrays, job
 from benchmarks.peers.torch_training import smoothed_loss, train
 
-__all__ = ["Translation", "load_ours"]
+__all__ = ["Translation"]
 
 
 class Translation(nn.Module):
@@ -69,46 +68,9 @@ def sinusoids(length: int, width: int) -> Tensor:
     return torch.stack((angles.sin(), angles.cos()), dim=-1).flatten(1)
 
 
-def load_ours(model: Translation, path: str) -> None:
-    """Begin with the weights of one of our models, stored under our names."""
-    with np.load(path) as stored:
-        ours = {name: torch.from_numpy(stored[name]) for name in stored.files}
-    theirs = {"embedding.weight": ours["source_embedding.weight"]}
-    norms = {"self_attention": 1, "feed_forward": 2}
-    for side, parts in (
-        ("encoder", norms),
-        ("decoder", {"self_attention": 1, "cross_attention": 2, "feed_forward": 3}),
-    ):
-        for number in range(job["model"][f"num_{side}_layers"]):
-            here = f"transformer.{side}.layers.{number}."
-            for part, norm in parts.items():
-                block = f"{side}.blocks.{number}.{part}."
-                for kind in ("weight", "bias"):
-                    theirs[f"{here}norm{norm}.{kind}"] = ours[f"{block}norm.{kind}"]
-                    theirs |= _sublayer(ours, f"{block}sublayer.", here, kind)
-    model.load_state_dict({**theirs, "positions": model.positions})
-
-
-def _sublayer(ours: dict[str, Tensor], block: str, here: str, kind: str) -> dict[str, Tensor]:
-    if "feed_forward" in block:
-        return {
-            f"{here}linear1.{kind}": ours[f"{block}inner.{kind}"],
-            f"{here}linear2.{kind}": ours[f"{block}outer.{kind}"],
-        }
-    name = "multihead_attn" if "cross" in block else "self_attn"
-    three = [ours[f"{block}{role}.{kind}"] for role in ("query", "key", "value")]
-    return {
-        f"{here}{name}.in_proj_{kind}": torch.cat(three),
-        f"{here}{name}.out_proj.{kind}": ours[f"{block}output.{kind}"],
-    }
-
-
 def _loss(model: nn.Module, batch: Arrays) -> Tensor:
     return smoothed_loss(model(batch.source, batch.target), batch.labels)
 
 
 if __name__ == "__main__":
-    model = Translation()
-    if job["weights"]:
-        load_ours(model, job["weights"])
-    train(model, _loss, library=f"torch {torch.__version__}")
+    train(Translation(), _loss, library=f"torch {torch.__version__}")

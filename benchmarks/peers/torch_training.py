@@ -6,7 +6,6 @@ fastest form (fused Adam, autocast, compile).
 
 from collections.abc import Callable
 from contextlib import nullcontext
-from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -18,11 +17,7 @@ __all__ = ["smoothed_loss", "train"]
 
 
 def train(
-    model: nn.Module,
-    loss_of: Callable[[nn.Module, Arrays], Tensor],
-    *,
-    library: str,
-    prepare: Callable[[Arrays], Any] | None = None,
+    model: nn.Module, loss_of: Callable[[nn.Module, Arrays], Tensor], *, library: str
 ) -> None:
     """Run the job: ``loss_of(model, batch)`` is the mean loss over the batch's target tokens."""
     device = torch.device(job["device"])
@@ -41,7 +36,7 @@ def train(
     def on_device(arrays: Arrays) -> Arrays:
         return Arrays(*(torch.from_numpy(part).to(device) for part in arrays))
 
-    def update(batch: Any, rate: float) -> Tensor:
+    def update(batch: Arrays, rate: float) -> Tensor:
         optimiser.param_groups[0]["lr"] = rate
         optimiser.zero_grad(set_to_none=True)
         with autocast:
@@ -53,7 +48,7 @@ def train(
 
     on_cuda = device.type == "cuda"
     run_updates(
-        prepare or on_device,
+        on_device,
         update,
         library=library,
         parameters=sum(weight.numel() for weight in model.parameters() if weight.requires_grad),

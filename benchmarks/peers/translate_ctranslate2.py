@@ -15,9 +15,9 @@ _NO_PENALTY = 1e-12  # at 0 the engine ends its search early, with other transla
 def load() -> Callable[[Sequence[list[str]]], list[list[str]]]:
     """A function from subwords to subwords; long sentences first, batches of the job's size."""
     translator = ctranslate2.Translator(
-        job["exported"],
+        job["exported"]["ctranslate2"],
         device=job["device"],
-        compute_type={"bf16": "bfloat16"}.get(job["compute"], job["compute"]),
+        compute_type=job["compute"],
         inter_threads=job["workers"],
         intra_threads=max(1, job["threads"] // job["workers"]),
     )

@@ -1,10 +1,11 @@
 """The part that all decoding peers share: the job's sources, the clock, the report.
 
 A decoding job is a JSON file with ``bundle`` (the translator's directory), ``exported`` (the same
-as a CTranslate2 model), ``sources`` (a JSON file with lists ``texts``, ``ids`` and ``subwords``,
-without end symbols), ``beam``, ``single`` (one sentence at a time, or all at once),
-``compute`` (float32, bf16, int8), ``threads`` and ``workers``, ``batch`` (sentences at once),
-``extra`` (how many tokens longer than its source a translation may be), ``device``.
+for ``ctranslate2`` and ``hugging_face``), ``sources`` (a JSON file with lists ``texts``, ``ids``
+and ``subwords``, without end symbols), ``beam``, ``single`` (one sentence at a time, or all at
+once), ``compute`` (float32, bfloat16, int8), ``threads``, ``workers`` and ``batch`` (sentences at
+once) of a peer, ``engine`` of ours, ``extra`` (how many tokens longer than its source a translation
+may be), ``device``.
 """
 
 import json

@@ -11,17 +11,16 @@ if TYPE_CHECKING:  # what the table below does, said so that type checkers and e
     from glassformer.config import ModelConfig, presets
     from glassformer.data.batches import pad_rows
     from glassformer.data.tokenizer import Tokenizer, train_tokenizer
-    from glassformer.data.word_vectors import read_vectors
     from glassformer.decoding.beam import beam_search
     from glassformer.decoding.greedy import greedy
-    from glassformer.decoding.sampling import sample
+    from glassformer.decoding.sampling import Sampling, sample
     from glassformer.evaluation import corpus_scores, evaluate
     from glassformer.inspection.attention_shapes import attention_shapes
     from glassformer.inspection.capture import capture
     from glassformer.inspection.figure1 import figure1
     from glassformer.inspection.plots.attention import plot_attention_grid, plot_attention_head
     from glassformer.inspection.plots.figure2 import plot_figure2
-    from glassformer.inspection.plots.masks import plot_batch_masks, plot_mask, plot_masks
+    from glassformer.inspection.plots.masks import plot_mask, plot_masks
     from glassformer.inspection.plots.positions import plot_position_heatmap, plot_position_lines
     from glassformer.inspection.plots.schedule import plot_schedule
     from glassformer.inspection.trace.build import trace
@@ -60,6 +59,7 @@ __all__ = [
     "MultiHeadAttention",
     "PositionalEncoding",
     "ResidualBlock",
+    "Sampling",
     "ScaledEmbedding",
     "Tokenizer",
     "TrainConfig",
@@ -81,7 +81,6 @@ __all__ = [
     "padding_mask",
     "plot_attention_grid",
     "plot_attention_head",
-    "plot_batch_masks",
     "plot_figure2",
     "plot_mask",
     "plot_masks",
@@ -89,7 +88,6 @@ __all__ = [
     "plot_position_lines",
     "plot_schedule",
     "presets",
-    "read_vectors",
     "sample",
     "scaled_dot_product_attention",
     "sinusoidal_positions",
@@ -106,17 +104,16 @@ _HOMES = {
     "config": "ModelConfig presets",
     "data.batches": "pad_rows",
     "data.tokenizer": "Tokenizer train_tokenizer",
-    "data.word_vectors": "read_vectors",
     "decoding.beam": "beam_search",
     "decoding.greedy": "greedy",
-    "decoding.sampling": "sample",
+    "decoding.sampling": "Sampling sample",
     "evaluation": "corpus_scores evaluate",
     "inspection.attention_shapes": "attention_shapes",
     "inspection.capture": "capture",
     "inspection.figure1": "figure1",
     "inspection.plots.attention": "plot_attention_grid plot_attention_head",
     "inspection.plots.figure2": "plot_figure2",
-    "inspection.plots.masks": "plot_batch_masks plot_mask plot_masks",
+    "inspection.plots.masks": "plot_mask plot_masks",
     "inspection.plots.positions": "plot_position_heatmap plot_position_lines",
     "inspection.plots.schedule": "plot_schedule",
     "inspection.trace.build": "trace",

@@ -11,11 +11,11 @@ from pathlib import Path, PurePosixPath
 
 from glassformer.errors import InputError
 
-__all__ = ["DAMAGED", "check_size", "member_names", "opened_members", "unpacked"]
+__all__ = ["DAMAGED", "member_names", "unpacked"]
 
 _MOST_BYTES = 16 * 2**30  # of all members: the largest models have a few GB
 _MOST_MEMBERS = 10_000
-DAMAGED = (  # what the readers of zip files raise
+DAMAGED = (  # the errors of the readers of zip files
     zipfile.BadZipFile, zlib.error, lzma.LZMAError, NotImplementedError, RuntimeError, EOFError,
     OSError,
 )  # fmt: skip
@@ -25,7 +25,7 @@ def member_names(path: Path) -> list[str]:
     """The names in a zip file; none if ``path`` is another file."""
     if not path.is_file() or not zipfile.is_zipfile(path):
         return []
-    with opened_members(path) as (_, members):
+    with _opened_members(path) as (_, members):
         return [info.filename for info in members]
 
 
@@ -37,11 +37,11 @@ def unpacked(path: Path, wanted: Callable[[str], bool]) -> Iterator[Path]:
     """
     with (
         tempfile.TemporaryDirectory(prefix="glassformer-") as temporary,
-        opened_members(path) as (archive, all_members),
+        _opened_members(path) as (archive, all_members),
     ):
         place = Path(temporary)
         members = [info for info in all_members if wanted(info.filename)]
-        check_size(members, path)
+        _check_size(members, path)
         try:
             for info in members:
                 target = place / info.filename
@@ -60,7 +60,7 @@ def unpacked(path: Path, wanted: Callable[[str], bool]) -> Iterator[Path]:
             raise
 
 
-def check_size(members: list[zipfile.ZipInfo], path: Path) -> None:
+def _check_size(members: list[zipfile.ZipInfo], path: Path) -> None:
     """Raise InputError if the members of ``path`` are too large together."""
     size = sum(info.file_size for info in members)
     if size > _MOST_BYTES:
@@ -71,7 +71,7 @@ def check_size(members: list[zipfile.ZipInfo], path: Path) -> None:
 
 
 @contextmanager
-def opened_members(path: Path) -> Iterator[tuple[zipfile.ZipFile, list[zipfile.ZipInfo]]]:
+def _opened_members(path: Path) -> Iterator[tuple[zipfile.ZipFile, list[zipfile.ZipInfo]]]:
     """A zip file and its members, all in places below it; InputError as in :func:`unpacked`."""
     try:
         archive = zipfile.ZipFile(path)

@@ -3,6 +3,7 @@
 ``presets`` names sizes of a model. Defaults and bounds that several rooms use stand here too.
 """
 
+from itertools import combinations, product
 from typing import Any, ClassVar, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
@@ -126,7 +127,7 @@ class ModelConfig(Options):
     source_pad_id: int | None = Field(None, ge=0)
     """Padding of sources; None: pad_id."""
     unk_id: int = Field(1, ge=0)
-    """Stands for text that the vocabulary lacks."""
+    """Stands for each character that the vocabulary lacks."""
     bos_id: int = Field(2, ge=0)
     """The start symbol, which the decoder reads first."""
     eos_id: int = Field(3, ge=0)
@@ -177,6 +178,16 @@ class ModelConfig(Options):
             if (getattr(self, name) or 0) >= size:
                 raise ValueError(
                     f"{name} {getattr(self, name)} is outside the vocabulary of {size}"
+                )
+        pairs = [
+            *combinations(("pad_id", "unk_id", "bos_id", "eos_id"), 2),
+            *product(("source_pad_id",), ("unk_id", "eos_id")),
+        ]
+        for name, other in pairs:
+            if getattr(self, name) == getattr(self, other):
+                raise ValueError(
+                    f"{name} and {other} are both {getattr(self, name)}: give each symbol an id of"
+                    " its own"
                 )
         return self
 

@@ -13,6 +13,7 @@ __all__ = [
     "ChecksumError",
     "InputError",
     "UsageError",
+    "check_choice",
     "counted",
     "expected_words",
     "missing_extra",
@@ -77,6 +78,20 @@ def nearest(name: str, known: Iterable[str]) -> str:
     """
     close = difflib.get_close_matches(name, list(known), n=1, cutoff=0.5)
     return f" (did you mean '{close[0]}'?)" if close else ""
+
+
+def check_choice(option: str, value: str, known: Iterable[str]) -> None:
+    """Raise UsageError for a value that is none of the known ones.
+
+    >>> check_choice("kind", "bpf", ["bpe", "unigram"])
+    Traceback (most recent call last):
+    glassformer.errors.UsageError: kind 'bpf': expected bpe, unigram (did you mean 'bpe'?)
+    """
+    choices = list(known)
+    if value not in choices:
+        raise UsageError(
+            f"{option} {value!r}: expected {', '.join(choices)}{nearest(value, choices)}"
+        )
 
 
 def expected_words(message: str) -> str:

@@ -190,11 +190,11 @@ def paper_ruler(
 ) -> MetricScore:
     """BLEU over lowercased, punctuation-normalised, Moses-tokenised text, on both sides.
 
-    The steps, their order and their settings are those of the Multi30k data set's own script
-    (``scripts/task1-tokenize.sh`` of github.com/multi30k/dataset: lowercase, normalise punctuation,
-    tokenise, hyphens left whole), whose files Wu et al. (2021), "Good for Misconceived Reasons",
-    and many others train and score on. With these settings the word counts are those that the data
-    set's README prints, for each of its validation and test files in English, German and French.
+    The steps and their settings are those of the Multi30k data set's own script
+    (``scripts/task1-tokenize.sh`` of github.com/multi30k/dataset): lowercase, normalise
+    punctuation, tokenise, leave hyphens whole. Wu et al. (2021), "Good for Misconceived Reasons",
+    and many others train and score on its files. The word counts equal those of the data set's
+    README for each validation and test file in English, German and French.
     Nothing is escaped (``"`` stays ``"``): both sides would be, which changes no match.
 
     Raises:

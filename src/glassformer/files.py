@@ -1,7 +1,7 @@
 """Reading and writing files.
 
-A kill at any moment leaves the old file or the new one, whole. What is no regular file, such as a
-pipe, is refused before it is opened.
+A kill at any moment leaves the old file or the new one, whole. A pipe or a device is refused before
+it is opened.
 """
 
 import os
@@ -37,7 +37,7 @@ _KINDS = {
 
 
 def check_regular(path: Path, *, most_bytes: int | None = None) -> None:
-    """Refuse what is no regular file, before it is opened.
+    """Refuse a pipe, a device or a directory before it is opened.
 
     A pipe can wait for ever, a device need not end, and neither can be read twice. A link to a
     regular file is welcome: caches of models consist of links.

@@ -1,12 +1,10 @@
 """Texts through an engine: cut into segments, encoded, decoded, joined again."""
 
 import re
-from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from math import fsum
-from typing import TypeVar
 
 from glassformer.data.preprocessing import LONGEST_SOURCE, Preprocessing, Segment, joined
 from glassformer.data.terms import NO_TERMS, Terms, encoded_forms, letter_ids
@@ -23,17 +21,11 @@ __all__ = [
     "SegmentTranslation",
     "TextEngine",
     "Translation",
-    "glossary_of",
-    "results_in_order",
     "torch_engine",
-    "windows_of",
 ]
-
-T = TypeVar("T")
 
 _AS_TYPED = Preprocessing()
 _FULL_STOP = re.compile(r"(?<!\.) ?[.。．｡।۔።]$")  # of several scripts; three dots are none
-_WINDOW = 1 << 16  # characters; the lines of a window are sorted by length together
 
 
 @dataclass(frozen=True)
@@ -126,7 +118,7 @@ class TextEngine:
             rows = self.segments(chosen, split=split)
             forced = self._forced([prefixes[place] for place in places] if prefixes else [], rows)
             segments = [segment for row in rows for segment in row]
-            glossary = self._glossary(terms, segments, forced)
+            glossary = self.glossary(terms, segments, forced)
             job = Job([segment.ids for segment in segments], forced, glossary)
             jobs.append((places, chosen, rows, self.engine.submit(job, options)))
 
@@ -174,13 +166,16 @@ class TextEngine:
         if not any(prefixes):
             return []
         forced: list[list[int]] = []
-        for row, ids in zip(rows, self.target.encode_batch(prefixes), strict=True):
+        # A target never begins with two subwords of white space, and neither does its prefix.
+        encoded = self.target.encode_batch([prefix.lstrip() for prefix in prefixes])
+        for row, ids in zip(rows, encoded, strict=True):
             if row:
-                self._check_prefix(ids, self.room - len(row[0].ids))
+                self.check_prefix(ids, self.room - len(row[0].ids))
             forced += [ids if segment is row[0] else [] for segment in row]
         return forced
 
-    def _check_prefix(self, ids: Sequence[int], room: int) -> None:
+    def check_prefix(self, ids: Sequence[int], room: int) -> None:
+        """Raise UsageError for an unknown character, or if the ids do not fit the room."""
         if self.target.unk_id in ids:
             raise UsageError(
                 "a prefix has a character that the target tokenizer lacks: leave it out"
@@ -191,16 +186,19 @@ class TextEngine:
                 " shorten it"
             )
 
-    def _glossary(
+    def glossary(
         self, terms: Terms, segments: Sequence[Segment], forced: Sequence[Sequence[int]]
     ) -> Glossary | None:
-        """The terms that stand in each segment, with the ids of their forms; None if none does."""
+        """The terms that stand in each segment, with the ids of their forms; None if none does.
+
+        Raises UsageError if a segment has no room for its terms.
+        """
         if not terms.entries:
             return None
         forms = [list(terms.forms_in(segment.text).values()) for segment in segments]
         if not any(forms):
             return None
-        glossary = glossary_of(forms, self.target, self._letters)
+        glossary = _glossary_of(forms, self.target, self._letters)
         for place, segment in enumerate(segments):
             room = self.room - len(segment.ids) - (len(forced[place]) if forced else 0)
             if glossary.needed(place) > room:
@@ -232,7 +230,8 @@ class TextEngine:
             for of_text in of_texts
         ]
         tokens = [h.tokens for of_text in ranked for translation in of_text for h in translation]
-        decoded = iter(self.target.decode_batch(tokens))
+        # White space around a segment is the source's: joined() puts it back.
+        decoded = map(str.strip, self.target.decode_batch(tokens))
         for text, row, of_text in zip(texts, rows, ranked, strict=True):
             translations = [
                 self._joined(text, row, [next(decoded) for _ in row], chosen) for chosen in of_text
@@ -247,7 +246,7 @@ class TextEngine:
         written: Sequence[str],
         hypotheses: Sequence[Hypothesis],
     ) -> Translation:
-        """The translation of a text from what the model writes for its segments."""
+        """The translation of a text from the translations of its segments."""
         if not row:
             return Translation("", 0.0)
         languages = self.preprocessing.languages
@@ -261,7 +260,7 @@ class TextEngine:
         return Translation(whole, score, segments=segments)
 
 
-def glossary_of(
+def _glossary_of(
     forms: Sequence[Sequence[Sequence[str]]],
     target: Tokenizer,
     letters: tuple[frozenset[int], frozenset[int]],
@@ -304,34 +303,6 @@ def _chunks(texts: Sequence[str], size: int) -> list[list[int]]:
     if len(texts) > size:
         order.sort(key=lambda place: -len(texts[place]))
     return [order[start : start + size] for start in range(0, max(len(order), 1), size)]
-
-
-def results_in_order(futures: Iterable[Future[list[T]]]) -> Iterator[T]:
-    """The items of each future's list, in order.
-
-    Reads a further future only while the first one without a result is not done.
-    """
-    pending: deque[Future[list[T]]] = deque()
-    for future in futures:
-        pending.append(future)
-        while pending and pending[0].done():
-            yield from pending.popleft().result()
-    for future in pending:
-        yield from future.result()
-
-
-def windows_of(lines: Iterable[str]) -> Iterator[list[str]]:
-    """The lines in windows of about 64 Ki characters; a stream sorts each window by length."""
-    window: list[str] = []
-    length = 0
-    for line in lines:
-        window.append(line)
-        length += len(line) + 1
-        if length >= _WINDOW:
-            yield window
-            window, length = [], 0
-    if window:
-        yield window
 
 
 def torch_engine(

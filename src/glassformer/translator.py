@@ -1,39 +1,42 @@
 """A translator: text in, text out."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Unpack
 
 import torch
 
 from glassformer.bundle import Bundle, load_bundle
-from glassformer.config import BEAM
 from glassformer.data.batches import like_sizes, pad_rows
 from glassformer.data.normaliser import normaliser
 from glassformer.data.preprocessing import Preprocessing, Segment
 from glassformer.data.terms import Terms
 from glassformer.data.tokenizer import Tokenizer
 from glassformer.data.words import Link
-from glassformer.decoding.engine import Engine, Future, Sampling, SearchOptions, TorchEngine
+from glassformer.decoding.engine import Engine, Future, SearchOptions, SearchSettings, TorchEngine
+from glassformer.decoding.sampling import Sampling
 from glassformer.devices import device_of
 from glassformer.errors import InputError, UsageError, nearest
 from glassformer.model.attention import use_explicit_attention
 from glassformer.model.transformer import Transformer
-from glassformer.text_engine import (
-    TextEngine,
-    Translation,
-    results_in_order,
-    torch_engine,
-    windows_of,
-)
+from glassformer.text_engine import TextEngine, Translation, torch_engine
 
-__all__ = ["Sampling", "Translation", "Translator"]
+__all__ = ["Sampling", "TranslateSettings", "Translation", "Translator"]
 
 _ENGINES = ("torch", "ctranslate2")
 _TORCH_WEIGHTS = {"float32": "as they are", "bfloat16": "bfloat16"}
 _SCORED_AT_ONCE = 8192  # subwords of sources and targets, with padding
+
+
+class TranslateSettings(SearchSettings, total=False):
+    """The settings of `Translator.translate`, as callers give them by keyword."""
+
+    prefixes: Sequence[str] | None
+    glossary: Mapping[str, str | Sequence[str]] | Terms | None
+    alignment: bool
+    split: bool
 
 
 @dataclass(frozen=True)
@@ -141,17 +144,11 @@ class Translator:
         self,
         texts: Sequence[str],
         *,
-        beam: int = BEAM,
-        n_best: int = 1,
-        length_penalty: float | None = None,
         prefixes: Sequence[str] | None = None,
         glossary: Mapping[str, str | Sequence[str]] | Terms | None = None,
-        sampling: Sampling | None = None,
         alignment: bool = False,
         split: bool = True,
-        repetition_penalty: float = 1.0,
-        no_repeat_ngram: int = 0,
-        min_length: int = 0,
+        **search: Unpack[SearchSettings],
     ) -> list[Translation]:
         """One translation for each text, in their order; a blank text gives a blank one.
 
@@ -159,70 +156,53 @@ class Translator:
         ones; the white space between them stays. Without ``split``, only a line of more than 200
         subwords is cut. A text of several segments has no alternatives.
 
-        ``beam=1`` is greedy search. ``length_penalty``: None takes the bundle's. ``n_best`` - 1 is
-        the greatest number of alternatives: none is blank, and none differs from a better one in
-        white space or the final full stop only. ``prefixes``: the text that each translation begins
-        with. ``alignment`` links each word to the source words that it was made from.
+        ``prefixes``: the text that each translation begins with. ``alignment`` links each word to
+        the source words that it was made from.
 
         ``glossary``: target terms by source terms; a target term may be a list of forms, such as
         cases, of which one will do. A term counts in a text that holds its words, exactly or with a
         capital at the start of a sentence; the translation then holds the target term. Greedy
         search and sampling only go on until it comes by itself, so give a beam of 2 or more.
 
-        ``repetition_penalty`` above 1 makes the subwords that the translation holds already less
-        probable; ``no_repeat_ngram`` is the number of subwords that never stand there twice in the
-        same order; ``min_length`` is its least number of subwords. They change the score too
-        (:mod:`glassformer.decoding.logits_processors`).
+        ``search``: ``beam``, ``n_best``, ``sampling`` and the other fields of
+        :class:`~glassformer.decoding.engine.SearchOptions`; without ``length_penalty``, the
+        bundle's. No alternative is blank, and none differs from a better one in white space or the
+        final full stop only.
 
         Raises UsageError for an impossible prefix or glossary, ValueError for a number out of its
         range.
         """
         return self.submit(
             texts,
-            beam=beam,
-            n_best=n_best,
-            length_penalty=length_penalty,
             prefixes=prefixes,
             glossary=glossary,
-            sampling=sampling,
             alignment=alignment,
             split=split,
-            repetition_penalty=repetition_penalty,
-            no_repeat_ngram=no_repeat_ngram,
-            min_length=min_length,
+            **search,
         ).result()
 
     def submit(
         self,
         texts: Sequence[str],
         *,
-        beam: int = BEAM,
-        n_best: int = 1,
-        length_penalty: float | None = None,
         prefixes: Sequence[str] | None = None,
         glossary: Mapping[str, str | Sequence[str]] | Terms | None = None,
-        sampling: Sampling | None = None,
         alignment: bool = False,
         split: bool = True,
-        repetition_penalty: float = 1.0,
-        no_repeat_ngram: int = 0,
-        min_length: int = 0,
+        **search: Unpack[SearchSettings],
     ) -> Future[list[Translation]]:
         """A future of :meth:`translate`: CTranslate2 translates while the caller goes on.
 
         Torch translates at once, so that its future is done.
         """
-        options = SearchOptions(
-            beam,
-            n_best,
-            self._alpha(length_penalty),
-            sampling,
-            repetition_penalty,
-            no_repeat_ngram,
-            min_length,
-        )
+        if isinstance(texts, str):
+            raise TypeError("texts must be a list of texts, not one text")
+        if prefixes is not None and len(prefixes) != len(texts):
+            raise ValueError(f"{len(prefixes)} prefixes for {len(texts)} texts")
+        settings: SearchSettings = {"length_penalty": self.length_penalty, **search}
+        options = SearchOptions(**settings)
         terms = glossary if isinstance(glossary, Terms) else Terms.of(glossary or {})
-        translations = self._submit(texts, options, prefixes, terms, split=split)
+        translations = self._text_engine.submit(texts, options, prefixes or (), terms, split=split)
         if not alignment:
             return translations
         return Future([translations], lambda: self._aligned(translations.result()))
@@ -231,35 +211,18 @@ class Translator:
         """The segments in which :meth:`translate` translates each text."""
         return self._text_engine.segments(texts, split=split)
 
-    def translate_stream(
-        self,
-        lines: Iterable[str],
-        *,
-        prefix: str = "",
-        **settings: Any,
-    ) -> Iterator[Translation]:
-        """The translation of each line, in their order, in bounded memory.
-
-        ``prefix``: the text that each translation begins with. ``settings``: the other settings of
-        :meth:`translate`. It reads lines ahead. To translate each line as it comes, call
-        :meth:`translate`.
-        """
-
-        def submit(texts: Sequence[str]) -> Future[list[Translation]]:
-            return self.submit(
-                texts, prefixes=[prefix] * len(texts) if prefix else None, **settings
-            )
-
-        return results_in_order(map(submit, windows_of(lines)))
-
     def score(self, sources: Sequence[str], targets: Sequence[str]) -> list[float]:
         """The natural logarithm of p(target | source) for each pair, end symbol included.
 
         The prefix of a target, such as its language, is given. Both texts are normalised as in the
         training.
         """
+        if isinstance(sources, str) or isinstance(targets, str):
+            raise TypeError("sources and targets must be lists of texts, not one text")
         if len(sources) != len(targets):
             raise ValueError(f"{len(sources)} sources and {len(targets)} targets must be pairs")
+        if self.model.training:
+            raise ValueError("the model is in training mode: call model.eval() before scoring")
         normalise = normaliser(self.bundle.normalisation)
         inputs = self._ended(self.source_tokenizer, list(map(normalise, sources)))
         labels = self._ended(self.target_tokenizer, list(map(normalise, targets)))
@@ -295,28 +258,10 @@ class Translator:
         encoded = self.target_tokenizer.encode_batch(texts, prefixed=False)
         return [len(ids) + 1 for ids in encoded]
 
-    def _submit(
-        self,
-        texts: Sequence[str],
-        options: SearchOptions,
-        prefixes: Sequence[str] | None,
-        terms: Terms,
-        *,
-        split: bool,
-    ) -> Future[list[Translation]]:
-        if isinstance(texts, str):
-            raise TypeError("texts must be a list of texts, not one text")
-        if prefixes is not None and len(prefixes) != len(texts):
-            raise ValueError(f"{len(prefixes)} prefixes for {len(texts)} texts")
-        return self._text_engine.submit(texts, options, prefixes or (), terms, split=split)
-
     @cached_property
     def _torch_engine(self) -> TorchEngine:
         weights = _TORCH_WEIGHTS[self.quantization]
         return torch_engine(self.model, self.tokenizers, weights=weights)
-
-    def _alpha(self, length_penalty: float | None) -> float:
-        return self.length_penalty if length_penalty is None else length_penalty
 
     @cached_property
     def _text_engine(self) -> TextEngine:

@@ -1,7 +1,7 @@
 """Operations, spreads, tables, environments and wrong calls of the benchmarks."""
 
-import json
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -10,20 +10,19 @@ import torch
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils.flop_counter import FlopCounterMode
 
-from benchmarks import environments, time_to_quality
-from benchmarks.__main__ import FIGURES, main
+from benchmarks import environments, pairs, quality
+from benchmarks.__main__ import main
 from benchmarks.decoding import share_of_same, splits_of
-from benchmarks.environments import Unavailable, requirements
+from benchmarks.environments import Failed, requirements
 from benchmarks.machine import facts, training_flops
-from benchmarks.options import PEERS, Options, parse
-from benchmarks.pairs import Contender, Failed, Spread, run, spread
+from benchmarks.options import PEERS, parse
+from benchmarks.pairs import Contender, Spread, fastest, ratio, rounds, run, spread
 from benchmarks.report import shown, table
 from benchmarks.training import COMPILES, NAMES, settings_of
 from glassformer.config import ModelConfig
-from glassformer.errors import InputError
 from glassformer.model.transformer import Transformer
 
-HERE = Path(sys.executable)
+PEAK = Contender("a peer", "ours", "matrix_peak", {"device": "cpu", "threads": 1})
 SMALL = {
     "vocab_size": 50,
     "d_model": 32,
@@ -33,10 +32,6 @@ SMALL = {
     "num_decoder_layers": 3,
     "pad_id": 0,
 }
-
-
-def options(*words: str) -> Options:
-    return parse(tuple(FIGURES), words)
 
 
 def test_operations_are_those_that_torch_counts():
@@ -67,6 +62,7 @@ def test_padding_is_no_work():
 def test_a_spread_is_median_and_ends():
     assert spread([3.0, 1.0, 2.0]) == Spread(2.0, 1.0, 3.0)
     assert shown(Spread(2.5, 2.25, 3.0), ".2f") == "2.50 (2.25 to 3.00)"
+    assert ratio([2.0, 6.0, 4.0], [1.0, 2.0, 4.0]) == Spread(2.0, 1.0, 3.0)
 
 
 def test_a_table_is_markdown():
@@ -85,25 +81,63 @@ def test_workers_share_the_threads():
 
 
 def test_a_run_that_fails_says_its_last_line():
-    # A job without what the program needs: the error is a KeyError that names it.
-    with pytest.raises(Failed, match="a peer failed: KeyError: 'device'"):
-        run(Contender("a peer", HERE, "matrix_peak", {"threads": 1}))
+    with pytest.raises(Failed, match=r"a peer failed: .*No module named benchmarks\.peers\.no"):
+        run(replace(PEAK, module="no"))
 
 
 def test_a_run_that_takes_too_long_is_given_up():
     with pytest.raises(Failed, match="took longer than 0 s"):
-        run(Contender("a peer", HERE, "matrix_peak", {"threads": 1}), timeout=0.01)
+        run(PEAK, timeout=0.01)
+
+
+@pytest.fixture
+def speeds(monkeypatch):
+    """The jobs of the runs; the speed of a run is its job's "speed", and None fails."""
+    jobs = []
+
+    def timed(contender, **_):
+        jobs.append(contender.job)
+        if contender.job["speed"] is None:
+            raise Failed(f"{contender} failed: no memory")
+        return contender.job
+
+    monkeypatch.setattr(pairs, "run", timed)
+    return jobs
+
+
+def contenders(*speeds: int | None) -> list[Contender]:
+    return [Contender(f"peer {speed}", "ours", "", {"speed": speed}) for speed in speeds]
+
+
+def test_the_fastest_setting_is_chosen_in_short_runs(speeds):
+    best = fastest(contenders(5, None, 9, 7), "speed", trial={"updates": 4}, timeout=1)
+
+    assert best == contenders(9)[0]
+    assert [job["updates"] for job in speeds] == [4] * 4
+
+
+@pytest.mark.usefixtures("speeds")
+def test_a_peer_of_which_no_setting_runs_gives_the_reason():
+    with pytest.raises(Failed, match="no memory"):
+        fastest(contenders(None, None), "speed", trial={}, timeout=1)
+
+
+def test_every_second_round_runs_backwards(speeds):
+    reports = rounds(contenders(1, 2, 3), number=2)
+
+    assert [job["speed"] for job in speeds] == [1, 2, 3, 3, 2, 1]
+    assert [[report["speed"] for report in one] for one in reports] == [[1, 2, 3]] * 2
 
 
 def test_what_cannot_be_installed_says_why():
     program = "import sys; sys.exit('noise\\nERROR: No matching distribution found for nothing')"
 
-    with pytest.raises(Unavailable, match="installed: No matching distribution found for nothing"):
+    with pytest.raises(Failed, match="installed: No matching distribution found for nothing"):
         environments._checked([sys.executable, "-c", program])
 
 
 def test_torch_is_the_same_build_for_all():
-    pinned = {requirements(peer)[0] for peer in ("torch_nn", "marian", "joey", "eole")}
+    pinned = {requirements(peer)[0] for peer in ("torch_nn", "marian", "eole")}
 
     assert len(pinned) == 1
     assert pinned.pop().startswith("torch==")
@@ -124,18 +158,20 @@ def test_bf16_is_tried_where_the_machine_has_units_for_it():
 
     assert settings_of("eole", slow) == [{"precision": "float32", "compiled": False}]
     assert len(settings_of("torch_nn", fast)) == 4
-    assert {setting["precision"] for setting in settings_of("joey", fast)} == {"float32"}
-
-
-def test_the_device_is_passed_through():
-    assert options("training", "--device", "cuda").device == "cuda"
+    assert len(settings_of("eole", fast)) == 2
 
 
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["training", "--sizes", "smal"], "did you mean 'small'?"),
-        (["decoding", "--beams", "5", "0"], "--beams 0: a beam is at least 1"),
+        (["training", "--sizes", "smal"], "argument --sizes: invalid choice: 'smal'"),
+        (["training", "--beams", "5"], "unrecognized arguments: --beams 5"),
+        (
+            ["decoding", "--bundle", "en-de", "--beams", "5", "0"],
+            "argument --beams: 0: a beam is at least 1",
+        ),
+        (["quality"], "the following arguments are required: --data"),
+        (["serving"], "the following arguments are required: --bundle"),
     ],
 )
 def test_a_wrong_call_is_one_line(words, message, capsys):
@@ -146,44 +182,28 @@ def test_a_wrong_call_is_one_line(words, message, capsys):
     assert message in capsys.readouterr().err.splitlines()[-1]
 
 
-def test_a_missing_folder_or_bundle_is_named(tmp_path, capsys):
-    assert main(["quality"]) == 1
-    assert "quality needs --data" in capsys.readouterr().err
-    assert main(["serving"]) == 1
-    assert "serving needs --bundle" in capsys.readouterr().err
-    with pytest.raises(InputError, match=r"holds no train\.en"):
-        time_to_quality.command(options("quality"), tmp_path)
+def test_a_folder_without_the_files_is_named(tmp_path, capsys):
+    assert main(["quality", "--data", str(tmp_path)]) == 1
+    assert "holds none of train.en, train.en.gz" in capsys.readouterr().err
 
 
-@pytest.fixture
-def data(tmp_path):
+def test_a_run_is_not_measured_twice(tmp_path, capsys):
+    (tmp_path / "metrics.jsonl").touch()
+
+    assert main(["quality", "--data", str(tmp_path), "--run", str(tmp_path)]) == 1
+    assert "holds a run; the clock needs a new one" in capsys.readouterr().err
+
+
+def test_quality_runs_the_default_command(tmp_path):
     for name in ("train", "val", "test_2016_flickr"):
         for code in ("en", "de"):
             (tmp_path / f"{name}.{code}.gz").touch()
-    return tmp_path
 
-
-def test_quality_runs_the_default_command(data):
-    words = time_to_quality.command(options("quality", "--minutes", "20"), data)
+    words = quality.command(parse(["quality", "--data", str(tmp_path), "--minutes", "20"]))
 
     assert words[1:4] == ["-m", "glassformer", "train"]
-    assert words[words.index("--valid") + 2] == str(data / "val.de.gz")
+    assert words[words.index("--valid") + 2] == str(tmp_path / "val.de.gz")
     assert words[-2:] == ["--minutes", "20.0"]
-
-
-def test_validations_have_their_minute(tmp_path):
-    path = tmp_path / "metrics.jsonl"
-    records = [{"kind": "update", "update": 1}, {"kind": "validation", "bleu": 3.5}]
-    path.write_text("".join(json.dumps(record) + "\n" for record in records) + '{"kind": "val')
-
-    class Ended:
-        def poll(self) -> int:
-            return 0
-
-    (record,) = time_to_quality.validations(path, Ended(), start=0.0)
-
-    assert record["bleu"] == 3.5
-    assert record["minutes"] > 0
 
 
 def test_facts_name_the_machine_and_the_commit():

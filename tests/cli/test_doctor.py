@@ -90,15 +90,14 @@ def test_wrong_calls_are_named(files):
 
 
 def test_mended_files_are_written_and_each_change_is_counted(files, tmp_path, capsys):
-    files[0].write_text("English\nHallo  Welt\n\nNacht\nNacht\n", encoding="utf-8")
-    files[1].write_text("German\nHello\nday\nnight\nnight\n", encoding="utf-8")
+    files[0].write_text("Hallo  Welt\n\nNacht\nNacht\n", encoding="utf-8")
+    files[1].write_text("Hello\nday\nnight\nnight\n", encoding="utf-8")
 
     assert call(*files, "--write", tmp_path / "clean") == 0
 
     assert capsys.readouterr().out.endswith(
         f"\n\n{tmp_path / 'clean'}: 2 pairs in train\n"
         "  1 pair dropped: repeats\n"
-        "  1 pair dropped: header rows\n"
         "  1 pair dropped: blank\n"
         "  1 pair changed: white space made one space\n"
     )
@@ -145,11 +144,9 @@ def test_a_lone_cr_and_csv_quotes_have_their_remedy_at_the_error(tmp_path, capsy
     path.write_bytes(b"Hallo\tHello\rWelt\tworld\r")
     assert call(path) == 1
     out = capsys.readouterr().out
-    assert (
-        r"a lone CR ends the lines, so the file counts as one line: convert it, e.g. with tr" in out
-    )
+    assert "a lone CR ends the lines: convert them, e.g. with tr" in out
     assert "CR LF" not in out
     path.write_text('"Hallo\tdu"\t"Hello"\n"Welt"\t"world"\n', encoding="utf-8")
     assert call(path) == 1
     first = capsys.readouterr().out.split("error    ")[1]
-    assert first.startswith("train: lines hold no pair, and fields are in csv quotes: give the")
+    assert first.startswith("train: lines hold no pair but csv quotes: give the format tsv")

@@ -4,15 +4,14 @@ import gzip
 import json
 import math
 import os
-import sys
 import types
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
 from glassformer.cli.evaluate import EvaluateOptions, run
+from glassformer.cli.loading import LoadingOptions
 from glassformer.cli.options import parse_options
 from glassformer.errors import InputError, UsageError
 from glassformer.evaluation import corpus_scores
@@ -59,11 +58,7 @@ class Echo:
 def beams(monkeypatch):
     """Puts the stand-in where the translator is loaded from; gives the beams that it was asked."""
     asked: list[int] = []
-    module = types.ModuleType("glassformer.translator")
-    module.Translator = types.SimpleNamespace(of=lambda _, directory, **__: Echo(directory, asked))
-    monkeypatch.setitem(sys.modules, "glassformer.translator", module)
-    bundle = types.SimpleNamespace(between=lambda *_: None)
-    monkeypatch.setattr("glassformer.bundle.load_bundle", lambda *_, **__: bundle)
+    monkeypatch.setattr(LoadingOptions, "load", lambda _, directory, **__: Echo(directory, asked))
     return asked
 
 
@@ -250,11 +245,12 @@ def test_an_output_that_is_a_pipe_or_a_link_stays_one(references, tmp_path):
     pipe, link = tmp_path / "pipe", tmp_path / "link"
     os.mkfifo(pipe)
     link.symlink_to(tmp_path / "target")
-    with ThreadPoolExecutor() as pool:
-        received = pool.submit(pipe.read_bytes)
-        for output in (pipe, link):
-            assert call(tmp_path, references, references, "--output", output) == 0
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)  # waits for nobody
 
-        assert pipe.is_fifo()
-        assert link.is_symlink()
-        assert received.result() == (tmp_path / "target").read_bytes() != b""
+    for output in (pipe, link):
+        assert call(tmp_path, references, references, "--output", output) == 0
+
+    assert pipe.is_fifo()
+    assert link.is_symlink()
+    with os.fdopen(reader, "rb") as received:
+        assert received.read() == (tmp_path / "target").read_bytes() != b""

@@ -5,7 +5,7 @@ import pytest
 from glassformer.bundle import load_bundle
 from glassformer.cli import import_ as module
 from glassformer.cli.main import main
-from glassformer.interchange.imported import Imported
+from glassformer.interchange.importing import Imported
 
 
 @pytest.fixture

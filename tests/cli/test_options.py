@@ -6,7 +6,7 @@ from typing import Literal
 
 import pytest
 import yaml
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import Field
 
@@ -181,7 +181,6 @@ def as_words(values: dict) -> list[str]:
     return words
 
 
-@settings(max_examples=40, deadline=None)
 @given(OPTIONS)
 def test_a_file_says_what_flags_say(tmp_path_factory, values):
     path = tmp_path_factory.mktemp("yaml") / "options.yaml"

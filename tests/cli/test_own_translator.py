@@ -3,7 +3,6 @@
 import hashlib
 import io
 import json
-import subprocess
 import sys
 from types import SimpleNamespace
 
@@ -91,20 +90,20 @@ def test_a_bundle_never_runs_its_parts(trained):
         part.write_bytes(source)
 
 
-def translate(*words):
-    command = [sys.executable, "-m", "glassformer", "translate", *map(str, words)]
-    text = "March 4, 2030\n"
-    return subprocess.run(command, input=text, capture_output=True, text=True, check=True)
+def test_translate_with_the_folders_parts(trained, folder, capfd, monkeypatch, tmp_path):
+    def translated(*words):
+        with (tmp_path / "text").open("w+", encoding="utf-8") as text:
+            text.write("March 4, 2030\n")
+            text.seek(0)
+            monkeypatch.setattr(sys, "stdin", text)
+            assert main(["translate", str(trained.directory), *words]) == 0
+        return capfd.readouterr()
 
+    own, plain = translated("--parts", str(folder.path)), translated("--plain")
 
-def test_translate_with_the_folders_parts(trained, folder):
-    own = translate(trained.directory, "--parts", folder.path)
-    assert own.stderr == (
-        f"parts of {folder.path}, by the plain path: scaled_dot_product_attention\n"
-    )
-    plain = translate(trained.directory, "--plain")
-    assert plain.stderr == ""
-    assert own.stdout == plain.stdout
+    assert own.err == f"parts of {folder.path}, by the plain path: scaled_dot_product_attention\n"
+    assert plain.err == ""
+    assert own.out == plain.out
 
 
 def test_look_with_the_folders_parts(trained, folder, tmp_path, capsys):
@@ -145,7 +144,8 @@ def test_a_mistake_that_cannot_train_is_one_line(folder, tmp_path, capsys):
     )
 
 
-def test_a_translator_and_a_mistake_side_by_side(trained, folder, tmp_path, capsys):
+def test_a_translator_and_a_mistake_side_by_side(trained, folder, tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr("glassformer.cli.compare_translators._PHRASES", 240)  # 20 of them for test
     assert main(["learn", "train", str(folder.path), "--mistake", "scale-missing", *TINY]) == 0
     capsys.readouterr()
     words = [str(trained.directory), "scale-missing", "--out", str(tmp_path / "compared")]

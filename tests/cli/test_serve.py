@@ -14,7 +14,6 @@ from urllib.request import Request, urlopen
 import pytest
 import torch
 
-from glassformer.bundle import load_bundle
 from glassformer.cli.serve import ServeOptions, _translators
 from glassformer.errors import InputError
 from glassformer.threads import torch_threads
@@ -82,6 +81,12 @@ def test_sigterm_answers_what_is_in_flight_and_ends_with_0(process):
             ["{bundle}", "--host", "0.0.0.0", "--allow-host", "mine.example"],
             2,
             "--allow-host belongs to a server on 127.0.0.1; on 0.0.0.0 any name will do",
+        ),
+        (
+            ["{bundle}", "--allow-host", "*"],
+            2,
+            "--allow-host '*': expected a name such as translate.example.org, or *.example.org for"
+            " all names under it",
         ),
         (
             ["{bundle}", "--port", "0", "--api-key-file", "{bundle}/none"],
@@ -171,13 +176,13 @@ def test_without_the_extra_the_error_names_it(refused, bundle_directory, monkeyp
 
 
 def test_who_loads_has_one_thread_and_who_translates_all(bundle_directory, monkeypatch):
-    loading = []
+    loading, load = [], ServeOptions.load
 
     def watched(*words, **options):
         loading.append(torch.get_num_threads())
-        return load_bundle(*words, **options)
+        return load(*words, **options)
 
-    monkeypatch.setattr("glassformer.bundle.load_bundle", watched)
+    monkeypatch.setattr(ServeOptions, "load", watched)
     with torch_threads(2):
         options = ServeOptions(bundles=(bundle_directory,), engine="ctranslate2", device="cpu")
         [translator] = _translators(options).values()

@@ -3,7 +3,7 @@ import dataclasses
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from glassformer.config import ModelConfig
@@ -30,7 +30,6 @@ LENGTHS = st.lists(st.tuples(st.integers(0, 60), st.integers(0, 60)), max_size=6
 
 
 @given(LENGTHS, st.integers(1, 300), st.integers(0, 2**32), st.integers(0, 1000))
-@settings(max_examples=100, deadline=None)
 def test_every_row_is_in_one_batch_and_no_batch_beyond_the_budget(lengths, tokens, seed, epoch):
     source, target = np.array(lengths, dtype=np.int64).reshape(-1, 2).T
     plan = plan_batches(source, target, tokens=tokens, seed=seed, epoch=epoch)

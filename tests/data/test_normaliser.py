@@ -4,7 +4,7 @@ import re
 import unicodedata
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from glassformer.data.normaliser import normalised, with_places
@@ -34,7 +34,6 @@ def test_one_form(typed, text):
     assert normalised(typed) == text
 
 
-@settings(max_examples=500)
 @given(TEXTS)
 def test_the_form_is_nfc_and_stays(text):
     form = normalised(text)
@@ -44,7 +43,6 @@ def test_the_form_is_nfc_and_stays(text):
     assert "  " not in form
 
 
-@settings(max_examples=500)
 @given(TEXTS)
 def test_each_character_has_its_place(text):
     form = with_places(text)

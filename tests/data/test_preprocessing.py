@@ -1,7 +1,7 @@
 """From texts to segments and back: nothing is lost, and each character is found where it stood."""
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from glassformer.data.normaliser import normalised
@@ -24,7 +24,6 @@ def segments_of(text, tokenizer, *, limit=1000, split=True, **options):
     return row
 
 
-@settings(max_examples=300, deadline=None)
 @given(text=LETTERS, lengths=st.sampled_from([None, SINGLE, SEVERAL]), limit=st.integers(8, 40))
 def test_every_segment_is_its_place_in_the_text(tokenizer, text, lengths, limit):
     row = segments_of(text, tokenizer, limit=limit, normalisation="text", lengths=lengths)
@@ -42,7 +41,6 @@ def test_every_segment_is_its_place_in_the_text(tokenizer, text, lengths, limit)
     assert "".join(words.split()).lower() == "".join(normalised(text).split()).lower()
 
 
-@settings(max_examples=200, deadline=None)
 @given(text=LETTERS, lengths=st.sampled_from([None, SINGLE]))
 def test_echoed_segments_are_the_text_again(tokenizer, text, lengths):
     row = segments_of(text, tokenizer, lengths=lengths)

@@ -1,11 +1,15 @@
-"""Pieces of SentencePiece models, read and written without protobuf."""
+"""Pieces of SentencePiece models, read and written."""
 
 import io
+import sys
 
 import pytest
 import sentencepiece
+from google.protobuf import runtime_version
+from google.protobuf.runtime_version import VersionError
 
 from glassformer.data.sentencepiece_model import Piece, PieceType, Segmentation, SentencePieceModel
+from glassformer.data.tokenizer import Tokenizer
 from glassformer.errors import InputError
 
 
@@ -25,7 +29,6 @@ OPTIONS = [
     {"vocab_size": 60, "model_type": "unigram"},
     {"vocab_size": 60, "model_type": "bpe", "normalization_rule_name": "identity"},
     {"vocab_size": 320, "byte_fallback": True, "user_defined_symbols": ["<a>", "日本"]},
-    {"vocab_size": 60, "self_test_sample_size": 5},
 ]
 
 
@@ -69,9 +72,36 @@ def test_pieces_in_another_order_cut_as_before(options):
 
 def test_other_bytes_are_refused():
     serialized = trained(**OPTIONS[0])
-    for faulty in (serialized[:-3], serialized[:100], b"\xff" * 9, b"{}"):
+    no_text = serialized.replace("▁".encode(), b"\xff\xff\xff")
+    for faulty in (serialized[:-3], serialized[:100], b"\xff" * 9, b"{}", b"", no_text):
         with pytest.raises(InputError, match=r"x\.spm: not a SentencePiece model, or cut short"):
             SentencePieceModel.parse(faulty, name="x.spm")
+
+
+def test_a_self_test_of_the_old_order_stays_behind():
+    serialized = trained(**OPTIONS[0])
+    self_test = b"\x22\x08\x0a\x06\x0a\x01a\x12\x01b"  # field 4: a sample, "a" becomes "b"
+    model = SentencePieceModel.parse(serialized + self_test)
+    assert model == SentencePieceModel.parse(serialized)
+    assert self_test not in model.serialized()
+
+
+def newer(*_):
+    raise VersionError("the code was generated for a newer protobuf")
+
+
+@pytest.mark.parametrize("cause", ["absent", "old"])
+def test_without_protobuf_the_extra_is_named(monkeypatch, cause):
+    module = "sentencepiece.sentencepiece_model_pb2"
+    if cause == "absent":
+        monkeypatch.setitem(sys.modules, module, None)
+    else:
+        monkeypatch.delitem(sys.modules, module, raising=False)
+        monkeypatch.setattr(runtime_version, "ValidateProtobufRuntimeVersion", newer)
+    tokenizer = Tokenizer(trained(**OPTIONS[0]))  # it needs none
+    assert tokenizer.decode(tokenizer.encode("ein Hund")) == "ein Hund"
+    with pytest.raises(InputError, match=r"protobuf: pip install 'glassformer\[import\]'$"):
+        SentencePieceModel.parse(tokenizer.serialized)
 
 
 def test_the_options_of_segmentation():

@@ -1,7 +1,7 @@
 """Cutting texts: nothing is lost, no piece is too long, and the cut is where a reader would cut."""
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from glassformer.data.splitting import sentence_spans, split_long
@@ -9,7 +9,6 @@ from glassformer.data.splitting import sentence_spans, split_long
 TEXTS = st.text(st.sampled_from('ab .!,;。、？…"»\u2028\n漢🐄'), max_size=120)
 
 
-@settings(max_examples=200, deadline=None)
 @given(TEXTS, st.integers(1, 20))
 def test_the_pieces_are_the_text_and_none_is_too_long(text, limit):
     pieces = split_long(text, len, limit=limit)

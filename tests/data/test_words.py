@@ -4,7 +4,7 @@ import unicodedata
 from itertools import pairwise
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from glassformer.data.tokenizer import Tokenizer, train_tokenizer
@@ -53,7 +53,6 @@ def test_each_visible_character_is_in_one_word(text):
 
 
 @given(TEXTS)
-@settings(max_examples=50)
 def test_spaces_do_not_change_the_words(text):
     assert spelt(f"  {text} ") == spelt(text)
 

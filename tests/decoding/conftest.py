@@ -4,7 +4,6 @@ import itertools
 import math
 from dataclasses import dataclass, field
 
-import jaxtyping
 import pytest
 import torch
 from torch import Tensor
@@ -72,9 +71,3 @@ class Toy:
 def toy() -> type[Toy]:
     """The toy language: ``toy(batch, vocab, seed=…, end=…)``."""
     return Toy
-
-
-@pytest.fixture
-def own_messages(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without the shape checker, as users run it: an error is the code's own."""
-    monkeypatch.setattr(jaxtyping.config, "jaxtyping_disable", True)

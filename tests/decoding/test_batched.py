@@ -9,7 +9,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from glassformer.decoding.batched import decode_sentences
+from glassformer.decoding.batched import DecodingSettings, decode_sentences
 from glassformer.decoding.beam import beam_search
 from glassformer.decoding.constraints import ForcedPrefix
 from glassformer.decoding.greedy import greedy
@@ -63,7 +63,9 @@ SOURCES = [[4, 5, 6], [], [7], [8, 9, 10, 11, 12], [13, 14, 15], [], [16, 17]]
 @pytest.mark.parametrize("search", [greedy, beam_search, partial(beam_search, beam=1)])
 @pytest.mark.parametrize("max_tokens", [1, 150, 10_000])
 def test_every_source_gets_its_own_answer_in_its_place(search, max_tokens):
-    found = decode_sentences(Copy(), SOURCES, search=search, max_tokens=max_tokens)
+    found = decode_sentences(
+        Copy(), SOURCES, search=search, settings=DecodingSettings(max_tokens=max_tokens)
+    )
     assert [list(one[0].tokens) for one in found] == SOURCES
     assert all(one[0].finished for one in found)
     assert found[1] == found[5] == EMPTY
@@ -71,7 +73,9 @@ def test_every_source_gets_its_own_answer_in_its_place(search, max_tokens):
 
 def test_batches_are_sorted_padded_ended_and_within_the_budget():
     model = Copy()
-    decode_sentences(model, SOURCES, search=greedy, max_tokens=40, extra_length=10)
+    decode_sentences(
+        model, SOURCES, search=greedy, settings=DecodingSettings(max_tokens=40, extra_length=10)
+    )
     assert model.met == [
         [[8, 9, 10, 11, 12, 3]],  # 6 + 15 = 21; with one more 42
         [[4, 5, 6, 3], [13, 14, 15, 3]],  # 2 * (4 + 13) = 34; with one more 51
@@ -100,7 +104,9 @@ def test_batches_go_side_by_side_with_one_thread_of_torch_each():
     before = torch.get_num_threads()
     torch.set_num_threads(3)
     try:
-        found = decode_sentences(Meeting(), sources, search=greedy, cores=2)
+        found = decode_sentences(
+            Meeting(), sources, search=greedy, settings=DecodingSettings(cores=2)
+        )
         assert threads == [1, 1]
         assert torch.get_num_threads() == 3
     finally:
@@ -110,7 +116,7 @@ def test_batches_go_side_by_side_with_one_thread_of_torch_each():
 
 def test_few_sentences_are_not_divided():
     model = Copy()
-    decode_sentences(model, SOURCES, search=greedy, cores=2)
+    decode_sentences(model, SOURCES, search=greedy, settings=DecodingSettings(cores=2))
     assert len(model.met) == 1
 
 
@@ -122,7 +128,9 @@ def test_after_a_fault_no_further_batch_begins():
 
     model = Broken()
     with pytest.raises(RuntimeError, match="broken at 0 with 1"):
-        decode_sentences(model, [[4]] * 500, search=greedy, cores=2, max_tokens=60)
+        decode_sentences(
+            model, [[4]] * 500, search=greedy, settings=DecodingSettings(cores=2, max_tokens=60)
+        )
     assert len(model.met) < 100
 
 
@@ -140,9 +148,9 @@ def test_after_a_fault_a_batch_that_runs_ends_within_a_step():
 
     both, steps = threading.Barrier(2), []
     sources = [[5, 6]] * 32 + [[5]] * 32
-    two_batches = {"cores": 2, "extra_length": 10_000, "max_tokens": 1_000_000}
+    two_batches = DecodingSettings(cores=2, extra_length=10_000, max_tokens=1_000_000)
     with pytest.raises(RuntimeError, match="broken"):
-        decode_sentences(HalfBroken(), sources, search=greedy, **two_batches)
+        decode_sentences(HalfBroken(), sources, search=greedy, settings=two_batches)
     assert len(steps) < 1_000
 
 
@@ -158,15 +166,19 @@ def test_the_longest_target_is_the_source_and_the_extra_length():
         def step(self, tokens: Tensor, state: CopyState) -> tuple[Tensor, CopyState]:
             return torch.eye(self.vocab)[torch.full_like(tokens, 4)], state
 
-    found = decode_sentences(Chatter(), [[5, 6, 7], [5]], search=greedy, extra_length=11)
+    eleven = DecodingSettings(extra_length=11)
+    found = decode_sentences(Chatter(), [[5, 6, 7], [5]], search=greedy, settings=eleven)
     assert [len(one[0].tokens) for one in found] == [14, 12]
     forced = ForcedPrefix([[9, 9], []])
     found = decode_sentences(
-        Chatter(), [[5, 6, 7], [5]], search=greedy, extra_length=11, constraints=[forced]
+        Chatter(), [[5, 6, 7], [5]], search=greedy, settings=eleven, constraints=[forced]
     )
     assert [len(one[0].tokens) for one in found] == [16, 12]
     found = decode_sentences(
-        Chatter(), [[5] * 20, [5]], search=greedy, longest=1.5, extra_length=30
+        Chatter(),
+        [[5] * 20, [5]],
+        search=greedy,
+        settings=DecodingSettings(max_length_ratio=1.5, extra_length=30),
     )
     assert [len(one[0].tokens) for one in found] == [40, 11]
 
@@ -178,7 +190,7 @@ def test_prefixes_go_with_their_sentences(max_tokens):
         Copy(),
         SOURCES,
         search=greedy,
-        max_tokens=max_tokens,
+        settings=DecodingSettings(max_tokens=max_tokens),
         constraints=[ForcedPrefix(prefixes)],
     )
     expected = [[*p, *s[len(p) :]] if s else [] for p, s in zip(prefixes, SOURCES, strict=True)]
@@ -199,4 +211,4 @@ def test_a_module_in_training_mode_is_an_error():
 @pytest.mark.parametrize("name", ["max_tokens", "extra_length", "cores"])
 def test_a_wrong_parameter_is_named(name):
     with pytest.raises(ValueError, match=f"{name} must be at least 1, not 0"):
-        decode_sentences(Copy(), SOURCES, search=greedy, **{name: 0})
+        DecodingSettings(**{name: 0})

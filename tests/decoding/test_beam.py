@@ -4,7 +4,7 @@ import math
 
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from glassformer.config import MOST_LENGTH_PENALTY
@@ -98,7 +98,6 @@ def test_an_end_among_the_best_takes_no_place_in_the_beam():
     assert best.score == pytest.approx(math.log(0.22) / (8 / 6) ** 4)
 
 
-@settings(max_examples=40, deadline=None)
 @given(
     seed=st.integers(0, 10**6),
     vocab=st.sampled_from([5, 7, 11]),
@@ -116,7 +115,6 @@ def test_a_beam_of_one_is_greedy(toy, seed, vocab, alpha, end):
         assert one.log_probability == other.log_probability
 
 
-@settings(max_examples=20, deadline=None)
 @given(order=st.permutations(range(7)), beam=st.sampled_from([1, 2, 5]))
 def test_a_sentence_s_answer_does_not_depend_on_its_batch(toy, order, beam):
     language = toy(batch=7, vocab=11, seed=2, end=1.0)

@@ -1,16 +1,18 @@
 """Forced prefixes and forbidden ids, in all three searches."""
 
+import itertools
 from functools import partial
 
 import pytest
 import torch
 
 from glassformer.decoding.beam import beam_search
-from glassformer.decoding.constraints import Forbidden, ForcedPrefix
+from glassformer.decoding.constraints import Forbidden, ForcedPrefix, OutputRules
 from glassformer.decoding.greedy import greedy
 from glassformer.decoding.protocols import Vocabulary
 from glassformer.decoding.sampling import sample
 
+EOS = 3
 SEARCHES = [greedy, beam_search, partial(beam_search, n_best=5), sample, partial(sample, n_best=3)]
 PREFIXES = [[5, 4, 9], [], [10], [4, 4, 4, 4]]
 
@@ -154,3 +156,40 @@ def test_a_prefix_of_one_sentence_begins_with_the_vocabulary_s(toy):
     assert found.tokens[:2] == (5, 9)
     [[impossible]] = call(language.state(), constraints=[ForcedPrefix([[9]])])
     assert impossible.tokens == ()
+
+
+@pytest.mark.parametrize("search", [greedy, partial(beam_search, beam=3, n_best=3), sample])
+@pytest.mark.parametrize("prefix_ids", [(), (5,)])
+def test_no_target_reads_as_empty(toy, search, prefix_ids):
+    language = toy(batch=7, vocab=7, end=2.0)
+    language.logits[..., 4] += 4  # white space is the most probable token, and then the end
+    vocabulary = Vocabulary(prefix_ids=prefix_ids, blank_ids=frozenset({4, 6}))
+    lengths = torch.full((7,), 9)
+    found = search(language.step, language.state(), max_lengths=lengths, vocabulary=vocabulary)
+    for hypothesis in itertools.chain(*found):
+        first, second, *_ = [*hypothesis.tokens[len(prefix_ids) :], EOS]
+        assert first == 5 or second == 5, hypothesis  # 5 is the only subword with letters
+    assert any(target[0].tokens[len(prefix_ids)] == 4 for target in found)
+
+
+def test_after_white_space_the_fast_form_gives_the_plain_one():
+    rules = OutputRules(torch.tensor([9, 9]), Vocabulary(blank_ids=frozenset({4})))
+    torch.manual_seed(1)
+    logits, tokens, rows = torch.randn(2, 7), torch.tensor([[4], [5]]), torch.arange(2)
+    values, ids = rules.best(logits, tokens, rows, count=2)
+    expected = rules.log_probabilities(logits, tokens, rows).topk(2)
+    assert values.equal(expected.values)
+    assert ids.equal(expected.indices)
+    assert expected.values.isfinite().all()
+    assert rules.log_probabilities(logits, tokens, rows)[0, [3, 4]].isneginf().all()
+    assert rules.log_probabilities(logits, tokens, rows)[1, [3, 4]].isfinite().all()
+
+
+@pytest.mark.parametrize("search", SEARCHES)
+@pytest.mark.usefixtures("own_messages")
+def test_a_state_of_more_rows_than_maximum_lengths_is_refused(search):
+    def step(_tokens, state):
+        return torch.zeros(3, 7), state
+
+    with pytest.raises(ValueError, match=r"logits of shape \(rows, vocab\) with 1 rows, not \(3"):
+        search(step, None, max_lengths=torch.tensor([4]))

@@ -13,7 +13,7 @@ from transformers.generation.logits_process import (
     RepetitionPenaltyLogitsProcessor,
 )
 
-from glassformer.decoding.batched import decode_sentences
+from glassformer.decoding.batched import DecodingSettings, decode_sentences
 from glassformer.decoding.beam import beam_search
 from glassformer.decoding.engine import SearchOptions
 from glassformer.decoding.greedy import greedy
@@ -156,8 +156,7 @@ def test_a_minimum_above_the_maximum_raises_the_maximum():
         Endless(),
         [[4]],
         search=partial(greedy, processors=[MinLength(7)]),
-        extra_length=2,
-        min_length=7,
+        settings=DecodingSettings(extra_length=2, min_length=7),
     )
     assert target.tokens == (5,) * 7
     assert target.finished

@@ -5,7 +5,8 @@ import dataclasses
 import pytest
 
 from glassformer.decoding.batched import decode_sentences
-from glassformer.decoding.engine import Job, Sampling, SearchOptions
+from glassformer.decoding.engine import Job, SearchOptions
+from glassformer.decoding.sampling import Sampling
 from glassformer.errors import UsageError
 from glassformer.inspection.capture import capture
 from glassformer.model.fast.choice import DecoderChoice
@@ -44,7 +45,7 @@ def test_draws_and_watched_models_have_one_thread(bundle_directory, monkeypatch)
     cores = []
 
     def decoded(*words, **options):
-        cores.append(options["cores"])
+        cores.append(options["settings"].cores)
         return decode_sentences(*words, **options)
 
     monkeypatch.setattr("glassformer.decoding.engine.decode_sentences", decoded)

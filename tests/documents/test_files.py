@@ -14,7 +14,7 @@ W = 'xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main"'
 
 def shouted(data, format):
     """The file with every text in capitals, but for the markup in it."""
-    content = read_file(data, format, "de")
+    content = read_file(data, format)
     if not content.html:
         return content.write([text.upper() for text in content.texts])
 
@@ -63,13 +63,11 @@ def test_a_file_whose_texts_stay_is_the_same_file(format):
         "po": b'#: a.c:1\n#, c-format\nmsgid "%d <b>file</b>\\n"\nmsgstr "%d Datei"\n\n',
         "docx": docx("<w:p><w:r><w:t>12 %</w:t></w:r></w:p>"),
     }[format]
-    content = read_file(data, format, "de")
+    content = read_file(data, format)
 
     written = content.write(content.texts)
 
-    if format == "po":  # Babel writes a header
-        assert written.endswith(data)
-    elif format == "docx":
+    if format == "docx":
         assert body_of(written) == body_of(data)
     else:
         assert written == data
@@ -97,30 +95,6 @@ def test_cues_without_a_blank_line_between_them_stay_apart():
     data = b"1\n00:01 --> 00:02\nHi.\n2\n00:03 --> 00:04\nBye.\n"
 
     assert shouted(data, "srt") == b"1\n00:01 --> 00:02\nHI.\n2\n00:03 --> 00:04\nBYE.\n"
-
-
-def test_only_messages_without_a_translation_get_one():
-    data = (
-        b'msgid ""\nmsgstr ""\n"Plural-Forms: nplurals=3; plural=0;\\n"\n\n'
-        b'msgid "open"\nmsgstr "auf"\n\n'
-        b'#, python-format\nmsgid "%(n)d file"\nmsgid_plural "%(n)d files"\n'
-        b'msgstr[0] ""\nmsgstr[1] ""\nmsgstr[2] ""\n\n'
-        b'msgctxt "verb"\nmsgid "close"\nmsgstr ""\n'
-    )
-
-    written = shouted(data, "po").decode()
-
-    assert 'msgid "open"\nmsgstr "auf"' in written
-    assert 'msgstr[0] "%(N)D FILE"\nmsgstr[1] "%(N)D FILES"\nmsgstr[2] "%(N)D FILES"' in written
-    assert '#, fuzzy\nmsgctxt "verb"\nmsgid "close"\nmsgstr "CLOSE"' in written
-
-
-def test_a_template_gets_the_plural_forms_of_the_language():
-    data = b'msgid "file"\nmsgid_plural "files"\nmsgstr[0] ""\nmsgstr[1] ""\n'
-
-    content = read_file(data, "po", "pl")
-
-    assert "msgstr[2]" in content.write(["plik", "pliki"]).decode()
 
 
 def test_runs_of_one_format_are_one_text():
@@ -213,19 +187,12 @@ def bomb():
         ("docx", docx("<w:p>")[:-40], "not a Word document"),
         ("docx", docx("<w:p>"), "a part of it is no XML"),
         ("docx", bomb(), "more than 100 MiB unpacked"),
-        ("po", b'msgid "a', "not a gettext file"),
-        ("po", b"hello", "not a gettext file"),
-        (
-            "po",
-            b'msgid ""\nmsgstr "Plural-Forms: nplurals=900000000; plural=0;\\n"\n',
-            "900000000 plural forms",
-        ),
-        ("po", b'msgid "\xff"\nmsgstr ""\n', "not a gettext file"),
+        ("po", b'msgid "\xff"\nmsgstr ""\n', "not UTF-8"),
     ],
 )
 def test_damaged_files_get_one_line(format, data, message):
     with pytest.raises(InputError) as caught:
-        read_file(data, format, "de")
+        read_file(data, format)
 
     assert message in str(caught.value)
     assert "\n" not in str(caught.value)

@@ -275,8 +275,8 @@ def run(tries: int, seed: int, only: str = "") -> dict[str, Counter[str]]:
             engine = "ctranslate2" if on_conversion or number % 4 > 1 else "torch"
             answer, memory = outcome(altered, output, engine)
             most = max(most, memory)
-            if on_conversion and not forged and output.read_text() != right:
-                answer = f"other text: {output.read_text()}"  # it must be converted anew
+            if on_conversion and not forged and answer == "works" and output.read_text() != right:
+                answer = f"other text: {output.read_text()}"
             table[names[place]].update([answer.split(":")[0], "tries"])
             if answer not in ("one line", "works"):
                 print(f"{names[place]}, {engine}: {done}: {answer}", flush=True)

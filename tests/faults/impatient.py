@@ -1,4 +1,4 @@
-"""The command ``glassformer`` as a rank with small waits: ``impatient.py DIRECTORY train …``.
+"""The command ``glassformer`` as a rank with a short timeout: ``impatient.py DIRECTORY train …``.
 
 Its process id lies in DIRECTORY, under the number of the rank.
 """
@@ -9,11 +9,9 @@ from datetime import timedelta
 from pathlib import Path
 
 from glassformer.cli.main import main
-from glassformer.training.parallel import pulse, ranks
+from glassformer.training.parallel import ranks
 
 if __name__ == "__main__":
     Path(sys.argv[1], os.environ["RANK"]).write_text(str(os.getpid()))
-    pulse._SECONDS = 0.2
-    pulse.Pulse.__init__.__kwdefaults__["patience"] = 5.0
-    ranks._WAIT_OF_RANK_0 = timedelta(seconds=15)
+    ranks._TIMEOUT = timedelta(seconds=15)
     sys.exit(main(sys.argv[2:]))

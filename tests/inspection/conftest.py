@@ -1,6 +1,7 @@
 """Translators to look into: one half-taught, one that has learnt known probabilities."""
 
 from collections.abc import Callable, Sequence
+from functools import cache
 
 import pytest
 import torch
@@ -21,8 +22,12 @@ MEANINGS = {"up on": 0.35, "up at": 0.25, "down by": 0.4}
 
 @pytest.fixture(scope="session")
 def beginner() -> Callable[..., Translator]:
-    """A translator with 2 + 2 layers, two vocabularies and three sentences, half learnt."""
+    """A translator with 2 + 2 layers, two vocabularies and three sentences, half learnt.
 
+    Equal options give the same one: nobody may change it.
+    """
+
+    @cache
     def make(**options: object) -> Translator:
         source = train_tokenizer(SOURCES * 3, vocab_size=310)
         target = train_tokenizer(TARGETS * 3, vocab_size=330)

@@ -15,7 +15,7 @@ from glassformer.model.transformer import Transformer
 
 @pytest.fixture(scope="module")
 def parts():
-    """A random model with a tokenizer of its own: what attention_figure takes."""
+    """A random model with a tokenizer of its own: what attention_of takes."""
     tokenizer = train_tokenizer(["two men walk", "zwei Männer gehen"], vocab_size=320)
     torch.manual_seed(3)
     sizes = {"d_model": 12, "num_heads": 3, "d_ff": 8, "max_length": 20}

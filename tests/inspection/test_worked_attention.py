@@ -12,7 +12,7 @@ def test_the_last_lines_are_the_output():
     query, keys, values = torch.randn(4), torch.randn(5, 4), torch.randn(5, 2)
     mask = torch.tensor([True, False, True, True, False])
     lines = worked_attention(query, keys, values, mask).splitlines()
-    output, _ = scaled_dot_product_attention(query[None], keys[None], values[None], mask)
+    output, _ = scaled_dot_product_attention(query[None], keys, values, mask[None])
     results = [float(line.rsplit("= ", 1)[1]) for line in lines if line.startswith("output")]
     torch.testing.assert_close(torch.tensor(results), output.flatten(), atol=0.01, rtol=0.01)
     hidden = [place for place, line in enumerate(lines) if "hidden by the mask" in line]

@@ -61,11 +61,6 @@ def test_unusual_solutions_are_right_too():
         ("        return self.weight[tokens]\n", "embedding-not-scaled"),
         ("        return self.weight.data[tokens] * self.weight.shape[1] ** 0.5\n", None),
         ("        return self.weight[tokens] * len(self.weight) ** 0.5\n", "root-of-vocab"),
-        (
-            "        self.weight.data.mul_(math.sqrt(self.weight.size(1)))\n"
-            "        return self.weight[tokens]\n",
-            "embedding-scales-table",
-        ),
     ],
 )
 def test_wrong_embeddings(body, verdict):
@@ -97,11 +92,6 @@ LINEAR = "        self.output = nn.Linear(d_model, vocab_size, bias=False)\n"
             "",
             "        return states @ self.target_embedding.weight.detach().T\n",
             "projection-detached",
-        ),
-        (
-            "",
-            "        w = self.target_embedding.weight\n        return w @ states.transpose(1, 2)\n",
-            "projection-transposed",
         ),
         (
             "",

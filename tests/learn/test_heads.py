@@ -95,7 +95,6 @@ def test_unusual_right_solutions(verdict_of):
             "merge-by-view",
         ),
         ("merge", "return heads.mean(dim=1)", "merge-averaged"),
-        ("merge", "return sum(heads[:, h] for h in range(self.num_heads))", "merge-summed"),
         (
             "project_memory",
             "k, v = self.value(key), self.key(value)\nreturn self.split(k), self.split(v)",
@@ -149,7 +148,7 @@ def test_a_view_after_a_transpose_is_an_error_with_its_line(verdict_of):
     )
     assert (verdict.outcome, verdict.mistakes) == ("error", ())
     assert "return heads.transpose(1, 2).view(b, n, h * d)" in verdict.lines[0]
-    assert any("heads 3" in line for line in verdict.lines)
+    assert "heads is (1, 2, 3, 2)" in verdict.lines
 
 
 def test_no_list_knows_this_one_and_the_law_that_it_breaks(verdict_of):

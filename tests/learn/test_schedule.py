@@ -61,10 +61,6 @@ def numpy_minimum_of_wrong_terms(update, d_model, warmup=4000, factor=1.0):
     return factor * d_model**-0.5 * min(update**-0.5, update / warmup**0.5)
 
 
-def linear_then_flat(update, d_model, warmup=4000, factor=1.0):
-    return factor / math.sqrt(d_model * warmup) * min(1, update / warmup)
-
-
 def divided_by_width(update, d_model, warmup=4000, factor=1.0):
     return factor / d_model * min(1 / math.sqrt(update), update / warmup**1.5)
 
@@ -78,7 +74,6 @@ def first_update_is_zero(update, d_model, warmup=4000, factor=1.0):
     ("function", "mistake"),
     [
         (numpy_minimum_of_wrong_terms, "noam-line-of-root"),
-        (linear_then_flat, "noam-stays"),
         (divided_by_width, "noam-width-without-root"),
         (first_update_is_zero, "noam-from-zero"),
     ],

@@ -1,7 +1,7 @@
 """The searches on a page find what the searches of `decoding` find."""
 
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from glassformer.decoding import beam, greedy
@@ -19,7 +19,6 @@ def language(seed):
     return result
 
 
-@settings(max_examples=20, deadline=None)
 @given(seed=st.integers(0, 10**6))
 def test_greedy(seed):
     toy, lengths = language(seed), torch.tensor([1, 5, 11])
@@ -28,7 +27,6 @@ def test_greedy(seed):
     assert found == [list(target.tokens) for [target] in theirs]
 
 
-@settings(max_examples=60, deadline=None)
 @given(
     seed=st.integers(0, 10**6),
     width=st.sampled_from([1, 2, 3, 5]),

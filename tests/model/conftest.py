@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 
-import jaxtyping
 import pytest
 import torch
 from torch import Tensor
@@ -50,9 +49,3 @@ def sentences() -> Callable[..., Tensor]:
         return rows
 
     return make
-
-
-@pytest.fixture
-def own_messages(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without the shape checker, as users run it: an error is the code's own."""
-    monkeypatch.setattr(jaxtyping.config, "jaxtyping_disable", True)

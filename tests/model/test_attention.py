@@ -4,7 +4,7 @@ import math
 
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from torch import nn
 
@@ -66,10 +66,9 @@ def test_explicit_attention_is_equation_1():
     torch.testing.assert_close(output, torch.tensor(slow, dtype=torch.float64))
 
 
-@settings(max_examples=25, deadline=None)
 @given(
     st.permutations([2, 3, 5, 7, 11, 13]),
-    st.sampled_from(["none", "full", "queries", "keys", "one axis"]),
+    st.sampled_from(["none", "full", "queries", "keys"]),
     st.floats(0.0, 1.0),
     st.integers(0, 99),
 )
@@ -81,7 +80,6 @@ def test_explicit_equals_fused(axes, kind, share, seed):
         "full": (batch, heads, q_len, k_len),
         "queries": (q_len, k_len),
         "keys": (batch, 1, 1, k_len),
-        "one axis": (k_len,),
     }
     mask = None if kind == "none" else random_mask(*shape[kind], share=share, seed=seed)
     explicit, weights = scaled_dot_product_attention(query, key, value, mask)
@@ -229,7 +227,7 @@ def test_a_dropout_out_of_its_range_is_refused(dropout):
 def test_wrong_masks_are_refused_by_both_forms(explicit):
     attention, of = module(), inputs()
     call = attention.with_weights if explicit else attention
-    with pytest.raises(ValueError, match=r"\(7, 12\) does not broadcast .*\(2, 3, 7, 11\)"):
+    with pytest.raises(ValueError, match=r"\(7, 12\) does not fit .*\(2, 3, 7, 11\)"):
         call(*of, torch.ones(Q_LEN, K_LEN + 1, dtype=torch.bool))
     with pytest.raises(TypeError, match=r"must be boolean .*got torch.float64"):
         call(*of, torch.zeros(Q_LEN, K_LEN, dtype=torch.float64))

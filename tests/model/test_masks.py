@@ -2,7 +2,7 @@
 
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from glassformer.model.masks import check_mask, padding_mask, subsequent_mask, target_mask
@@ -14,7 +14,6 @@ token_rows = st.integers(1, 7).flatmap(
 )
 
 
-@settings(max_examples=25, deadline=None)
 @given(token_rows, st.sets(st.integers(0, 3), min_size=1, max_size=2))
 def test_padding_mask_hides_every_pad_and_nothing_else(rows, pads):
     mask = padding_mask(torch.tensor(rows), sorted(pads))
@@ -46,7 +45,6 @@ def test_masks_are_made_where_the_tokens_are():
     assert target_mask(tokens, 0).is_meta
 
 
-@settings(max_examples=25, deadline=None)
 @given(token_rows)
 def test_target_mask_is_both_conditions_at_once(rows):
     mask = target_mask(torch.tensor(rows), 0)
@@ -57,14 +55,18 @@ def test_target_mask_is_both_conditions_at_once(rows):
     ]
 
 
-@pytest.mark.parametrize("shape", [(), (7,), (5, 7), (1, 7), (5, 1), (1, 1, 7), (2, 3, 5, 7)])
-def test_what_broadcasts_is_accepted(shape):
+@pytest.mark.parametrize(
+    "shape", [(5, 7), (1, 7), (5, 1), (2, 1, 1, 7), (1, 1, 5, 7), (2, 3, 5, 7)]
+)
+def test_two_axes_or_all_of_them_are_accepted(shape):
     check_mask(torch.ones(shape, dtype=torch.bool), (2, 3, 5, 7))
 
 
-@pytest.mark.parametrize("shape", [(5,), (7, 5), (5, 6), (2, 5, 7), (3, 3, 5, 7), (1, 2, 3, 5, 7)])
-def test_what_does_not_broadcast_is_refused_with_both_shapes(shape):
-    with pytest.raises(ValueError, match="does not broadcast") as raised:
+@pytest.mark.parametrize(
+    "shape", [(), (7,), (7, 5), (5, 6), (3, 5, 7), (3, 1, 7), (3, 3, 5, 7), (1, 2, 3, 5, 7)]
+)
+def test_any_other_mask_is_refused_with_both_shapes(shape):
+    with pytest.raises(ValueError, match="does not fit scores") as raised:
         check_mask(torch.ones(shape, dtype=torch.bool), (2, 3, 5, 7))
     assert str(shape) in str(raised.value)
     assert "(2, 3, 5, 7)" in str(raised.value)
@@ -76,8 +78,9 @@ def test_a_mask_of_numbers_is_refused_with_its_type(dtype):
         check_mask(torch.ones(5, 7, dtype=dtype), (5, 7))
 
 
+@pytest.mark.usefixtures("own_messages")
 def test_what_is_no_mask_and_no_batch_is_refused():
     with pytest.raises(TypeError, match=r"a mask must be a boolean tensor, got list"):
-        check_mask.__wrapped__([[True]], (1, 1))
+        check_mask([[True]], (1, 1))
     with pytest.raises(ValueError, match=r"tokens must be \(batch, len\), got \(3,\)"):
-        padding_mask.__wrapped__(torch.tensor([5, 6, 0]), 0)
+        padding_mask(torch.tensor([5, 6, 0]), 0)

@@ -4,7 +4,7 @@ import math
 
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from glassformer.config import ModelConfig
@@ -27,7 +27,6 @@ def slow_table(length, d_model, *, layout, frequencies, offset):
     return torch.tensor(table, dtype=torch.float64).reshape(length, d_model)
 
 
-@settings(max_examples=40, deadline=None)
 @given(
     st.integers(0, 17),
     st.integers(1, 13).map(lambda half: 2 * half),

@@ -4,6 +4,8 @@ import pytest
 import torch
 
 from glassformer.config import ModelConfig
+from glassformer.model.attention import fused_attention
+from glassformer.model.fast.decoder import PreparedTransformer
 
 
 @pytest.mark.usefixtures("own_messages")
@@ -38,12 +40,22 @@ def test_sequences_longer_than_the_positions(build, sentences, positions):
         (
             {"source_mask": torch.ones(2, 1, 1, 6, dtype=torch.bool)},
             ValueError,
-            r"\(2, 1, 1, 6\) does not broadcast to the scores' shape \(2, 2, 5, 5\)",
+            r"\(2, 1, 1, 6\) does not fit scores of shape \(2, 2, 5, 5\)",
+        ),
+        (
+            {"source_mask": torch.ones(2, 1, 5, dtype=torch.bool)},  # sentences taken for heads
+            ValueError,
+            r"\(2, 1, 5\) does not fit scores of shape \(2, 2, 5, 5\)",
         ),
         (
             {"target_mask": torch.ones(7, 5, dtype=torch.bool)},
             ValueError,
-            r"\(7, 5\) does not broadcast to the scores' shape \(2, 2, 7, 7\)",
+            r"\(7, 5\) does not fit scores of shape \(2, 2, 7, 7\)",
+        ),
+        (
+            {"target_mask": torch.ones(2, 1, 1, 7, dtype=torch.bool)},
+            ValueError,
+            r"\(2, 1, 1, 7\) shows the future: give a row for each of the 7 queries",
         ),
         ({"source_mask": torch.zeros(2, 1, 1, 5)}, TypeError, "boolean .* got torch.float32"),
         ({"target_mask": torch.ones(7, 7).long()}, TypeError, "boolean .* got torch.int64"),
@@ -77,3 +89,19 @@ def test_configurations_that_do_not_fit_together(options, message):
     sizes = {"source_vocab_size": 23, "target_vocab_size": 23}
     with pytest.raises(ValueError, match=message):
         ModelConfig(**(sizes | options))
+
+
+@pytest.mark.parametrize("decoder", [lambda model: model, PreparedTransformer])
+@pytest.mark.usefixtures("own_messages")
+def test_a_step_reads_a_token_for_each_row(build, sentences, decoder):
+    model = decoder(build())
+    state = model.start(model.encode(sentences(5, 5, 5)))
+    with pytest.raises(ValueError, match="a step reads 1 tokens, and the state has 3 rows"):
+        model.step(torch.tensor([2]), state)
+
+
+@pytest.mark.parametrize("values", [3, 9])
+@pytest.mark.usefixtures("own_messages")
+def test_keys_and_values_must_be_pairs(values):
+    with pytest.raises(ValueError, match=f"6 keys and {values} values must be pairs"):
+        fused_attention(torch.zeros(2, 4), torch.zeros(6, 4), torch.zeros(values, 4))

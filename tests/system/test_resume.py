@@ -1,8 +1,8 @@
 """A run that is killed at any moment and continued is, to the bit, one that never was.
 
 Each run is a process of its own. It is killed from within, just before the n-th call of a
-function, so that the moment is exact: while data are packed, between a report and the checkpoint
-after it, with half a checkpoint on the disk, between the last update and the bundle.
+function, so that the moment is exact: with half a checkpoint on the disk, between two reports, with
+half a bundle.
 """
 
 import json
@@ -64,11 +64,8 @@ sys.exit(main({words!r}))
 # Where a run is killed: module, function, before which call of it in that process.
 # `make test-faults` kills at 200 other places.
 KILLS = [
-    ("glassformer.training.setup.prepare", "Tokenizer.save", 1),
     ("glassformer.training.checkpoint", "flush_directory", 1),
-    ("glassformer.training.loop", "remove_all_but", 2),
     ("glassformer.training.loop", "update", 33),
-    ("glassformer.training.train", "save_bundle", 1),
     ("glassformer.bundle", "write_atomically", 2),
 ]
 
@@ -119,8 +116,7 @@ class Runner:
         assert self() == 0, self.log.read_text()
 
     def weights(self):
-        files = [self.run / "model.safetensors", *sorted((self.run / "film").iterdir())]
-        return [(file.name, file.read_bytes()) for file in files]
+        return (self.run / "model.safetensors").read_bytes()
 
     def metrics(self):
         records = map(json.loads, (self.run / "metrics.jsonl").read_text().splitlines())
@@ -151,15 +147,14 @@ def test_killed_again_and_again(whole, processes, corpus, tmp_path):
     assert run.metrics() == whole.metrics()
 
 
-@pytest.mark.parametrize(("number", "status"), [(signal.SIGTERM, 143), (signal.SIGINT, 130)])
-def test_a_signal_saves_first(whole, processes, corpus, tmp_path, number, status):
+def test_a_signal_saves_first(whole, processes, corpus, tmp_path):
     run = Runner(processes, corpus, tmp_path, {})
     process = run.start()
     wait_for(run.run / "metrics.jsonl", process)
-    os.kill(process.pid, number)
+    os.kill(process.pid, signal.SIGTERM)
     process.join(timeout=60)
 
-    assert process.exitcode == status, run.log.read_text()
+    assert process.exitcode == 143, run.log.read_text()
     said = [line for line in run.log.read_text().splitlines() if "stopped and saved" in line]
     assert len(said) == 1
     update = int(said[0].split("update ")[1].split(";")[0])

@@ -43,8 +43,8 @@ class Recorder:
     def update(self, record, *, updates, seconds_left):
         self.records.append({**record, "updates": updates, "seconds_left": seconds_left})
 
-    def validated(self, record, validation, pairs):
-        self.validations.append((dict(record), validation, list(pairs)))
+    def validated(self, record, validation):
+        self.validations.append((dict(record), validation))
 
     def close(self):
         self.closed += 1

@@ -297,7 +297,7 @@ FAULTS = {
 def test_a_fault_is_one_line_that_names_the_checkpoint(tmp_path, fault):
     damage, message = FAULTS[fault]
     path = save_checkpoint(tmp_path, *trained(), STATE)
-    (path / "sha256.json").unlink()  # as in earlier versions
+    (path / "sha256.json").unlink()  # it would find each fault
     damage(path)
 
     with pytest.raises(InputError, match=message) as caught:
@@ -307,25 +307,16 @@ def test_a_fault_is_one_line_that_names_the_checkpoint(tmp_path, fault):
     assert "\n" not in str(caught.value)
 
 
-@pytest.mark.parametrize(
-    ("number", "remedy"),
-    [
-        (errno.ENOSPC, "make room, and the same"),
-        (errno.EROFS, "make the directory writable"),
-        (errno.ENOENT, "put the directory back"),
-        (errno.EIO, "mend that"),
-    ],
-)
-def test_what_cannot_be_written_is_said_with_its_reason(tmp_path, monkeypatch, number, remedy):
+def test_what_cannot_be_written_is_said_with_its_reason(tmp_path, monkeypatch):
     save_checkpoint(tmp_path, *trained(), RunState(update=1))
 
     def fails(_):
-        raise OSError(number, os.strerror(number))
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     monkeypatch.setattr(os, "fsync", fails)
     message = (
-        rf"00000002: the checkpoint cannot be written .*{os.strerror(number)}.*; the last"
-        rf" checkpoint is {tmp_path}/00000001: {remedy}"
+        r"00000002: the checkpoint cannot be written .*No space left on device.*; the last good"
+        rf" checkpoint is {tmp_path}/00000001: give the directory room"
     )
     with pytest.raises(InputError, match=message):
         save_checkpoint(tmp_path, *trained(), RunState(update=2))
@@ -334,7 +325,7 @@ def test_what_cannot_be_written_is_said_with_its_reason(tmp_path, monkeypatch, n
 
 
 def test_a_run_that_is_gone_is_not_made_anew(tmp_path):
-    with pytest.raises(InputError, match="put the directory back"):
+    with pytest.raises(InputError, match="No such file or directory"):
         save_checkpoint(tmp_path / "gone" / "checkpoints", *trained(), STATE)
 
     assert not (tmp_path / "gone").exists()
@@ -345,15 +336,5 @@ def test_a_full_disk_is_understood_in_the_words_of_safetensors(tmp_path, monkeyp
         raise SafetensorError("I/O error: No space left on device (os error 28)")
 
     monkeypatch.setattr("glassformer.training.checkpoint.save_file", full)
-    with pytest.raises(InputError, match=r"os error 28.*; there is no other checkpoint: make room"):
+    with pytest.raises(InputError, match=r"os error 28.*; there is no checkpoint yet: give"):
         save_checkpoint(tmp_path, *trained(), RunState(update=2))
-
-
-def test_a_checkpoint_of_an_earlier_version_names_its_workers(tmp_path):
-    model, optimiser = trained()
-    path = save_checkpoint(tmp_path, model, optimiser, STATE)
-    state = json.loads((path / "state.json").read_text())
-    (path / "state.json").write_text(json.dumps({**state, "workers": 2}))
-    (path / "sha256.json").unlink()
-
-    assert load_checkpoint(path, model, optimiser) == STATE

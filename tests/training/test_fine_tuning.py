@@ -16,7 +16,9 @@ from glassformer.data.tokenizer import train_tokenizer
 from glassformer.errors import InputError, UsageError
 from glassformer.evaluation import Scores
 from glassformer.model.transformer import Transformer
-from glassformer.training import fine_tuning, loop
+from glassformer.training import loop
+from glassformer.training.fine_tuning import child_or_mean
+from glassformer.training.scorer import Scorer
 from glassformer.training.setup.options import TrainConfig
 from glassformer.training.setup.prepare import prepare
 from glassformer.training.train import new_trainer
@@ -62,7 +64,7 @@ def test_a_child_begins_with_the_parents_weights_and_subwords(child, parent, rec
     fingerprints = [tokenizer.fingerprint for tokenizer in prepared.tokenizers]
     assert fingerprints == [tokenizer.fingerprint for tokenizer in before.tokenizers]
     assert prepared.config.normalisation == before.normalisation == "none"
-    assert (prepared.config.optimiser, prepared.config.decay) == ("adam", "none")
+    assert (prepared.config.optimiser, prepared.config.decay) == ("adam", "constant")
     assert trainer.model.config.norm == "pre"
     assert not (prepared.config.run / "data" / "both.model").exists()
     assert recorder.noted(f"from {parent}: its model, subwords and normalisation")
@@ -93,19 +95,16 @@ def test_a_child_is_scored_beside_its_parent(child, write, recorder):
     assert "general, parent and child: BLEU" in card
 
 
-def test_the_mean_is_taken_if_it_loses_nothing(child, write, recorder, monkeypatch):
+def test_the_mean_is_taken_if_it_loses_nothing(child, write, recorder):
     pairs = write("general.src", ["a b c"]), write("general.tgt", ["c b a"])
     prepared = prepare(child(general=pairs))
     model = Transformer(prepared.parent.model.config).eval()
     half = (model.output_weight + prepared.parent.model.output_weight) / 2
     for of_mean, of_child in ((2.0, 2.0), (1.0, 2.0)):
         bleus = iter([of_mean, of_child, 5.0, 5.0])
-        monkeypatch.setattr(
-            fine_tuning,
-            "beam_scores",
-            lambda *_, bleus=bleus, **__: Scores(6, next(bleus), 0.0, 0.0),
-        )
-        chosen = fine_tuning.child_or_mean(model, prepared, recorder, lambda: 60.0)
+        scorer = Scorer(prepared, lambda: 60.0)
+        scorer.scores = lambda *_, bleus=bleus, **__: Scores(6, next(bleus), 0.0, 0.0)
+        chosen = child_or_mean(model, scorer, recorder)
         if of_mean < of_child:
             assert chosen is model
         else:

@@ -15,7 +15,7 @@ from glassformer.training.checkpoint import checkpoints
 from glassformer.training.checkpoint_averaging import averaged_updates, best
 from glassformer.training.loop import Stopped
 from glassformer.training.optimiser import NotFiniteError
-from glassformer.training.schedule import learning_rate
+from glassformer.training.schedule import Schedule
 from glassformer.training.validation import Validation
 
 
@@ -102,8 +102,8 @@ def test_the_rate_follows_the_schedule(made, monkeypatch):
     monkeypatch.setattr(module, "update", watched)
     made(updates=6, warmup=3, rate_factor=0.7, anneal=0.5).run()
 
-    same = {"updates": 6, "d_model": 16, "warmup": 3, "factor": 0.7, "anneal": 0.5}
-    assert rates == [learning_rate(update, **same) for update in range(1, 7)]
+    schedule = Schedule(updates=6, d_model=16, warmup=3, factor=0.7, anneal=0.5)
+    assert rates == [schedule.rate(update) for update in range(1, 7)]
 
 
 # The best by BLEU is the third (the loss decides between equals), the best by loss the fourth.
@@ -160,7 +160,7 @@ def test_patience_is_decided_alike_after_a_break(made, monkeypatch):
     ("average", "metric", "expected"),
     [
         ("last", "bleu", [6, 7]),
-        ("best", "bleu", [2, 3]),
+        ("best", "bleu", [3, 5]),
         ("best", "loss", [4, 5]),
         ("none", "bleu", [7]),
     ],
@@ -228,6 +228,20 @@ def test_a_signal_saves_and_stops(made, monkeypatch, number):
     assert signal.getsignal(number) is before
 
 
+def test_a_signal_to_another_rank_saves_and_stops(made, monkeypatch):
+    trainer = made(updates=9, validations=1)
+
+    def greatest(_, stop, *others):
+        return [float(signal.SIGTERM if trainer.state.update == 2 else stop), *others]
+
+    monkeypatch.setattr(module.Ranks, "all_reduce_max", greatest)
+    with pytest.raises(Stopped, match="stopped and saved at update 2") as caught:
+        trainer.run()
+
+    assert caught.value.signal == signal.SIGTERM
+    assert kept(trainer) == [2]
+
+
 def test_a_second_signal_stops_at_once(made, monkeypatch):
     def twice(*_, **__):
         os.kill(os.getpid(), signal.SIGINT)
@@ -256,7 +270,7 @@ def test_a_loss_that_is_not_finite_names_the_batch_and_keeps_the_checkpoint(made
     trainer = made(updates=2, validations=2)
     trainer.run()
     good = {path.name for path in checkpoints(trainer.checkpoint_directory)}
-    trainer.pace = replace(trainer.pace, updates=4)
+    trainer.pace = replace(trainer.pace, schedule=replace(trainer.pace.schedule, updates=4))
     spoil(trainer.model)
 
     with pytest.raises(InputError) as caught:

@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch.nn import functional as F
 
-from glassformer.training.loss import label_smoothed_cross_entropy
+from glassformer.training.loss import label_smoothed_cross_entropy, token_accuracy
 
 PAD = 0
 VOCAB = 13
@@ -91,3 +91,31 @@ def test_a_smoothing_out_of_range_is_refused(smoothing):
     logits, labels = logits_and_labels(1, 2)
     with pytest.raises(ValueError, match=f"smoothing must be .* below 1, got {smoothing}"):
         label_smoothed_cross_entropy(logits, labels, smoothing=smoothing)
+
+
+@pytest.mark.parametrize("function", [label_smoothed_cross_entropy, token_accuracy])
+@pytest.mark.parametrize(
+    ("shapes", "message"),
+    [
+        (((4, 3, VOCAB), (1, 3)), r"logits \(4, 3, 13\) and labels \(1, 3\): give labels of the"),
+        (((4, 3), (4, 3, VOCAB)), r"logits \(4, 3\) and labels \(4, 3, 13\)"),
+    ],
+)
+@pytest.mark.usefixtures("own_messages")
+def test_logits_and_labels_must_be_pairs(function, shapes, message):
+    logits, labels = torch.zeros(shapes[0]), torch.ones(shapes[1], dtype=torch.int64)
+    with pytest.raises(ValueError, match=message):
+        function(logits, labels)
+
+
+@pytest.mark.parametrize("function", [label_smoothed_cross_entropy, token_accuracy])
+@pytest.mark.parametrize("label", [-100, VOCAB])
+def test_a_label_outside_the_vocabulary_is_named(function, label):
+    with pytest.raises(ValueError, match=f"labels: id {label} is outside the vocabulary of 13"):
+        function(torch.zeros(2, VOCAB), torch.tensor([1, label]))
+
+
+@pytest.mark.usefixtures("own_messages")
+def test_a_reduction_that_it_lacks_is_refused():
+    with pytest.raises(ValueError, match="reduction 'none': expected 'mean' or 'sum'"):
+        label_smoothed_cross_entropy(torch.zeros(2, 3), torch.tensor([1, 2]), reduction="none")

@@ -192,7 +192,7 @@ def test_nothing_waits_for_a_device(monkeypatch, precision):
     of_the_host = len(MICRO_BATCHES)  # where the real labels are, found before they are sent
     assert waits.count == of_the_host
     with waits:
-        done.figures[0].item()
+        done.losses[0].item()
     assert waits.count == of_the_host + 1  # which shows that one would have been seen
 
 

@@ -87,7 +87,7 @@ def test_a_validation_shows_scores_and_translations():
     found = Validation(1.25, 30.5, 51.2, 10.0, [f"translated {i}" for i in range(10)], pairs)
     record = {"update": 1_250, "perplexity": 3.49, "seconds": 75.0, "best": True}
 
-    reporter.validated(record, found, pairs)
+    reporter.validated(record, found)
 
     lines = shown.getvalue().splitlines()
     assert lines[0] == (
@@ -100,7 +100,7 @@ def test_a_validation_shows_scores_and_translations():
         ["translation", "translated", "2"],
     ]
     assert len(lines) == 1 + 2 * 3
-    reporter.validated({**record, "best": False}, found, pairs)
+    reporter.validated({**record, "best": False}, found)
     assert shown.getvalue().count("best so far") == 1
 
 
@@ -110,9 +110,7 @@ def test_fewer_pairs_than_samples(count, samples, shown_of):
     pairs = [Pair("a", "b")] * count
     found = Validation(1.0, 1.0, 1.0, 0.0, ["c"] * count, pairs)
 
-    reporter.validated(
-        {"update": 1, "perplexity": 1.0, "seconds": 1.0, "best": False}, found, pairs
-    )
+    reporter.validated({"update": 1, "perplexity": 1.0, "seconds": 1.0, "best": False}, found)
 
     assert shown.getvalue().count("translation ") == shown_of
 
@@ -142,7 +140,8 @@ def test_metrics_are_a_json_object_a_line(tmp_path):
 def test_metrics_after_the_checkpoint_are_taken_away(tmp_path):
     path = tmp_path / "metrics.jsonl"
     kept = '{"update": 50, "loss": 0.30000000000000004}\n{"update": 60}\n'
-    path.write_text(kept + '{"update": 61}\n[1]\n{"kind": 1}\n\xff\n{"update": 55')
+    end = '{"kind": "average", "update": 60}\n'  # its scores come anew
+    path.write_text(kept + end + '{"update": 61}\n[1]\n{"kind": 1}\n\xff\n{"update": 55')
 
     metrics = Metrics(path, from_update=60)
     metrics.write({"update": 100})

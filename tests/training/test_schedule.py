@@ -1,11 +1,10 @@
 """Equation 3 at points worked out by hand, and its way down to zero."""
 
-from functools import partial
 from itertools import pairwise
 
 import pytest
 
-from glassformer.training.schedule import learning_rate, noam_schedule
+from glassformer.training.schedule import Schedule, noam_schedule
 
 
 @pytest.mark.parametrize(
@@ -38,10 +37,8 @@ def test_counts_begin_at_one(update, warmup):
 
 
 def rates(anneal, updates=1000):
-    return [
-        learning_rate(u, updates=updates, d_model=64, warmup=100, factor=1.5, anneal=anneal)
-        for u in range(1, updates + 1)
-    ]
+    schedule = Schedule(updates, d_model=64, warmup=100, factor=1.5, anneal=anneal)
+    return [schedule.rate(update) for update in range(1, updates + 1)]
 
 
 def test_the_annealed_rate_is_the_papers_and_then_falls_to_nearly_zero():
@@ -62,12 +59,11 @@ def test_no_annealing_is_the_papers():
 
 
 def test_a_run_of_one_update_moves():
-    assert learning_rate(1, updates=1, d_model=64, warmup=1, factor=1.0, anneal=0.5) > 0
+    assert Schedule(updates=1, d_model=64, warmup=1, anneal=0.5).rate(1) > 0
 
 
 def test_without_decay_the_rate_keeps_its_height():
-    options = {"updates": 1000, "d_model": 64, "warmup": 100, "factor": 1.0}
-    rate = partial(learning_rate, **options, anneal=0.2, decay="none")
+    rate = Schedule(1000, d_model=64, warmup=100, anneal=0.2, decay="constant").rate
     assert rate(50) == pytest.approx(0.00625)
     assert rate(100) == rate(500) == rate(800) == pytest.approx(0.0125)
     assert rate(901) == pytest.approx(0.00625)

@@ -114,7 +114,9 @@ def test_translations_are_at_most_twice_as_long_as_the_references(
     limits = []
     inner = engine.decode_sentences
     monkeypatch.setattr(
-        engine, "decode_sentences", lambda *a, **n: (limits.append(n["longest"]), inner(*a, **n))[1]
+        engine,
+        "decode_sentences",
+        lambda *a, **n: (limits.append(n["settings"].max_length_ratio), inner(*a, **n))[1],
     )
     pairs = [Pair("a b c d", "a"), Pair("a b", "b")]
     packed = pack(pairs, *tokenizers, tmp_path / "v", max_tokens=50)

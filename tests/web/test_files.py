@@ -1,7 +1,10 @@
 """Files through the server: LibreTranslate's two addresses, and their bounds."""
 
+import threading
+
 import pytest
 
+from glassformer.web import files
 from glassformer.web.files import Store
 from glassformer.web.security import RequestLimits
 
@@ -83,6 +86,21 @@ def test_files_have_a_size_of_their_own_and_keys(served):
     assert send(client, page, "a.html", api_key="no").status_code == 403
     large = send(client, page + page, "a.html", api_key="secret")
     assert large.status_code == 413
+
+
+def test_a_slow_file_is_given_up_and_keeps_its_thread(served, monkeypatch):
+    """The client leaves or has waited enough; no further file is read before the thread ends."""
+    end, began = threading.Event(), []
+    monkeypatch.setattr(files, "read_file", lambda *_: (began.append(1), end.wait()))
+    client = served(limits=RequestLimits(timeout=0.2, max_files=1))
+    try:
+        for _ in range(2):
+            answer = send(client)
+            assert answer.status_code == 503
+            assert answer.json()["error"].startswith("not finished within 0.2 s")
+    finally:
+        end.set()
+    assert began == [1]
 
 
 def test_unknown_names_are_not_found(client):

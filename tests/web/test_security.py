@@ -2,23 +2,21 @@
 
 import asyncio
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from glassformer.web.security import (
     RefusedError,
     RequestLimits,
-    host_is_known,
     key_is_known,
     read_body,
 )
 
-SMALL = RequestLimits(max_chars=1, body_timeout=0.05)
+SMALL = RequestLimits(max_chars=1)
 LARGEST = SMALL.max_body_bytes
 
 
-def read(*chunks, gone=False, forever=False):
+def read(*chunks, gone=False, forever=False, limits=SMALL):
     """What `read_body` returns for a body in these chunks, and how many of them it reads."""
     messages = [
         {"type": "http.request", "body": chunk, "more_body": place < len(chunks)}
@@ -38,7 +36,7 @@ def read(*chunks, gone=False, forever=False):
     if gone or forever:
         messages = [message | {"more_body": True} for message in messages]
     try:
-        return asyncio.run(read_body(receive, SMALL)), taken
+        return asyncio.run(read_body(receive, limits)), taken
     except RefusedError as error:
         return error.status, taken
 
@@ -59,14 +57,14 @@ def test_a_body_without_end_is_refused_after_some_more_of_it():
 
 def test_a_slow_body_is_refused():
     assert read(b"x", b"") == (b"x", 2)
-    assert read(forever=True)[0] == 408
+    assert read(limits=RequestLimits(body_timeout=0.01))[0] == 408
 
 
 def test_a_client_that_goes_is_not_waited_for():
     assert read(b"x", gone=True)[0] == 400
 
 
-@given(st.text(max_size=2000))
+@given(st.text(max_size=200))
 def test_the_body_limit_has_room_for_any_text_of_the_character_limit(text):
     import json
     from urllib.parse import urlencode
@@ -74,28 +72,6 @@ def test_the_body_limit_has_room_for_any_text_of_the_character_limit(text):
     largest = RequestLimits(max_chars=len(text)).max_body_bytes - (1 << 16)
     assert len(json.dumps(text)) - 2 <= largest
     assert len(urlencode({"q": text}, errors="surrogatepass")) - 2 <= largest
-
-
-@pytest.mark.parametrize(
-    ("header", "known"),
-    [
-        ("127.0.0.1", True),
-        ("127.0.0.1:5000", True),
-        ("LOCALHOST:80", True),
-        ("[::1]", True),
-        ("[::1]:5000", True),
-        ("mine.example", True),
-        ("mine.example:443", True),
-        ("", False),
-        ("evil.example", False),
-        ("localhost.evil.example", False),
-        ("127.0.0.1.evil.example:5000", False),
-        ("evil.example:127.0.0.1", False),
-        ("localhost:x", False),
-    ],
-)
-def test_only_names_of_this_machine_and_those_given_are_known(header, known):
-    assert host_is_known(header, ["mine.example"]) is known
 
 
 def test_any_of_several_keys_fits():

@@ -121,9 +121,10 @@ def align(
 ) -> list[tuple[Link, ...]]:
     """The links of each source's words to its target's, in the order of the target.
 
-    Each target word is linked to the source word that it reads most, and to those that it reads
-    half as much or more. A word whose attention is spread evenly has no link. The model reads the
-    target by teacher forcing, up to the layer of ``heads``; None: the bundle's heads.
+    Each target word is linked to the source word that it reads most. It is also linked to each word
+    that it reads at least half as much. A word whose attention is spread evenly has no link. The
+    model reads the target by teacher forcing, up to the layer of ``heads``; None: the bundle's
+    heads.
 
     Errors: InputError for a text that is longer than the model's positions.
     """

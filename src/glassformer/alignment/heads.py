@@ -1,17 +1,16 @@
 """Chooses the layer, heads and row that align words best on given pairs.
 
-The judge is the alignment error rate (Och and Ney 2003, section 6) against true links. Without
-true links it is the error rate against *anchors*: word pairs that IBM model 1 (Brown et al. 1993)
-finds in both directions, estimated on these pairs. Anchors are mostly right and know neither word
-order nor the model; rare and ambiguous words have none. Chen et al. 2020 (section 3.3) choose the
-layer by the agreement of two translators of opposite directions; a bundle has one direction.
+The judge is the alignment error rate (Och and Ney 2003, section 6) against *anchors*: word pairs
+that IBM model 1 (Brown et al. 1993) finds in both directions, estimated on these pairs. Anchors are
+mostly right and know neither word order nor the model; rare and ambiguous words have none. Chen et
+al. 2020 (section 3.3) choose the layer by the agreement of two translators of opposite directions;
+a bundle has one direction.
 """
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import partial
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,108 +19,61 @@ from glassformer.alignment.align import Heads, Row, WordAttention, linked, word_
 from glassformer.alignment.ibm_model1 import translation_table
 from glassformer.bundle import TranslatorParts
 from glassformer.data.token_store import Sentences
-from glassformer.data.words import Span, TrueLinks, words
+from glassformer.data.words import Span, words
 from glassformer.errors import InputError
 
-__all__ = ["BestHeads", "HeadError", "anchors", "error_rate", "find_heads"]
+__all__ = ["anchors", "find_heads"]
 
 _Maps: TypeAlias = NDArray[np.float32]
+_Links: TypeAlias = frozenset[tuple[Span, Span]]  # of source and target words
 
 _ROWS: tuple[Row, ...] = ("output", "input")
 _MOST_PAIRS = 300
 
 
-class HeadError(NamedTuple):
-    """The error rate of one head, or of the mean of a layer's heads (``head`` None)."""
-
-    row: Row
-    layer: int
-    head: int | None
-    error: float
-
-
-@dataclass(frozen=True)
-class BestHeads:
-    """The best heads, and the error rate of each head alone."""
-
-    heads: Heads
-    table: tuple[HeadError, ...]
-
-
-def find_heads(
-    parts: TranslatorParts,
-    pairs: Sequence[tuple[str, str]],
-    truth: Sequence[TrueLinks] | None = None,
-) -> BestHeads:
+def find_heads(parts: TranslatorParts, pairs: Sequence[tuple[str, str]]) -> Heads:
     """The heads of one layer, and the row, whose mean attention aligns ``pairs`` best.
 
-    It starts with the best head and adds heads of the same layer, each time the one that lowers
-    the error rate of their mean most. At most 300 pairs are judged, by the true links ``truth`` or
-    by anchors; more pairs make better anchors.
+    It starts with the best head and adds heads of the same layer. Each time it adds the head that
+    lowers the error rate of the mean most. At most 300 pairs are judged, by their anchors; more
+    pairs make better anchors.
 
-    Errors: InputError if no pair has a true link or an anchor.
+    Errors: InputError if no pair has an anchor.
     """
-    judge = "true links" if truth is not None else "anchors of IBM model 1"
-    truth = anchors(pairs) if truth is None else truth
-    useful = [place for place, links in enumerate(truth) if links.possible][:_MOST_PAIRS]
+    found = anchors(pairs)
+    useful = [place for place, links in enumerate(found) if links][:_MOST_PAIRS]
+    judge = "anchors of IBM model 1"
     if not useful:
         raise InputError(f"{len(pairs)} pairs: no {judge} to choose heads by; give more pairs")
     sources, targets = ([pairs[place][side] for place in useful] for side in (0, 1))
     layers = range(parts.model.config.num_decoder_layers)
     attention = word_attention(parts, sources, targets, layers=layers, rows=_ROWS)
-    judged = _Judged(attention, [truth[place] for place in useful])
-    alone, together = judged.errors(), judged.errors(lambda maps: maps.mean(axis=2))
-    row, layer, head = (int(n) for n in np.unravel_index(alone.argmin(), alone.shape))
+    judged = _Judged(attention, [found[place] for place in useful])
+    errors = judged.errors()
+    row, layer, head = (int(n) for n in np.unravel_index(errors.argmin(), errors.shape))
     heads, error = judged.joined(row, layer, head)
-    table = [
-        HeadError(_ROWS[row], layer, None if head == alone.shape[2] else head, float(error))
-        for (row, layer, head), error in np.ndenumerate(
-            np.concatenate((alone, together[..., None]), axis=2)
-        )
-    ]
     judge = f"{judge}, {len(useful)} pairs"
-    return BestHeads(Heads(layer, tuple(heads), _ROWS[row], round(error, 4), judge), tuple(table))
-
-
-def error_rate(links: Sequence[set[tuple[Span, Span]]], truth: Sequence[TrueLinks]) -> float:
-    r"""The alignment error rate :math:`1 - (|A \cap S| + |A \cap P|) / (|A| + |S|)`, 0 to 1.
-
-    Words without a true link are not judged.
-
-    >>> of = TrueLinks(frozenset({((0, 1), (0, 1))}), frozenset({((0, 1), (0, 1))}))
-    >>> error_rate([{((0, 1), (0, 1)), ((5, 6), (0, 1))}], [of])
-    0.0
-    """
-    right = total = 0
-    for pairs, true in zip(links, truth, strict=True):
-        sides = [{pair[side] for pair in true.possible} for side in (0, 1)]
-        judged = {pair for pair in pairs if pair[0] in sides[0] and pair[1] in sides[1]}
-        right += len(judged & true.sure) + len(judged & true.possible)
-        total += len(judged) + len(true.sure)
-    return 1 - right / total if total else 0.0
+    return Heads(layer, tuple(heads), _ROWS[row], round(error, 4), judge)
 
 
 class _Judged:
-    """The attention and true links of some pairs, as matrices of target by source words."""
+    """The attention and anchors of some pairs, as matrices of target by source words."""
 
-    def __init__(self, attention: Sequence[WordAttention], truth: Sequence[TrueLinks]) -> None:
+    def __init__(self, attention: Sequence[WordAttention], anchors: Sequence[_Links]) -> None:
         self.attention = [pair.weights for pair in attention]
-        self.sure, self.possible, self.known = [], [], []
-        for pair, true in zip(attention, truth, strict=True):
-            sure, possible = (_matrix(pair, links) for links in (true.sure, true.possible))
-            self.sure.append(sure)
-            self.possible.append(possible)
-            self.known.append(possible.any(1, keepdims=True) & possible.any(0, keepdims=True))
+        self.anchors = list(map(_matrix, attention, anchors))
 
     def errors(self, pick: Callable[[_Maps], _Maps] = lambda maps: maps) -> NDArray[np.float64]:
-        """:func:`error_rate` of each map that ``pick`` returns for a pair's maps."""
+        """The error rate of each map that ``pick`` returns for a pair's maps.
+
+        Words without an anchor are not judged.
+        """
         right, total = np.zeros(()), np.zeros(())
-        for maps, sure, possible, known in zip(
-            self.attention, self.sure, self.possible, self.known, strict=True
-        ):
+        for maps, anchors in zip(self.attention, self.anchors, strict=True):
+            known = anchors.any(1, keepdims=True) & anchors.any(0, keepdims=True)
             links = linked(pick(maps)) & known
-            right = right + (links & sure).sum((-2, -1)) + (links & possible).sum((-2, -1))
-            total = total + links.sum((-2, -1)) + sure.sum()
+            right = right + 2 * (links & anchors).sum((-2, -1))
+            total = total + links.sum((-2, -1)) + anchors.sum()
         return np.asarray(1 - right / np.maximum(total, 1))
 
     def joined(self, row: int, layer: int, head: int) -> tuple[list[int], float]:
@@ -142,22 +94,22 @@ def _means(maps: _Maps, row: int, layer: int, sets: Sequence[Sequence[int]]) -> 
     return np.asarray(maps[row, layer][np.array(sets)].mean(axis=1))
 
 
-def _matrix(words: WordAttention, links: frozenset[tuple[Span, Span]]) -> NDArray[np.bool_]:
+def _matrix(words: WordAttention, links: _Links) -> NDArray[np.bool_]:
     matrix = np.zeros((len(words.target), len(words.source)), dtype=np.bool_)
     for source, target in links:
         matrix[words.target.index(target), words.source.index(source)] = True
     return matrix
 
 
-def anchors(pairs: Sequence[tuple[str, str]]) -> list[TrueLinks]:
-    """Word pairs that IBM model 1 of ``pairs`` finds in both directions, as true links.
+def anchors(pairs: Sequence[tuple[str, str]]) -> list[_Links]:
+    """The word pairs of each pair that IBM model 1 of ``pairs`` finds in both directions.
 
     A word that its sentence repeats has no anchor: the model cannot tell the two apart.
     """
     sides = [[_lower_words(pair[side]) for pair in pairs] for side in (0, 1)]
     ids = [_numbered(side) for side in sides]
     directions = [_likeliest(ids[0], ids[1]), _likeliest(ids[1], ids[0])]
-    truth = []
+    found = []
     for place, (source, target) in enumerate(pairs):
         there, back = directions[0][place], directions[1][place]
         spans = words(source), words(target)
@@ -167,8 +119,8 @@ def anchors(pairs: Sequence[tuple[str, str]]) -> list[TrueLinks]:
             for j, i in enumerate(there)
             if back[i] == j and counts[0][sides[0][place][i]] == counts[1][sides[1][place][j]] == 1
         )
-        truth.append(TrueLinks(links, links))
-    return truth
+        found.append(links)
+    return found
 
 
 def _lower_words(text: str) -> list[str]:

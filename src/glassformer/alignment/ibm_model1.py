@@ -1,8 +1,8 @@
 """How probable each target token is as the translation of a source token.
 
-IBM model 1 (Brown et al. 1993, section 4.1; its estimation in equations 12 to 14, here without the
-empty source word): every target token of a pair comes from one of the pair's source tokens, each
-as likely as the other before one looks. With t(f | e) = 1 at first, again and again,
+IBM model 1 (Brown et al. 1993, section 4.1; equations 12 to 14, here without the empty source
+word). Every target token of a pair comes from one of the pair's source tokens; all of them are
+equally likely a priori. From t(f | e) = 1, expectation maximisation repeats
 
     c(f | e) = sum over pairs of  t(f | e) / sum over the source tokens e' of t(f | e')
     t(f | e) = c(f | e) / sum over f' of c(f' | e)

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import Field
 
-from glassformer.config import MOST_BEAM, Options
+from glassformer.cli.loading import LoadingOptions
+from glassformer.config import MOST_BEAM
 from glassformer.errors import InputError, UsageError, counted
 from glassformer.files import check_output
 
@@ -22,8 +23,10 @@ if TYPE_CHECKING:
 
 __all__ = ["OPTIONS", "BacktranslateOptions", "run"]
 
+_AT_ONCE = 1024  # lines, which are sorted by length and translated together
 
-class BacktranslateOptions(Options):
+
+class BacktranslateOptions(LoadingOptions):
     """Translate TEXT, in your target language, back into your source language with BUNDLE, and
     write pairs for 'train --also': translation, tab, line.
 
@@ -37,10 +40,6 @@ class BacktranslateOptions(Options):
     """Text in the target language, a sentence a line; plain or gzip."""
     out: Path = Field()
     """File of pairs to write, ending in .tsv."""
-    source_language: str | None = None
-    """Of a multilingual model: code of the source language, such as en; None: the import's."""
-    target_language: str | None = None
-    """Code of the target language; None: the import's."""
     beam: int = Field(1, ge=1, le=MOST_BEAM)
     """Hypotheses of the beam search; 1: greedy."""
     sample: bool = False
@@ -52,10 +51,6 @@ class BacktranslateOptions(Options):
     """Most lines to translate; None: all."""
     seed: int = Field(1, ge=0)
     """Seed of ``sample``."""
-    device: str = "auto"
-    """cpu, cuda, or auto."""
-    threads: int = Field(0, ge=0, le=1024)
-    """CPU threads; 0: all."""
 
 
 OPTIONS = BacktranslateOptions
@@ -71,14 +66,8 @@ def run(options: BacktranslateOptions) -> int:
         InputError: BUNDLE is no bundle, TEXT cannot be read, or OUT cannot be written.
     """
     _check(options)
-    import torch
-
-    from glassformer.translator import Translator
-
-    if options.threads:
-        torch.set_num_threads(options.threads)
-    languages = options.source_language, options.target_language
-    translator = Translator.load(options.bundle, device=options.device, languages=languages)
+    options.set_threads()
+    translator = options.load(options.bundle)
     partial = options.out.with_name(options.out.name + ".partial")
     done = _lines_done(partial, options)
     if done:
@@ -106,7 +95,7 @@ def _check(options: BacktranslateOptions) -> None:
 
 def _lines_done(partial: Path, options: BacktranslateOptions) -> int:
     """The lines of TEXT that the partial file has already; its first line names the options."""
-    free = {"out", "device", "threads", "max_lines"}
+    free = {"out", "verify", "device", "threads", "max_lines"}
     head = json.dumps(json.loads(options.model_dump_json(exclude=free))).encode() + b"\n"
     try:
         with partial.open("a+b") as file:
@@ -130,10 +119,9 @@ def _lines_done(partial: Path, options: BacktranslateOptions) -> int:
 
 def _windows(options: BacktranslateOptions, done: int) -> Iterator[list[str]]:
     from glassformer.data.lines import read_lines
-    from glassformer.text_engine import windows_of
 
-    lines = islice(read_lines(options.text), options.max_lines)
-    return windows_of(islice(lines, done, None))
+    lines = islice(read_lines(options.text), done, options.max_lines)
+    return iter(lambda: list(islice(lines, _AT_ONCE)), [])
 
 
 def _translated(

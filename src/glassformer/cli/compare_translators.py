@@ -114,9 +114,9 @@ def _examples(
 
 def _draw(sides: Sequence[_Side], phrases: Sequence[Phrase], out: Path) -> None:
     """Two pictures: the losses, and the cross-attention for the first phrase and its target."""
+    from glassformer.inspection.plots.attention import plot_attentions
     from glassformer.inspection.plots.canvas import save
-    from glassformer.inspection.plots.comparison import plot_attentions, plot_losses
-    from glassformer.inspection.plots.training_curves import read_metrics
+    from glassformer.inspection.plots.training_curves import plot_losses, read_metrics
 
     out.mkdir(parents=True, exist_ok=True)
     phrase = phrases[0]

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 from pydantic import Field
 
 from glassformer.config import Options
-from glassformer.data.corpus import Pair
 from glassformer.data.phrasebook.book import (
     KINDS,
     Phrase,
@@ -180,19 +179,17 @@ class _Watcher:
     def update(self, record: dict[str, Any], *, updates: int, seconds_left: float) -> None:
         pass
 
-    def validated(
-        self, record: dict[str, Any], validation: "Validation", pairs: Sequence[Pair]
-    ) -> None:
+    def validated(self, record: dict[str, Any], validation: "Validation") -> None:
         from rich.table import Table
         from rich.text import Text
 
         translations = {
             pair.source: translation
-            for pair, translation in zip(pairs, validation.translations, strict=True)
+            for pair, translation in zip(validation.pairs, validation.translations, strict=True)
         }
         table = Table(
             title=f"after {record['seconds']:.0f} s: {record['exact_match']:.1f} % of"
-            f" {len(pairs)} phrases with unseen years are right",
+            f" {len(validation.pairs)} phrases with unseen years are right",
             title_justify="left",
         )
         for column in ("phrase", "translation so far", "", "right translation"):
@@ -231,14 +228,15 @@ def print_scores(translator: "Translator", test: Sequence[Phrase]) -> None:
 def _draw(translator: "Translator", options: DemoOptions, directory: Path) -> None:
     """Draw the cross-attention of one date: day and month change places."""
     try:
-        from glassformer.inspection.plots.attention import attention_figure
+        from glassformer.inspection.attention_of import attention_of
+        from glassformer.inspection.plots.attention import plot_attention
         from glassformer.inspection.plots.canvas import save
     except InputError as error:  # without matplotlib the demo goes on without a picture
         print(f"no picture: {error}")
         return
     text = _date(options.source)
     translation = translator.translate([text])[0].text
-    figure = attention_figure(translator, text, translation, part="cross", head="mean")
+    figure = plot_attention(attention_of(translator, text, translation), head="mean")
     path = directory / "attention.png"
     save(figure, path)
     print(f"attention of {translation!r} to {text!r}: {path}")

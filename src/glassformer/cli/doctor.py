@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator, Mapping
+from dataclasses import asdict
 from pathlib import Path
 from typing import Literal
 
@@ -9,10 +10,9 @@ from pydantic import Field
 
 from glassformer.config import Options
 from glassformer.data.corpus import Limits, read_pairs
-from glassformer.data.doctor.checks import Lengths
 from glassformer.data.doctor.cleaning import check_folder, write_clean
 from glassformer.data.doctor.examine import CorpusFiles, Report, examine
-from glassformer.data.doctor.report import Finding, Part
+from glassformer.data.doctor.report import Finding, Lengths, Part
 from glassformer.data.preprocessing import SourceLengths
 from glassformer.errors import counted
 from glassformer.training.setup.augmentation import settle_shares
@@ -51,7 +51,7 @@ class DoctorOptions(Options):
     """Training drops pairs with a side more than this many times as long as the other."""
 
     minutes: float | None = Field(None, gt=0)
-    """Show what train chooses with this --minutes, on this machine."""
+    """Show the choices of train with this --minutes on this machine."""
 
     write: Path | None = None
     """Directory for mended files; the changes are counted."""
@@ -82,7 +82,7 @@ def run(options: DoctorOptions) -> int:
     if options.write:
         results["written"] = _write(options.write, report, parts=parts, limits=limits)
     if options.as_json:
-        print(json.dumps(report.as_json() | results, indent=2))
+        print(json.dumps(asdict(report) | results, indent=2))
     else:
         choices = [f"  {choice}" for choice in results["choices"]]
         written = ["", *results["written"]] if options.write else []
@@ -202,7 +202,8 @@ def _write(
         f"{counted(count, 'pair')} in {name}" for name, count in cleaned.pairs.items()
     )
     changes = sorted(cleaned.changes.items(), reverse=True)
-    return [f"{folder}: {pairs}", *(f"  {counted(n, 'pair')} {what}" for what, n in changes if n)]
+    lines = [f"  {counted(count, 'pair')} {change}" for change, count in changes if count]
+    return [f"{folder}: {pairs}", *lines]
 
 
 def _printable(line: str) -> str:

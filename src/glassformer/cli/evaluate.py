@@ -9,7 +9,8 @@ from typing import Literal
 
 from pydantic import Field
 
-from glassformer.config import BEAM, MOST_BEAM, Options
+from glassformer.cli.loading import LoadingOptions
+from glassformer.config import BEAM, MOST_BEAM
 from glassformer.data.corpus import read_lines, read_pairs
 from glassformer.data.file_formats import file_format
 from glassformer.errors import InputError, UsageError, nearest
@@ -20,7 +21,7 @@ from glassformer.significance import Comparison, compare
 __all__ = ["OPTIONS", "EvaluateOptions", "run"]
 
 
-class EvaluateOptions(Options):
+class EvaluateOptions(LoadingOptions):
     """Score translations: either those of a bundle, or those in a file.
 
     glassformer evaluate BUNDLE SOURCE TARGET translates SOURCE and scores it against TARGET.
@@ -47,12 +48,6 @@ class EvaluateOptions(Options):
     baseline: Path | None = None
     """Translations by another system, to compare with by paired bootstrap."""
 
-    source_language: str | None = None
-    """Of a multilingual BUNDLE: code of the source language, such as en; None: the import's."""
-
-    target_language: str | None = None
-    """Of a multilingual BUNDLE: code of the target language; None: the import's."""
-
     language: str | None = None
     """Code of the target language, such as de: it decides how the scores tokenise text."""
 
@@ -61,15 +56,6 @@ class EvaluateOptions(Options):
 
     engine: Literal["torch", "ctranslate2"] = "torch"
     """With a bundle: ctranslate2 gives the same translations faster (extra export)."""
-
-    verify: bool = True
-    """With a bundle: compare the bundle's files with their hashes: damage is an error."""
-
-    device: str = "auto"
-    """With a bundle: cpu, cuda, or auto."""
-
-    threads: int = Field(0, ge=0, le=1024)
-    """With a bundle: CPU threads; 0: all."""
 
     output: Path | None = None
     """With a bundle: a file for its translations."""
@@ -165,20 +151,10 @@ def _translate(
     directory: Path, sources: Sequence[str], references: Sequence[str], *, options: EvaluateOptions
 ) -> tuple[list[str], float | None]:
     """The bundle's translations, and the loss of the references under its model."""
-    # Late: torch takes seconds to load, and scoring two files needs no torch.
-    from glassformer.bundle import load_bundle
-    from glassformer.devices import device_of
-    from glassformer.translator import Translator
-
     if options.output:
         check_output("--output", options.output)
-    if options.threads:
-        import torch
-
-        torch.set_num_threads(options.threads)
-    bundle = load_bundle(directory, device=device_of(options.device), verify=options.verify)
-    bundle = bundle.between(options.source_language, options.target_language)
-    translator: TranslatorLike = Translator.of(bundle, directory, engine=options.engine)
+    options.set_threads()
+    translator: TranslatorLike = options.load(directory, engine=options.engine)
     hypotheses = [item.text for item in translator.translate(sources, beam=options.beam)]
     if options.output:
         _write_lines(options.output, hypotheses)

@@ -15,11 +15,10 @@ class ImportOptions(Options):
     """Read the translator in SOURCE, and write it as a new BUNDLE.
 
     SOURCE is one of these; nothing is downloaded:
-    a directory of Hugging Face's transformers with MarianMT (OPUS-MT), M2M100, NLLB-200, mBART-50
-    or Pegasus, in safetensors and with its SentencePiece models;
+    a directory of Hugging Face's transformers, in safetensors and with its SentencePiece models:
+    MarianMT (OPUS-MT), M2M100, NLLB-200 or mBART-50;
     a directory of CTranslate2 with its SentencePiece models;
-    a package of Argos Translate;
-    a zip file of OPUS-MT, its directory, or an .npz file of Marian there.
+    a package of Argos Translate.
     """
 
     source: Path = Field(title="SOURCE")

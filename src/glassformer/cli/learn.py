@@ -1,4 +1,4 @@
-"""``glassformer learn``: build the Transformer part by part, and be told what went wrong."""
+"""``glassformer learn``: build the Transformer part by part; a check names each mistake."""
 
 import json
 from abc import ABC, abstractmethod
@@ -10,7 +10,7 @@ from pydantic import Field
 from glassformer.cli.demo import MOST_PHRASES, DemoOptions
 from glassformer.config import Options
 from glassformer.errors import InputError, UsageError, nearest
-from glassformer.files import check_output, write_atomically
+from glassformer.files import check_output
 from glassformer.learn.folder import Folder
 from glassformer.learn.lesson import Lesson, known_mistakes, lesson, lessons
 
@@ -30,7 +30,7 @@ class LearnOptions(Options, ABC):
 
 
 class FolderOptions(LearnOptions):
-    """The options of all that works on a learner's folder."""
+    """The options of all kinds that read a learner's folder."""
 
     folder: Path = Field(Path("my-transformer"), title="FOLDER")
     """The folder with your files."""
@@ -43,7 +43,7 @@ class WatchOptions(FolderOptions):
     """
 
     list: bool = False
-    """Only list the lessons, with what you understand after each."""
+    """Only list the lessons, each with its subject."""
 
     notebook: Path | None = None
     """Only write the lessons as notebooks into this directory."""
@@ -76,10 +76,10 @@ class WatchOptions(FolderOptions):
 
 
 class LessonOptions(FolderOptions):
-    """The options of all that works on one lesson."""
+    """The options of all kinds that read one lesson."""
 
     lesson: str | None = Field(None, title="LESSON")
-    """A lesson by name or number; None: the first that is not learned."""
+    """A lesson by name or number. Left out: the first that is not learned."""
 
     def chosen(self) -> tuple[Folder, Lesson]:
         """The folder and the lesson."""
@@ -97,7 +97,7 @@ class CheckOptions(LessonOptions):
     """
 
     json_: bool = Field(False, alias="json")
-    """Print the verdict as JSON; of several, one a line."""
+    """Print each verdict as one line of JSON."""
 
     def run(self) -> int:
         from rich.console import Console
@@ -137,7 +137,7 @@ class HintOptions(LessonOptions):
     """Print a hint: first the idea, then the shapes, then almost the code."""
 
     number: int = Field(1, ge=1, le=3)
-    """Which of the three."""
+    """The number of the hint."""
 
     def run(self) -> int:
         from glassformer.learn.words import hint_text
@@ -161,26 +161,29 @@ class StatusOptions(FolderOptions):
     """Print figure 1 with the parts that are yours, and which lessons are learned."""
 
     svg: Path | None = None
-    """Also write figure 1 to this SVG file."""
+    """Also draw figure 1 into this file: .svg or .png."""
 
     def run(self) -> int:
         from rich.console import Console
 
-        from glassformer.learn.figure1 import figure_svg
-        from glassformer.learn.words import print_status
+        from glassformer.learn.status import own_boxes, print_status
 
         folder = Folder(self.folder)
         folder.check_exists()
         print_status(Console(highlight=False), folder)
         if self.svg:
+            from glassformer.inspection.plots.canvas import save
+            from glassformer.inspection.plots.figure1 import plot_boxes
+
             check_output("--svg", self.svg)
-            write_atomically(self.svg, figure_svg(folder.learned_names().__contains__).encode())
+            feet = {"encoder": ("source", "one piece"), "decoder": ("target", "one piece")}
+            save(plot_boxes(own_boxes(folder.learned_names()), feet), self.svg)
             print(f"wrote {self.svg}")
         return 0
 
 
 class ResetOptions(LessonOptions):
-    """Write a lesson's file as it was at first; yours is kept beside it, as FILE.old."""
+    """Write a lesson's file as it was at first, and keep yours beside it as FILE.old."""
 
     def run(self) -> int:
         folder, chosen = self.chosen()
@@ -201,7 +204,7 @@ class TrainOptions(FolderOptions):
     mistake: tuple[str, ...] = ()
     """Known mistakes to make, by their ids, in place of right parts."""
     out: Path | None = None
-    """Directory of the translator; None: FOLDER/translator, then the mistakes' ids."""
+    """Directory of the translator. Left out: FOLDER/translator, followed by the mistakes' ids."""
     size: int = Field(_DEMO.size, ge=100, le=MOST_PHRASES)
     """Number of training phrases."""
     epochs: float = Field(_DEMO.epochs, gt=0)
@@ -228,11 +231,11 @@ class CompareOptions(LearnOptions):
     first: Path = Field(title="A")
     """Directory of a translator."""
     second: Path = Field(title="B")
-    """Directory of another one; or the id of a mistake that was trained beside A."""
+    """Directory of another translator, or the id of a mistake that was trained beside A."""
     out: Path = Path("compared")
     """Directory of the two pictures."""
     parts: Path | None = None
-    """Your folder: its learned parts run; without it, the package's."""
+    """Run the learned parts of this folder. Left out: run the package's."""
 
     def run(self) -> int:
         from glassformer.cli.compare_translators import compare

@@ -10,8 +10,9 @@ from urllib.parse import urlencode
 
 from pydantic import Field
 
+from glassformer.cli.loading import LoadingOptions
 from glassformer.cli.server_threads import choose_threads, wait_asleep
-from glassformer.config import BEAM, MOST_BEAM, MOST_LENGTH_PENALTY, Options
+from glassformer.config import BEAM, MOST_BEAM, MOST_LENGTH_PENALTY
 from glassformer.errors import InputError, UsageError, missing_extra
 from glassformer.files import check_output, write_atomically
 
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["OPTIONS", "LookOptions", "run"]
 
 
-class LookOptions(Options):
+class LookOptions(LoadingOptions):
     """Look inside the translator in BUNDLE: a page on this machine, or one file to mail."""
 
     bundle: Path = Field(title="BUNDLE")
@@ -37,10 +38,6 @@ class LookOptions(Options):
     """The paper's alpha (section 6.1); None: the bundle's."""
     glossary: Path | None = None
     """File of terms that the translation must hold, as for 'glassformer translate'."""
-    source_language: str | None = None
-    """Of a multilingual model: code of the source language, such as en; None: the import's."""
-    target_language: str | None = None
-    """Code of the target language; None: the import's."""
     port: int = Field(0, ge=0, le=65535)
     """Port of the page on 127.0.0.1; 0: any free port."""
     browser: bool = True
@@ -48,10 +45,6 @@ class LookOptions(Options):
     parts: Path | None = None
     """Folder of 'glassformer learn': its learned parts run, by the plain path. Their code runs:
     give your own folder."""
-    verify: bool = True
-    """Compare the bundle's files with their hashes: damage is an error."""
-    device: str = "auto"
-    """cpu, cuda, or auto."""
     threads: int = Field(0, ge=0, le=1024)
     """CPU threads; 0: one if the model's d_model is below 512, or else all."""
 
@@ -99,16 +92,10 @@ def _terms(options: LookOptions) -> Terms:
 
 
 def _load(options: LookOptions) -> Translator:
-    from glassformer.bundle import load_bundle
-    from glassformer.devices import device_of
     from glassformer.threads import torch_threads
-    from glassformer.translator import Translator
 
-    device = device_of(options.device)
     with torch_threads(1):  # this thread only loads: as `serve`
-        bundle = load_bundle(options.bundle, device=device, verify=options.verify)
-        bundle = bundle.between(options.source_language, options.target_language)
-        translator = Translator.of(bundle, options.bundle, plain=options.parts is not None)
+        translator = options.load(options.bundle, plain=options.parts is not None)
     choose_threads(options.threads, [translator])
     return translator
 
@@ -126,7 +113,7 @@ def _write(options: LookOptions, out: Path) -> int:
     )
     for left_out in seen.bounds.left_out:
         print(left_out)
-    page = build_page(stored_answers(bundle, seen, options.bundle, terms), title=text)
+    page = build_page(stored_answers(bundle, seen, terms), title=text)
     try:
         write_atomically(out, page.encode())
     except OSError as error:
@@ -140,13 +127,11 @@ def _serve(options: LookOptions) -> int:
         from glassformer.web.server import Settings, create_app, listen, serve
     except ModuleNotFoundError as error:
         raise missing_extra(error.name or "FastAPI", "serve") from None
-    from glassformer.training.early_weights import kept_weights
 
     terms = _terms(options)
     translator = _load(options)
     glossaries = {options.bundle.name: terms}
-    run_directory = options.bundle if kept_weights(options.bundle) else None
-    settings = Settings(beam=options.beam, run_directory=run_directory, glossaries=glossaries)
+    settings = Settings(beam=options.beam, glossaries=glossaries)
     app = create_app({options.bundle.name: translator}, settings)
     place = listen("127.0.0.1", options.port)
     address = _address(place.getsockname()[1], options)

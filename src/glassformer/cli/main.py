@@ -35,7 +35,6 @@ COMMANDS = {
 
 _HELP = {"-h", "--help"}
 _NO_MEMORY = ("can't allocate memory", "out of memory", "bad_alloc", "failed to map segment")
-_LEAST_ADDRESS_SPACE = 1_000_000_000  # bytes; with 0.92 GB a tiny model no longer trains
 _LESS_MEMORY = {
     "train": "give a smaller --batch-tokens or --preset, with another --out",
     "translate": "give a smaller --beam, or shorter lines",
@@ -90,7 +89,6 @@ def _run(command: str, words: list[str]) -> int:
 
     from glassformer.cli.options import first_fault, help_text, naming_options, parse_options
 
-    _check_address_space()
     module = module_of(command)
     title, options = f"glassformer {command}", module.OPTIONS
     if isinstance(options, dict):  # kinds, such as `plot masks`
@@ -113,20 +111,6 @@ def _run(command: str, words: list[str]) -> int:
             return int(module.run(parse_options(options, words)))
     except ValidationError as error:  # of the work, such as sizes that make no model
         raise UsageError(first_fault(error)) from error
-
-
-def _check_address_space() -> None:
-    """Refuse a limit (``ulimit -v``) below which torch aborts while it loads, without a word."""
-    try:
-        import resource
-    except ImportError:  # Windows has no such limit
-        return
-    most, _ = resource.getrlimit(resource.RLIMIT_AS)
-    if most != resource.RLIM_INFINITY and most < _LEAST_ADDRESS_SPACE:
-        raise InputError(
-            f"this process may address {most / 1e9:.1f} GB (ulimit -v): torch needs at least"
-            f" {_LEAST_ADDRESS_SPACE / 1e9:.1f} GB to load"
-        )
 
 
 def module_of(command: str) -> ModuleType:
@@ -183,13 +167,13 @@ def _out_of_memory(error: Exception) -> bool:
 
 
 def _print_error(error: object, status: int) -> int:
-    text = " ".join(str(error).split("\n"))  # one line, whatever a file's name holds
+    text = " ".join(str(error).split("\n"))  # one line, also if a file's name has several
     print(f"glassformer: error: {text}", file=sys.stderr)
     return status
 
 
 def _end_output() -> None:
-    """Write what is still to be written; where that fails, do not try again at the very end."""
+    """Write the rest of the output; if that fails, do not try again at the very end."""
     try:
         sys.stdout.flush()
     except OSError:

@@ -216,7 +216,10 @@ def _shown(value: Any) -> str:
 
 
 def _options_of(options: type[Options]) -> list[_Option]:
-    return [_Option(field, info) for field, info in options.model_fields.items()]
+    """The options of a command; flags that several commands share come last."""
+    own = inspect.get_annotations(options)
+    known = [_Option(field, info) for field, info in options.model_fields.items()]
+    return sorted(known, key=lambda option: not (option.info.title or option.field in own))
 
 
 def _required(known: Iterable[_Option]) -> Iterator[str]:

@@ -65,7 +65,7 @@ def with_parts(bundle: Path, folder: Path | None) -> Iterator[bool]:
 
 
 def _print_parts(parts: Sequence["Part"]) -> None:
-    """A row for each hole of the lessons: the place, and whose part is in it."""
+    """A row for each hole of the lessons: its place, and the owner of its part."""
     from rich.console import Console
     from rich.table import Table
 

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 
 from pydantic import Field
 
+from glassformer.cli.loading import LoadingOptions
 from glassformer.cli.server_threads import choose_threads, wait_asleep
-from glassformer.config import BEAM, MOST_BEAM, Options
+from glassformer.config import BEAM, MOST_BEAM
 from glassformer.errors import InputError, UsageError, counted, missing_extra
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ _ORIGIN = re.compile(r"[a-z][a-z+.-]*://[^/?#\s]+")
 _LOOPBACK = ("127.0.0.1", "::1", "localhost")
 
 
-class ServeOptions(Options):
+class ServeOptions(LoadingOptions):
     """Serve the translators in the BUNDLEs, one for each language pair.
 
     The page is at /, the view inside the model at /look/. POST /translate, GET /languages and GET
@@ -44,7 +45,7 @@ class ServeOptions(Options):
     port: int = Field(5000, ge=0, le=65535)
     """Port to listen on; 0: any free port."""
     allow_host: tuple[str, ...] = ()
-    """Further host names to answer to on 127.0.0.1, such as a proxy's."""
+    """Further host names on 127.0.0.1, such as a proxy's; others get "Invalid host header"."""
     allow_origin: tuple[str, ...] = ()
     """Other sites whose pages may send requests, such as https://example.org; *: all."""
     trust_proxy: bool = False
@@ -63,23 +64,15 @@ class ServeOptions(Options):
     beam: int = Field(BEAM, ge=1, le=MOST_BEAM)
     """Hypotheses of the beam search; 1: greedy."""
     glossary: tuple[Path, ...] = ()
-    """For each BUNDLE, in their order, a file of terms that its translations must hold. A line has
-    the source term, a tab and the target term; further forms, any of which will do, after tabs."""
+    """A file of terms for each BUNDLE, in their order; its translations hold them. A line has the
+    source term, a tab and the target term; further forms, of which one will do, after tabs."""
     through: str | None = None
-    """Language by way of which pairs without a BUNDLE are translated, such as en; None: they are
-    refused."""
-    source_language: str | None = None
-    """Of a multilingual model: code of the source language, such as en; None: the import's."""
-    target_language: str | None = None
-    """Code of the target language; None: the import's."""
+    """Third language of pairs without a BUNDLE, such as en: into it, then out of it. None: no such
+    pairs."""
     engine: Literal["torch", "ctranslate2"] = "torch"
     """Engine that translates; ctranslate2: the same translations, faster (extra export)."""
     quantization: str = "float32"
     """Number format of ctranslate2: float32, int8, …; int8 is faster and differs a little."""
-    verify: bool = True
-    """Compare the bundles' files with their hashes: damage is an error."""
-    device: str = "auto"
-    """Device of the model: cpu, cuda or auto."""
     threads: int = Field(0, ge=0, le=1024)
     """Number of CPU threads; 0: all, but one for torch if each model's d_model is below 512."""
 
@@ -100,10 +93,7 @@ def run(options: ServeOptions) -> int:
         from glassformer.web.server import create_app, listen, serve
     except ModuleNotFoundError as error:
         raise missing_extra(error.name or "fastapi", "serve") from error
-    import torch
-
-    if options.threads:
-        torch.set_num_threads(options.threads)  # before loading: ctranslate2 starts with as many
+    options.set_threads()
     settings = _settings(options)
     listener = listen(options.host, options.port)  # before loading: the port may be in use
     with listener:
@@ -114,7 +104,7 @@ def run(options: ServeOptions) -> int:
         host, port = listener.getsockname()[:2]
         shown = f"[{host}]" if ":" in host else host
         print(f"http://{shown}:{port}/ translates until Ctrl+C", flush=True)
-        serve(app, listener)
+        serve(app, listener, trust_proxy=options.trust_proxy)
     return 0
 
 
@@ -126,6 +116,12 @@ def _settings(options: ServeOptions) -> Settings:
         raise UsageError(
             f"--allow-host belongs to a server on 127.0.0.1; on {options.host} any name will do"
         )
+    for name in options.allow_host:
+        if "*" in name.removeprefix("*."):
+            raise UsageError(
+                f"--allow-host {name!r}: expected a name such as translate.example.org, or"
+                " *.example.org for all names under it"
+            )
     for origin in options.allow_origin:
         if origin != "*" and not _ORIGIN.fullmatch(origin):
             raise UsageError(f"--allow-origin {origin!r}: expected https://example.org, or *")
@@ -142,7 +138,7 @@ def _settings(options: ServeOptions) -> Settings:
         trust_proxy=options.trust_proxy,
         through=options.through,
         keys=_keys(options.api_key_file) if options.api_key_file else (),
-        hosts=[name.lower() for name in options.allow_host] if options.host in _LOOPBACK else None,
+        hosts=options.allow_host if options.host in _LOOPBACK else None,
     )
 
 
@@ -172,23 +168,12 @@ def _keys(path: Path) -> list[str]:
 
 
 def _translators(options: ServeOptions) -> dict[str, Translator]:
-    from glassformer.bundle import load_bundle
-    from glassformer.devices import device_of
     from glassformer.threads import torch_threads
-    from glassformer.translator import Translator
 
-    device = device_of(options.device)
-    # This thread only loads. More threads here, beside those that translate, are more than the
-    # cores: they then wait for each other asleep, at half the speed.
+    # This thread only loads. Threads of its own, beside the translating ones, are more than the
+    # cores: all of them then wait for each other asleep, at half the speed.
     with torch_threads(1):
         return {
-            str(path): Translator.of(
-                load_bundle(path, device=device, verify=options.verify).between(
-                    options.source_language, options.target_language
-                ),
-                path,
-                engine=options.engine,
-                quantization=options.quantization,
-            )
+            str(path): options.load(path, engine=options.engine, quantization=options.quantization)
             for path in options.bundles
         }

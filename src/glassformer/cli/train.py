@@ -21,9 +21,10 @@ def run(config: TrainConfig, reporter: Reporter | None = None) -> int:
     """Train or continue; 128 + the signal's number if one stopped the run, which is then saved."""
     began = time.monotonic()  # before torch is imported: --minutes includes that
     if int(os.environ.get("RANK", 0)) > 0 and "TORCHELASTIC_RUN_ID" in os.environ:
-        from glassformer.training.parallel.worker import follow
+        from glassformer.training.parallel.worker import train_rank
 
-        return follow(config)
+        train_rank(config)
+        return 0
     from glassformer.training.loop import Stopped
     from glassformer.training.train import train
 

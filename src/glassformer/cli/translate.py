@@ -11,10 +11,11 @@ from collections import deque
 from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, cast
 
 from pydantic import Field, model_validator
 
+from glassformer.cli.loading import LoadingOptions
 from glassformer.config import (
     BEAM,
     MOST_BEAM,
@@ -22,7 +23,6 @@ from glassformer.config import (
     MOST_MIN_LENGTH,
     MOST_NO_REPEAT_NGRAM,
     MOST_REPETITION_PENALTY,
-    Options,
 )
 from glassformer.data.lines import MAX_LINE_BYTES, decode_line
 from glassformer.data.words import pharaoh
@@ -30,7 +30,7 @@ from glassformer.errors import InputError, UsageError
 
 if TYPE_CHECKING:
     from glassformer.data.terms import Terms
-    from glassformer.decoding.engine import Future
+    from glassformer.decoding.engine import Future, SearchSettings
     from glassformer.documents.protection import TextTranslator
     from glassformer.translator import Sampling, Translation
 
@@ -41,7 +41,7 @@ __all__ = ["OPTIONS", "TranslateOptions", "run"]
 _AT_ONCE = 1 << 16
 
 
-class TranslateOptions(Options):
+class TranslateOptions(LoadingOptions):
     """Translate standard input with the translator in BUNDLE, one line for one line."""
 
     groups: ClassVar[dict[str, str]] = {
@@ -49,7 +49,8 @@ class TranslateOptions(Options):
         "sample": "sampling",
         "format": "text and markup",
         "alignment": "output",
-        "source_language": "engine and machine",
+        "engine": "engine",
+        "source_language": "languages and machine",
     }
 
     bundle: Path = Field(title="BUNDLE")
@@ -57,66 +58,56 @@ class TranslateOptions(Options):
     beam: int = Field(BEAM, ge=1, le=MOST_BEAM)
     """Hypotheses of the beam search; 1: greedy."""
     n_best: int = Field(1, ge=1)
-    """Translations of each line, at most. More than 1 prints rows: line from 0 ||| text ||| score.
-    A text that is blank, or equal to a better one but for white space or the final full stop, has
-    no row."""
+    """Print up to N translations of a line, each as: line ||| text ||| score. Lines count from 0.
+    Blank and repeated translations are left out."""
     length_penalty: float | None = Field(None, ge=0, le=MOST_LENGTH_PENALTY)
-    """The paper's alpha (section 6.1): 0 for none, more for longer text; None: the bundle's."""
+    """The paper's alpha (section 6.1): 0 for no penalty, more for longer text. None: the alpha of
+    the bundle."""
     repetition_penalty: float = Field(1.0, ge=1, le=MOST_REPETITION_PENALTY)
-    """Above 1: subwords that the translation holds already become less probable; 1: none."""
+    """Above 1: subwords that the translation already holds become less probable. 1: no change."""
     no_repeat_ngram: int = Field(0, ge=0, le=MOST_NO_REPEAT_NGRAM)
-    """Number of subwords that stand in a translation only once in the same order; 0: any may."""
+    """No N subwords stand twice in a translation in the same order. 0: they may."""
     min_length: int = Field(0, ge=0, le=MOST_MIN_LENGTH)
     """Least number of subwords of a translation."""
     prefix: str = ""
     """Text that each translation begins with."""
     glossary: Path | None = None
-    """File of terms that translations must hold. A line has the source term, a tab and the target
-    term; further forms, any of which will do, after tabs. It needs a beam; torch decodes the lines
-    with a term."""
+    """File of terms that translations must hold. A line holds a source term, a tab and a target
+    term; further forms follow after tabs, and any form will do. It needs --beam 2 or more."""
     sample: bool = False
     """Draw translations instead of searching for the best."""
     temperature: float = Field(1.0, gt=0)
-    """Below 1: nearer to the best translation; above 1: wilder."""
+    """With --sample. Below 1: nearer to the best translation; above 1: more varied."""
     top_k: int = Field(0, ge=0)
-    """Number of likeliest tokens to draw from; 0: all."""
+    """With --sample: draw from the N most probable tokens. 0: from all."""
     top_p: float = Field(1.0, gt=0, le=1)
-    """Total probability of the likeliest tokens to draw from."""
+    """With --sample: draw from the most probable tokens whose probabilities sum to this."""
     seed: int = 1
-    """The same seed draws the same translation of the same text on the same line."""
+    """With --sample: the same seed draws the same translation of the same text and line."""
     format: Literal["text", "html", "srt", "vtt", "po", "docx"] = "text"
-    """Of the input. All but text: the input is one file, whose markup stays as it is. srt, vtt:
-    subtitles; po: gettext's messages; docx: a Word document (po, docx: extra documents)."""
+    """Format of the input. Every format but text reads the whole input as one file and keeps its
+    markup. srt, vtt: subtitles; po: gettext messages; docx: Word (both: extra
+    documents)."""
     protect: bool = True
     """Keep placeholders, tags, addresses, code, emoji, and numbers with units as they are."""
     split: bool = True
-    """Translate the sentences of a line one by one, if the bundle has learnt from single sentences.
-    Such a line has one translation, whatever --n-best says."""
+    """Translate each sentence of a line by itself, if the bundle has learnt from single sentences.
+    A line of several sentences has one translation, also with --n-best."""
     alignment: bool = False
-    """Also print the links between source words and words, as 'text ||| 0-0 1-2'. Numbers start
-    at 0; spaces separate words. With --json: spans of characters, punctuation by itself."""
+    """Print the links between source and target words too, as 'text ||| 0-0 1-2'. Words count from
+    0 and are separated by spaces. With --json: spans of characters."""
     as_json: bool = Field(False, alias="json")
-    """A JSON object a line: text, score, alternatives."""
-    source_language: str | None = None
-    """Of a multilingual model: code of the source language, such as en; None: the import's."""
-    target_language: str | None = None
-    """Code of the target language; None: the import's."""
+    """Print a JSON object for each line: text, score, alternatives."""
     engine: Literal["torch", "ctranslate2"] = "torch"
-    """ctranslate2: the same translations, faster (extra export)."""
+    """ctranslate2 gives the same translations faster (extra export)."""
     quantization: str = "float32"
-    """Number type of the weights: float32; with ctranslate2 also int8, which is faster and differs
-    a little; with torch also bfloat16, for machines with matrix units for it."""
+    """Number type of the weights: float32. With ctranslate2 also int8: faster, with small
+    differences. With torch also bfloat16, for machines with matrix units for it."""
     plain: bool = False
-    """Run the readable forms only, for readers of the code: the same translations, slower."""
+    """Run only the readable forms of the code: the same translations, slower."""
     parts: Path | None = None
-    """Folder of 'glassformer learn': its learned parts translate, by the plain path. Their code
-    runs: give your own folder."""
-    verify: bool = True
-    """Compare the bundle's files with their hashes: damage is an error."""
-    device: str = "auto"
-    """cpu, cuda, or auto."""
-    threads: int = Field(0, ge=0, le=1024)
-    """CPU threads; 0: all."""
+    """Folder of 'glassformer learn' whose parts translate, as with --plain. Their code runs: give
+    your own folder."""
 
     @model_validator(mode="after")
     def _options_agree(self) -> TranslateOptions:
@@ -157,23 +148,14 @@ def run(options: TranslateOptions) -> int:
     """
     if sys.stdin is None:
         raise UsageError("standard input is closed: give the text, as in '… < text'")
-    import torch
-
-    from glassformer.bundle import load_bundle
     from glassformer.cli.own_translator import with_parts
     from glassformer.data.terms import read_terms
-    from glassformer.devices import device_of
     from glassformer.documents.protection import ProtectingTranslator
-    from glassformer.translator import Translator
 
     glossary = None if options.glossary is None else read_terms(options.glossary)
-    if options.threads:
-        torch.set_num_threads(options.threads)
+    options.set_threads()
     with with_parts(options.bundle, options.parts) as own:
-        device = device_of(options.device)
-        bundle = load_bundle(options.bundle, device=device, verify=options.verify)
-        translator = Translator.of(
-            bundle.between(options.source_language, options.target_language),
+        translator = options.load(
             options.bundle,
             engine=options.engine,
             quantization=options.quantization,
@@ -181,32 +163,27 @@ def run(options: TranslateOptions) -> int:
         )
         protecting = ProtectingTranslator(translator) if options.protect else translator
         if options.format != "text":
-            target = (translator.bundle.languages or ("", ""))[1]
-            _translate_file(protecting, options, glossary, target)
+            _translate_file(protecting, options, glossary)
         else:
             _translate_input(_Output(protecting, options, glossary))
     return 0
 
 
 def _translate_file(
-    translator: TextTranslator, options: TranslateOptions, glossary: Terms | None, target: str
+    translator: TextTranslator, options: TranslateOptions, glossary: Terms | None
 ) -> None:
     """The whole input as one file; InputError if it is not of its format."""
     from glassformer.documents.files.formats import translated_file
 
-    names = (
-        "beam",
-        "length_penalty",
-        "split",
-        "repetition_penalty",
-        "no_repeat_ngram",
-        "min_length",
-    )
-    settings = {name: getattr(options, name) for name in names}
     data = sys.stdin.buffer.read()
     try:
         written = translated_file(
-            translator, data, options.format, target, glossary=glossary, **settings
+            translator,
+            data,
+            options.format,
+            glossary=glossary,
+            split=options.split,
+            **_search(options),
         )
     except InputError as error:
         raise InputError(f"standard input: {error}") from error
@@ -258,19 +235,16 @@ class _Output:
 
     def _future(self, texts: list[str]) -> Future[list[Translation]]:
         options = self._options
+        search = _search(options)
+        if options.sample:
+            search["sampling"] = _sampling(options, self._submitted)
         return self._translator.submit(
             texts,
-            beam=options.beam,
-            n_best=options.n_best,
-            length_penalty=options.length_penalty,
             prefixes=[options.prefix] * len(texts) if options.prefix else None,
             glossary=self._glossary,
-            sampling=_sampling(options, self._submitted) if options.sample else None,
             alignment=options.alignment,
             split=options.split,
-            repetition_penalty=options.repetition_penalty,
-            no_repeat_ngram=options.no_repeat_ngram,
-            min_length=options.min_length,
+            **search,
         )
 
     def _write_first(self) -> None:
@@ -279,10 +253,19 @@ class _Output:
             _rows(translation, self._written + place, texts[place], self._options)
             for place, translation in enumerate(future.result())
         )
-        # As bytes: UTF-8 with LF, whatever the terminal or the system prefers.
+        # As bytes: UTF-8 with LF, also if the terminal or the system prefers others.
         sys.stdout.buffer.write(rows.encode())
         sys.stdout.flush()
         self._written += len(texts)
+
+
+def _search(options: TranslateOptions) -> SearchSettings:
+    """The options that are settings of the search; without a length penalty, the bundle's holds."""
+    from glassformer.decoding import engine
+
+    names = engine.SearchSettings.__annotations__.keys() & type(options).model_fields.keys()
+    given = {name: getattr(options, name) for name in names}
+    return cast("SearchSettings", {name: x for name, x in given.items() if x is not None})
 
 
 def _sampling(options: TranslateOptions, number: int) -> Sampling:

@@ -8,7 +8,6 @@ same for any number of processes, so two integers name the place in the data.
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import torch
@@ -55,8 +54,8 @@ def to_device(tensor: Tensor, device: torch.device | str) -> Tensor:
 
 
 def plan_batches(
-    source_lengths: NDArray[Any],
-    target_lengths: NDArray[Any],
+    source_lengths: NDArray[np.integer],
+    target_lengths: NDArray[np.integer],
     *,
     tokens: int,
     seed: int,
@@ -180,7 +179,7 @@ def make_batch(
 def shift(labels: Int[Tensor, "batch tgt_len"], bos: int) -> Int[Tensor, "batch tgt_len"]:
     """The decoder's input: ``bos``, then all labels but the last (section 3.1).
 
-    So at each position the decoder reads the tokens before the one that it has to predict. Only
+    So at each position the decoder reads the tokens before its label. Only
     this function shifts the target. Here 1 is ``bos``, 2 is ``eos``, 0 is padding:
 
     >>> labels = torch.tensor([[7, 8, 2], [9, 2, 0]])
@@ -193,7 +192,7 @@ def shift(labels: Int[Tensor, "batch tgt_len"], bos: int) -> Int[Tensor, "batch 
     return torch.cat((torch.full_like(labels[:, :1], bos), labels[:, :-1]), dim=1)
 
 
-def _padded(ids: NDArray[Any], lengths: NDArray[np.int64], *, pad: int) -> NDArray[np.int64]:
+def _padded(ids: NDArray[np.integer], lengths: NDArray[np.int64], *, pad: int) -> NDArray[np.int64]:
     """The sentences as rows, with a column more than the longest needs."""
     padded = np.full((len(lengths), int(lengths.max(initial=0)) + 1), pad, dtype=np.int64)
     padded[np.arange(padded.shape[1]) < lengths[:, None]] = ids

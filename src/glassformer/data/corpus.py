@@ -24,7 +24,6 @@ __all__ = [
     "Format",
     "Limits",
     "Pair",
-    "drop_reason",
     "read_lines",
     "read_pairs",
     "write_pairs",
@@ -133,17 +132,6 @@ class Limits:
         for name, least in lowest.items():
             if not getattr(self, name) >= least:
                 raise UsageError(f"{name} {getattr(self, name)}: expected {least} or more")
-
-
-def drop_reason(pair: Pair, limits: Limits) -> str | None:
-    """The reason why training drops this pair, one of :data:`REASONS`; ``None`` if it keeps it.
-
-    >>> drop_reason(Pair("Hallo", " "), Limits())
-    'empty'
-    >>> drop_reason(Pair("Ja.", "Yes."), Limits()) is None
-    True
-    """
-    return _reason(len(pair.source.strip()), len(pair.target.strip()), limits)
 
 
 def _reason(source: int, target: int, limits: Limits) -> str | None:

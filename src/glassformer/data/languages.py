@@ -14,7 +14,7 @@ _SHOWN = 12  # codes in a message
 
 
 def standard_code(code: str) -> str:
-    """The code in the form of BCP 47: en for eng_Latn. What is no code stays as it is.
+    """The code in the form of BCP 47: en for eng_Latn. Any other word stays as it is.
 
     >>> [standard_code(code) for code in ("eng_Latn", "zho_Hans", "de_DE", "source")]
     ['en', 'zh-Hans', 'de-DE', 'source']

@@ -1,7 +1,7 @@
 """Reads the lines of text files.
 
-LF is the only line end, because a sentence may hold any other character: U+2028, U+0085, a bare CR
-and NUL never split a line, so that two files cannot slip against each other. One CR before the LF
+LF is the only line end, because a sentence may hold any other character. U+2028, U+0085, a bare CR
+and NUL never split a line: two files cannot slip against each other. One CR before the LF
 and a byte order mark at the start of the file are removed. A gzipped file is known by its content,
 not its name. Files are read as streams, in bounded memory.
 """
@@ -51,9 +51,9 @@ def raw_blocks(path: Path | str) -> Iterator[bytes]:
     """Whole lines of a plain or gzipped file, many at once: ``block.split(b"\\n")`` are the lines.
 
     Raises:
-        InputError: the file is missing, a directory, unreadable, empty or a damaged gzip file. Or a
-            line is longer than 16 MiB, a million lines in a row are blank, or a gzip file grows
-            beyond 100 times its size.
+        InputError: the file is missing, a directory, unreadable, empty or a damaged gzip file; a
+            line is longer than 16 MiB; a million lines in a row are blank; a gzip file grows beyond
+            100 times its size.
     """
     path = Path(path)
     number = read = blank = 0

@@ -1,8 +1,9 @@
-"""One form for texts that look alike: what differs only in bytes reads the same.
+"""One form for texts that look alike and differ in their bytes.
 
-The normaliser puts characters into Unicode's NFC, makes each run of white space one space, takes
-out invisible characters, and writes fullwidth letters and digits as ASCII. Keyboards, web pages and
-word processors differ in all of these; a model that has seen one form translates the others badly.
+The normaliser puts characters into Unicode's NFC and makes each run of white space one space. It
+takes out invisible characters, and writes fullwidth letters and digits as ASCII. Keyboards, web
+pages and word processors differ in all of these. A model that has seen one form translates the
+others badly.
 """
 
 import re

@@ -1,6 +1,6 @@
 """From a text as people have it to the segments that a model reads, and back.
 
-A model reads units like those that it has learnt from: mostly single sentences, in one form of
+A model reads units of the kind that it has learnt from: mostly single sentences, in one form of
 characters. A text is cut at its line ends and, if the model has learnt from single sentences, at
 sentence ends. Each segment is normalised, and remembers where it stood. The white space between two
 segments also stands between their translations, and so does the bullet of a list.
@@ -91,7 +91,7 @@ class Segment:
 
 @dataclass(frozen=True)
 class Preprocessing:
-    """How a bundle reads texts. A bundle of an earlier version has the defaults.
+    """How a bundle reads texts.
 
     ``lengths``: None if nobody has measured the training's sources; then only the ends of lines
     separate segments.

@@ -81,7 +81,8 @@ def protected_spans(text: str) -> list[ProtectedSpan]:
 def lost_spans(source: str, target: str) -> list[str]:
     """The protected spans of ``source`` that ``target`` lacks; each as often as it is missing.
 
-    A measure is lost if its number is, whatever the language makes of "3.5" and of the unit's name.
+    A measure is lost if its number is lost. The target may write "3,5", and the unit
+    by another name.
 
     >>> lost_spans("%s has {n} files, 3.5 GB. %s", "%s hat Dateien, 3,5 GB.")
     ['{n}', '%s']

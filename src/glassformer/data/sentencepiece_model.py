@@ -1,32 +1,26 @@
-"""SentencePiece models as a list of pieces: read, change, write again.
+"""SentencePiece models as a list of pieces: read, change, write again (extra ``import``).
 
-A ``.model`` file is one protobuf message. Its field 1 repeats: a piece with its text (1), score (2)
-and type (3). An id is a place in that list, and no segmentation depends on it. So a model whose
-pieces stand in another order segments as before, with other ids. All other fields stay as they are,
-byte for byte.
+A ``.model`` file is one message of protobuf; the sentencepiece package brings its class. An id is a
+place in the list of pieces, and no segmentation depends on it. So a model whose pieces stand in
+another order segments as before, with other ids.
 
-Source: ``sentencepiece_model.proto`` of SentencePiece, and protobuf's wire format.
+To encode and decode, :mod:`glassformer.data.tokenizer` needs none of this.
 """
 
-import struct
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import Any
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
-from glassformer.errors import InputError
+from glassformer.errors import InputError, missing_extra
+
+if TYPE_CHECKING:
+    from google.protobuf.message import Message
 
 __all__ = ["Piece", "PieceType", "Segmentation", "SentencePieceModel"]
 
-_PIECES, _TRAINER, _NORMALISER, _SELF_TEST = 1, 2, 3, 4  # fields of the model
-_SEGMENTATION = {  # fields of the trainer's and the normaliser's specifications
-    _TRAINER: {24: "space_as_suffix"},
-    _NORMALISER: {2: "characters", 3: "dummy_prefix", 4: "single_spaces"},
-}
-_KIND = 3  # of the trainer's specification
 _KINDS = {1: "unigram", 2: "bpe", 3: "word", 4: "char"}
-_SYMBOL_FIELDS = {"unk": 45, "bos": 46, "eos": 47, "pad": 48}  # of the trainer's specification
-_VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5  # wire types
 
 
 class PieceType(IntEnum):
@@ -69,7 +63,7 @@ class Segmentation:
 
 @dataclass(frozen=True)
 class SentencePieceModel:
-    """The pieces of a model, and its other fields as bytes.
+    """The pieces of a model; ``rest`` is its message without them.
 
     >>> from glassformer.data.tokenizer import Tokenizer, train_tokenizer
     >>> tokenizer = train_tokenizer(["a cat"] * 3, vocab_size=300)
@@ -82,112 +76,65 @@ class SentencePieceModel:
     """
 
     pieces: tuple[Piece, ...]
-    rest: bytes
+    rest: "Message"
 
     @classmethod
     def parse(cls, serialized: bytes, *, name: str = "tokenizer model") -> "SentencePieceModel":
         """The model of these bytes; InputError, which calls it ``name``, for other bytes."""
-        pieces, rest = [], bytearray()
+        kind = _message_class()
+        from google.protobuf.message import DecodeError
+
         try:
-            for number, wire, value, raw in _fields(serialized):
-                if number == _PIECES and wire == _BYTES:
-                    pieces.append(_piece(value))
-                elif number != _SELF_TEST:  # its expected ids are of the old order
-                    rest += raw
-            if not pieces:
-                raise ValueError("it has no piece")
-        except (IndexError, ValueError, struct.error) as error:
+            message = kind.FromString(serialized)
+            if not message.pieces or any(isinstance(p.piece, bytes) for p in message.pieces):
+                raise ValueError("no piece, or a text that is no UTF-8")
+        except (DecodeError, ValueError) as error:
             raise InputError(
                 f"{name}: not a SentencePiece model, or cut short: copy the file anew"
             ) from error
-        return cls(tuple(pieces), bytes(rest))
+        pieces = tuple(Piece(p.piece, p.score, PieceType(p.type)) for p in message.pieces)
+        # Its self-test stays behind: other pieces would fail it.
+        specifications = ("trainer_spec", "normalizer_spec", "denormalizer_spec")
+        return cls(pieces, kind(**{each: getattr(message, each) for each in specifications}))
 
     def with_pieces(
         self, pieces: Sequence[Piece], symbols: Mapping[str, str]
     ) -> "SentencePieceModel":
-        """The model with other pieces; ``symbols`` names those of unk, bos, eos and pad.
-
-        Of two messages for one field, protobuf takes the later one's values.
-        """
-        names = b"".join(
-            _field(_SYMBOL_FIELDS[symbol], text.encode()) for symbol, text in symbols.items()
-        )
-        return SentencePieceModel(tuple(pieces), self.rest + _field(_TRAINER, names))
+        """The model with other pieces; ``symbols`` names those of unk, bos, eos and pad."""
+        rest = _copy(self.rest)
+        for symbol, text in symbols.items():
+            setattr(rest.trainer_spec, f"{symbol}_piece", text)
+        return SentencePieceModel(tuple(pieces), rest)
 
     @property
     def segmentation(self) -> Segmentation:
         """The options of segmentation, out of the trainer's and the normaliser's fields."""
-        options: dict[str, Any] = {}
-        for number, _, message, _ in _fields(self.rest):
-            names = _SEGMENTATION.get(number, {})
-            for field, wire, value, _ in _fields(message) if names else ():
-                if field in names:
-                    options[names[field]] = value if wire == _BYTES else bool(_varint(value, 0)[0])
-                elif (number, field) == (_TRAINER, _KIND):
-                    options["kind"] = _KINDS[_varint(value, 0)[0]]
-        return Segmentation(**options)
+        trainer, normaliser = self.rest.trainer_spec, self.rest.normalizer_spec
+        return Segmentation(
+            _KINDS[trainer.model_type],
+            normaliser.precompiled_charsmap,
+            normaliser.add_dummy_prefix,
+            normaliser.remove_extra_whitespaces,
+            trainer.treat_whitespace_as_suffix,
+        )
 
     def serialized(self) -> bytes:
         """The bytes of a ``.model`` file."""
-        return b"".join(_field(_PIECES, _message(piece)) for piece in self.pieces) + self.rest
+        message = _copy(self.rest)
+        for piece in self.pieces:
+            message.pieces.add(piece=piece.text, score=piece.score, type=int(piece.type))
+        return bytes(message.SerializeToString(deterministic=True))
 
 
-def _fields(message: bytes) -> Iterator[tuple[int, int, bytes, bytes]]:
-    """Number, wire type, content and all bytes of each field of a message."""
-    place = 0
-    while place < len(message):
-        start = place
-        key, place = _varint(message, place)
-        wire = key & 7
-        if wire == _BYTES:
-            length, place = _varint(message, place)
-            end = place + length
-        elif wire == _VARINT:
-            _, end = _varint(message, place)
-        else:
-            end = place + {_FIXED64: 8, _FIXED32: 4}.get(wire, len(message) + 1)
-        if end > len(message):
-            raise ValueError("the message ends inside a field")
-        yield key >> 3, wire, message[place:end], message[start:end]
-        place = end
+def _message_class() -> Any:
+    """protobuf's class of the message; InputError names the extra."""
+    try:
+        return import_module("sentencepiece.sentencepiece_model_pb2").ModelProto
+    except Exception as error:  # protobuf is missing, or older than sentencepiece's code wants
+        raise missing_extra("protobuf", "import") from error
 
 
-def _varint(message: bytes, place: int) -> tuple[int, int]:
-    """The number at ``place``, seven bits a byte, the lowest first; and the place after it."""
-    number = shift = 0
-    while True:
-        byte = message[place]
-        number |= (byte & 127) << shift
-        place, shift = place + 1, shift + 7
-        if byte < 128:
-            return number, place
-
-
-def _piece(message: bytes) -> Piece:
-    text, score, kind = "", 0.0, PieceType.NORMAL
-    for number, _, value, _ in _fields(message):
-        if number == 1:
-            text = value.decode()
-        elif number == 2:
-            [score] = struct.unpack("<f", value)
-        elif number == 3:
-            kind = PieceType(_varint(value, 0)[0])
-    return Piece(text, score, kind)
-
-
-def _message(piece: Piece) -> bytes:
-    score = _number(2 << 3 | _FIXED32) + struct.pack("<f", piece.score)
-    return _field(1, piece.text.encode()) + score + _number(3 << 3) + _number(piece.type)
-
-
-def _field(number: int, content: bytes) -> bytes:
-    return _number(number << 3 | _BYTES) + _number(len(content)) + content
-
-
-def _number(number: int) -> bytes:
-    """A number as protobuf's varint."""
-    written = bytearray()
-    while number > 127:
-        written.append(number & 127 | 128)
-        number >>= 7
-    return bytes([*written, number])
+def _copy(message: "Message") -> "Message":
+    copy = type(message)()
+    copy.CopyFrom(message)
+    return copy

@@ -40,8 +40,8 @@ def sentence_spans(text: str, language: str | None = None) -> Iterator[tuple[int
 def split_long(text: str, length: Callable[[str], int], *, limit: int) -> list[str]:
     """``text`` in segments of at most ``limit``, as ``length`` measures them.
 
-    A longer text is cut near its middle, and each half likewise. A single character is never cut,
-    whatever its length. The segments one after the other are the text.
+    A longer text is cut near its middle, and each half likewise. A single character is never cut.
+    The segments one after the other are the text.
 
     >>> split_long("One two. Three four.", len, limit=12)
     ['One two. ', 'Three four.']

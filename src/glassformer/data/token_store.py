@@ -17,7 +17,7 @@ from dataclasses import asdict, dataclass
 from functools import cached_property
 from itertools import chain, islice
 from pathlib import Path
-from typing import Any, SupportsIndex
+from typing import SupportsIndex
 
 import numpy as np
 from numpy.typing import NDArray
@@ -60,14 +60,14 @@ class PackedMeta:
 class Sentences:
     """One side of a packed corpus: ``sentences[i]`` is an array of ids, without start and end."""
 
-    def __init__(self, ids: NDArray[Any], offsets: NDArray[np.int64]) -> None:
+    def __init__(self, ids: NDArray[np.integer], offsets: NDArray[np.int64]) -> None:
         self.ids = ids
         self.offsets = offsets
 
     def __len__(self) -> int:
         return len(self.offsets) - 1
 
-    def __getitem__(self, index: SupportsIndex) -> NDArray[Any]:
+    def __getitem__(self, index: SupportsIndex) -> NDArray[np.integer]:
         if not -len(self) <= operator.index(index) < len(self):
             raise IndexError(f"sentence {index}: expected 0 to {len(self) - 1}")
         row = operator.index(index) % len(self)
@@ -78,7 +78,7 @@ class Sentences:
         """The number of subwords of every sentence."""
         return np.diff(self.offsets).astype(np.int32)
 
-    def gather(self, rows: NDArray[np.int64]) -> tuple[NDArray[Any], NDArray[np.int64]]:
+    def gather(self, rows: NDArray[np.int64]) -> tuple[NDArray[np.integer], NDArray[np.int64]]:
         """The ids of these sentences one after the other, and the sentences' lengths."""
         starts = self.offsets[rows]
         lengths = self.offsets[rows + 1] - starts
@@ -225,7 +225,7 @@ class _Writer:
     def digests(self) -> list[str]:
         return [self._digests[part].hexdigest() for part in _PARTS]
 
-    def _append(self, part: str, values: NDArray[Any]) -> None:
+    def _append(self, part: str, values: NDArray[np.integer]) -> None:
         written = values.tobytes()
         self._files[part].write(written)
         self._digests[part].update(written)
@@ -280,8 +280,7 @@ def _read_meta(directory: Path) -> PackedMeta:
     try:
         fields = json.loads(path.read_text())
         if fields["format_version"] == FORMAT_VERSION:
-            names = PackedMeta.__dataclass_fields__  # earlier versions wrote more
-            return PackedMeta(**{name: fields[name] for name in names})
+            return PackedMeta(**fields)
     except OSError as error:
         raise InputError(
             f"{directory}: not a packed corpus (meta.json: {error.strerror}); pack it again"

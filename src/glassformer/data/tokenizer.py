@@ -19,6 +19,7 @@ import os
 import random
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from functools import cached_property
 from itertools import chain, compress, islice
 from pathlib import Path
 from typing import Any, SupportsInt
@@ -50,6 +51,8 @@ _ESCAPE = "\ufdd0"  # a noncharacter: Unicode keeps it for use inside programs l
 ESCAPES = {_ESCAPE + "_": SPACE, _ESCAPE + "=": _ESCAPE}
 """The characters that the model never sees, by the two characters that stand for each."""
 
+# Bytes of white space, as SentencePiece writes them.
+_BLANK_BYTES = frozenset(f"<0x{code:02X}>" for code in range(128) if chr(code).isspace())
 _TRAINING_LINES = 2_000_000  # more lines do not change the subwords, only the memory
 _LINE_CHARACTERS = 4_000  # longer lines are cut: SentencePiece would drop them
 _TRAINING_THREADS = 4  # a constant: the number of threads changes the sums of the unigram model
@@ -167,6 +170,21 @@ class Tokenizer:
             outside = next(index for index in kept if not 0 <= index < self.vocab_size)
             raise ValueError(f"token id {outside}: expected 0 to {self.vocab_size - 1}")
         return kept
+
+    @cached_property
+    def blank_ids(self) -> frozenset[int]:
+        """The subwords of white space alone, as spaces and line ends in bytes are.
+
+        >>> tokenizer = train_tokenizer(["a b", "a c"], vocab_size=300)
+        >>> sorted(map(tokenizer.subword, tokenizer.blank_ids))[-2:]
+        ['<0x20>', '▁']
+        """
+        pieces = enumerate(map(self.subword, range(self.vocab_size)))
+        return frozenset(
+            index
+            for index, piece in pieces
+            if piece.replace(SPACE, " ").isspace() or piece in _BLANK_BYTES
+        )
 
     def subwords(self, text: str) -> list[str]:
         """The subwords of ``text`` as strings; ``▁`` marks the beginning of a word."""

@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 from glassformer.data.tokenizer import ESCAPES, SPACE, Tokenizer
 
-__all__ = ["Link", "Span", "TrueLinks", "is_unspaced", "pharaoh", "subword_spans", "words"]
+__all__ = ["Link", "Span", "is_unspaced", "pharaoh", "subword_spans", "words"]
 
 Span: TypeAlias = tuple[int, int]  # the first character, and the one after the last
 
@@ -40,17 +40,6 @@ class Link:
     source: Span
     target: Span
     weight: float = 1.0
-
-
-@dataclass(frozen=True)
-class TrueLinks:
-    """The reference of an alignment: it must find the sure word pairs, and may find possible ones.
-
-    Each sure pair is possible too. A word in no pair has no influence on the score.
-    """
-
-    sure: frozenset[tuple[Span, Span]]
-    possible: frozenset[tuple[Span, Span]]
 
 
 def is_unspaced(language: str | None) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
 from threading import Event
 from typing import Any, Protocol, TypeVar, runtime_checkable
 
@@ -16,13 +17,13 @@ from glassformer.decoding.constraints import Constraint
 from glassformer.decoding.protocols import DEFAULT_IDS, Hypothesis, State, StepFunction, Vocabulary
 from glassformer.threads import pool_of_single_threads
 
-__all__ = ["Search", "SequenceModel", "decode_sentences"]
+__all__ = ["DecodingSettings", "Search", "SequenceModel", "decode_sentences"]
 
 A = TypeVar("A")
 B = TypeVar("B")
 S = TypeVar("S", bound=State)
 
-_FEW = 10  # tokens: `longest` never cuts off a short target
+_FEW = 10  # tokens: `max_length_ratio` never cuts off a short target
 _MIN_SHARE = 32  # sentences of a core: a smaller batch takes nearly as long
 
 
@@ -60,51 +61,75 @@ class Search(Protocol):
         ...
 
 
+@dataclass(frozen=True)
+class DecodingSettings:
+    """The greatest lengths of targets, and how sources become batches.
+
+    - `extra_length`: the tokens that a target may have more than its source (section 6.1).
+    - `max_length_ratio`: the most tokens of a target for each of its source, and 10 more in all.
+    - `min_length`: a target may be as long as this, however short its source is.
+    - `max_tokens`: the size of a batch in tokens: its number of sentences, times the sum of its
+      longest source and its longest target. A longer sentence gets a batch of its own.
+    - `cores`: the number of batches that a CPU decodes at once, one core each: the products of one
+      step are too small to share. Sampling, and a model with hooks, need 1.
+    - `device`: the device of the model.
+    - `vocabulary`: the special ids of the source side; the search has those of the target side.
+    """
+
+    extra_length: int = EXTRA_LENGTH
+    max_length_ratio: float = math.inf
+    min_length: int = 0
+    max_tokens: int = 8192
+    cores: int = 1
+    device: torch.device = field(default=torch.device("cpu"))
+    vocabulary: Vocabulary = DEFAULT_IDS
+
+    def __post_init__(self) -> None:
+        for name in ("max_tokens", "extra_length", "cores"):
+            if getattr(self, name) < 1:
+                raise ValueError(f"{name} must be at least 1, not {getattr(self, name)}")
+
+    def max_length(self, source: Sequence[int]) -> int:
+        """The most tokens of a target, before constraints add theirs."""
+        relative = self.max_length_ratio * max(1, len(source)) + _FEW
+        return int(min(len(source) + self.extra_length, relative))
+
+
+_DEFAULTS = DecodingSettings()
+
+
 def decode_sentences(
     model: SequenceModel,
     sources: Sequence[Sequence[int]],
     *,
     search: Search,
     constraints: Sequence[Constraint] = (),
-    max_tokens: int = 8192,
-    extra_length: int = EXTRA_LENGTH,
-    longest: float = math.inf,
-    min_length: int = 0,
-    device: torch.device | str = "cpu",
-    vocabulary: Vocabulary = DEFAULT_IDS,
-    cores: int = 1,
+    settings: DecodingSettings = _DEFAULTS,
 ) -> list[list[Hypothesis]]:
     """The hypotheses of each source, in the order of the sources.
 
-    A source has no start and end symbol. Its target has at most `extra_length` tokens more, as in
-    section 6.1 of the paper, and those that the constraints need; or `min_length` and the end
-    symbol, if that is more. An empty source gives one empty hypothesis, without the model.
-
-    - `search`: for instance `functools.partial(beam_search, beam=4, n_best=2)`.
-    - `constraints`: for all the sources, in their order; each batch gets its part.
-    - `max_tokens`: the size of a batch in tokens: its number of sentences, times the sum of its
-      longest source and its longest target. A longer sentence gets a batch of its own.
-    - `longest`: the most tokens of a target for each token of its source, and 10 more in all.
-    - `device`: the device of the model.
-    - `vocabulary`: the special ids of the source side; the search has those of the target side.
-    - `cores`: the number of batches that a CPU decodes at once, one core each: the products of one
-      step are too small to share. Sampling, and a model with hooks, need 1.
+    A source has no start and end symbol. Its target has the greatest length of `settings`, and the
+    tokens that the constraints need. An empty source gives one empty hypothesis, without the model.
+    `search`: for instance `functools.partial(beam_search, beam=4, n_best=2)`. `constraints`: for
+    all the sources, in their order; each batch gets its part.
 
     Raises `ValueError` for a module in training mode: dropout would change its translations.
     """
     if isinstance(model, nn.Module) and model.training:
         raise ValueError("the model is in training mode: call model.eval() before decoding")
-    _check_positive(max_tokens=max_tokens, extra_length=extra_length, cores=cores)
     hypotheses = [[Hypothesis((), 0.0, 0.0, finished=True)] for _ in sources]
     max_lengths = [
-        max(min_length + 1, room + sum(constraint.needed(i) for constraint in constraints))
-        for i, room in enumerate(_rooms(sources, extra_length, longest))
+        max(
+            settings.min_length + 1,
+            settings.max_length(source) + sum(constraint.needed(i) for constraint in constraints),
+        )
+        for i, source in enumerate(sources)
     ]
     stop = Event()
 
     @torch.inference_mode()
     def decoded(batch: list[int]) -> list[list[Hypothesis]]:
-        source = _padded([sources[i] for i in batch], vocabulary).to(device)
+        source = _padded([sources[i] for i in batch], settings.vocabulary).to(settings.device)
         return search(
             _stoppable(model.step, stop),
             model.start(model.encode(source)),
@@ -112,26 +137,14 @@ def decode_sentences(
             constraints=[constraint.select(batch) for constraint in constraints],
         )
 
-    cores = cores if torch.device(device).type == "cpu" else 1
+    cores = settings.cores if settings.device.type == "cpu" else 1
     share = max(_MIN_SHARE, -(-len(sources) // cores)) if cores > 1 else len(sources)
-    batches = list(_batches(sources, max_lengths, max_tokens, share))
+    batches = list(_batches(sources, max_lengths, settings.max_tokens, share))
     results = _in_parallel(decoded, batches, cores, stop)
     for batch, result in zip(batches, results, strict=True):
         for i, targets in zip(batch, result, strict=True):
             hypotheses[i] = targets
     return hypotheses
-
-
-def _rooms(sources: Sequence[Sequence[int]], extra_length: int, longest: float) -> Iterator[int]:
-    """The most tokens of each target, before constraints add theirs."""
-    for source in sources:
-        yield int(min(len(source) + extra_length, longest * max(1, len(source)) + _FEW))
-
-
-def _check_positive(**numbers: int) -> None:
-    for name, number in numbers.items():
-        if number < 1:
-            raise ValueError(f"{name} must be at least 1, not {number}")
 
 
 def _stoppable(step: StepFunction[S], stop: Event) -> StepFunction[S]:

@@ -6,7 +6,8 @@ are set aside, and ranked at last by their log-probability over a length penalty
     score(Y) = log P(Y | X) / lp(Y),   lp(Y) = ((5 + |Y|) / 6) ** alpha      (Wu et al., eq. 14)
 
 `|Y|` counts the end symbol of a finished target, as its log-probability does. The paper uses a beam
-of 4, alpha 0.6 and a maximum length of the source's plus 50, "terminating early when possible".
+of 4 and alpha 0.6. A target has at most 50 tokens more than its source, and the search ends "early
+when possible".
 
 Read `BeamState` first, then `beam_search`: four moves, `_propose`, `_set_aside`,
 `_extend` and `_retire`.
@@ -15,27 +16,17 @@ Read `BeamState` first, then `beam_search`: four moves, `_propose`, `_set_aside`
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Generic, overload
+from typing import Generic, Unpack, overload
 
 import torch
 from jaxtyping import Bool, Float, Int64
 from torch import Tensor
 
 from glassformer.config import BEAM, LENGTH_PENALTY, MOST_LENGTH_PENALTY
-from glassformer.decoding.constraints import Constraint, OutputRules
+from glassformer.decoding.constraints import OutputRules, RuleOptions
 from glassformer.decoding.glossary import Glossary
-from glassformer.decoding.logits_processors import LogitsProcessor
-from glassformer.decoding.protocols import (
-    DEFAULT_IDS,
-    IMPOSSIBLE,
-    Hypothesis,
-    S,
-    StepFunction,
-    Vocabulary,
-    select_beams,
-)
+from glassformer.decoding.protocols import IMPOSSIBLE, Hypothesis, S, StepFunction, select_beams
 
 __all__ = ["BeamState", "beam_search", "check_search", "penalty"]
 
@@ -101,18 +92,15 @@ def beam_search(
     step: StepFunction[S],
     state: S,
     *,
-    max_lengths: Int64[Tensor, " batch"],
     beam: int = BEAM,
     length_penalty: float = LENGTH_PENALTY,
     n_best: int = 1,
-    vocabulary: Vocabulary = DEFAULT_IDS,
-    constraints: Sequence[Constraint] = (),
-    processors: Sequence[LogitsProcessor] = (),
+    **rules: Unpack[RuleOptions],
 ) -> list[list[Hypothesis]]:
     """At most `n_best` targets of each sentence, best first.
 
-    `state` has one row for each sentence; the search repeats it. A sentence is done, and leaves the
-    batch,
+    `state` has one row for each sentence; the search repeats it. `rules`: see `OutputRules`. A
+    sentence is done, and leaves the batch,
 
     - if no unfinished target can overtake its `n_best`-th finished one, or
     - if it has `beam` finished targets, and one of them was the most probable candidate of its
@@ -139,8 +127,7 @@ def beam_search(
     >>> beam_search(step, NoState(), max_lengths=length, beam=2)[0][0].tokens
     (5,)
     """
-    rules = OutputRules(max_lengths, vocabulary, constraints, processors)
-    settings = _Settings(beam, length_penalty, n_best, rules)
+    settings = _Settings(beam, length_penalty, n_best, OutputRules(**rules))
     alive = _begin(state, settings)
     while len(alive.sentences):
         alive, candidates = _propose(step, alive, settings)
@@ -202,7 +189,8 @@ def _propose(
     live, width, length = alive.tokens.shape
     tokens = alive.tokens.flatten(0, 1)  # (live * width, length)
     last = tokens[:, -1] if length else settings.rules.start(len(tokens))
-    logits, decoder = step(last, select_beams(alive.decoder, alive.rows))
+    state = select_beams(alive.decoder, alive.rows) if length else alive.decoder
+    logits, decoder = step(last, state)
     owners = alive.sentences.repeat_interleave(width)
     # The best of a sentence are among the best of its rows: the rest needs no sum.
     likeliest, tokens_of_row = settings.rules.best(logits, tokens, owners, count=2 * settings.beam)

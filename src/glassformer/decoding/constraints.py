@@ -9,17 +9,24 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
+from typing import Protocol, Required, TypedDict, runtime_checkable
 
 import torch
-from jaxtyping import Float, Int64
+from jaxtyping import Bool, Float, Int64
 from torch import Tensor
 
 from glassformer.decoding.fast.top_k import likeliest
 from glassformer.decoding.logits_processors import LogitsProcessor
 from glassformer.decoding.protocols import DEFAULT_IDS, Vocabulary, log_softmax
 
-__all__ = ["Constraint", "Forbidden", "ForcedPrefix", "OutputRules", "check_ordinary_ids"]
+__all__ = [
+    "Constraint",
+    "Forbidden",
+    "ForcedPrefix",
+    "OutputRules",
+    "RuleOptions",
+    "check_ordinary_ids",
+]
 
 
 @runtime_checkable
@@ -137,14 +144,24 @@ class ForcedPrefix:
         return len(self.prefixes[sentence])
 
 
+class RuleOptions(TypedDict, total=False):
+    """The fields of :class:`OutputRules`, as each search takes them by keyword."""
+
+    max_lengths: Required[Tensor]
+    vocabulary: Vocabulary
+    constraints: Sequence[Constraint]
+    processors: Sequence[LogitsProcessor]
+
+
 @dataclass(frozen=True)
 class OutputRules:
     """The targets that a search may return: maximum lengths, ids, constraints and processors.
 
-    No target is empty: the end symbol may not come first. A target begins with the vocabulary's
-    prefix, for certain: its log-probability is 0. `max_lengths` (batch,) counts the steps
-    of each sentence, and so the end symbol too; all tensors of a search are on its device. Raises
-    `ValueError` if a length is below 1.
+    No target reads as empty. Its first token is not the end symbol; after a first token of white
+    space, the second is neither white space nor the end. A target begins with the vocabulary's
+    prefix, for certain: its log-probability is 0. `max_lengths` (batch,) counts the steps of each
+    sentence, the end symbol too; all tensors of a search are on its device. Raises `ValueError` if
+    a length is below 1.
     """
 
     max_lengths: Tensor
@@ -180,11 +197,12 @@ class OutputRules:
     ) -> tuple[Float[Tensor, "rows count"], Int64[Tensor, "rows count"]]:
         """Log-probabilities and ids of the `count` most probable tokens that may follow."""
         begun = tokens.shape[1] >= len(self.vocabulary.prefix_ids)
-        if self.constraints or self.processors or not begun:
+        blank = self._blank_rows(tokens) is not None
+        if self.constraints or self.processors or blank or not begun:
             allowed = self.log_probabilities(logits, tokens, sentences)
             best = allowed.topk(min(count, allowed.shape[1]), dim=1)
             return best.values, best.indices
-        self._check(logits, len(tokens))
+        self.check_logits(logits, len(tokens))
         return likeliest(logits, count, never=self._never(tokens.shape[1]))
 
     def log_probabilities(
@@ -197,7 +215,7 @@ class OutputRules:
 
         They are the model's, as the processors change them.
         """
-        self._check(logits, len(tokens))
+        self.check_logits(logits, len(tokens))
         for processor in self.processors:
             logits = processor(logits, tokens)
         length, prefix = tokens.shape[1], self.vocabulary.prefix_ids
@@ -206,6 +224,11 @@ class OutputRules:
             certain[:, prefix[length]] = 0
             logits = certain
         allowed = log_softmax(logits)
+        blank = self._blank_rows(tokens)
+        if blank is not None:
+            visible = torch.ones(allowed.shape[1], dtype=torch.bool, device=allowed.device)
+            visible[[*self.vocabulary.blank_ids, self.vocabulary.eos_id]] = False
+            allowed = allowed.masked_fill(blank.unsqueeze(1) & ~visible, -torch.inf)
         for constraint in (Forbidden(self._never(tokens.shape[1])), *self.constraints):
             allowed = constraint(allowed, tokens, sentences)
         return allowed
@@ -215,7 +238,18 @@ class OutputRules:
         never, empty = self.vocabulary.never_produced, len(self.vocabulary.prefix_ids)
         return never if length > empty else (*never, self.vocabulary.eos_id)
 
-    def _check(self, logits: Tensor, rows: int) -> None:
+    def _blank_rows(self, tokens: Int64[Tensor, "rows length"]) -> Bool[Tensor, " rows"] | None:
+        """True for each row that holds one token of white space alone; None if no row does.
+
+        A second one never follows, so that later steps have nothing to look for.
+        """
+        if tokens.shape[1] != len(self.vocabulary.prefix_ids) + 1:
+            return None
+        blank = [token in self.vocabulary.blank_ids for token in tokens[:, -1].tolist()]
+        return torch.tensor(blank, device=tokens.device) if any(blank) else None
+
+    def check_logits(self, logits: Tensor, rows: int) -> None:
+        """Raise `ValueError` unless there is a row for each row of the search."""
         if logits.dim() != 2 or len(logits) != rows:
             raise ValueError(
                 f"the step function must give logits of shape (rows, vocab) with {rows} "

@@ -1,7 +1,7 @@
 """The engine that runs a model: source ids in, hypotheses out.
 
-An engine has one method, `submit`. It takes a job and returns a future of the job's hypotheses, so
-that the caller can submit more while the engine computes. Torch's engine is `TorchEngine`;
+An engine has one method, `submit`: it takes a job and returns a future of the job's hypotheses. The
+caller can submit more while the engine computes. Torch's engine is `TorchEngine`;
 CTranslate2's is in `interchange`.
 """
 
@@ -12,7 +12,7 @@ import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Generic, Protocol, TypeVar, runtime_checkable
+from typing import Any, Generic, Protocol, TypedDict, TypeVar, runtime_checkable
 
 import torch
 
@@ -25,7 +25,12 @@ from glassformer.config import (
     MOST_NO_REPEAT_NGRAM,
     MOST_REPETITION_PENALTY,
 )
-from glassformer.decoding.batched import Search, SequenceModel, decode_sentences
+from glassformer.decoding.batched import (
+    DecodingSettings,
+    Search,
+    SequenceModel,
+    decode_sentences,
+)
 from glassformer.decoding.beam import beam_search, check_search, penalty
 from glassformer.decoding.constraints import Constraint, ForcedPrefix
 from glassformer.decoding.glossary import Glossary
@@ -37,9 +42,9 @@ from glassformer.decoding.logits_processors import (
     RepetitionPenalty,
 )
 from glassformer.decoding.protocols import Hypothesis, StepFunction, Vocabulary
-from glassformer.decoding.sampling import sample
+from glassformer.decoding.sampling import Sampling, sample
 
-__all__ = ["Engine", "Future", "Job", "Sampling", "SearchOptions", "TorchEngine"]
+__all__ = ["Engine", "Future", "Job", "Sampling", "SearchOptions", "SearchSettings", "TorchEngine"]
 
 T = TypeVar("T")
 
@@ -48,19 +53,26 @@ T = TypeVar("T")
 _GREEDY_TOKENS, _BEAM_TOKENS = 24_576, 8192
 
 
-@dataclass(frozen=True)
-class Sampling:
-    """Draw translations instead of searching for the best; the seed makes it repeatable."""
+class SearchSettings(TypedDict, total=False):
+    """The fields of `SearchOptions`, as callers give them by keyword."""
 
-    temperature: float = 1.0
-    top_k: int = 0
-    top_p: float = 1.0
-    seed: int = 1
+    beam: int
+    n_best: int
+    length_penalty: float
+    sampling: Sampling | None
+    repetition_penalty: float
+    no_repeat_ngram: int
+    min_length: int
 
 
 @dataclass(frozen=True)
 class SearchOptions:
     """The settings of a search; `ValueError` for a number out of its range.
+
+    `beam` 1 is greedy search. `n_best` - 1 is the greatest number of alternatives. `sampling` draws
+    instead of searching. `repetition_penalty` above 1 makes the tokens that the target holds
+    already less probable. `no_repeat_ngram` is the number of tokens that never stand there twice in
+    the same order. `min_length` is the least number of tokens.
 
     `repetition_penalty` 1, `no_repeat_ngram` 0 and `min_length` 0 change nothing.
 
@@ -108,11 +120,13 @@ class Job:
     """Sources without start and end symbol, and the ids that each target must begin with.
 
     Empty `prefixes`: no target has one. `glossary`: the terms that the targets must hold.
+    `constraints`: further ones; only torch's engine knows them.
     """
 
     sources: Sequence[Sequence[int]]
     prefixes: Sequence[Sequence[int]] = ()
     glossary: Glossary | None = None
+    constraints: Sequence[Constraint] = ()
 
 
 @dataclass(frozen=True)
@@ -156,7 +170,7 @@ class TorchEngine:
     """The searches of this package on a model of this program.
 
     `extra_length`: how many tokens longer than its source a target may be (section 6.1).
-    `longest`: how many times as long as its source a target may be, and a few tokens longer.
+    `max_length_ratio`: how many times as long it may be, and a few tokens longer.
     `decoder`: returns the model, or a faster form of it, for the next job. Plain decoding, by the
     model itself, takes the plain top-k and one core: hooks on a model have their order.
     """
@@ -167,7 +181,7 @@ class TorchEngine:
     target: Vocabulary
     device: torch.device
     extra_length: int = EXTRA_LENGTH
-    longest: float = math.inf
+    max_length_ratio: float = math.inf
     at_once: int = sys.maxsize  # the more it knows, the better it can sort
 
     def submit(self, job: Job, options: SearchOptions) -> Future[list[list[Hypothesis]]]:
@@ -181,19 +195,22 @@ class TorchEngine:
             constraints.append(ForcedPrefix(prefixes, self.target))
         if job.glossary is not None:
             constraints.append(job.glossary)
+        constraints += job.constraints
         shared = not plain and options.sampling is None  # draws have their order too
         hypotheses = decode_sentences(
             decoder,
             job.sources,
             search=self._search(options),
             constraints=constraints,
-            max_tokens=_GREEDY_TOKENS if options.beam == 1 else _BEAM_TOKENS,
-            extra_length=self.extra_length,
-            longest=self.longest,
-            min_length=options.min_length,
-            device=self.device,
-            vocabulary=self.source,
-            cores=torch.get_num_threads() if shared else 1,
+            settings=DecodingSettings(
+                extra_length=self.extra_length,
+                max_length_ratio=self.max_length_ratio,
+                min_length=options.min_length,
+                max_tokens=_GREEDY_TOKENS if options.beam == 1 else _BEAM_TOKENS,
+                cores=torch.get_num_threads() if shared else 1,
+                device=self.device,
+                vocabulary=self.source,
+            ),
         )
         return Future((), lambda: hypotheses)
 
@@ -203,14 +220,13 @@ class TorchEngine:
             "processors": options.processors(self.target),
         }
         if options.sampling is not None:
-            sampling = options.sampling
+            # One generator for all batches: each draws anew.
+            seeded = torch.Generator(self.device).manual_seed(options.sampling.seed % 2**64)
             return partial(
                 sample,
-                temperature=sampling.temperature,
-                top_k=sampling.top_k,
-                top_p=sampling.top_p,
+                sampling=options.sampling,
                 n_best=options.n_best,
-                generator=torch.Generator(self.device).manual_seed(sampling.seed % 2**64),
+                generator=seeded,
                 **common,
             )
         common["length_penalty"] = options.length_penalty

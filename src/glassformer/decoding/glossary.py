@@ -2,9 +2,8 @@
 
 A term is one phrase or several, and a target holds the term if it holds one of them. A hypothesis
 may not end before it holds all its terms. That alone would help little: an improbable first token
-of a phrase would leave the beam at once. So the beam is divided by how many tokens of the phrases a
-hypothesis has (arXiv:1804.06609), and the next tokens of the phrases are always among the
-candidates.
+of a phrase would leave the beam at once. So each number of phrase tokens that a hypothesis may hold
+has its share of the beam (arXiv:1804.06609). The next tokens of the phrases are always candidates.
 """
 
 from __future__ import annotations
@@ -80,8 +79,8 @@ class Glossary:
     def progress(self, sentence: int, target: Sequence[int]) -> int:
         """The number of phrase tokens in the target; `needed` if it holds all terms.
 
-        It counts the terms in the target, each with its longest phrase, and the longest beginning
-        of a phrase of a missing one at its end.
+        Each term in the target counts with its longest phrase. The beginning of a phrase at the
+        target's end counts too, if its term is missing.
         """
         return self._progress(sentence, _text(target))
 

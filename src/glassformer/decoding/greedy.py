@@ -5,23 +5,15 @@ Beam search with a beam of 1 finds the same target; this is its plain form.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import TypeAlias
+from collections.abc import Callable
+from typing import TypeAlias, Unpack
 
 import torch
 from jaxtyping import Int64
 from torch import Tensor
 
-from glassformer.decoding.constraints import Constraint, OutputRules
-from glassformer.decoding.logits_processors import LogitsProcessor
-from glassformer.decoding.protocols import (
-    DEFAULT_IDS,
-    IMPOSSIBLE,
-    Hypothesis,
-    S,
-    StepFunction,
-    Vocabulary,
-)
+from glassformer.decoding.constraints import OutputRules, RuleOptions
+from glassformer.decoding.protocols import IMPOSSIBLE, Hypothesis, S, StepFunction
 
 __all__ = ["follow", "greedy"]
 
@@ -34,17 +26,14 @@ of each row (rows,) and its log-probability (rows,)."""
 def greedy(
     step: StepFunction[S],
     state: S,
-    *,
-    max_lengths: Int64[Tensor, " batch"],
-    vocabulary: Vocabulary = DEFAULT_IDS,
-    constraints: Sequence[Constraint] = (),
-    processors: Sequence[LogitsProcessor] = (),
+    **rules: Unpack[RuleOptions],
 ) -> list[list[Hypothesis]]:
     """For each sentence the target that takes the most probable token at every step.
 
-    `state` has one row for each sentence. A sentence ends with the end symbol, or unfinished after
-    `max_lengths` steps; it then leaves the batch. The score is the log-probability. Each sentence
-    has a list of hypotheses, as in the other searches; here it holds one.
+    `state` has one row for each sentence; `rules`: see `OutputRules`. A sentence ends with the end
+    symbol, or unfinished after `max_lengths` steps; it then leaves the batch. The score is the
+    log-probability. Each sentence has a list of hypotheses, as in the other searches; here it holds
+    one.
 
     >>> class NoState:
     ...     def select(self, rows):
@@ -57,13 +46,13 @@ def greedy(
     >>> greedy(step, NoState(), max_lengths=torch.tensor([9, 1]))[1][0].finished
     False
     """
-    rules = OutputRules(max_lengths, vocabulary, constraints, processors)
+    output = OutputRules(**rules)
 
     def most_probable(logits: Tensor, tokens: Tensor, sentences: Tensor) -> tuple[Tensor, Tensor]:
-        log_probability, token = rules.best(logits, tokens, sentences, count=1)
+        log_probability, token = output.best(logits, tokens, sentences, count=1)
         return token[:, 0], log_probability[:, 0]
 
-    hypotheses = follow(step, state, most_probable, rules=rules, sentences=rules.sentences())
+    hypotheses = follow(step, state, most_probable, rules=output, sentences=output.sentences())
     return [[hypothesis] for hypothesis in hypotheses]
 
 
@@ -75,18 +64,21 @@ def follow(
     rules: OutputRules,
     sentences: Int64[Tensor, " rows"],
 ) -> list[Hypothesis]:
-    """One hypothesis for each row of `state`: every step appends the token that `choose` returns.
+    """One hypothesis for each item of `sentences`: a step appends the token that `choose` returns.
 
-    `sentences` holds the sentence of each row. The hypotheses are in the order of the rows. A row
-    in which no token may follow gives `IMPOSSIBLE`.
+    `state` has one row for each sentence; `sentences` may name a sentence several times. A row in
+    which no token may follow gives `IMPOSSIBLE`.
     """
     hypotheses = [IMPOSSIBLE] * len(sentences)
     rows = torch.arange(len(sentences), device=sentences.device)  # the rows still in the batch
     tokens = rows.new_empty(len(rows), 0)
     total = torch.zeros(len(rows), device=rows.device)
-    last = rules.start(len(rows))
+    last = rules.start(len(rules.max_lengths))
     while len(rows):
         logits, state = step(last, state)
+        if len(last) < len(rows):  # the first step serves all rows of a sentence
+            rules.check_logits(logits, len(last))
+            logits, state = logits[sentences], state.select(sentences)
         last, log_probability = choose(logits, tokens, sentences)
         total = total + log_probability
         tokens = torch.cat([tokens, last.unsqueeze(1)], dim=1)  # (rows, length + 1)

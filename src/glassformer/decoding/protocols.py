@@ -97,7 +97,9 @@ class SpecialIds(Protocol):
 
 @dataclass(frozen=True)
 class Vocabulary:
-    """The four special ids, and the ids that every target begins with, such as its language's.
+    """The four special ids, the ids that every target begins with, and those of white space.
+
+    `prefix_ids`: a language, for example. `blank_ids`: a target of these alone reads as empty.
 
     >>> Vocabulary(bos_id=7).never_produced
     (0, 1, 7)
@@ -108,12 +110,14 @@ class Vocabulary:
     bos_id: int = 2
     eos_id: int = 3
     prefix_ids: tuple[int, ...] = ()
+    blank_ids: frozenset[int] = frozenset()
 
     @classmethod
     def of(cls, ids: SpecialIds) -> Vocabulary:
-        """The ids of a tokenizer or a config; a config has no prefix."""
-        prefix = tuple(getattr(ids, "prefix_ids", ()))
-        return cls(ids.pad_id, ids.unk_id, ids.bos_id, ids.eos_id, prefix)
+        """The ids of a tokenizer or a config; a config has the special ones alone."""
+        prefix, blank = getattr(ids, "prefix_ids", ()), getattr(ids, "blank_ids", ())
+        special = ids.pad_id, ids.unk_id, ids.bos_id, ids.eos_id
+        return cls(*special, prefix_ids=tuple(prefix), blank_ids=frozenset(blank))
 
     @property
     def never_produced(self) -> tuple[int, ...]:

@@ -1,4 +1,4 @@
-"""A text without its marks: what the model reads while markup and placeholders wait outside.
+"""A text without its marks, as the model reads it; markup and placeholders wait outside.
 
 Marks are points, such as ``{name}`` or ``<img>``, or a pair of tags around words. Points with no
 word between them, and the brackets around a point, stay together and come back as one.
@@ -41,7 +41,7 @@ class Mark:
 
 @dataclass(frozen=True)
 class Node:
-    """A point (no closing) or a pair of tags, as spans of the text, with its place in the bare one.
+    """A point (no closing) or a pair of tags: spans of the text, and the place in the bare one.
 
     ``parent``: the number of the pair around it, -1 for none.
     """

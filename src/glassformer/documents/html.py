@@ -11,13 +11,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from html import escape, unescape
-from typing import Any
+from typing import Literal, Unpack
 
 from glassformer.data.words import Span
 from glassformer.documents.bare_text import VOID, BareText, Mark
 from glassformer.documents.protection import TextTranslator
 from glassformer.documents.restoring import restored
 from glassformer.text_engine import Translation
+from glassformer.translator import TranslateSettings
 
 __all__ = ["Page", "translated_html"]
 
@@ -49,12 +50,13 @@ _ATTRIBUTE = re.compile(
     r"(?P<name>[^\s/>=]++)(?:\s*+=\s*+(?P<value>\"[^\"]*+\"|'[^']*+'|[^\s>\"'][^\s>]*+))?"
 )
 _WHITE = " \t\r\n\f"
+_Role = Literal["text", "open", "close", "other"]
 _COMMENT = Mark(0, 0, name="!")
 _SPACES = re.compile(f"[{_WHITE}]+")
 
 
 def translated_html(
-    translator: TextTranslator, documents: Sequence[str], **options: Any
+    translator: TextTranslator, documents: Sequence[str], **options: Unpack[TranslateSettings]
 ) -> list[str]:
     """HTML documents or fragments, translated; ``options`` are the translator's.
 
@@ -69,8 +71,8 @@ def translated_html(
     """
     pages = [Page.of(document) for document in documents]
     texts = [text for page in pages for text in page.texts]
-    aligned = any(page.has_inline for page in pages)
-    rest = iter(translator.translate(texts, **options, alignment=aligned) if texts else [])
+    options["alignment"] = any(page.has_inline for page in pages)
+    rest = iter(translator.translate(texts, **options) if texts else [])
     return [page.written([next(rest) for _ in page.texts]) for page in pages]
 
 
@@ -80,13 +82,13 @@ class _Token:
 
     start: int
     end: int
-    role: str  # "text", "open", "close", "other"
+    role: _Role
     name: str = ""
 
 
 @dataclass(frozen=True)
 class _Unit:
-    """Text with its inline markup: what is translated together. A mark for each piece of markup."""
+    """Text that is translated together; each piece of its inline markup is a mark."""
 
     pieces: tuple[tuple[Span, Mark | None], ...]
 
@@ -137,7 +139,7 @@ class Page:
 
     @classmethod
     def of(cls, text: str) -> "Page":
-        """Cut a document into what is translated and what stays."""
+        """Find the texts of a document that are translated."""
         reader = _Reader(text)
         reader.read()
         return cls(text, tuple(reader.attributes), tuple(reader.units))
@@ -207,7 +209,7 @@ class _Reader:
             elif token.role == "other":
                 self._pieces.append((span, _COMMENT))
             else:
-                role: Any = "point" if token.name in VOID else token.role
+                role = "point" if token.name in VOID else token.role
                 if token.role == "open":
                     self._read_attributes(token)
                 self._add(span, Mark(0, 0, role, token.name) if token.name in _INLINE else None)
@@ -279,7 +281,7 @@ def _tokens(text: str) -> Iterator[_Token]:
             yield _Token(place, match.start(), "text")
         place = match.end()
         name = (match["name"] or "").lower().partition(".")[0]  # WebVTT: <c.yellow>
-        role = "other" if not name else "close" if match["slash"] else "open"
+        role: _Role = "other" if not name else "close" if match["slash"] else "open"
         yield _Token(match.start(), place, role, name)
         if role == "open" and name in _RAW:
             end = _RAW[name].search(text, place)

@@ -1,15 +1,15 @@
 """A translator that loses no protected span of its texts.
 
-The model sees the spans first as they are. If it loses, doubles or reorders some, the text is
-translated again without all spans of their kinds, and they are put back by the alignment.
+The model first sees the spans as they are. If it loses, doubles or reorders some, it translates the
+text again without all spans of their kinds. The alignment then puts these back.
 """
 
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Any, Literal, Protocol
+from typing import Literal, TypeAlias, Unpack
 
 from glassformer.data.protected import ProtectedSpan, measures, protected_spans
 from glassformer.data.words import Link
@@ -17,20 +17,11 @@ from glassformer.decoding.engine import Future
 from glassformer.documents.bare_text import VOID, BareText, Mark
 from glassformer.documents.restoring import restored
 from glassformer.text_engine import Translation
+from glassformer.translator import TranslateSettings, Translator
 
 __all__ = ["ProtectingTranslator", "TextTranslator"]
 
 _TAG = re.compile(r"<(?P<close>/?)(?P<name>[A-Za-z][\w:.-]*)[^>]*?(?P<end>/?)>")
-
-
-class TextTranslator(Protocol):
-    """An object that translates texts as ``Translator`` does, with its options."""
-
-    @property
-    def translate(self) -> Callable[..., list[Translation]]: ...
-
-    @property
-    def submit(self) -> Callable[..., Future[list[Translation]]]: ...
 
 
 @dataclass(frozen=True)
@@ -50,13 +41,17 @@ class ProtectingTranslator:
     ['Hi {n}!', '{n} 👍🏽']
     """
 
-    translator: TextTranslator
+    translator: Translator
 
-    def translate(self, texts: Sequence[str], **options: Any) -> list[Translation]:
+    def translate(
+        self, texts: Sequence[str], **options: Unpack[TranslateSettings]
+    ) -> list[Translation]:
         """One translation for each text, in their order; ``options`` are the translator's."""
         return self.submit(texts, **options).result()
 
-    def submit(self, texts: Sequence[str], **options: Any) -> Future[list[Translation]]:
+    def submit(
+        self, texts: Sequence[str], **options: Unpack[TranslateSettings]
+    ) -> Future[list[Translation]]:
         """A future of :meth:`translate`; further translations begin when its result is fetched."""
         prefixes = options.get("prefixes") or [""] * len(texts)
         rows = [_Row.of(text, prefix) for text, prefix in zip(texts, prefixes, strict=False)]
@@ -86,18 +81,22 @@ class ProtectingTranslator:
         return Future([first], finish)
 
     def _without(
-        self, rows: Sequence["_Row"], faults: Mapping[int, set[str]], options: Mapping[str, Any]
+        self, rows: Sequence["_Row"], faults: Mapping[int, set[str]], options: TranslateSettings
     ) -> dict[int, Translation]:
         """New translations of some rows, made without their spans of the faulty kinds."""
         if not faults:
             return {}
         bare = [rows[place].bare(kinds) for place, kinds in faults.items()]
-        settings = {**_of_rows(options, list(faults)), "alignment": True}
+        settings = _of_rows(options, list(faults))
+        settings["alignment"] = True
         translations = self.translator.translate([text.bare for text in bare], **settings)
         return {
             place: rows[place].restored(text, translation)
             for place, text, translation in zip(faults, bare, translations, strict=True)
         }
+
+
+TextTranslator: TypeAlias = Translator | ProtectingTranslator
 
 
 @dataclass(frozen=True)
@@ -186,9 +185,9 @@ def _mark(text: str, span: ProtectedSpan) -> Mark:
     return Mark(span.start, span.end, role, tag["name"].lower(), span.kind)
 
 
-def _of_rows(options: Mapping[str, Any], places: Sequence[int]) -> dict[str, Any]:
+def _of_rows(options: TranslateSettings, places: Sequence[int]) -> TranslateSettings:
     """The options for some of the texts."""
-    prefixes = options.get("prefixes")
-    if not prefixes:
-        return dict(options)
-    return {**options, "prefixes": [prefixes[place] for place in places]}
+    chosen = options.copy()
+    if prefixes := options.get("prefixes"):
+        chosen["prefixes"] = [prefixes[place] for place in places]
+    return chosen

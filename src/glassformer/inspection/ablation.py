@@ -1,4 +1,4 @@
-"""A model with heads or positions switched off, to ask what they are for."""
+"""A model with heads or positions switched off, to see the effect of each."""
 
 from collections.abc import Iterable, Sequence
 from typing import TypeVar

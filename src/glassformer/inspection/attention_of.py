@@ -1,4 +1,4 @@
-"""The attention of a translator for one sentence: text in; weights and words out."""
+"""The attention of one sentence, by a translator or from a trace: weights with labels."""
 
 from dataclasses import dataclass
 
@@ -10,43 +10,50 @@ from glassformer.bundle import TranslatorParts
 from glassformer.data.tokenizer import Tokenizer
 from glassformer.errors import InputError, UsageError, nearest
 from glassformer.inspection.capture import capture
-from glassformer.inspection.trace.schema import ATTENTION_PATHS, AttentionPart
-from glassformer.inspection.trace.subwords import token_labels
+from glassformer.inspection.trace.schema import ATTENTION_PATHS, AttentionPart, Trace
+from glassformer.inspection.trace.subwords import labels, token_labels
 from glassformer.model.transformer import Transformer
 
-__all__ = ["Attention", "attention_of"]
+__all__ = ["AXES_LABELS", "PART_NAMES", "Attention", "attention_in", "attention_of", "check_index"]
+
+PART_NAMES: dict[AttentionPart, str] = {
+    "encoder": "Encoder's self-attention",
+    "decoder": "Decoder's self-attention",
+    "cross": "Decoder's cross-attention",
+}
+AXES_LABELS: dict[AttentionPart, tuple[str, str]] = {
+    "encoder": ("query (source)", "key (source)"),
+    "decoder": ("query (target)", "key (target)"),
+    "cross": ("query (target)", "key (source)"),
+}
 
 
 @dataclass(frozen=True)
 class Attention:
-    """The weights of one part of a model for one sentence, and the labels along both sides."""
+    """The weights of one part of a model for one sentence, and the labels of its tokens.
 
+    The queries of ``cross`` get the token that they predict, as in alignments. The queries of
+    ``decoder`` get the token that they read, as its keys do.
+    """
+
+    part: AttentionPart
     weights: Float[Tensor, "layers heads q_len k_len"]
-    query_labels: list[str]
-    key_labels: list[str]
-    axes_labels: tuple[str, str]
+    source: list[str]
+    read: list[str]
+    written: list[str]
 
-    @classmethod
-    def labelled(
-        cls,
-        part: AttentionPart,
-        weights: Float[Tensor, "layers heads q_len k_len"],
-        *,
-        source: list[str],
-        read: list[str],
-        written: list[str],
-    ) -> "Attention":
-        """The weights with the labels of the source, of the tokens read and of those written.
+    @property
+    def query_labels(self) -> list[str]:
+        return {"encoder": self.source, "decoder": self.read, "cross": self.written}[self.part]
 
-        The queries of ``cross`` get the token that they predict, as in alignments. The queries of
-        ``decoder`` get the token that they read, as its keys do.
-        """
-        if part == "encoder":
-            return cls(weights, source, source, ("query (source)", "key (source)"))
-        if part == "decoder":
-            return cls(weights, read, read, ("query (target)", "key (target)"))
-        axes = ("query (target): the token it predicts", "key (source)")
-        return cls(weights, written, source, axes)
+    @property
+    def key_labels(self) -> list[str]:
+        return self.read if self.part == "decoder" else self.source
+
+    @property
+    def axes_labels(self) -> tuple[str, str]:
+        rows, columns = AXES_LABELS[self.part]
+        return f"{rows}: the token it predicts" if self.part == "cross" else rows, columns
 
 
 def attention_of(
@@ -64,13 +71,40 @@ def attention_of(
     words = _ids(parts.target_tokenizer, target_text, "target", config.max_length)
     source = [*ids, config.eos_id]
     read, written = [config.bos_id, *words], [*words, config.eos_id]
-    return Attention.labelled(
+    return Attention(
         part,
         _weights(model, source, read, ATTENTION_PATHS[part]),
         source=token_labels(parts.source_tokenizer, source),
         read=token_labels(parts.target_tokenizer, read),
         written=token_labels(parts.target_tokenizer, written),
     )
+
+
+def attention_in(trace: Trace, part: AttentionPart) -> Attention:
+    """The weights of one part in a trace: from its source to its answer."""
+    maps = [
+        torch.from_numpy(layer.weights.array()) for layer in trace.attention if layer.part == part
+    ]
+    return Attention(
+        part,
+        torch.stack(maps),
+        source=labels(trace.source.pieces),
+        read=labels(trace.target.read),
+        written=labels(trace.target.pieces),
+    )
+
+
+def check_index(name: str, index: int | None, count: int) -> None:
+    """UsageError for the index of a layer or head that the model does not have; None is any.
+
+    The message counts from 1, as the pictures and the command line do.
+
+    >>> check_index("layer", 6, 6)
+    Traceback (most recent call last):
+    glassformer.errors.UsageError: layer 7: expected 1 to 6; layers count from 1
+    """
+    if index is not None and not 0 <= index < count:
+        raise UsageError(f"{name} {index + 1}: expected 1 to {count}; {name}s count from 1")
 
 
 def _weights(

@@ -174,18 +174,31 @@ def beam_graph(
     watch: Watch, answer: Ids, tokenizer: Tokenizer, *, alpha: float, steps: int
 ) -> BeamGraph:
     """The tree of the first ``steps`` steps, and the path to ``answer``, end symbol included."""
-    start = Proposed((tokenizer.bos_id,), 0.0, 0.0, 0)
-    nodes = [_node(0, None, start, tokenizer, status="alive", score=0.0)]
+    nodes: list[BeamNode] = []
+
+    def add(candidate: Proposed, parent: int | None, status: Status) -> None:
+        length, piece = len(candidate.tokens), tokenizer.subword(candidate.tokens[-1])
+        node = BeamNode(
+            id=len(nodes),
+            parent=parent,
+            step=-1 if parent is None else length - 1,
+            token=candidate.tokens[-1],
+            piece=piece,
+            text=text_of(piece),
+            step_log_probability=candidate.step_log_probability,
+            log_probability=candidate.log_probability,
+            score=candidate.log_probability / penalty(length, alpha),
+            rank=candidate.rank,
+            status=status,
+        )
+        nodes.append(node)
+
+    add(Proposed((tokenizer.bos_id,), 0.0, 0.0, 0), None, "alive")
     places: dict[Ids, int] = {(): 0}
     for step, proposed in enumerate(watch.proposed[:steps]):
-        statuses = _statuses(watch, step)
-        for candidate, status in zip(proposed, statuses, strict=True):
-            tokens = candidate.tokens
-            score = candidate.log_probability / penalty(len(tokens), alpha)
-            parent, places[tokens] = places[tokens[:-1]], len(nodes)
-            nodes.append(
-                _node(len(nodes), parent, candidate, tokenizer, status=status, score=score)
-            )
+        for candidate, status in zip(proposed, _statuses(watch, step), strict=True):
+            places[candidate.tokens] = len(nodes)
+            add(candidate, places[candidate.tokens[:-1]], status)
     prefixes = [answer[:length] for length in range(len(answer) + 1)]
     path = [places[prefix] for prefix in prefixes if prefix in places]
     finished = [node.id for node in nodes if node.status == "finished"]
@@ -202,28 +215,3 @@ def _statuses(watch: Watch, step: int) -> Iterator[Status]:
         else:
             ended = candidate.tokens[-1] == watch.eos_id and candidate.rank < watch.beam
             yield "finished" if ended else "pruned"
-
-
-def _node(
-    place: int,
-    parent: int | None,
-    candidate: Proposed,
-    tokenizer: Tokenizer,
-    *,
-    status: Status,
-    score: float,
-) -> BeamNode:
-    piece = tokenizer.subword(candidate.tokens[-1])
-    return BeamNode(
-        id=place,
-        parent=parent,
-        step=-1 if parent is None else len(candidate.tokens) - 1,
-        token=candidate.tokens[-1],
-        piece=piece,
-        text=text_of(piece),
-        step_log_probability=candidate.step_log_probability,
-        log_probability=candidate.log_probability,
-        score=score,
-        rank=candidate.rank,
-        status=status,
-    )

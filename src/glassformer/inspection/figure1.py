@@ -1,8 +1,10 @@
-"""The paper's figure 1 as records: every box of a model with its shapes and parameters."""
+"""The paper's figure 1 as records: every box of a model with its shapes and parameters.
+
+The trace, the page, the picture and the status of the lessons all show these boxes.
+"""
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any, Literal
 
@@ -14,15 +16,21 @@ from glassformer.model.transformer import Transformer
 __all__ = ["figure1"]
 
 _NO_PARTS: Mapping[str, str] = MappingProxyType({})
-_TITLES = {
-    "encoder.self_attention": ("Multi-Head Attention", "3.2.2"),
-    "decoder.self_attention": ("Masked Multi-Head Attention", "3.2.3"),
-    "decoder.cross_attention": ("Multi-Head Attention", "3.2.3"),
-    "encoder.feed_forward": ("Feed Forward", "3.3"),
-    "decoder.feed_forward": ("Feed Forward", "3.3"),
-}
-
-
+# Title and section of a box by its name; the first match counts.
+_TITLES = (
+    (r"source_embedding", "Input Embedding", "3.4"),
+    (r"target_embedding", "Output Embedding", "3.4"),
+    (r".*_positions", "Positional Encoding", "3.5"),
+    (r"encoder.*self_attention", "Multi-Head Attention", "3.2.2"),
+    (r"decoder.*self_attention", "Masked Multi-Head Attention", "3.2.3"),
+    (r".*cross_attention", "Multi-Head Attention", "3.2.3"),
+    (r".*feed_forward", "Feed Forward", "3.3"),
+    (r"\w+\.norm", "Norm", "3.1"),
+    (r".*\.norm", "Add & Norm", "3.1"),
+    (r"output", "Linear", "3.4"),
+    (r"softmax", "Softmax", "3.4"),
+)
+_ATTENTIONS = ("Multi-Head Attention", "Masked Multi-Head Attention")
 # The boxes that a part of the package runs in, by their names; the first match counts.
 _BOXES_OF = (
     (r"model\.embeddings\.", r".*_embedding|output"),
@@ -41,7 +49,7 @@ def figure1(
     """The boxes in the order of the data, for a sentence of these lengths, without the batch.
 
     The ``parameters`` of all boxes sum up to the model's. ``parts`` says whose part is in a place
-    of the package, such as ``model.masks.padding_mask``: "yours", or "mistake …".
+    of the package, such as ``model.masks.padding_mask``: "yours", "mistake …", or "", no one's.
 
     >>> from glassformer.config import ModelConfig
     >>> model = Transformer(ModelConfig(source_vocab_size=11, target_vocab_size=11, d_model=8,
@@ -52,119 +60,84 @@ def figure1(
     >>> sum(box.parameters for box in boxes) == sum(w.numel() for w in model.parameters())
     True
     """
-    figure = _Figure(model, src_len, tgt_len)
-    boxes = [
-        *figure.bottom("encoder"),
-        *figure.blocks("encoder"),
-        *figure.bottom("decoder"),
-        *figure.blocks("decoder"),
-        *figure.top(),
-    ]
-    return [replace(box, own=_own(box.name, parts)) for box in boxes] if parts else boxes
-
-
-def _own(box: str, parts: Mapping[str, str]) -> str | None:
-    """Whose parts run in a box; a mistake comes before "yours"."""
-    owners = {
-        owner
-        for place, owner in parts.items()
-        for pattern in [next((boxes for of, boxes in _BOXES_OF if re.match(of, place)), "$^")]
-        if re.fullmatch(pattern, box)
-    }
-    mistakes = sorted(owners - {"yours"})
-    return ", ".join(mistakes) or ("yours" if owners else None)
-
-
-@dataclass(frozen=True)
-class _Figure:
-    model: Transformer
-    src_len: int
-    tgt_len: int
-
-    def bottom(self, stack: Literal["encoder", "decoder"]) -> Iterator[Box]:
-        """Embedding and positions of one side."""
-        model, config = self.model, self.model.config
-        length = self._length(stack)
-        stream = [length, config.d_model]
-        side, title = ("source", "Input") if stack == "encoder" else ("target", "Output")
-        embedding, positions = f"{side}_embedding", f"{side}_positions"
-        shared = stack == "decoder" and model.target_embedding is model.source_embedding
-        yield Box(
-            name=embedding,
-            title=f"{title} Embedding",
+    boxes = []
+    for name, stack, layer in _names(model):
+        length = src_len if stack == "encoder" else tgt_len
+        stream, words = [length, model.config.d_model], [length, model.config.target_vocab_size]
+        keys = src_len if name.endswith("cross_attention") else length
+        read = {"Input Embedding": [length], "Output Embedding": [length], "Softmax": words}
+        weights, hidden = [model.config.num_heads, length, keys], [length, model.config.d_ff]
+        inner = {"Feed Forward": hidden} | dict.fromkeys(_ATTENTIONS, weights)
+        title, section = next(row[1:] for row in _TITLES if re.fullmatch(row[0], name))
+        box = Box(
+            name=name,
+            title=title,
             stack=stack,
-            layer=None,
-            section="3.4",
-            input_shape=[length],
-            output_shape=stream,
-            inner_shape=None,
-            parameters=0 if shared else _count(getattr(model, embedding)),
-            shared_with="source_embedding" if shared else None,
+            layer=layer,
+            section=section,
+            input_shape=read.get(title, stream),
+            output_shape=words if stack == "output" else stream,
+            inner_shape=inner.get(title),
+            parameters=_parameters(model, name),
+            shared_with=_shared_with(model, name),
+            own=_owner(name, parts),
         )
-        count = _count(getattr(model, positions))
-        yield self._stream(positions, "Positional Encoding", stack, "3.5", parameters=count)
-
-    def blocks(self, stack: Literal["encoder", "decoder"]) -> Iterator[Box]:
-        """Each sublayer and its Add & Norm; in a pre-norm model also the last norm."""
-        blocks: Any = getattr(self.model, stack).blocks
-        for layer, block in enumerate(blocks):
-            for kind, residual in block.named_children():
-                name = f"{stack}.blocks.{layer}.{kind}"
-                title, section = _TITLES[f"{stack}.{kind}"]
-                count, inner = _count(residual.sublayer), self._inner(stack, kind)
-                yield self._stream(
-                    name, title, stack, section, parameters=count, layer=layer, inner=inner
-                )
-                norm = _count(residual.norm)
-                title = "Add & Norm"
-                yield self._stream(
-                    f"{name}.norm", title, stack, "3.1", parameters=norm, layer=layer
-                )
-        last = _count(getattr(self.model, stack).norm)
-        if last:
-            yield self._stream(f"{stack}.norm", "Norm", stack, "3.1", parameters=last)
-
-    def top(self) -> Iterator[Box]:
-        """The output projection and the softmax."""
-        model, config = self.model, self.model.config
-        words = [self.tgt_len, config.target_vocab_size]
-        weights = 0 if model.output is None else _count(model.output)
-        bias = 0 if model.output_bias is None else model.output_bias.numel()
-        tied = None
-        if model.output is None:
-            same = model.target_embedding is model.source_embedding
-            tied = "source_embedding" if same else "target_embedding"
-        shape = [self.tgt_len, config.d_model]
-        yield Box(
-            "output", "Linear", "output", None, "3.4", shape, words, None, weights + bias, tied
-        )
-        yield Box("softmax", "Softmax", "output", None, "3.4", words, words, None, 0, None)
-
-    def _stream(
-        self,
-        name: str,
-        title: str,
-        stack: Literal["encoder", "decoder"],
-        section: str,
-        *,
-        parameters: int,
-        layer: int | None = None,
-        inner: list[int] | None = None,
-    ) -> Box:
-        """A box whose input and output have the same shape."""
-        shape = [self._length(stack), self.model.config.d_model]
-        return Box(name, title, stack, layer, section, shape, shape, inner, parameters, None)
-
-    def _inner(self, stack: str, kind: str) -> list[int]:
-        length, config = self._length(stack), self.model.config
-        if kind == "feed_forward":
-            return [length, config.d_ff]
-        keys = self.src_len if kind == "cross_attention" else length
-        return [config.num_heads, length, keys]
-
-    def _length(self, stack: str) -> int:
-        return self.src_len if stack == "encoder" else self.tgt_len
+        boxes.append(box)
+    return boxes
 
 
-def _count(module: nn.Module) -> int:
-    return sum(weight.numel() for weight in module.parameters())
+def _owner(box: str, parts: Mapping[str, str]) -> str | None:
+    """Whose parts run in a box: a mistake comes before "yours", and "yours" before "".
+
+    With "" beside "yours" the box is "partly yours".
+    """
+    owners = {
+        whose
+        for place, whose in parts.items()
+        for boxes in [next((boxes for of, boxes in _BOXES_OF if re.match(of, place)), "$^")]
+        if re.fullmatch(boxes, box)
+    }
+    if mistakes := sorted(owners - {"yours", ""}):
+        return ", ".join(mistakes)
+    return None if "yours" not in owners else "partly yours" if "" in owners else "yours"
+
+
+def _names(
+    model: Transformer,
+) -> Iterator[tuple[str, Literal["encoder", "decoder", "output"], int | None]]:
+    """The name, the stack and the layer of each box; a pre-norm stack ends in a LayerNorm."""
+    stacks: tuple[tuple[Literal["encoder", "decoder"], str], ...]
+    stacks = (("encoder", "source"), ("decoder", "target"))
+    for stack, side in stacks:
+        yield f"{side}_embedding", stack, None
+        yield f"{side}_positions", stack, None
+        for layer, block in enumerate(getattr(model, stack).blocks):
+            for kind, _ in block.named_children():
+                yield f"{stack}.blocks.{layer}.{kind}", stack, layer
+                yield f"{stack}.blocks.{layer}.{kind}.norm", stack, layer
+        if model.config.norm == "pre":
+            yield f"{stack}.norm", stack, None
+    yield "output", "output", None
+    yield "softmax", "output", None
+
+
+def _parameters(model: Transformer, name: str) -> int:
+    """The learned numbers of a box that no box before it has."""
+    if name == "softmax" or (name == "target_embedding" and _shared_with(model, name)):
+        return 0
+    if name == "output":
+        weights = (model.output_bias, *(model.output.parameters() if model.output else ()))
+        return sum(weight.numel() for weight in weights if weight is not None)
+    module: Any = model.get_submodule(name)
+    counted: nn.Module = getattr(module, "sublayer", module)  # a block's LayerNorm has its own box
+    return sum(weight.numel() for weight in counted.parameters())
+
+
+def _shared_with(model: Transformer, name: str) -> str | None:
+    """The box whose parameters a box shares, if the embeddings are tied."""
+    joint = model.target_embedding is model.source_embedding
+    if name == "target_embedding":
+        return "source_embedding" if joint else None
+    if name == "output" and model.output is None:
+        return "source_embedding" if joint else "target_embedding"
+    return None

@@ -25,7 +25,8 @@ def worked_attention(
     key 1: 1·0 + 0·1 = 0; divided by √2: 0; exp: 1; weight 1 / 3.03 = 0.33
     output 0: 0.67·10 + 0.33·20 = 13.3
     """
-    _, weights = scaled_dot_product_attention(query[None], keys[None], values[None], mask)
+    row = None if mask is None else mask[None]  # (q_len, k_len)
+    _, weights = scaled_dot_product_attention(query[None], keys, values, row)
     weights = weights.flatten()
     scores = keys @ query
     scaled = scores / len(query) ** 0.5

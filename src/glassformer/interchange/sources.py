@@ -5,14 +5,11 @@ from pathlib import Path, PurePosixPath
 
 from glassformer.archive import member_names
 from glassformer.errors import InputError
-from glassformer.interchange.imported import Imported
+from glassformer.interchange.importing import Imported
 
 __all__ = ["import_translator"]
 
-_EXPECTED = (
-    "a directory of transformers or CTranslate2, a package of Argos Translate, or Marian's .npz or"
-    " OPUS-MT's zip file"
-)
+_EXPECTED = "a directory of transformers or CTranslate2, or a package of Argos Translate"
 
 
 def import_translator(
@@ -43,10 +40,11 @@ def _importer(source: Path) -> Callable[..., Imported]:
         from glassformer.interchange.ctranslate2.reading.load import import_ctranslate2_model
 
         return import_ctranslate2_model
-    if "special:model.yml.npy" in names or any(name.endswith(".npz") for name in names):
-        from glassformer.interchange.marian.load import import_marian
-
-        return import_marian
+    if "config.json" not in names and any(name.endswith(".npz") for name in {source.name, *names}):
+        raise InputError(
+            f"{source}: Marian's own files: import reads OPUS-MT's models in the format of"
+            " transformers, as they stand on Hugging Face"
+        )
     if source.is_file():
         raise InputError(f"{source}: expected {_EXPECTED}")
     from glassformer.interchange.hugging_face.load import import_hugging_face

@@ -1,4 +1,4 @@
-"""Lessons: build the Transformer part by part; a check names what went wrong.
+"""Lessons: build the Transformer part by part; a check names each mistake.
 
 In this order: ``lesson`` (the records), ``lessons/`` (the learner's files and their texts),
 ``check`` and ``checks/`` (probes, and a reference that can make every known mistake), ``worker``

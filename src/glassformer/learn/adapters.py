@@ -1,11 +1,11 @@
 """Parts whose form in a lesson differs from the form that the plain path calls.
 
 ``ADAPTERS`` gives such a part the package's form, and names its place there. The plain path never
-calls the parts in ``UNUSED``. If targets have to begin with a prefix, if a trace watches the
-search, if several targets are wanted, or with a logits processor, the package's own search runs.
+calls the parts in ``UNUSED``. The package's own search runs if targets have to begin with a prefix,
+if a trace watches the search, if several targets are wanted, or with a logits processor.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import torch
@@ -13,41 +13,31 @@ from torch import Tensor
 
 from glassformer.decoding.beam import beam_search as package_beam_search
 from glassformer.decoding.beam import penalty
-from glassformer.decoding.constraints import Constraint, ForcedPrefix
+from glassformer.decoding.constraints import ForcedPrefix
 from glassformer.decoding.greedy import greedy as package_greedy
-from glassformer.decoding.logits_processors import LogitsProcessor
-from glassformer.decoding.protocols import DEFAULT_IDS, Hypothesis, Vocabulary
+from glassformer.decoding.protocols import DEFAULT_IDS, Hypothesis, S, StepFunction
 
 __all__ = ["ADAPTERS", "IN_CONSTRUCTORS", "UNUSED", "Adapter"]
 
 Adapter = Callable[[Callable[..., Any]], Callable[..., Any]]
-Step = Callable[[Tensor, Any], tuple[Tensor, Any]]
 
 
 def _greedy(own: Callable[..., Any]) -> Callable[..., Any]:
     """``decoding.greedy.greedy`` by a search that returns tokens alone."""
 
     def greedy(
-        step: Step,
-        state: Any,
-        *,
-        max_lengths: Tensor,
-        vocabulary: Vocabulary = DEFAULT_IDS,
-        constraints: Sequence[Constraint] = (),
-        processors: Sequence[LogitsProcessor] = (),
+        step: StepFunction[S], state: S, *, max_lengths: Tensor, **options: Any
     ) -> list[list[Hypothesis]]:
-        if processors or not _free(constraints):
-            options: Any = {"max_lengths": max_lengths, "vocabulary": vocabulary}
-            options["processors"] = processors
-            return package_greedy(step, state, **options, constraints=constraints)
+        if not _free(options):
+            return package_greedy(step, state, max_lengths=max_lengths, **options)
         log_probabilities: list[Tensor] = []
 
-        def recorded(tokens: Tensor, state: Any) -> tuple[Tensor, Any]:
+        def recorded(tokens: Tensor, state: S) -> tuple[Tensor, S]:
             logits, state = step(tokens, state)
             log_probabilities.append(logits.log_softmax(dim=-1))
             return logits, state
 
-        bos, eos = vocabulary.bos_id, vocabulary.eos_id
+        bos, eos = _ends(options)
         targets = own(recorded, state, max_lengths=max_lengths, bos=bos, eos=eos)
         hypotheses = []
         for row, (target, most) in enumerate(zip(targets, max_lengths.tolist(), strict=True)):
@@ -65,32 +55,23 @@ def _beam_search(own: Callable[..., Any]) -> Callable[..., Any]:
     """``decoding.beam.beam_search`` by a search for the best target of one sentence."""
 
     def beam_search(
-        step: Step,
-        state: Any,
+        step: StepFunction[S],
+        state: S,
         *,
         max_lengths: Tensor,
         beam: int,
         length_penalty: float,
-        n_best: int = 1,
-        vocabulary: Vocabulary = DEFAULT_IDS,
-        constraints: Sequence[Constraint] = (),
-        processors: Sequence[LogitsProcessor] = (),
+        **options: Any,
     ) -> list[list[Hypothesis]]:
-        if n_best > 1 or processors or not _free(constraints):
-            options: Any = {"max_lengths": max_lengths, "vocabulary": vocabulary, "n_best": n_best}
-            options |= {"beam": beam, "length_penalty": length_penalty, "processors": processors}
-            return package_beam_search(step, state, **options, constraints=constraints)
+        if not _free(options):
+            options |= {"max_lengths": max_lengths, "beam": beam, "length_penalty": length_penalty}
+            return package_beam_search(step, state, **options)
+        bos, eos = _ends(options)
+        settings = {"beam": beam, "alpha": length_penalty, "bos": bos, "eos": eos}
         hypotheses = []
         for row, most in enumerate(max_lengths.tolist()):
-            tokens, score = own(
-                step,
-                state.select(torch.tensor([row])),
-                beam=beam,
-                alpha=length_penalty,
-                bos=vocabulary.bos_id,
-                eos=vocabulary.eos_id,
-                max_length=most,
-            )
+            alone = state.select(torch.tensor([row]))
+            tokens, score = own(step, alone, max_length=most, **settings)
             finished = len(tokens) < most
             total = score * penalty(len(tokens) + finished, length_penalty)
             hypotheses.append([Hypothesis(tuple(tokens), score, total, finished)])
@@ -142,9 +123,19 @@ def _update(
     kept.update(step=torch.tensor(float(count)), exp_avg=mean, exp_avg_sq=square)
 
 
-def _free(constraints: Sequence[Constraint]) -> bool:
-    """Whether every target is free: a lesson's search knows no constraints."""
-    return all(isinstance(each, ForcedPrefix) and not any(each.prefixes) for each in constraints)
+def _free(options: Mapping[str, Any]) -> bool:
+    """Whether a lesson's search can do it: one free target for each sentence."""
+    free = all(
+        isinstance(constraint, ForcedPrefix) and not any(constraint.prefixes)
+        for constraint in options.get("constraints", ())
+    )
+    return free and not options.get("processors") and options.get("n_best", 1) == 1
+
+
+def _ends(options: Mapping[str, Any]) -> tuple[int, int]:
+    """The ids of the start and the end symbol."""
+    vocabulary = options.get("vocabulary", DEFAULT_IDS)
+    return vocabulary.bos_id, vocabulary.eos_id
 
 
 ADAPTERS: Mapping[str, tuple[str, Adapter]] = {

@@ -1,16 +1,14 @@
 """A check: probes of a solution, and a reference that can make each known mistake.
 
-A *solution* is any object that has the lesson's holes as attributes: the learner's file, or
-``reference(faults)``. A *probe* calls a solution and returns named values. A solution with the
-values of the reference is right. A solution with the values of the reference with some fault has
-made that mistake.
+A *probe* calls a :class:`Solution` and returns named values. A solution with the reference's values
+is right. A solution with the values of the reference with some fault has made that mistake.
 """
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from importlib import import_module
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, Protocol, TypeAlias, TypeVar
 from zlib import crc32
 
 import numpy as np
@@ -24,6 +22,7 @@ __all__ = [
     "Faults",
     "Probe",
     "Results",
+    "Solution",
     "Values",
     "check_of",
     "filled",
@@ -35,13 +34,25 @@ __all__ = [
 ]
 
 M = TypeVar("M", bound=nn.Module)
+
+
+class Solution(Protocol):
+    """A learner's file, or ``reference(faults)``: the lesson's holes are its attributes.
+
+    The type is open, because a learner writes the file: each attribute is ``Any``, and the probes
+    find out whether it is right.
+    """
+
+    def __getattribute__(self, name: str, /) -> Any: ...
+
+
 Values: TypeAlias = dict[str, NDArray[Any]]
 """The named values of one probe."""
 Results: TypeAlias = dict[str, Values]
 """The values of each probe, by the probe's name. A probe that raised an error is left out."""
 Faults: TypeAlias = Mapping[str, str]
 """The fault of each switch that is not right."""
-Probe: TypeAlias = Callable[[Any], Mapping[str, Any]]
+Probe: TypeAlias = Callable[[Solution], Mapping[str, object]]
 Evidence: TypeAlias = Callable[[Results], str | None]
 """A sentence with numbers from the learner's results; None if they show nothing."""
 
@@ -51,15 +62,11 @@ class Check:
     """All code that judges a solution of one lesson.
 
     ``probes`` belong to the holes; the smallest comes first, and its docstring describes its input.
-    ``axes`` names the axis of each size: in the probes every axis has its own prime. ``evidence``
-    belongs to faults, by their ids. ``laws`` hold for every right solution: each returns the
-    evidence against it.
+    ``laws`` hold for every right solution: each returns the evidence against it.
     """
 
-    reference: Callable[[Faults], Any]
+    reference: Callable[[Faults], Solution]
     probes: Mapping[str, tuple[Probe, ...]]
-    axes: Mapping[int, str]
-    evidence: Mapping[str, Evidence] = field(default_factory=dict)
     laws: Mapping[str, Evidence] = field(default_factory=dict)
 
     @property
@@ -72,7 +79,7 @@ def check_of(lesson: str) -> Check:
     return import_module(f"glassformer.learn.checks.{lesson}").CHECK
 
 
-def measure(probes: Iterable[Probe], solution: Any) -> Results:
+def measure(probes: Iterable[Probe], solution: Solution) -> Results:
     """The results of a solution of our own: a probe that raises an error is left out."""
     results: Results = {}
     for probe in probes:
@@ -83,7 +90,7 @@ def measure(probes: Iterable[Probe], solution: Any) -> Results:
     return results
 
 
-def values_of(probe: Probe, solution: Any) -> Values:
+def values_of(probe: Probe, solution: Solution) -> Values:
     """The values of one probe. A tensor that the solution makes is float64, as the inputs are."""
     before = torch.get_default_dtype()
     torch.set_default_dtype(torch.float64)
@@ -93,7 +100,7 @@ def values_of(probe: Probe, solution: Any) -> Values:
         torch.set_default_dtype(before)
 
 
-def _as_values(values: Mapping[str, Any]) -> Values:
+def _as_values(values: Mapping[str, object]) -> Values:
     """The values as arrays of numpy."""
     return {
         name: value.detach().numpy().copy() if isinstance(value, Tensor) else np.asarray(value)
@@ -101,8 +108,8 @@ def _as_values(values: Mapping[str, Any]) -> Values:
     }
 
 
-def unpacked(answer: Any, *names: str) -> Any:
-    """The parts of a function's answer; TypeError if it is no tuple of so many."""
+def unpacked(answer: object, *names: str) -> Any:
+    """The parts of a function's answer; TypeError for another number of them."""
     if not isinstance(answer, tuple) or len(answer) != len(names):
         kind = f"{len(answer)} values" if isinstance(answer, tuple) else type(answer).__name__
         raise TypeError(f"the function returns {kind}; expected {', '.join(names)}")

@@ -47,17 +47,21 @@ class Worker:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """End the process and all that it has started."""
-        with suppress(ProcessLookupError):
-            os.killpg(self._process.pid, signal.SIGKILL)
+        """End the process and all processes that it has started."""
+        # A group that has ended raises ProcessLookupError; on macOS PermissionError.
+        with suppress(ProcessLookupError, PermissionError):
+            if hasattr(os, "killpg"):
+                os.killpg(self._process.pid, signal.SIGKILL)
+            else:  # Windows has no groups of processes
+                self._process.kill()
         self._process.communicate()
         self._directory.cleanup()
 
     def answer(self, lesson: Lesson, file: Path) -> dict[str, Any]:
-        """What the process writes about the file: results, errors, lines that ran, prints.
+        """The answer of the process about the file: results, errors, lines that ran, prints.
 
-        If it ran too long, ``endless`` is the line where it was. If it writes nothing, ``log`` is
-        the answer: what Python printed at its end.
+        If it ran too long, ``endless`` is its last line. If it wrote no answer, ``log`` has
+        the last words of Python.
         """
         if not file.is_file():
             raise InputError(f"{file}: no such file: 'glassformer learn {file.parent}' makes it")
@@ -95,12 +99,14 @@ def verdict_on(lesson: Lesson, file: Path, answer: dict[str, Any]) -> Verdict:
 
 
 def _end_of(file: Path, answer: dict[str, Any]) -> str:
-    """The message if the process was ended: it ran too long, or the file ended it."""
+    """The message if the process has ended: it ran too long, it failed, or the file ended it."""
     if line := answer.get("endless"):
         code = _code(file, line)
         return f"Your code runs for ever, or far too long: it was at line {line}, {code}"
     if "endless" in answer or "Timeout" in answer["log"]:
         return "Your code runs for ever, or far too long."
+    if "Traceback" in answer["log"]:  # errors of the learner's file are part of an answer
+        return f"The check failed, not your file: {answer['log'].strip().splitlines()[-1]}"
     return "Your file ended Python before the check was done. Does it call os._exit?"
 
 
@@ -127,18 +133,12 @@ def _verdict(lesson: Lesson, file: Path, answer: dict[str, Any]) -> Verdict:
             return Verdict(lesson.name, "error", (text,))
         verdict = judge.verdict(results)
         if verdict is None:
-            probe = min(failures, key=lambda name: not _has_names(failures[name]))
-            failure = failures[probe]
-            lines = (*_error_lines(failure), f"The input: {_input(judge.probes, probe)}.")
+            probe = next(iter(failures))
+            lines = (*_error_lines(failures[probe]), f"The input: {_input(judge.probes, probe)}.")
             return Verdict(lesson.name, "error", lines, hint=2)
         if verdict.outcome != "right":
             return verdict
     return Verdict(lesson.name, "right")
-
-
-def _has_names(failure: dict[str, Any]) -> bool:
-    """Whether the shapes of an error have the names of their axes."""
-    return any(shape[1].isalpha() for shape in failure.get("shapes", {}).values())
 
 
 def _input(probes: Iterable[Any], name: str) -> str:
@@ -148,7 +148,8 @@ def _input(probes: Iterable[Any], name: str) -> str:
 def _error_lines(failure: dict[str, Any]) -> Iterator[str]:
     """An error of the learner's code in words: where, what, and the shapes on that line."""
     if failure["error"] == "missing":
-        yield f"{failure['text']} is missing: keep its name. 'reset' brings the lesson's file back."
+        remedy = "keep its name; 'glassformer learn reset' restores the file"
+        yield f"{failure['text']} is missing: {remedy}."
         return
     text = failure["text"] or failure["error"]
     if "line" in failure:

@@ -23,7 +23,7 @@ def folders_in(directory: Path) -> list[Folder]:
 
 
 def check_hand_ins(folders: list[Folder]) -> Iterator[tuple[str, Verdict]]:
-    """The learner's name and the verdict, for each lesson whose file is not as it was at first.
+    """The learner's name and the verdict, for each lesson that a learner has begun.
 
     As many files run at once as this machine has cores.
     """

@@ -14,7 +14,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from glassformer.learn.check import Check, Probe, Results, check_of, measure
-from glassformer.learn.damage import damage_text
 from glassformer.learn.lesson import Lesson
 from glassformer.learn.verdict import Mistake, Verdict
 
@@ -41,10 +40,13 @@ class Judge:
 
     @classmethod
     def of(cls, lesson: Lesson, hole: str) -> "Judge":
-        """The judge of one hole of a lesson."""
-        check = check_of(lesson.name)
-        probes = check.probes[hole]
-        return cls(lesson, check, probes, measure(probes, check.reference({})))
+        """The judge of one hole of a lesson; made once, it keeps what it has measured."""
+        if (lesson.name, hole) not in _JUDGES:
+            check = check_of(lesson.name)
+            probes = check.probes[hole]
+            right = measure(probes, check.reference({}))
+            _JUDGES[lesson.name, hole] = cls(lesson, check, probes, right)
+        return _JUDGES[lesson.name, hole]
 
     def results(self, mistake: Mistake) -> Results:
         """The reference's results with the faults of a mistake."""
@@ -76,11 +78,15 @@ class Judge:
         if len(results) < len(self.right):
             return None
         difference = tuple(self._difference(results))
+        for law, evidence in self._broken_laws(results):
+            return Verdict(self.lesson.name, "law", (f"{law} {evidence}", *difference), hint=2)
+        return Verdict(self.lesson.name, "difference", difference, hint=2)
+
+    def _broken_laws(self, results: Results) -> Iterator[tuple[str, str]]:
+        """Each law that the results break, with the evidence in numbers."""
         for law, broken in self.check.laws.items():
             if evidence := broken(results):
-                lines = (f"{law} {evidence}", *difference)
-                return Verdict(self.lesson.name, "law", lines, hint=2)
-        return Verdict(self.lesson.name, "difference", difference, hint=2)
+                yield law, evidence
 
     def mistakes(self, results: Results) -> tuple[Mistake, ...]:
         """The single faults with these results; if there are none, the pairs of faults."""
@@ -129,14 +135,15 @@ class Judge:
         """Each mistake's name, numbers, the paper, the effect on a translator."""
         if len(mistakes) > 1:
             yield "One of these mistakes; the probes cannot tell them apart."
-        for mistake in mistakes:
-            for name in mistake:
-                fault, evidence = self.lesson.faults[name], self.check.evidence.get(name)
-                yield " ".join(filter(None, (fault.mistake, evidence(results) if evidence else "")))
-                yield fault.paper
-                yield f"In a translator: {fault.effect}"
-                if measured := damage_text(name):
-                    yield measured
+        names = [name for mistake in mistakes for name in mistake]
+        # Of two mistakes, the evidence does not say which one it shows.
+        laws = self._broken_laws(results) if len(names) == 1 else iter(())
+        _, evidence = next(laws, ("", ""))
+        for name in names:
+            fault = self.lesson.faults[name]
+            yield f"{fault.mistake} {evidence}".rstrip()
+            yield fault.paper
+            yield f"In a translator: {fault.effect}"
         if len(mistakes) == 1:
             yield from self._difference(results)
 
@@ -149,6 +156,9 @@ class Judge:
                     yield _compared(name, value, right[name])
                     yield f"The input: {probe.__doc__}."
                     return
+
+
+_JUDGES: dict[tuple[str, str], Judge] = {}  # by lesson and hole
 
 
 def same(results: Results, others: Results) -> bool:
@@ -172,9 +182,9 @@ def _equal(value: NDArray[Any], other: NDArray[Any]) -> bool:
 
 def _compared(name: str, value: NDArray[Any], right: NDArray[Any]) -> str:
     if value.shape != right.shape:
-        return f"Your {name} has shape {value.shape}; right is {right.shape}."
+        return f"The shape of your {name} is {value.shape}; right is {right.shape}."
     if value.dtype.kind != right.dtype.kind:
-        return f"Your {name} is of type {value.dtype}; right is {right.dtype}."
+        return f"The type of your {name} is {value.dtype}; right is {right.dtype}."
     if value.size <= 6:
         shown, expected = _both_listed(value.tolist(), right.tolist())
         return f"Your {name}: {shown}; right is {expected}."
@@ -189,13 +199,13 @@ def _compared(name: str, value: NDArray[Any], right: NDArray[Any]) -> str:
     )
 
 
-def _both_listed(value: Any, right: Any) -> tuple[str, str]:
+def _both_listed(value: object, right: object) -> tuple[str, str]:
     """Both with four digits; with nine, if four show no difference."""
     texts = _listed(value, 4), _listed(right, 4)
     return texts if texts[0] != texts[1] else (_listed(value, 9), _listed(right, 9))
 
 
-def _listed(value: Any, digits: int) -> str:
+def _listed(value: object, digits: int) -> str:
     """A number with so many digits; a list of them in brackets."""
     if isinstance(value, list):
         return f"[{', '.join(_listed(each, digits) for each in value)}]"

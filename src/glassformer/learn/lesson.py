@@ -44,7 +44,7 @@ class _Record(BaseModel):
 
 
 class Question(_Record):
-    """Something to try after a lesson, and what one finds."""
+    """An experiment after a lesson, and its outcome."""
 
     question: str
     answer: str
@@ -53,8 +53,8 @@ class Question(_Record):
 class Fault(_Record):
     """One mistake: a setting of one ``switch`` of the reference in ``checks/NAME.py``.
 
-    Two faults of one switch exclude each other. ``mistake`` names it, ``paper`` says what the paper
-    has there, ``effect`` what a translator suffers; ``hint`` is the number of the hint that helps.
+    Two faults of one switch exclude each other. ``mistake`` names it, ``paper`` quotes the
+    paper, ``effect`` is the harm to a translator; ``hint`` is the number of the hint that helps.
     """
 
     switch: str

@@ -15,7 +15,7 @@ from typing import Any
 
 from glassformer.errors import UsageError, nearest
 from glassformer.learn.adapters import ADAPTERS, IN_CONSTRUCTORS, UNUSED
-from glassformer.learn.check import check_of
+from glassformer.learn.check import Solution, check_of
 from glassformer.learn.folder import Folder
 from glassformer.learn.judge import Judge, same
 from glassformer.learn.lesson import Lesson, known_mistakes, lessons, part_of
@@ -159,7 +159,7 @@ def _mistaken(lesson: Lesson, mistakes: Sequence[str]) -> Iterator[Part]:
             yield replace(part, mistakes=tuple(mistakes), file={})
 
 
-def _parts(lesson: Lesson, holes: Iterable[str], solution: Any) -> Iterator[Part]:
+def _parts(lesson: Lesson, holes: Iterable[str], solution: Solution) -> Iterator[Part]:
     for hole in holes:
         if lesson.holes[hole] in UNUSED:
             continue

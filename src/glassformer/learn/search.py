@@ -4,20 +4,18 @@ They return tokens and know neither constraints nor batches of beams. ``decoding
 ``decoding.beam`` find the same targets; ``tests/learn/test_search.py`` holds that.
 """
 
-from collections.abc import Callable
-from typing import Any
-
 import torch
 from torch import Tensor
 
 from glassformer.decoding.beam import penalty
+from glassformer.decoding.protocols import S, StepFunction
 
 __all__ = ["beam_search", "best_continuations", "greedy"]
 
-Step = Callable[[Tensor, Any], tuple[Tensor, Any]]
 
-
-def greedy(step: Step, state: Any, *, max_lengths: Tensor, bos: int, eos: int) -> list[list[int]]:
+def greedy(
+    step: StepFunction[S], state: S, *, max_lengths: Tensor, bos: int, eos: int
+) -> list[list[int]]:
     """The target of each row: at every step the most probable token.
 
     It has no start and no end symbol, and at most ``max_lengths[row]`` tokens.
@@ -53,7 +51,7 @@ def best_continuations(totals: Tensor, logits: Tensor, count: int) -> list[tuple
 
 
 def beam_search(
-    step: Step, state: Any, *, beam: int, alpha: float, bos: int, eos: int, max_length: int
+    step: StepFunction[S], state: S, *, beam: int, alpha: float, bos: int, eos: int, max_length: int
 ) -> tuple[list[int], float]:
     """The best target of one sentence, and its score: log-probability over length penalty.
 

@@ -1,4 +1,4 @@
-"""What a check has found, as a record."""
+"""The verdict of a check, as a record."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -24,4 +24,4 @@ class Verdict:
     mistakes: tuple[Mistake, ...] = ()
     hint: int | None = None
     printed: str = ""
-    """The beginning of what the file printed."""
+    """The beginning of the file's prints."""

@@ -6,13 +6,11 @@ import textwrap
 from rich.console import Console
 from rich.text import Text
 
-from glassformer.learn.figure1 import figure_text
-from glassformer.learn.folder import Folder
-from glassformer.learn.lesson import Lesson, lessons
+from glassformer.learn.lesson import Lesson
 from glassformer.learn.source import source_of
 from glassformer.learn.verdict import Verdict
 
-__all__ = ["hint_text", "print_status", "print_verdict", "solution_text"]
+__all__ = ["hint_text", "print_verdict", "solution_text"]
 
 _MARKS = {"right": ("right", "green"), "empty": ("not written yet", "yellow")}
 
@@ -27,7 +25,8 @@ def print_verdict(console: Console, lesson: Lesson, verdict: Verdict) -> None:
     for line in verdict.lines:
         console.print(Text(line), soft_wrap=False)
     if verdict.hint:
-        console.print(Text(f"Hint {verdict.hint} of 3: glassformer learn hint", style="dim"))
+        command = f"glassformer learn hint --number {verdict.hint}"
+        console.print(Text(f"Hint {verdict.hint} of 3: {command}", style="dim"))
     if verdict.outcome == "right":
         for question in lesson.questions:
             console.print(Text(f"To try: {question.question}"))
@@ -49,16 +48,3 @@ def solution_text(lesson: Lesson, source: str) -> str:
         parts.append("\n".join(difflib.unified_diff(mine, theirs, *names, lineterm="", n=99)))
     parts += [f"{each.question}\n  {each.answer}" for each in lesson.questions]
     return "\n\n".join(parts)
-
-
-def print_status(console: Console, folder: Folder) -> None:
-    """Figure 1 with the learner's own parts, and a line for each lesson."""
-    learned = folder.learned_names()
-    styles = {"yours": "bold green", "partly yours": "green", "": "dim"}
-    for text, mark in figure_text(learned.__contains__):
-        console.print(Text(text, style=styles[mark]), end="")
-    console.print()
-    for lesson in lessons():
-        tick = "x" if lesson.name in learned else " "
-        line = f"[{tick}] {lesson.number:2}. {lesson.title} (section {lesson.section})"
-        console.print(Text(line), soft_wrap=True)

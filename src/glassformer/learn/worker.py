@@ -4,7 +4,7 @@
 standard input. It calls each probe of the lesson with the learner's module, and writes the values
 to ``OUT`` as JSON, and the lines of the file that ran. Nothing of the learner's runs in the process
 that judges. This one may use little memory; after ``SECONDS`` it writes its line to ``OUT``, and
-ends.
+ends. If a system lacks such a limit, the check runs without it.
 """
 
 import faulthandler
@@ -12,13 +12,12 @@ import io
 import json
 import os
 import re
-import resource
 import signal
 import sys
 import traceback
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager, redirect_stderr, redirect_stdout
+from contextlib import contextmanager, redirect_stderr, redirect_stdout, suppress
 from pathlib import Path
 from types import FrameType, ModuleType, TracebackType
 from typing import Any
@@ -33,6 +32,7 @@ from glassformer.learn.lesson import lesson
 __all__ = ["answer_on", "array_from", "load_module", "main"]
 
 MEMORY = 2 << 30  # bytes, above the size of Python with torch
+_SIZE = Path("/proc/self/statm")  # of this process, in pages
 PRINTED = 2_000  # characters of the learner's prints that are kept
 _GRACE = 2.0  # seconds for the handler of the alarm; C code, such as a huge product, delays it
 
@@ -47,7 +47,7 @@ def main(file: Path, name: str, out: Path, seconds: float) -> None:
 
 
 def answer_on(file: Path, name: str) -> dict[str, Any]:
-    """Call all probes of a lesson: results, failures, the lines that ran, and what was printed."""
+    """Call all probes of a lesson: results, failures, the lines that ran, and the prints."""
     printed = _Bounded()
     with (
         redirect_stdout(printed),
@@ -63,7 +63,7 @@ def _called(file: Path, check: Check, holes: list[str]) -> dict[str, Any]:
     try:
         module = load_module(file)
     except BaseException as error:
-        return {"file": _failure(error, file, check)}
+        return {"file": _failure(error, file)}
     missing = [hole for hole in holes if not _has(module, hole)]
     if missing:
         return {"file": {"error": "missing", "text": missing[0]}}
@@ -73,7 +73,7 @@ def _called(file: Path, check: Check, holes: list[str]) -> dict[str, Any]:
         try:
             results[probe.__name__] = values_of(probe, module)
         except BaseException as error:
-            failures[probe.__name__] = _failure(error, file, check)
+            failures[probe.__name__] = _failure(error, file)
     return {
         "results": {
             probe: {name: _as_json(value) for name, value in values.items()}
@@ -121,7 +121,7 @@ def _traced(file: Path) -> Iterator[set[int]]:
         sys.settrace(None)
 
 
-def _failure(error: BaseException, file: Path, check: Check) -> dict[str, Any]:
+def _failure(error: BaseException, file: Path) -> dict[str, Any]:
     """The error, the line of the learner's file that raised it, and the shapes on that line."""
     text = " ".join(str(error).split())[:500]
     failure: dict[str, Any] = {"error": type(error).__name__, "text": text}
@@ -133,7 +133,7 @@ def _failure(error: BaseException, file: Path, check: Check) -> dict[str, Any]:
     lines = file.read_text(encoding="utf-8").splitlines()
     code = lines[line - 1].strip() if line <= len(lines) else ""
     shapes = {
-        name: _named(value.shape, check)
+        name: str(tuple(value.shape))
         for name, value in frame.f_locals.items()
         if isinstance(value, torch.Tensor) and re.search(rf"\b{re.escape(name)}\b", code)
     }
@@ -150,19 +150,6 @@ def _frame_of(trace: TracebackType | None, file: Path) -> tuple[FrameType | None
     return frames[-1] if frames else (None, 0)
 
 
-def _named(shape: torch.Size, check: Check) -> str:
-    """A shape with the names of its axes: ``(batch 2, heads 3, q_len 5)``.
-
-    A size names its axis if all sizes of the shape are known and differ.
-    """
-    known = len(set(shape)) == len(shape) and all(size in check.axes for size in shape)
-    return (
-        f"({', '.join(f'{check.axes[size]} {size}' for size in shape)})"
-        if known
-        else str(tuple(shape))
-    )
-
-
 def _as_json(value: NDArray[Any]) -> dict[str, Any]:
     if value.dtype.kind not in "biufU":
         value = np.asarray(str(value))
@@ -175,7 +162,7 @@ def array_from(stored: dict[str, Any]) -> NDArray[Any]:
 
 
 class _Bounded(io.StringIO):
-    """Keeps the beginning of what is printed, and forgets the rest."""
+    """Keeps the first ``PRINTED`` characters of all prints."""
 
     def write(self, text: str) -> int:
         super().write(text[: max(0, PRINTED - self.tell())])
@@ -183,7 +170,10 @@ class _Bounded(io.StringIO):
 
 
 def _end_after(seconds: float, file: Path, out: Path) -> None:
-    """End this process after so many seconds, and write the learner's line that runs then."""
+    """End this process after so many seconds, and write the learner's line that runs then.
+
+    A system without SIGALRM (Windows) ends it a little later, and writes no line.
+    """
 
     def end(_: int, frame: FrameType | None) -> None:
         lines = (
@@ -194,14 +184,19 @@ def _end_after(seconds: float, file: Path, out: Path) -> None:
         out.write_text(json.dumps({"endless": next(lines, None)}), encoding="utf-8")
         os._exit(1)
 
-    signal.signal(signal.SIGALRM, end)
-    signal.setitimer(signal.ITIMER_REAL, seconds)
+    if hasattr(signal, "SIGALRM"):
+        signal.signal(signal.SIGALRM, end)
+        signal.setitimer(signal.ITIMER_REAL, seconds)
     faulthandler.dump_traceback_later(seconds + _GRACE, exit=True)
 
 
 def _bound_memory() -> None:
-    pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[0])
-    resource.setrlimit(resource.RLIMIT_AS, (pages * resource.getpagesize() + MEMORY,) * 2)
+    """Give Python ``MEMORY`` bytes more; only Linux says its size, so elsewhere no limit is set."""
+    with suppress(ImportError, OSError, ValueError):  # ValueError: a lower limit is set already
+        import resource
+
+        pages = int(_SIZE.read_text(encoding="ascii").split()[0])
+        resource.setrlimit(resource.RLIMIT_AS, (pages * resource.getpagesize() + MEMORY,) * 2)
 
 
 if __name__ == "__main__" and (request := sys.stdin.read()):

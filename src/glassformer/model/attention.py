@@ -30,7 +30,7 @@ def scaled_dot_product_attention(
 ) -> tuple[Float[Tensor, "... q_len d_value"], Float[Tensor, "... q_len k_len"]]:
     r"""Equation 1: :math:`\mathrm{softmax}(QK^T/\sqrt{d_k})\,V`, and the weights.
 
-    ``mask`` is boolean, True = may attend, and broadcasts to ``(..., q_len, k_len)``. A query
+    ``mask`` is boolean, True = may attend: ``(q_len, k_len)``, or all axes of the weights. A query
     that may attend to no key has weights of zero and reads zeros. The division by
     :math:`\sqrt{d_k}` keeps the variance of a score at 1 for every :math:`d_k`: the softmax does
     not saturate (section 3.2.1).
@@ -77,10 +77,10 @@ def fused_attention(
     >>> fused_attention(torch.zeros(1, 4), torch.zeros(3, 4), torch.ones(3, 2)).tolist()
     [[1.0, 1.0]]
     """
+    if key.size(-2) != value.size(-2):  # the kernel would read past the shorter one
+        raise ValueError(f"{key.size(-2)} keys and {value.size(-2)} values must be pairs")
     if mask is not None:
         check_mask(mask, (*query.shape[:-1], key.size(-2)))
-        if mask.dim() < 2:  # the kernel needs both axes
-            mask = mask.expand(1, key.size(-2))
     return F.scaled_dot_product_attention(query, key, value, attn_mask=mask, dropout_p=dropout)
 
 

@@ -7,8 +7,6 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from glassformer.model.dropout import Dropout
-
 __all__ = ["ACTIVATIONS", "Activation", "FeedForward", "Norm", "ResidualBlock"]
 
 Activation = Literal["relu", "gelu", "swish"]
@@ -40,7 +38,7 @@ class FeedForward(nn.Module):
             raise ValueError(f"activation {activation!r} is none of {', '.join(ACTIVATIONS)}")
         self.inner = nn.Linear(d_model, d_ff)
         self.outer = nn.Linear(d_ff, d_model)
-        self.dropout = Dropout(dropout)
+        self.dropout = nn.Dropout(dropout)
         self.activation = ACTIVATIONS[activation]
 
     def forward(
@@ -81,7 +79,7 @@ class ResidualBlock(nn.Module, Generic[S]):
             raise ValueError(f"norm must be 'post' or 'pre', got {norm!r}")
         self.sublayer = sublayer
         self.norm = nn.LayerNorm(d_model, eps=norm_epsilon)
-        self.dropout = Dropout(dropout)
+        self.dropout = nn.Dropout(dropout)
         self.norm_first = norm == "pre"
 
     def forward(self, x: Float[Tensor, "batch len d_model"]) -> Float[Tensor, "batch len d_model"]:

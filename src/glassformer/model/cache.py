@@ -6,7 +6,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-__all__ = ["BlockState", "DecoderState", "Memory"]
+__all__ = ["BlockState", "DecoderState", "Memory", "check_rows"]
 
 
 @dataclass(frozen=True)
@@ -70,6 +70,10 @@ class DecoderState:
         """The number of target tokens read so far."""
         return self.blocks[0].self_keys.size(2)
 
+    @property
+    def rows(self) -> int:
+        return self.memory_mask.size(0)
+
     def select(self, rows: Int[Tensor, " selected"]) -> "DecoderState":
         """The state of the given rows, in that order; a row may be named more than once.
 
@@ -79,3 +83,9 @@ class DecoderState:
             tuple(block.select(rows) for block in self.blocks),
             self.memory_mask.index_select(0, rows),
         )
+
+
+def check_rows(tokens: int, rows: int) -> None:
+    """Refuse a step whose tokens are not one for each row of the state."""
+    if tokens != rows:
+        raise ValueError(f"a step reads {tokens} tokens, and the state has {rows} rows")

@@ -43,21 +43,6 @@ class ScaledEmbedding(nn.Module):
         self.weight = nn.Parameter(torch.randn(vocab_size, d_model) * d_model**-0.5)
         self.factor = math.sqrt(d_model) if scale else 1.0
 
-    @classmethod
-    def from_vectors(
-        cls, vectors: Float[Tensor, "vocab d_model"], *, scale: bool = True
-    ) -> "ScaledEmbedding":
-        """An embedding that returns these vectors: its table has them divided by the factor.
-
-        >>> embedding = ScaledEmbedding.from_vectors(torch.tensor([[3.0, 4.0], [5.0, 6.0]]))
-        >>> [round(number, 4) for number in embedding(torch.tensor([[1]])).flatten().tolist()]
-        [5.0, 6.0]
-        """
-        embedding = cls(*vectors.shape, scale=scale)
-        with torch.no_grad():
-            embedding.weight.copy_(vectors / embedding.factor)
-        return embedding
-
     def forward(self, tokens: Int[Tensor, "batch len"]) -> Float[Tensor, "batch len d_model"]:
         if tokens.device.type == "cpu":  # on a GPU the check would wait for the device
             check_ids(tokens, self.weight.size(0))

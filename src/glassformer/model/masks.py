@@ -1,6 +1,7 @@
 """Masks: the keys that each query may attend to (sections 3.1 and 3.2.3).
 
-A mask is boolean, **True = may attend**, and broadcasts to ``(batch, heads, q_len, k_len)``.
+A mask is boolean, **True = may attend**. It has the axes ``(q_len, k_len)``, or all four of
+``(batch, heads, q_len, k_len)``, where a size of 1 stands for any.
 """
 
 from collections.abc import Iterable, Sequence
@@ -54,7 +55,9 @@ def target_mask(
 
 
 def check_mask(mask: Tensor, scores_shape: Sequence[int]) -> None:
-    """Refuse a mask that is not boolean or does not broadcast to the scores' shape.
+    """Refuse a mask that is not boolean, or has neither two axes nor those of the scores.
+
+    A mask of three axes would take sentences for heads.
 
     >>> check_mask(torch.ones(2, 3), (2, 3))
     Traceback (most recent call last):
@@ -66,8 +69,8 @@ def check_mask(mask: Tensor, scores_shape: Sequence[int]) -> None:
         raise TypeError(f"a mask must be boolean (True = may attend), got {mask.dtype}")
     shape, wanted = tuple(mask.shape), tuple(scores_shape)
     aligned = zip(reversed(shape), reversed(wanted), strict=False)
-    if len(shape) > len(wanted) or any(size not in (1, want) for size, want in aligned):
+    if len(shape) not in (2, len(wanted)) or any(size not in (1, want) for size, want in aligned):
         raise ValueError(
-            f"a mask of shape {shape} does not broadcast to the scores' shape {wanted}"
-            " (…, q_len, k_len)"
+            f"a mask of shape {shape} does not fit scores of shape {wanted}: give (q_len, k_len),"
+            " or every axis, with a size of 1 for any"
         )

@@ -8,8 +8,6 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from glassformer.model.dropout import Dropout
-
 __all__ = [
     "Frequencies",
     "Layout",
@@ -81,7 +79,7 @@ class PositionalEncoding(nn.Module):
         super().__init__()
         _check_choice("kind", kind, ("sinusoidal", "learned"))
         self.max_length = max_length
-        self.dropout = Dropout(dropout)
+        self.dropout = nn.Dropout(dropout)
         if kind == "learned":
             self.offset = offset
             self.table = nn.Parameter(torch.randn(max_length + offset, d_model) * d_model**-0.5)
@@ -113,7 +111,7 @@ class NormedPositions(nn.Module):
         super().__init__()
         self.positions = positions
         self.norm = norm
-        self.dropout = Dropout(dropout)
+        self.dropout = nn.Dropout(dropout)
 
     def forward(
         self, embedded: Float[Tensor, "batch len d_model"], *, start: int = 0

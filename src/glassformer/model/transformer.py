@@ -9,7 +9,7 @@ from torch.nn import functional as F
 
 from glassformer.config import ModelConfig
 from glassformer.model import masks
-from glassformer.model.cache import DecoderState, Memory
+from glassformer.model.cache import DecoderState, Memory, check_rows
 from glassformer.model.decoder import Decoder, DecoderBlock
 from glassformer.model.embeddings import ScaledEmbedding
 from glassformer.model.encoder import Encoder, EncoderBlock
@@ -22,8 +22,10 @@ class Transformer(nn.Module):
     """From source and target tokens to the logits of each next target token.
 
     The decoder reads ``target``, which begins with the start symbol. Masks come from
-    ``config.pad_id`` if none is given. Decoding step by step gives the same logits:
-    ``encode``, ``start``, then one ``step`` after another.
+    ``config.pad_id`` if none is given. A ``source_mask`` of one row, ``(batch, 1, 1, src_len)``,
+    also hides its tokens from the decoder; one of a row for each query is the encoder's alone. A
+    ``target_mask`` has a row for each query, because it also hides the future. Decoding step by
+    step gives the same logits: ``encode``, ``start``, then one ``step`` after another.
 
     >>> model = Transformer(ModelConfig(source_vocab_size=11, target_vocab_size=11, d_model=8,
     ...     num_heads=2, d_ff=16, num_encoder_layers=1, num_decoder_layers=1)).eval()
@@ -87,10 +89,13 @@ class Transformer(nn.Module):
         self, source: Int[Tensor, "batch src_len"], *, source_mask: Tensor | None = None
     ) -> Memory:
         """The encoder's states, and the mask that hides padding."""
+        padding = masks.padding_mask(source, self.config.pad_of_source)
         if source_mask is None:
-            source_mask = masks.padding_mask(source, self.config.pad_of_source)
+            source_mask = padding
         embedded = self.source_positions(self.source_embedding(source))
-        return Memory(self.encoder(embedded, source_mask), source_mask)
+        states = self.encoder(embedded, source_mask)
+        of_tokens = source_mask.shape[1:3] == (1, 1)  # the same for every query
+        return Memory(states, source_mask.expand_as(padding) if of_tokens else padding)
 
     def decode(
         self,
@@ -102,6 +107,11 @@ class Transformer(nn.Module):
         """The decoder's states for a whole target at once, as in training."""
         if target_mask is None:
             target_mask = masks.target_mask(target, self.config.pad_id)
+        elif target_mask.shape[-2:-1] != target.shape[1:]:
+            raise ValueError(
+                f"a target_mask of shape {tuple(target_mask.shape)} shows the future: give a row"
+                f" for each of the {target.size(1)} queries, as target_mask(tokens, pad) does"
+            )
         embedded = self.target_positions(self.target_embedding(target))
         return self.decoder(embedded, memory.states, target_mask, memory.mask)
 
@@ -122,6 +132,7 @@ class Transformer(nn.Module):
         self, tokens: Int[Tensor, " rows"], state: DecoderState
     ) -> tuple[Float[Tensor, "rows vocab"], DecoderState]:
         """Read one token in each row; return the logits of the next one and the new state."""
+        check_rows(len(tokens), state.rows)
         embedded = self.target_positions(self.target_embedding(tokens[:, None]), start=state.length)
         x, blocks = self.decoder.step(embedded, state.blocks, state.memory_mask)
         return self.project(x[:, 0]), DecoderState(blocks, state.memory_mask)

@@ -6,9 +6,7 @@ So a kill at any moment leaves the earlier checkpoints whole. A damaged one is s
 run goes on from the one before.
 """
 
-import errno
 import json
-import re
 import shutil
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass, field
@@ -31,6 +29,7 @@ __all__ = [
     "RunState",
     "average",
     "checkpoints",
+    "last_good",
     "load_average",
     "load_checkpoint",
     "load_newest",
@@ -41,12 +40,6 @@ __all__ = [
 ]
 
 _MOST_STATE_BYTES = 64 << 20  # a validation has 300 bytes
-_REMEDIES = {
-    **dict.fromkeys((errno.ENOSPC, errno.EDQUOT, errno.EFBIG), "make room"),
-    **dict.fromkeys((errno.EACCES, errno.EPERM, errno.EROFS), "make the directory writable"),
-    errno.ENOENT: "put the directory back, which is gone",
-}
-_OS_ERROR = re.compile(r"os error (\d+)")  # in the words of safetensors
 Module = TypeVar("Module", bound=nn.Module)
 
 
@@ -103,21 +96,17 @@ def save_checkpoint(
         flush(directory)
     except (OSError, SafetensorError) as error:
         shutil.rmtree(partial, ignore_errors=True)
-        raise InputError(_why_unwritten(final, error)) from error
+        raise InputError(
+            f"{final}: the checkpoint cannot be written ({error}); {last_good(directory)}: give the"
+            " directory room and permissions, and the same command continues"
+        ) from error
     return final
 
 
-def _why_unwritten(final: Path, error: OSError | SafetensorError) -> str:
-    """The reason, what is left, and what to do."""
-    found = _OS_ERROR.search(str(error))
-    number = int(found[1]) if found else getattr(error, "errno", None)
-    earlier = checkpoints(final.parent)
-    kept = f"the last checkpoint is {earlier[-1]}" if earlier else "there is no other checkpoint"
-    remedy = _REMEDIES.get(number or 0, "mend that")
-    return (
-        f"{final}: the checkpoint cannot be written ({error}); {kept}: {remedy}, and the same"
-        " command continues"
-    )
+def last_good(directory: Path) -> str:
+    """The rest of a run that ends with an error, for the message."""
+    kept = checkpoints(directory)
+    return f"the last good checkpoint is {kept[-1]}" if kept else "there is no checkpoint yet"
 
 
 def load_newest(
@@ -198,7 +187,7 @@ def _read_state(path: Path) -> RunState:
 def _check_hashes(checkpoint: Path, names: Iterable[str] | None = None) -> None:
     """Compare the files of a checkpoint with their hashes; InputError names one that differs.
 
-    Checkpoints of earlier versions have no hashes.
+    Without ``sha256.json`` nothing is compared.
     """
     if hashes := read_manifest(checkpoint):
         check_hashes(checkpoint, names or hashes, hashes, remedy="the checkpoint is of no use")

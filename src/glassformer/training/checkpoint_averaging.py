@@ -7,6 +7,7 @@ from glassformer.training.setup.options import TrainConfig
 
 __all__ = ["averaged_updates", "best", "validations_since_best"]
 
+_WINDOW = 0.1  # of the updates up to the best validation: far earlier models spoil the mean
 Records = Sequence[dict[str, Any]]
 
 
@@ -27,8 +28,7 @@ def averaged_updates(validations: Records, config: TrainConfig) -> list[int]:
     elif config.average == "last":
         chosen = chosen[-config.average_count :]
     elif chosen:
-        # After few validations, an early model would spoil the mean.
-        earliest = best(validations, config)["update"] / 2
+        earliest = (1 - _WINDOW) * best(validations, config)["update"]
         late = [record for record in chosen if record["update"] >= earliest]
         late.sort(key=_merit(validations, config), reverse=True)
         chosen = late[: config.average_count]

@@ -14,26 +14,25 @@ import torch
 
 from glassformer.errors import InputError
 from glassformer.model.transformer import Transformer
-from glassformer.threads import quickest_threads, torch_threads
+from glassformer.threads import torch_threads
 from glassformer.training.batch_stream import BatchStream, seed_update
 from glassformer.training.checkpoint import (
     RunState,
-    checkpoints,
+    last_good,
     remove_all_but,
     save_checkpoint,
 )
 from glassformer.training.checkpoint_averaging import averaged_updates, best, validations_since_best
-from glassformer.training.early_weights import keep_early_weights
-from glassformer.training.figures import Figures, perplexity
+from glassformer.training.loss_meter import LossMeter
 from glassformer.training.optimiser import Learner, NotFiniteError, new_learner, update
 from glassformer.training.parallel.ranks import ALONE, RankLostError, Ranks
-from glassformer.training.parallel.worker import enlist
+from glassformer.training.parallel.worker import broadcast_run
 from glassformer.training.reporting import Metrics, Reporter
-from glassformer.training.schedule import Pace
 from glassformer.training.setup.options import TrainConfig
 from glassformer.training.setup.prepare import Prepared
 from glassformer.training.signals import StopSignal
-from glassformer.training.validation import ValidationSet, validate
+from glassformer.training.time_budget import Pace
+from glassformer.training.validation import Validation, ValidationSet, validate
 
 __all__ = ["Stopped", "Trainer"]
 
@@ -65,9 +64,8 @@ class Trainer:
     _stop: StopSignal = field(default_factory=StopSignal)
 
     def __post_init__(self) -> None:
-        self._figures = Figures(self.state)
+        self._losses = LossMeter(self.state)
         self._saving = 0.0  # seconds of the last checkpoint
-        self._threads = torch.get_num_threads()
 
     @property
     def config(self) -> TrainConfig:
@@ -99,52 +97,34 @@ class Trainer:
         try:
             with self._stop:
                 self._learn(learner)
-        except NotFiniteError as error:
-            raise InputError(
-                f"{error}; {self._last_good()}; try a smaller rate_factor or a longer warmup, with"
-                " another --out"
-            ) from error
-        except RankLostError as error:
-            raise InputError(
-                f"another rank of this training ended or hangs ({error}); {self._last_good()};"
-                " the same command continues from it"
-            ) from error
+        except (NotFiniteError, RankLostError) as error:
+            remedy = "the same command continues from it"
+            if isinstance(error, NotFiniteError):
+                remedy = "try a smaller rate_factor or a longer warmup, with another --out"
+            kept = last_good(self.checkpoint_directory)
+            raise InputError(f"{error}; {kept}; {remedy}") from error
         if self._stop.number:  # a signal during the last save counts as well
             raise Stopped(self.state.update, self._stop.number)
 
     def _learn(self, learner: Learner) -> None:
         state, ranks = self.state, learner.ranks
-        enlist(learner, self.config, state, self.prepared.packed)
+        broadcast_run(learner, self.config, state=state, packed=self.prepared.packed)
         stream = BatchStream(state, self.config, self.prepared.packed, ranks.share())
         saved = time.monotonic()
-        keep_early_weights(self.config.run, self.model, state.update)
-        self._choose_threads(ranks)
         while settings := self._next_update(ranks):
             self._update(learner, stream, settings)
             self.pace.passed(state.update)
-            keep_early_weights(self.config.run, self.model, state.update)
             last = state.update == self.updates
             if state.update % REPORT_EVERY == 0 or last:
                 self._report()
             validated = last or self.pace.validation_due(state.update)
             if validated:
                 self._validate()
-                self._choose_threads(ranks)
             if validated or time.monotonic() - saved > self._seconds_between_checkpoints():
                 self._save()
                 saved = time.monotonic()
         if self._stop.number:
             self._save()
-
-    def _choose_threads(self, ranks: Ranks) -> None:
-        """In a run of minutes, leave the cores to other programs that keep them busy."""
-        config, cpu = self.config, self.prepared.device.type == "cpu"
-        if config.minutes and not config.threads and cpu and ranks is ALONE:
-            count, before = quickest_threads(self._threads), torch.get_num_threads()
-            torch.set_num_threads(count)
-            if count != before:
-                note = "other programs need the rest" if count < before else "there is room again"
-                self.reporter.note(f"{count} of {self._threads} threads: {note}")
 
     def _seconds_between_checkpoints(self) -> float:
         seconds = 60 * self.config.checkpoint_minutes
@@ -160,14 +140,14 @@ class Trainer:
         number = self.state.update + 1
         ended = number > self.updates or self._out_of_patience()
         both_ways = self.pace.share(number) <= (self.config.both_ways or 0.0)
-        stop, rate, backwards = ranks.agree(
-            stop=self._stop.number or int(ended),
-            rate=0.0 if ended else self.pace.rate(number),
-            backwards=both_ways and number % 2 == 0,
+        stop, rate, backwards = ranks.all_reduce_max(
+            self._stop.number or ended,
+            0.0 if ended else self.pace.rate(number),
+            both_ways and number % 2 == 0,
         )
         if stop > 1:
-            self._stop.number = stop
-        return None if stop else (rate, backwards)
+            self._stop.number = int(stop)
+        return None if stop else (rate, bool(backwards))
 
     def _out_of_patience(self) -> bool:
         since = validations_since_best(self.state.validations, self.config)
@@ -185,11 +165,11 @@ class Trainer:
         with torch_threads(ranks.threads(torch.get_num_threads())):
             result = update(learner, batches, rate=rate)
         place = f"epoch {state.epoch}, batch {state.batch} of {batches[-1].tokens:,} tokens"
-        self._figures.add(f"update {number:,} ({place})", result, time.monotonic() - begin)
+        self._losses.add(f"update {number:,} ({place})", result, time.monotonic() - begin)
         state.update = number
 
     def _report(self) -> None:
-        record = self._figures.report(learning_rate=self.optimiser.param_groups[0]["lr"])
+        record = self._losses.report(learning_rate=self.optimiser.param_groups[0]["lr"])
         self.metrics.write(record)
         per_update = self.state.seconds / self.state.update
         self.reporter.update(
@@ -199,16 +179,11 @@ class Trainer:
         )
 
     def _validate(self) -> None:
-        self._figures.read()
+        self._losses.read()
         begin = time.monotonic()
         state = self.state
         try:
-            validation = validate(
-                self.model,
-                self.validation_set,
-                seconds=self.pace.validation_seconds(),
-                plain=self.config.plain,
-            )
+            validation = self.validation(self.model)
         except NotFiniteError as error:
             name = f"validation at update {state.update:,}"
             raise NotFiniteError(f"{name} is not finite: {error}") from error
@@ -216,19 +191,19 @@ class Trainer:
         record = {
             "kind": "validation",
             "update": state.update,
-            "loss": validation.loss,
-            "perplexity": perplexity(validation.loss),
-            "bleu": validation.bleu,
-            "chrf": validation.chrf,
-            "exact_match": validation.exact_match,
-            "pairs": len(validation.pairs),
+            **validation.scores,
             "seconds": state.seconds,
         }
         self.pace.validated(len(validation.pairs) / len(self.validation_set.pairs))
         state.validations.append(record)
         record["best"] = self.best() is record
         self.metrics.write(record)
-        self.reporter.validated(record, validation, validation.pairs)
+        self.reporter.validated(record, validation)
+
+    def validation(self, model: Transformer) -> Validation:
+        """The scores of ``model`` on the validation pairs, or on as many as the time allows."""
+        seconds = self.pace.validation_seconds()
+        return validate(model, self.validation_set, seconds=seconds, plain=self.config.plain)
 
     def averaged_updates(self) -> list[int]:
         """The updates whose checkpoints are kept for the final mean, in the order of time."""
@@ -238,14 +213,10 @@ class Trainer:
         """The record of the best validation."""
         return best(self.state.validations, self.config)
 
-    def _last_good(self) -> str:
-        kept = checkpoints(self.checkpoint_directory)
-        return f"the last good checkpoint is {kept[-1]}" if kept else "there is no checkpoint yet"
-
     def _save(self) -> None:
         if not self.optimiser.state:  # stopped before the first update
             return
-        self._figures.read()
+        self._losses.read()
         begin = time.monotonic()
         save_checkpoint(self.checkpoint_directory, self.model, self.optimiser, self.state)
         kept = {*self.averaged_updates(), self.state.update}

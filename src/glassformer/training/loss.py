@@ -13,6 +13,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from glassformer.data.batches import Batch
+from glassformer.model.embeddings import check_ids
 from glassformer.model.transformer import Transformer
 
 __all__ = [
@@ -47,6 +48,9 @@ def label_smoothed_cross_entropy(
     """
     if not 0.0 <= smoothing < 1.0:
         raise ValueError(f"smoothing must be at least 0 and below 1, got {smoothing}")
+    if reduction not in ("mean", "sum"):
+        raise ValueError(f"reduction {reduction!r}: expected 'mean' or 'sum'")
+    _check_labels(logits, labels, pad_id)
     real = labels != pad_id
     wide = torch.promote_types(logits.dtype, torch.float32)
     log_probabilities = logits[real].to(wide).log_softmax(dim=-1)
@@ -65,9 +69,21 @@ def token_accuracy(
     >>> token_accuracy(logits, torch.tensor([2, 2, 0]))
     0.5
     """
+    _check_labels(logits, labels, pad_id)
     real = labels != pad_id
     right = (logits.argmax(dim=-1) == labels) & real
     return right.sum().item() / max(int(real.sum()), 1)
+
+
+def _check_labels(logits: Tensor, labels: Tensor, pad_id: int) -> None:
+    """Refuse logits and labels that are no pairs, or labels outside the vocabulary."""
+    if logits.shape[:-1] != labels.shape:
+        raise ValueError(
+            f"logits {tuple(logits.shape)} and labels {tuple(labels.shape)}: give labels of the"
+            " logits' shape without its last axis, the vocabulary"
+        )
+    if labels.device.type == "cpu":  # on a GPU the check would wait for the device
+        check_ids(labels[labels != pad_id], logits.size(-1), what="labels")
 
 
 def batch_losses(

@@ -11,6 +11,7 @@ from torch import Tensor, nn
 
 from glassformer.data.batches import Batch
 from glassformer.model.attention import use_explicit_attention
+from glassformer.model.fast.dropout import use_byte_dropout
 from glassformer.model.transformer import Transformer
 from glassformer.training.fast.mixed_precision import Precision, working_copy
 from glassformer.training.fast.muon import Muon
@@ -36,18 +37,18 @@ class NotFiniteError(ArithmeticError):
 
 @dataclass(frozen=True)
 class Update:
-    """The figures of one update: smoothed loss, loss without smoothing, gradient norm; its tokens.
+    """Smoothed loss, loss without smoothing and gradient norm of one update; its tokens.
 
     The losses are means in nats a target token. They stay on the device until :meth:`read`, which
     waits for a GPU.
     """
 
-    figures: Float[Tensor, " 3"]
+    losses: Float[Tensor, " 3"]
     tokens: int
 
     def read(self) -> tuple[float, float, float]:
-        """The figures as numbers; :class:`NotFiniteError` if one is not finite."""
-        loss, unsmoothed, norm = self.figures.tolist()
+        """The three numbers; :class:`NotFiniteError` if one is not finite."""
+        loss, unsmoothed, norm = self.losses.tolist()
         if not all(map(math.isfinite, (loss, unsmoothed, norm))):
             raise NotFiniteError(f"loss {loss}, gradient norm {norm}")
         return loss, unsmoothed, norm
@@ -122,21 +123,21 @@ class Learner:
         return gradients, totals
 
     def step(self, gradients: list[Tensor], totals: Tensor, *, rate: float) -> Tensor:
-        """Change the weights, unless a figure is not finite; never wait for a device."""
+        """Change the weights, unless a loss is not finite; never wait for a device."""
         norm = nn.utils.get_total_norm(gradients)
-        figures = torch.cat((totals, norm[None]))
+        losses = torch.cat((totals, norm[None]))
         optimiser: Any = self.optimiser
         # Fused Adam divides the gradient by grad_scale and skips the step if found_inf is 1: it
         # reads both on the device.
         optimiser.grad_scale = (norm / self.clip).clamp(min=1.0) if self.clip > 0 else None
-        optimiser.found_inf = (~torch.isfinite(figures.sum())).float()
+        optimiser.found_inf = (~torch.isfinite(losses.sum())).float()
         if isinstance(optimiser, Muon):
             optimiser.ranks = self.ranks
         for group in optimiser.param_groups:
             group["lr"] = rate
         optimiser.step()
         self.refresh()
-        return figures
+        return losses
 
 
 def new_learner(
@@ -149,11 +150,13 @@ def new_learner(
 ) -> Learner:
     """A learner with the settings of ``config``; the model is put into training mode.
 
-    If ``config.plain``, an update calls ``Transformer.forward`` with explicit attention and
-    ``label_smoothed_cross_entropy``; otherwise their fast twins.
+    If ``config.plain``, an update calls ``Transformer.forward`` with explicit attention,
+    ``nn.Dropout`` and ``label_smoothed_cross_entropy``; otherwise their fast twins.
     """
     if config.plain:
         use_explicit_attention(model)
+    elif model.output_weight.device.type == "cpu":
+        use_byte_dropout(model)
     return Learner(
         model.train(),
         optimiser,
@@ -166,5 +169,5 @@ def new_learner(
 
 def update(learner: Learner, batches: Sequence[Batch], *, rate: float) -> Update:
     """One step of the optimiser on the gradient of all ``batches`` together."""
-    figures = learner.step(*learner.gradient(batches), rate=rate)
-    return Update(figures, sum(batch.tokens for batch in batches))
+    losses = learner.step(*learner.gradient(batches), rate=rate)
+    return Update(losses, sum(batch.tokens for batch in batches))

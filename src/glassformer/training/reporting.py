@@ -1,14 +1,12 @@
 """Progress on the terminal, and ``metrics.jsonl``, which plots and pages read."""
 
 import json
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn
 
-from glassformer.data.corpus import Pair
 from glassformer.errors import missing_extra
 from glassformer.files import naming, write_atomically
 from glassformer.training.validation import Validation
@@ -26,9 +24,7 @@ class Reporter(Protocol):
     def update(self, record: dict[str, Any], *, updates: int, seconds_left: float) -> None:
         """The means since the last report, which the metrics hold as well."""
 
-    def validated(
-        self, record: dict[str, Any], validation: Validation, pairs: Sequence[Pair]
-    ) -> None:
+    def validated(self, record: dict[str, Any], validation: Validation) -> None:
         """The scores of a validation, with its translations."""
 
     def close(self) -> None:
@@ -36,9 +32,9 @@ class Reporter(Protocol):
 
 
 class Metrics:
-    """``metrics.jsonl``: a JSON object a line, of the kind "update" or "validation".
+    """``metrics.jsonl``: a JSON object a line, of the kind "update", "validation" or "average".
 
-    A run that continues from a checkpoint first removes the lines after it.
+    A run that continues from a checkpoint first removes the lines after it, and its end.
     """
 
     def __init__(self, path: Path, *, from_update: int, tensorboard: bool = False) -> None:
@@ -46,7 +42,9 @@ class Metrics:
         kept = []
         for line in lines:
             try:
-                if line.endswith(b"\n") and json.loads(line)["update"] <= from_update:
+                record = json.loads(line)
+                before = record["update"] <= from_update and record.get("kind") != "average"
+                if before and line.endswith(b"\n"):
                     kept.append(line)
             except (json.JSONDecodeError, KeyError, TypeError, UnicodeDecodeError):
                 continue  # half a line, after a kill
@@ -99,9 +97,7 @@ class TextReporter:
         assert self._task is not None
         self._bar.update(self._task, completed=record["update"], description=text)
 
-    def validated(
-        self, record: dict[str, Any], validation: Validation, pairs: Sequence[Pair]
-    ) -> None:
+    def validated(self, record: dict[str, Any], validation: Validation) -> None:
         best = "  (best so far)" if record["best"] else ""
         self.note(
             f"validation at update {record['update']:,}: BLEU {validation.bleu:.2f}"
@@ -109,6 +105,7 @@ class TextReporter:
             f"  perplexity {record['perplexity']:.2f}"
             f"  after {duration(record['seconds'])}{best}"
         )
+        pairs = validation.pairs
         step = max(1, len(pairs) // max(1, self.samples))
         for place in range(step // 2, len(pairs), step)[: self.samples]:
             self.note(f"    source      {pairs[place].source}")

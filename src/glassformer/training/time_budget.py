@@ -1,7 +1,7 @@
 """``train --minutes``: as many updates as the given time allows.
 
 The learning rate is a function of the *share* of the schedule that is done, from 0 to 1. After each
-update the run counts the updates that still fit, at the speed of the last ones, and divides the
+update the run counts the updates that still fit, at the speed of the last ones. It divides the
 remaining share evenly among them. On a machine that becomes slower the share then grows faster. It
 never jumps, so neither does the rate, and the rate comes to its end with the time.
 
@@ -18,10 +18,10 @@ from pydantic import TypeAdapter, ValidationError
 from glassformer.errors import InputError
 from glassformer.training.checkpoint import RunState
 from glassformer.training.reporting import duration
-from glassformer.training.schedule import learning_rate, shortened
+from glassformer.training.schedule import Schedule, SteadyPace, shortened
 from glassformer.training.setup.options import TrainConfig
 
-__all__ = ["Plan", "TimedPace"]
+__all__ = ["Pace", "Plan", "TimedPace"]
 
 _PREPARING = 2  # updates of a process that do not count: they prepare memory and kernels
 _RECENT = 0.02  # share of the time whose updates give the speed
@@ -38,7 +38,7 @@ _MOST_SCORING = 0.2
 
 @dataclass(frozen=True)
 class Plan:
-    """The rest of a run of ``minutes``, at the end of ``update``.
+    """The plan of a run of ``minutes`` after ``update``: its length, schedule, and seconds spent.
 
     >>> Plan(minutes=4.0, updates=30, curve=30, update=10, share=0.5).share_at(20)
     0.75
@@ -109,11 +109,6 @@ class TimedPace:
     def updates(self) -> int:
         return self.plan.updates
 
-    @property
-    def ended_early(self) -> bool:
-        """Whether there was more time than these data want."""
-        return self.updates >= self._most
-
     def spent(self) -> float:
         """Seconds of the person's time; of an earlier process, those up to its last checkpoint."""
         return self._before + self._clock()
@@ -124,7 +119,7 @@ class TimedPace:
     def summary(self) -> str:
         """A line about the time that the run took."""
         note = f"minutes: {duration(self.spent())} of {duration(self._total)}"
-        if self.ended_early:
+        if self.updates >= self._most:
             return f"{note}, because more than {self._most:,} updates would not help"
         return note
 
@@ -138,18 +133,11 @@ class TimedPace:
 
     def rate(self, update: int) -> float:
         """The learning rate at the share of the schedule where ``update`` is."""
-        warmup, factor = shortened(
-            self._config.warmup or 4000, self._config.rate_factor or 1.0, updates=self.plan.curve
-        )
-        return learning_rate(
-            max(1.0, self.plan.share_at(update) * self.plan.curve),
-            updates=self.plan.curve,
-            d_model=self._d_model,
-            warmup=warmup,
-            factor=factor,
-            anneal=self._config.anneal,
-            decay=self._config.decay or "inverse-root",
-        )
+        curve = self.plan.curve
+        schedule = Schedule.of(self._config, updates=curve, d_model=self._d_model)
+        warmup, factor = shortened(schedule.warmup, schedule.factor, updates=curve)
+        schedule = replace(schedule, warmup=warmup, factor=factor)
+        return schedule.rate(max(1.0, self.plan.share_at(update) * curve))
 
     def passed(self, update: int) -> None:
         """``update`` is done; the plan may be another from now on."""
@@ -212,15 +200,18 @@ class TimedPace:
         self._state.plan = asdict(plan)
 
 
+Pace = SteadyPace | TimedPace
+"""The length of a run, its learning rates, and the updates to validate after."""
+
+
 def _plan_of(state: RunState, minutes: float, most: int) -> Plan:
-    """The plan of the last checkpoint; that of a run which begins; an earlier version's place."""
-    if state.plan:
-        try:
-            return _PLAN.validate_python(state.plan)
-        except ValidationError as error:
-            raise InputError(
-                f"the checkpoint of update {state.update:,} has a damaged plan of the time:"
-                " move the checkpoint away, and the run goes on from the one before"
-            ) from error
-    share = min(1.0, state.seconds / (60 * minutes))
-    return Plan(minutes, most, most, state.update, share, state.seconds)
+    """The plan of the last checkpoint, or that of a run which begins."""
+    if not state.plan:
+        return Plan(minutes, most, most)
+    try:
+        return _PLAN.validate_python(state.plan)
+    except ValidationError as error:
+        raise InputError(
+            f"the checkpoint of update {state.update:,} has a damaged plan of the time:"
+            " move the checkpoint away, and the run goes on from the one before"
+        ) from error

@@ -25,9 +25,9 @@ def in_time(
     """The results of ``work`` by the places of their items: of all items, or as many as fit.
 
     ``work`` takes a chunk of items and returns a result for each. The chunks come in a mixed order,
-    which is always the same, so that some of the items stand for all. A chunk begins only if it
-    fits into the rest of the time at the speed of the last one; the first chunk always does.
-    Without a limit all items are one chunk.
+    always the same, so that some of the items stand for all. A chunk begins only if it fits into
+    the rest of the time, at the speed of the last one. The first chunk always begins. Without a
+    limit all items are one chunk.
 
     >>> in_time(lambda words: [word.upper() for word in words], ["a", "b"])
     {0: 'A', 1: 'B'}

@@ -3,45 +3,36 @@
 import time
 from collections.abc import Callable
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import torch
 
-from glassformer.bundle import Bundle, save_bundle
+from glassformer.bundle import save_bundle
 from glassformer.data.batches import make_batch
 from glassformer.evaluation import Scores
 from glassformer.model.transformer import Transformer
 from glassformer.threads import torch_threads
 from glassformer.training.batch_stream import epoch_plan
-from glassformer.training.checkpoint import (
-    RunState,
-    load_average,
-    load_newest,
-    whole,
-)
+from glassformer.training.checkpoint import RunState, load_newest
 from glassformer.training.fast.malloc import keep_freed_memory
-from glassformer.training.final_bundle import (
-    alignment_heads,
-    final_scores,
-    model_card,
-    part_scored,
-    validations_of_the_end,
-)
-from glassformer.training.fine_tuning import before_and_after, child_or_mean
+from glassformer.training.final_bundle import final_bundle, model_card, part_scored
+from glassformer.training.final_weights import final_weights
+from glassformer.training.fine_tuning import child_or_mean, gains
 from glassformer.training.loop import Trainer
 from glassformer.training.optimiser import new_optimiser
 from glassformer.training.parallel.ranks import from_torchrun, machine_threads
 from glassformer.training.reporting import Metrics, Reporter, TextReporter
-from glassformer.training.schedule import Pace, SteadyPace
+from glassformer.training.schedule import Schedule, SteadyPace
+from glassformer.training.scorer import Scorer, validations_of_the_end
 from glassformer.training.setup.options import TrainConfig
 from glassformer.training.setup.parent import model_of_child, special_ids, updates_of_child
 from glassformer.training.setup.prepare import Prepared, chosen_precision, prepare
 from glassformer.training.setup.recipe import enough_updates, model_config, useful_updates
 from glassformer.training.setup.resume import changed_text
 from glassformer.training.setup.run_lock import locked
-from glassformer.training.time_budget import TimedPace
+from glassformer.training.time_budget import Pace, TimedPace
 from glassformer.training.validation import ValidationSet
 
 __all__ = ["Run", "new_trainer", "train"]
@@ -73,32 +64,19 @@ def train(
     threads = torch_threads(machine_threads(config.threads))
     with locked(config.run), threads, closing(reporter or TextReporter()) as reporter:
         prepared = prepare(config)
-        config, valid = prepared.config, prepared.valid
         trainer = new_trainer(prepared, reporter, lambda: time.monotonic() - began)
-        with closing(trainer.metrics), from_torchrun(prepared.device) as ranks:
-            trainer.run(ranks)
-        averaged = whole(
-            trainer.checkpoint_directory, trainer.averaged_updates(), trainer.reporter.note
-        )
-        model = load_average(trainer.model, trainer.checkpoint_directory, averaged)
-        model = child_or_mean(model, prepared, reporter, trainer.pace.seconds_left)
-        alpha, scores = final_scores(model, prepared, trainer.pace.seconds_left)
-        changes = before_and_after(
-            model, prepared, scores, alpha=alpha, seconds_left=trainer.pace.seconds_left
-        )
+        with closing(trainer.metrics):
+            with from_torchrun(prepared.device) as ranks:
+                trainer.run(ranks)
+            model, averaged = final_weights(trainer)
+        scorer = Scorer(prepared, trainer.pace.seconds_left)
+        model = child_or_mean(model, scorer, reporter)
+        alpha = scorer.length_penalty(model)
+        scores = {name: scorer.scores(model, name, length_penalty=alpha) for name in prepared.texts}
+        changes = gains(scorer, scores)
         card = model_card(prepared, trainer.state, averaged=averaged, scores=scores)
         card |= {f"{name}, parent and child": change for name, change in changes.items()}
-        bundle = Bundle(
-            model,
-            *prepared.tokenizers,
-            prepared.languages,
-            card,
-            length_penalty=alpha,
-            normalisation=config.normalisation or "none",
-            source_lengths=prepared.source_lengths,
-        )
-        bundle = replace(bundle, alignment=alignment_heads(bundle, valid))
-        save_bundle(bundle, config.run)
+        save_bundle(final_bundle(model, prepared, card, length_penalty=alpha), config.run)
         _report(trainer, alpha, scores)
         for name, change in changes.items():
             reporter.note(f"{name}: {change}")
@@ -183,7 +161,8 @@ def _pace(prepared: Prepared, d_model: int, *, state: RunState, clock: Callable[
     per_epoch = len(plan) / config.accumulate
     if config.minutes is None:
         updates = config.updates or max(1, round((config.epochs or 1.0) * per_epoch))
-        return SteadyPace(config, updates, d_model)
+        schedule = Schedule.of(config, updates=updates, d_model=d_model)
+        return SteadyPace(schedule, config.validations)
     return TimedPace(
         config,
         state,

@@ -1,13 +1,14 @@
 """Scores during training: loss on validation pairs, BLEU of their greedy translations.
 
-A translation is cut off where it is far longer than the references are: an early model repeats a
-word without an end, which would take most of the time of a short training.
+An early model repeats a word without an end, which would take most of the time of a short training.
+So a translation that becomes far longer than the references is cut off.
 """
 
 import math
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import torch
 
@@ -20,6 +21,7 @@ from glassformer.evaluation import corpus_scores
 from glassformer.model.transformer import Transformer
 from glassformer.text_engine import TextEngine, torch_engine
 from glassformer.training.loss import choose_losses
+from glassformer.training.loss_meter import perplexity
 from glassformer.training.optimiser import NotFiniteError
 from glassformer.training.time_limit import in_time
 
@@ -58,6 +60,18 @@ class Validation:
     translations: list[str]
     pairs: Sequence[Pair]
 
+    @property
+    def scores(self) -> dict[str, Any]:
+        """The fields of a record of ``metrics.jsonl``."""
+        return {
+            "loss": self.loss,
+            "perplexity": perplexity(self.loss),
+            "bleu": self.bleu,
+            "chrf": self.chrf,
+            "exact_match": self.exact_match,
+            "pairs": len(self.pairs),
+        }
+
 
 def validate(
     model: Transformer, data: ValidationSet, *, seconds: float = math.inf, plain: bool = False
@@ -72,7 +86,7 @@ def validate(
     loss = mean_loss(model, data.batches, seconds=seconds / 2, plain=plain)
     if not math.isfinite(loss):
         raise NotFiniteError(f"loss {loss}")
-    engine = replace(torch_engine(model, data.tokenizers), longest=data.longest_target)
+    engine = replace(torch_engine(model, data.tokenizers), max_length_ratio=data.longest_target)
     translator = TextEngine.of(
         model, data.tokenizers, preprocessing=data.preprocessing, engine=engine
     )

@@ -1,4 +1,4 @@
-"""Files: a client sends one, and fetches its translation under a name that nobody else knows.
+"""Files: a client sends one, and fetches its translation under a name that nobody can guess.
 
 Both addresses are LibreTranslate's.
 """
@@ -9,8 +9,12 @@ import asyncio
 import secrets
 import time
 from collections import OrderedDict
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import PurePosixPath
+from typing import TypeVar
 from urllib.parse import quote
 
 from fastapi import APIRouter, Request, Response
@@ -20,9 +24,10 @@ from glassformer.web.request_body import described, parse
 from glassformer.web.routes import REFUSALS, Api
 from glassformer.web.schema import ErrorResponse, FileRequest
 from glassformer.web.security import FILE_PATH, RefusedError
-from glassformer.web.service import LanguagePair
 
 __all__ = ["FileApi", "Store"]
+
+T = TypeVar("T")
 
 _MAX_BYTES = 64 << 20
 _SECONDS = 600.0
@@ -111,20 +116,30 @@ class FileApi:
         if format_ not in FORMATS:
             known = ", ".join(f".{each}" for each in FORMATS)
             raise RefusedError(400, f"Invalid request: file format not supported: expected {known}")
-        service = self.api.service
-        target = service.code(asked.target)
-        content = await asyncio.to_thread(read_file, asked.file.data, format_, target)
-        if not content.html:  # else its subwords have a limit, whatever the size of the markup
-            self.api.check_size(content.texts, 0)
-
-        async def translated() -> tuple[LanguagePair, bytes]:
-            pair, _ = await service.languages(asked.source, target, content.texts)
-            return pair, await service.translate_file(pair, content)
-
-        pair, written = await self.api.in_time(request, translated())
-        self.api.metrics.translated(*pair, sum(map(len, content.texts)))
+        target = self.api.service.code(asked.target)
+        translated = self._translated(asked.file.data, format_, (asked.source, target))
+        written = await self.api.in_time(request, translated)
         key = self.store.add(written, f"{name.stem}_{target}.{format_}")
         return {"translatedFileUrl": f"{request.base_url}download_file/{key}"}
+
+    async def _translated(self, data: bytes, format: str, languages: tuple[str, str]) -> bytes:
+        service = self.api.service
+        content = await self._in_thread(read_file, data, format)
+        if not content.html:  # of HTML only the subwords have a limit, not the markup
+            self.api.check_size(content.texts, 0)
+        pair, _ = await service.languages(*languages, content.texts)
+        translations = await service.translate_file(pair, content)
+        written = await self._in_thread(content.write, translations)
+        self.api.metrics.translated(*pair, sum(map(len, content.texts)))
+        return written
+
+    @cached_property
+    def _threads(self) -> ThreadPoolExecutor:
+        """They read and write files. One that works stays busy although its client leaves."""
+        return ThreadPoolExecutor(self.api.limits.max_files, "files")
+
+    async def _in_thread(self, work: Callable[..., T], *arguments: object) -> T:
+        return await asyncio.get_running_loop().run_in_executor(self._threads, work, *arguments)
 
     async def download(self, name: str) -> Response:
         """A translated file, for ten minutes."""

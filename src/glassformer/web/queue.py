@@ -2,11 +2,11 @@
 
 While a batch runs, other requests arrive. The next batch takes one item of each request in turn,
 round after round, until it is full. A request with items in the batch goes to the end of the
-queue when the batch ends, behind those that came meanwhile. An item much longer than the first one
-of the batch waits for another batch. So no batch waits for company, and a short request never waits
-for the end of a long one.
+queue when the batch ends, behind later requests. An item much longer than the first one of the
+batch waits for another batch. So no batch waits for more items, and a short request never waits for
+the end of a long one.
 
-The server refuses at once what it cannot answer in time at twice its recent speed.
+The server refuses a request at once if it cannot answer in time at twice its recent speed.
 
 The budget of a batch grows while batches are quick, and shrinks after a slow one. So a batch takes
 about the same time on any model and machine.
@@ -30,7 +30,9 @@ __all__ = ["BatchFunction", "Batcher"]
 BatchFunction = Callable[[Sequence[Any]], Sequence[Any]]
 """Answers the items of a batch, one answer for each item in their order."""
 
-_ALIKE = 4  # times the cost of a batch's first item; what costs more waits for another batch
+_ALIKE = (
+    4  # times the cost of a batch's first item; an item that costs more waits for another batch
+)
 _SHORT = 64  # an item of this cost, such as a sentence, may join any batch
 _RECENT = 20  # batches; the quickest of them says how quick a key's batches can be
 _FIRST_BUDGET = 512
@@ -43,7 +45,7 @@ class _Request:
 
     key: Hashable
     function: BatchFunction
-    items: Sequence[Any]
+    items: Sequence[object]
     costs: Sequence[int]
     future: Future[list[Any]] = field(default_factory=Future)
     taken: int = 0
@@ -96,7 +98,7 @@ class Batcher:
         self,
         key: Hashable,
         function: BatchFunction,
-        items: Sequence[Any],
+        items: Sequence[object],
         *,
         costs: Sequence[int] | None = None,
     ) -> Future[list[Any]]:
@@ -228,7 +230,7 @@ class Batcher:
         self._budgets[key] = budget
 
 
-def _answers(function: BatchFunction, items: Sequence[Any]) -> Sequence[Any]:
+def _answers(function: BatchFunction, items: Sequence[object]) -> Sequence[object]:
     """The answers, with an Exception in the place of each item that fails.
 
     If the batch fails, the function answers each item alone: only the faulty item gets an error.

@@ -11,7 +11,7 @@ from glassformer.web.security import RefusedError
 __all__ = ["RequestRate"]
 
 _MINUTE = 60.0
-_MOST_CLIENTS = 10_000  # it forgets those that may send all their requests again
+_MOST_CLIENTS = 10_000  # of more, it forgets the clients with a full bucket
 
 
 class RequestRate:

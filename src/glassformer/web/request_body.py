@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 from urllib.parse import parse_qs
 
 from fastapi import Request
+from fastapi.exceptions import RequestValidationError
 from pydantic import BaseModel, ValidationError
 from starlette.exceptions import HTTPException
 
@@ -89,7 +90,7 @@ def _fields(form: bytes) -> dict[str, str]:
     return {name: found[-1] for name, found in values.items()}
 
 
-def first_error(error: Any) -> str:
+def first_error(error: ValidationError | RequestValidationError) -> str:
     """The first error of a pydantic or FastAPI validation, without a word of the request."""
     first = error.errors()[0]
     names = (part for part in first["loc"] if isinstance(part, str) and part != "body")

@@ -8,19 +8,14 @@ LibreTranslate's JSON (libretranslate.com/docs), so that its clients work. The a
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Collection, Coroutine
+from collections.abc import Awaitable, Collection
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, TypeVar
 
 from fastapi import APIRouter, Request, Response
-from fastapi.concurrency import run_in_threadpool
-from fastapi.responses import JSONResponse
 
 from glassformer.data.language_names import language_name
-from glassformer.data.terms import NO_TERMS
 from glassformer.documents.files.formats import FORMATS
-from glassformer.web.look.film import film
 from glassformer.web.metrics import ServerMetrics
 from glassformer.web.rate import RequestRate
 from glassformer.web.request_body import described, parse
@@ -50,14 +45,13 @@ REFUSALS: dict[int | str, dict[str, Any]] = {
 
 @dataclass(frozen=True)
 class Api:
-    """The addresses of one server. `run_directory`: the run whose weights the film shows."""
+    """The addresses of one server."""
 
     service: Service
     keys: Collection[str]
     limits: RequestLimits
     metrics: ServerMetrics
     rate: RequestRate
-    run_directory: Path | None = None
 
     def router(self) -> APIRouter:
         """FastAPI's router for these addresses."""
@@ -76,8 +70,6 @@ class Api:
             ("/api/v1/trace", self.trace, None),
         ):
             add(path, handler, methods=["POST"], responses=REFUSALS, openapi_extra=extra)
-        if self.run_directory is not None:
-            add("/api/v1/film", self.film, methods=["POST"], responses=REFUSALS)
         return router
 
     async def health(self) -> dict[str, str]:
@@ -114,13 +106,11 @@ class Api:
         }
 
     async def translators(self, request: Request) -> list[TranslatorInfo]:
-        """The served pairs of languages; example sentences only for those who may translate."""
+        """The served pairs of languages; example sentences only for clients that may translate."""
         key = _bearer(request)
         if key:
             self.check_key(request, None)
-        return self.service.translator_infos(
-            film=self.run_directory is not None, examples=bool(key) or not self.keys
-        )
+        return self.service.translator_infos(examples=bool(key) or not self.keys)
 
     async def spec(self, request: Request) -> Any:
         """The OpenAPI document, where LibreTranslate has it."""
@@ -201,22 +191,6 @@ class Api:
         trace = await self.in_time(request, self.service.trace(pair, asked))
         return Response(trace, media_type="application/json")
 
-    async def film(self, request: Request, asked: TraceRequest) -> Response:
-        """The translation of one sentence by all weights that the run has kept."""
-        assert self.run_directory is not None
-        pair = self._check_trace(request, asked)
-        bundle = self.service.translators[pair].bundle
-        frames = await run_in_threadpool(
-            film,
-            bundle,
-            self.run_directory,
-            asked.text,
-            beam=asked.beam,
-            length_penalty=asked.length_penalty,
-            glossary=self.service.glossaries.get(pair, NO_TERMS),
-        )
-        return JSONResponse(frames)
-
     def check_key(self, request: Request, given: str | None) -> None:
         """Count the request. Raises RefusedError 400, 403 or 429."""
         key = given or _bearer(request)
@@ -245,7 +219,7 @@ class Api:
         if alternatives > limit:
             raise RefusedError(400, f"Invalid request: alternatives parameter must be <= {limit}")
 
-    async def in_time(self, request: Request, work: Coroutine[Any, Any, T]) -> T:
+    async def in_time(self, request: Request, work: Awaitable[T]) -> T:
         """The result of ``work``, unless the time is over or the client disconnects.
 
         The server has read the body, so the next message of the client is its disconnect.

@@ -133,7 +133,7 @@ class FileRequest(_Request):
 
 
 class TraceRequest(_Request):
-    """The body of ``/api/v1/trace`` and ``/api/v1/film``: one sentence and its search."""
+    """The body of ``/api/v1/trace``: one sentence and its search."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -199,7 +199,7 @@ class TranslateResponse(BaseModel):
     source: str
     target: str
     documents: list[Document]
-    detected: DetectedLanguage | None = Field(description="What source auto has found.")
+    detected: DetectedLanguage | None = Field(description="The language found for the source auto.")
 
 
 class Language(BaseModel):
@@ -219,7 +219,6 @@ class TranslatorInfo(BaseModel):
     learnt_from: str | None = Field(None, description="The texts of its training, by name.")
     through: str | None = Field(description="The language between; null: a bundle of its own.")
     examples: list[str] = Field([], description="Texts to try it with; only the demo has some.")
-    film: bool = Field(False, description="Whether the server shows its training film.")
 
 
 class ErrorResponse(BaseModel):

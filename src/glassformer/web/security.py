@@ -1,4 +1,4 @@
-"""Guards every request: its host name and key, its bounds, and the headers of its answer."""
+"""Guards every request: its origin and key, its bounds, and the headers of its answer."""
 
 from __future__ import annotations
 
@@ -20,7 +20,6 @@ __all__ = [
     "Guard",
     "RefusedError",
     "RequestLimits",
-    "host_is_known",
     "is_foreign",
     "key_is_known",
     "read_body",
@@ -42,7 +41,6 @@ SECURITY_HEADERS = {
 FILE_PATH = "/translate_file"
 """The address that takes a file."""
 _STATIC = ("/static/", "/look/")
-_LOCAL_NAMES = ("localhost", "127.0.0.1", "[::1]")
 _DISCARDED = 8  # times the body limit: the server reads so much before it refuses a large body
 
 
@@ -107,21 +105,6 @@ def key_is_known(key: str | None, keys: Collection[str]) -> bool:
     return not keys or sum(hmac.compare_digest(given, known.encode()) for known in keys) > 0
 
 
-def host_is_known(header: str, names: Collection[str]) -> bool:
-    """Whether a request's Host header is one of ``names``, or a name of this machine.
-
-    A foreign page can make its own name resolve to 127.0.0.1 (DNS rebinding). The browser then
-    sends that name, and the server refuses the request.
-
-    >>> host_is_known("localhost:5000", []), host_is_known("evil.example:5000", [])
-    (True, False)
-    """
-    name, _, port = header.lower().rpartition(":")
-    if not port.isdigit():
-        name = header.lower()
-    return name in _LOCAL_NAMES or name in names
-
-
 def is_foreign(headers: Mapping[str, str], origins: Collection[str]) -> bool:
     """Whether a browser sends this for a page of another site that is not among ``origins``.
 
@@ -171,10 +154,9 @@ async def read_body(receive: Receive, limits: RequestLimits, *, file: bool = Fal
 
 
 class Guard:
-    """An ASGI middleware around the app. `hosts`: host names it answers to; None: all.
+    """An ASGI middleware around the app. `origins`: of foreign pages that may send requests.
 
-    `origins`: those of foreign pages that may send requests, such as ``https://example.org``; "*":
-    all.
+    An origin is such as ``https://example.org``; "*" is all.
 
     It reads the body of a POST within the limits before the app sees the request.
     """
@@ -184,17 +166,15 @@ class Guard:
         app: ASGIApp,
         *,
         limits: RequestLimits,
-        hosts: Collection[str] | None,
         origins: Collection[str],
         metrics: ServerMetrics,
     ) -> None:
         self._app = app
         self._limits = limits
-        self._hosts = hosts
         self._origins = origins
         self._metrics = metrics
         self._running = 0  # POST requests that are not answered yet
-        self._files = 0  # those of them that bring a file
+        self._files = 0  # POST requests with a file
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -222,8 +202,6 @@ class Guard:
 
     async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
         headers = Headers(scope=scope)
-        if self._hosts is not None and not host_is_known(headers.get("host", ""), self._hosts):
-            raise RefusedError(421, "unknown Host name: start the server with --allow-host NAME")
         if scope["method"] != "POST":
             await self._app(scope, receive, send)
             return

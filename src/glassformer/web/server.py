@@ -20,12 +20,14 @@ from fastapi.responses import FileResponse, RedirectResponse
 from fastapi.staticfiles import StaticFiles
 from starlette.exceptions import HTTPException
 from starlette.middleware.cors import CORSMiddleware
+from starlette.middleware.trustedhost import TrustedHostMiddleware
 from starlette.types import ASGIApp
 from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
 from glassformer.config import BEAM
 from glassformer.data.terms import Terms
 from glassformer.errors import InputError, UsageError
+from glassformer.web.connections import BoundedConnection, Connections
 from glassformer.web.files import FileApi
 from glassformer.web.metrics import ServerMetrics
 from glassformer.web.queue import Batcher
@@ -38,10 +40,12 @@ from glassformer.web.service import Service, translators_by_pair
 if TYPE_CHECKING:
     from glassformer.translator import Translator
 
-__all__ = ["Settings", "create_app", "listen", "serve"]
+__all__ = ["Settings", "create_app", "listen", "serve", "uvicorn_config"]
 
 _STATIC = Path(__file__).parent / "static"
-_MAX_CONNECTIONS = 512  # the server answers others with 503
+_LOCAL_NAMES = ("localhost", "127.0.0.1", "[::1]")
+_PROXIES = ("127.0.0.1", "::1")
+_BACKLOG = 256  # connections at once; with the open ones, fewer than a process may have files
 
 
 @dataclass(frozen=True)
@@ -50,9 +54,8 @@ class Settings:
 
     `hosts`: the host names that it answers to; None: all. `origins`: those of foreign pages that
     may send requests. `trust_proxy`: a proxy on this machine names the client in X-Forwarded-For.
-    `glossaries`: terms by the names of the bundles. `run_directory`: the run whose kept weights the
-    page's training film shows; None: no film. `through`: the language by way of which pairs without
-    a translator are translated; None: such pairs are refused.
+    `glossaries`: terms by the names of the bundles. `through`: the language by way of which pairs
+    without a translator are translated; None: such pairs are refused.
     """
 
     beam: int = BEAM
@@ -61,7 +64,6 @@ class Settings:
     hosts: Collection[str] | None = ()
     origins: Collection[str] = ()
     trust_proxy: bool = False
-    run_directory: Path | None = None
     glossaries: Mapping[str, Terms] = field(default_factory=dict)
     through: str | None = None
 
@@ -92,7 +94,7 @@ def create_app(translators: Mapping[str, Translator], settings: Settings | None 
             " it into another language"
         )
     rate = RequestRate(limits.per_minute)
-    api = Api(service, settings.keys, limits, metrics, rate, settings.run_directory)
+    api = Api(service, settings.keys, limits, metrics, rate)
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
@@ -115,9 +117,14 @@ def create_app(translators: Mapping[str, Translator], settings: Settings | None 
 
 
 def _guarded(app: ASGIApp, settings: Settings, metrics: ServerMetrics) -> ASGIApp:
-    """The app behind all that looks at a request before it does."""
+    """The app behind its guards, which see each request first."""
     origins = settings.origins
-    app = Guard(app, limits=settings.limits, hosts=settings.hosts, origins=origins, metrics=metrics)
+    app = Guard(app, limits=settings.limits, origins=origins, metrics=metrics)
+    if settings.hosts is not None:
+        # A foreign page can make its own name resolve to 127.0.0.1 (DNS rebinding). The browser
+        # then sends that name.
+        names = [*_LOCAL_NAMES, *settings.hosts]
+        app = TrustedHostMiddleware(app, allowed_hosts=names, www_redirect=False)
     if origins:
         app = CORSMiddleware(
             app,
@@ -126,7 +133,7 @@ def _guarded(app: ASGIApp, settings: Settings, metrics: ServerMetrics) -> ASGIAp
             allow_headers=["Authorization", "Content-Type"],
         )
     if settings.trust_proxy:
-        app = ProxyHeadersMiddleware(app, trusted_hosts=["127.0.0.1", "::1"])  # type: ignore[arg-type,assignment]
+        app = ProxyHeadersMiddleware(app, trusted_hosts=list(_PROXIES))  # type: ignore[arg-type,assignment]
     return app
 
 
@@ -168,7 +175,7 @@ def listen(host: str, port: int) -> socket.socket:
     """A listening socket; port 0 takes any free port. Raises InputError if there is none."""
     try:
         family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
-        listener = socket.create_server((host, port), family=family, backlog=256)
+        listener = socket.create_server((host, port), family=family, backlog=_BACKLOG)
     except (OSError, UnicodeError) as error:  # UnicodeError: IDNA cannot encode the host name
         reason = str(getattr(error, "strerror", "not a host name")).partition(" (")[0]
         raise InputError(
@@ -180,21 +187,33 @@ def listen(host: str, port: int) -> socket.socket:
     return listener
 
 
-def serve(app: ASGIApp, listener: socket.socket) -> None:
-    """Serve until SIGTERM or SIGINT, then finish the running requests."""
-    config = uvicorn.Config(
+def serve(app: ASGIApp, listener: socket.socket, *, trust_proxy: bool = False) -> None:
+    """Serve until SIGTERM or SIGINT, then finish the running requests.
+
+    With ``trust_proxy``, a proxy on this machine may open as many connections as all clients.
+    """
+    # Uvicorn ends by raising the signal again: the process must survive it to exit with status 0.
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: None)
+    connections = Connections(proxies=_PROXIES if trust_proxy else ())
+    uvicorn.Server(uvicorn_config(app, connections)).run(sockets=[listener])
+
+
+def uvicorn_config(app: ASGIApp, connections: Connections) -> uvicorn.Config:
+    """Uvicorn's settings for this app, with these bounds of its connections."""
+
+    class Connection(BoundedConnection):
+        bounds = connections
+
+    return uvicorn.Config(
         app,
         loop="asyncio",
-        http="h11",
+        http=Connection,
         ws="none",
         lifespan="on",
         log_level="error",
         access_log=False,
         proxy_headers=False,
         server_header=False,
-        limit_concurrency=_MAX_CONNECTIONS,
+        backlog=_BACKLOG,
     )
-    # Uvicorn ends by raising the signal again: the process must survive it to exit with status 0.
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: None)
-    uvicorn.Server(config).run(sockets=[listener])

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
-from typing import TYPE_CHECKING, Any, TypeAlias
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, TypeAlias
 
 from glassformer.config import BEAM
 from glassformer.data.language_names import language_name
@@ -19,6 +19,8 @@ from glassformer.documents.html import Page
 from glassformer.documents.protection import ProtectingTranslator
 from glassformer.errors import UsageError
 from glassformer.inspection.trace.build import trace
+from glassformer.inspection.trace.schema import Trace
+from glassformer.translator import TranslateSettings
 from glassformer.web.queue import Batcher
 from glassformer.web.schema import (
     DetectedLanguage,
@@ -128,14 +130,14 @@ class Service:
     async def languages(
         self, source: str, target: str, texts: Sequence[str]
     ) -> tuple[LanguagePair, DetectedLanguage | None]:
-        """The codes of both languages; the source auto is what the texts are detected to be."""
+        """The codes of both languages; for the source auto, the one that the texts seem to have."""
         wanted = self.code(target)
         if source != "auto":
             return (self.code(source), wanted), None
         detected = (await self.detect(texts, wanted))[0]
         return (detected.language, wanted), detected
 
-    def translator_infos(self, *, film: bool, examples: bool) -> list[TranslatorInfo]:
+    def translator_infos(self, *, examples: bool) -> list[TranslatorInfo]:
         """Languages, size and origin of each translator, and its examples if they may be shown."""
         infos = [
             TranslatorInfo(
@@ -145,7 +147,6 @@ class Service:
                 learnt_from=_learnt_from(translator.bundle.about),
                 through=None,
                 examples=list(translator.bundle.examples) if examples else [],
-                film=film,
             )
             for (source, target), translator in self.translators.items()
         ]
@@ -173,36 +174,48 @@ class Service:
             first, second = await self._through(pair, texts, glossary, html=False)
             return whole_documents(texts, first, second)
         translator = self.translators[pair]
-        terms = self._terms(pair, glossary or {})
         # In a thread: a long text takes a while, and the event loop serves other requests.
         rows = await asyncio.to_thread(translator.segments, texts)
-        segments = [segment for row in rows for segment in row]
-        self._check_subwords([len(segment.ids) for segment in segments])
-        n_best = alternatives + 1
-        protecting = ProtectingTranslator(translator)
-
-        def translate_batch(batch: Sequence[tuple[str, Terms]]) -> list[list[Hypothesis]]:
-            options = {"beam": max(self.beam, n_best), "n_best": n_best, "alignment": alignment}
-            translations = _with_terms(protecting, batch, split=False, **options)
-            return _hypotheses(translator, translations)
-
-        answers = await asyncio.wrap_future(
-            self.batcher.submit(
-                (pair, n_best, alignment),
-                translate_batch,
-                [
-                    (text[slice(*segment.span)], terms)
-                    for text, row in zip(texts, rows, strict=True)
-                    for segment in row
-                ],
-                costs=[len(segment.ids) + 1 for segment in segments],
-            )
-        )
-        rest = iter(answers)
+        segments = [
+            (text[slice(*segment.span)], len(segment.ids))
+            for text, row in zip(texts, rows, strict=True)
+            for segment in row
+        ]
+        search: TranslateSettings = {"n_best": alternatives + 1, "alignment": alignment}
+        translations = await self._queued(pair, segments, glossary, {**search, "split": False})
+        rest = iter(await asyncio.to_thread(_hypotheses, translator, translations))
         return [
             _document(text, row, [next(rest) for _ in row], language=pair[1])
             for text, row in zip(texts, rows, strict=True)
         ]
+
+    async def _queued(
+        self,
+        pair: LanguagePair,
+        texts: Sequence[tuple[str, int]],
+        glossary: Mapping[str, str | Sequence[str]] | None,
+        search: TranslateSettings,
+    ) -> list[Translation]:
+        """The translation of each text, which comes with the number of its subwords.
+
+        Requests for one pair with equal options share batches.
+        """
+        self._check_subwords([length for _, length in texts])
+        terms = self._terms(pair, glossary or {})
+        search["beam"] = max(self.beam, search.get("n_best", 1))
+        translator = ProtectingTranslator(self.translators[pair])
+
+        def translate_batch(batch: Sequence[tuple[str, Terms]]) -> list[Translation]:
+            return _with_terms(translator, batch, search)
+
+        return await asyncio.wrap_future(
+            self.batcher.submit(
+                (pair, *search.items()),
+                translate_batch,
+                [(text, terms) for text, _ in texts],
+                costs=[length + 1 for _, length in texts],
+            )
+        )
 
     async def _through(
         self, pair: LanguagePair, texts: Sequence[str], glossary: object, *, html: bool
@@ -241,73 +254,59 @@ class Service:
         """The translation of each HTML document, without segments and alternatives."""
         if pair not in self.translators:
             return (await self._through(pair, texts, glossary, html=True))[1]
-        terms = self._terms(pair, glossary or {})
-        translator = self.translators[pair]
-        protecting = ProtectingTranslator(translator)
         pages = await asyncio.to_thread(lambda: [Page.of(text) for text in texts])
         units = [page.texts for page in pages]
         flat = [text for of_page in units for text in of_page]
-
-        def translate_batch(batch: Sequence[tuple[str, Terms]]) -> list[Translation]:
-            return _with_terms(protecting, batch, beam=self.beam, alignment=True)
-
-        ids = await asyncio.to_thread(translator.source_tokenizer.encode_batch, flat)
+        ids = await asyncio.to_thread(self.translators[pair].source_tokenizer.encode_batch, flat)
         lengths = [len(of_text) for of_text in ids]
-        self._check_subwords(lengths)
         if max(lengths, default=0) > _MAX_ITEM:
             raise RefusedError(
                 400,
                 f"Invalid request: a text of the document has {max(lengths):,} subwords, and may"
                 f" have {_MAX_ITEM:,}: divide it among several elements",
             )
-        answers = await asyncio.wrap_future(
-            self.batcher.submit(
-                (pair, "html"),
-                translate_batch,
-                [(text, terms) for text in flat],
-                costs=[length + 1 for length in lengths],
-            )
-        )
-        rest = iter(answers)
+        pairs = list(zip(flat, lengths, strict=True))
+        rest = iter(await self._queued(pair, pairs, glossary, {"alignment": True}))
         return [
             Document(text=page.written([next(rest) for _ in of_page]), segments=[], alternatives=[])
             for page, of_page in zip(pages, units, strict=True)
         ]
 
-    async def translate_file(self, pair: LanguagePair, content: FileContent) -> bytes:
-        """The file with its texts translated; one in the target language already stays."""
+    async def translate_file(self, pair: LanguagePair, content: FileContent) -> list[str]:
+        """The translations of a file's texts; texts in the target language already stay."""
         if pair[0] == pair[1]:
-            return content.write(content.texts)
+            return content.texts
         pair = self.pair(*pair)
         translate = self.translate_html if content.html else self.translate
         documents = await translate(pair, content.texts)
-        return await asyncio.to_thread(content.write, [document.text for document in documents])
+        return [document.text for document in documents]
 
     async def trace(self, pair: LanguagePair, request: TraceRequest) -> str:
         """One trace as JSON. Raises InputError if the request has no trace."""
-
-        def trace_batch(batch: Sequence[dict[str, Any]]) -> list[str]:
-            return [trace(self.translators[pair], **options).to_json() for options in batch]
-
         if pair not in self.translators:
             raise RefusedError(400, f"{pair[0]} to {pair[1]} has no translator of its own to trace")
         options = {name: value for name, value in request if name not in ("source", "target")}
         options["glossary"] = self.glossaries.get(pair, NO_TERMS)
+        traced = partial(trace, self.translators[pair], **options)
+
+        def trace_batch(batch: Sequence[Callable[[], Trace]]) -> list[str]:
+            return [each().to_json() for each in batch]
+
         answers = await asyncio.wrap_future(
-            self.batcher.submit(("trace", pair), trace_batch, [options], costs=[_WHOLE_BATCH])
+            self.batcher.submit(("trace", pair), trace_batch, [traced], costs=[_WHOLE_BATCH])
         )
         return str(answers[0])
 
 
 def _with_terms(
-    translator: ProtectingTranslator, batch: Sequence[tuple[str, Terms]], **options: Any
+    translator: ProtectingTranslator, batch: Sequence[tuple[str, Terms]], search: TranslateSettings
 ) -> list[Translation]:
     """The translations of texts that come with their terms; those of equal terms together."""
     translations: dict[int, Translation] = {}
     for shared in {id(terms): terms for _, terms in batch}.values():
         places = [place for place, item in enumerate(batch) if item[1] is shared]
-        texts = [batch[place][0] for place in places]
-        translated = translator.translate(texts, glossary=shared, **options)
+        options: TranslateSettings = {**search, "glossary": shared}
+        translated = translator.translate([batch[place][0] for place in places], **options)
         translations |= zip(places, translated, strict=True)
     return [translations[place] for place in range(len(batch))]
 

@@ -1,7 +1,7 @@
 """Pairs of languages without a translator of their own: two translators, and a language between.
 
 German to French by way of English is German to English, then English to French. Each translation
-adds its own faults, and what the language between does not say is lost.
+adds its own faults, and a meaning that the language between lacks is lost.
 """
 
 from __future__ import annotations

@@ -1,16 +1,14 @@
 """What occurs again, told by hashes, against Python's own sets."""
 
 import numpy as np
-import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
-from glassformer.data.doctor.duplicates import Known, folded, hashes, pair_hashes, repeats
+from glassformer.data.doctor.duplicates import Known, hashes, pair_hashes, repeats
 
 TEXTS = st.lists(st.sampled_from(["", "a", "b", "c", "da", "ä"]), max_size=30)
 
 
-@settings(max_examples=200, deadline=None)
 @given(TEXTS)
 def test_repeats_are_those_of_a_walk_with_a_set(texts):
     seen: set[str] = set()
@@ -29,7 +27,6 @@ def test_the_repeats_are_found_whatever_part_of_the_hashes_they_are_in():
     assert np.flatnonzero(repeats(hashes(texts))).tolist() == list(range(1000, 2000))
 
 
-@settings(max_examples=200, deadline=None)
 @given(TEXTS, st.lists(TEXTS, max_size=3))
 def test_what_is_known_is_seen_in_blocks(texts, blocks):
     known = Known(hashes(texts))
@@ -40,7 +37,6 @@ def test_what_is_known_is_seen_in_blocks(texts, blocks):
     assert known.seen(hashes(texts)).tolist() == [bool(t) and t in elsewhere for t in texts]
 
 
-@settings(max_examples=100, deadline=None)
 @given(st.lists(st.tuples(*[st.sampled_from(["", "a", "b", "ab"])] * 2), max_size=20))
 def test_pairs_are_equal_where_both_sides_are(pairs):
     sources, targets = ([pair[side] for pair in pairs] for side in (0, 1))
@@ -58,20 +54,3 @@ def test_what_is_not_to_be_compared_never_counts():
 
     assert not repeats(nothing).any()
     assert not Known(nothing).seen(nothing).any()
-
-
-@pytest.mark.parametrize(
-    ("first", "second", "near"),
-    [
-        ("Ein Haus.", "ein  haus", True),
-        ("„Ja“, sagte er!", "Ja, sagte er", True),
-        ("Cafe\u0301", "CAFÉ", True),
-        ("die Straße", "DIE STRASSE", True),
-        ("1.50", "150", False),
-        ("5 $", "5 €", False),
-        ("की", "का", False),  # vowel signs are no punctuation
-        ("Ja", "Nein", False),
-    ],
-)
-def test_texts_that_differ_in_case_punctuation_and_white_space_fold_into_one(first, second, near):
-    assert (folded(first) == folded(second)) == near

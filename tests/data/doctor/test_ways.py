@@ -7,12 +7,11 @@ from tempfile import TemporaryDirectory
 
 import pytest
 
-from benchmarks import doctor as benchmark
-from benchmarks.doctor import WAYS, Corpus, examined, named, phrases
 from glassformer.data.doctor.report import Report
+from tests.data.doctor.ways import WAYS, Corpus, examined, named, phrases
 
 TRAINING_STOPS = {"unpaired", "utf-16", "invalid-utf8", "cr-only"}
-RUINOUS = TRAINING_STOPS | {"same-text", "shifted", "unrelated", "swapped"}
+RUINOUS = TRAINING_STOPS | {"same-text", "shifted", "unrelated"}
 
 
 @cache
@@ -52,17 +51,3 @@ def test_japanese_in_words_is_named_too(tmp_path):
     (way,) = (way for way in WAYS if "Japanese" in way.title)
 
     assert "tokenised" in named(clean_report("ja"), examined(way.ruin(clean("ja")), tmp_path))
-
-
-def test_the_table_has_a_row_for_each_way(capsys, tmp_path, monkeypatch):
-    monkeypatch.setattr(benchmark, "WAYS", [way for way in WAYS if way.title == "Latin-1"])
-    for side in ("source", "target"):
-        (tmp_path / side).write_text(
-            "".join(f"{line}\n" for line in getattr(clean("de"), side)), encoding="utf-8"
-        )
-
-    assert (
-        benchmark.main([str(tmp_path / "source"), str(tmp_path / "target"), "--pairs", "90"]) == 0
-    )
-
-    assert capsys.readouterr().out == "| Latin-1 | invalid-utf8 | named | named |\n"

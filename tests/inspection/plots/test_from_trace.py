@@ -1,37 +1,23 @@
 """Pictures of a trace: what they draw is what the trace says, at any length and in any script."""
 
-import dataclasses
-import math
 from itertools import combinations
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
 import torch
-from matplotlib.patches import Rectangle
 from matplotlib.text import Text
 
 from glassformer.alignment.align import Heads, align
+from glassformer.bundle import Bundle
 from glassformer.config import ModelConfig
-from glassformer.data.preprocessing import Preprocessing
 from glassformer.data.tokenizer import train_tokenizer
 from glassformer.data.words import Link
 from glassformer.errors import UsageError
-from glassformer.inspection.plots import (
-    alignment,
-    attention,
-    beam,
-    erase,
-    figure1,
-    heads,
-    lens,
-    lettering,
-    scores,
-    steps,
-)
-from glassformer.inspection.plots import canvas as figure
+from glassformer.inspection.attention_of import attention_in
+from glassformer.inspection.plots import alignment, attention, figure1, lettering
 from glassformer.inspection.trace.build import trace
 from glassformer.model.transformer import Transformer
+from glassformer.translator import Translator
 
 TEXTS = ["two men walk in the snow", "zwei Männer gehen im Schnee", "ein Mann geht"]
 
@@ -46,14 +32,7 @@ def parts_of(norm="post"):
     with torch.no_grad():
         for weight in model.parameters():  # bolder than at the start of a training
             weight.mul_(2.0)
-    bundle = SimpleNamespace(alignment=None, languages=None)
-    return SimpleNamespace(
-        model=model,
-        source_tokenizer=tokenizer,
-        target_tokenizer=tokenizer,
-        preprocessing=Preprocessing(),
-        bundle=bundle,
-    )
+    return Translator(Bundle(model, tokenizer, tokenizer))
 
 
 def traced(parts, text, said, top=4):
@@ -71,12 +50,6 @@ def seen(parts):
     return traced(parts, "two men walk", "zwei Männer gehen")
 
 
-@pytest.fixture(scope="module")
-def free(parts):
-    """A search that nothing forces, so that its tree has several lines."""
-    return trace(parts, "two men", beam=3)
-
-
 def shown(axes):
     return np.ma.filled(np.ma.asarray(axes.images[0].get_array(), dtype=float), np.nan)
 
@@ -89,122 +62,19 @@ def words(ticks):
     return [tick.get_text() for tick in ticks]
 
 
+def plot_cross(seen):
+    return attention.plot_attention(attention_in(seen, "cross"))
+
+
 def test_attention_is_the_traces(seen):
-    panels = attention.plot_attention(seen).axes[:6]
+    panels = plot_cross(seen).axes[:6]
     maps = [one.weights.array() for one in seen.attention if one.part == "cross"]
     for place, axes in enumerate(panels):
         np.testing.assert_array_equal(shown(axes), maps[place // 3][place % 3].astype(float))
-    one = attention.plot_attention(seen, part="decoder", layer=1, head=2).axes[0]
+    one = attention.plot_attention(attention_in(seen, "decoder"), layer=1, head=2).axes[0]
     assert words(one.get_xticklabels())[0] == "<s>"
     with pytest.raises(UsageError, match="layer 2: expected 1 to 1; layers count from 1"):
-        attention.plot_attention(seen, part="encoder", layer=1)
-
-
-def test_scores_are_hidden_where_the_mask_says(seen):
-    before, after, weights = scores.plot_masked_scores(seen, layer=1, head=2).axes[:3]
-    one = next(one for one in seen.attention if (one.part, one.layer) == ("decoder", 1))
-    raw, hidden = one.scores.array()[2], ~np.array(seen.masks.target)
-    np.testing.assert_allclose(shown(before), raw, atol=1e-6)
-    assert (np.isnan(shown(after)) == hidden).all()
-    assert hidden.any()
-    # An oracle of its own: the softmax of what is left is what the third panel shows.
-    exp = np.where(hidden, 0.0, np.exp(raw))
-    expected = exp / exp.sum(axis=1, keepdims=True)
-    np.testing.assert_allclose(np.nan_to_num(shown(weights)), expected, atol=3e-3)
-    with pytest.raises(UsageError, match="head 4: expected 1 to 3; heads count from 1"):
-        scores.plot_masked_scores(seen, head=3)
-    with pytest.raises(UsageError, match="layer 3: expected 1 to 2"):
-        scores.plot_masked_scores(seen, layer=2)
-
-
-def test_head_statistics_of_heads_that_are_known(seen):
-    length = len(seen.source.pieces)
-    before = torch.eye(length).roll(-1, dims=1)  # query i reads key i - 1, the first the last
-    maps = torch.stack([torch.eye(length), before, torch.full((length, length), 1 / length)])
-    from glassformer.inspection.trace.array_codec import encode_array
-
-    known = dataclasses.replace(
-        next(one for one in seen.attention if one.part == "encoder"),
-        weights=encode_array(maps, "f32"),
-    )
-    found = heads.head_statistics(dataclasses.replace(seen, attention=[known]), "encoder")
-    np.testing.assert_allclose(found.entropy[0], [0, 0, math.log(length)], atol=1e-5)
-    np.testing.assert_allclose(found.diagonal[0], [1, 0, 1 / length], atol=1e-6)
-    np.testing.assert_allclose(found.previous[0], [0, 1, 1 / length], atol=1e-6)
-    np.testing.assert_allclose(found.separator[0], [1 / length] * 3, atol=1e-6)
-
-
-def test_head_statistics_are_drawn(seen):
-    panels = heads.plot_head_statistics(seen).axes[:12]
-    for row, part in enumerate(("encoder", "decoder", "cross")):
-        found = heads.head_statistics(seen, part)
-        columns = (found.entropy, found.diagonal, found.previous, found.separator)
-        for axes, values in zip(panels[4 * row : 4 * row + 4], columns, strict=True):
-            np.testing.assert_allclose(shown(axes), values, atol=1e-6)
-
-
-def test_erased_words_lose_what_the_trace_says(seen):
-    axes = erase.plot_erased(seen).axes[0]
-    np.testing.assert_allclose(shown(axes), -np.array(seen.erased.changes), atol=1e-6)
-    assert words(axes.get_yticklabels()) == ["two", "men", "walk"]
-    sums = words(axes.child_axes[0].get_yticklabels())
-    assert [float(one.replace("−", "-")) for one in sums] == pytest.approx(
-        [-total for total in seen.erased.totals], abs=0.051
-    )
-    with pytest.raises(UsageError, match="has no erased words"):
-        erase.plot_erased(dataclasses.replace(seen, erased=None))
-
-
-def test_the_lens_frames_what_was_written(seen):
-    axes = lens.plot_lens(seen).axes[0]
-    best = [[layer[0].probability for layer in step.lens] for step in seen.steps]
-    np.testing.assert_allclose(shown(axes), best, atol=1e-6)
-    same = [layer[0].id == step.written.id for step in seen.steps for layer in step.lens]
-    frames = [patch for patch in axes.patches if isinstance(patch, Rectangle)]
-    assert len(frames) == sum(same)
-    ranks = [text for text in texts(axes) if text.startswith("#")]
-    wrong = [rank for step in seen.steps for rank in step.lens_rank if rank]
-    assert ranks == [f"#{rank + 1}" for rank in wrong]
-
-
-def test_bars_are_as_long_as_probable(seen):
-    axes = steps.plot_steps(seen, first=1, count=1, top=2).axes[0]
-    step = seen.steps[1]
-    drawn = step.candidates[:2]
-    if step.written.id not in [one.id for one in drawn]:
-        drawn = [*drawn, step.written]
-    lengths = np.array([patch.get_width() for patch in axes.patches])
-    chances = np.array([one.probability for one in drawn])
-    np.testing.assert_allclose(lengths / lengths[0], chances / chances[0], rtol=1e-5)
-    assert "step 2 (forced) reads" in texts(axes)
-
-
-@pytest.mark.parametrize("draw", [steps.plot_steps, lens.plot_lens, beam.plot_beam])
-def test_steps_that_there_are(seen, draw):
-    with pytest.raises(UsageError, match=r"first 100: expected 1 to \d+; steps count from 1"):
-        draw(seen, first=99)
-    with pytest.raises(UsageError, match="count 0: expected at least 1"):
-        draw(seen, count=0)
-
-
-def test_top_is_at_least_one(seen):
-    with pytest.raises(UsageError, match="top 0: expected at least 1"):
-        steps.plot_steps(seen, top=0)
-
-
-def test_the_tree_has_every_node_and_edge(free):
-    axes = beam.plot_beam(free).axes[0]
-    nodes = free.beam.nodes
-    assert any(node.status == "pruned" for node in nodes)
-    assert len(axes.lines) == sum(node.parent is not None for node in nodes)
-    assert len(axes.patches) == len(nodes) + 5  # and the legend
-    numbers = [text for text in texts(axes) if " | " in text and text[-1].isdigit()]
-    assert len(numbers) == len(nodes)
-    kept = [node for node in nodes if node.status != "pruned"]
-    few = beam.plot_beam(free, pruned=False).axes[0]
-    assert len(few.patches) == len(kept) + 4
-    part = beam.plot_beam(free, first=1, count=2).axes[0]
-    assert len(part.patches) == sum(node.step in (1, 2) for node in nodes) + 5
+        attention.plot_attention(attention_in(seen, "encoder"), layer=1)
 
 
 @pytest.mark.parametrize("norm", ["post", "pre"])
@@ -248,50 +118,27 @@ def test_lines_join_the_words_of_their_links():
         alignment.plot_alignment("one", "eins", [Link((1, 3), (0, 4))])
 
 
-DRAWN = {
-    "beam": beam.plot_beam,
-    "erase": erase.plot_erased,
-    "figure1": figure1.plot_figure1,
-    "lens": lens.plot_lens,
-    "scores": scores.plot_masked_scores,
-    "steps": steps.plot_steps,
-}
-
-
-@pytest.mark.parametrize(
-    ("kind", "many"),
-    [*((kind, 40) for kind in DRAWN), ("lens", 1), ("beam", 1), ("steps", 1)],
-)
-def test_no_two_texts_overlap(parts, kind, many):
-    text = "men" if many == 1 else " ".join(["two men walk in the snow"] * 7)
-    found = traced(parts, text, text)
-    picture = DRAWN[kind](found)
+@pytest.mark.parametrize("many", [1, 7])
+def test_no_two_texts_overlap(parts, many):
+    text = " ".join(["two men walk in the snow"] * many)
+    picture = figure1.plot_figure1(traced(parts, text, text))
     picture.draw_without_rendering()
     picture.draw_without_rendering()
-    axes = picture.axes[0]
-    ticks = [*axes.get_xticklabels(), *axes.get_yticklabels()] if axes.axison else []
-    found_texts = [*axes.texts, *ticks]
-    boxes = [text.get_window_extent() for text in found_texts if text.get_text().strip()]
+    boxes = [text.get_window_extent() for text in picture.axes[0].texts if text.get_text().strip()]
     whole = picture.bbox
     assert all(whole.x0 - 1 <= box.x0 and box.x1 <= whole.x1 + 1 for box in boxes)
     for one, other in combinations([box.shrunk(0.9, 0.8) for box in boxes], 2):
         assert not one.overlaps(other)
 
 
-def test_what_no_font_has_is_said(monkeypatch, seen):
-    assert "□" not in "".join(t.get_text() for t in lens.plot_lens(seen).findobj(Text))
+def test_a_character_that_no_font_has_is_noted(monkeypatch, seen):
+    assert "□" not in "".join(t.get_text() for t in plot_cross(seen).findobj(Text))
     monkeypatch.setattr(lettering, "_in_a_font", lambda one: one.isascii() or one in "…·□")
-    for draw in (lens.plot_lens, steps.plot_steps):
+    for draw in (plot_cross, figure1.plot_figure1):
         picture = draw(seen)  # Männer
-        said = [text.get_text() for text in picture.findobj(Text)]
-        assert any("□" in text and len(text) < 10 for text in said)
-        assert any("no installed font" in text for text in said)
+        texts_drawn = [text.get_text() for text in picture.findobj(Text)]
+        assert any("□" in text and len(text) < 20 for text in texts_drawn)
         picture.draw_without_rendering()
         axes_box = picture.axes[0].get_window_extent()
         note = next(t for t in picture.texts if "no installed font" in t.get_text())
         assert note.get_window_extent().y1 <= axes_box.y1
-
-
-def test_pictures_are_written(tmp_path, seen):
-    figure.save(steps.plot_steps(seen), tmp_path / "steps.svg")
-    assert "<svg" in (tmp_path / "steps.svg").read_text(encoding="utf-8")

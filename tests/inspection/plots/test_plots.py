@@ -13,7 +13,7 @@ from glassformer.config import ModelConfig
 from glassformer.data.preprocessing import Preprocessing
 from glassformer.data.tokenizer import train_tokenizer
 from glassformer.errors import InputError, UsageError
-from glassformer.inspection import attention_of as sentence
+from glassformer.inspection.attention_of import attention_of
 from glassformer.inspection.plots import attention, masks, positions
 from glassformer.inspection.plots import canvas as figure
 from glassformer.model.positions import sinusoidal_positions
@@ -37,7 +37,7 @@ def words(ticks):
 
 @pytest.fixture(scope="module")
 def parts():
-    """A random model with a tokenizer of its own: what attention_figure takes."""
+    """A random model with a tokenizer of its own: what attention_of takes."""
     tokenizer = train_tokenizer(["two men walk", "zwei Männer gehen"], vocab_size=320)
     torch.manual_seed(3)
     sizes = {"d_model": 12, "num_heads": 3, "d_ff": 8, "max_length": 20}
@@ -55,16 +55,11 @@ def parts():
 # Masks
 
 
-def test_any_mask_and_those_of_a_batch_are_drawn():
+def test_any_mask_is_drawn():
     mask = torch.tensor([[True, False, True], [False, False, True]])
     assert shown(masks.plot_mask(mask, "ab", "xyz").axes[0]).tolist() == mask.int().tolist()
-    with pytest.raises(ValueError, match="does not broadcast"):
+    with pytest.raises(ValueError, match="does not fit scores"):
         masks.plot_mask(mask, "ab", "xy")
-    tokens = torch.tensor([[2, 7, 8], [2, 9, 0]])
-    first, second = masks.plot_batch_masks(tokens, 0, target=True).axes
-    assert shown(first).tolist() == [[1, 0, 0], [1, 1, 0], [1, 1, 1]]
-    assert shown(second).tolist() == [[1, 0, 0], [1, 1, 0], [1, 1, 0]]
-    assert words(second.get_xticklabels()) == ["2", "9", "0"]
 
 
 def test_masks_are_those_of_the_paper():
@@ -78,11 +73,11 @@ def test_masks_are_those_of_the_paper():
 
 
 def test_a_mask_alone():
-    assert shown(masks.plot_source_mask(WORDS).axes[0])[:, 3].tolist() == [0] * 4
-    alone = shown(masks.plot_target_mask(["<s>", "a", "<pad>"]).axes[0])
+    assert shown(masks.plot_masks(WORDS).axes[0])[:, 3].tolist() == [0] * 4
+    alone = shown(masks.plot_masks(target=["<s>", "a", "<pad>"]).axes[0])
     assert alone.tolist() == [[1, 0, 0], [1, 1, 0], [1, 1, 0]]
-    with pytest.raises(ValueError, match="empty sentence"):
-        masks.plot_source_mask([])
+    with pytest.raises(ValueError, match="a target, or both"):
+        masks.plot_masks()
 
 
 # Positions
@@ -126,26 +121,6 @@ def test_heat_map_shows_the_table_at_its_positions():
     assert axes.get_ylim() == (11.5, 4.5)
 
 
-def test_similarity_is_highest_at_the_position_and_alike_to_both_sides():
-    whole, near = positions.plot_position_similarity(20, 41, 32, zoom=5).axes
-    line = whole.lines[0].get_ydata()
-    assert line.argmax() == 20
-    np.testing.assert_allclose(line, line[::-1], atol=1e-5)
-    assert near.lines[0].get_xdata().tolist() == list(range(15, 26))
-    np.testing.assert_array_equal(near.lines[0].get_ydata(), line[15:26])
-    with pytest.raises(ValueError, match="position 41: 41 positions are 0 to 40"):
-        positions.plot_position_similarity(41, 41)
-
-
-def test_embedding_position_and_their_sum():
-    embedded, rows = torch.randn(4, 6), sinusoidal_positions(4, 6)
-    axes = positions.plot_embedding_plus_position(embedded, rows, labels=WORDS).axes
-    np.testing.assert_allclose(shown(axes[0]) + shown(axes[1]), shown(axes[2]), atol=1e-6)
-    assert words(axes[0].get_yticklabels()) == WORDS
-    with pytest.raises(ValueError, match=r"one shape .* got \(4, 6\) and \(5, 6\)"):
-        positions.plot_embedding_plus_position(embedded, sinusoidal_positions(5, 6))
-
-
 # Attention
 
 
@@ -183,8 +158,8 @@ def test_grid_is_layers_by_heads_on_one_scale():
     ],
 )
 def test_chosen_layers_and_heads(parts, choice, titles):
-    figure_ = attention.attention_figure(parts, "two men", "zwei", part="encoder", **choice)
-    weights = sentence.attention_of(parts, "two men", "zwei", part="encoder").weights
+    of_sentence = attention_of(parts, "two men", "zwei", part="encoder")
+    figure_, weights = attention.plot_attention(of_sentence, **choice), of_sentence.weights
     layer, head = choice.get("layer", slice(None)), choice.get("head", slice(None))
     expected = weights[layer].mean(dim=-3) if head == "mean" else weights[layer][..., head, :, :]
     if choice == {"head": "mean"}:
@@ -214,7 +189,7 @@ def test_chosen_layers_and_heads(parts, choice, titles):
 )
 def test_attention_refuses(parts, source, choice, error, message):
     with pytest.raises(error, match=message):
-        attention.attention_figure(parts, source, "zwei", **choice)
+        attention.plot_attention(attention_of(parts, source, "zwei"), **choice)
 
 
 # What the pictures share
@@ -223,14 +198,14 @@ def test_attention_refuses(parts, source, choice, error, message):
 @pytest.mark.parametrize("suffix", ["png", "svg"])
 def test_saved_pictures_are_the_same_each_time(tmp_path, suffix):
     for name in ("a", "b"):
-        figure.save(masks.plot_target_mask(WORDS), tmp_path / f"{name}.{suffix}")
+        figure.save(masks.plot_masks(target=WORDS), tmp_path / f"{name}.{suffix}")
     content = (tmp_path / f"a.{suffix}").read_bytes()
     assert content == (tmp_path / f"b.{suffix}").read_bytes()
     assert content.startswith(b"\x89PNG" if suffix == "png" else b"<?xml")
 
 
 def test_saving_refuses(tmp_path):
-    picture = masks.plot_target_mask(WORDS)
+    picture = masks.plot_masks(target=WORDS)
     with pytest.raises(UsageError, match=r"m\.pdf: expected .* \.png or \.svg"):
         figure.save(picture, tmp_path / "m.pdf")
     with pytest.raises(UsageError, match="m: expected a name that ends in"):

@@ -1,17 +1,11 @@
 import json
 import math
 
-import numpy as np
 import pytest
 
 from glassformer.errors import InputError
 from glassformer.inspection.plots import schedule as training
 from glassformer.inspection.plots import training_curves as curves
-
-
-def shown(axes):
-    """The matrix of a picture."""
-    return np.asarray(axes.images[0].get_array())
 
 
 def test_schedule_peaks_at_the_warm_up():
@@ -20,19 +14,6 @@ def test_schedule_peaks_at_the_warm_up():
         peak = line.get_ydata().argmax()
         assert abs(line.get_xdata()[peak] - warmup) <= 2
         assert line.get_ydata()[peak] == pytest.approx((d_model * warmup) ** -0.5, rel=5e-3)
-
-
-def test_smoothed_targets_sum_to_one_and_padding_to_nothing():
-    figure_ = training.plot_label_smoothing([3, 0, 1], vocab_size=6, smoothing=0.3)
-    targets, losses = figure_.axes
-    np.testing.assert_allclose(shown(targets).sum(axis=1), [1, 0, 1], rtol=1e-6)
-    assert shown(targets)[0, 3] == pytest.approx(0.75)
-    smoothed, _, plain = losses.lines
-    best = smoothed.get_xdata()[smoothed.get_ydata().argmin()]
-    assert best == pytest.approx(0.75, abs=0.005)
-    np.testing.assert_allclose(plain.get_ydata(), -np.log(plain.get_xdata()), rtol=1e-4)
-    with pytest.raises(ValueError, match="label 9: a vocabulary of 6 has 0 to 5"):
-        training.plot_label_smoothing([9], vocab_size=6)
 
 
 def records():
@@ -88,5 +69,3 @@ def test_not_a_run(tmp_path):
         curves.read_metrics(tmp_path)
     with pytest.raises(InputError, match="nowhere: not a run"):
         curves.read_metrics(tmp_path / "nowhere")
-    with pytest.raises(ValueError, match="no records"):
-        curves.plot_training([])

@@ -12,7 +12,7 @@ from glassformer.inspection.trace import build as trace_module
 from glassformer.inspection.trace.array_codec import encode_array
 from glassformer.inspection.trace.build import trace
 from glassformer.inspection.trace.query import Sentence
-from glassformer.inspection.trace.schema import Trace
+from glassformer.inspection.trace.schema import Question, Trace
 
 TEXTS = ["A dog runs.", "Two men sit in the grass", "x"]
 TEXT = TEXTS[0]
@@ -42,7 +42,8 @@ def test_the_answer_is_the_translators(translator, beam):
 
 
 @pytest.mark.parametrize("beam", [2, 5])
-def test_a_glossary_forces_the_translators_answer_and_the_tree_leads_to_it(translator, beam):
+def test_a_glossary_forces_the_translators_answer_and_the_tree_leads_to_it(beginner, beam):
+    translator = beginner(norm="post")
     glossary = {"dog": ["Hund", "Hunde"], "cat": "Katze", "runs": "steht"}
     [translation] = translator.translate([TEXT], beam=beam, glossary=glossary)
     with_terms = trace(translator, TEXT, beam=beam, glossary=glossary)
@@ -135,7 +136,7 @@ def test_steps_are_those_of_decoding_step_by_step(translator, traced):
 
 def test_the_lens_of_a_layer_is_the_model_cut_behind_it(translator, traced):
     source, read = tensors(traced)
-    cut = Sentence.of(translator, traced.asked).model
+    cut = Sentence.of(translator.bundle, traced.asked).model
     cut.decoder.blocks = cut.decoder.blocks[:1]
     with torch.no_grad():
         expected = cut(source, read)[0].log_softmax(-1)
@@ -257,9 +258,11 @@ def test_of_several_sentences_the_first_is_shown_and_said(translator):
     first = trace(single, "A  dog runs. A cat sits.")
     assert first.source.text == first.asked.text == "A dog runs."
     assert first.bounds.left_out == [
-        "the text has 2 sentences, which are translated one by one; the first is shown"
+        "the text has 2 parts, which are translated one by one; the first is shown"
     ]
     assert trace(translator, "A dog runs. A cat sits.").bounds.left_out == []
+    long = Sentence.of(translator.bundle, Question("dog " * 300, 0.6, []))
+    assert long.segments == 4  # cut as a translation cuts it
 
 
 def test_a_worked_sum_leads_to_what_the_sublayer_added(translator, traced, worked_sum):

@@ -111,7 +111,7 @@ def test_faulty_files(package, tmp_path, monkeypatch):
     damaged.write_bytes(content[:place] + b"xxxxxxxx" + content[place + 8 :])
     refused(damaged, r"translate-en_de-1_0/model/model\.bin is damaged \(.*copy it anew")
     (tmp_path / "cut").write_bytes(content[:-50])
-    refused(tmp_path / "cut", "cut: expected a directory of transformers or CTranslate2, a pack")
+    refused(tmp_path / "cut", "cut: expected a directory of transformers or CTranslate2, or a pa")
     (tmp_path / "text").write_text("text")
     refused(tmp_path / "text", "text: expected a directory of transformers")
     for name in ("../metadata.json", "/metadata.json", "a/..\\metadata.json"):

@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from glassformer.interchange.argos.splitter import splitter
+from glassformer.interchange.argos.export import splitter
 
 onnx = pytest.importorskip("onnx", reason="onnx is not installed")
 runtime = pytest.importorskip("onnxruntime", reason="onnxruntime is not installed")

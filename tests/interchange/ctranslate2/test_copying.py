@@ -29,7 +29,7 @@ def copying(tmp_path_factory):
     source = nn.utils.rnn.pad_sequence(rows, batch_first=True)
     target = torch.cat([torch.full_like(source[:, :1], tokenizer.bos_id), source[:, :-1]], dim=1)
     optimiser = torch.optim.Adam(model.parameters(), lr=0.01)
-    for _ in range(120):
+    for _ in range(80):
         logits = model(source, target)
         loss = nn.functional.cross_entropy(logits.flatten(0, 1), source.flatten(), ignore_index=0)
         optimiser.zero_grad()
@@ -45,7 +45,7 @@ def test_no_beam_loses_what_greedy_search_has_right(copying, engine):
     translator = Translator.load(copying, device="cpu", engine=engine)
     greedy = translator.translate(DIGITS, beam=1)
     assert [translation.text for translation in greedy] == DIGITS
-    for beam in range(2, 11):
+    for beam in (2, 3, 5, 10):
         wide = translator.translate(DIGITS, beam=beam)
         assert [translation.text for translation in wide] == DIGITS
 

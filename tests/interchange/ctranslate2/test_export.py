@@ -7,7 +7,6 @@ from typing import Literal, get_origin
 import ctranslate2
 import pytest
 import torch
-from pydantic import create_model
 
 from glassformer.bundle import load_bundle, save_bundle
 from glassformer.config import ModelConfig
@@ -77,11 +76,10 @@ def check_same(found, expected):
     assert [score for _, score in found] == pytest.approx([s for _, s in expected], abs=2e-4)
 
 
-@pytest.mark.parametrize(
-    "options", CONFIGS, ids=lambda o: "-".join(map(str, o.values())) or "plain"
-)
+@pytest.mark.parametrize("options", [CONFIGS[1], CONFIGS[3]], ids=["answers end", "few end"])
 def test_the_engine_gives_what_torch_gives(bundle_of, options):
-    ours, theirs = both_engines(bundle_of(**options))
+    """The search knows symbols and lengths, no weights: two configs are enough."""
+    ours, theirs = both_engines(bundle_of(max_length=64, **options))
 
     for search in (
         {"beam": 1},
@@ -121,9 +119,7 @@ def test_ctranslate2_alone_scores_as_the_model_does(bundle_of, tmp_path, options
     [
         {"repetition_penalty": 1.5},
         {"no_repeat_ngram": 1},
-        {"no_repeat_ngram": 2},
-        {"min_length": 6},
-        {"min_length": 80},  # above the maximum of the shortest sources
+        {"min_length": 60},  # above the maximum of the shortest sources
         {"repetition_penalty": 2.0, "no_repeat_ngram": 2, "min_length": 4},
     ],
     ids=str,
@@ -178,7 +174,7 @@ def test_only_sentences_that_ctranslate2_answers_otherwise_go_to_torch(bundle_of
     save_bundle(bundle, directory)
     ours, theirs = both_engines(directory)
     words = [*TEXTS[0].split(), "x", "y"]
-    lines = [" ".join(some) for some in itertools.permutations(words, 3)]
+    lines = [" ".join(some) for some in itertools.permutations(words, 3)][::3]
 
     for n_best in (1, 4):
         counted = Counted(theirs.engine.torch)
@@ -195,13 +191,12 @@ def test_targets_that_never_end_are_cut_at_each_sentences_own_length(bundle_of):
     save_bundle(bundle, directory)
     ours, theirs = both_engines(directory)
 
-    for beam in (1, 2):
-        found = theirs.translate(TEXTS, beam=beam, n_best=beam)
-        check_same(found, ours.translate(TEXTS, beam=beam, n_best=beam))
+    found = theirs.translate(TEXTS, beam=2, n_best=2)
+    check_same(found, ours.translate(TEXTS, beam=2, n_best=2))
 
 
 def test_prefixes_and_samples_are_the_same(bundle_of):
-    ours, theirs = both_engines(bundle_of())
+    ours, theirs = both_engines(bundle_of(norm="pre", output_bias=True))
     prefixes = ["Ein", "", "", "Zwei", "", "", ""]
 
     for more in ({"prefixes": prefixes}, {"sampling": Sampling(seed=3)}):
@@ -242,11 +237,11 @@ def test_int8_runs_and_is_near(bundle_of):
 
 
 def test_many_jobs_come_back_in_their_order(bundle_of):
-    ours, theirs = both_engines(bundle_of(norm="pre"))
+    ours, theirs = both_engines(bundle_of(norm="pre", output_bias=True))
     small = dataclasses.replace(theirs, engine=dataclasses.replace(theirs.engine, at_once=2))
     lines = [f"{'dog ' * (n % 5)}{n}" for n in range(12)] + ["", "x"]
 
-    found = list(small.translate_stream(lines, beam=1))
+    found = small.translate(lines, beam=1)
 
     check_same(found, ours.translate(lines, beam=1))
 
@@ -287,18 +282,6 @@ def test_an_unknown_quantization_names_the_nearest(bundle_of, tmp_path):
         export_ctranslate2(load_bundle(bundle_of()), tmp_path / "new", quantization="int9")
 
 
-def test_an_option_that_the_exporter_does_not_know_is_refused(bundle_of, tmp_path):
-    bundle = load_bundle(bundle_of())
-    grown = create_model("Grown", __base__=ModelConfig, gate=(str, "none"))
-    for gate, refused in (("none", False), ("sigmoid", True)):
-        bundle.model.config = grown(**bundle.model.config.model_dump() | {"gate": gate})
-        if refused:
-            with pytest.raises(UsageError, match=r"gate 'sigmoid': .* no such option"):
-                export_ctranslate2(bundle, tmp_path / gate)
-        else:
-            export_ctranslate2(bundle, tmp_path / gate)
-
-
 def test_a_weight_without_a_place_is_refused(bundle_of, tmp_path):
     bundle = load_bundle(bundle_of())
     bundle.model.encoder.blocks[0].register_parameter("gate", torch.nn.Parameter(torch.ones(1)))
@@ -327,3 +310,20 @@ def test_every_option_is_tried():
     }
     for name, values in choices.items():
         assert {config.get(name, defaults[name]) for config in CONFIGS} == values, name
+
+
+@pytest.mark.parametrize("beam", [1, 3])
+def test_no_translation_reads_as_empty(bundle_of, beam):
+    directory = bundle_of(output_bias=True)
+    bundle = load_bundle(directory)
+    tokenizer = bundle.target_tokenizer
+    space = next(index for index in tokenizer.blank_ids if tokenizer.subword(index) == "▁")
+    with torch.no_grad():  # white space and the end are the most probable tokens, always
+        bundle.model.output_bias[[space, tokenizer.eos_id]] += torch.tensor([40.0, 39.0])
+    save_bundle(bundle, directory)
+    ours, theirs = both_engines(directory)
+
+    found = theirs.translate(["Monday", "A", "7"], beam=beam)
+
+    assert all(translation.text.strip() for translation in found)
+    check_same(found, ours.translate(["Monday", "A", "7"], beam=beam))

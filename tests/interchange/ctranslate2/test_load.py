@@ -1,6 +1,7 @@
 """The converted model beside the bundle: made once, made anew for other weights; the workers."""
 
 import os
+import shutil
 import subprocess
 import sys
 from types import SimpleNamespace
@@ -61,46 +62,54 @@ def flip(path):
     "damage",
     [
         lambda folder: (folder / "model.bin").unlink(),
-        lambda folder: (folder / "sha256.json").unlink(),
+        lambda folder: (folder / MANIFEST).unlink(),
+        lambda folder: (folder / MANIFEST).write_text("{}"),
+        lambda folder: (folder / MANIFEST).write_text("{"),
         lambda folder: flip(folder / "model.bin"),
     ],
-    ids=["without the model", "without the hashes", "with another bit"],
+    ids=["without the model", "without hashes", "no hash", "cut hashes", "with another bit"],
 )
-def test_a_damaged_conversion_is_made_anew(bundle_of, conversions, damage):
+def test_a_damaged_conversion_is_an_error_until_it_is_deleted(bundle_of, conversions, damage):
     directory = bundle_of()
     loaded(directory)
     [folder] = (directory / "ctranslate2").iterdir()
-    before = {path.name: path.read_bytes() for path in folder.iterdir()}
     damage(folder)
 
+    with pytest.raises(InputError) as caught:
+        Translator.load(directory, device="cpu", engine="ctranslate2")
+    assert str(caught.value) == (
+        f"{folder}: this conversion for CTranslate2 is damaged: delete the directory, and it is"
+        " made anew"
+    )
+    shutil.rmtree(folder)
     loaded(directory)
-
     assert conversions == ["float32", "float32"]
-    assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
-    assert list((directory / "ctranslate2").iterdir()) == [folder]
 
 
-@pytest.mark.parametrize(
-    "damage",
-    [
-        lambda model: model[:7],
-        lambda model: model.replace(b"ffn/linear_1/weight", b"ffn/linear_7/weight", 1),
-    ],
-    ids=["no model", "without a weight"],
-)
-def test_what_ctranslate2_cannot_load_is_converted_anew_once(bundle_of, conversions, damage):
+def test_a_conversion_that_another_process_makes_meanwhile_is_taken(bundle_of, monkeypatch):
     directory = bundle_of()
-    first = loaded(directory).translate(["A dog."])
-    [folder] = (directory / "ctranslate2").iterdir()
-    model = folder / "model.bin"
-    before = model.read_bytes()
-    model.write_bytes(damage(before))
-    assert model.read_bytes() != before
-    (folder / MANIFEST).unlink()
-    write_manifest(folder)
+    real = ctranslate2_load.flush_directory
 
-    assert loaded(directory).translate(["A dog."]) == first
-    assert conversions == ["float32", "float32"]
+    def overtaken(unfinished):
+        real(unfinished)
+        shutil.copytree(unfinished, directory / "ctranslate2" / f"float32-{name}")
+
+    name = ctranslate2_load._fingerprint(directory)
+    monkeypatch.setattr(ctranslate2_load, "flush_directory", overtaken)
+    assert loaded(directory).engine.workers.directory.name == f"float32-{name}"
+    assert [path.name for path in (directory / "ctranslate2").iterdir()] == [f"float32-{name}"]
+
+
+def test_a_conversion_that_is_cut_off_is_never_used(bundle_of, monkeypatch):
+    directory = bundle_of()
+
+    def killed(_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(ctranslate2_load, "write_manifest", killed)
+    with pytest.raises(KeyboardInterrupt):
+        loaded(directory)
+    assert not list((directory / "ctranslate2").iterdir())
 
 
 def test_what_fails_at_a_sentence_is_an_error(bundle_of, conversions):
@@ -119,7 +128,7 @@ def test_what_fails_at_a_sentence_is_an_error(bundle_of, conversions):
 
 
 def test_what_ctranslate2_can_never_load_is_an_error(tmp_path):
-    workers = Workers(tmp_path, torch.device("cpu"), "float32", renew=lambda: tmp_path)
+    workers = Workers(tmp_path, torch.device("cpu"), "float32")
 
     with pytest.raises(InputError, match=r"CTranslate2 cannot load this model .*take engine torch"):
         workers.many.translate_batch([["a"]])

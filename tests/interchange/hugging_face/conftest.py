@@ -7,6 +7,10 @@ import random
 import pytest
 import sentencepiece
 import torch
+from sentencepiece import sentencepiece_model_pb2
+
+from glassformer.decoding.engine import Job, SearchOptions
+from glassformer.text_engine import torch_engine
 
 try:
     import transformers
@@ -187,7 +191,7 @@ def m2m100_directory(directory):
     tokens = [f"__{code}__" for code in codes]
     write_json(directory / "special_tokens_map.json", {"additional_special_tokens": tokens})
     write_json(directory / "tokenizer_config.json", {"tokenizer_class": "M2M100Tokenizer"})
-    m2m_model(directory, len(texts), len(tokens) + 8, eos=0.4)
+    m2m_model(directory, len(texts), len(tokens) + 8, eos=0.6)
     return directory
 
 
@@ -201,25 +205,21 @@ def nllb_directory(directory):
     write_json(directory / "tokenizer_config.json", options)
     tokens = {"additional_special_tokens": codes, "mask_token": "<mask>"}
     write_json(directory / "special_tokens_map.json", tokens)
-    m2m_model(directory, len(pieces(spm)) + 1, len(codes) + 1 + 2, eos=2.0)
+    m2m_model(directory, len(pieces(spm)) + 1, len(codes) + 1 + 2, eos=3.5)
     return directory
 
 
 def backend_options(path):
-    """A SentencePiece file as the tokenizers of transformers 5 take it, without protobuf."""
+    """A SentencePiece file as the tokenizers of transformers 5 take it."""
     from transformers.tokenization_utils_sentencepiece import SentencePieceExtractor
 
-    from glassformer.data import sentencepiece_model as ours
-
     _, scores, merges = SentencePieceExtractor(str(path)).extract()
-    rest = ours.SentencePieceModel.parse(path.read_bytes()).rest
-    [normalizer] = [value for number, _, value, _ in ours._fields(rest) if number == 3]
-    [table] = [value for number, _, value, _ in ours._fields(normalizer) if number == 2]
-    return dict(scores), merges, table
+    message = sentencepiece_model_pb2.ModelProto.FromString(path.read_bytes())
+    return dict(scores), merges, message.normalizer_spec.precompiled_charsmap
 
 
 def nllb_tokenizer(directory, source, target):
-    """transformers' tokenizer; from_pretrained would need protobuf."""
+    """transformers' tokenizer; its from_pretrained takes SentencePiece's ids without the offset."""
     path = directory / "sentencepiece.bpe.model"
     scores, merges, table = backend_options(path)
     codes = transformers.models.nllb.tokenization_nllb.FAIRSEQ_LANGUAGE_CODES
@@ -247,54 +247,14 @@ def mbart50_directory(directory):
         scale_embedding=True,
         forced_eos_token_id=2,
     )
-    bold(transformers.MBartForConditionalGeneration(config), gain=1.0).save_pretrained(directory)
-    return directory
-
-
-def mbart50_tokenizer(directory, source, target):
-    scores, _, table = backend_options(directory / "sentencepiece.bpe.model")
-    return transformers.MBart50Tokenizer(
-        vocab=list(scores.items()),
-        _spm_precompiled_charsmap=table,
-        src_lang=source,
-        tgt_lang=target,
-    )
-
-
-def pegasus_directory(directory):
-    """103 symbols of the pretraining before SentencePiece's pieces; starts with padding."""
-    directory.mkdir()
-    options = {"unk_piece": "<unk>", "pad_id": 0, "eos_id": 1, "unk_id": 2, "bos_id": -1}
-    spm = trained(SOURCES + TARGETS, vocab_size=160, model_type="unigram", **options)
-    (directory / "spiece.model").write_bytes(spm)
-    write_json(directory / "tokenizer_config.json", {"tokenizer_class": "PegasusTokenizer"})
-    config = transformers.PegasusConfig(
-        **sizes(len(pieces(spm)) + 103, pad_token_id=0, eos_token_id=1, decoder_start_token_id=0),
-        activation_function="gelu",
-        scale_embedding=True,
-    )
-    model = bold(transformers.PegasusForConditionalGeneration(config), gain=1.0)
+    model = bold(transformers.MBartForConditionalGeneration(config), gain=1.0, eos=2.0)
     model.save_pretrained(directory)
     return directory
 
 
-def pegasus_tokenizer(directory):
-    scores, _, table = backend_options(directory / "spiece.model")
-    before = ["<pad>", "</s>", "<mask_1>", "<mask_2>", *(f"<unk_{i}>" for i in range(2, 103))]
-    vocab = [*((text, 0.0) for text in before), *list(scores.items())[2:]]
-    return transformers.PegasusTokenizer(vocab=vocab, _spm_precompiled_charsmap=table)
-
-
 @pytest.fixture(scope="session")
 def mbart50(tmp_path_factory):
-    directory = mbart50_directory(tmp_path_factory.mktemp("mbart50") / "mbart50")
-    return directory, mbart50_tokenizer(directory, "en_XX", "de_DE")
-
-
-@pytest.fixture(scope="session")
-def pegasus(tmp_path_factory):
-    directory = pegasus_directory(tmp_path_factory.mktemp("pegasus") / "pegasus")
-    return directory, pegasus_tokenizer(directory)
+    return mbart50_directory(tmp_path_factory.mktemp("mbart50") / "mbart50")
 
 
 @pytest.fixture(scope="session")
@@ -353,7 +313,23 @@ class Compared:
         assert found[..., config.bos_id].max() < -9000
         return expected, found[..., : config.bos_id]
 
-    def generated(self, text, *, beam, alpha=1.0):
+    def assert_searches_alike(self, texts):
+        """Greedy search of each text and a beam of 4 for the first find what ``generate`` finds."""
+        engine = torch_engine(self.bundle.model, self.bundle.tokenizers)
+        lengths = set()
+        for beam, some in ((1, texts), (4, texts[:1])):
+            job = Job(self.bundle.source_tokenizer.encode_batch(some))
+            options = SearchOptions(beam=beam, length_penalty=0.0)
+            for text, [found] in zip(some, engine.submit(job, options).result(), strict=True):
+                tokens, score = self.generated(text, beam=beam)
+                assert list(found.tokens) == tokens
+                assert self.forced in (None, tokens[0])
+                if score is not None:
+                    assert found.score == pytest.approx(score, abs=1e-3)
+                lengths.add(len(tokens))
+        assert len(lengths) > 1
+
+    def generated(self, text, *, beam):
         """The ids and the score of ``generate``, without start, end and padding."""
         config = self.bundle.model.config
         ids = torch.tensor([self.encode(text)])
@@ -362,7 +338,7 @@ class Compared:
             attention_mask=torch.ones_like(ids),
             num_beams=beam,
             max_new_tokens=ids.shape[1] - 1 + config.extra_length,
-            length_penalty=alpha,
+            length_penalty=0.0,
             do_sample=False,
             early_stopping="never" if beam > 1 else False,
             forced_bos_token_id=self.forced,

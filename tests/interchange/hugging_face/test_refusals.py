@@ -51,7 +51,7 @@ def refusal(directory, error=InputError, **languages):
         (
             {"model_type": "t5"},
             "model_type 't5': it has relative positions and RMS norms; import reads marian, "
-            "m2m_100, mbart, pegasus",
+            "m2m_100, mbart",
         ),
         (
             {"model_type": "bart"},
@@ -79,6 +79,15 @@ def test_options(directory, options, message):
     change_json(directory / "config.json", **options)
 
     assert refusal(directory).startswith(f"config.json: {message}")
+
+
+def test_a_pegasus_of_others_is_refused(directory):
+    """It sums up; but `export` writes pre-norm models as Pegasus, and reads them again."""
+    change_json(directory / "config.json", model_type="pegasus")
+    assert refusal(directory) == (
+        "DIRECTORY: a pegasus model sums up texts, unless `export` has written it; import reads"
+        " marian, m2m_100, mbart"
+    )
 
 
 def test_an_option_that_is_off_changes_nothing(directory):
@@ -127,6 +136,8 @@ def test_files(directory, tmp_path):
     (directory / "pytorch_model.bin").touch()
     assert refusal(directory).startswith("pytorch_model.bin: a pickle, which can run code, so it")
     cut(directory / "config.json")
+    assert refusal(directory).startswith("config.json: not JSON, or cut short (")
+    (directory / "config.json").write_text("[" * 100_000)
     assert refusal(directory).startswith("config.json: not JSON, or cut short (")
     (directory / "config.json").write_text("[1]")
     assert refusal(directory) == "config.json: expected an object of names and values"

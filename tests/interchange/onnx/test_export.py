@@ -1,8 +1,10 @@
 """ONNX graphs, run by onnxruntime: the numbers and the greedy translations of the model."""
 
 import json
+import shutil
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 import torch
@@ -84,29 +86,31 @@ class Graphs:
         return torch.cat(rows, dim=1)
 
 
-def exported_by_command(bundle, place, *words):
-    """Export to ``place / "out"``, and return what the command says.
-
-    The command is a process of its own: torch traces with shapes that are symbols, and the tests'
-    checks of shapes would not take them.
-    """
-    save_bundle(bundle, place / "bundle")
-    command = [sys.executable, "-m", "glassformer.cli.main", "export"]
-    names = [str(place / "bundle"), str(place / "out"), "--to", "onnx"]
-    done = subprocess.run([*command, *names, *words], capture_output=True, text=True)
-    assert (done.returncode, done.stderr) == (0, "")
-    return done.stdout
-
-
 def require_packages():
     for name in ("onnx", "onnxscript", "onnxruntime"):
         pytest.importorskip(name, reason=f"{name} is not installed")
 
 
-def test_numbers_translations_and_files(tokenizer, tmp_path):
+@pytest.fixture(scope="module")
+def exported(tokenizer, tmp_path_factory):
+    """A bundle, its export, and the words of the command.
+
+    The command is a process of its own: torch traces with shapes that are symbols, and the tests'
+    checks of shapes would not take them.
+    """
     require_packages()
-    bundle, directory = bundle_of(tokenizer, norm="pre", activation="gelu"), tmp_path / "out"
-    said = exported_by_command(bundle, tmp_path)
+    place = tmp_path_factory.mktemp("onnx")
+    bundle = bundle_of(tokenizer, norm="pre", activation="gelu")
+    save_bundle(bundle, place / "bundle")
+    command = [sys.executable, "-m", "glassformer.cli.main", "export", "--to", "onnx"]
+    names = [str(place / "bundle"), str(place / "out")]
+    done = subprocess.run([*command, *names], capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+    return bundle, place / "out", done.stdout
+
+
+def test_numbers_translations_and_files(exported):
+    bundle, directory, said = exported
     assert "note: transformers.js searches greedily\n" in said
     graphs, source = Graphs(directory), bundle.source_tokenizer
     rows = [torch.tensor([*source.encode(text), source.eos_id]) for text in TEXTS]
@@ -147,10 +151,33 @@ def ours(bundle, text):
     return list(engine.submit(job, SearchOptions(beam=1)).result()[0][0].tokens)
 
 
-def test_int8_is_near(tokenizer, tmp_path):
+def test_the_caller_s_model_stays_as_it_is(tokenizer, tmp_path, monkeypatch):
     require_packages()
+    graphs = []
+    monkeypatch.setattr(torch.onnx, "export", lambda graph, *_, **__: graphs.append(graph))
     bundle = bundle_of(tokenizer)
-    exported_by_command(bundle, tmp_path, "--quantization", "int8")
+    bundle.model.train()
+
+    export_onnx(bundle, tmp_path / "out")
+
+    assert all(module.training for module in bundle.model.modules())
+    assert {m.explicit for m in bundle.model.modules() if hasattr(m, "explicit")} == {False}
+    for graph in graphs:
+        assert {m.explicit for m in graph.modules() if hasattr(m, "explicit")} == {True}
+        pairs = zip(graph.model.parameters(), bundle.model.parameters(), strict=True)
+        assert all(theirs is ours for theirs, ours in pairs)
+    assert len(graphs) == 2
+
+
+def test_int8_is_near(exported, tmp_path, monkeypatch):
+    """Quantized are the graphs that the command has written: tracing them takes long."""
+    bundle, directory, _ = exported
+    monkeypatch.setattr(
+        torch.onnx,
+        "export",
+        lambda _, __, path, **___: shutil.copy(directory / "onnx" / Path(path).name, path),
+    )
+    export_onnx(bundle, tmp_path / "out", quantization="int8")
 
     names = {path.name for path in (tmp_path / "out" / "onnx").iterdir()}
     assert names == {"encoder_model_quantized.onnx", "decoder_model_merged_quantized.onnx"}

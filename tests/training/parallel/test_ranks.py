@@ -4,6 +4,7 @@ import multiprocessing
 import os
 import signal
 import socket
+from contextlib import contextmanager
 
 import pytest
 import torch
@@ -11,6 +12,7 @@ import torch
 from glassformer.errors import InputError
 from glassformer.training.fast import muon
 from glassformer.training.parallel import ranks as parallel
+from glassformer.training.parallel import worker
 from glassformer.training.parallel.ranks import ALONE, from_torchrun, machine_threads
 
 RANK = """
@@ -80,9 +82,9 @@ def test_alone_nothing_is_sent():
     tensors = [torch.ones(2, 3), torch.zeros(())]
 
     assert all(ours is theirs for ours, theirs in zip(ALONE.sum(tensors), tensors, strict=True))
-    assert ALONE.agree(stop=15, rate=0.5, backwards=True) == (15, 0.5, True)
-    assert ALONE.tell({"place": 7}) == {"place": 7}
-    ALONE.copy(tensors)
+    assert ALONE.all_reduce_max(15, 0.1, True) == [15.0, 0.1, 1.0]
+    assert ALONE.broadcast_json({"place": 7}) == {"place": 7}
+    ALONE.broadcast(tensors)
     assert ALONE.share() == slice(0, None, 1)
 
 
@@ -94,26 +96,19 @@ def work(ranks, _):
     drawn = [torch.randn(shape, generator=draw) for shape in ((3, 5), (), (7,))]
     sums = [ranks.sum(drawn) for _ in range(3)]
     copied = [torch.full((2,), float(ranks.rank)), torch.full((), float(ranks.rank + 3))]
-    ranks.copy(copied)
+    ranks.broadcast(copied)
     return {
         "drawn": [x.tolist() for x in drawn],
         "sums": [[x.tolist() for x in one] for one in sums],
-        "agreed": [
-            ranks.agree(
-                stop=15 if ranks.rank == 1 else 0,
-                rate=0.0 if ranks.rank else 0.125,
-                backwards=said and ranks.rank == 0,
-            )
-            for said in (True, False)
-        ],
-        "told": ranks.tell({"place": 7} if ranks.rank == 0 else None),
+        "greatest": ranks.all_reduce_max(15 if ranks.rank == 1 else 0, 0 if ranks.rank else 0.1),
+        "message": ranks.broadcast_json({"place": 7} if ranks.rank == 0 else None),
         "copied": [x.tolist() for x in copied],
         "share": list(range(8))[ranks.share()],
     }
 """
 
 
-def test_what_the_ranks_tell_each_other(on_ranks):
+def test_sums_maxima_and_messages_are_the_same_on_each_rank(on_ranks):
     found, status = on_ranks(3, COLLECTIVES)
 
     assert status == [0, 0, 0]
@@ -122,8 +117,8 @@ def test_what_the_ranks_tell_each_other(on_ranks):
         torch.testing.assert_close(torch.tensor(found[0]["sums"][0][place]), expected)
     for one in found:
         assert one["sums"] == [found[0]["sums"][0]] * 3  # the same bits everywhere and each time
-        assert one["agreed"] == [(15, 0.125, True), (15, 0.125, False)]
-        assert one["told"] == {"place": 7}
+        assert one["greatest"] == [15.0, 0.1]
+        assert one["message"] == {"place": 7}
         assert one["copied"] == [[0.0, 0.0], 3.0]
     assert [one["share"] for one in found] == [[0, 3, 6], [1, 4, 7], [2, 5]]
 
@@ -231,7 +226,7 @@ def work(ranks, _):
     if ranks.rank == 1:
         os.kill(os.getpid(), signal.SIGKILL)
     try:
-        ranks.agree()
+        ranks.all_reduce_max(0.0)
     except RankLostError as error:
         return str(error)
 """
@@ -247,57 +242,56 @@ def test_a_lost_rank_ends_the_waiting_of_all(on_ranks):
         assert "\n" not in message
 
 
-HANGING = """
-import time
-from datetime import timedelta
-from glassformer.training.parallel import ranks as parallel
-
-parallel._WAIT_OF_RANK_0 = timedelta(seconds=2)
-
-def work(ranks, _):
-    if ranks.rank == 1:
-        time.sleep(4)
-        return "awake"
-    try:
-        ranks.sum([torch.ones(3)])
-    except RankLostError as error:
-        return str(error)
-"""
-
-
-def test_rank_0_does_not_wait_for_ever(on_ranks):
-    results, _ = on_ranks(2, HANGING)
-
-    assert results[1] == "awake"
-    assert "imed out" in results[0]
-
-
-STOPPED = """
+LATE_AND_STOPPED = """
 import os
 import signal
-from glassformer.training.parallel import pulse
-
-pulse._SECONDS = 0.1
 
 def work(ranks, _):
-    first = ranks.tell({"process": os.getpid()})["process"]
+    first = ranks.broadcast_json({"process": os.getpid()})["process"]
     if ranks.rank == 0:
         os.kill(os.getpid(), signal.SIGSTOP)
         return "went on"
-    ranks.pulse.patience = 1.0
     try:
-        ranks.tell()
+        ranks.broadcast_json()
     except RankLostError as error:
         return str(error)
     finally:
         os.kill(first, signal.SIGCONT)
 """
+LATE = """
+import time
+from datetime import timedelta
+from glassformer.training.parallel import ranks as parallel
+
+parallel._TIMEOUT = timedelta(seconds=2)
+if environment["RANK"] == "0":
+    time.sleep(2.5)  # longer than the timeout of the group
+"""
 
 
-def test_the_other_ranks_notice_that_rank_0_hangs(on_ranks):
-    results, _ = on_ranks(2, STOPPED)
+def test_the_other_ranks_wait_for_rank_0_until_it_hangs(on_ranks):
+    results, _ = on_ranks(2, LATE + LATE_AND_STOPPED)
 
-    assert results == ["went on", "rank 0 has hung for 1 s"]
+    assert results[0] == "went on"
+    assert "imed out" in results[1]
+
+
+def test_a_rank_that_loses_the_others_ends_with_a_line(config, monkeypatch):
+    @contextmanager
+    def lost(_):
+        raise parallel.RankLostError("another rank of this training ended or hangs (Timed out)")
+        yield
+
+    monkeypatch.setattr(worker, "from_torchrun", lost)
+    expected = r"hangs \(Timed out\); the same command continues from the last checkpoint$"
+    with pytest.raises(InputError, match=expected):
+        worker.train_rank(config())
+
+
+def test_a_rank_without_the_packed_corpus_names_its_directory(tmp_path):
+    expected = f"^{tmp_path}: this machine cannot read the packed corpus of rank 0 .* same path$"
+    with pytest.raises(InputError, match=expected):
+        worker._packed(str(tmp_path))
 
 
 def test_the_ranks_of_a_machine_share_its_threads(monkeypatch):

@@ -93,31 +93,18 @@ def test_a_run_that_has_begun_refuses_other_options(config):
     assert sorted((config(60).run / "data").rglob("*")) == before
 
 
-def earlier_version(run, **options):
-    """Write options that this version does not have into the run's record."""
+def record(run, **options):
+    """Write options into the run's record."""
     path = run / "config.yaml"
     path.write_text(yaml.safe_dump({**yaml.safe_load(path.read_text()), **options}))
 
 
-def test_a_run_of_an_earlier_version_goes_on_if_it_did_not_use_removed_options(config):
-    prepared = prepare(config(60))
+def test_the_former_name_of_a_constant_rate_is_understood(config):
+    prepared = prepare(config(60, decay="constant"))
     begin(prepared)
-    removed = {"subword_dropout": 0.0, "distil_from": None, "distil_beam": 5, "workers": 0}
-    earlier_version(prepared.config.run, **removed)
+    record(prepared.config.run, decay="none")
 
-    assert prepare(config(60)).config == prepared.config
-
-
-@pytest.mark.parametrize(("option", "value"), [("subword_dropout", 0.1), ("distil_from", "t")])
-def test_a_run_that_used_a_removed_option_is_refused(config, option, value):
-    prepared = prepare(config(60))
-    begin(prepared)
-    earlier_version(prepared.config.run, **{option: value})
-
-    with pytest.raises(InputError, match=f"{option} {value}, an option that this version") as error:
-        prepare(config(60))
-
-    assert "\n" not in str(error.value)
+    assert prepare(config(60)).config.decay == "constant"
 
 
 def test_an_option_that_is_left_open_stays_as_the_run_began(config):
@@ -127,7 +114,7 @@ def test_an_option_that_is_left_open_stays_as_the_run_began(config):
     assert prepare(config(60, norm=None, batch_tokens=None)).config == begun
 
 
-def test_a_run_of_an_earlier_version_has_no_file_of_kept_pairs(config):
+def test_files_of_kept_pairs_that_are_gone_are_made_again(config):
     prepared = prepare(config(60))
     begin(prepared)
     for name in ("train.jsonl", "valid.jsonl", "counts.json"):
@@ -139,19 +126,6 @@ def test_a_run_of_an_earlier_version_has_no_file_of_kept_pairs(config):
     assert again.packed.content_hash == prepared.packed.content_hash
 
 
-def test_a_run_of_an_earlier_version_keeps_its_text_as_it_is(config):
-    prepared = prepare(config(60, normalisation="none"))
-    begin(prepared)
-    path = prepared.config.run / "config.yaml"
-    record = yaml.safe_load(path.read_text())
-    del record["normalisation"]
-    path.write_text(yaml.safe_dump(record))
-
-    assert prepare(config(60)).config.normalisation == "none"
-    with pytest.raises(InputError, match="a run with normalisation none, now text"):
-        prepare(config(60, normalisation="text"))
-
-
 @pytest.mark.parametrize(
     ("value", "message"),
     [({"clip": -1.0}, "clip "), ({"d_model": 30, "num_heads": 4}, "d_model 30 is not divisible")],
@@ -159,7 +133,7 @@ def test_a_run_of_an_earlier_version_keeps_its_text_as_it_is(config):
 def test_a_record_with_a_wrong_value_is_named(config, value, message):
     prepared = prepare(config(60))
     begin(prepared)
-    earlier_version(prepared.config.run, **value)
+    record(prepared.config.run, **value)
 
     with pytest.raises(InputError, match=f"config.yaml: {message}.*: remove the file") as error:
         prepare(config(60))

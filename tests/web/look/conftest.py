@@ -38,13 +38,10 @@ def browser():
 
 @pytest.fixture(scope="session")
 def run_directory(bundle_directory, tmp_path_factory):
-    """The bundle as a run that has kept a checkpoint, with example sentences."""
+    """The bundle with example sentences."""
     directory = tmp_path_factory.mktemp("run") / "en-de"
     bundle = load_bundle(bundle_directory)
     save_bundle(replace(bundle, examples=tuple(EXAMPLES)), directory)
-    checkpoint = directory / "checkpoints" / "00001234"
-    checkpoint.mkdir(parents=True)
-    shutil.copy(bundle_directory / "model.safetensors", checkpoint)
     return directory
 
 

@@ -173,19 +173,11 @@ def test_a_head_off_costs_what_the_model_says_without_it(look, bundle, ids):
     assert "off=cross.0.1" in tab.url
 
 
-def test_the_film_has_the_runs_checkpoint(look, seen):
-    tab = look(panel="film")
-
-    cells = tab.locator("[data-frame='0'] td").all_inner_texts()
-    assert cells[0] == "1,234"
-    assert cells[2] == shown(seen.answer.log_probability, 2)
-
-
 def test_of_a_long_sentence_the_weights_are_still_the_models(tab, bundle, tmp_path):
     long = "An old hat. " * 30
     seen = trace(bundle, long)
     assert seen.bounds.source_pieces > len(seen.source.pieces)
-    stored = {"trace": json.loads(seen.to_json()), "film": []}
+    stored = {"trace": json.loads(seen.to_json())}
     (tmp_path / "long.html").write_text(build_page(stored), "utf-8")
     weights = next(one for one in seen.attention if one.part == "encoder").weights.array()
     row, column = divmod(int(weights[1].argmax()), weights.shape[2])
@@ -194,7 +186,6 @@ def test_of_a_long_sentence_the_weights_are_still_the_models(tab, bundle, tmp_pa
     tab.goto(f"{(tmp_path / 'long.html').as_uri()}#{state}")
     words = tab.inner_text("[data-readout=attention]")
     assert f" takes {shown(float(weights[1, row, column]), 2)} from " in words
-    assert tab.locator("#tab-film").count() == 0  # no run, no film
     tab.click("#tab-worked")
     assert "leaves out some" in tab.inner_text(".panel .reason")
     assert f"{seen.bounds.source_pieces}" in tab.inner_text("[data-bounds]")

@@ -3,7 +3,6 @@ import hashlib
 import json
 import os
 import re
-import shutil
 import threading
 import tomllib
 from html.parser import HTMLParser
@@ -15,10 +14,6 @@ from glassformer.bundle import load_bundle
 from glassformer.cli.main import main
 from glassformer.inspection.trace.build import trace
 from glassformer.inspection.trace.schema import Changes, Head
-from glassformer.model.transformer import Transformer
-from glassformer.training.early_weights import keep_early_weights
-from glassformer.translator import Translator
-from glassformer.web.look.film import film
 from glassformer.web.look.single_file import build_page, look_folder
 from glassformer.web.look.stored import stored_answers
 
@@ -137,7 +132,7 @@ def test_the_files_are_installed_with_the_package():
 def test_each_head_off_has_the_librarys_effect(bundle_directory):
     bundle = load_bundle(bundle_directory)
     seen = trace(bundle, "Two men sit.")
-    stored = stored_answers(bundle, seen, bundle_directory)
+    stored = stored_answers(bundle, seen)
 
     names = {f"{part}.0.{head}" for part in ("encoder", "decoder", "cross") for head in (0, 1)}
     assert stored["without"].keys() == names
@@ -150,58 +145,6 @@ def test_each_head_off_has_the_librarys_effect(bundle_directory):
     ]
     assert stored["without"]["cross.0.1"] == pytest.approx(changes, abs=1e-4)
     assert stored["changed"]["source_order"]["source"] != stored["trace"]["source"]["pieces"]
-    assert stored["film"] == []
-
-
-def test_a_film_begins_with_the_early_weights_and_has_a_frame_for_each_checkpoint(
-    bundle_directory, tmp_path
-):
-    bundle = load_bundle(bundle_directory)
-    untrained = Transformer(bundle.model.config)
-    keep_early_weights(tmp_path, untrained, 0)
-    for name in ("00000002", "00000010"):
-        checkpoint = tmp_path / "checkpoints" / name
-        checkpoint.mkdir(parents=True)
-        shutil.copy(bundle_directory / "model.safetensors", checkpoint)
-
-    frames = film(bundle, tmp_path, "Two men sit.", beam=1)
-
-    seen = trace(bundle, "Two men sit.", beam=1)
-    assert [frame["update"] for frame in frames] == [0, 2, 10]
-    assert frames[0]["log_probability"] != frames[1]["log_probability"]
-    assert frames[1]["text"] == frames[2]["text"] == seen.answer.text
-    assert frames[1]["weights"]["shape"] == (len(seen.target.pieces), len(seen.source.pieces))
-
-
-def test_the_film_is_asked_with_its_search(bundle_directory, run_directory):
-    testclient = pytest.importorskip("starlette.testclient", reason="starlette is not installed")
-    pytest.importorskip("uvicorn", reason="uvicorn is not installed")
-    from glassformer.web.server import Settings, create_app
-
-    translator, text = Translator.load(bundle_directory, device="cpu"), "Two men sit."
-    bundle = translator.bundle
-    app = create_app({"toy": translator}, Settings(run_directory=run_directory))
-    client = testclient.TestClient(app, base_url="http://127.0.0.1")
-    asked = {"text": text, "beam": 1, "length_penalty": 0.0}
-
-    (frame,) = client.post("/api/v1/film", json=asked).json()
-
-    alone = trace(bundle, text, beam=1, length_penalty=0.0).answer
-    assert alone.log_probability != trace(bundle, text).answer.log_probability
-    assert frame["log_probability"] == pytest.approx(alone.log_probability)
-    for wrong, error in (
-        ({"text": 7}, "Invalid request: text: expected text"),
-        (
-            {"text": text, "beam": 101},
-            "Invalid request: beam: expected at most 100",
-        ),
-        ({"txt": text, "text": text}, "Invalid request: txt: no such name"),
-        ({}, "Invalid request: text: it is missing"),
-        ({"text": " "}, "the text is blank"),
-    ):
-        refused = client.post("/api/v1/film", json=wrong)
-        assert refused.status_code == 400
-        assert refused.json()["error"].startswith(error)
 
 
 def test_the_command_writes_one_file(bundle_directory, tmp_path, capsys):

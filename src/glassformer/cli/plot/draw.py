@@ -4,51 +4,34 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import torch
-
 from glassformer.alignment.align import align
 from glassformer.cli.plot.options import (
     AlignmentOptions,
     AttentionOptions,
-    BeamOptions,
-    EraseOptions,
     Figure1Options,
-    HeadsOptions,
-    LensOptions,
     MasksOptions,
     PlotOptions,
     PositionsOptions,
     ScheduleOptions,
-    ScoresOptions,
     SearchedOptions,
-    SmoothingOptions,
-    StepsOptions,
     TrainingOptions,
 )
 from glassformer.data.tokenizer import Tokenizer
-from glassformer.errors import InputError, UsageError
+from glassformer.errors import UsageError
+from glassformer.inspection.attention_of import attention_of
 from glassformer.inspection.plots import masks, positions
 from glassformer.inspection.plots.alignment import links_in, plot_alignment
-from glassformer.inspection.plots.attention import attention_figure, plot_attention
-from glassformer.inspection.plots.beam import plot_beam
+from glassformer.inspection.plots.attention import plot_attention
 from glassformer.inspection.plots.canvas import Figure
-from glassformer.inspection.plots.erase import plot_erased
 from glassformer.inspection.plots.figure1 import plot_figure1
-from glassformer.inspection.plots.heads import plot_head_statistics
-from glassformer.inspection.plots.lens import plot_lens
-from glassformer.inspection.plots.schedule import plot_label_smoothing, plot_schedule
-from glassformer.inspection.plots.scores import plot_masked_scores
-from glassformer.inspection.plots.steps import plot_steps
+from glassformer.inspection.plots.schedule import plot_schedule
 from glassformer.inspection.plots.training_curves import plot_training
 from glassformer.inspection.trace.build import trace
 from glassformer.inspection.trace.schema import Trace
 from glassformer.inspection.trace.subwords import token_labels
-from glassformer.model.positions import PositionalEncoding, sinusoidal_positions
 from glassformer.translator import Translator
 
 __all__ = ["draw"]
-
-_TOP = 8  # candidates of each step
 
 
 def draw(options: PlotOptions) -> Figure:
@@ -59,70 +42,28 @@ def draw(options: PlotOptions) -> Figure:
 def _masks(options: MasksOptions) -> Figure:
     translator = _load(options.bundle) if options.bundle else None
     padding = [masks.PAD] * options.padding
-    source = target = None
+    source: list[str] = []
+    target: list[str] = []
     if options.source is not None:
         tokenizer = translator.source_tokenizer if translator else None
         source = [*_tokens("source", options.source, tokenizer), "</s>", *padding]
     if options.target is not None:
         tokenizer = translator.target_tokenizer if translator else None
         target = ["<s>", *_tokens("target", options.target, tokenizer), *padding]
-    if source and target:
-        return masks.plot_masks(source, target)
-    if source:
-        return masks.plot_source_mask(source)
-    if target:
-        return masks.plot_target_mask(target)
-    raise UsageError("plot masks: give a sentence with --source, with --target, or both")
+    if not source and not target:
+        raise UsageError("plot masks: give a sentence with --source, with --target, or both")
+    return masks.plot_masks(source, target)
 
 
 def _positions(options: PositionsOptions) -> Figure:
-    table: Any = {"layout": options.layout, "frequencies": options.frequencies}
     size = (options.length, options.d_model)
-    if options.view == "lines":
-        table |= {"columns": options.columns or None, "rows": options.rows or None}
-        return positions.plot_position_lines(*size, offset=options.offset, **table)
-    if options.view == "heatmap":
-        return positions.plot_position_heatmap(*size, offset=options.offset, **table)
-    if options.view == "similarity":
-        return positions.plot_position_similarity(options.position, *size, **table)
-    embedded, rows, labels = _embedding_and_positions(options)
-    return positions.plot_embedding_plus_position(embedded, rows, labels=labels)
-
-
-def _embedding_and_positions(
-    options: PositionsOptions,
-) -> tuple[torch.Tensor, torch.Tensor, list[str]]:
-    """Embeddings and positions, both ``(len, d_model)``, and the tokens.
-
-    With a bundle they are its own; else the embeddings are random and the positions sinusoidal.
-    """
-    if options.bundle is None:
-        labels = _tokens("sentence", options.sentence, None)
-        drawn = torch.randn(
-            len(labels), options.d_model, generator=torch.Generator().manual_seed(1)
-        )
-        rows = sinusoidal_positions(
-            *drawn.shape,
-            layout=options.layout,
-            frequencies=options.frequencies,
-            offset=options.offset,
-        )
-        return drawn, rows, labels
-    translator = _load(options.bundle)
-    model, tokenizer = translator.model, translator.source_tokenizer
-    labels = _tokens("sentence", options.sentence, tokenizer)
-    longest = model.config.max_length_of_source
-    if len(labels) > longest:
-        raise UsageError(
-            f"--sentence has {len(labels)} tokens and the model reads {longest} at most: shorten it"
-        )
-    encoding = next(
-        part for part in model.source_positions.modules() if isinstance(part, PositionalEncoding)
+    table = positions.Table(
+        layout=options.layout, frequencies=options.frequencies, offset=options.offset
     )
-    with torch.no_grad():
-        ids = torch.tensor([tokenizer.encode(options.sentence)])
-        embedded = model.source_embedding(ids)
-        return embedded[0], encoding(torch.zeros_like(embedded))[0], labels
+    if options.view == "heatmap":
+        return positions.plot_position_heatmap(*size, **table)
+    columns, rows = options.columns or None, options.rows or None
+    return positions.plot_position_lines(*size, columns=columns, rows=rows, **table)
 
 
 def _schedule(options: ScheduleOptions) -> Figure:
@@ -130,81 +71,44 @@ def _schedule(options: ScheduleOptions) -> Figure:
     return plot_schedule(settings, updates=options.updates)
 
 
-def _smoothing(options: SmoothingOptions) -> Figure:
-    return plot_label_smoothing(
-        options.labels,
-        vocab_size=options.vocab_size,
-        smoothing=options.smoothing,
-        pad_id=options.pad_id,
-    )
-
-
 def _attention(options: AttentionOptions) -> Figure:
-    """The maps of a trace, or of a translator with a given target or its own translation."""
+    """The maps of a translator with the given target or its own translation."""
     head = _index(options.head) if isinstance(options.head, int) else options.head
-    chosen: dict[str, Any] = {"part": options.part, "layer": _index(options.layer), "head": head}
-    if options.trace is not None:
-        return plot_attention(_read(options.trace), **chosen)
-    translator, text = _load(options.bundle), options.text or ""
-    target = options.target
+    translator, target = _load(options.bundle), options.target
     if target is None:
-        target = translator.translate([text])[0].text
+        target = translator.translate([options.text])[0].text
         print(f"translation: {target}")
-    return attention_figure(translator, text, target, **chosen)
+    attention = attention_of(translator, options.text, target, part=options.part)
+    return plot_attention(attention, layer=_index(options.layer), head=head)
 
 
 def _alignment(options: AlignmentOptions) -> Figure:
     """The links by the chosen layer and head, or else by the bundle's best heads."""
     seen = _traced(options)
     texts = seen.source.text, seen.target.text
-    if options.trace is not None or options.layer is not None or options.head is not None:
+    if options.layer is not None or options.head is not None:
         links = links_in(seen, layer=_index(options.layer), head=_index(options.head))
     else:
         links = [*align(_load(options.bundle), [texts[0]], [texts[1]])[0]]
     return plot_alignment(*texts, links)
 
 
-def _beam(options: BeamOptions) -> Figure:
-    return plot_beam(
-        _traced(options), first=options.first - 1, count=options.count, pruned=options.pruned
+def _traced(options: SearchedOptions) -> Trace:
+    """Build the trace; print the translation, and the parts that the trace leaves out."""
+    seen = trace(
+        _load(options.bundle),
+        options.text,
+        beam=options.beam,
+        length_penalty=options.length_penalty,
     )
-
-
-def _steps(options: StepsOptions) -> Figure:
-    seen = _traced(options, top=max(options.top, _TOP))
-    return plot_steps(seen, first=options.first - 1, count=options.count, top=options.top)
-
-
-def _lens(options: LensOptions) -> Figure:
-    return plot_lens(_traced(options), first=options.first - 1, count=options.count)
-
-
-def _scores(options: ScoresOptions) -> Figure:
-    return plot_masked_scores(
-        _traced(options), part=options.part, layer=options.layer - 1, head=options.head - 1
-    )
-
-
-def _traced(options: SearchedOptions, top: int = _TOP) -> Trace:
-    """Read or build the trace, and print the parts that it leaves out."""
-    if options.trace is not None:
-        seen = _read(options.trace)
-    else:
-        seen = trace(
-            _load(options.bundle),
-            options.text or "",
-            beam=options.beam,
-            length_penalty=options.length_penalty,
-            top=top,
-        )
-        print(f"translation: {seen.answer.text}")
+    print(f"translation: {seen.answer.text}")
     for left_out in seen.bounds.left_out:
         print(left_out)
     return seen
 
 
-def _load(bundle: Path | None) -> Translator:
-    return Translator.load(bundle or Path(), device="cpu")
+def _load(bundle: Path) -> Translator:
+    return Translator.load(bundle, device="cpu")
 
 
 def _index(number: int | None) -> int | None:
@@ -212,29 +116,13 @@ def _index(number: int | None) -> int | None:
     return None if number is None else number - 1
 
 
-def _read(path: Path) -> Trace:
-    try:
-        return Trace.from_json(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read ({error.strerror})") from None
-    except (InputError, UnicodeDecodeError) as error:
-        raise InputError(f"{path}: {error}") from None
-
-
 _DRAW: dict[type, Callable[[Any], Figure]] = {
     MasksOptions: _masks,
     PositionsOptions: _positions,
     ScheduleOptions: _schedule,
-    SmoothingOptions: _smoothing,
     TrainingOptions: lambda options: plot_training(options.run, against=options.against),
     AttentionOptions: _attention,
     AlignmentOptions: _alignment,
-    BeamOptions: _beam,
-    StepsOptions: _steps,
-    LensOptions: _lens,
-    ScoresOptions: _scores,
-    HeadsOptions: lambda options: plot_head_statistics(_traced(options)),
-    EraseOptions: lambda options: plot_erased(_traced(options)),
     Figure1Options: lambda options: plot_figure1(_traced(options)),
 }
 

@@ -12,31 +12,17 @@ __all__ = [
     "OPTIONS",
     "AlignmentOptions",
     "AttentionOptions",
-    "BeamOptions",
-    "EraseOptions",
     "Figure1Options",
-    "HeadsOptions",
-    "LensOptions",
     "MasksOptions",
     "PlotOptions",
     "PositionsOptions",
     "ScheduleOptions",
-    "ScoresOptions",
     "SearchedOptions",
     "SentenceOptions",
-    "SmoothingOptions",
-    "StepRangeOptions",
-    "StepsOptions",
     "TrainingOptions",
 ]
 
 _LONGEST = 5_000  # positions, columns, words: more do not fit a picture
-_NOT_WITH_TRACE = {
-    "BUNDLE": "bundle",
-    "--target": "target",
-    "--beam": "beam",
-    "--length-penalty": "length_penalty",
-}
 Width = Annotated[int, Field(ge=1, le=10**9)]
 Part = Literal["encoder", "decoder", "cross"]
 
@@ -64,9 +50,9 @@ class MasksOptions(PlotOptions):
 
 
 class PositionsOptions(PlotOptions):
-    """Positional encoding: lines, heatmap, similarity of positions, or embedding + position."""
+    """Positional encoding, as lines or as a heatmap."""
 
-    view: Literal["lines", "heatmap", "similarity", "embedding"] = "lines"
+    view: Literal["lines", "heatmap"] = "lines"
     """The picture to draw."""
     d_model: int = Field(128, ge=2, le=_LONGEST, multiple_of=2)
     """Width of the table; even."""
@@ -76,18 +62,12 @@ class PositionsOptions(PlotOptions):
     """For lines: the columns, from 0; none: four that fit d_model."""
     rows: tuple[int, ...] = ()
     """For lines: the vectors of these positions, from 0, in place of columns."""
-    position: int = 50
-    """For similarity: the position to compare with all others, from 0."""
     offset: int = Field(0, ge=0, le=1_000_000)
     """Position of the first token."""
     layout: Literal["interleaved", "halves"] = "interleaved"
     """Sines and cosines in turn (the paper), or all sines first (tensor2tensor)."""
     frequencies: Literal["paper", "tensor2tensor"] = "paper"
     """10000^(-2i/d_model), or tensor2tensor's 10000^(-i/(d_model/2-1))."""
-    sentence: str = "A dog runs across the green field ."
-    """For embedding: the sentence."""
-    bundle: Path | None = None
-    """For embedding: take both from this translator; None: a random embedding."""
     out: Path = Path("positions.png")
     """The picture: .png or .svg."""
 
@@ -95,8 +75,6 @@ class PositionsOptions(PlotOptions):
     def _within_the_table(self) -> "PositionsOptions":
         _check_below("--columns", self.columns, self.d_model)
         _check_below("--rows", self.rows, self.length)
-        if self.view == "similarity":
-            _check_below("--position", [self.position], self.length)
         return self
 
 
@@ -122,26 +100,6 @@ class ScheduleOptions(PlotOptions):
         return self
 
 
-class SmoothingOptions(PlotOptions):
-    """Label smoothing: the target distributions, and the loss against confidence."""
-
-    labels: tuple[int, ...] = Field((2, 1, 0, 3, 3), min_length=1)
-    """A row of labels."""
-    vocab_size: int = Field(5, ge=2, le=_LONGEST)
-    """Size of the vocabulary."""
-    smoothing: float = Field(0.1, ge=0, lt=1)
-    """Share of the probability that is spread over the vocabulary."""
-    pad_id: int = 0
-    """The label of padding; its row has no target."""
-    out: Path = Path("smoothing.png")
-    """The picture: .png or .svg."""
-
-    @model_validator(mode="after")
-    def _labels_are_words(self) -> "SmoothingOptions":
-        _check_below("--labels", self.labels, self.vocab_size)
-        return self
-
-
 class TrainingOptions(PlotOptions):
     """A training's loss, learning rate and validation scores."""
 
@@ -160,32 +118,22 @@ def _check_below(option: str, numbers: Iterable[int], end: int) -> None:
 
 
 class SentenceOptions(PlotOptions):
-    """A translator and a sentence, or a trace of both."""
+    """A translator and a sentence."""
 
-    bundle: Path | None = Field(None, title="BUNDLE")
+    bundle: Path = Field(title="BUNDLE")
     """Directory of a trained translator."""
-    text: str | None = Field(None, title="TEXT")
+    text: str = Field(title="TEXT")
     """The source sentence."""
-    trace: Path | None = None
-    """A trace in place of BUNDLE and TEXT: a file that Trace.to_json() wrote."""
 
     @model_validator(mode="after")
-    def _sentence_or_trace(self) -> "SentenceOptions":
-        if self.trace is not None:
-            for name, field in _NOT_WITH_TRACE.items():
-                if field in self.model_fields_set:
-                    raise ValueError(f"--trace is a finished translation: {name} cannot be given")
-        elif self.bundle is None:
-            raise ValueError("give BUNDLE and TEXT, or --trace FILE")
-        elif self.text is None:
-            raise ValueError("TEXT is missing: the sentence to translate")
-        elif not self.text.strip():
+    def _has_a_sentence(self) -> "SentenceOptions":
+        if not self.text.strip():
             raise ValueError("the source sentence is empty: there is no token to attend to")
         return self
 
 
 class SearchedOptions(SentenceOptions):
-    """A translator and a sentence, or a trace, and the options of the search."""
+    """A translator and a sentence, and the options of the search."""
 
     beam: int = Field(BEAM, ge=1, le=MOST_BEAM)
     """Hypotheses of the beam search; 1: greedy."""
@@ -219,67 +167,6 @@ class AlignmentOptions(SearchedOptions):
     """The picture: .png or .svg."""
 
 
-class StepRangeOptions(SearchedOptions):
-    """A translator and a sentence, or a trace, and the steps in the picture."""
-
-    first: int = 1
-    """The first step in the picture, counted from 1."""
-    count: int | None = None
-    """The number of steps; None: all that follow."""
-
-
-class BeamOptions(StepRangeOptions):
-    """The beam search as a tree: hypotheses that went on, ended, or left the beam."""
-
-    pruned: bool = True
-    """Show candidates that left the beam, too."""
-    out: Path = Path("beam.png")
-    """The picture: .png or .svg."""
-
-
-class StepsOptions(StepRangeOptions):
-    """The most probable next pieces at each step of decoding, as bars."""
-
-    top: int = 5
-    """Candidates of each step."""
-    out: Path = Path("steps.png")
-    """The picture: .png or .svg."""
-
-
-class LensOptions(StepRangeOptions):
-    """The layer lens: the piece that each decoder layer would write at each step."""
-
-    out: Path = Path("lens.png")
-    """The picture: .png or .svg."""
-
-
-class ScoresOptions(SearchedOptions):
-    """The scores of one head before and after the mask, and its weights."""
-
-    part: Part = "decoder"
-    """Self-attention of encoder or decoder, or cross-attention."""
-    layer: int = 1
-    """Layer, counted from 1."""
-    head: int = 1
-    """Head, counted from 1."""
-    out: Path = Path("scores.png")
-    """The picture: .png or .svg."""
-
-
-class HeadsOptions(SearchedOptions):
-    """Statistics of each head: entropy, and weight on own place, place before, and symbols."""
-
-    out: Path = Path("heads.png")
-    """The picture: .png or .svg."""
-
-
-class EraseOptions(SearchedOptions):
-    """The loss of each target piece without each source word."""
-
-    out: Path = Path("erase.png")
-    """The picture: .png or .svg."""
-
-
 class Figure1Options(SearchedOptions):
     """The paper's figure 1 for a translator, with a sentence's shapes and the parameters."""
 
@@ -291,15 +178,8 @@ OPTIONS: dict[str, type[PlotOptions]] = {
     "masks": MasksOptions,
     "positions": PositionsOptions,
     "schedule": ScheduleOptions,
-    "smoothing": SmoothingOptions,
     "training": TrainingOptions,
     "attention": AttentionOptions,
     "alignment": AlignmentOptions,
-    "beam": BeamOptions,
-    "steps": StepsOptions,
-    "lens": LensOptions,
-    "scores": ScoresOptions,
-    "heads": HeadsOptions,
-    "erase": EraseOptions,
     "figure1": Figure1Options,
 }

@@ -30,6 +30,7 @@ _SWITCH = 40.0  # the log likelihood that a change of the offset must bring
 _LEAST_GAIN, _LEAST_DEVIATIONS = 0.05, 4.0
 _LEAST_SPREAD = 0.1  # of the log lengths or of a mark: if nearly all lines are alike, it is no sign
 _LEAST_LINES, _LEAST_CORRELATION = 200, 0.1
+_SENTENCE = 30  # characters of both sides together
 
 
 def features(texts: Sequence[str]) -> Features:
@@ -94,17 +95,20 @@ def shifts(source: Features, target: Features) -> list[Shift]:
 def unrelated(source: Features, target: Features) -> bool:
     """Whether the features of two sides, equally many, have nothing to do with each other.
 
+    In a list of words the lengths tell nothing: there must be sentences.
+
     >>> lengths = 4 * np.random.default_rng(0).integers(20, 200, 300).astype(np.uint16)
     >>> unrelated(lengths, lengths), unrelated(lengths, np.sort(lengths))
     (False, True)
     """
     products = _Products(source, target)
-    lines = int(np.count_nonzero((source > 3) & (target > 3)))
-    if lines < _LEAST_LINES or not products.lengths_vary:
+    paired = (source > 3) & (target > 3)
+    sentences = paired & ((source >> 2) + (target >> 2) >= _SENTENCE)
+    if np.count_nonzero(sentences) < _LEAST_LINES or not products.lengths_vary:
         return False
     blocks = range(0, len(source), 1 << 16)
     total = sum(products.sums(start, start + (1 << 16))[_FARTHEST] for start in blocks)
-    return bool(total < _LEAST_CORRELATION * lines)
+    return bool(total < _LEAST_CORRELATION * np.count_nonzero(paired))
 
 
 class _Products:
@@ -185,7 +189,7 @@ def _best_path(scores: NDArray[np.floating]) -> list[int]:
 def slip(longer: Features, shorter: Features) -> int:
     """The line from which the longer file has surplus lines, judged by the lengths of all lines.
 
-    For each line k, the lines before k are compared as they stand, the lines from k on moved by
+    For each line k, the lines before k are compared as they stand. The lines from k on are moved by
     the surplus. The files part at the k whose log lengths, each less its file's median, agree best.
     """
     extra = len(longer) - len(shorter)

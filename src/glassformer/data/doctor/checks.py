@@ -4,37 +4,29 @@ Reading stops at the first bad byte; these checks go on, count, and keep the fir
 no text, only counts: of each length and of each character.
 """
 
-import sys
+import re
 import unicodedata
-from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from itertools import accumulate
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from glassformer.data.doctor.patterns import JOINT, LOST, PATTERNS, hits
+from glassformer.data.doctor.report import Lengths, Side
 from glassformer.data.lines import BOM, decode_line, raw_blocks, utf16_name
 from glassformer.data.normaliser import normalised
 
-__all__ = ["FileCheck", "Lengths", "SideCheck", "Tally", "lengths", "script"]
+__all__ = ["FileCheck", "SideCheck", "Tally", "lengths", "script"]
 
 _PLACES_KEPT = 5
 _EXAMPLE_CHARS = 60
-_MADE_UP = "?"
-_ENOUGH_LETTERS = 20  # a shorter text may well be a name in another script
 _ENOUGH_CASED = 200  # letters that have a case
 _RARE = 0.002  # share of the cased letters
-_LAST_SCRIPT = 62  # 64 bits hold one for each script
 
-_HAN, _LATIN = "Han", "Latin"
-_SCRIPT_OF_NAME = {"CJK": _HAN, "IDEOGRAPHIC": _HAN, "FEMININE": _LATIN, "MASCULINE": _LATIN}
-#: Japanese has three scripts in one sentence.
-_TOGETHER = {"Hiragana": _HAN, "Katakana": _HAN}
+_SCRIPT_OF_NAME = {"CJK": "Han", "IDEOGRAPHIC": "Han", "FEMININE": "Latin", "MASCULINE": "Latin"}
 
 
 @dataclass
@@ -60,7 +52,7 @@ class Tally:
 
 
 class FileCheck:
-    """Reads a file to its end, whatever its content, and counts the faults of its bytes."""
+    """Reads any file to its end, and counts the faults of its bytes."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -75,17 +67,14 @@ class FileCheck:
         for block in raw_blocks(self.path):
             raw = block.split(b"\n")
             # A first line may have a byte order mark.
-            plain = self.lines > 0 and b"\r" not in block and b"\0" not in block
-            try:
-                texts = block.decode().split("\n") if plain else []
-            except UnicodeDecodeError:
-                plain = False
-            if plain:
-                self._lf.add_run(range(self.lines + 1, self.lines + len(raw) + 1))
-                self.lines += len(raw)
-                yield from texts
-            else:
-                yield from map(self._read_one, raw)
+            if self.lines > 0 and b"\r" not in block and b"\0" not in block:
+                with suppress(UnicodeDecodeError):
+                    texts = block.decode().split("\n")
+                    self._lf.add_run(range(self.lines + 1, self.lines + len(raw) + 1))
+                    self.lines += len(raw)
+                    yield from texts
+                    continue
+            yield from map(self._read_one, raw)
 
     def _read_one(self, raw: bytes) -> str:
         self.lines += 1
@@ -105,7 +94,7 @@ class FileCheck:
             around = error.object[max(0, error.start - 10) : error.end + 10]
             self.tallies["invalid-utf8"].add(self.lines, repr(around))
             # U+FFFD would count as a character that another program lost.
-            return decode_line(raw, first=first, errors="replace").replace(LOST, _MADE_UP)
+            return decode_line(raw, first=first, errors="replace").replace(LOST, "?")
 
     def findings(self) -> dict[str, Tally]:
         """The faults of the whole file; call it after the file is read."""
@@ -130,14 +119,13 @@ class FileCheck:
 
 
 class SideCheck:
-    """The texts of one side: their lengths, characters, scripts and suspicious places."""
+    """The texts of one side: their lengths, characters and suspicious places."""
 
     def __init__(self) -> None:
         self.chars: Counter[int] = Counter()  # number of texts by length
         self.words: Counter[int] = Counter()
-        self.characters = np.zeros(1, dtype=np.int64)  # number of characters by code point
+        self.characters: Counter[str] = Counter()
         self.tallies = {code: Tally() for code in (*PATTERNS, "not-nfc")}
-        self._scripts = _ScriptCheck()
 
     def add(self, texts: Sequence[str], lines: Sequence[int]) -> list[str]:
         """Takes some sentences; returns them as training normalises them."""
@@ -145,15 +133,13 @@ class SideCheck:
         self.chars.update(map(len, plain))
         self.words.update([len(text.split()) for text in plain])
         together = JOINT.join(texts) + JOINT
-        codes = np.frombuffer(together.encode("utf-32-le"), dtype="<u4")
-        counts = np.bincount(codes)
+        counts = np.bincount(np.frombuffer(together.encode("utf-32-le"), dtype="<u4"))
         counts[ord(JOINT)] = 0
-        self.characters = _sum(self.characters, counts)
-        present = set(np.flatnonzero(counts).tolist())
+        present = np.flatnonzero(counts).tolist()
+        self.characters.update({chr(code): int(counts[code]) for code in present})
         ends = np.cumsum([len(text) + 1 for text in texts])
-        self._scripts.add(codes, ends, present=present, texts=texts, lines=lines)
         last: dict[str, int] = {}
-        for code, match in hits(together, present):
+        for code, match in hits(together, "".join(map(chr, present))):
             row = int(np.searchsorted(ends, match.start(), side="right"))
             if last.get(code) != row:
                 last[code] = row
@@ -165,35 +151,28 @@ class SideCheck:
                     self.tallies["not-nfc"].add(line, text)
         return plain
 
-    def scripts(self) -> dict[str, float]:
+    def side(self) -> Side:
+        """The tables of the side."""
+        return Side(lengths(self.chars), lengths(self.words), self._scripts())
+
+    def _scripts(self) -> dict[str, float]:
         """Each script's share of the letters, the largest first."""
-        counts: Counter[str] = Counter()
-        for code in np.flatnonzero(self.characters).tolist():
-            name = script(chr(code))
-            if name:
-                counts[name] += int(self.characters[code])
+        counts: Counter[str | None] = Counter()
+        for character, count in self.characters.items():
+            counts[script(character)] += count
+        del counts[None]
         total = counts.total()
-        return {name: round(count / total, 6) for name, count in counts.most_common()}
+        return {name: round(count / total, 6) for name, count in counts.most_common() if name}
 
     def findings(self) -> dict[str, Tally]:
-        """The tallies, also those that only the whole side tells."""
+        """The tallies, and the case of the whole side."""
         case = self._one_case()
-        return (
-            self.tallies
-            | {"other-script": self._scripts.others()}
-            | ({case: Tally(self.chars.total())} if case else {})
-        )
-
-    def distance(self, other: "SideCheck") -> float:
-        """Half of the absolute differences of the characters' shares: 0 for equal, 1 for none."""
-        mine, others = (side.characters / max(1, side.characters.sum()) for side in (self, other))
-        return float(np.abs(_sum(mine, -others)).sum() / 2)
+        return self.tallies | ({case: Tally(self.chars.total())} if case else {})
 
     def _one_case(self) -> str | None:
         """``lower-case`` or ``upper-case`` if hardly a letter of the side has the other."""
         letters = upper = lower = 0
-        for code in np.flatnonzero(self.characters).tolist():
-            character, count = chr(code), int(self.characters[code])
+        for character, count in self.characters.items():
             letters += count * character.isalpha()
             if character.title() != character.lower():  # Georgian letters have no title case
                 upper += count * character.isupper()
@@ -205,70 +184,6 @@ class SideCheck:
         return "upper-case" if lower <= _RARE * (upper + lower) else None
 
 
-def _sum(first: NDArray[Any], second: NDArray[Any]) -> NDArray[Any]:
-    """The sum of two arrays; the shorter one goes on with zeros."""
-    shorter, longer = sorted((first, second), key=len)
-    total = longer.copy()
-    total[: len(shorter)] += shorter
-    return total
-
-
-class _ScriptCheck:
-    """The scripts of each text: a text may have none of the letters of the rest of its side."""
-
-    def __init__(self) -> None:
-        self._names: list[str] = [""]  # of the numbers in ``_numbers``
-        self._numbers = np.zeros(sys.maxunicode + 1, dtype=np.uint8)  # 0: not looked up, no letter
-        self._known: set[int] = set()
-        self._letters: Counter[int] = Counter()
-        self._tallies: dict[int, Tally] = {}  # by the set of scripts, in bits
-
-    def add(
-        self,
-        codes: NDArray[np.uint32],
-        ends: NDArray[np.int64],
-        *,
-        present: set[int],
-        texts: Sequence[str],
-        lines: Sequence[int],
-    ) -> None:
-        """Takes the code points of some texts, which end at ``ends``, and those that occur."""
-        for code in present - self._known:
-            self._known.add(code)
-            name = script(chr(code))
-            if name:
-                self._numbers[code] = self._number(_TOGETHER.get(name, name))
-        numbers = self._numbers[codes]
-        starts = np.concatenate([[0], ends[:-1]])
-        letters = np.add.reduceat(numbers > 0, starts, dtype=np.int64)
-        bits = np.left_shift(np.uint64(1), numbers.astype(np.uint64)) & ~np.uint64(1)
-        sets = np.bitwise_or.reduceat(bits, starts)
-        counts = np.bincount(numbers)
-        self._letters.update(dict(enumerate(counts.tolist())))
-        enough = letters >= _ENOUGH_LETTERS
-        for scripts in np.unique(sets[enough]).tolist():
-            first, *others = np.flatnonzero(enough & (sets == scripts)).tolist()
-            tally = self._tallies.setdefault(scripts, Tally())
-            tally.add(lines[first], texts[first])
-            tally.add_run([lines[row] for row in others])
-
-    def _number(self, name: str) -> int:
-        if name not in self._names:
-            self._names.append(name)
-        return min(self._names.index(name), _LAST_SCRIPT)
-
-    def others(self) -> Tally:
-        """The texts with no letter of the side's main script."""
-        self._letters.pop(0, None)
-        if not self._letters:
-            return Tally()
-        main = self._letters.most_common(1)[0][0]
-        others = [tally for scripts, tally in self._tallies.items() if not scripts >> main & 1]
-        lines = sorted(line for tally in others for line in tally.lines)[:_PLACES_KEPT]
-        example = min(others, key=lambda tally: tally.lines[0]).example if others else ""
-        return Tally(sum(tally.count for tally in others), lines, example)
-
-
 def script(character: str) -> str | None:
     """The script of a letter, from its Unicode name; ``None`` for any other character.
 
@@ -277,25 +192,11 @@ def script(character: str) -> str | None:
     """
     if unicodedata.category(character)[0] not in "LM":
         return None
-    words = unicodedata.name(character, "UNNAMED").split()
-    if words[0] in ("FULLWIDTH", "HALFWIDTH"):
-        words = words[1:]
-    first = words[0].split("-")[0]
+    name = unicodedata.name(character, "UNNAMED")
+    first = re.sub("^(FULLWIDTH|HALFWIDTH) ", "", name).replace("-", " ").split()[0]
     if first in ("COMBINING", "VARIATION"):  # such marks belong to any script
         return None
     return _SCRIPT_OF_NAME.get(first, first.capitalize())
-
-
-@dataclass(frozen=True)
-class Lengths:
-    """The lengths of a side's sentences in one unit; ``p95``: 95 % of them are no longer."""
-
-    min: int
-    median: int
-    mean: float
-    p95: int
-    p99: int
-    max: int
 
 
 def lengths(counts: Counter[int]) -> Lengths | None:
@@ -306,12 +207,9 @@ def lengths(counts: Counter[int]) -> Lengths | None:
     """
     if not counts:
         return None
-    values = sorted(counts)
-    below = list(accumulate(counts[value] for value in values))  # texts of at most this length
-    total = below[-1]
-    median, p95, p99 = (
-        values[bisect_left(below, share * total, key=lambda many: 100 * many)]
-        for share in (50, 95, 99)
-    )
-    mean = sum(value * counts[value] for value in values) / total
-    return Lengths(values[0], median, round(mean, 2), p95, p99, values[-1])
+    values, numbers = (np.array(column) for column in zip(*sorted(counts.items()), strict=True))
+    below = np.cumsum(numbers)  # texts of at most this length
+    places = np.searchsorted(100 * below, np.array([50, 95, 99]) * below[-1])
+    median, p95, p99 = values[places].tolist()
+    mean = round(float(values @ numbers / below[-1]), 2)
+    return Lengths(int(values[0]), median, mean, p95, p99, int(values[-1]))

@@ -2,8 +2,8 @@
 
 Text changes only in ways that lose nothing: entities become characters, and the rest is the form
 that training gives texts by default (:mod:`normaliser`). The training text loses its repeats, the
-pairs that training drops, and the pairs of the validation and test text. Those lose only header
-rows and blank pairs, so that their scores still compare.
+pairs that training drops, and the pairs of the validation and test text. Those lose only blank
+pairs, so that their scores still compare.
 
 The training text is read twice, so that only hashes are kept: 16 bytes a pair.
 """
@@ -12,18 +12,19 @@ import html
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field
+from functools import partial
 from html.entities import html5
+from itertools import islice
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from glassformer.data.corpus import Filter, Limits, Pair, read_pairs
-from glassformer.data.doctor.duplicates import folded, hashes, pair_hashes, repeats
-from glassformer.data.doctor.headers import is_header
+from glassformer.data.doctor.duplicates import NONE, hashes, pair_hashes, repeats
 from glassformer.data.doctor.report import CorpusFiles
 from glassformer.data.file_formats import file_format, join_record
 from glassformer.data.normaliser import CONTROLS, FULLWIDTH, INVISIBLE, normalised
@@ -33,12 +34,17 @@ from glassformer.files import open_atomically
 __all__ = ["Cleaned", "check_folder", "write_clean"]
 
 _AT_ONCE = 4_096  # pairs
-_ENTITY = re.compile(r"&(?:([A-Za-z]\w{1,31});|#(?:\d{1,7}|[xX][0-9A-Fa-f]{1,6});)")
-_SPACES = re.compile(r"\s+")
-_INVISIBLE, _FULLWIDTH, _CONTROL = (
-    re.compile(f"[{re.escape(''.join(map(chr, codes)))}]")
-    for codes in (INVISIBLE, FULLWIDTH, CONTROLS)
+#: Why a pair leaves the training text; its place is the reason's number, and 0 is none.
+_REASONS = (
+    "",
+    "blank",
+    "too long or of too unlike lengths",
+    "also in the validation or test text",
+    "repeats",
 )
+_BY_FILTER = {None: 0, "empty": 1, "long": 2, "ratio": 2}
+_LEAKED, _REPEAT = 3, 4
+_ENTITY = re.compile(r"&(?:([A-Za-z]\w{1,31});|#(?:\d{1,7}|[xX][0-9A-Fa-f]{1,6});)")
 
 
 @dataclass
@@ -52,19 +58,19 @@ class Cleaned:
 def check_folder(folder: Path, parts: Mapping[str, CorpusFiles]) -> None:
     """Refuses a folder, before the work, in which the files cannot be written or read again."""
     if folder.exists() and not folder.is_dir():
-        raise UsageError(f"--write {folder}: a file, expected a directory: name another")
+        raise UsageError(f"{folder}: a file, expected a directory: name another")
     written: dict[Path, Path] = {}
-    for path in (path for files in parts.values() for path in _paths(files)):
+    for path in (path for files in parts.values() for path in files.paths):
         if path.exists() and not path.is_file():
-            raise UsageError(f"{path}: no regular file, and --write reads twice: save it first")
+            raise UsageError(f"{path}: no regular file, but it is read twice: save it first")
         target = _target(folder, path)
         other = written.setdefault(target.resolve(), path)
         if other != path:
             raise UsageError(
-                f"--write {folder}: {other} and {path} have one name: give them different names"
+                f"{folder}: {other} and {path} have one name: give them different names"
             )
         if target.exists() and target.samefile(path):
-            raise UsageError(f"--write {folder}: it holds the files themselves: name another")
+            raise UsageError(f"{folder}: it holds the files themselves: name another")
 
 
 def write_clean(
@@ -79,22 +85,22 @@ def write_clean(
     """
     folder.mkdir(parents=True, exist_ok=True)
     cleaned = Cleaned()
-    held_out = [np.array([], np.uint64)]  # folded hashes; no pair of them is blank
+    held_out = [np.array([], np.uint64)]  # hashes; no pair of them is blank
     for name in ("valid", "test"):
         if name in parts:
             pairs = _not_blank(_mended(parts[name], cleaned.changes), cleaned.changes)
             cleaned.pairs[name] = 0
             for block in _blocks(_written(folder, parts[name], pairs)):
-                held_out.append(_folded_hashes(block))
+                held_out.append(_hashes(block))
                 cleaned.pairs[name] += len(block)
     train = parts["train"]
-    left_out = _left_out(train, limits, held_out=np.concatenate(held_out))
-    cleaned.changes.update({name: int(rows.sum()) for name, rows in left_out.items()})
-    dropped = np.logical_or.reduce(list(left_out.values()))
+    reasons = _left_out(train, limits, held_out=np.concatenate(held_out))
+    counts = dict(zip(_REASONS, np.bincount(reasons, minlength=len(_REASONS)), strict=True))
+    cleaned.changes.update({f"dropped: {name}": int(n) for name, n in counts.items() if name})
     kept = (
         pair
-        for pair, drop in zip(_mended(train, cleaned.changes), dropped, strict=True)
-        if not drop
+        for pair, reason in zip(_mended(train, cleaned.changes), reasons, strict=True)
+        if not reason
     )
     cleaned.pairs = {"train": sum(1 for _ in _written(folder, train, kept))} | cleaned.pairs
     return cleaned
@@ -102,38 +108,28 @@ def write_clean(
 
 def _left_out(
     train: CorpusFiles, limits: Limits | None, *, held_out: NDArray[np.uint64]
-) -> dict[str, NDArray[np.bool_]]:
-    """For each reason, the pairs that leave the training text; each pair has one reason at most."""
+) -> NDArray[np.uint8]:
+    """The number of each training pair's reason; a pair has one reason at most."""
     keep = Filter(limits)
-    names = ("blank", "too long or of too unlike lengths", "also in the validation or test text")
-    reasons: dict[str, list[NDArray[np.bool_]]] = {f"dropped: {name}": [] for name in names}
-    values = []
+    blocks, hashes_of_kept = [], []
     for block in _blocks(_mended(train, Counter())):
-        why = [keep.reason(len(pair.source), len(pair.target)) for pair in block]
-        blank = np.array([reason == "empty" for reason in why])
-        dropped = np.array([reason is not None for reason in why])
-        leaked = np.isin(_folded_hashes(block), held_out) & ~dropped
-        for column, rows in zip(reasons.values(), (blank, dropped & ~blank, leaked), strict=True):
-            column.append(rows)
-        sources, targets = (list(side) for side in zip(*block, strict=True))
-        pairs = pair_hashes(hashes(sources), hashes(targets))
-        values.append(np.where(dropped | leaked, np.uint64(0), pairs))
-    masks = {name: np.concatenate(column) for name, column in reasons.items()}
-    return masks | {"dropped: repeats": repeats(np.concatenate(values))}
+        dropped = [keep.reason(len(pair.source), len(pair.target)) for pair in block]
+        reasons = np.array([_BY_FILTER[reason] for reason in dropped], np.uint8)
+        values = _hashes(block)
+        reasons[(reasons == 0) & np.isin(values, held_out)] = _LEAKED
+        blocks.append(reasons)
+        hashes_of_kept.append(np.where(reasons, NONE, values))
+    every = np.concatenate(blocks)
+    every[repeats(np.concatenate(hashes_of_kept))] = _REPEAT
+    return every
 
 
-def _folded_hashes(pairs: list[Pair]) -> NDArray[np.uint64]:
-    return pair_hashes(*(hashes([folded(pair[side]) for pair in pairs]) for side in (0, 1)))
+def _hashes(pairs: list[Pair]) -> NDArray[np.uint64]:
+    return pair_hashes(*(hashes(side) for side in zip(*pairs, strict=True)))
 
 
-def _blocks(pairs: Iterable[Pair]) -> Iterator[list[Pair]]:
-    block: list[Pair] = []
-    for pair in pairs:
-        block.append(pair)
-        if len(block) == _AT_ONCE:
-            yield block
-            block = []
-    if block:
+def _blocks(pairs: Iterator[Pair]) -> Iterator[list[Pair]]:
+    while block := list(islice(pairs, _AT_ONCE)):
         yield block
 
 
@@ -142,7 +138,7 @@ def _written(folder: Path, files: CorpusFiles, pairs: Iterable[Pair]) -> Iterato
     kind = file_format(files.source, files.target, format=files.format)
     with ExitStack() as stack:
         outputs = [
-            stack.enter_context(open_atomically(_target(folder, path))) for path in _paths(files)
+            stack.enter_context(open_atomically(_target(folder, path))) for path in files.paths
         ]
         for pair in pairs:
             texts = pair if kind == "lines" else (join_record(*pair, kind, keys=files.keys),)
@@ -151,25 +147,16 @@ def _written(folder: Path, files: CorpusFiles, pairs: Iterable[Pair]) -> Iterato
             yield pair
 
 
-def _paths(files: CorpusFiles) -> list[Path]:
-    return [files.source] if files.target is None else [files.source, files.target]
-
-
 def _target(folder: Path, path: Path) -> Path:
     return folder / path.name.removesuffix(".gz")
 
 
 def _mended(files: CorpusFiles, changes: Counter[str]) -> Iterator[Pair]:
-    """The pairs of the files, without a header row, mended; ``changes`` counts the pairs."""
-    pairs = read_pairs(files.source, files.target, format=files.format, keys=files.keys)
-    for number, pair in enumerate(pairs):
-        if number == 0 and is_header(*pair):
-            changes["dropped: header rows"] += 1
-            continue
-        decoded = Pair(*map(_decoded, pair))
-        mended = Pair(*map(normalised, decoded))
+    """The pairs of the files, mended; ``changes`` counts the pairs."""
+    for pair in read_pairs(files.source, files.target, format=files.format, keys=files.keys):
+        mended = Pair(*(normalised(_decoded(text)) for text in pair))
         if mended != pair:
-            changes.update(_changes(pair, decoded))
+            changes.update(_changes(pair))
         yield mended
 
 
@@ -183,8 +170,6 @@ def _not_blank(pairs: Iterable[Pair], changes: Counter[str]) -> Iterator[Pair]:
 
 def _decoded(text: str) -> str:
     """The text with the characters that its entities stand for; an unknown entity stays."""
-    if "&" not in text:
-        return text
     return _ENTITY.sub(
         lambda match: (
             match[0] if match[1] and f"{match[1]};" not in html5 else html.unescape(match[0])
@@ -193,17 +178,20 @@ def _decoded(text: str) -> str:
     )
 
 
-def _changes(pair: Pair, decoded: Pair) -> Iterator[str]:
-    """The kinds of change that a pair needs."""
-    if pair != decoded:
-        yield "changed: entities decoded"
-    if not all(unicodedata.is_normalized("NFC", text) for text in decoded):
-        yield "changed: made NFC"
-    if any(_INVISIBLE.search(text) for text in decoded):
-        yield "changed: invisible characters taken out"
-    if any(_CONTROL.search(text) for text in decoded):
-        yield "changed: control characters taken out"
-    if any(_FULLWIDTH.search(text) for text in decoded):
-        yield "changed: fullwidth letters and digits made ASCII"
-    if any(text != _SPACES.sub(" ", text).strip() for text in decoded):
-        yield "changed: white space made one space"
+#: The steps that mend a text; together they are :func:`_decoded` and :func:`normalised`.
+_STEPS: dict[str, Callable[[str], str]] = {
+    "entities decoded": _decoded,
+    "invisible characters taken out": lambda text: text.translate(dict.fromkeys(INVISIBLE)),
+    "control characters taken out": lambda text: text.translate(dict.fromkeys(CONTROLS)),
+    "fullwidth letters and digits made ASCII": lambda text: text.translate(FULLWIDTH),
+    "made NFC": partial(unicodedata.normalize, "NFC"),
+    "white space made one space": lambda text: " ".join(text.split()),
+}
+
+
+def _changes(pair: Pair) -> Iterator[str]:
+    """The steps that change a pair."""
+    for change, step in _STEPS.items():
+        before, pair = pair, Pair(*map(step, pair))
+        if pair != before:
+            yield f"changed: {change}"

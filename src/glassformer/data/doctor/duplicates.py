@@ -5,25 +5,15 @@ in a thousand corpora. Python's hash of a text differs between processes, so no 
 process that made it.
 """
 
-import re
-import unicodedata
 from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["NONE", "Known", "folded", "hashes", "pair_hashes", "repeats"]
+__all__ = ["NONE", "Known", "hashes", "pair_hashes", "repeats"]
 
 #: The hash of an empty sentence, which equals no other.
 NONE = np.uint64(0)
-#: General categories: punctuation, white space, and characters that nobody sees.
-_DROPPED = frozenset(["Pc", "Pd", "Pe", "Pf", "Pi", "Po", "Ps", "Zl", "Zp", "Zs", "Cc", "Cf"])
-_DROPPED_CODES = "".join(
-    rf"\u{code:04x}"
-    for code in (*range(0x3100), *range(0xFE10, 0xFFFF))
-    if unicodedata.category(chr(code)) in _DROPPED
-)
-_PUNCTUATION = re.compile(f"[{_DROPPED_CODES}](?![0-9])")
 _BUCKETS = 16  # parts that are sorted one after the other: less memory, the same result
 
 
@@ -45,32 +35,18 @@ def pair_hashes(source: NDArray[np.uint64], target: NDArray[np.uint64]) -> NDArr
     return np.where((source == NONE) | (target == NONE), NONE, mixed)
 
 
-def folded(text: str) -> str:
-    """The text without case, white space and punctuation, but for that before a digit.
-
-    A text of nothing else stays as it is.
-
-    >>> folded("Ein Haus!") == folded("ein  Haus"), folded("1.50 € = 150 Cent")
-    (True, '1.50€= 150cent')
-    """
-    composed = text if text.isascii() else unicodedata.normalize("NFC", text)
-    return _PUNCTUATION.sub("", composed.casefold()) or text
-
-
 def repeats(values: NDArray[np.uint64]) -> NDArray[np.bool_]:
     """For each of ``values``, whether it repeats an earlier one.
 
     >>> np.flatnonzero(repeats(hashes(["a", "b", "a", "", "", "b", "a"]))).tolist()
     [2, 5, 6]
     """
-    again = np.zeros(len(values), dtype=np.bool_)
+    again = values != NONE
     # Any byte of a hash is as good as the others.
     bucket_of = values.view(np.uint8).reshape(-1, values.itemsize)[:, 0] % _BUCKETS
     for bucket in range(_BUCKETS):
-        rows = np.flatnonzero((bucket_of == bucket) & (values != NONE))
-        rows = rows[np.argsort(values[rows], kind="stable")]
-        ordered = values[rows]
-        again[rows[1:][ordered[1:] == ordered[:-1]]] = True
+        rows = np.flatnonzero(bucket_of == bucket)
+        again[rows[np.unique(values[rows], return_index=True)[1]]] = False
     return again
 
 

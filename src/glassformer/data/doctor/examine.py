@@ -3,7 +3,7 @@
 Reading (:func:`corpus.read_pairs`) stops at the first fault. The doctor goes on, counts every kind
 of fault, and keeps the first places and one example of each. It takes a few thousand pairs at a
 time and keeps no text of them. A training pair costs 8 bytes for its hash (:mod:`duplicates`) and 4
-for its lengths (:mod:`alignment`), a pair of the other texts 36 in all. The search for duplicates
+for its lengths (:mod:`alignment`); a pair of the other texts costs 28. The search for duplicates
 takes about twice as much.
 
 >>> import tempfile
@@ -18,8 +18,10 @@ takes about twice as much.
 
 import re
 from array import array
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import asdict
+from functools import cached_property
 from itertools import zip_longest
 from typing import TypeAlias
 
@@ -28,9 +30,8 @@ from numpy.typing import NDArray
 
 from glassformer.data.corpus import Filter, Limits
 from glassformer.data.doctor.alignment import Features, Shift, features, shifts, slip, unrelated
-from glassformer.data.doctor.checks import FileCheck, SideCheck, Tally, lengths
-from glassformer.data.doctor.duplicates import NONE, Known, folded, hashes, pair_hashes, repeats
-from glassformer.data.doctor.headers import is_header
+from glassformer.data.doctor.checks import FileCheck, SideCheck, Tally
+from glassformer.data.doctor.duplicates import NONE, Known, hashes, pair_hashes, repeats
 from glassformer.data.doctor.report import (
     COMMON,
     LIGHT,
@@ -40,7 +41,6 @@ from glassformer.data.doctor.report import (
     Overlap,
     Part,
     Report,
-    Side,
 )
 from glassformer.data.file_formats import file_format, split_record
 from glassformer.data.protected import lost_spans
@@ -52,13 +52,11 @@ _QUOTED = re.compile('".+"')
 _AT_ONCE = 1 << 19  # characters, about: a few thousand pairs
 _ROW = 50  # characters that a pair counts besides its own: blank pairs take memory too
 _MANY = 1_000  # characters of a side: about 250 subwords of four, the default of max_tokens
-_KINDS = ("pairs", "sources", "targets", "near")
+_KINDS = ("pairs", "sources", "targets")
 _ROWS_KEPT = 5
 _MOSTLY_SAME, _LEAST_SAME = 0.5, 10  # share and number of pairs with the same text on both sides
 _MANY_REPEATS, _LEAST_REPEATS = 0.1, 10  # share of the pairs, and number
 _MANY_KNOWN = 0.1  # share of a part's sources
-#: A part is swapped if its sides are by this factor nearer to the other sides of the training text.
-_NEARER = 0.7
 _Hashes: TypeAlias = dict[str, NDArray[np.uint64]]
 _Row: TypeAlias = tuple[int, str, str]  # line, source, target
 
@@ -80,29 +78,22 @@ def examine(
         UsageError: a format does not fit its files.
     """
     given = {"train": train, "valid": valid, "test": test}
-    checks = {
-        name: _PartCheck(name, files, limits or Limits())
+    checks = [
+        _PartCheck(name, files, limits or Limits())
         for name, files in given.items()
         if files is not None
-    }
-    # The training text is the longest. It is read last, when the other texts' hashes are known.
-    overlaps: list[Overlap] = []
-    later: list[_PartCheck] = []
-    for check in reversed(checks.values()):
-        searches = [_Search(part, check) for part in later]
-        check.read(searches)
-        overlaps = [search.result() for search in searches] + overlaps
-        later.insert(0, check)
-    findings = [finding for check in checks.values() for finding in check.findings()]
-    findings += [finding for overlap in overlaps for finding in _leaks(overlap, checks)]
-    findings += [
-        check.finding("swapped", Tally(1))
-        for check in later[1:]
-        if _swapped(checks["train"], check)
     ]
-    used = checks["train"].filter
+    # The training text is the longest. It is read last, when the other texts' hashes are known.
+    searches: list[_Search] = []
+    for place, check in reversed([*enumerate(checks)]):
+        of_check = [_Search(part, check) for part in checks[place + 1 :]]
+        check.read(of_check)
+        searches = of_check + searches
+    findings = [finding for check in checks for finding in check.findings()]
+    findings += [finding for search in searches for finding in search.findings()]
+    used = checks[0].filter
     if used.kept == 0:
-        findings.append(checks["train"].finding("nothing-left", Tally(1)))
+        findings.append(checks[0].finding("nothing-left", Tally(1)))
     severities, codes = ["error", "warning", "note"], list(MEANINGS)
     findings.sort(key=lambda each: (severities.index(each.severity), codes.index(each.code)))
     return Report(
@@ -110,8 +101,8 @@ def examine(
         kept=used.kept,
         characters=used.characters,
         dropped=used.counts,
-        parts={name: check.part() for name, check in checks.items()},
-        overlaps=overlaps,
+        parts={check.name: check.part() for check in checks},
+        overlaps=[search.overlap for search in searches],
         findings=findings,
     )
 
@@ -120,46 +111,31 @@ class _PartCheck:
     """Examines one part, such as ``train``: its pairs here, its files and sides by their checks."""
 
     def __init__(self, name: str, files: CorpusFiles, limits: Limits) -> None:
-        self.name = name
+        self.name, self.keys = name, files.keys
         self.format = file_format(files.source, files.target, format=files.format)
-        self.keys = files.keys
-        paths = [files.source] if files.target is None else [files.source, files.target]
-        self.files = [FileCheck(path) for path in paths]
+        self.files = [FileCheck(path) for path in files.paths]
         self.source, self.target = SideCheck(), SideCheck()
         self.filter = Filter(limits)
         self.pairs = 0
-        # Hashes by line, in blocks; NONE for a line without a whole pair.
-        self.hashes: dict[str, list[NDArray[np.uint64]]] = {
-            kind: [] for kind in (_KINDS[:1] if name == "train" else _KINDS)
-        }
-        self.hashed = 0  # the last line that has its hash
-        # Length and mark of each line, 0 without a pair, and of the lines without a partner.
-        self.features: tuple[list[Features], list[Features]] = ([], [])
-        self.surplus = array("H")
-        codes = ["unpaired", "malformed", "header", "identical", "lost-spans", "quoted"]
+        # By line: hashes, NONE without a whole pair; features of each side, 0 without a pair.
+        self.hashes = {kind: array("Q") for kind in (_KINDS[:1] if name == "train" else _KINDS)}
+        self.features = (array("H"), array("H"))
+        self.noted = 0  # the last line that has them
+        self.surplus = array("H")  # features of the lines without a partner
+        codes = ["malformed", "identical", "lost-spans", "quoted"]
         codes += ["many-subwords", *self.filter.counts]
         self.tallies = {code: Tally() for code in codes}
 
     def read(self, searches: Sequence["_Search"]) -> None:
         """Reads the part; the results stand in the attributes, and in those of ``searches``."""
         rows = self._of_two_files() if self.format == "lines" else self._of_one_file()
-        for portion in _portions(self._without_header(rows)):
+        for portion in _portions(rows):
             lines, sources, targets = map(list, zip(*portion, strict=True))
             left, right = self._add(sources, targets, lines)
-            kinds = _KINDS if searches or "near" in self.hashes else _KINDS[:1]
-            hashes_by_kind = _hashes(left, right, kinds)
-            self._remember(hashes_by_kind, (left, right), lines)
+            hashes_by_kind = _hashes(left, right)
+            self._note(hashes_by_kind, (left, right), lines)
             for search in searches:
                 search.look(hashes_by_kind)
-        if self.surplus:
-            self._locate_slip()
-
-    def _without_header(self, rows: Iterable[_Row]) -> Iterator[_Row]:
-        for line, source, target in rows:
-            if line == 1 and is_header(source, target):
-                self.tallies["header"].add(1, f"{source!r}, {target!r}")
-            else:
-                yield line, source, target
 
     def _of_two_files(self) -> Iterator[_Row]:
         both = zip_longest(*(file.read() for file in self.files))
@@ -175,8 +151,10 @@ class _PartCheck:
                 source, target = split_record(text, self.format, keys=self.keys)
             except InputError as error:
                 self.tallies["malformed"].add(line, f"{error}")
-                if self.format == "tsv" and _is_quoted_record(text):
-                    self.tallies["quoted"].add(line, text)
+                if self.format == "tsv":
+                    with suppress(InputError):
+                        split_record(text, "tsv-quoted")
+                        self.tallies["quoted"].add(line, text)
             else:
                 yield line, source, target
 
@@ -187,6 +165,8 @@ class _PartCheck:
         self.pairs += len(lines)
         left, right = self.source.add(sources, lines), self.target.add(targets, lines)
         for source, target, line in zip(left, right, lines, strict=True):
+            if self.format == "tsv" and any(map(_QUOTED.fullmatch, (source, target))):
+                self.tallies["quoted"].add(line, source)
             reason = self.filter.reason(len(source), len(target))
             if reason:
                 self.tallies[reason].add(line, f"{source[:25]!r}, {target[:25]!r}")
@@ -197,47 +177,18 @@ class _PartCheck:
                 self.tallies["identical"].add(line, source)
             if max(len(source), len(target)) > _MANY:
                 self.tallies["many-subwords"].add(line, f"{source[:25]!r}, {target[:25]!r}")
-        if self.format == "tsv":
-            for pair, line in zip(zip(sources, targets, strict=True), lines, strict=True):
-                if any(_QUOTED.fullmatch(text) for text in pair):
-                    self.tallies["quoted"].add(line, pair[0])
         return left, right
 
-    def _remember(
+    def _note(
         self, hashes_by_kind: _Hashes, sides: tuple[list[str], list[str]], lines: list[int]
     ) -> None:
-        """Keeps the hashes and lengths of some pairs by line."""
-        rows = np.asarray(lines) - self.hashed - 1
-        for kind, blocks in self.hashes.items():
-            by_line = np.full(lines[-1] - self.hashed, NONE)
-            by_line[rows] = hashes_by_kind[kind]
-            blocks.append(by_line)
-        for blocks_of_side, texts in zip(self.features, sides, strict=True):
-            features_by_line = np.zeros(lines[-1] - self.hashed, np.uint16)
-            features_by_line[rows] = features(texts)
-            blocks_of_side.append(features_by_line)
-        self.hashed = lines[-1]
-
-    def _features(self) -> tuple[Features, Features]:
-        """The features of each line; they are one array from now on."""
-        source, target = (
-            np.concatenate([*side, np.array([], np.uint16)]) for side in self.features
-        )
-        self.features = ([source], [target])
-        return source, target
-
-    def _locate_slip(self) -> None:
-        """Counts the lines without a partner, and names the line where the files part."""
-        first, second = self.files
-        sides = self._features()
-        longer, shorter = sides if first.lines > second.lines else sides[::-1]
-        line = slip(np.concatenate([longer, self.surplus]), shorter)
-        counts = f"{first.path.name} {first.lines:,} lines, {second.path.name} {second.lines:,}"
-        self.tallies["unpaired"] = Tally(
-            len(self.surplus),
-            [line],
-            f"{counts}; by their lines' lengths, they part at line {line} or near it",
-        )
+        """Keeps the hashes and features of some pairs by line."""
+        rows, count = np.asarray(lines) - self.noted - 1, lines[-1] - self.noted
+        for kind, hashes_by_line in self.hashes.items():
+            hashes_by_line.frombytes(_by_line(hashes_by_kind[kind], rows, count))
+        for features_by_line, texts in zip(self.features, sides, strict=True):
+            features_by_line.frombytes(_by_line(features(texts), rows, count))
+        self.noted = lines[-1]
 
     def part(self) -> Part:
         """The counts and tables."""
@@ -246,8 +197,8 @@ class _PartCheck:
             format=self.format,
             lines=[file.lines for file in self.files],
             pairs=self.pairs,
-            source=_side(self.source),
-            target=_side(self.target),
+            source=self.source.side(),
+            target=self.target.side(),
         )
 
     def finding(self, code: str, tally: Tally, where: str = "") -> Finding:
@@ -261,18 +212,19 @@ class _PartCheck:
 
     def findings(self) -> list[Finding]:
         """Every fault that occurs in this part alone."""
-        tallies = [("", code, tally) for code, tally in self._pair_tallies().items()]
-        for file in self.files:
-            tallies += [(str(file.path), code, tally) for code, tally in file.findings().items()]
         names = [str(file.path) for file in self.files]
-        if len(names) == 1:
-            names = [f"{names[0]} (source)", f"{names[0]} (target)"]
-        for name, side in zip(names, (self.source, self.target), strict=True):
-            tallies += [(name, code, tally) for code, tally in side.findings().items()]
-        return [self.finding(code, tally, where) for where, code, tally in tallies if tally.count]
+        sides = names if len(names) == 2 else [f"{names[0]} (source)", f"{names[0]} (target)"]
+        checks: list[FileCheck | SideCheck] = [*self.files, self.source, self.target]
+        tables = [self._pair_tallies(), *(check.findings() for check in checks)]
+        return [
+            self.finding(code, tally, where)
+            for where, table in zip(("", *names, *sides), tables, strict=True)
+            for code, tally in table.items()
+            if tally.count
+        ]
 
     def _pair_tallies(self) -> dict[str, Tally]:
-        """The tallies of the pairs, each under the code that fits its number."""
+        """Counts per code of the pairs; a count above its limit gets the graver code."""
         tallies = self.tallies | self._misaligned()
         rows = np.flatnonzero(repeats(self.kept("pairs")))
         many = len(rows) >= max(_LEAST_REPEATS, _MANY_REPEATS * self.pairs)
@@ -291,23 +243,30 @@ class _PartCheck:
         return many or bool(identical and len(paths) == 2 and paths[0].samefile(paths[1]))
 
     def _misaligned(self) -> dict[str, Tally]:
-        """Whether lines belong to other lines; if lines have no partner, that is found already."""
-        sides = self._features()
+        """Whether lines have no partner, or belong to other lines."""
+        source, target = (np.asarray(side) for side in self.features)
         if self.surplus:
-            return {}
-        stretches = shifts(*sides)
+            return {"unpaired": self._unpaired(source, target)}
+        stretches = shifts(source, target)
         if stretches:
             lines = sum(shift.last - shift.first + 1 for shift in stretches)
             first = stretches[:_ROWS_KEPT]
-            example = "; ".join(_describe(shift, len(sides[0])) for shift in first)
+            example = "; ".join(_describe(shift, len(source)) for shift in first)
             return {"shifted": Tally(lines, [shift.first for shift in first], example)}
-        return {"unrelated": Tally(int(unrelated(*sides)))}
+        return {"unrelated": Tally(int(unrelated(source, target)))}
+
+    def _unpaired(self, *sides: Features) -> Tally:
+        """The count of the lines without a partner, and the line where the files part."""
+        first, second = self.files
+        longer, shorter = sides if first.lines > second.lines else sides[::-1]
+        line = slip(np.concatenate([longer, self.surplus]), shorter)
+        counts = f"{first.path.name} {first.lines:,} lines, {second.path.name} {second.lines:,}"
+        example = f"{counts}; by their lines' lengths, they part at line {line} or near it"
+        return Tally(len(self.surplus), [line], example)
 
     def kept(self, kind: str) -> NDArray[np.uint64]:
         """The hashes of one kind, by line."""
-        whole = np.concatenate([*self.hashes[kind], np.array([], np.uint64)])
-        self.hashes[kind] = [whole]
-        return whole
+        return np.asarray(self.hashes[kind])
 
 
 class _Search:
@@ -322,43 +281,32 @@ class _Search:
         for kind, known in self.known.items():
             known.see(hashes_by_kind[kind])
 
-    def result(self) -> Overlap:
+    @cached_property
+    def overlap(self) -> Overlap:
         """The overlap; empty sides do not count."""
         seen = {kind: known.seen(self.part.kept(kind)) for kind, known in self.known.items()}
-        seen["near"] &= ~seen["pairs"]
         counts = {kind: int(hits.sum()) for kind, hits in seen.items()}
-        lines, near = (_tally(np.flatnonzero(seen[kind])).lines for kind in ("pairs", "near"))
-        return Overlap(self.part.name, self.within.name, lines=lines, near_lines=near, **counts)
+        lines = _tally(np.flatnonzero(seen["pairs"])).lines
+        return Overlap(self.part.name, self.within.name, lines=lines, **counts)
+
+    def findings(self) -> Iterator[Finding]:
+        """The findings of the overlap."""
+        overlap = self.overlap
+        known = overlap.sources - overlap.pairs
+        tallies = {
+            "overlap": Tally(overlap.pairs, overlap.lines),
+            "known-sources": Tally(known if known >= _MANY_KNOWN * self.part.pairs else 0),
+        }
+        for code, tally in tallies.items():
+            if tally.count:
+                yield self.part.finding(code, tally, f"{overlap.part} and {overlap.within}")
 
 
-def _leaks(overlap: Overlap, checks: Mapping[str, _PartCheck]) -> Iterator[Finding]:
-    """The findings of an overlap."""
-    part = checks[overlap.part]
-    known = overlap.sources - overlap.pairs - overlap.near
-    tallies = {
-        "overlap": Tally(overlap.pairs, overlap.lines),
-        "near-overlap": Tally(overlap.near, overlap.near_lines),
-        "known-sources": Tally(known if known >= _MANY_KNOWN * part.pairs else 0),
-    }
-    for code, tally in tallies.items():
-        if tally.count:
-            yield part.finding(code, tally, f"{overlap.part} and {overlap.within}")
-
-
-def _swapped(train: _PartCheck, part: _PartCheck) -> bool:
-    """Whether the part's source has the characters of the training target, and the other way."""
-    straight = train.source.distance(part.source) + train.target.distance(part.target)
-    crossed = train.source.distance(part.target) + train.target.distance(part.source)
-    return crossed < _NEARER * straight
-
-
-def _is_quoted_record(line: str) -> bool:
-    """Whether a line holds a pair if its quotes are csv quotes."""
-    try:
-        split_record(line, "tsv-quoted")
-    except InputError:
-        return False
-    return True
+def _by_line(values: NDArray[np.generic], rows: NDArray[np.intp], count: int) -> bytes:
+    """The values in an array of ``count`` lines, at their rows; 0 elsewhere."""
+    by_line = np.zeros(count, values.dtype)
+    by_line[rows] = values
+    return by_line.tobytes()
 
 
 def _describe(shift: Shift, lines: int) -> str:
@@ -373,17 +321,12 @@ def _tally(rows: NDArray[np.intp]) -> Tally:
     return Tally(len(rows), [row + 1 for row in rows[:_ROWS_KEPT].tolist()])
 
 
-def _hashes(sources: list[str], targets: list[str], kinds: Sequence[str]) -> _Hashes:
+def _hashes(sources: list[str], targets: list[str]) -> _Hashes:
     """The hashes of some pairs; NONE where a side is empty."""
     left, right = hashes(sources), hashes(targets)
     pairs = pair_hashes(left, right)
     filled = pairs != NONE
-    table = {"pairs": pairs, "sources": left * filled, "targets": right * filled}
-    if "near" in kinds:
-        table["near"] = pair_hashes(
-            *(hashes(list(map(folded, side))) for side in (sources, targets))
-        )
-    return table
+    return {"pairs": pairs, "sources": left * filled, "targets": right * filled}
 
 
 def _portions(rows: Iterable[_Row]) -> Iterator[list[_Row]]:
@@ -398,7 +341,3 @@ def _portions(rows: Iterable[_Row]) -> Iterator[list[_Row]]:
             portion, characters = [], 0
     if portion:
         yield portion
-
-
-def _side(side: SideCheck) -> Side:
-    return Side(lengths(side.chars), lengths(side.words), side.scripts())

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from glassformer.data.lines import BOM
 
-__all__ = ["JOINT", "LOST", "PATTERNS", "hits", "suspicions"]
+__all__ = ["JOINT", "LOST", "PATTERNS", "hits"]
 
 #: A character for bytes that another program lost.
 LOST = "\ufffd"
@@ -31,65 +31,44 @@ _CJK = "[\u3040-\u30ff\u3400-\u9fff]"  # kana and Han, which stand without space
 
 _FIRST_OF_TWO = "ÂÃÄÅÐÑ"  # the first of the two bytes of a character, as Latin-1
 
-# Each begins with one set of characters, which the search passes over quickly.
-PATTERNS = {
+# The first character of each fault, and its other characters. The search skips a pattern if no
+# text has its first character.
+_PARTS = {
     # C0 and C1 without the tab, and the line and paragraph separators.
-    "control": re.compile("[\x00-\x08\x0a-\x1f\x7f-\x9f\u2028\u2029]"),
-    "replacement": re.compile(LOST),
+    "control": ("[\x00-\x08\x0a-\x1f\x7f-\x9f\u2028\u2029]", ""),
+    "replacement": (LOST, ""),
     # Capitals before it mean a word in capitals: IRMÃ, LIBERTÉ.
-    "mojibake": re.compile(
-        f"[{_FIRST_OF_TWO}âã-é](?:(?<=[{_FIRST_OF_TWO}])(?<![A-ZÀ-Þ][{_FIRST_OF_TWO}])[{_LATER_BYTES}]"
-        f"|(?<=â)(?:€|\x80|‚¬|„¢)|(?<=[ã-é])[{_LATER_TWO}]{{2}})"
+    "mojibake": (
+        f"[{_FIRST_OF_TWO}âã-é]",
+        f"(?:(?<=[{_FIRST_OF_TWO}])(?<![A-ZÀ-Þ][{_FIRST_OF_TWO}])[{_LATER_BYTES}]"
+        f"|(?<=â)(?:€|\x80|‚¬|„¢)|(?<=[ã-é])[{_LATER_TWO}]{{2}})",
     ),
-    "bom-inside": re.compile(BOM),
-    "zero-width": re.compile("[\u200b\u2060\xad]"),
+    "bom-inside": (BOM, ""),
+    "zero-width": ("[\u200b\u2060\xad]", ""),
     # Inside a text, and not one space.
-    "white-space": re.compile(
-        rf"[ {_SPACES}](?<=[^\s{JOINT}][ {_SPACES}])(?:[ {_SPACES}]+|(?<=[{_SPACES}]))"
-        rf"(?=[^\s{JOINT}])"
+    "white-space": (
+        f"[ {_SPACES}]",
+        rf"(?<=[^\s{JOINT}][ {_SPACES}])(?:[ {_SPACES}]+|(?<=[{_SPACES}]))(?=[^\s{JOINT}])",
     ),
-    "markup": re.compile(
-        rf"</?[A-Za-z][^<>{JOINT}]{{0,200}}>|&(?:[A-Za-z]{{2,8}}|#\d{{1,6}}|#x\w{{1,5}});"
+    "markup": (
+        "[<&]",
+        rf"(?:(?<=<)/?[A-Za-z][^<>{JOINT}]{{0,200}}>"
+        r"|(?<=&)(?:[A-Za-z]{2,8}|#\d{1,6}|#x\w{1,5});)",
     ),
     # A space before a comma or stop, subwords, four single letters, or words of kana and Han.
-    "tokenised": re.compile(
-        rf" (?:[,.。、](?= |{JOINT}|\Z)|▁|(?<=@@ )|(?:[^\W\d_] ){{4}}"
-        rf"|(?<={_CJK} ){_CJK}{{1,4}} {_CJK})"
+    "tokenised": (
+        " ",
+        rf"(?:[,.。、](?= |{JOINT}|\Z)|▁|(?<=@@ )|(?:[^\W\d_] ){{4}}"
+        rf"|(?<={_CJK} ){_CJK}{{1,4}} {_CJK})",
     ),
 }
-#: A check searches text only if one of these characters is in it.
-_TRIGGERS = {
-    "control": {*range(0x09), *range(0x0A, 0x20), *range(0x7F, 0xA0), 0x2028, 0x2029},
-    "replacement": {ord(LOST)},
-    "mojibake": set(map(ord, "ÂÃÄÅÐÑâãäåæçèé")),
-    "bom-inside": {ord(BOM)},
-    "zero-width": {0x200B, 0x2060, 0xAD},
-    "white-space": {*map(ord, " \t\xa0\u1680\u202f\u205f\u3000"), *range(0x2000, 0x200B)},
-    "markup": {ord("<"), ord("&")},
-    "tokenised": {ord(" ")},
-}
+_FIRSTS = {code: re.compile(first) for code, (first, _) in _PARTS.items()}
+PATTERNS = {code: re.compile(first + rest) for code, (first, rest) in _PARTS.items()}
 
 
-def hits(text: str, characters: set[int]) -> Iterator[tuple[str, re.Match[str]]]:
-    """Every match of every pattern, with its name; ``characters``: the code points in the text."""
+def hits(text: str, characters: str) -> Iterator[tuple[str, re.Match[str]]]:
+    """Every match of every pattern, with its name; ``characters``: each of the text, once."""
     for code, pattern in PATTERNS.items():
-        if not characters.isdisjoint(_TRIGGERS[code]):
+        if _FIRSTS[code].search(characters):
             for match in pattern.finditer(text):
                 yield code, match
-
-
-def suspicions(text: str) -> dict[str, str]:
-    """The code of each fault that a text seems to have, with the place and its surroundings.
-
-    ``mojibake`` is UTF-8 that was read as Latin-1 or Windows-1252: each character became two or
-    three. Its pairs of characters occur in no ordinary text.
-
-    >>> suspicions("schÃ¶n"), suspicions("R&amp;D")
-    ({'mojibake': 'schÃ¶n'}, {'markup': 'R&amp;D'})
-    >>> suspicions("Äpfel, «café», IRMÃ”")
-    {}
-    """
-    places: dict[str, str] = {}
-    for code, match in hits(text, set(map(ord, text))):
-        places.setdefault(code, text[max(0, match.start() - 20) : match.end() + 20])
-    return places

@@ -1,10 +1,9 @@
 """The doctor's report: the kinds of findings, the tables, and their JSON form."""
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from glassformer.data.doctor.checks import Lengths
 from glassformer.data.file_formats import Format
 
 __all__ = [
@@ -13,6 +12,7 @@ __all__ = [
     "MEANINGS",
     "CorpusFiles",
     "Finding",
+    "Lengths",
     "Overlap",
     "Part",
     "Report",
@@ -24,25 +24,15 @@ Severity = Literal["error", "warning", "note"]
 
 #: Every kind of finding, the worst first: its severity, and its meaning with the remedy.
 MEANINGS: dict[str, tuple[Severity, str]] = {
-    "utf-16": (
-        "error",
-        "this is UTF-16, which training cannot read: convert it",
-    ),
-    "cr-only": (
-        "error",
-        "a lone CR ends the lines, so the file counts as one line: convert it, e.g. with"
-        " tr '\\r' '\\n'",
-    ),
+    "utf-16": ("error", "this is UTF-16, which training cannot read: convert it"),
+    "cr-only": ("error", "a lone CR ends the lines: convert them, e.g. with tr '\\r' '\\n'"),
     "unpaired": ("error", "lines without a partner in the other file; training stops"),
-    "csv-quotes": (
-        "error",
-        "lines hold no pair, and fields are in csv quotes: give the format tsv-quoted",
-    ),
+    "csv-quotes": ("error", "lines hold no pair but csv quotes: give the format tsv-quoted"),
     "malformed": ("error", "lines that hold no pair; training stops"),
     "invalid-utf8": ("error", "not UTF-8; training stops; convert the file, e.g. with iconv"),
     "same-text": (
         "error",
-        "most pairs have the same text on both sides: is one file given for both, or is a side not"
+        "most pairs have the same text on both sides: is one file given twice, or a side not"
         " translated?",
     ),
     "shifted": (
@@ -55,111 +45,55 @@ MEANINGS: dict[str, tuple[Severity, str]] = {
         "the lengths of the two sides have nothing to do with each other: is one side sorted,"
         " shuffled, or of another text?",
     ),
-    "swapped": (
-        "error",
-        "the sides are swapped: its source looks like the training target, and its target like the"
-        " training source; exchange the two",
-    ),
     "nothing-left": ("error", "no pair is left to train on"),
-    "header": (
-        "warning",
-        "the first line names the columns; training takes it for a pair: take it out, or give"
-        " --write",
-    ),
     "overlap": (
         "warning",
-        "pairs stand in both; scores on them are too high: take them out of the training text, or"
-        " give --write",
-    ),
-    "near-overlap": (
-        "warning",
-        "pairs stand in both but for case, punctuation or white space; scores on them are too"
-        " high: take them out of the training text, or give --write",
+        "the same pairs stand in both, so the scores are too high; --write takes them out of the"
+        " training text",
     ),
     "known-sources": (
         "warning",
-        "sources stand in both, with other targets; scores on them are too high: divide the text"
-        " anew, by sources",
+        "the same sources stand in both, so the scores are too high: divide the text anew, by"
+        " sources",
     ),
-    "many-repeats": (
-        "warning",
-        "the pair repeats an earlier line; training reads each repeat: --write drops them",
-    ),
-    "other-script": (
-        "warning",
-        "the text has no letter of the script of its side: is it in another language? Take it out",
-    ),
+    "many-repeats": ("warning", "the pair repeats an earlier line; --write drops the repeats"),
     "empty": ("warning", "a side is empty"),
     "long": ("warning", "a side is too long for a sentence"),
     "ratio": ("warning", "one side is far longer than the other"),
     "many-subwords": (
         "warning",
-        "a side has over 1,000 characters, about 250 subwords: training drops pairs with more"
-        " subwords than its option max_tokens",
+        "a side has over 1,000 characters, about 250 subwords: training drops it above max_tokens",
     ),
     "tokenised": (
         "warning",
-        "words or punctuation stand apart, as a tokenizer leaves them; if much of the text is so,"
-        " the translator wants and writes such text: train on the text before that step",
+        "words or punctuation stand apart, as after a tokenizer: train on the text before it",
     ),
-    "lower-case": (
-        "warning",
-        "the side has no capital letters; the translator will know and write none: train on the"
-        " text with them",
-    ),
+    "lower-case": ("warning", "no capital letters, so the translator writes none: restore them"),
     "upper-case": (
         "warning",
-        "the side has capital letters only; the translator will know and write no others: train on"
-        " the text as people write it",
+        "capitals only, so the translator writes only these: restore case",
     ),
     "markup": (
         "warning",
-        "the text has tags such as <p> or entities such as &amp;; training keeps them: take tags"
-        " out; --write decodes entities",
+        "tags such as <p>, or entities such as &amp;: take tags out; --write decodes entities",
     ),
     "lost-spans": (
         "warning",
-        "the target lacks a placeholder, tag, address, emoji or number with a unit of its source; a"
-        " translator learns to lose them: mend the pairs, or take them out",
+        "the target lacks a placeholder, tag, address, emoji or number with a unit of its source:"
+        " mend the pairs, or take them out",
     ),
-    "replacement": (
-        "warning",
-        "the text has U+FFFD: another program lost bytes; training keeps it: convert the original"
-        " anew",
-    ),
-    "mojibake": (
-        "warning",
-        "UTF-8 text that another program read as Latin-1 or Windows-1252; training keeps it:"
-        " convert the original anew",
-    ),
+    "replacement": ("warning", "U+FFFD: another program lost bytes: convert the original anew"),
+    "mojibake": ("warning", "UTF-8 read as Latin-1 or Windows-1252: convert the original anew"),
     "control": (
         "warning",
-        "the text has control characters, or line ends of other systems; training takes them out;"
-        " was the text in another encoding?",
+        "control characters, or line ends of other systems, which training takes out; was the text"
+        " in another encoding?",
     ),
-    "mixed-line-ends": (
-        "warning",
-        "both LF and CR LF end lines; these have the rarer of the two; training removes the CR",
-    ),
-    "not-nfc": (
-        "note",
-        "the text is not in Unicode's form NFC, so that a letter with an accent may have two forms;"
-        " training makes them one",
-    ),
-    "bom-inside": (
-        "note",
-        "the text has a byte order mark inside; training takes it out",
-    ),
-    "zero-width": (
-        "note",
-        "the text has characters that nobody sees (U+200B, U+2060, U+00AD); training takes them"
-        " out",
-    ),
-    "white-space": (
-        "note",
-        "the text has tabs, several spaces in a row, or other white space than the space; training"
-        " makes it one space",
-    ),
+    "mixed-line-ends": ("warning", "both LF and CR LF end lines; these have the rarer of the two"),
+    "not-nfc": ("note", "not in Unicode's form NFC; training converts it"),
+    "bom-inside": ("note", "a byte order mark inside the text; training takes it out"),
+    "zero-width": ("note", "invisible U+200B, U+2060 or U+00AD; training takes them out"),
+    "white-space": ("note", "tabs, several or unusual spaces; training makes them one space"),
     "repeated": ("note", "the pair repeats an earlier line; training keeps it"),
     "identical": ("note", "both sides have the same text; training keeps the pair"),
     "quoted": ("note", "a field is in quotes; if they are csv quotes, give the format tsv-quoted"),
@@ -169,7 +103,7 @@ MEANINGS: dict[str, tuple[Severity, str]] = {
 
 #: These do harm only if they are common: below this share of the pairs they are notes.
 COMMON = 0.01
-LIGHT = frozenset(["other-script", "tokenised", "markup", "lost-spans"])
+LIGHT = frozenset(["tokenised", "markup", "lost-spans"])
 
 
 @dataclass(frozen=True)
@@ -180,6 +114,10 @@ class CorpusFiles:
     target: Path | None = None
     format: str | None = None
     keys: tuple[str, str] = ("source", "target")
+
+    @property
+    def paths(self) -> list[Path]:
+        return [self.source] if self.target is None else [self.source, self.target]
 
 
 @dataclass(frozen=True)
@@ -194,6 +132,18 @@ class Finding:
     lines: list[int]
     example: str
     meaning: str
+
+
+@dataclass(frozen=True)
+class Lengths:
+    """The lengths of a side's sentences in one unit; ``p95``: 95 % of them are no longer."""
+
+    min: int
+    median: int
+    mean: float
+    p95: int
+    p99: int
+    max: int
 
 
 @dataclass(frozen=True)
@@ -219,20 +169,14 @@ class Part:
 
 @dataclass(frozen=True)
 class Overlap:
-    """The number of pairs, sources and targets of one part that stand in another too.
-
-    ``near``: the further pairs that do but for case, punctuation and white space. ``lines`` and
-    ``near_lines``: the first lines of such pairs.
-    """
+    """How many pairs, sources and targets of one part stand in another too; their first lines."""
 
     part: str
     within: str
     pairs: int
     sources: int
     targets: int
-    near: int
     lines: list[int]
-    near_lines: list[int]
 
 
 @dataclass(frozen=True)
@@ -247,7 +191,3 @@ class Report:
     parts: dict[str, Part]
     overlaps: list[Overlap]
     findings: list[Finding]
-
-    def as_json(self) -> dict[str, object]:
-        """The same as plain dictionaries and lists."""
-        return asdict(self)

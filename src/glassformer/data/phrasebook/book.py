@@ -27,10 +27,7 @@ from glassformer.data.phrasebook.forms import (
     Locale,
     Value,
     normalise,
-    spelt,
 )
-from glassformer.data.phrasebook.links import links_between
-from glassformer.data.words import TrueLinks
 from glassformer.errors import UsageError, missing_extra, nearest
 
 __all__ = [
@@ -43,7 +40,6 @@ __all__ = [
     "normalise",
     "oracle",
     "phrasebook",
-    "true_links",
 ]
 
 FORMS: tuple[Form, ...] = (*CALENDAR_FORMS, *AMOUNT_FORMS)
@@ -125,44 +121,16 @@ def oracle(text: str, *, source: str = "en", target: str = "de") -> str | None:
     >>> oracle("Mar 4 - 7, 2021"), oracle("$1,234.50")
     ('4.–7. März 2021', '1.234,50 $')
     """
-    reading = _read(text, _locales(source, target))
-    return None if reading is None else reading.target
-
-
-def true_links(text: str, *, source: str = "en", target: str = "de") -> TrueLinks | None:
-    """The word links of a phrase and its right target; None if the text is no phrase.
-
-    An amount of money has no links.
-
-    >>> links = true_links("March 4, 2021")  # 4. März 2021
-    >>> sorted(links.sure)
-    [((0, 5), (3, 7)), ((6, 7), (0, 1)), ((9, 13), (8, 12))]
-    """
     locales = _locales(source, target)
-    reading = _read(text, locales)
-    if reading is None:
-        return None
-    marked = [spelt(reading.form.write(reading.value, locale)) for locale in locales]
-    return links_between(reading.value, *marked)
-
-
-class _Reading(NamedTuple):
-    form: Form
-    value: Value
-    target: str
-
-
-def _read(text: str, locales: tuple[Locale, Locale]) -> _Reading | None:
-    """The form and value of a phrase of the domain, and its target; None for other text."""
     clues = Clues(normalise(text), locales[0])
     if len(clues.text) > MOST_CHARACTERS or len(clues.runs) > MOST_RUNS:
         return None
     for form in FORMS:
         for value in form.guess(clues):
             if _write(form, value, locales[0]) == clues.text:
-                target = _write(form, value, locales[1])
-                if target is not None:
-                    return _Reading(form, value, target)
+                written = _write(form, value, locales[1])
+                if written is not None:
+                    return written
     return None
 
 

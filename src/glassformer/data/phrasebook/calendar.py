@@ -3,7 +3,6 @@
 from calendar import monthrange
 from collections.abc import Iterator
 from datetime import date, time
-from functools import cache
 from itertools import combinations, product
 from random import Random
 from typing import Any
@@ -16,7 +15,6 @@ from glassformer.data.phrasebook.forms import (
     Locale,
     Value,
     Years,
-    marked_pattern,
     no_years,
     normalise,
 )
@@ -49,15 +47,10 @@ def _draw_time(rng: Random, *, seconds: bool) -> time:
     return time(rng.randrange(24), rng.randrange(60), rng.randrange(60) if seconds else 0)
 
 
-@cache
-def _pattern(locale: Locale, name: str) -> Any:
-    """The pattern of a style (``long``) or of a skeleton (``yMMMM``)."""
-    patterns = locale.datetime_skeletons if name[0] in "yM" else locale.date_formats
-    return marked_pattern(patterns[name].pattern)
-
-
 def _write_date(day: date, name: str, locale: Locale) -> str:
-    return str(_pattern(locale, name).apply(day, locale))
+    """The date in a style (``long``) or by a skeleton (``yMMMM``)."""
+    patterns = locale.datetime_skeletons if name[0] in "yM" else locale.date_formats
+    return str(patterns[name].apply(day, locale))
 
 
 def _date_form(name: str, weight: int) -> Form:
@@ -84,12 +77,14 @@ def _interval_form(skeleton: str, weight: int, spans: str) -> Form:
         return tuple(sorted((start, date(year, month, min(end.day, monthrange(year, month)[1])))))
 
     def write(value: Value, locale: Locale) -> str:
+        from babel.dates import parse_pattern
+
         start, end = value
         if start == end:
             raise ValueError(f"no interval: both ends are {start}")
         field = "y" if start.year != end.year else "M" if start.month != end.month else "d"
         # A KeyError if the skeleton cannot show the difference: Babel would fall back.
-        patterns = map(marked_pattern, locale.interval_formats[skeleton][field], (0, 1))
+        patterns = map(parse_pattern, locale.interval_formats[skeleton][field])
         return "".join(p.apply(day, locale) for p, day in zip(patterns, value, strict=True))
 
     def guess(clues: Clues) -> Iterator[Value]:
@@ -113,8 +108,8 @@ def _interval_form(skeleton: str, weight: int, spans: str) -> Form:
     )
 
 
-def _write_time(moment: time, style: str, locale: Locale, *, item: int = 0) -> str:
-    return str(marked_pattern(locale.time_formats[style].pattern, item).apply(moment, locale))
+def _write_time(moment: time, style: str, locale: Locale) -> str:
+    return str(locale.time_formats[style].apply(moment, locale))
 
 
 def _time_form(style: str, weight: int) -> Form:
@@ -134,7 +129,7 @@ def _moment_form(style: str, weight: int) -> Form:
     def write(value: Value, locale: Locale) -> str:
         glue = str(locale.datetime_formats[style]).replace("'", "")
         day, moment = value
-        return glue.replace("{0}", _write_time(moment, "short", locale, item=1)).replace(
+        return glue.replace("{0}", _write_time(moment, "short", locale)).replace(
             "{1}", _write_date(day, style, locale)
         )
 

@@ -1,11 +1,11 @@
-"""What a form of the phrasebook is, and the clues by which a text is read back.
+"""The forms of the phrasebook, and the clues by which a text is read back.
 
-A form writes a value, such as a date or an amount of money, in any language of the Unicode CLDR,
-through Babel. One value in two languages is a sentence pair.
+A form writes a value, such as a date, in any language of the Unicode CLDR, through Babel. One value
+in two languages is a sentence pair.
 
 Reading needs no second grammar. From the numbers and names of a text (:class:`Clues`) each form
-guesses values and writes them in the text's language. The text means the value that it is the
-writing of.
+guesses values and writes them in the text's language. The text has the value whose writing is equal
+to it.
 
 Source: the CLDR as packaged by Babel; its patterns are those of Unicode TR 35, parts 2 to 4.
 """
@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import date, time
 from decimal import Decimal
-from functools import cache, cached_property
+from functools import cached_property
 from itertools import product
 from random import Random
 from typing import Any, TypeAlias
@@ -29,10 +29,8 @@ __all__ = [
     "Locale",
     "Value",
     "Years",
-    "marked_pattern",
     "no_years",
     "normalise",
-    "spelt",
 ]
 
 FIRST_YEAR, LAST_YEAR = 1950, 2049  # a hundred years, so that two digits name one of them
@@ -42,8 +40,7 @@ Value: TypeAlias = tuple[Any, ...]
 Years: TypeAlias = Sequence[int]
 
 _SPACES = re.compile(r"[\s\u00a0\u2009\u202f]+")
-# Marks of direction, and of the fields that `marked_pattern` writes.
-_MARKS = re.compile("[\u200e\u200f\u061c\ue000-\uefff]")
+_DIRECTIONS = re.compile("[\u200e\u200f\u061c]")
 
 
 def normalise(text: str) -> str:
@@ -55,31 +52,7 @@ def normalise(text: str) -> str:
     >>> normalise("Mar 4\\u2009-\\u20097,  2021")
     'Mar 4 – 7, 2021'
     """
-    return spelt(_MARKS.sub("", text))
-
-
-def spelt(text: str) -> str:
-    """:func:`normalise` for spaces and dashes alone."""
-    return _SPACES.sub(" ", text).strip().replace(" - ", " – ")
-
-
-@cache
-def marked_pattern(pattern: str, item: int = 0) -> Any:
-    """Babel's form of a CLDR pattern for dates or times, which marks each field that it writes.
-
-    A field stands between two private characters, which :func:`normalise` removes. The first one
-    names the CLDR's letter (``y``: the year) and ``item``, the place in the form's value. So the
-    words of one field can be found in two languages.
-    """
-    from babel.dates import DateTimePattern, parse_pattern
-
-    plain: Any = parse_pattern(pattern).format  # as in "%(MMMM)s %(d)s"
-    with_marks: Any = re.sub(
-        r"%\((.).*?\)s",
-        lambda field: f"{chr(0xE000 + 128 * item + ord(field[1]))}{field[0]}{chr(0xEFFF)}",
-        plain,
-    )
-    return DateTimePattern(pattern, with_marks)
+    return _SPACES.sub(" ", _DIRECTIONS.sub("", text)).strip().replace(" - ", " – ")
 
 
 @dataclass(frozen=True)
@@ -173,7 +146,7 @@ class Form:
     """One way to write one kind of value.
 
     ``draw(rng, years)``: a random value whose main year, if it has one, is one of ``years``.
-    ``write(value, locale)``: its text, fields marked; LookupError or ValueError if the locale
+    ``write(value, locale)``: its text; LookupError or ValueError if the locale
     lacks the data.
     ``guess(clues)``: values that a text may stand for, some outside of the domain.
     ``years(value)``: the years that the text shows. ``dated``: every text shows one.

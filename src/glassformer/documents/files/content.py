@@ -1,11 +1,12 @@
-"""What a file gives to a translator, and takes back."""
+"""The texts of a file, and how to put their translations in their place."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
+from glassformer.data.words import Span
 from glassformer.errors import InputError
 
-__all__ = ["FileContent", "decoded"]
+__all__ = ["FileContent", "decoded", "replaced"]
 
 
 @dataclass(frozen=True)
@@ -36,3 +37,16 @@ def decoded(data: bytes) -> tuple[str, bytes]:
         raise InputError(
             f"not UTF-8 (byte offset {error.start + len(mark)}): convert it, as with iconv"
         ) from None
+
+
+def replaced(text: str, changes: Iterable[tuple[Span, str]]) -> str:
+    """The text with a new part in the place of each span; the spans are in order.
+
+    >>> replaced("A dog runs.", [((0, 1), "The"), ((6, 10), "sits")])
+    'The dog sits.'
+    """
+    parts, place = [], 0
+    for (start, end), new in changes:
+        parts += [text[place:start], new]
+        place = end
+    return "".join([*parts, text[place:]])

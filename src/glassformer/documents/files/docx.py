@@ -1,8 +1,8 @@
 """Word documents (.docx): the paragraphs, notes, headers and footers are translated.
 
 A document is a ZIP archive of XML. A paragraph holds runs: texts of one format each. It becomes a
-fragment of HTML: the format of most of its text is the plain one, each other run a ``span``, and
-whatever is no text a point. All other parts of the archive stay byte for byte.
+fragment of HTML. The format of most of its text is the plain one; a run of another format is a
+``span``, and an element without text a point. All other parts of the archive stay byte for byte.
 
 Fields, such as dates and page numbers, stay as they are. Marks of changes go: the text is as if all
 insertions were accepted.
@@ -18,6 +18,7 @@ from io import BytesIO
 from typing import Any, TypeAlias
 
 from lxml import etree
+from lxml.etree import _Element as Element
 
 from glassformer.archive import DAMAGED
 from glassformer.documents.files.content import FileContent
@@ -33,7 +34,7 @@ _W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
 _SPACE = "{http://www.w3.org/XML/1998/namespace}space"
 _RUN, _TEXT, _FORMAT = f"{_W}r", f"{_W}t", f"{_W}rPr"
 _BREAKS = frozenset({f"{_W}tab", f"{_W}br", f"{_W}cr"})
-_CONTAINERS = frozenset({f"{_W}ins", f"{_W}smartTag"})  # read as what they contain
+_CONTAINERS = frozenset({f"{_W}ins", f"{_W}smartTag"})  # only their content is read
 _NOISE = frozenset({f"{_W}proofErr", f"{_W}lastRenderedPageBreak", f"{_W}del"})
 _UNSEEN = frozenset({f"{_W}lang", f"{_W}noProof"})  # formats that change nothing to be seen
 _NAMES = {"break": "br", "point": "img", "link": "a"}
@@ -41,7 +42,7 @@ _TAG = re.compile(r'<(?P<close>/?)(?P<name>span|a|img|br)(?: id="(?P<id>\d+)")?>
 
 # Kind, content and format. "text" has a text; "break", "point" and "link" have elements; "end" ends
 # a link.
-_Piece: TypeAlias = tuple[str, Any, Any]
+_Piece: TypeAlias = tuple[str, Any, Element | None]
 
 
 def read_docx(data: bytes) -> FileContent:
@@ -83,7 +84,7 @@ def _parts(data: bytes) -> dict[zipfile.ZipInfo, bytes]:
     )
 
 
-def _tree(part: bytes) -> Any:
+def _tree(part: bytes) -> Element:
     """The root of a part. No entity is resolved, nothing is loaded, and the depth is bounded."""
     parser = etree.XMLParser(resolve_entities=False, no_network=True, huge_tree=False)
     try:
@@ -92,17 +93,17 @@ def _tree(part: bytes) -> Any:
         raise InputError("a damaged Word document: a part of it is no XML") from None
 
 
-def _bytes(tree: Any) -> bytes:
+def _bytes(tree: Element) -> bytes:
     return etree.tostring(tree, xml_declaration=True, encoding="UTF-8", standalone=True)
 
 
 class _Paragraph:
-    """A paragraph as HTML, and what the numbers in that HTML stand for."""
+    """A paragraph as HTML, and the formats and elements behind the numbers in that HTML."""
 
-    def __init__(self, element: Any) -> None:
+    def __init__(self, element: Element) -> None:
         self._element = element
-        self._formats: list[Any] = []  # of the spans
-        self._elements: list[list[Any]] = []  # of the breaks, points and links
+        self._formats: list[Element] = []  # of the spans
+        self._elements: list[list[Element]] = []  # of the breaks, points and links
         pieces = _merged(_pieces(element))
         texts = [(text, form) for kind, text, form in pieces if kind == "text"]
         self.has_letters = any(character.isalpha() for text, _ in texts for character in text)
@@ -151,12 +152,12 @@ class _Paragraph:
         _add_text(parents[-1], html[place:], formats[-1])
 
 
-def _content(element: Any) -> list[Any]:
+def _content(element: Element) -> list[Element]:
     """The children of a paragraph or link, without the paragraph's own format."""
     return [child for child in element if child.tag != f"{_W}pPr"]
 
 
-def _pieces(parent: Any) -> Iterator[_Piece]:
+def _pieces(parent: Element) -> Iterator[_Piece]:
     """The pieces of a paragraph, or of an element inside it."""
     children = _content(parent)
     number = 0
@@ -179,7 +180,7 @@ def _pieces(parent: Any) -> Iterator[_Piece]:
         number += 1
 
 
-def _pieces_of_run(run: Any) -> Iterator[_Piece]:
+def _pieces_of_run(run: Element) -> Iterator[_Piece]:
     form = run.find(_FORMAT)
     for child in run:
         if child.tag == _TEXT:
@@ -190,7 +191,7 @@ def _pieces_of_run(run: Any) -> Iterator[_Piece]:
             yield "break" if child.tag in _BREAKS else "point", [child], None
 
 
-def _end_of_field(children: Sequence[Any], first: int) -> int | None:
+def _end_of_field(children: Sequence[Element], first: int) -> int | None:
     """The number of the run that ends the field which run ``first`` begins; None: it begins none.
 
     A field that goes on in another paragraph ends here before its own text.
@@ -220,14 +221,14 @@ def _merged(pieces: Iterable[_Piece]) -> list[_Piece]:
     return merged
 
 
-def _key(form: Any) -> bytes:
+def _key(form: Element | None) -> bytes:
     """A format, to be compared."""
     if form is None:
         return b""
     return b"".join(etree.tostring(child) for child in form if child.tag not in _UNSEEN)
 
 
-def _add(parent: Any, element: Any) -> None:
+def _add(parent: Element, element: Element) -> None:
     """Append an element; one from inside a run gets a run of the same format around it."""
     owner = element.getparent()
     if owner is not None and owner.tag == _RUN:
@@ -235,14 +236,14 @@ def _add(parent: Any, element: Any) -> None:
     parent.append(element)
 
 
-def _add_text(parent: Any, html: str, form: Any) -> None:
+def _add_text(parent: Element, html: str, form: Element | None) -> None:
     if html:
         text = etree.SubElement(_new_run(parent, form), _TEXT)
         text.set(_SPACE, "preserve")
         text.text = _NO_XML.sub("", unescape(html))
 
 
-def _new_run(parent: Any, form: Any) -> Any:
+def _new_run(parent: Element, form: Element | None) -> Element:
     run = etree.SubElement(parent, _RUN)
     if form is not None:
         run.append(deepcopy(form))

@@ -1,19 +1,22 @@
 """The formats of files that a translator reads and writes."""
 
 from collections.abc import Callable
-from typing import Any
+from functools import partial
+from typing import Unpack
 
 from glassformer.documents.files.content import FileContent, decoded
+from glassformer.documents.files.gettext import read_gettext
 from glassformer.documents.files.subtitles import read_srt, read_vtt
 from glassformer.documents.html import translated_html
 from glassformer.documents.protection import TextTranslator
 from glassformer.errors import missing_extra
+from glassformer.translator import TranslateSettings
 
 __all__ = ["FORMATS", "read_file", "translated_file"]
 
 
-def read_file(data: bytes, format: str, language: str = "") -> FileContent:
-    """The texts of a file in one of the ``FORMATS``, to be translated into ``language``.
+def read_file(data: bytes, format: str) -> FileContent:
+    """The texts of a file in one of the ``FORMATS``.
 
     Raises InputError if the file is damaged, or not of this format.
 
@@ -21,14 +24,14 @@ def read_file(data: bytes, format: str, language: str = "") -> FileContent:
     >>> content.texts, content.write(["Hallo zusammen."])
     (['Hi, all.'], b'Hallo zusammen.')
     """
-    return _READERS[format](data, language)
+    return _READERS[format](data)
 
 
 def translated_file(
-    translator: TextTranslator, data: bytes, format: str, language: str = "", **options: Any
+    translator: TextTranslator, data: bytes, format: str, **options: Unpack[TranslateSettings]
 ) -> bytes:
     """The file with its texts translated; ``options`` are the translator's."""
-    content = read_file(data, format, language)
+    content = read_file(data, format)
     if content.html:
         return content.write(translated_html(translator, content.texts, **options))
     translations = translator.translate(content.texts, **options)
@@ -40,14 +43,6 @@ def _read_text(data: bytes, *, html: bool) -> FileContent:
     return FileContent([text], lambda texts: mark + texts[0].encode(), html)
 
 
-def _read_gettext(data: bytes, language: str) -> FileContent:
-    try:
-        from glassformer.documents.files.gettext import read_gettext
-    except ModuleNotFoundError as error:
-        raise missing_extra(error.name or "babel", "documents") from error
-    return read_gettext(data, language)
-
-
 def _read_docx(data: bytes) -> FileContent:
     try:
         from glassformer.documents.files.docx import read_docx
@@ -56,13 +51,13 @@ def _read_docx(data: bytes) -> FileContent:
     return read_docx(data)
 
 
-_READERS: dict[str, Callable[[bytes, str], FileContent]] = {
-    "txt": lambda data, _: _read_text(data, html=False),
-    "html": lambda data, _: _read_text(data, html=True),
-    "srt": lambda data, _: read_srt(data),
-    "vtt": lambda data, _: read_vtt(data),
-    "po": _read_gettext,
-    "docx": lambda data, _: _read_docx(data),
+_READERS: dict[str, Callable[[bytes], FileContent]] = {
+    "txt": partial(_read_text, html=False),
+    "html": partial(_read_text, html=True),
+    "srt": read_srt,
+    "vtt": read_vtt,
+    "po": read_gettext,
+    "docx": _read_docx,
 }
 FORMATS = tuple(_READERS)
 """The names of the formats: the endings of their files' names."""

@@ -9,7 +9,7 @@ The libraries for subtitles that we know write the file anew, and lose settings 
 import re
 from html import escape, unescape
 
-from glassformer.documents.files.content import FileContent, decoded
+from glassformer.documents.files.content import FileContent, decoded, replaced
 
 __all__ = ["read_srt", "read_vtt"]
 
@@ -53,14 +53,12 @@ def _read(data: bytes, *, escaped: bool) -> FileContent:
             texts.append(one if escaped else _escaped(one))
 
     def write(translations: list[str]) -> bytes:
-        parts, place = [], 0
+        cues = []
         for (first, last), translation in zip(spans, translations, strict=True):
             ending = "\r\n" if "\r\n" in text[first:last] else "\n"
             lines = _wrapped(translation, text.count("\n", first, last) + 1)
-            new = ending.join(lines)
-            parts += [text[place:first], new if escaped else unescape(new)]
-            place = last
-        return mark + "".join([*parts, text[place:]]).encode()
+            cues.append(ending.join(lines) if escaped else unescape(ending.join(lines)))
+        return mark + replaced(text, zip(spans, cues, strict=True)).encode()
 
     return FileContent(texts, write, html=True)
 

@@ -3,14 +3,13 @@
 from collections.abc import Iterable
 
 import numpy as np
-from jaxtyping import Float
 
 from glassformer.alignment.align import linked, merged_to_words, piece_shares
 from glassformer.data.words import Link, Span, words
-from glassformer.inspection.plots.canvas import GREY, INK, Figure, shade, sheet
-from glassformer.inspection.plots.from_trace import attention_in, check_index
+from glassformer.inspection.attention_of import attention_in, check_index
+from glassformer.inspection.plots.canvas import BLUES, GREY, INK, Figure, colormaps, sheet
 from glassformer.inspection.plots.lettering import noted, text_inches, write
-from glassformer.inspection.trace.schema import Side, Trace
+from glassformer.inspection.trace.schema import Trace
 
 __all__ = ["links_in", "plot_alignment"]
 
@@ -48,7 +47,7 @@ def plot_alignment(source: str, target: str, links: Iterable[Link]) -> Figure:
     heights = [{span: 0.75 + (row + 0.5) * _ROW for row, span in enumerate(side)} for side in spans]
     for link in sorted(links, key=lambda link: link.weight):
         ends = [heights[0][link.source], heights[1][link.target]]
-        blue = shade(0.3 + 0.7 * min(max(link.weight, 0.0), 1.0))
+        blue = colormaps[BLUES](0.3 + 0.7 * min(max(link.weight, 0.0), 1.0))
         axes.plot([left + 0.08, right - 0.08], ends, color=blue, linewidth=1.8)
     linked_words = {link.source for link in links}, {link.target for link in links}
     for side, (at, align) in enumerate(((left, "right"), (right, "left"))):
@@ -84,13 +83,12 @@ def links_in(trace: Trace, *, layer: int | None = None, head: int | None = None)
     if layer is None:
         layer = layers - 2 if layers > 2 else layers - 1
     maps = weights[layer].mean(dim=0) if head is None else weights[layer, head]
-    target, source = _shares(trace.target), _shares(trace.source)
+    source, target = (
+        piece_shares(side.words, [(piece.start, piece.end) for piece in side.pieces])
+        for side in (trace.source, trace.target)
+    )
     merged = merged_to_words(maps.numpy(), source, target)
     return [
         Link(trace.source.words[read], trace.target.words[word], float(merged[word, read]))
         for word, read in np.argwhere(linked(merged)).tolist()
     ]
-
-
-def _shares(side: Side) -> Float[np.ndarray, "words pieces"]:
-    return piece_shares(side.words, [(piece.start, piece.end) for piece in side.pieces])

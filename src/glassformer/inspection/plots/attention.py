@@ -1,13 +1,14 @@
 """Attention maps of one sentence (section 3.2; the paper's figures 3 to 5)."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Literal
 
+import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from glassformer.bundle import TranslatorParts
-from glassformer.inspection.attention_of import Attention, attention_of
+from glassformer.errors import InputError
+from glassformer.inspection.attention_of import PART_NAMES, Attention, check_index
 from glassformer.inspection.plots.canvas import (
     Figure,
     draw_matrix,
@@ -15,69 +16,60 @@ from glassformer.inspection.plots.canvas import (
     new_figure,
     write_numbers,
 )
-from glassformer.inspection.plots.from_trace import PART_NAMES, attention_in, check_index
 from glassformer.inspection.plots.lettering import cell_inches, label_inches, label_tokens, noted
-from glassformer.inspection.trace.schema import AttentionPart, Trace
 
 __all__ = [
-    "attention_figure",
     "plot_attention",
     "plot_attention_grid",
     "plot_attention_head",
+    "plot_attentions",
 ]
 
 _WRITTEN_IN = 14  # the most tokens whose numbers fit the squares
 
 
-def attention_figure(
-    parts: TranslatorParts,
-    source_text: str,
-    target_text: str,
-    *,
-    part: AttentionPart = "cross",
-    layer: int | None = None,
-    head: int | Literal["mean"] | None = None,
+def plot_attention(
+    attention: Attention, *, layer: int | None = None, head: int | Literal["mean"] | None = None
 ) -> Figure:
-    """The attention of a model that reads ``source_text`` and writes ``target_text``.
+    """The attention of one sentence, of a translator or from a trace.
 
     Without ``layer`` and ``head``, all of them, layers by heads. Both are indices, from 0; the
-    titles count from 1.
-    ``head="mean"`` is the mean over the heads, and over the layers too if ``layer`` is None.
-
-    Raises:
-        UsageError: a layer or head that the model does not have, or an unknown part.
-        InputError: an empty source, or a sentence longer than the model reads.
-    """
-    return _draw(attention_of(parts, source_text, target_text, part=part), part, layer, head)
-
-
-def plot_attention(
-    trace: Trace,
-    *,
-    part: AttentionPart = "cross",
-    layer: int | None = None,
-    head: int | Literal["mean"] | None = None,
-) -> Figure:
-    """The attention of a trace: from its source to its answer; see :func:`attention_figure`.
+    titles count from 1. ``head="mean"`` is the mean over the heads, and over the layers too if
+    ``layer`` is None.
 
     Raises:
         UsageError: a layer or head that the model does not have.
     """
-    return _draw(attention_in(trace, part), part, layer, head)
-
-
-def _draw(
-    attention: Attention, part: AttentionPart, layer: int | None, head: int | Literal["mean"] | None
-) -> Figure:
     weights, names = _select(attention.weights, layer, head)
     words = (attention.query_labels, attention.key_labels)
+    title = PART_NAMES[attention.part]
     if weights.shape[:2] == (1, 1):
-        title = f"{PART_NAMES[part]}: {names[0][0]}"
+        title = f"{title}: {names[0][0]}"
         return plot_attention_head(
             weights[0, 0], *words, title=title, axes_labels=attention.axes_labels
         )
     return plot_attention_grid(
-        weights, *words, title=PART_NAMES[part], axes_labels=attention.axes_labels, names=names
+        weights, *words, title=title, axes_labels=attention.axes_labels, names=names
+    )
+
+
+def plot_attentions(attentions: Mapping[str, Attention], *, title: str) -> Figure:
+    """A row for each translator and a column for each layer: the mean of the heads.
+
+    InputError if the translators cut the pair into other subwords.
+    """
+    first = next(iter(attentions.values()))
+    words = (first.query_labels, first.key_labels)
+    layers = range(len(first.weights))
+    for name, each in attentions.items():
+        if (each.query_labels, each.key_labels, range(len(each.weights))) != (*words, layers):
+            raise InputError(f"{name}: other subwords or layers than {next(iter(attentions))}")
+    return plot_attention_grid(
+        torch.stack([attention.weights.mean(dim=1) for attention in attentions.values()]),
+        *words,
+        title=title,
+        axes_labels=first.axes_labels,
+        names=[[f"{name}\nlayer {layer + 1}" for layer in layers] for name in attentions],
     )
 
 
@@ -108,8 +100,7 @@ def plot_attention_head(
     image = draw_matrix(axes, weights, vmin=0)
     label_tokens(axes, rows=query_labels, columns=key_labels, cell=cell)
     if max(weights.shape) <= _WRITTEN_IN:
-        texts = [[f"{100 * value:.0f}" for value in row] for row in weights.tolist()]
-        write_numbers(axes, texts, (weights > 0.55 * weights.max()).tolist())
+        write_numbers(axes, 100 * weights, 0, most=100 * weights.max().item())
     figure.suptitle(title, fontsize=11)
     axes.set_ylabel(axes_labels[0])
     axes.set_xlabel(axes_labels[1])
@@ -172,9 +163,8 @@ def _select(
     check_index("layer", layer, layers)
     kept_layers = slice(layer, layer + 1) if layer is not None else slice(None)
     if head == "mean":
-        name = "mean over all layers and heads"
-        if layer is not None:
-            name = f"layer {layer + 1}, mean of heads"
+        every = "mean over all layers and heads"
+        name = every if layer is None else f"layer {layer + 1}, mean of heads"
         return weights[kept_layers].mean(dim=(0, 1), keepdim=True), [[name]]
     check_index("head", head, heads)
     kept_heads = slice(head, head + 1) if head is not None else slice(None)

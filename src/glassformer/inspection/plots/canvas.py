@@ -5,10 +5,11 @@ one. In every picture blue is a large number, white is zero, and red is below ze
 """
 
 import io
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
 from torch import Tensor
 
 from glassformer.errors import InputError, UsageError, missing_extra
@@ -16,9 +17,9 @@ from glassformer.files import write_atomically
 
 try:
     import matplotlib
-    from matplotlib import font_manager
+    from matplotlib import colormaps, font_manager
     from matplotlib.axes import Axes
-    from matplotlib.colors import Colormap, ListedColormap
+    from matplotlib.colors import ListedColormap
     from matplotlib.figure import Figure
     from matplotlib.image import AxesImage
     from matplotlib.layout_engine import ConstrainedLayoutEngine
@@ -41,15 +42,13 @@ __all__ = [
     "Patch",
     "Rectangle",
     "Text",
+    "colormaps",
     "draw_matrix",
     "draw_scale",
     "font_manager",
-    "hiding",
     "new_figure",
-    "number",
     "picture_suffix",
     "save",
-    "shade",
     "sheet",
     "thousands",
     "tidy",
@@ -59,8 +58,7 @@ __all__ = [
 BLUES = "Blues"  # from zero (white) to large
 SIGNED = "RdBu"  # from -1 (red) over 0 (white) to 1 (blue)
 COLOURS = ("#08519c", "#e6862e", "#2a9d60", "#b5364a", "#7a55b3", "#5c6670")
-GREY = "#5c6670"
-INK = "#1b2733"
+GREY, INK = "#5c6670", "#1b2733"
 
 SUFFIXES = (".png", ".svg")
 
@@ -139,7 +137,9 @@ def draw_matrix(axes: Axes, values: Tensor, **options: Any) -> AxesImage:
     return image
 
 
-def draw_scale(figure: Figure, image: AxesImage, axes: Any, *, label: str) -> None:
+def draw_scale(
+    figure: Figure, image: AxesImage, axes: Axes | NDArray[np.object_], *, label: str
+) -> None:
     """The colour bar of ``axes``, one or many; at most 3.5 inches long."""
     height = figure.get_figheight() - 1.2
     length = min(0.9 * height, 3.5)
@@ -148,34 +148,11 @@ def draw_scale(figure: Figure, image: AxesImage, axes: Any, *, label: str) -> No
 
 
 def write_numbers(
-    axes: Axes, texts: Sequence[Sequence[str]], dark: Sequence[Sequence[bool]], *, size: float = 7.5
+    axes: Axes, values: Tensor, digits: int, *, most: float, size: float = 7.5
 ) -> None:
-    """A text in each square of a matrix, white where the square is dark."""
+    """The number in each square of a matrix, white where it is dark; ``most``: darkest."""
     style: dict[str, Any] = {"ha": "center", "va": "center", "fontsize": size}
-    for row, line in enumerate(texts):
-        for column, text in enumerate(line):
-            axes.text(column, row, text, color="white" if dark[row][column] else INK, **style)
-
-
-def number(value: float, digits: int) -> str:
-    """The number with the sign −, and without a sign before zero.
-
-    >>> number(-1.25, 1), number(-0.01, 1)
-    ('−1.2', '0.0')
-    """
-    return f"{round(value, digits) + 0.0:.{digits}f}".replace("-", "−")
-
-
-def hiding(colours: str, hidden: str) -> Colormap:
-    """The named colours, and ``hidden`` for squares that are NaN."""
-    return matplotlib.colormaps[colours].with_extremes(bad=hidden)
-
-
-def shade(value: float) -> tuple[float, float, float, float]:
-    """The blue of a number from 0 to 1.
-
-    >>> shade(0.0)[2] > shade(1.0)[2]
-    True
-    """
-    red, green, blue, alpha = matplotlib.colormaps[BLUES](value)
-    return float(red), float(green), float(blue), float(alpha)
+    for row, line in enumerate(values.tolist()):
+        for column, value in enumerate(line):
+            colour = "white" if value > 0.55 * most else INK
+            axes.text(column, row, f"{value:.{digits}f}", color=colour, **style)

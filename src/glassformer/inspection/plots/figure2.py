@@ -53,7 +53,7 @@ def plot_figure2(
 def _column(
     axes: Axes, left: float, title: str, inputs: str, boxes: tuple[tuple[str, str], ...]
 ) -> None:
-    """Boxes from the bottom to the top; beside each, what comes out of it."""
+    """Boxes from the bottom to the top, each with its result beside it."""
     middle = left + _WIDTH / 2
     axes.text(middle, 0.45, title, ha="center", color=INK, weight="bold")
     axes.text(middle, _BOTTOM + 0.2, inputs, ha="center", va="center", color=GREY, fontsize=9)

@@ -4,9 +4,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
-from jaxtyping import Bool, Int
+from jaxtyping import Bool
 from torch import Tensor
 
+from glassformer.inspection.attention_of import AXES_LABELS, PART_NAMES
 from glassformer.inspection.plots.canvas import (
     Axes,
     Figure,
@@ -16,15 +17,13 @@ from glassformer.inspection.plots.canvas import (
     new_figure,
 )
 from glassformer.inspection.plots.lettering import cell_inches, label_inches, label_tokens, noted
+from glassformer.inspection.trace.schema import AttentionPart
 from glassformer.model.masks import check_mask, padding_mask, target_mask
 
 __all__ = [
     "PAD",
-    "plot_batch_masks",
     "plot_mask",
     "plot_masks",
-    "plot_source_mask",
-    "plot_target_mask",
 ]
 
 PAD = "<pad>"
@@ -46,72 +45,31 @@ def plot_mask(
     'No look ahead'
     """
     check_mask(mask, (len(query_labels), len(key_labels)))
-    if mask.shape != (len(query_labels), len(key_labels)):
-        raise ValueError(
-            f"mask {tuple(mask.shape)}: expected {len(query_labels)} queries by"
-            f" {len(key_labels)} keys"
-        )
+    mask = mask.expand(len(query_labels), len(key_labels))
     return _plot([_Panel(title, mask, list(query_labels), list(key_labels))])
 
 
-def plot_batch_masks(
-    tokens: Int[Tensor, "batch len"], pad: int | Sequence[int], *, target: bool = False
-) -> Figure:
-    """The mask of each sentence of a batch, with the ids beside it.
+def plot_masks(source: Sequence[str] = (), target: Sequence[str] = ()) -> Figure:
+    """The masks of a source, of a target, or of a pair: the pair has cross-attention too.
 
-    ``target``: of target sentences, which also may not look ahead.
+    ``source`` holds the tokens that the encoder reads, ``target`` those that the decoder reads,
+    from the start symbol on; ``<pad>`` is padding.
 
-    >>> tokens = torch.tensor([[2, 7, 8, 3], [2, 9, 3, 0]])
-    >>> [axes.get_title() for axes in plot_batch_masks(tokens, pad=0).axes]
-    ['sentence 1', 'sentence 2']
-    """
-    masks = target_mask(tokens, pad) if target else padding_mask(tokens, pad)
-    length = tokens.size(1)
-    panels = []
-    for number, ids in enumerate(tokens.tolist()):
-        labels = [str(token) for token in ids]
-        mask = masks[number, 0].expand(length, length)
-        panels.append(_Panel(f"sentence {number + 1}", mask, labels, labels))
-    return _plot(panels)
-
-
-def plot_source_mask(source: Sequence[str]) -> Figure:
-    """The mask of the encoder's self-attention: each query attends to all keys but padding.
-
-    ``source`` holds the tokens that the encoder reads; ``<pad>`` is padding.
-
-    >>> figure = plot_source_mask(["A", "dog", "runs", "</s>", "<pad>"])
-    >>> figure.axes[0].get_xlabel()
-    'key (source)'
-    """
-    return _plot([_panel("Source mask: no padding", "source", "source", source, source)])
-
-
-def plot_target_mask(target: Sequence[str]) -> Figure:
-    """The mask of the decoder's self-attention: each query attends to itself and earlier keys.
-
-    ``target`` holds the tokens that the decoder reads, from the start symbol on.
-
-    >>> figure = plot_target_mask(["<s>", "Ein", "Hund", "rennt"])
-    >>> figure.axes[0].get_ylabel()
-    'query (target)'
-    """
-    return _plot([_panel("Target mask: no later token", "target", "target", target, target)])
-
-
-def plot_masks(source: Sequence[str], target: Sequence[str]) -> Figure:
-    """All masks of one pair: encoder, decoder, and cross-attention.
-
+    >>> [axes.get_title() for axes in plot_masks(["A", "dog", "</s>", "<pad>"]).axes]
+    ["Encoder's self-attention"]
     >>> len(plot_masks(["A", "dog", "</s>"], ["<s>", "Ein", "Hund"]).axes)
     3
     """
-    return _plot(
-        [
-            _panel("Encoder's self-attention", "source", "source", source, source),
-            _panel("Decoder's self-attention", "target", "target", target, target),
-            _panel("Decoder's cross-attention", "target", "source", target, source),
-        ]
-    )
+    panels = []
+    if source:
+        panels.append(_panel("encoder", source, source))
+    if target:
+        panels.append(_panel("decoder", target, target))
+    if source and target:
+        panels.append(_panel("cross", target, source))
+    if not panels:
+        raise ValueError("expected a source, a target, or both, got empty sentences")
+    return _plot(panels)
 
 
 @dataclass(frozen=True)
@@ -125,10 +83,6 @@ class _Panel:
     query_label: str = "query"
     key_label: str = "key"
 
-    def __post_init__(self) -> None:
-        if not self.queries or not self.keys:
-            raise ValueError("a mask needs at least one query and one key, got an empty sentence")
-
     def draw(self, axes: Axes, cell: float) -> None:
         colours = ListedColormap([_HIDDEN, _SEEN])
         draw_matrix(axes, self.mask, cmap=colours, vmin=0, vmax=1)
@@ -139,15 +93,12 @@ class _Panel:
         axes.set_ylabel(self.query_label)
 
 
-def _panel(
-    title: str, query_side: str, key_side: str, queries: Sequence[str], keys: Sequence[str]
-) -> _Panel:
+def _panel(part: AttentionPart, queries: Sequence[str], keys: Sequence[str]) -> _Panel:
     """The model's own mask of an attention, for these tokens."""
     ids = torch.tensor([[int(token != PAD) for token in keys]], dtype=torch.long)
-    causal = query_side == key_side == "target"
-    made = target_mask(ids, 0) if causal else padding_mask(ids, 0)
+    made = target_mask(ids, 0) if part == "decoder" else padding_mask(ids, 0)
     mask = made[0, 0].expand(len(queries), len(keys))
-    return _Panel(title, mask, queries, keys, f"query ({query_side})", f"key ({key_side})")
+    return _Panel(PART_NAMES[part], mask, queries, keys, *AXES_LABELS[part])
 
 
 def _plot(panels: list[_Panel]) -> Figure:

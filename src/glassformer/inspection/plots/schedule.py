@@ -1,25 +1,19 @@
-"""The learning rate (section 5.3) and label smoothing (section 5.4) of training."""
+"""The learning rate of training (section 5.3)."""
 
 from collections.abc import Sequence
 
 import numpy as np
-import torch
-from torch import Tensor
 
 from glassformer.inspection.plots.canvas import (
     COLOURS,
-    GREY,
-    Axes,
     Figure,
-    draw_matrix,
     new_figure,
     thousands,
     tidy,
 )
-from glassformer.training.loss import label_smoothed_cross_entropy
 from glassformer.training.schedule import noam_schedule
 
-__all__ = ["plot_label_smoothing", "plot_schedule"]
+__all__ = ["plot_schedule"]
 
 
 def plot_schedule(
@@ -46,92 +40,3 @@ def plot_schedule(
     thousands(axes)
     axes.legend(frameon=False)
     return figure
-
-
-def plot_label_smoothing(
-    labels: Sequence[int] = (2, 1, 0, 3, 3),
-    *,
-    vocab_size: int = 5,
-    smoothing: float = 0.1,
-    pad_id: int = 0,
-) -> Figure:
-    """Left the target distribution of each label, right the loss against confidence.
-
-    With smoothing the loss is lowest below certainty: a probability of the label above
-    ``1 - smoothing + smoothing / vocab`` costs more again. A row of padding has no target.
-
-    >>> figure = plot_label_smoothing()
-    >>> [axes.get_xlabel() for axes in figure.axes[:2]]
-    ['vocabulary', 'probability of the label']
-    """
-    for label in labels:
-        if not 0 <= label < vocab_size:
-            raise ValueError(
-                f"label {label}: a vocabulary of {vocab_size} has 0 to {vocab_size - 1}"
-            )
-    figure = new_figure(10.5, 4.2)
-    left, right = figure.subplots(1, 2)
-    _draw_targets(left, labels, (vocab_size, pad_id), smoothing)
-    _draw_confidence(right, vocab_size, smoothing)
-    return figure
-
-
-def _draw_targets(
-    axes: Axes, labels: Sequence[int], vocabulary: tuple[int, int], smoothing: float
-) -> None:
-    vocab_size, pad_id = vocabulary
-    wanted = torch.full((len(labels), vocab_size), smoothing / vocab_size)
-    wanted[range(len(labels)), list(labels)] += 1 - smoothing
-    wanted[torch.tensor(labels) == pad_id] = 0.0
-    draw_matrix(axes, wanted, vmin=0, vmax=1)
-    if vocab_size <= 8 and len(labels) <= 12:
-        for row in range(len(labels)):
-            for column in range(vocab_size):
-                value = wanted[row, column].item()
-                colour = "white" if value > 0.5 else GREY
-                axes.text(column, row, f"{value:.2f}", ha="center", va="center", color=colour)
-    rows = [f"{label} (padding)" if label == pad_id else str(label) for label in labels]
-    axes.set_yticks(range(len(labels)), rows)
-    if vocab_size <= 20:
-        axes.set_xticks(range(vocab_size))
-    axes.set_title(f"Target distribution, smoothing {smoothing:g}", loc="left", fontsize=11)
-    axes.set_xlabel("vocabulary")
-    axes.set_ylabel("label")
-
-
-def _draw_confidence(axes: Axes, vocab_size: int, smoothing: float) -> None:
-    confidence = torch.linspace(0.02, 0.998, 490)  # in steps of 0.002
-    rest = ((1 - confidence) / (vocab_size - 1)).expand(vocab_size - 1, -1)
-    # Logits that are log-probabilities: their softmax is the distribution itself.
-    logits = torch.cat([confidence[None], rest]).log().T
-    for place, share in enumerate(dict.fromkeys((smoothing, 0.0))):
-        losses = _losses(logits, share)
-        label = f"smoothing {share:g}"
-        axes.plot(confidence.numpy(), losses.numpy(), color=COLOURS[place], label=label)
-        if share:
-            best = int(losses.argmin())
-            at = (confidence[best].item(), losses[best].item())
-            axes.plot(*at, "o", color=COLOURS[place], markersize=7)
-            axes.annotate(
-                f"best at {at[0]:.2f}",
-                at,
-                xytext=(-4, 12),
-                textcoords="offset points",
-                ha="right",
-                color=COLOURS[place],
-            )
-    x = "probability of the label"
-    tidy(axes, "Loss against confidence", x=x, y="loss (nats)")
-    axes.set_ylim(bottom=0)
-    axes.legend(frameon=False)
-
-
-def _losses(logits: Tensor, smoothing: float) -> Tensor:
-    """The loss of each row, as training computes it, for the label 0."""
-    label = torch.tensor([0])
-    return torch.stack(
-        [
-            label_smoothed_cross_entropy(row, label, smoothing=smoothing, pad_id=-1)
-            for row in logits[:, None]
-        ]
-    )

@@ -16,7 +16,7 @@ from glassformer.inspection.plots.canvas import (
     tidy,
 )
 
-__all__ = ["Against", "Record", "plot_training", "read_metrics"]
+__all__ = ["Against", "Record", "plot_losses", "plot_training", "read_metrics"]
 
 Record = Mapping[str, Any]
 Against = Literal["updates", "minutes"]
@@ -62,8 +62,6 @@ def plot_training(metrics: Path | Sequence[Record], *, against: Against = "updat
     2
     """
     records = read_metrics(metrics) if isinstance(metrics, Path) else metrics
-    if not records:
-        raise ValueError("no records to draw")
     curves = _Curves(records, against)
     panels = {_draw_loss: 2.0, _draw_rate: 1.1}
     if curves.of("validation", "bleu")[0]:
@@ -74,6 +72,28 @@ def plot_training(metrics: Path | Sequence[Record], *, against: Against = "updat
         draw(place, curves)
     axes[-1].set_xlabel(against)
     thousands(axes[-1])
+    return figure
+
+
+def plot_losses(runs: Mapping[str, Sequence[Record]]) -> Figure:
+    """The cross-entropy of each run over its updates: training as lines, validation as dots.
+
+    >>> record = {"kind": "update", "update": 50, "perplexity": 9.0}
+    >>> figure = plot_losses({"a": [record], "b": [record | {"perplexity": 7.0}]})
+    >>> [text.get_text() for text in figure.axes[0].get_legend().get_texts()]
+    ['a', 'b']
+    """
+    figure = new_figure(8.0, 4.0)
+    axes = figure.subplots()
+    for place, (name, records) in enumerate(runs.items()):
+        curves = _Curves(records, "updates")
+        style: dict[str, Any] = {"color": COLOURS[place % len(COLOURS)], "markersize": 4}
+        axes.plot(*curves.cross_entropy("update"), "-", label=name, **style)
+        axes.plot(*curves.cross_entropy("validation"), "o", **style)
+    tidy(axes, "Loss: training, and validation as dots", x="updates", y="loss (nats a token)")
+    thousands(axes)
+    axes.set_yscale("log")
+    axes.legend(frameon=False)
     return figure
 
 
@@ -93,20 +113,21 @@ class _Curves:
         ]
         return [x for x, _ in points], [y for _, y in points]
 
+    def cross_entropy(self, kind: str) -> tuple[list[float], list[float]]:
+        x, perplexities = self.of(kind, "perplexity")
+        return x, list(map(math.log, perplexities))
+
 
 def _draw_loss(axes: Axes, curves: _Curves) -> None:
     """Cross-entropy of training and validation, and the smoothed loss that training minimises."""
     series = (
-        ("update", "loss", COLOURS[5], "training: smoothed loss"),
-        ("update", "perplexity", COLOURS[0], "training: cross-entropy"),
-        ("validation", "perplexity", COLOURS[1], "validation: cross-entropy"),
+        (curves.of("update", "loss"), 0.9, COLOURS[5], "training: smoothed loss"),
+        (curves.cross_entropy("update"), 1.5, COLOURS[0], "training: cross-entropy"),
+        (curves.cross_entropy("validation"), 1.5, COLOURS[1], "validation: cross-entropy"),
     )
-    for kind, name, colour, label in series:
-        x, y = curves.of(kind, name)
+    for (x, y), width, colour, label in series:
         if x:
-            y = [math.log(value) for value in y] if name == "perplexity" else y
-            marker = "o" if kind == "validation" or len(x) == 1 else ""
-            width = 0.9 if name == "loss" else 1.5
+            marker = "o" if label.startswith("validation") or len(x) == 1 else ""
             axes.plot(x, y, color=colour, marker=marker, markersize=4, lw=width, label=label)
     tidy(axes, "Loss", x="", y="loss (nats a token)")
     if axes.lines:

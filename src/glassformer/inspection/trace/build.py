@@ -7,15 +7,12 @@ step, because the causal mask hides later positions.
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
-from typing import Any, Literal
+from typing import Literal, TypedDict, Unpack
 
 import torch
 
-from glassformer.bundle import TranslatorParts
-from glassformer.config import BEAM, LENGTH_PENALTY
+from glassformer.bundle import Bundle
 from glassformer.data.terms import Terms
-from glassformer.data.tokenizer import Tokenizer
 from glassformer.data.words import words
 from glassformer.decoding.beam import penalty
 from glassformer.decoding.protocols import Hypothesis
@@ -32,7 +29,6 @@ from glassformer.inspection.trace.schema import (
     Answer,
     Bounds,
     Changes,
-    Piece,
     Question,
     Reference,
     Side,
@@ -40,91 +36,88 @@ from glassformer.inspection.trace.schema import (
 )
 from glassformer.inspection.trace.subwords import pieces_of
 from glassformer.model.masks import padding_mask, target_mask
+from glassformer.translator import Translator
 
 __all__ = ["trace"]
 
 _PIECES = 64  # the most pieces of a side in a trace
 _VECTOR_NUMBERS = 1 << 19  # in all queries, keys and values together: 2 MiB
-_NO_CHANGES = Changes()
+
+
+class TraceOptions(TypedDict, total=False):
+    """The further settings of :func:`trace`, with the defaults of a :class:`Question`."""
+
+    beam: int
+    top: int
+    reference: str | None
+    changes: Changes
 
 
 def trace(
-    translator: TranslatorParts,
+    translator: Translator | Bundle,
     text: str,
     *,
-    beam: int = BEAM,
     forced_prefix: str | Sequence[int] | None = None,
     length_penalty: float | None = None,
     glossary: Mapping[str, str | Sequence[str]] | Terms | None = None,
-    top: int = 8,
-    reference: str | None = None,
-    changes: Changes = _NO_CHANGES,
+    **options: Unpack[TraceOptions],
 ) -> Trace:
     """Translate ``text`` and record every step, map and candidate on the way.
 
     Args:
-        translator: a ``Translator`` or a ``Bundle``; others can use it at the same time.
-        text: one source sentence.
-        beam: hypotheses of the beam search.
+        translator: others can use it at the same time.
+        text: one source sentence; of several, the trace shows the first.
         forced_prefix: the beginning of the answer, as text or as ids of pieces. To continue from
             another candidate of step ``i``, give the ids of the steps before it and the
             candidate's; the end symbol may be the last.
         length_penalty: the paper's alpha; None: the bundle's.
         glossary: target terms by source terms, as in ``Translator.translate``.
-        top: candidates of each step.
-        reference: a translation held for right; the trace records its way through the search.
-        changes: heads, positions, source order or causal mask to change.
+        options: ``beam``, the hypotheses of the search; ``top``, the candidates of each step;
+            ``reference``, a right translation, whose way through the search the trace records;
+            ``changes`` of heads, positions, source order or causal mask.
 
     Raises:
-        InputError: a text that cannot be translated as one sentence.
+        InputError: a blank text, or a reference that is too long.
         UsageError: an option that does not fit the model or the text.
         ValueError: a beam or length penalty out of its range.
     """
-    if top < 1:
-        raise UsageError(f"top {top}: expected at least 1 candidate a step")
-    if length_penalty is None:  # parts without a bundle have none of their own
-        length_penalty = float(getattr(translator, "length_penalty", LENGTH_PENALTY))
-    prefix = prefix_ids(translator, forced_prefix)
-    question = Question(text, beam, length_penalty, prefix, top, reference, changes)
+    bundle = translator.bundle if isinstance(translator, Translator) else translator
+    if length_penalty is None:
+        length_penalty = bundle.length_penalty
+    prefix = prefix_ids(bundle, forced_prefix)
+    question = Question(text, length_penalty, prefix, **options)
+    if question.top < 1:
+        raise UsageError(f"top {question.top}: expected at least 1 candidate a step")
     terms = glossary if isinstance(glossary, Terms) else Terms.of(glossary or {})
-    sentence = Sentence.of(translator, question, terms)
-    line = sentence.reference_ids()
-    watch = Watch(beam, sentence.tokenizer.eos_id, line, sentence.glossary)
-    best = sentence.search(watch)
-    judged = _reference(sentence, line, watch, best) if line else None
-    return _assembled(sentence, watch, best, judged)
+    sentence = Sentence.of(bundle, question, terms)
+    eos_id, reference = sentence.tokenizer.eos_id, sentence.reference_ids()
+    watch = Watch(question.beam, eos_id, reference, sentence.glossary)
+    return _assembled(sentence, watch, sentence.search(watch))
 
 
-def _own_parts(translator: TranslatorParts) -> Mapping[str, str]:
-    """Whose part is in each place of the package, if the translator was trained with others."""
-    bundle: Any = getattr(translator, "bundle", translator)
-    parts = getattr(bundle, "about", {}).get("parts", {})
-    return parts if isinstance(parts, Mapping) else {}
-
-
-def _assembled(
-    sentence: Sentence, watch: Watch, best: Hypothesis, reference: Reference | None
-) -> Trace:
-    question, tokenizer = sentence.question, sentence.tokenizer
+def _assembled(sentence: Sentence, watch: Watch, best: Hypothesis) -> Trace:
+    bundle, question, tokenizer = sentence.bundle, sentence.question, sentence.tokenizer
     text = tokenizer.decode(best.tokens)
     written = (*best.tokens, tokenizer.eos_id) if best.finished else best.tokens
     run = _run(sentence, written)
     source = sentence.source[: run.source_shown]
+    [start] = pieces_of(tokenizer, [tokenizer.bos_id], "")
     target = pieces_of(tokenizer, written, text)[: run.target_shown]
     vectors = run.vector_numbers <= _VECTOR_NUMBERS
+    parts = bundle.about.get("parts")  # whose part is in each place of the package
     return Trace(
         version=VERSION,
-        languages=_languages(sentence.translator),
+        languages=bundle.languages,
         asked=question,
         source=Side(question.text, source, source, words(question.text)),
-        target=Side(text, target, [_start(tokenizer), *target[:-1]], words(text)),
+        target=Side(text, target, [start, *target[:-1]], words(text)),
         answer=Answer(text, best.log_probability, best.score, best.finished),
-        bounds=_bounds(sentence, len(written), reference, vectors),
+        bounds=_bounds(sentence, len(written), len(watch.line), vectors),
         figure=figure1(
             sentence.model,
             len(sentence.source),
             len(written),
-            parts=_own_parts(sentence.translator),
+            parts=parts if isinstance(parts, Mapping) else {},
         ),
         masks=captured.masks(run),
         positions=captured.positions(run),
@@ -143,16 +136,14 @@ def _assembled(
             written[: run.target_shown],
             most=run.source_shown,
         ),
-        reference=None if reference is None else _shortened(reference),
+        reference=_reference(sentence, watch, best) if watch.line else None,
         terms=sentence.term_places(written[: run.target_shown]),
     )
 
 
-def _reference(
-    sentence: Sentence, line: tuple[int, ...], watch: Watch, best: Hypothesis
-) -> Reference:
+def _reference(sentence: Sentence, watch: Watch, best: Hypothesis) -> Reference:
     """The reference's probability, and its way through this search."""
-    tokenizer, text = sentence.tokenizer, sentence.question.reference or ""
+    tokenizer, text, line = sentence.tokenizer, sentence.question.reference or "", watch.line
     values, ranks = piece_scores(sentence.model, sentence.source_ids, line)
     begun = len(tokenizer.prefix_ids)  # certain, as in the search
     total = math.fsum(values[begun:])
@@ -163,25 +154,15 @@ def _reference(
         verdict = "found"
     return Reference(
         text=text,
-        pieces=pieces_of(tokenizer, line, text),
-        log_probabilities=values,
-        ranks=ranks,
+        pieces=pieces_of(tokenizer, line, text)[:_PIECES],
+        log_probabilities=values[:_PIECES],
+        ranks=ranks[:_PIECES],
         log_probability=total,
         score=score,
         fell_off=None if fall is None else fall.step,
         fell_rank=None if fall is None else fall.rank,
         margin=None if fall is None else fall.margin,
         verdict=verdict,
-    )
-
-
-def _shortened(reference: Reference) -> Reference:
-    """The reference with at most as many pieces as a side has in the trace."""
-    return replace(
-        reference,
-        pieces=reference.pieces[:_PIECES],
-        log_probabilities=reference.log_probabilities[:_PIECES],
-        ranks=reference.ranks[:_PIECES],
     )
 
 
@@ -200,31 +181,19 @@ def _run(sentence: Sentence, written: tuple[int, ...]) -> CapturedRun:
     return CapturedRun(model, tokenizer, sublayers, written, mask, *shown)
 
 
-def _start(tokenizer: Tokenizer) -> Piece:
-    name = tokenizer.subword(tokenizer.bos_id)
-    return Piece(tokenizer.bos_id, name, name, 0, 0, None)
-
-
-def _languages(translator: TranslatorParts) -> tuple[str, str] | None:
-    """The bundle's languages; parts without a bundle have none."""
-    codes = getattr(getattr(translator, "bundle", translator), "languages", None)
-    return None if codes is None else (str(codes[0]), str(codes[1]))
-
-
-def _bounds(sentence: Sentence, target: int, reference: Reference | None, vectors: bool) -> Bounds:
+def _bounds(sentence: Sentence, target: int, reference: int, vectors: bool) -> Bounds:
+    """The parts that the trace leaves out, by the pieces of target and reference."""
     source = len(sentence.source)
-    counts = {"source": source, "target": target}
-    if reference is not None:
-        counts["reference"] = len(reference.pieces)
+    counts = {"source": source, "target": target, "reference": reference}
     left_out = [
         f"the {side} has {count} pieces; the first {_PIECES} are shown"
         for side, count in counts.items()
         if count > _PIECES
     ]
-    if sentence.sentences > 1:
+    if sentence.segments > 1:
         left_out.append(
-            f"the text has {sentence.sentences} sentences, which are translated one by one; the"
-            " first is shown"
+            f"the text has {sentence.segments} parts, which are translated one by one; the first"
+            " is shown"
         )
     if not vectors:
         left_out.append(

@@ -1,28 +1,22 @@
-"""One sentence and the question about it: the checks, the pieces of the source, and the search."""
+"""One sentence and the question about it: the pieces of the source, and the search."""
 
-import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
-from typing import Any
 
-from glassformer.bundle import TranslatorParts
-from glassformer.data.preprocessing import LONGEST_SOURCE
-from glassformer.data.terms import NO_TERMS, Terms, letter_ids
+from glassformer.bundle import Bundle
+from glassformer.data.terms import NO_TERMS, Terms
 from glassformer.data.tokenizer import Tokenizer
-from glassformer.decoding.batched import decode_sentences
-from glassformer.decoding.beam import beam_search
-from glassformer.decoding.constraints import Constraint, ForcedPrefix
+from glassformer.decoding.constraints import Constraint
+from glassformer.decoding.engine import Job, SearchOptions
 from glassformer.decoding.glossary import Glossary
-from glassformer.decoding.protocols import Hypothesis, Vocabulary
+from glassformer.decoding.protocols import Hypothesis
 from glassformer.errors import InputError, UsageError
 from glassformer.inspection.ablation import changed, reordered
 from glassformer.inspection.beam_graph import EndsAfter, Watch
 from glassformer.inspection.trace.schema import Piece, Question, TermPlace
 from glassformer.inspection.trace.subwords import pieces_of
-from glassformer.model.fast.choice import decoder_of
 from glassformer.model.transformer import Transformer
-from glassformer.text_engine import glossary_of
+from glassformer.text_engine import TextEngine
 
 __all__ = ["Sentence", "prefix_ids"]
 
@@ -31,58 +25,49 @@ __all__ = ["Sentence", "prefix_ids"]
 class Sentence:
     """A question, the pieces of its source, and the model with the question's changes."""
 
-    translator: TranslatorParts
+    bundle: Bundle
     model: Transformer
+    engine: TextEngine
+    """Runs that model."""
     question: Question
     source: list[Piece]
-    sentences: int
+    segments: int
     """How many segments the text has; this is the first."""
-    forms: Mapping[str, tuple[str, ...]]
+    forms: dict[str, tuple[str, ...]]
     """The forms of each glossary term in the text."""
+    glossary: Glossary | None
+    """The terms that the answer must hold; None if the text has none."""
 
     @classmethod
-    def of(
-        cls, translator: TranslatorParts, question: Question, terms: Terms = NO_TERMS
-    ) -> "Sentence":
-        """The first sentence as the encoder reads it; InputError if the model has no room."""
-        texts = _sentences(translator, question.text)
-        question = replace(question, text=texts[0])
-        source = _source(translator, question)
-        room = translator.model.config.longest_source
-        if len(source) - 1 + len(question.forced_prefix) > room:
-            raise InputError(
-                f"the text has {len(source) - 1:,} subwords and forced_prefix"
-                f" {len(question.forced_prefix):,}, and this model takes {room:,} in all:"
-                " shorten them"
-            )
-        model = changed(translator.model, question.changes)
-        return cls(translator, model, question, source, len(texts), terms.forms_in(question.text))
+    def of(cls, bundle: Bundle, question: Question, terms: Terms = NO_TERMS) -> "Sentence":
+        """The first segment as the encoder reads it; InputError if the model has no room."""
+        model = changed(bundle.model, question.changes)
+        tokenizers = (bundle.source_tokenizer, bundle.target_tokenizer)
+        engine = TextEngine.of(model, tokenizers, preprocessing=bundle.preprocessing)
+        [row] = engine.segments([question.text])
+        if not row:
+            raise InputError("the text is blank: there is nothing to translate")
+        first = row[0]
+        engine.check_prefix(question.forced_prefix, engine.room - len(first.ids))
+        pieces = pieces_of(tokenizers[0], [*first.ids, tokenizers[0].eos_id], first.text)
+        return cls(
+            bundle,
+            model,
+            engine,
+            replace(question, text=first.text),
+            [*reordered(pieces[:-1], question.changes.source_order), pieces[-1]],
+            segments=len(row),
+            forms=terms.forms_in(first.text),
+            glossary=engine.glossary(terms, [first], [question.forced_prefix]),
+        )
 
     @property
     def tokenizer(self) -> Tokenizer:
-        return self.translator.target_tokenizer
+        return self.bundle.target_tokenizer
 
     @property
     def source_ids(self) -> list[int]:
         return [piece.id for piece in self.source]
-
-    @cached_property
-    def glossary(self) -> Glossary | None:
-        """The terms that the answer must hold; None if the text has none.
-
-        Raises UsageError if the model has no room for them.
-        """
-        if not self.forms:
-            return None
-        tokenizer = self.tokenizer
-        glossary = glossary_of([list(self.forms.values())], tokenizer, letter_ids(tokenizer))
-        room = self.model.config.longest_source
-        if len(self.source) - 1 + len(self.question.forced_prefix) + glossary.needed(0) > room:
-            raise UsageError(
-                f"the glossary's terms in the text have {glossary.needed(0):,} subwords, and this"
-                f" model takes {room:,} of text, prefix and terms in all: shorten them"
-            )
-        return glossary
 
     def term_places(self, written: Sequence[int]) -> list[TermPlace]:
         """Each glossary term, and the pieces of its form in ``written``."""
@@ -107,61 +92,23 @@ class Sentence:
 
     def search(self, watch: Watch) -> Hypothesis:
         """The best hypothesis of the translator's own search, which ``watch`` observes."""
-        prefix, question = self.question.forced_prefix, self.question
-        vocabulary, eos_id = Vocabulary.of(self.tokenizer), self.tokenizer.eos_id
-        rules: list[Constraint] = []
+        question, eos_id = self.question, self.tokenizer.eos_id
+        prefix, constraints = question.forced_prefix, list[Constraint]([watch])
         if prefix[-1:] == [eos_id]:
             prefix = prefix[:-1]
-            rules.append(EndsAfter(len(prefix), eos_id))
-        rules.append(ForcedPrefix([prefix], vocabulary))
-        if self.glossary is not None:
-            rules.append(self.glossary)
-        rules.append(watch)
-        options: dict[str, Any] = {
-            "beam": question.beam,
-            "length_penalty": question.length_penalty,
-        }
-        best = decode_sentences(
-            decoder_of(self.model),
-            [self.source_ids[:-1]],  # the search adds the end symbol itself
-            search=partial(beam_search, vocabulary=vocabulary, **options),
-            constraints=rules,
-            extra_length=self.model.config.extra_length,
-            device=self.model.output_weight.device,
-            vocabulary=Vocabulary.of(self.translator.source_tokenizer),
-        )[0][0]
+            constraints.insert(0, EndsAfter(len(prefix), eos_id))
+        # The search adds the end symbol of the source itself.
+        job = Job([self.source_ids[:-1]], [prefix], self.glossary, constraints)
+        options = SearchOptions(beam=question.beam, length_penalty=question.length_penalty)
+        best = self.engine.engine.submit(job, options).result()[0][0]
         if not best.tokens and not best.finished:
             raise UsageError("no translation is as forced_prefix and glossary ask")
         return best
 
 
-def _sentences(translator: TranslatorParts, text: str) -> list[str]:
-    """The texts that a translation of ``text`` reads one by one."""
-    tokenizer, limit = translator.source_tokenizer, sys.maxsize  # a long one is refused later
-    [row] = translator.preprocessing.segments([text], tokenizer, limit=limit)
-    if not row:
-        raise InputError("the text is blank: there is nothing to translate")
-    return [segment.text for segment in row]
-
-
-def _source(translator: TranslatorParts, question: Question) -> list[Piece]:
-    """The pieces of the text in the order that the question gives, and the end symbol."""
-    tokenizer = translator.source_tokenizer
-    text = question.text
-    ids = tokenizer.encode(text)
-    longest = min(LONGEST_SOURCE, translator.model.config.longest_source)
-    if len(ids) > longest:
-        raise InputError(
-            f"the text has {len(ids):,} subwords, and a trace is of one sentence of at most"
-            f" {longest:,}: shorten it"
-        )
-    pieces = pieces_of(tokenizer, [*ids, tokenizer.eos_id], text)
-    return [*reordered(pieces[:-1], question.changes.source_order), pieces[-1]]
-
-
-def prefix_ids(translator: TranslatorParts, forced: str | Sequence[int] | None) -> list[int]:
+def prefix_ids(bundle: Bundle, forced: str | Sequence[int] | None) -> list[int]:
     """The ids that the answer must begin with; the end symbol may be the last."""
-    tokenizer, config = translator.target_tokenizer, translator.model.config
+    tokenizer, config = bundle.target_tokenizer, bundle.model.config
     ids = tokenizer.encode(forced) if isinstance(forced, str) else list(forced or ())
     body = ids[:-1] if ids[-1:] == [tokenizer.eos_id] else ids
     special = {tokenizer.pad_id, tokenizer.unk_id, tokenizer.bos_id, tokenizer.eos_id}

@@ -15,6 +15,7 @@ from typing import Literal
 from pydantic import TypeAdapter, ValidationError
 from pydantic_core import to_json
 
+from glassformer.config import BEAM
 from glassformer.errors import InputError
 from glassformer.inspection.trace.array_codec import EncodedArray
 
@@ -90,14 +91,15 @@ class Question:
     """The text, the options of the search, and the changes."""
 
     text: str
-    beam: int
     length_penalty: float
     forced_prefix: list[int]
     """Ids that the translation must begin with."""
-    top: int
+    beam: int = BEAM
+    top: int = 8
     """Candidates of each step."""
-    reference: str | None
-    changes: Changes
+    reference: str | None = None
+    """A correct translation."""
+    changes: Changes = field(default_factory=Changes)
 
 
 # The texts
@@ -359,7 +361,7 @@ class Erased:
 
 @dataclass(frozen=True)
 class Reference:
-    """A translation that somebody holds for right, as the model and the search judge it."""
+    """A correct translation, as the model and the search judge it."""
 
     text: str
     pieces: list[Piece]

@@ -2,6 +2,17 @@
 
 A package is a zip file with one directory: the model of CTranslate2, one SentencePiece model, a
 sentence splitter, and ``metadata.json``.
+
+The splitter is a network that reads characters; without one in the package, Argos Translate
+downloads one. This one has no trained weights: it is rules for any language that ends its sentences
+with these signs. The contract: ``units`` (batch, length) are ids of characters, in which white
+space is one blank and 0 is nothing; ``features`` are not used here; ``predictions`` (batch, length,
+3) has its greatest number at 2 where a sentence ends, else at 0. The file's properties hold
+settings and ids of characters as JSON.
+
+A rule is one kernel of a convolution. Its conditions are classes of characters, at this place or
+near it. With a weight of 1 for each condition, -1 for each exception, and a bias of 1 minus the
+number of conditions, the sum is 1 if all conditions hold and no exception does; else at most 0.
 """
 
 import json
@@ -10,19 +21,21 @@ import tempfile
 import zipfile
 from pathlib import Path
 
+import numpy as np
+from numpy.typing import NDArray
+
 from glassformer.bundle import Bundle
 from glassformer.data.language_names import language_name
-from glassformer.errors import UsageError
+from glassformer.errors import UsageError, check_choice, missing_extra
 from glassformer.files import check_output, open_atomically
 from glassformer.interchange.argos.package_in import LENGTH_PENALTY, METADATA, MODEL, TOKENIZER
-from glassformer.interchange.argos.splitter import splitter
 from glassformer.interchange.ctranslate2.export import (
-    check_quantization,
+    QUANTIZATIONS,
     export_ctranslate2,
     token_names,
 )
 
-__all__ = ["export_argos"]
+__all__ = ["export_argos", "splitter"]
 
 _CODE = re.compile(r"[A-Za-z]{2,8}([_-][A-Za-z0-9]{1,8})*")  # it is part of file names
 _VERSION, _FOR_VERSION = "1.0", "1.9.0"  # the package's; the first Argos Translate for it
@@ -31,6 +44,54 @@ _DIFFERENCES = (
     f"it searches with a beam of 4 and a length penalty of {LENGTH_PENALTY:g}, its own",
     "it reads text as it is: no normalisation, and words in capitals stay so",
 )
+
+_CHARACTERS = [chr(code) for code in range(0x21, 0x590)]  # Latin, Greek, Cyrillic, Armenian
+_CLASSES: dict[str, str] = {
+    "blank": " ",
+    "period": ".",
+    "end": ".!?…‼⁇⁈⁉؟۔।॥։።",
+    "wide end": "。！？｡",  # no blank follows
+    "closing": "\"'”’»)]}“›」』）】〉》",
+    "lower": "".join(filter(str.islower, _CHARACTERS)),
+    "upper": "".join(filter(str.isupper, _CHARACTERS)),
+    "letter": "".join(filter(str.isalpha, _CHARACTERS)),
+    "digit": "0123456789",
+}
+# Each rule: a class and its place, which counts from the sign that may end a sentence; "not": an
+# exception. The places are -3 to 2.
+_ENDS = (
+    {"end": 0, "blank": 1},  # A dog. Two
+    {"closing": 0, "end": -1, "blank": 1},  # "A dog." Two
+    {"wide end": 0, "not closing": 1},  # 犬。猫, but 「犬。」と
+)
+_NO_ENDS = (
+    {"blank": 1, "lower": 2},  # etc. and
+    {"period": 0, "letter": -1, "not letter": -2},  # J. Smith, z. B.
+    {"period": 0, "letter": -1, "upper": -2, "not letter": -3},  # Dr. Smith
+    {"period": 0, "digit": -1, "not digit": -3},  # 3. Mai
+)
+_BEFORE, _AFTER = 3, 2
+_GRAPH = f"""
+<ir_version: 7, opset_import: ["": 13]>
+sentence_ends (int64[batch, length] units, float[batch, length, number] features)
+    => (float[batch, length, 3] predictions) {{
+    classes = Gather (classes_of_units, units)
+    columns = Transpose <perm = [0, 2, 1]> (classes)
+    sums = Conv <pads = [{_BEFORE}, {_AFTER}]> (columns, rules, biases)
+    holds = Relu (sums)
+    rows = Conv (holds, weights_of_rules, no_end)
+    predictions = Transpose <perm = [0, 2, 1]> (rows)
+}}
+"""
+_SETTINGS = {
+    "skip_newline": False,
+    "max_seqlen": 1000,  # characters that are read at once
+    "no_ssplit": False,
+    "batch_size": 32,
+    "feat_funcs": [],
+    "use_dictionary": False,
+    "num_dict_feat": 0,
+}
 
 
 def export_argos(
@@ -48,7 +109,7 @@ def export_argos(
         UsageError: ``path`` exists, a language is missing, or a package cannot hold the bundle.
         InputError: ctranslate2 or onnx is not installed.
     """
-    check_quantization(quantization)
+    check_choice("quantization", quantization, QUANTIZATIONS)
     if path.exists():
         raise UsageError(f"{path}: it exists; give a new file")
     check_output("OUT", path)
@@ -122,3 +183,51 @@ def _readme(metadata: dict[str, str]) -> str:
         *(f"- {difference}." for difference in _DIFFERENCES),
     ]
     return "\n".join(lines) + "\n"
+
+
+def splitter(language: str) -> bytes:
+    """The sentence splitter as an ONNX file; InputError if onnx is not installed."""
+    try:
+        from onnx import checker, helper, numpy_helper, parser
+    except ImportError as error:
+        raise missing_extra("onnx", "export") from error
+    units = [*dict.fromkeys("".join(_CLASSES.values()))]
+    ids = {"<PAD>": 0, "<UNK>": 1, **{unit: index for index, unit in enumerate(units, 2)}}
+    model = parser.parse_model(_GRAPH)
+    for name, value in _weights(ids).items():
+        model.graph.initializer.append(numpy_helper.from_array(value.astype(np.float32), name))
+    properties = {
+        "lang_code": language,
+        "config": json.dumps(_SETTINGS),
+        "vocab": json.dumps({"_unit2id": ids, "_id2unit": list(ids), "lang": language}),
+        "lexicon": "null",
+    }
+    helper.set_model_props(model, properties)
+    checker.check_model(model, full_check=True)
+    return bytes(model.SerializeToString())
+
+
+def _weights(ids: dict[str, int]) -> dict[str, NDArray[np.float64]]:
+    """The constants of the graph: the classes of each id, and the rules as kernels."""
+    names, rules = list(_CLASSES), (*_ENDS, *_NO_ENDS)
+    classes = np.zeros((len(ids), len(names)))
+    for column, characters in enumerate(_CLASSES.values()):
+        classes[[ids[character] for character in characters], column] = 1
+    kernels = np.zeros((len(rules), len(names), _BEFORE + 1 + _AFTER))
+    biases = np.ones(len(rules))
+    for rule, conditions in enumerate(rules):
+        for name, place in conditions.items():
+            exception = name.startswith("not ")
+            column = names.index(name.removeprefix("not "))
+            kernels[rule, column, _BEFORE + place] = -1 if exception else 1
+            biases[rule] -= not exception
+    # An end wins over 0.5 if a rule for it holds, and none against it.
+    ends = np.zeros((3, len(rules), 1))
+    ends[2] = [[1]] * len(_ENDS) + [[-len(_ENDS)]] * len(_NO_ENDS)
+    return {
+        "classes_of_units": classes,
+        "rules": kernels,
+        "biases": biases,
+        "weights_of_rules": ends,
+        "no_end": np.array([0.5, -1, 0]),
+    }

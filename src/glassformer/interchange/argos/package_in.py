@@ -7,8 +7,8 @@ from glassformer.bundle import Bundle
 from glassformer.data.preprocessing import SINGLE_SENTENCES
 from glassformer.errors import InputError
 from glassformer.interchange.ctranslate2.reading.load import read_translator
-from glassformer.interchange.hugging_face.configuration import length_penalty, read_json
-from glassformer.interchange.imported import Imported
+from glassformer.interchange.hugging_face.configuration import length_penalty
+from glassformer.interchange.importing import Imported, read_json
 
 __all__ = ["LENGTH_PENALTY", "METADATA", "MODEL", "TOKENIZER", "import_argos"]
 

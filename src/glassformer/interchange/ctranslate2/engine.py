@@ -10,8 +10,8 @@ engine's answer to each:
 - *Forbidden symbols.* CTranslate2 can forbid padding, unknown and start, but then gives their
   probability to other symbols, so that scores change. Instead they end a target, as the end symbol
   does. A trained model hardly ever writes such a symbol; if it does, torch decodes the sentence.
-- *Empty targets.* For the same reason the end symbol is not forbidden at the first step. If a
-  target is empty, torch decodes the sentence.
+- *Blank targets.* For the same reason the end symbol is not forbidden at the first step. If a
+  target is empty, or begins with white space and no letter after it, torch decodes the sentence.
 - *Length.* CTranslate2 has one maximum for all sentences of a call. This engine drops the targets
   above their sentence's own maximum. If fewer than `n_best` finished targets are left, torch
   decodes the sentence.
@@ -30,7 +30,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import Any
+from typing import TYPE_CHECKING
 
 from glassformer.config import EXTRA_LENGTH
 from glassformer.decoding.beam import penalty
@@ -38,6 +38,9 @@ from glassformer.decoding.engine import Engine, Future, Job, SearchOptions
 from glassformer.decoding.protocols import Hypothesis, Vocabulary
 from glassformer.errors import InputError
 from glassformer.interchange.ctranslate2.threads import FAULTS, Workers
+
+if TYPE_CHECKING:
+    from ctranslate2 import AsyncTranslationResult, TranslationResult
 
 __all__ = ["CTranslate2Engine"]
 
@@ -69,7 +72,9 @@ class CTranslate2Engine:
         results = self._ask([job.sources[place] for place in _places(job)], options)
         return Future(results, partial(self._answer, job, results, options))
 
-    def _ask(self, sources: Sequence[Sequence[int]], options: SearchOptions) -> list[Any]:
+    def _ask(
+        self, sources: Sequence[Sequence[int]], options: SearchOptions
+    ) -> list[AsyncTranslationResult]:
         """CTranslate2's future of each source."""
         if not sources:
             return []
@@ -77,7 +82,7 @@ class CTranslate2Engine:
         translator = self.workers.alone if alone else self.workers.many
         begin = [self.target_names[index] for index in self.special.prefix_ids]
         with self._faults_named():
-            results: list[Any] = translator.translate_batch(
+            results: list[AsyncTranslationResult] = translator.translate_batch(
                 [[self.source_names[index] for index in source] for source in sources],
                 target_prefix=[begin] * len(sources) if begin else None,
                 asynchronous=True,
@@ -105,7 +110,7 @@ class CTranslate2Engine:
         except FAULTS as error:
             raise InputError(
                 f"{self.workers.directory}: CTranslate2 cannot translate with this model ({error}):"
-                " delete it, or take engine torch"
+                " delete the directory, and it is made anew; or take engine torch"
             ) from error
 
     def _most(self, length: int, options: SearchOptions) -> int:
@@ -121,8 +126,18 @@ class CTranslate2Engine:
     def _ids(self) -> dict[str, int]:
         return {name: index for index, name in enumerate(self.target_names)}
 
+    @cached_property
+    def _blanks(self) -> set[str]:
+        return {self.target_names[index] for index in self.special.blank_ids}
+
+    def _is_blank(self, names: Sequence[str]) -> bool:
+        """Whether our search forbids the beginning of the target: it reads as empty."""
+        end = self._ends[0]
+        first, second, *_ = [*names[len(self.special.prefix_ids) :], end, end]
+        return first == end or (first in self._blanks and second in {end, *self._blanks})
+
     def _answer(
-        self, job: Job, results: Sequence[Any], options: SearchOptions
+        self, job: Job, results: Sequence[AsyncTranslationResult], options: SearchOptions
     ) -> list[list[Hypothesis]]:
         """The hypotheses of a job, waited for; torch decodes the sentences that it must."""
         sources = job.sources
@@ -139,15 +154,16 @@ class CTranslate2Engine:
                 answers[place] = answer
         return answers
 
-    def _ranked(self, result: Any, length: int, options: SearchOptions) -> list[Hypothesis]:
+    def _ranked(
+        self, result: TranslationResult, length: int, options: SearchOptions
+    ) -> list[Hypothesis]:
         """Our search's hypotheses for a source of ``length`` subwords; [] if torch must decode it.
 
         Finished targets come first, then targets cut at the maximum length; each best first.
         """
         end, *forbidden = self._ends
         most = self._most(length, options)
-        begun = len(self.special.prefix_ids)
-        if any(names[-1] in forbidden or names[begun:] == [end] for names in result.hypotheses):
+        if any(names[-1] in forbidden or self._is_blank(names) for names in result.hypotheses):
             return []
         answer = []
         for names, total in zip(result.hypotheses, result.scores, strict=True):

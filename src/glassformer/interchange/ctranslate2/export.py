@@ -3,28 +3,33 @@
 The tables below map each weight to its place, exactly once. CTranslate2's Transformer specification
 holds every option of :class:`ModelConfig`: both norms and their epsilon, the three activations, any
 table of positions, every tying, scaled embeddings or not, a norm of the embeddings, an output bias.
-This file refuses an option that it does not know; it never drops one.
+A weight without a place is refused, never dropped.
 """
+
+from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from glassformer.bundle import Bundle
 from glassformer.config import ModelConfig
 from glassformer.data.tokenizer import Tokenizer
-from glassformer.errors import InputError, UsageError, nearest
+from glassformer.errors import InputError, UsageError, check_choice
 from glassformer.files import new_directory, refuse_full_directory
 from glassformer.interchange.ctranslate2.package import import_ctranslate2
-from glassformer.model.positions import PositionalEncoding
+from glassformer.model.positions import NormedPositions, PositionalEncoding
 from glassformer.model.transformer import Transformer
+
+if TYPE_CHECKING:
+    from ctranslate2.specs import LayerSpec, TransformerSpec
 
 __all__ = [
     "QUANTIZATIONS",
-    "check_quantization",
+    "encoding_of",
     "export_ctranslate2",
     "module_table",
     "token_names",
@@ -73,36 +78,6 @@ _NORMS_OF_EMBEDDINGS = {
 _FINAL_NORMS = {"encoder.layer_norm": ("encoder.norm",), "decoder.layer_norm": ("decoder.norm",)}
 
 _ACTIVATIONS = {"relu": "RELU", "gelu": "GELU", "swish": "SWISH"}
-# The options that the specification holds, as values or through the weights. Options of training
-# leave no trace in a model that translates.
-_HELD = {
-    "source_vocab_size",
-    "target_vocab_size",
-    "d_model",
-    "num_heads",
-    "d_ff",
-    "num_encoder_layers",
-    "num_decoder_layers",
-    "activation",
-    "norm",
-    "norm_epsilon",
-    "tying",
-    "output_bias",
-    "scale_embeddings",
-    "embedding_norm",
-    "positions",
-    "position_layout",
-    "position_frequencies",
-    "position_offset",
-    "max_length",
-    "pad_id",
-    "source_pad_id",
-    "source_max_length",
-    "unk_id",
-    "bos_id",
-    "eos_id",
-}
-_OF_TRAINING = {"dropout", "attention_dropout", "activation_dropout"}
 
 
 def export_ctranslate2(bundle: Bundle, directory: Path, *, quantization: str = "float32") -> None:
@@ -112,12 +87,12 @@ def export_ctranslate2(bundle: Bundle, directory: Path, *, quantization: str = "
     start and end symbols itself. A kill leaves no half-written ``directory``.
 
     Raises:
-        UsageError: an unknown quantization, an option that CTranslate2 cannot hold, or a
+        UsageError: an unknown quantization, a weight that CTranslate2 has no place for, or a
             directory that is not empty.
         InputError: ctranslate2 is not installed, or two subwords of a vocabulary have the same
             name.
     """
-    check_quantization(quantization)
+    check_choice("quantization", quantization, QUANTIZATIONS)
     refuse_full_directory(directory)
     specification = _specification(bundle)
     specification.validate()
@@ -126,15 +101,6 @@ def export_ctranslate2(bundle: Bundle, directory: Path, *, quantization: str = "
         specification.save(os.fspath(model))
         bundle.source_tokenizer.save(model / "source.model")
         bundle.target_tokenizer.save(model / "target.model")
-
-
-def check_quantization(quantization: str) -> None:
-    """Raise UsageError for a quantization that CTranslate2 does not know."""
-    if quantization not in QUANTIZATIONS:
-        raise UsageError(
-            f"quantization {quantization!r}: expected {', '.join(QUANTIZATIONS)}"
-            f"{nearest(quantization, QUANTIZATIONS)}"
-        )
 
 
 def token_names(tokenizer: Tokenizer) -> list[str]:
@@ -160,11 +126,10 @@ def token_names(tokenizer: Tokenizer) -> list[str]:
     return names
 
 
-def _specification(bundle: Bundle) -> Any:
+def _specification(bundle: Bundle) -> TransformerSpec:
     """CTranslate2's specification of a model: its options and all its weights."""
     specs = import_ctranslate2().specs
     model, config = bundle.model, bundle.model.config
-    _refuse_unknown(config)
     common = {
         "pre_norm": config.norm == "pre",
         "activation": getattr(specs.common_spec.Activation, _ACTIVATIONS[config.activation]),
@@ -174,12 +139,13 @@ def _specification(bundle: Bundle) -> Any:
         specs.TransformerEncoderSpec(config.num_encoder_layers, config.num_heads, **common),
         specs.TransformerDecoderSpec(config.num_decoder_layers, config.num_heads, **common),
     )
-    _place_weights(specification, config, weights_by_name(model))
+    _place_weights(specification, model)
     for side, positions in (
         (specification.encoder, model.source_positions),
         (specification.decoder, model.target_positions),
     ):
-        side.position_encodings.encodings = _position_rows(positions)
+        encoding = encoding_of(positions)  # its rows are stored, so that each layout fits
+        side.position_encodings.encodings = encoding.table.detach()[encoding.offset :].cpu()
         side.scale_embeddings = config.scale_embeddings
 
     source, target = token_names(bundle.source_tokenizer), token_names(bundle.target_tokenizer)
@@ -194,17 +160,6 @@ def _specification(bundle: Bundle) -> Any:
     return specification
 
 
-def _refuse_unknown(config: ModelConfig) -> None:
-    fields = type(config).model_fields
-    for name in fields.keys() - _HELD - _OF_TRAINING:
-        value = getattr(config, name)
-        if value != fields[name].default:
-            raise UsageError(
-                f"{name} {value!r}: CTranslate2's Transformer has no such option;"
-                " use the torch engine"
-            )
-
-
 def weights_by_name(model: Transformer) -> dict[str, Tensor]:
     """Our weights by name, without positions; a tied weight is under all its names."""
     weights = {
@@ -216,13 +171,13 @@ def weights_by_name(model: Transformer) -> dict[str, Tensor]:
     return weights
 
 
-def _place_weights(specification: Any, config: ModelConfig, weights: dict[str, Tensor]) -> None:
+def _place_weights(specification: TransformerSpec, model: Transformer) -> None:
     """Put each of our weights in its place; none may be left over.
 
     A tied weight has two places; CTranslate2 stores it once.
     """
-    weights = dict(weights)
-    for path, modules in module_table(config).items():
+    weights = weights_by_name(model)
+    for path, modules in module_table(model.config).items():
         layer = _at(specification, path)
         for kind in ("weight", "bias"):
             names = [f"{name}.{kind}" for name in modules if f"{name}.{kind}" in weights]
@@ -255,18 +210,19 @@ def module_table(config: ModelConfig) -> dict[str, tuple[str, ...]]:
     return table
 
 
-def _at(specification: Any, path: str) -> Any:
+def _at(specification: TransformerSpec, path: str) -> LayerSpec:
     """The layer at a path of attributes and list indices, such as ``encoder.layer.0.ffn``."""
     for key in path.split("."):
         specification = specification[int(key)] if key.isdigit() else getattr(specification, key)
     return specification
 
 
-def _field(layer: Any, kind: str) -> str:
+def _field(layer: LayerSpec, kind: str) -> str:
     return {"weight": "gamma", "bias": "beta"}[kind] if hasattr(layer, "gamma") else kind
 
 
-def _position_rows(positions: Any) -> Tensor:
-    """The position vectors of the first token, the second, …; a table, so that each layout fits."""
-    encoding: PositionalEncoding = getattr(positions, "positions", positions)
-    return encoding.table.detach()[encoding.offset :].cpu()
+def encoding_of(positions: nn.Module) -> PositionalEncoding:
+    """The positional encoding of a side, without the norm after it."""
+    encoding = positions.positions if isinstance(positions, NormedPositions) else positions
+    assert isinstance(encoding, PositionalEncoding)
+    return encoding

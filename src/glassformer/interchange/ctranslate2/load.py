@@ -1,23 +1,22 @@
 """Loads a bundle as a CTranslate2 engine, and converts the model at the first load.
 
 The converted model stays in the bundle, in ``ctranslate2/QUANTIZATION-HASH``, with the hash of the
-bundle's files. Its manifest holds the hashes of its own files: a damaged model is converted anew.
-If the bundle is read-only, a temporary directory holds the model as long as the engine lives.
+bundle's files: other weights are converted anew. Its manifest holds the hashes of its own files: a
+damaged model is an error. If the bundle is read-only, a temporary directory holds the model as long
+as the engine lives.
 """
 
 import shutil
 import tempfile
-from functools import partial
 from pathlib import Path
 
 from glassformer.bundle import Bundle
 from glassformer.config import EXTRA_LENGTH
 from glassformer.decoding.engine import Engine
 from glassformer.decoding.protocols import Vocabulary
-from glassformer.errors import InputError, UsageError
+from glassformer.errors import InputError, UsageError, check_choice
 from glassformer.files import flush_directory
 from glassformer.hashes import (
-    check_hashes,
     read_manifest,
     sha256,
     sha256_of_all,
@@ -25,7 +24,7 @@ from glassformer.hashes import (
 )
 from glassformer.interchange.ctranslate2.engine import CTranslate2Engine
 from glassformer.interchange.ctranslate2.export import (
-    check_quantization,
+    QUANTIZATIONS,
     export_ctranslate2,
     token_names,
 )
@@ -51,10 +50,11 @@ def load_ctranslate2(
     Raises:
         UsageError: this machine or CTranslate2 does not know the quantization or an option of the
             model.
-        InputError: ctranslate2 is not installed, or finds no CUDA device.
+        InputError: ctranslate2 is not installed or finds no CUDA device, or a kept conversion is
+            damaged.
     """
     ctranslate2 = import_ctranslate2()
-    check_quantization(quantization)
+    check_choice("quantization", quantization, QUANTIZATIONS)
     device = next(bundle.model.parameters()).device
     if device.type == "cuda" and not ctranslate2.get_cuda_device_count():
         raise InputError("device cuda: CTranslate2 finds none here; give device cpu")
@@ -67,9 +67,8 @@ def load_ctranslate2(
     source_names = token_names(bundle.source_tokenizer)
     target_names = token_names(bundle.target_tokenizer)
     model, temporary = _converted(bundle, directory, quantization)
-    renew = None if temporary else partial(_renewed, bundle, directory, quantization)
     return CTranslate2Engine(
-        Workers(model, device, quantization, temporary=temporary, renew=renew),
+        Workers(model, device, quantization, temporary=temporary),
         source_names,
         target_names,
         Vocabulary.of(bundle.target_tokenizer),
@@ -82,7 +81,8 @@ def _converted(bundle: Bundle, directory: Path, quantization: str) -> tuple[Path
     """The directory of the converted model, and whether it is temporary."""
     folder = directory / _FOLDER
     converted = folder / f"{quantization}-{_fingerprint(directory)}"
-    if _is_whole(converted):
+    if converted.exists():
+        _require_whole(converted)
         return converted, False
     try:
         if folder.is_symlink():  # what lies behind it is not the bundle's
@@ -97,32 +97,30 @@ def _converted(bundle: Bundle, directory: Path, quantization: str) -> tuple[Path
         export_ctranslate2(bundle, unfinished / "model", quantization=quantization)
         write_manifest(unfinished / "model")
         flush_directory(unfinished / "model")
-        for outdated in folder.glob(f"{quantization}-*"):  # of earlier weights, or damaged
-            shutil.rmtree(outdated, ignore_errors=True)
+        for outdated in folder.glob(f"{quantization}-*"):  # of earlier weights
+            if outdated != converted:
+                shutil.rmtree(outdated, ignore_errors=True)
         (unfinished / "model").rename(converted)
     except OSError:
-        if not _is_whole(converted):  # else another process was quicker
+        if not converted.exists():  # else another process was quicker
             raise
     finally:
         shutil.rmtree(unfinished, ignore_errors=True)
     return converted, False
 
 
-def _is_whole(converted: Path) -> bool:
-    """Whether a kept conversion is there, with all files as they were written."""
+def _require_whole(converted: Path) -> None:
+    """Raise InputError unless a kept conversion has all its files as they were written."""
     try:
         hashes = read_manifest(converted)
-        check_hashes(converted, hashes, hashes, remedy="convert it anew")
+        whole = "model.bin" in hashes and all(sha256(converted / n) == hashes[n] for n in hashes)
     except InputError:
-        return False
-    return bool(hashes)
-
-
-def _renewed(bundle: Bundle, directory: Path, quantization: str) -> Path:
-    """A new conversion in the place of the kept one, which CTranslate2 could not load."""
-    for kept in (directory / _FOLDER).glob(f"{quantization}-*"):
-        shutil.rmtree(kept, ignore_errors=True)
-    return _converted(bundle, directory, quantization)[0]
+        whole = False
+    if not whole:
+        raise InputError(
+            f"{converted}: this conversion for CTranslate2 is damaged: delete the directory, and"
+            " it is made anew"
+        )
 
 
 def _fingerprint(directory: Path) -> str:

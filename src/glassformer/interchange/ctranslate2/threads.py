@@ -3,7 +3,6 @@
 import os
 import shutil
 import weakref
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
 from pathlib import Path
@@ -28,7 +27,7 @@ class Workers:
     wait for each other, sentences do not. A single sentence has one worker with up to 4 threads.
 
     A ``temporary`` directory is deleted together with the workers. If CTranslate2 cannot load the
-    model, ``renew`` gives another directory, once. Then InputError names the reason.
+    model, InputError names the reason.
     """
 
     def __init__(
@@ -38,10 +37,8 @@ class Workers:
         compute_type: str,
         *,
         temporary: bool = False,
-        renew: Callable[[], Path] | None = None,
     ) -> None:
         self.directory = directory
-        self._renew = renew
         self._device = device
         self._compute_type = compute_type
         if temporary:  # at the last reference to the workers, or at exit
@@ -84,10 +81,7 @@ class Workers:
                     intra_threads=threads,
                 ).result()
         except FAULTS as error:
-            if self._renew is None:
-                raise InputError(
-                    f"{self.directory}: CTranslate2 cannot load this model ({error}): take engine"
-                    " torch"
-                ) from error
-            self.directory, self._renew = self._renew(), None
-            return self._translator(workers=workers, threads=threads)
+            raise InputError(
+                f"{self.directory}: CTranslate2 cannot load this model ({error}): delete the"
+                " directory, and it is made anew; or take engine torch"
+            ) from error

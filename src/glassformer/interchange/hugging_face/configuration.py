@@ -1,22 +1,19 @@
 """``config.json`` of a family to our settings; an option without a counterpart is refused."""
 
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from pydantic import ValidationError
-
 from glassformer.config import MOST_LENGTH_PENALTY, ModelConfig
 from glassformer.errors import InputError
 from glassformer.interchange.hugging_face.families import Family, family_of
+from glassformer.interchange.importing import config_of, read_json, tying_of
 
 __all__ = [
     "ACTIVATIONS",
     "length_penalty",
     "model_config",
     "other_search_options",
-    "read_json",
     "read_settings",
     "their_length_penalty",
 ]
@@ -62,19 +59,6 @@ _OF_SEARCH = {  # a search option, and the value that changes nothing
 }  # fmt: skip
 _SHOWN = ("no_repeat_ngram_size", "repetition_penalty", "min_length", "suppress_tokens")
 _TYPICAL_LENGTH = 20  # subwords of a sentence
-
-
-def read_json(path: Path) -> dict[str, Any]:
-    """The object in a JSON file; InputError names the file."""
-    try:
-        content = json.loads(path.read_bytes())
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read: {error.strerror}") from error
-    except ValueError as error:
-        raise InputError(f"{path}: not JSON, or cut short ({error}): copy it anew") from error
-    if not isinstance(content, dict):
-        raise InputError(f"{path}: expected an object of names and values")
-    return content
 
 
 def read_settings(directory: Path) -> tuple[Family, dict[str, Any]]:
@@ -123,16 +107,15 @@ def model_config(
             f"{path}: activation_function {activation!r}: expected {', '.join(ACTIVATIONS)}"
         )
     shared = settings.get("share_encoder_decoder_embeddings", True)
-    tied = settings.get("tie_word_embeddings", True)
     source_size: int = settings["vocab_size"]
     target_size = source_size if shared else settings.get("decoder_vocab_size") or source_size
-    tying = {(True, True): "three-way", (True, False): "embeddings", (False, True): "target"}
     added = 0 if start_is_ours else 1
     offset = family.options.get("position_offset", 0)
     if family.options.get("position_frequencies") and settings["pad_token_id"] + 1 != offset:
         raise InputError(f"{path}: pad_token_id {settings['pad_token_id']}: expected {offset - 1}")
     try:
-        return ModelConfig(
+        return config_of(
+            path,
             source_vocab_size=source_size + added,
             target_vocab_size=target_size + added,
             d_model=settings["d_model"],
@@ -144,7 +127,9 @@ def model_config(
             attention_dropout=settings.get("attention_dropout", 0.0),
             activation_dropout=settings.get("activation_dropout", 0.0),
             activation=ACTIVATIONS[activation],
-            tying=tying.get((bool(shared), bool(tied)), "none"),
+            tying=tying_of(
+                embeddings=bool(shared), target=bool(settings.get("tie_word_embeddings", True))
+            ),
             output_bias=True,
             scale_embeddings=settings.get("scale_embedding", False),
             max_length=settings["max_position_embeddings"],
@@ -157,11 +142,6 @@ def model_config(
         )
     except KeyError as error:
         raise InputError(f"{path}: {error.args[0]} is missing") from error
-    except ValidationError as error:
-        fault = error.errors()[0]
-        name = ".".join(map(str, fault["loc"]))
-        message = fault["msg"].removeprefix("Value error, ")
-        raise InputError(f"{path}: {name} {message}".replace(":  ", ": ")) from error
 
 
 def length_penalty(settings: Mapping[str, Any]) -> float:

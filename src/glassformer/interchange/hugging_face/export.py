@@ -13,10 +13,10 @@ from typing import Any
 import torch
 
 from glassformer.bundle import Bundle, facts
-from glassformer.config import BEAM, EXTRA_LENGTH, ModelConfig
+from glassformer.config import BEAM, EXTRA_LENGTH
 from glassformer.data.preprocessing import LONGEST_SOURCE
 from glassformer.decoding.protocols import Vocabulary
-from glassformer.errors import UsageError, counted, nearest
+from glassformer.errors import UsageError, check_choice, counted
 from glassformer.files import new_directory, refuse_full_directory
 from glassformer.interchange.hugging_face.configuration import ACTIVATIONS, their_length_penalty
 from glassformer.interchange.hugging_face.families import FAMILIES, family_for, weight_table
@@ -40,13 +40,6 @@ __all__ = [
 ]
 
 QUANTIZATIONS = ("float32", "float16", "bfloat16")
-_CLASSES = {
-    "marian": "MarianMTModel",
-    "m2m_100": "M2M100ForConditionalGeneration",
-    "mbart": "MBartForConditionalGeneration",
-    "bart": "BartForConditionalGeneration",
-    "pegasus": "PegasusForConditionalGeneration",
-}
 _EPSILON = 1e-5  # of LayerNorm, in all families
 
 
@@ -61,11 +54,7 @@ def export_hugging_face(
     Raises UsageError for an option of the model that no family holds, for an unknown quantization,
     or for a directory that is not empty.
     """
-    if quantization not in QUANTIZATIONS:
-        raise UsageError(
-            f"quantization {quantization!r}: expected {', '.join(QUANTIZATIONS)}"
-            f"{nearest(quantization, QUANTIZATIONS)}"
-        )
+    check_choice("quantization", quantization, QUANTIZATIONS)
     refuse_full_directory(directory)
     model_type = family_for(bundle.model.config)
     family = FAMILIES[model_type]
@@ -222,12 +211,18 @@ def model_settings(
     generation = generation_settings(bundle, start=start)
     ids = {name: value for name, value in generation.items() if name.endswith("_token_id")}
     settings: dict[str, Any] = {
-        "architectures": [_CLASSES[model_type]],
+        "architectures": [FAMILIES[model_type].architecture],
         "model_type": model_type,
         "is_encoder_decoder": True,
         "dtype": dtype,
         "vocab_size": config.source_vocab_size - added,
-        **_sizes(config),
+        "d_model": config.d_model,
+        "encoder_layers": config.num_encoder_layers,
+        "decoder_layers": config.num_decoder_layers,
+        "encoder_attention_heads": config.num_heads,
+        "decoder_attention_heads": config.num_heads,
+        "encoder_ffn_dim": config.d_ff,
+        "decoder_ffn_dim": config.d_ff,
         "activation_function": activation[config.activation],
         "scale_embedding": config.scale_embeddings,
         "dropout": config.dropout,
@@ -241,18 +236,6 @@ def model_settings(
         settings["decoder_vocab_size"] = config.target_vocab_size - added
         settings["share_encoder_decoder_embeddings"] = shared
     return settings
-
-
-def _sizes(config: ModelConfig) -> dict[str, int]:
-    return {
-        "d_model": config.d_model,
-        "encoder_layers": config.num_encoder_layers,
-        "decoder_layers": config.num_decoder_layers,
-        "encoder_attention_heads": config.num_heads,
-        "decoder_attention_heads": config.num_heads,
-        "encoder_ffn_dim": config.d_ff,
-        "decoder_ffn_dim": config.d_ff,
-    }
 
 
 def whole_text_notes(bundle: Bundle) -> list[str]:

@@ -1,7 +1,7 @@
 """The families of translators: for each its options, and a place for each of its weights.
 
-Their decoders start with a symbol that ours hides or produces: padding (Marian, Pegasus) or the end
-(M2M100, NLLB, mBART). So each imported vocabulary has one row more, our start symbol. It is a copy
+Their decoders start with a symbol that ours hides or produces: padding (Marian) or the end (M2M100,
+NLLB, mBART). So each imported vocabulary has one row more, our start symbol. It is a copy
 of their start symbol's row, with the bias ``NEVER``, so that all other probabilities stay.
 """
 
@@ -20,35 +20,42 @@ class Family:
     """One architecture: ``options`` of ModelConfig that all its models share."""
 
     title: str
+    architecture: str
+    """Its class in transformers."""
     options: Mapping[str, Any]
     output_bias: bool = True
     """Whether its files have ``final_logits_bias``."""
-    sentences: bool = True
-    """Whether its models translate sentence by sentence, as their training pairs were."""
     stored_sinusoids: bool = False
     """Whether its files have the table of sinusoids, which others compute."""
 
 
-_LEARNED = {"positions": "learned", "position_offset": 2, "embedding_norm": True}
-_TENSOR2TENSOR = {"position_frequencies": "tensor2tensor", "position_offset": 2}
-
 FAMILIES = {
-    "marian": Family("MarianMT", {"position_layout": "halves"}),
+    "marian": Family("MarianMT", "MarianMTModel", {"position_layout": "halves"}),
     "m2m_100": Family(
         "M2M100 or NLLB",
-        {"norm": "pre", "position_layout": "halves", **_TENSOR2TENSOR},
+        "M2M100ForConditionalGeneration",
+        {
+            "norm": "pre",
+            "position_layout": "halves",
+            "position_frequencies": "tensor2tensor",
+            "position_offset": 2,
+        },
         output_bias=False,
     ),
-    "mbart": Family("mBART", {"norm": "pre", **_LEARNED}),
-    "bart": Family("BART", _LEARNED),
+    "mbart": Family(
+        "mBART",
+        "MBartForConditionalGeneration",
+        {"norm": "pre", "positions": "learned", "position_offset": 2, "embedding_norm": True},
+    ),
     "pegasus": Family(
         "Pegasus",
+        "PegasusForConditionalGeneration",
         {"norm": "pre", "position_layout": "halves"},
         stored_sinusoids=True,
-        sentences=False,  # it sums up
     ),
 }
-"""By their ``model_type``. What is not here has ModelConfig's default."""
+"""By their ``model_type``. An option that is not here has ModelConfig's default."""
+_TRANSLATORS = ("marian", "m2m_100", "mbart")
 
 # The layout of sinusoids is not among them: a permutation of d_model makes one of the other.
 _STRUCTURE = (
@@ -68,7 +75,6 @@ _REASONS = {
     "bart": "its tokenizer is byte-level BPE, not SentencePiece",
     "blenderbot": "its tokenizer is byte-level BPE, not SentencePiece",
 }
-_IMPORTED = tuple(name for name in FAMILIES if name not in _REASONS)
 
 # Their name -> ours, in each block of the encoder and of the decoder.
 _ATTENTION = {"q_proj": "query", "k_proj": "key", "v_proj": "value", "out_proj": "output"}
@@ -129,13 +135,13 @@ def family_of(model_type: str, origin: object) -> Family:
     >>> family_of("t5", "config.json")
     Traceback (most recent call last):
     glassformer.errors.InputError: config.json: model_type 't5': it has relative positions and RMS \
-norms; import reads marian, m2m_100, mbart, pegasus
+norms; import reads marian, m2m_100, mbart
     """
-    if model_type in _IMPORTED:
+    if model_type in FAMILIES:
         return FAMILIES[model_type]
-    reason = _REASONS.get(model_type, f"unknown{nearest(model_type, _IMPORTED)}")
+    reason = _REASONS.get(model_type, f"unknown{nearest(model_type, _TRANSLATORS)}")
     raise InputError(
-        f"{origin}: model_type {model_type!r}: {reason}; import reads {', '.join(_IMPORTED)}"
+        f"{origin}: model_type {model_type!r}: {reason}; import reads {', '.join(_TRANSLATORS)}"
     )
 
 

@@ -15,12 +15,12 @@ from glassformer.interchange.hugging_face.configuration import (
 from glassformer.interchange.hugging_face.families import weight_table
 from glassformer.interchange.hugging_face.vocabulary import Languages, Vocabulary, read_vocabulary
 from glassformer.interchange.hugging_face.weights import read_weights
-from glassformer.interchange.imported import Imported
+from glassformer.interchange.importing import Imported
 from glassformer.model.transformer import Transformer
 
-__all__ = ["OPUS_NOTE", "import_hugging_face"]
+__all__ = ["import_hugging_face"]
 
-OPUS_NOTE = (
+_OPUS_NOTE = (
     "OPUS-MT's training text had Moses's punctuation, such as straight quotation marks; a text"
     " keeps its own"
 )
@@ -48,7 +48,7 @@ def import_hugging_face(
             f"{path}: length_penalty {settings['length_penalty']!r}: expected a number"
         )
     wanted = Languages(source_language, target_language)
-    vocabulary = read_vocabulary(directory, settings["model_type"], settings, wanted)
+    vocabulary = read_vocabulary(directory, settings, wanted)
     start = settings["decoder_start_token_id"]
     start_is_ours = start == vocabulary.target.bos_id  # in what `export` has written
     ids = {"unk_token_id": vocabulary.target.unk_id}
@@ -65,7 +65,6 @@ def import_hugging_face(
     if not family.output_bias:
         del table["final_logits_bias"]
     read_weights(model, directory, table, start=None if start_is_ours else start)
-    assumed = SINGLE_SENTENCES if family.sentences else None
     bundle = Bundle(
         model.eval().requires_grad_(False),
         vocabulary.source,
@@ -74,12 +73,12 @@ def import_hugging_face(
         about={"imported from": f"{family.title} in the format of Hugging Face"},
         length_penalty=length_penalty(settings),
         normalisation=vocabulary.normalisation,
-        source_lengths=vocabulary.source_lengths if vocabulary.is_ours else assumed,
+        source_lengths=vocabulary.source_lengths if vocabulary.is_ours else SINGLE_SENTENCES,
         language_tokens=vocabulary.language_tokens,
     )
     notes = []
     if settings["model_type"] == "marian" and not vocabulary.is_ours:
-        notes.append(OPUS_NOTE)
+        notes.append(_OPUS_NOTE)
     if others := other_search_options(settings):
         listed = ", ".join(f"{name} {value}" for name, value in others.items())
         notes.append(f"a bundle does not hold these search options: {listed}")

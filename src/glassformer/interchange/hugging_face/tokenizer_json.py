@@ -60,7 +60,9 @@ def tokenizer_json(
         "pre_tokenizer": None,
         "post_processor": _template(tokenizer, pieces),
         "decoder": _decoder(escapes, dummy_prefix=model.segmentation.dummy_prefix),
-        "model": _model(model.segmentation.kind, pieces, tokenizer.unk_id, has_bytes),
+        "model": _model(
+            model.segmentation.kind, pieces, unknown=tokenizer.unk_id, has_bytes=has_bytes
+        ),
     }
 
 
@@ -97,7 +99,7 @@ def _pieces(tokenizer: Tokenizer, model: SentencePieceModel, size: int) -> list[
     return pieces
 
 
-def _model(kind: str, pieces: Sequence[Piece], unknown: int, has_bytes: bool) -> dict[str, Any]:
+def _model(kind: str, pieces: Sequence[Piece], *, unknown: int, has_bytes: bool) -> dict[str, Any]:
     if kind == "unigram":
         scores = {PieceType.NORMAL: 0.0, PieceType.USER_DEFINED: 0.0, PieceType.UNUSED: _IMPROBABLE}
         vocabulary = [

@@ -11,7 +11,7 @@ Here the pieces themselves stand in the order of the ids, so that no table is ne
 """
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -23,12 +23,11 @@ from glassformer.data.normaliser import Normalisation
 from glassformer.data.preprocessing import SourceLengths
 from glassformer.data.tokenizer import Tokenizer
 from glassformer.errors import InputError
-from glassformer.interchange.hugging_face.configuration import read_json
+from glassformer.interchange.importing import read_json
 from glassformer.interchange.piece_order import read_sentencepiece, tokenizer_in_order
 
 __all__ = [
     "KEY",
-    "OPUS_LANGUAGE",
     "Languages",
     "OfBundle",
     "Vocabulary",
@@ -42,11 +41,9 @@ _TOKENIZERS = {
     "marian": ("MarianTokenizer",),
     "m2m_100": ("M2M100Tokenizer", "NllbTokenizer", "NllbTokenizerFast"),
     "mbart": ("MBart50Tokenizer", "MBart50TokenizerFast"),
-    "pegasus": ("PegasusTokenizer", "PegasusTokenizerFast"),
 }
-OPUS_LANGUAGE = re.compile(r">>(.+)<<")
 _LANGUAGES = {  # the token of a language, and its code in it
-    "MarianTokenizer": OPUS_LANGUAGE,
+    "MarianTokenizer": re.compile(r">>(.+)<<"),
     "M2M100Tokenizer": re.compile(r"__([a-z_]+)__"),
     "NllbTokenizer": re.compile(r"([a-z]{3}_[A-Z][a-z]{3})"),
     "MBart50Tokenizer": re.compile(r"([a-z]{2}_[A-Z]{2})"),
@@ -92,28 +89,46 @@ class OfBundle(BaseModel):
 
 
 @dataclass(frozen=True)
+class _Files:
+    """A directory with its ``tokenizer_config.json`` and ``config.json``."""
+
+    directory: Path
+    options: Mapping[str, Any]
+    settings: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
 class _Names:
-    """The text of each id, and those that no text holds."""
+    """The text of each id, and the texts that no input holds."""
 
-    texts: list[str]
-    controls: frozenset[str]
+    texts: Sequence[str]
+    controls: Set[str]
     symbols: Mapping[str, str]
-    """The texts of unk, eos and pad."""
+    """The texts of unk, bos, eos and pad."""
+
+    def tokenizer(self, path: Path, prefix: Sequence[str] = ()) -> Tokenizer:
+        """The tokenizer of a SentencePiece file in the order of the ids."""
+        return tokenizer_in_order(
+            self.texts, path, controls=self.controls, symbols=self.symbols, prefix=prefix
+        )
 
 
-def read_vocabulary(
-    directory: Path, model_type: str, settings: Mapping[str, Any], wanted: Languages
-) -> Vocabulary:
-    """The vocabulary of a directory of this family.
+def read_vocabulary(directory: Path, settings: Mapping[str, Any], wanted: Languages) -> Vocabulary:
+    """The vocabulary of a directory; ``settings``: the content of its ``config.json``.
 
     Raises:
         InputError: a file is missing or faulty, or the tokenizer is of another kind.
         UsageError: the model needs a language, or does not know it.
     """
-    path = directory / "tokenizer_config.json"
+    path, model_type = directory / "tokenizer_config.json", settings["model_type"]
     options = read_json(path) if path.is_file() else {}
     if KEY in options:
         return _exported(directory, options[KEY], wanted)
+    if model_type not in _TOKENIZERS:
+        raise InputError(
+            f"{directory}: a {model_type} model sums up texts, unless `export` has written it;"
+            f" import reads {', '.join(_TOKENIZERS)}"
+        )
     kind = options.get("tokenizer_class") or settings.get("tokenizer_class")
     if kind is None and model_type != "mbart":  # the first mBART has another order of symbols
         nllb = model_type == "m2m_100" and not (directory / "vocab.json").is_file()
@@ -128,13 +143,13 @@ def read_vocabulary(
             f"{path}: legacy_behaviour: the language stands behind the text there, and this program"
             " puts it before the text"
         )
-    kind = kind.removesuffix("Fast")
-    if kind == "MarianTokenizer":
-        return _marian(directory, options, settings, wanted)
-    return _one_model(directory, kind, options, settings, wanted)
+    files = _Files(directory, options, settings)
+    if model_type == "marian":
+        return _marian(files, wanted)
+    return _one_model(files, kind.removesuffix("Fast"), wanted)
 
 
-def _exported(directory: Path, stored: Any, wanted: Languages) -> Vocabulary:
+def _exported(directory: Path, stored: object, wanted: Languages) -> Vocabulary:
     """The tokenizers that ``export`` has written: SentencePiece models beside the JSON."""
     try:
         own = OfBundle.model_validate(stored)
@@ -159,21 +174,22 @@ def _exported(directory: Path, stored: Any, wanted: Languages) -> Vocabulary:
     )
 
 
-def _marian(
-    directory: Path, options: Mapping[str, Any], settings: Mapping[str, Any], wanted: Languages
-) -> Vocabulary:
+def _marian(files: _Files, wanted: Languages) -> Vocabulary:
     """Two SentencePiece models; the language of the target stands before the source."""
-    shared = settings.get("share_encoder_decoder_embeddings", True)
-    sizes = settings["vocab_size"], settings.get("decoder_vocab_size") or settings["vocab_size"]
-    tables = ("vocab.json", "vocab.json" if shared else "target_vocab.json")
+    directory, settings = files.directory, files.settings
+    tables = {"vocab.json": settings["vocab_size"]}
+    if not settings.get("share_encoder_decoder_embeddings", True):
+        size = settings.get("decoder_vocab_size") or settings["vocab_size"]
+        tables["target_vocab.json"] = size
     pattern = _LANGUAGES["MarianTokenizer"]
     sides = []
-    for table, size in zip(tables, sizes, strict=True):
-        texts = _texts(directory / table, sizes[0] if shared else size)
-        languages = {text for text in texts if pattern.fullmatch(text)}
-        sides.append(_names(texts, languages, options, settings, directory / table))
-    source = wanted.source or options.get("source_lang")
-    target = wanted.target or options.get("target_lang")
+    for table, size in tables.items():
+        path = directory / table
+        texts = _texts(path, size)
+        languages = filter(pattern.fullmatch, texts)
+        sides.append(_names(files, texts, controls=languages, path=path))
+    source = wanted.source or files.options.get("source_lang")
+    target = wanted.target or files.options.get("target_lang")
     tokens = None
     prefix: tuple[str, ...] = ()
     if known := languages_in(sides[0].texts, pattern):
@@ -181,29 +197,24 @@ def _marian(
         source, target = tokens.pair(source, wanted.target)
         prefix, _ = tokens.prefixes(source, target)
     return Vocabulary(
-        _tokenizer(directory / "source.spm", sides[0], prefix),
-        _tokenizer(directory / "target.spm", sides[1]),
+        sides[0].tokenizer(directory / "source.spm", prefix),
+        sides[-1].tokenizer(directory / "target.spm"),
         (standard_code(source), standard_code(target)) if source and target else None,
         tokens,
     )
 
 
-def _one_model(
-    directory: Path,
-    kind: str,
-    options: Mapping[str, Any],
-    settings: Mapping[str, Any],
-    wanted: Languages,
-) -> Vocabulary:
+def _one_model(files: _Files, kind: str, wanted: Languages) -> Vocabulary:
     """One SentencePiece model; each side's language stands before its text."""
-    path = directory / ("spiece.model" if kind == "PegasusTokenizer" else "sentencepiece.bpe.model")
-    size = settings["vocab_size"]
+    directory, size = files.directory, files.settings["vocab_size"]
+    path = directory / "sentencepiece.bpe.model"
     if kind == "M2M100Tokenizer":
         texts = _texts(directory / "vocab.json", None)
-    else:
-        texts = _offset_texts(path, kind, options)
+    else:  # fairseq's rule: SentencePiece's id plus one
+        pieces = [piece.text for piece in read_sentencepiece(path).pieces]
+        texts = [_START, "<pad>", "</s>", "<unk>", *pieces[3:]]
     try:
-        added = _added_texts(directory, options, len(texts))
+        added = _added_texts(files, len(texts))
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise InputError(
             f"{directory}: its added tokens have no ids or texts: copy it anew"
@@ -219,15 +230,8 @@ def _one_model(
         raise InputError(
             f"{directory}: the tokenizer has {len(texts)} tokens, and config.json {size}"
         )
-    unused = [f"<unused {place}>" for place in range(len(texts), size)]
-    controls = {*added.values(), *(text for text in texts if text.startswith("<unused ")), *unused}
-    if kind == "PegasusTokenizer":
-        controls |= set(texts[: texts.index("<unk>")])
-    names = _names([*texts, *unused], controls, options, settings, path)
-    if kind not in _LANGUAGES:
-        tokenizer = _tokenizer(path, names)
-        pair = (wanted.source, wanted.target) if wanted.source and wanted.target else None
-        return Vocabulary(tokenizer, tokenizer, pair)
+    texts += [f"<unused {place}>" for place in range(len(texts), size)]
+    names = _names(files, texts, controls=added.values(), path=path)
     known = languages_in(names.texts, _LANGUAGES[kind])
     if not known:
         raise InputError(
@@ -238,8 +242,8 @@ def _one_model(
     source, target = tokens.pair(wanted.source, wanted.target)
     before_source, before_target = tokens.prefixes(source, target)
     return Vocabulary(
-        _tokenizer(path, names, before_source),
-        _tokenizer(path, names, before_target),
+        names.tokenizer(path, before_source),
+        names.tokenizer(path, before_target),
         (source or "", target),
         tokens,
     )
@@ -259,25 +263,15 @@ def _texts(path: Path, size: int | None) -> list[str]:
     return [by_id.get(index, f"<unused {index}>") for index in range(size)]
 
 
-def _offset_texts(path: Path, kind: str, options: Mapping[str, Any]) -> list[str]:
-    """The text of each id by the rule of fairseq or Pegasus: SentencePiece's id plus an offset."""
-    pieces = [piece.text for piece in read_sentencepiece(path).pieces]
-    if kind == "PegasusTokenizer":
-        pretraining = [f"<unk_{number}>" for number in range(2, options.get("offset", 103))]
-        return ["<pad>", "</s>", "<mask_1>", "<mask_2>", *pretraining, "<unk>", *pieces[3:]]
-    return [_START, "<pad>", "</s>", "<unk>", *pieces[3:]]
-
-
-def _added_texts(directory: Path, options: Mapping[str, Any], size: int) -> dict[int, str]:
+def _added_texts(files: _Files, size: int) -> dict[int, str]:
     """The tokens beside the SentencePiece model, by id; those without ids stand after ``size``."""
-    added = {
-        int(index): _content(token) for index, token in _items(options, "added_tokens_decoder")
-    }
-    path = directory / "tokenizer.json"
+    listed = files.options.get("added_tokens_decoder") or {}
+    added = {int(index): _content(token) for index, token in listed.items()}
+    path = files.directory / "tokenizer.json"
     if not added and path.is_file():
         added = {token["id"]: token["content"] for token in read_json(path).get("added_tokens", [])}
-    path = directory / "special_tokens_map.json"
-    lists = [options, read_json(path)] if path.is_file() else [options]
+    path = files.directory / "special_tokens_map.json"
+    lists = [files.options, read_json(path)] if path.is_file() else [files.options]
     for names in lists:
         tokens = names.get("additional_special_tokens") or names.get("extra_special_tokens") or []
         missing = [text for text in map(_content, tokens) if text not in added.values()]
@@ -286,50 +280,30 @@ def _added_texts(directory: Path, options: Mapping[str, Any], size: int) -> dict
     return added
 
 
-def _items(options: Mapping[str, Any], name: str) -> Iterable[tuple[Any, Any]]:
-    return (options.get(name) or {}).items()
-
-
-def _content(token: Any) -> str:
+def _content(token: object) -> str:
     """The text of a token, which stands alone or with its settings."""
     return str(token["content"] if isinstance(token, dict) else token)
 
 
-def _names(
-    texts: Sequence[str],
-    controls: Iterable[str],
-    options: Mapping[str, Any],
-    settings: Mapping[str, Any],
-    path: Path,
-) -> _Names:
-    """The texts with their special symbols; our start symbol takes its name from any of theirs."""
-    unknown = _content(options.get("unk_token") or "<unk>")
+def _names(files: _Files, texts: Sequence[str], *, controls: Iterable[str], path: Path) -> _Names:
+    """The texts with our start symbol after them, which takes its name from any of theirs.
+
+    ``path``: the file of the texts. ``controls``: those that no input holds.
+    """
+    unknown = _content(files.options.get("unk_token") or "<unk>")
     if unknown not in texts:
         raise InputError(f"{path}: it lacks the token {unknown}: copy the file anew")
-    symbols = {"unk": unknown}
+    symbols = {"unk": unknown, "bos": _START}
     for symbol, default in (("eos", "</s>"), ("pad", "<pad>")):
-        index = settings.get(f"{symbol}_token_id")
+        index = files.settings.get(f"{symbol}_token_id")
         if not isinstance(index, int) or not 0 <= index < len(texts):
             raise InputError(f"{path}: it lacks the id {index}, config.json's {symbol}_token_id")
-        symbols[symbol] = _content(options.get(f"{symbol}_token") or default)
+        symbols[symbol] = _content(files.options.get(f"{symbol}_token") or default)
         if texts[index] != symbols[symbol]:
             raise InputError(
                 f"{path}: the id {index}, config.json's {symbol}_token_id, is {texts[index]!r},"
                 f" expected {symbols[symbol]!r}"
             )
     renamed = [f"<s {index}>" if text == _START else text for index, text in enumerate(texts)]
-    starts = {f"<s {index}>" for index, text in enumerate(texts) if text == _START}
-    special = {*controls, *starts, symbols["eos"], symbols["pad"]} - {unknown, _START}
-    special |= {text for text in texts if text.startswith("<unused ")}
-    return _Names(renamed, frozenset(special), symbols)
-
-
-def _tokenizer(path: Path, names: _Names, prefix: Sequence[str] = ()) -> Tokenizer:
-    """The tokenizer of a SentencePiece file in the order of ``names``, and our start symbol."""
-    return tokenizer_in_order(
-        [*names.texts, _START],
-        path,
-        controls=names.controls,
-        symbols={**names.symbols, "bos": _START},
-        prefix=prefix,
-    )
+    unused = {text for text in renamed if text.startswith(("<s ", "<unused "))}
+    return _Names([*renamed, _START], {*controls, *unused} - {unknown, _START}, symbols)

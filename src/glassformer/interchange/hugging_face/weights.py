@@ -9,8 +9,7 @@ from torch import Tensor
 
 from glassformer.config import ModelConfig
 from glassformer.errors import InputError
-from glassformer.interchange.hugging_face.configuration import read_json
-from glassformer.interchange.imported import NEVER
+from glassformer.interchange.importing import NEVER, read_json
 from glassformer.model.positions import sinusoidal_positions
 from glassformer.model.transformer import Transformer
 from glassformer.tensors import save_tensors

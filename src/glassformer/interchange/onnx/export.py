@@ -8,6 +8,8 @@ import logging
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from copy import deepcopy
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +18,7 @@ from torch import nn
 
 from glassformer.bundle import Bundle
 from glassformer.config import ModelConfig
-from glassformer.errors import UsageError, missing_extra, nearest
+from glassformer.errors import check_choice, missing_extra
 from glassformer.files import new_directory, refuse_full_directory
 from glassformer.interchange.hugging_face.export import (
     generation_settings,
@@ -28,6 +30,7 @@ from glassformer.interchange.hugging_face.export import (
 )
 from glassformer.interchange.onnx.graphs import DecoderGraph, EncoderGraph, cache_names
 from glassformer.model.attention import use_explicit_attention
+from glassformer.model.transformer import Transformer
 
 __all__ = ["QUANTIZATIONS", "export_onnx"]
 
@@ -39,21 +42,17 @@ _DTYPE = {"float32": "fp32", "int8": "q8"}  # as transformers.js names them
 def export_onnx(bundle: Bundle, directory: Path, *, quantization: str = "float32") -> list[str]:
     """Write ``bundle`` as ONNX graphs into a new directory; return notes for a person to read.
 
-    ``int8``: onnxruntime's dynamic quantisation of the matrices. The bundle's model computes
-    attention by the explicit formula afterwards. A kill leaves no half-written ``directory``.
+    ``int8``: onnxruntime's dynamic quantisation of the matrices. The bundle's model stays as it is.
+    A kill leaves no half-written ``directory``.
 
     Raises:
         UsageError: an unknown quantization, or a directory that is not empty.
         InputError: a package of the extra ``export`` is not installed.
     """
-    if quantization not in QUANTIZATIONS:
-        raise UsageError(
-            f"quantization {quantization!r}: expected {', '.join(QUANTIZATIONS)}"
-            f"{nearest(quantization, QUANTIZATIONS)}"
-        )
+    check_choice("quantization", quantization, QUANTIZATIONS)
     refuse_full_directory(directory)
     _require_packages(quantization)
-    use_explicit_attention(bundle.model)  # plain products and softmaxes, which each runtime has
+    bundle = replace(bundle, model=_explicit_twin(bundle.model))
     with new_directory(directory) as place:
         notes = write_tokenizers(bundle, place)
         settings = model_settings(bundle, "marian", dtype="float32")
@@ -72,6 +71,14 @@ def export_onnx(bundle: Bundle, directory: Path, *, quantization: str = "float32
                     _quantize(graphs / f"{name}.onnx", graphs / f"{name}_quantized.onnx")
         (place / "README.md").write_text(_readme(bundle, directory.name, quantization), "utf-8")
     return [*notes, *whole_text_notes(bundle), "transformers.js searches greedily"]
+
+
+def _explicit_twin(model: Transformer) -> Transformer:
+    """The model with the same weights, but plain products and softmaxes, which each runtime has."""
+    shared: dict[int, Any] = {id(weight): weight for weight in model.parameters()}
+    twin = deepcopy(model, shared)
+    use_explicit_attention(twin)
+    return twin
 
 
 def _require_packages(quantization: str) -> None:
@@ -188,10 +195,13 @@ def _quiet() -> Iterator[None]:
 
 
 def _quantize(whole: Path, quantized: Path) -> None:
-    """The matrices of ``whole`` in int8; the file of the whole numbers goes."""
+    """The matrices of ``whole`` in 8 bits; the file of the whole numbers goes.
+
+    They are unsigned: products of signed with unsigned bytes overflow on CPUs without VNNI.
+    """
     from onnxruntime.quantization import QuantType, quantize_dynamic
 
-    quantize_dynamic(str(whole), str(quantized), weight_type=QuantType.QInt8, per_channel=True)
+    quantize_dynamic(str(whole), str(quantized), weight_type=QuantType.QUInt8, per_channel=True)
     whole.unlink()
 
 

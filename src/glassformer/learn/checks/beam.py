@@ -8,19 +8,19 @@ import torch
 from torch import Tensor
 
 from glassformer.decoding.beam import penalty as right_penalty
-from glassformer.learn.check import Check, Faults, Results, numbers
+from glassformer.decoding.protocols import S, StepFunction
+from glassformer.learn.check import Check, Faults, Results, Solution, numbers
 from glassformer.learn.language import Language
 from glassformer.learn.search import best_continuations as right_continuations
 from glassformer.learn.search import greedy
 
 __all__ = ["CHECK"]
 
-AXES = {3: "live", 7: "vocab"}
 BOS, EOS = 1, 2
 Target = tuple[float, list[int]]
 
 
-def reference(faults: Faults) -> Any:
+def reference(faults: Faults) -> Solution:
     def penalty(length: Any, alpha: float) -> Any:  # the package's beam search hands over tensors
         bases = {
             "penalty-of-length": length / 6,
@@ -38,7 +38,7 @@ def reference(faults: Faults) -> Any:
     ) -> list[tuple[float, int, int]]:
         return _continuations(totals, logits, count, faults)
 
-    def beam_search(step: Any, state: Any, **options: Any) -> tuple[list[int], float]:
+    def beam_search(step: StepFunction[S], state: S, **options: Any) -> tuple[list[int], float]:
         return _Search(faults, **options).run(step, state)
 
     return SimpleNamespace(
@@ -54,19 +54,14 @@ def _continuations(
         added = logits
     if faults.get("sums") == "continue-probabilities":
         added = logits.softmax(dim=-1)
-    sums = {
-        "continue-without-total": added,
-        "continue-multiplied": totals[:, None] * added,
-        "continue-mean": (totals[:, None] + added) / 2,
-    }.get(faults.get("totals", ""), totals[:, None] + added)
-    worst = faults.get("order") == "continue-worst"
+    sums = added if faults.get("totals") else totals[:, None] + added
     if faults.get("order") == "continue-row-by-row":
         share = max(1, count // len(totals))
         kept = sums.topk(min(share, sums.size(1)), dim=1)
         offsets = torch.arange(len(sums))[:, None] * sums.size(1)
         best, places = kept.values.flatten(), (kept.indices + offsets).flatten()
     else:
-        best, places = sums.flatten().topk(min(count, sums.numel()), largest=not worst)
+        best, places = sums.flatten().topk(min(count, sums.numel()))
     divisor = len(totals) if faults.get("places") == "continue-over-rows" else logits.size(-1)
     rows, tokens = (places // divisor).tolist(), (places % divisor).tolist()
     if faults.get("places") == "continue-exchanged":
@@ -86,9 +81,9 @@ class _Search:
         self.finished: list[Target] = []
         self.led = False
 
-    def run(self, step: Any, state: Any) -> tuple[list[int], float]:
+    def run(self, step: StepFunction[S], state: S) -> tuple[list[int], float]:
         copies = self.beam if "start" in self.faults else 1
-        state = first = state.select(torch.zeros(copies, dtype=torch.int64))
+        state = state.select(torch.zeros(copies, dtype=torch.int64))
         live: list[list[int]] = [[] for _ in range(copies)]
         last, totals = torch.full((copies,), self.bos), torch.zeros(copies, dtype=torch.float64)
         length = 0
@@ -97,13 +92,13 @@ class _Search:
             logits, state = step(last, state)
             best = self.best(totals, logits)
             self.set_aside(best, live, length)
-            rest = self.rest(best)
+            rest = [each for each in best if each[2] != self.eos][: self.beam]
             parents = [parent for _, parent, _ in rest]
             live = [
                 [*live[self.place(i, parent, len(live))], token]
                 for i, (_, parent, token) in enumerate(rest)
             ]
-            state = self.rows(state, first, parents)
+            state = self.rows(state, parents)
             last = torch.tensor([token for _, _, token in rest], dtype=torch.int64)
             totals = torch.tensor([total for total, _, _ in rest], dtype=torch.float64)
         cut = [(self.score(float(totals[0]), length), live[0])] if live else []
@@ -124,30 +119,23 @@ class _Search:
     def set_aside(
         self, best: list[tuple[float, int, int]], live: list[list[int]], length: int
     ) -> None:
-        counted = len(best) if self.faults.get("kept") == "beam-late-ends" else self.beam
         length -= "counted" in self.faults
         end = [self.eos] if "last" in self.faults else []
         self.finished += [
             (self.score(total, length), live[parent] + end)
-            for total, parent, token in best[:counted]
+            for total, parent, token in best[: self.beam]
             if token == self.eos
         ]
         self.led = self.led or best[0][2] == self.eos
 
-    def rest(self, best: list[tuple[float, int, int]]) -> list[tuple[float, int, int]]:
-        count = len(best) if self.faults.get("kept") == "beam-doubled" else self.beam
-        return [each for each in best if each[2] != self.eos][:count]
-
     def place(self, i: int, parent: int, count: int) -> int:
         return min(i, count - 1) if "tokens" in self.faults else parent
 
-    def rows(self, state: Any, first: Any, parents: list[int]) -> Any:
-        fault, rows = self.faults.get("rows"), torch.tensor(parents, dtype=torch.int64)
-        if fault == "beam-old-state":
-            return first.select(torch.zeros_like(rows))
-        if fault == "beam-rows-not-selected":
-            of_probe = hasattr(state, "sentences")
-            count = len(state.sentences if of_probe else state.memory_mask)
+    def rows(self, state: S, parents: list[int]) -> S:
+        rows = torch.tensor(parents, dtype=torch.int64)
+        if self.faults.get("rows") == "beam-rows-not-selected":
+            field = "sentences" if hasattr(state, "sentences") else "memory_mask"  # or a model's
+            count = len(getattr(state, field))
             rows = torch.arange(len(rows)).clamp(max=count - 1)
         return state.select(rows)
 
@@ -160,15 +148,14 @@ class _Search:
         return total / divisor
 
     def answer(self, cut: list[Target]) -> tuple[list[int], float]:
-        fault = self.faults.get("answer")
         targets = self.finished or cut
-        if fault == "beam-unfinished-compete":
+        if self.faults.get("answer") == "beam-unfinished-compete":
             targets = self.finished + cut
-        score, target = min(targets) if fault == "beam-worst-finished" else max(targets)
+        score, target = max(targets)
         return ([self.bos] if "first" in self.faults else []) + target, score
 
 
-def lengths(solution: Any) -> dict[str, Any]:
+def lengths(solution: Solution) -> dict[str, Any]:
     """lengths 1, 2, 7 and 13, alpha 0, 0.5, 0.6 and 2"""
     values = [
         [float(solution.penalty(length, alpha)) for alpha in (0.0, 0.5, 0.6, 2.0)]
@@ -177,24 +164,24 @@ def lengths(solution: Any) -> dict[str, Any]:
     return {"penalties": torch.tensor(values, dtype=torch.float64)}
 
 
-def first_step(solution: Any) -> dict[str, Any]:
+def first_step(solution: Solution) -> dict[str, Any]:
     """totals [0], logits log [[0.2, 0.5, 0.3]], count 2"""
     logits = torch.tensor([[0.2, 0.5, 0.3]], dtype=torch.float64).log()
     return _continued(solution, torch.zeros(1, dtype=torch.float64), logits, 2)
 
 
-def three_hypotheses(solution: Any) -> dict[str, Any]:
+def three_hypotheses(solution: Solution) -> dict[str, Any]:
     """totals [-1, -1.5, -2], logits (3, 7), count 6"""
     totals = torch.tensor([-1.0, -1.5, -2.0], dtype=torch.float64)
     return _continued(solution, totals, numbers(3, 7), 6)
 
 
-def few_tokens(solution: Any) -> dict[str, Any]:
+def few_tokens(solution: Solution) -> dict[str, Any]:
     """totals [-1], logits (1, 3), count 8: there are only three continuations"""
     return _continued(solution, -torch.ones(1, dtype=torch.float64), numbers(1, 3), 8)
 
 
-def _continued(solution: Any, totals: Tensor, logits: Tensor, count: int) -> dict[str, Any]:
+def _continued(solution: Solution, totals: Tensor, logits: Tensor, count: int) -> dict[str, Any]:
     copies = totals.clone(), logits.clone()
     best = solution.best_continuations(totals, logits, count)
     changed = not (torch.equal(copies[0], totals) and torch.equal(copies[1], logits))
@@ -206,7 +193,7 @@ def _continued(solution: Any, totals: Tensor, logits: Tensor, count: int) -> dic
     }
 
 
-def two_ways(solution: Any) -> dict[str, Any]:
+def two_ways(solution: Solution) -> dict[str, Any]:
     """beam 2, alpha 0.6; after bos 1 come 4 (0.6) and 5 (0.4), after 4 the end 2 (0.5), 5 ends"""
     rows = {
         1: [0.0, 0.0, 0.0, 0.0, 0.6, 0.4],
@@ -216,12 +203,12 @@ def two_ways(solution: Any) -> dict[str, Any]:
     return _searched(solution, Language.table(rows), beam=2, alpha=0.6, max_length=5)
 
 
-def a_beam_of_one(solution: Any) -> dict[str, Any]:
+def a_beam_of_one(solution: Solution) -> dict[str, Any]:
     """beam 1, alpha 2, vocabulary 7, bos 1, eos 2, at most 9 tokens"""
     return _searched(solution, _random(9), beam=1, alpha=2.0, max_length=9)
 
 
-def cut(solution: Any) -> dict[str, Any]:
+def cut(solution: Solution) -> dict[str, Any]:
     """beam 2, alpha 0.6, at most 4 tokens; no hypothesis ends"""
     language = _random(2)
     language.by_place[..., EOS] -= 50
@@ -233,7 +220,7 @@ def _random(seed: int) -> Language:
 
 
 def _searched(
-    solution: Any, language: Language, *, beam: int, alpha: float, max_length: int
+    solution: Solution, language: Language, *, beam: int, alpha: float, max_length: int
 ) -> dict[str, Any]:
     target, score = solution.beam_search(
         language.step,
@@ -249,7 +236,7 @@ def _searched(
 
 
 def _probe(seed: int, *, beam: int, alpha: float, max_length: int) -> Any:
-    def probe(solution: Any) -> dict[str, Any]:
+    def probe(solution: Solution) -> dict[str, Any]:
         language = _random(seed)
         return _searched(solution, language, beam=beam, alpha=alpha, max_length=max_length)
 
@@ -301,7 +288,6 @@ CHECK = Check(
         "best_continuations": (first_step, three_hypotheses, few_tokens),
         "beam_search": (two_ways, a_beam_of_one, cut, *SEARCHES),
     },
-    axes=AXES,
     laws={
         "A beam of 1 is greedy search.": not_greedy,
         "A logarithm of a probability is never above 0, and so no score is.": positive,

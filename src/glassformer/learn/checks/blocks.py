@@ -8,11 +8,9 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from glassformer.learn.check import Check, Faults, Results, filled, numbers
+from glassformer.learn.check import Check, Faults, Results, Solution, filled, numbers
 
 __all__ = ["CHECK", "layer_norm"]
-
-AXES = {2: "batch", 3: "len", 5: "d_model", 7: "d_ff"}
 
 
 def layer_norm(x: Tensor, weight: Tensor, bias: Tensor, epsilon: float) -> Tensor:
@@ -22,7 +20,7 @@ def layer_norm(x: Tensor, weight: Tensor, bias: Tensor, epsilon: float) -> Tenso
     return centred / torch.sqrt(variance + epsilon) * weight + bias
 
 
-def reference(faults: Faults) -> Any:
+def reference(faults: Faults) -> Solution:
     shared = nn.LayerNorm(5)
 
     class FeedForward(nn.Module):
@@ -35,7 +33,8 @@ def reference(faults: Faults) -> Any:
             return _feed_forward(self, x, faults)
 
     def faulty_norm(x: Tensor, weight: Tensor, bias: Tensor, epsilon: float) -> Tensor:
-        return _affine(_normed(x, epsilon, faults), weight, bias, faults.get("affine"))
+        normed = _normed(x, epsilon, faults)
+        return normed if faults.get("affine") else normed * weight + bias
 
     class ResidualBlock(nn.Module):
         def __init__(
@@ -48,11 +47,9 @@ def reference(faults: Faults) -> Any:
             self.norm_first = norm == "pre"
 
         def before(self, x: Tensor) -> Tensor:
-            normed = {
-                "before-never-norm": False,
-                "before-always-norm": True,
-                "before-exchanged": not self.norm_first,
-            }.get(faults.get("before", ""), self.norm_first)
+            normed = {"before-never-norm": False, "before-always-norm": True}.get(
+                faults.get("before", ""), self.norm_first
+            )
             return self.norm(x) if normed else x
 
         def add(self, x: Tensor, output: Tensor) -> Tensor:
@@ -65,16 +62,10 @@ def reference(faults: Faults) -> Any:
 
 def _feed_forward(network: Any, x: Tensor, faults: Faults) -> Tensor:
     inner, outer, activation = network.inner, network.outer, faults.get("activation")
-    if faults.get("bias"):
-        inner, outer = (lambda x: x @ network.inner.weight.T), lambda x: x @ network.outer.weight.T
     if activation == "feed-forward-no-relu":
         result = outer(inner(x))
     elif activation == "feed-forward-relu-after-second":
         result = outer(inner(x)).relu()
-    elif activation == "feed-forward-relu-on-input":
-        result = outer(inner(x.relu()))
-    elif activation == "feed-forward-relu-twice":
-        result = outer(inner(x).relu()).relu()
     elif activation == "feed-forward-gelu":
         result = outer(nn.functional.gelu(inner(x)))
     else:
@@ -85,16 +76,14 @@ def _feed_forward(network: Any, x: Tensor, faults: Faults) -> Tensor:
 def _normed(x: Tensor, epsilon: float, faults: Faults) -> Tensor:
     axes = {
         "norm-over-length": (-2,),
-        "norm-over-batch": (-3,),
         "norm-over-sentence": (-2, -1),
         "norm-over-batch-and-length": (-3, -2),
     }.get(faults.get("axis", ""), (-1,))
     kind, place = faults.get("variance"), faults.get("epsilon")
     centred = x - x.mean(axes, keepdim=True)
-    shown = x if kind in ("norm-rms", "norm-not-centred") else centred
-    squares = x.square() if kind == "norm-rms" else centred.square()
+    shown = x if kind == "norm-rms" else centred
     count = math.prod(x.size(axis) for axis in axes)
-    variance = squares.sum(axes, keepdim=True) / (count - (kind == "norm-unbiased"))
+    variance = shown.square().sum(axes, keepdim=True) / (count - (kind == "norm-unbiased"))
     epsilon = {"norm-epsilon-missing": 0.0, "norm-epsilon-fixed": 1e-5}.get(place or "", epsilon)
     if place == "norm-epsilon-outside":
         divisor = variance.sqrt() + epsilon
@@ -102,66 +91,43 @@ def _normed(x: Tensor, epsilon: float, faults: Faults) -> Tensor:
         divisor = (variance + epsilon).sqrt()
     if kind == "norm-no-root":
         divisor = variance + epsilon
-    if kind == "norm-only-centred":
-        divisor = torch.ones(())
     result = shown / divisor
     if faults.get("place") == "norm-in-place":
         x -= 1
     return result
 
 
-def _affine(x: Tensor, weight: Tensor, bias: Tensor, fault: str | None) -> Tensor:
-    if fault == "norm-no-weight":
-        return x + bias
-    if fault == "norm-no-bias":
-        return x * weight
-    if fault == "norm-no-weight-no-bias":
-        return x
-    if fault == "norm-bias-before-weight":
-        return (x + bias) * weight
-    return x * weight + bias
-
-
 def _add(block: Any, x: Tensor, output: Tensor, faults: Faults) -> Tensor:
-    dropout, norm, fault = block.dropout, faults.get("norm"), faults.get("dropout")
-    stream = dropout(x) if fault == "dropout-on-stream" else x
-    if faults.get("sum") == "residual-runs-sublayer":
-        output = block.sublayer(output)
-    output = output if fault else dropout(output)
-    if norm == ("residual-from-normed" if block.norm_first else "add-norms-stream"):
-        stream = block.norm(stream)
+    norm, fault = faults.get("norm", ""), faults.get("dropout")
+    output = output if fault else block.dropout(output)
     if norm == "add-norms-output" and not block.norm_first:
         output = block.norm(output)
-    share = {"residual-missing": 0.0, "residual-twice": 2.0}.get(faults.get("sum", ""), 1.0)
-    total = share * stream + output
+    stream = block.norm(x) if norm == "residual-from-normed" and block.norm_first else x
+    total = output if faults.get("sum") == "residual-missing" else stream + output
     if fault == "dropout-on-sum":
-        total = dropout(total)
-    normed = {
-        "add-never-norm": False,
-        "add-norms-output": False,
-        "add-norms-stream": False,
-        "add-always-norm": True,
-        "add-exchanged": block.norm_first,
-    }.get(norm or "", not block.norm_first)
+        total = block.dropout(total)
+    normed = {"add-never-norm": False, "add-norms-output": False, "add-always-norm": True}.get(
+        norm, not block.norm_first
+    )
     result = block.norm(total) if normed else total
     if faults.get("place") == "residual-in-place":
         x += output
-    return dropout(result) if fault == "dropout-after-norm" else result
+    return result
 
 
-def network(solution: Any) -> dict[str, Any]:
+def network(solution: Solution) -> dict[str, Any]:
     """x (2, 3, 5), d_ff 7"""
     feed_forward, x = filled(solution.FeedForward(5, 7)), numbers(2, 3, 5)
     before = x.clone()
     return {"output": feed_forward(x), "x is changed": not torch.equal(before, x)}
 
 
-def small_numbers(solution: Any) -> dict[str, Any]:
+def small_numbers(solution: Solution) -> dict[str, Any]:
     """x [[[1, 3, 8], [2, 2, 5]], [[0, 4, 1], [6, 1, 1]]], weight 1, bias 0, epsilon 0"""
     return _layer_norm(solution, _small(), torch.ones(3), torch.zeros(3), epsilon=0.0)
 
 
-def large_epsilon(solution: Any) -> dict[str, Any]:
+def large_epsilon(solution: Solution) -> dict[str, Any]:
     """the same with epsilon 0.5"""
     return _layer_norm(solution, _small(), torch.ones(3), torch.zeros(3), epsilon=0.5)
 
@@ -170,26 +136,26 @@ def _small() -> Tensor:
     return torch.tensor([[[1.0, 3, 8], [2, 2, 5]], [[0, 4, 1], [6, 1, 1]]])
 
 
-def equal_numbers(solution: Any) -> dict[str, Any]:
+def equal_numbers(solution: Solution) -> dict[str, Any]:
     """x [[[2, 2, 2]]], weight 1, bias 0, epsilon 0.5"""
     x = torch.full((1, 1, 3), 2.0)
     return _layer_norm(solution, x, torch.ones(3), torch.zeros(3), epsilon=0.5)
 
 
-def vectors(solution: Any) -> dict[str, Any]:
+def vectors(solution: Solution) -> dict[str, Any]:
     """x (2, 3, 5), weight (5), bias (5), epsilon 0.5"""
     weight, bias = numbers(5, seed=1), numbers(5, seed=2)
     return _layer_norm(solution, numbers(2, 3, 5), weight, bias, epsilon=0.5)
 
 
-def alone(solution: Any) -> dict[str, Any]:
+def alone(solution: Solution) -> dict[str, Any]:
     """the first vector of `vectors` alone: x (1, 1, 5)"""
     weight, bias = numbers(5, seed=1), numbers(5, seed=2)
     return _layer_norm(solution, numbers(2, 3, 5)[:1, :1], weight, bias, epsilon=0.5)
 
 
 def _layer_norm(
-    solution: Any, x: Tensor, weight: Tensor, bias: Tensor, *, epsilon: float
+    solution: Solution, x: Tensor, weight: Tensor, bias: Tensor, *, epsilon: float
 ) -> dict[str, Any]:
     given = x.clone()
     output = solution.layer_norm(given, weight, bias, epsilon)
@@ -205,7 +171,7 @@ class _Dropout(nn.Module):
         return x * (2.0 * (torch.arange(x.size(-1)) % 2))
 
 
-def _block(solution: Any, norm: str, dropout: nn.Module | None = None) -> Any:
+def _block(solution: Solution, norm: str, dropout: nn.Module | None = None) -> Any:
     """A residual block with a norm and a dropout of our own: no other hole matters."""
     block = solution.ResidualBlock(filled(nn.Linear(5, 5)), 5, norm=norm)
     block.norm = filled(nn.LayerNorm(5))
@@ -213,17 +179,17 @@ def _block(solution: Any, norm: str, dropout: nn.Module | None = None) -> Any:
     return block
 
 
-def post_input(solution: Any) -> dict[str, Any]:
+def post_input(solution: Solution) -> dict[str, Any]:
     """x (2, 3, 5), norm "post\""""
     return _before(solution, "post")
 
 
-def pre_input(solution: Any) -> dict[str, Any]:
+def pre_input(solution: Solution) -> dict[str, Any]:
     """x (2, 3, 5), norm "pre\""""
     return _before(solution, "pre")
 
 
-def _before(solution: Any, norm: str) -> dict[str, Any]:
+def _before(solution: Solution, norm: str) -> dict[str, Any]:
     x = numbers(2, 3, 5)
     output = _block(solution, norm).before(x)
     blocks = [solution.ResidualBlock(nn.Identity(), 5) for _ in range(2)]
@@ -231,27 +197,27 @@ def _before(solution: Any, norm: str) -> dict[str, Any]:
     return {"input of the sublayer": output, "two blocks share a norm": shared} | _changed(x)
 
 
-def post_sum(solution: Any) -> dict[str, Any]:
+def post_sum(solution: Solution) -> dict[str, Any]:
     """x (2, 3, 5), output (2, 3, 5), norm "post", no dropout"""
     return _added(solution, "post")
 
 
-def pre_sum(solution: Any) -> dict[str, Any]:
+def pre_sum(solution: Solution) -> dict[str, Any]:
     """x (2, 3, 5), output (2, 3, 5), norm "pre", no dropout"""
     return _added(solution, "pre")
 
 
-def post_dropout(solution: Any) -> dict[str, Any]:
+def post_dropout(solution: Solution) -> dict[str, Any]:
     """x (2, 3, 5), output (2, 3, 5), norm "post", a dropout that drops the columns 0, 2 and 4"""
     return _added(solution, "post", _Dropout())
 
 
-def pre_dropout(solution: Any) -> dict[str, Any]:
+def pre_dropout(solution: Solution) -> dict[str, Any]:
     """x (2, 3, 5), output (2, 3, 5), norm "pre", a dropout that drops the columns 0, 2 and 4"""
     return _added(solution, "pre", _Dropout())
 
 
-def _added(solution: Any, norm: str, dropout: nn.Module | None = None) -> dict[str, Any]:
+def _added(solution: Solution, norm: str, dropout: nn.Module | None = None) -> dict[str, Any]:
     x = numbers(2, 3, 5)
     stream = _block(solution, norm, dropout).add(x, numbers(2, 3, 5, seed=1))
     return {"stream": stream} | _changed(x)
@@ -268,7 +234,7 @@ def mean_and_variance(results: Results) -> str | None:
     if not np.isfinite(vector).all():
         return "[1, 3, 8] becomes infinite, or no number at all."
     mean, variance = vector.mean(), vector.var()
-    if abs(mean) < 1e-9 and abs(variance - 1) < 1e-9:
+    if abs(mean) < 1e-9 and abs(variance - 1) < 1e-4:
         return None
     return f"[1, 3, 8] has mean {mean:.4g} and variance {variance:.4g} afterwards."
 
@@ -305,34 +271,9 @@ CHECK = Check(
         "ResidualBlock.before": (post_input, pre_input),
         "ResidualBlock.add": (post_sum, pre_sum, post_dropout, pre_dropout),
     },
-    axes=AXES,
-    evidence={
-        **dict.fromkeys(
-            (
-                "norm-unbiased",
-                "norm-no-root",
-                "norm-rms",
-                "norm-not-centred",
-                "norm-only-centred",
-            ),
-            mean_and_variance,
-        ),
-        **dict.fromkeys(
-            (
-                "norm-over-length",
-                "norm-over-batch",
-                "norm-over-sentence",
-                "norm-over-batch-and-length",
-            ),
-            other_vectors,
-        ),
-        "residual-from-normed": free_stream,
-        "residual-missing": free_stream,
-        "residual-twice": free_stream,
-    },
     laws={
-        "Each vector has mean 0 and variance 1 after the norm.": mean_and_variance,
         "A vector's norm depends on that vector alone.": other_vectors,
+        "Each vector has mean 0 and variance 1 after the norm.": mean_and_variance,
         "In pre-norm the stream is x + output.": free_stream,
     },
 )

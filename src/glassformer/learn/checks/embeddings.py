@@ -7,14 +7,12 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from glassformer.learn.check import Check, Faults, Results, numbers
+from glassformer.learn.check import Check, Faults, Results, Solution, numbers
 
 __all__ = ["CHECK"]
 
-AXES = {2: "batch", 3: "len", 5: "d_model", 7: "vocab"}
 
-
-def reference(faults: Faults) -> Any:
+def reference(faults: Faults) -> Solution:
     class ScaledEmbedding(nn.Module):
         def __init__(self, vocab_size: int, d_model: int) -> None:
             super().__init__()
@@ -28,9 +26,6 @@ def reference(faults: Faults) -> Any:
                 "embedding-times-d_model": float(d_model),
                 "embedding-times-root-of-vocab": math.sqrt(vocab),
             }.get(faults.get("factor", ""), math.sqrt(d_model))
-            if faults.get("table"):
-                self.weight.data *= factor
-                factor = 1.0
             table = self.weight.detach() if faults.get("gradient") else self.weight
             return table[tokens] * factor
 
@@ -50,31 +45,24 @@ def reference(faults: Faults) -> Any:
             if faults.get("tie") == "projection-detached":
                 table = table.detach()
             logits = states @ table.T
-            size, root = faults.get("size"), math.sqrt(states.size(-1))
-            if size == "projection-scaled":
-                logits = logits * root
-            if size == "projection-divided":
-                logits = logits / root
-            if size == "projection-softmax":
-                logits = logits.softmax(-1)
-            if size == "projection-log-softmax":
-                logits = logits.log_softmax(-1)
-            return logits.transpose(-2, -1) if faults.get("axes") else logits
+            if faults.get("size") == "projection-scaled":
+                logits = logits * math.sqrt(states.size(-1))
+            return logits.softmax(-1) if faults.get("size") == "projection-softmax" else logits
 
     return SimpleNamespace(ScaledEmbedding=ScaledEmbedding, Transformer=Transformer)
 
 
-def one_token(solution: Any) -> dict[str, Any]:
+def one_token(solution: Solution) -> dict[str, Any]:
     """tokens [[1]], table [[0, 0], [3, 4]]"""
     return _embedded(solution, torch.tensor([[1]]), torch.tensor([[0.0, 0.0], [3.0, 4.0]]))
 
 
-def tokens(solution: Any) -> dict[str, Any]:
+def tokens(solution: Solution) -> dict[str, Any]:
     """tokens [[1, 4, 1], [6, 2, 5]], table (7, 5)"""
     return _embedded(solution, torch.tensor([[1, 4, 1], [6, 2, 5]]), numbers(7, 5))
 
 
-def _embedded(solution: Any, tokens: Tensor, table: Tensor) -> dict[str, Any]:
+def _embedded(solution: Solution, tokens: Tensor, table: Tensor) -> dict[str, Any]:
     embedding = solution.ScaledEmbedding(*table.shape).double()
     embedding.weight.data.copy_(table)
     output = embedding(tokens)
@@ -87,18 +75,18 @@ def _embedded(solution: Any, tokens: Tensor, table: Tensor) -> dict[str, Any]:
     }
 
 
-def one_state(solution: Any) -> dict[str, Any]:
+def one_state(solution: Solution) -> dict[str, Any]:
     """states [[[2, 3]]], table [[1, 0], [0, 1], [1, 1]]"""
     table = torch.tensor([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]])
     return {"logits": _model(solution, table).project(torch.tensor([[[2.0, 3.0]]]).double())}
 
 
-def states(solution: Any) -> dict[str, Any]:
+def states(solution: Solution) -> dict[str, Any]:
     """states (2, 3, 5), table (7, 5)"""
     return {"logits": _model(solution, numbers(7, 5)).project(numbers(2, 3, 5, seed=1))}
 
 
-def update(solution: Any) -> dict[str, Any]:
+def update(solution: Solution) -> dict[str, Any]:
     """states (2, 3, 5), table (7, 5); then 1 is added to each number of the table"""
     model = _model(solution, numbers(7, 5))
     table = model.target_embedding.weight
@@ -118,7 +106,7 @@ def _gradient(weight: Tensor) -> Tensor:
     return torch.zeros_like(weight) if weight.grad is None else weight.grad
 
 
-def _model(solution: Any, table: Tensor) -> Any:
+def _model(solution: Solution, table: Tensor) -> Any:
     """The solution's Transformer with this table; a copy of it has the same numbers."""
     vocab, d_model = table.shape
     model = solution.Transformer(vocab, d_model).double()
@@ -150,13 +138,6 @@ CHECK = Check(
     probes={
         "ScaledEmbedding.forward": (one_token, tokens),
         "Transformer.project": (one_state, states, update),
-    },
-    axes=AXES,
-    evidence={
-        "embedding-detached": learned,
-        "projection-own-table": tied,
-        "projection-shares-numbers": tied,
-        "projection-detached": tied,
     },
     laws={
         "The table learns from the way in.": learned,

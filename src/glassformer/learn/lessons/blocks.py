@@ -25,8 +25,6 @@
 import torch
 from torch import Tensor, nn
 
-from glassformer.model.dropout import Dropout
-
 
 class FeedForward(nn.Module):
     """Section 3.3: wider, ReLU, narrow again."""
@@ -81,7 +79,7 @@ class ResidualBlock(nn.Module):
         super().__init__()
         self.sublayer = sublayer
         self.norm = LayerNorm(d_model)
-        self.dropout = Dropout(dropout)
+        self.dropout = nn.Dropout(dropout)
         self.norm_first = norm == "pre"
 
     def forward(self, x: Tensor) -> Tensor:

@@ -25,8 +25,6 @@
 import torch
 from torch import Tensor, nn
 
-from glassformer.model.dropout import Dropout
-
 
 def sinusoidal_positions(
     length: int, d_model: int, *, layout: str = "interleaved", offset: int = 0
@@ -52,7 +50,7 @@ class PositionalEncoding(nn.Module):
 
     def __init__(self, d_model: int, *, dropout: float = 0.0, max_length: int = 1024) -> None:
         super().__init__()
-        self.dropout = Dropout(dropout)
+        self.dropout = nn.Dropout(dropout)
         table = sinusoidal_positions(max_length, d_model).float()
         self.register_buffer("table", table, persistent=False)  # moves with the model, not trained
 

@@ -39,6 +39,10 @@ class GroupedState:
         return self.memory[0].size(0)
 
     @property
+    def rows(self) -> int:
+        return self.sentences * self.width
+
+    @property
     def length(self) -> int:
         """The number of target tokens read so far."""
         return self.blocks[0].size(2)

@@ -6,7 +6,7 @@ from functools import cached_property
 from glassformer.model.fast.decoder import PreparedTransformer
 from glassformer.model.transformer import Transformer
 
-__all__ = ["DecoderChoice", "decoder_of"]
+__all__ = ["DecoderChoice"]
 
 
 @dataclass(frozen=True)
@@ -27,11 +27,6 @@ class DecoderChoice:
     @cached_property
     def _twin(self) -> PreparedTransformer:
         return PreparedTransformer(self.model, weights=self.weights)
-
-
-def decoder_of(model: Transformer) -> Transformer | PreparedTransformer:
-    """The decoder to use now, for a caller that decodes once."""
-    return DecoderChoice(model)()
 
 
 def _decodes_plainly(model: Transformer) -> bool:

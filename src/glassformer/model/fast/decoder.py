@@ -23,7 +23,7 @@ from torch.nn import functional as F
 
 from glassformer.model.attention import MultiHeadAttention
 from glassformer.model.blocks import FeedForward, ResidualBlock
-from glassformer.model.cache import Memory
+from glassformer.model.cache import Memory, check_rows
 from glassformer.model.decoder import DecoderBlock
 from glassformer.model.encoder import EncoderBlock
 from glassformer.model.fast.cache import GroupedState
@@ -96,6 +96,7 @@ class PreparedTransformer:
         self, tokens: Int[Tensor, " rows"], state: GroupedState
     ) -> tuple[Float[Tensor, "rows vocab"], GroupedState]:
         """Read one token in each row; return the logits of the next one and the new state."""
+        check_rows(len(tokens), state.rows)
         embedding = self._model.target_embedding
         x = F.embedding(tokens, embedding.weight) * embedding.factor
         x = self._model.target_positions(x[:, None], start=state.length)

@@ -27,8 +27,8 @@ def batch_losses(
 ) -> tuple[Float[Tensor, ""], Float[Tensor, ""]]:
     """Sums over the target tokens: the smoothed loss, and the loss without smoothing.
 
-    The logits of padding are never computed. The batch lies on the host: its real labels are
-    counted there, because the host would have to wait for a GPU's count.
+    The logits of padding are never computed. The batch lies on the host, and its real labels are
+    counted there: the host would have to wait for a GPU's count.
     """
     labels = batch.labels.flatten()
     real = (labels != model.config.pad_id).nonzero()[:, 0]

@@ -1,11 +1,11 @@
 """Gradients by bfloat16 products, for float32 weights.
 
-A bfloat16 number has 8 significant bits: enough for a product's operands, too few for a weight
-that changes by a thousandth of itself. So the model stays in float32: the optimiser changes it,
-validation and checkpoints read it. The gradients come from a copy in bfloat16, which is rounded
-anew after each update (Micikevicius et al. 2018, section 3.1). ``torch.autocast`` rounds at each
-use instead and keeps results between the products in float32: on one CPU thread, an update of
-``tiny`` takes it 1.2 times as long.
+A bfloat16 number has 8 significant bits. They are enough for a product's operands, and too few for
+a weight that changes by a thousandth of itself. So the model stays in float32: the optimiser
+changes it, validation and checkpoints read it. The gradients come from a copy in bfloat16 that is
+rounded anew after each update (Micikevicius et al. 2018, section 3.1). ``torch.autocast`` rounds at
+each use instead, and keeps results between the products in float32. On one CPU thread, it takes 1.2
+times as long for an update of ``tiny``.
 """
 
 import copy
@@ -31,7 +31,7 @@ def working_copy(model: Transformer) -> tuple[Transformer, Callable[[], None]]:
     """A bfloat16 copy of ``model`` for the gradients, and a call that renews it from the model.
 
     Each gradient of the copy's weights is added to the model's in float32, not kept in bfloat16.
-    The copy shares embeddings and output matrix with the model: an update reads few of their rows,
+    The copy shares embeddings and output matrix with the model. An update reads few of their rows,
     and :func:`~glassformer.training.fast.loss.projected_cross_entropy` rounds the matrix itself.
     """
     shared: dict[int, Any] = {
@@ -61,7 +61,7 @@ def precision_for(device: torch.device) -> Precision:
 
     A CPU without bf16 units takes tens of times longer in bf16 than in float32. A tiny product
     detects it in a moment. Other CPUs may be slower in a tiny product too, because it copies its
-    operands: an eighth of the float32 speed is enough there.
+    operands. There an eighth of the float32 speed is enough.
     """
     if device.type == "cuda":
         return "bf16" if torch.cuda.is_bf16_supported() else "float32"

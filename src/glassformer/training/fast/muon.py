@@ -1,8 +1,8 @@
 """Muon: equally long steps along all directions of the momentum, for the matrices of the blocks.
 
 Departure from the paper: Adam scales each element of a matrix alone. Muon takes the gradient's
-momentum as a matrix, :math:`M = U S V^T`, and steps along :math:`U V^T`: rare directions learn as
-fast as frequent ones. Vectors, embeddings and the output matrix keep the paper's Adam.
+momentum as a matrix, :math:`M = U S V^T`, and steps along :math:`U V^T`. So rare directions learn
+as fast as frequent ones. Vectors, embeddings and the output matrix keep the paper's Adam.
 
 Sources: Jordan et al. 2024, "Muon: an optimizer for hidden layers in neural networks" (the
 iteration and its constants); Liu et al. 2025, arXiv 2502.16982, section 2.2 (the length of a step,
@@ -30,8 +30,8 @@ _STEP = 0.2  # root mean square of an element's change over the rate, about Adam
 def orthogonal(matrices: Float[Tensor, "count rows cols"]) -> Float[Tensor, "count rows cols"]:
     r"""Nearly :math:`U V^T` for each matrix :math:`U S V^T`: the same with other singular values.
 
-    Newton-Schulz: :math:`X \leftarrow aX + b(XX^T)X + c(XX^T)^2X` brings all that
-    are not tiny to between 0.6 and 1.3, by matrix products alone.
+    Newton-Schulz: :math:`X \leftarrow aX + b(XX^T)X + c(XX^T)^2X` is matrix products alone. It
+    brings all singular values to between 0.6 and 1.3, but for tiny ones.
 
     >>> orthogonal(torch.diag(torch.tensor([3.0, -2.0]))[None]).sign()
     tensor([[[ 1.,  0.],

@@ -1,20 +1,20 @@
 """Ranks: several processes of ``torchrun`` that train one model, each on its share of every batch.
 
 Each rank computes the gradient of its rows with its own copy of the model. All ranks add up these
-gradients and make the same update. On a GPU machine each GPU has a rank; on a CPU a rank of few
-threads waits less than one process of many threads.
+gradients and make the same update. On a GPU machine each GPU has a rank. On a CPU, ranks of few
+threads wait less than one process of many threads.
 
 A process without torchrun is alone: its :data:`ALONE` hands everything back unchanged.
 """
 
-import atexit
 import json
 import os
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import timedelta
+from functools import partial
 from typing import Any
 
 import torch
@@ -22,14 +22,14 @@ from torch import Tensor
 from torch import distributed as dist
 
 from glassformer.errors import InputError
-from glassformer.training.parallel.pulse import Pulse
 
 __all__ = ["ALONE", "RankLostError", "Ranks", "from_torchrun", "machine_threads"]
 
-# Rank 0 reads and packs the corpus, validates and scores, while the other ranks wait for it, and
-# watch its pulse. Rank 0 itself waits for updates only: a rank that takes longer hangs.
-_WAIT_FOR_RANK_0 = timedelta(days=7)
-_WAIT_OF_RANK_0 = timedelta(minutes=10)
+# Rank 0 reads and packs the corpus before it joins the group: the other ranks wait so long for it.
+_PREPARATION = timedelta(days=7)
+# In the group, the longest work of rank 0 alone is a validation: a rank that takes longer hangs.
+_TIMEOUT = timedelta(minutes=30)
+_PREPARED = "glassformer/prepared"  # a key of the store that all ranks share
 _POLL_SECONDS = 1e-4
 
 
@@ -50,7 +50,6 @@ class Ranks:
     rank: int
     size: int
     local_size: int = 1
-    pulse: Pulse | None = field(default=None, compare=False)  # rank 0's, to be watched
 
     def share(self) -> slice:
         """This rank's rows of a batch: every n-th, because the rows are sorted by length."""
@@ -74,47 +73,42 @@ class Ranks:
         parts = row.split([tensor.numel() for tensor in tensors])
         return [part.view_as(tensor) for part, tensor in zip(parts, tensors, strict=True)]
 
-    def agree(
-        self, *, stop: int = 0, rate: float = 0.0, backwards: bool = False
-    ) -> tuple[int, float, bool]:
-        """The greatest value that any rank gives, for each of the three arguments.
+    def all_reduce_max(self, *values: int | float) -> list[float]:
+        """The greatest of each value over the ranks."""
+        row = torch.tensor(values, dtype=torch.float64)
+        if self.size > 1:
+            self._collective(partial(dist.all_reduce, op=dist.ReduceOp.MAX), row)
+        return row.tolist()
 
-        Every rank may ask to stop; rank 0 alone gives the learning rate and the direction.
-        """
-        if self.size == 1:
-            return stop, rate, backwards
-        values = torch.tensor([stop, rate, backwards], dtype=torch.float64)
-        self._collective(dist.all_reduce, values, op=dist.ReduceOp.MAX)
-        return int(values[0].item()), values[1].item(), bool(values[2].item())
-
-    def tell(self, message: dict[str, Any] | None = None) -> dict[str, Any]:
-        """The message of rank 0, on every rank. It travels as JSON: nothing is unpickled."""
+    def broadcast_json(self, message: dict[str, Any] | None = None) -> dict[str, Any]:
+        """The message of rank 0, on every rank; JSON, because nothing is unpickled."""
         encoded = json.dumps(message or {}).encode()
         length = torch.tensor([len(encoded)])
-        self.copy([length])
+        self.broadcast([length])
         text = torch.zeros(int(length.item()), dtype=torch.uint8)
         if self.rank == 0:
             text.copy_(torch.frombuffer(bytearray(encoded), dtype=torch.uint8))
-        self.copy([text])
-        told: dict[str, Any] = json.loads(bytes(text.tolist()))
-        return told
+        self.broadcast([text])
+        decoded: dict[str, Any] = json.loads(bytes(text.tolist()))
+        return decoded
 
-    def copy(self, tensors: Sequence[Tensor]) -> None:
+    def broadcast(self, tensors: Sequence[Tensor]) -> None:
         """Overwrite each tensor with its values on rank 0."""
         for tensor in tensors if self.size > 1 else ():
-            self._collective(dist.broadcast, tensor, src=0)
+            self._collective(partial(dist.broadcast, src=0), tensor)
 
-    def _collective(self, call: Callable[..., Any], tensor: Tensor, **options: Any) -> None:
+    def _collective(self, call: Callable[..., Any], tensor: Tensor) -> None:
         try:
-            work = call(tensor, async_op=True, **options)
+            work = call(tensor, async_op=True)
             # Python handles a signal between two polls; inside gloo's own wait it cannot.
             while tensor.device.type == "cpu" and not work.is_completed():
                 time.sleep(_POLL_SECONDS)
-                if self.pulse:
-                    self.pulse.check()
             work.wait()
-        except RuntimeError as error:  # gloo's "Connection closed by peer", in several wordings
-            raise RankLostError(_first_line(error)) from error
+        except RuntimeError as error:  # "Connection closed by peer", "Timed out", in many wordings
+            reason = _first_line(error)
+            raise RankLostError(
+                f"another rank of this training ended or hangs ({reason})"
+            ) from error
 
 
 ALONE = Ranks(0, 1)
@@ -132,8 +126,9 @@ def machine_threads(given: int) -> int:
 def from_torchrun(device: torch.device) -> Iterator[Ranks]:
     """Join the ranks that ``torchrun`` has started; :data:`ALONE` without torchrun.
 
-    Each GPU belongs to one rank. Every rank must see the same files. Raises
-    :class:`~glassformer.errors.InputError` if this rank does not reach the others.
+    Rank 0 calls it when the corpus is packed, the others at once. Each GPU belongs to one rank.
+    Every rank must see the same files. Raises :class:`~glassformer.errors.InputError` if this rank
+    does not reach the others.
     """
     if not _under_torchrun():
         yield ALONE
@@ -142,25 +137,25 @@ def from_torchrun(device: torch.device) -> Iterator[Ranks]:
     if device.type == "cuda":
         torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
         backend = "cpu:gloo,cuda:nccl"
-    timeout = _WAIT_FOR_RANK_0 if int(os.environ["RANK"]) else _WAIT_OF_RANK_0
     try:
-        store, rank, size = next(dist.rendezvous("env://"))  # type: ignore[attr-defined]
-        dist.init_process_group(backend, store=store, rank=rank, world_size=size, timeout=timeout)
+        rendezvous = dist.rendezvous("env://", timeout=_PREPARATION)  # type: ignore[attr-defined]
+        store, rank, size = next(rendezvous)
+        if rank == 0:
+            store.set(_PREPARED, "")
+        else:
+            store.wait([_PREPARED], _PREPARATION)
+        store.set_timeout(_TIMEOUT)
+        dist.init_process_group(backend, store=store, rank=rank, world_size=size, timeout=_TIMEOUT)
     except RuntimeError as error:
         raise InputError(
             f"rank {os.environ['RANK']} does not reach the other ranks ({_first_line(error)});"
             " if none of them says why, set GLOO_SOCKET_IFNAME to the interface of their network,"
             " such as eth0"
         ) from error
-    pulse = Pulse(store)
     try:
-        with pulse.kept(beating=rank == 0):
-            yield Ranks(rank, size, int(os.environ["LOCAL_WORLD_SIZE"]), pulse if rank else None)
+        yield Ranks(rank, size, int(os.environ["LOCAL_WORLD_SIZE"]))
     finally:
-        if pulse.lost:  # gloo would wait for rank 0 here, and again when Python ends
-            atexit.register(os._exit, 1)
-        else:
-            dist.destroy_process_group()
+        dist.destroy_process_group()
 
 
 def _under_torchrun() -> bool:

@@ -1,6 +1,6 @@
-"""The training loop of ranks 1 to N-1, which read no text: rank 0 sends them what they need.
+"""The training loop of ranks 1 to N-1, which read no text: rank 0 sends them settings and weights.
 
-:func:`enlist` is rank 0's end of the conversation, :func:`follow` the end of all others.
+Rank 0 calls :func:`broadcast_run`, each of the others :func:`train_rank`.
 """
 
 from dataclasses import asdict
@@ -18,15 +18,16 @@ from glassformer.training.batch_stream import BatchStream, seed_update
 from glassformer.training.checkpoint import RunState, moments
 from glassformer.training.fast.malloc import keep_freed_memory
 from glassformer.training.optimiser import Learner, new_learner, new_optimiser, update
-from glassformer.training.parallel.pulse import PulseLostError
 from glassformer.training.parallel.ranks import RankLostError, Ranks, from_torchrun, machine_threads
 from glassformer.training.setup.options import TrainConfig
 from glassformer.training.signals import StopSignal
 
-__all__ = ["enlist", "follow"]
+__all__ = ["broadcast_run", "train_rank"]
 
 
-def enlist(learner: Learner, config: TrainConfig, state: RunState, packed: Packed) -> None:
+def broadcast_run(
+    learner: Learner, config: TrainConfig, *, state: RunState, packed: Packed
+) -> None:
     """Send the other ranks their settings, the weights and the optimiser's moments.
 
     They open the packed corpus themselves: all ranks must see the same files.
@@ -39,14 +40,14 @@ def enlist(learner: Learner, config: TrainConfig, state: RunState, packed: Packe
         "state": asdict(state),
         "packed": str(packed.directory.resolve()),
     }
-    learner.ranks.tell(settings)
+    learner.ranks.broadcast_json(settings)
     _replicate(learner, begun=state.update > 0)
 
 
-def follow(config: TrainConfig) -> int:
-    """Train beside rank 0 until it ends or a signal arrives. Return the exit status.
+def train_rank(config: TrainConfig) -> None:
+    """Train beside rank 0 until it ends, or a signal arrives.
 
-    Only the device and the threads of ``config`` are used: rank 0 sends its own.
+    Only the device and the threads of ``config`` are used: rank 0 sends its own options.
     """
     device, threads = device_of(config.device), machine_threads(config.threads)
     keep_freed_memory()
@@ -54,16 +55,11 @@ def follow(config: TrainConfig) -> int:
         with from_torchrun(device) as ranks, torch_threads(ranks.threads(threads)):
             _train(ranks, device)
     except RankLostError as error:
-        if isinstance(error.__cause__, PulseLostError):  # all else rank 0 or torchrun reports
-            raise InputError(
-                f"{error}; the same command continues from its last checkpoint"
-            ) from error
-        return 1
-    return 0
+        raise InputError(f"{error}; the same command continues from the last checkpoint") from error
 
 
 def _train(ranks: Ranks, device: torch.device) -> None:
-    settings = ranks.tell()
+    settings = ranks.broadcast_json()
     config, state = TrainConfig(**settings["config"]), RunState(**settings["state"])
     model = Transformer(ModelConfig(**settings["model"])).to(device)
     optimiser = new_optimiser(model, config.optimiser or "adam")
@@ -72,12 +68,12 @@ def _train(ranks: Ranks, device: torch.device) -> None:
     stream = BatchStream(state, config, _packed(settings["packed"]), ranks.share())
     with StopSignal() as asked:
         while True:
-            stop, rate, backwards = ranks.agree(stop=asked.number)
+            stop, rate, backwards = ranks.all_reduce_max(asked.number, 0.0, 0.0)
             if stop:
                 return
             state.update += 1
             seed_update(config.seed, state.update, ranks.rank)
-            update(learner, stream.next_batches(backwards=backwards), rate=rate)
+            update(learner, stream.next_batches(backwards=bool(backwards)), rate=rate)
 
 
 def _packed(directory: str) -> Packed:
@@ -85,15 +81,15 @@ def _packed(directory: str) -> Packed:
         return Packed.open(Path(directory))
     except (InputError, OSError) as error:
         raise InputError(
-            f"{directory}: this machine cannot read what rank 0 has packed ({error}): all machines"
-            " need the run's directory at the same path"
+            f"{directory}: this machine cannot read the packed corpus of rank 0 ({error}): all"
+            " machines need the run's directory at the same path"
         ) from error
 
 
 def _replicate(learner: Learner, *, begun: bool) -> None:
     """Give every rank the weights of rank 0 and, in a begun run, its optimiser's moments."""
     optimiser, weights = learner.optimiser, list(learner.model.parameters())
-    learner.ranks.copy([weight.detach() for weight in weights])
+    learner.ranks.broadcast([weight.detach() for weight in weights])
     learner.refresh()
     for weight in weights if begun else ():
         kept, names = optimiser.state[weight], moments(optimiser, weight)
@@ -101,4 +97,4 @@ def _replicate(learner: Learner, *, begun: bool) -> None:
             kept.update({name: torch.zeros_like(weight) for name in names})
             if "step" in names:
                 kept["step"] = torch.zeros((), device=weight.device)
-        learner.ranks.copy([kept[name] for name in names])
+        learner.ranks.broadcast([kept[name] for name in names])

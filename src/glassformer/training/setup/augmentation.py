@@ -78,10 +78,16 @@ def augmented_files(config: TrainConfig, kept: KeptPairs) -> tuple[list[Path], l
     if path.exists():
         return [path], []
     keep = Filter(Limits(max_chars=config.max_chars, max_ratio=config.max_ratio))
-    further = chain(
-        _also_pairs(config, keep), _joined_pairs(config, kept), _placeholder_pairs(config, kept)
-    )
-    count = write_pairs(path, further)
+    further: list[Iterable[Pair]] = []
+    if config.also:
+        further.append(_also_pairs(config, keep))
+    if share := config.joined_pairs:
+        further.append(joined_pairs(read_pairs(kept.train), share, seed=config.seed))
+    if share := config.placeholders:
+        dictionary = lexicon(list(islice(read_pairs(kept.train), _LEXICON_PAIRS)))
+        pairs = read_pairs(kept.train)
+        further.append(placeholder_pairs(pairs, share, dictionary, seed=config.seed))
+    count = write_pairs(path, chain(*further))
     also = [f"{' and '.join(map(str, config.also))}: {keep}"] if config.also else []
     if not count:
         path.unlink()
@@ -91,8 +97,6 @@ def augmented_files(config: TrainConfig, kept: KeptPairs) -> tuple[list[Path], l
 
 def _also_pairs(config: TrainConfig, keep: Filter) -> Iterator[Pair]:
     """The pairs of ``config.also`` that ``keep`` keeps, each as often as its weight says."""
-    if not config.also:
-        return
     rng = random.Random(config.seed)
     normalise = normaliser(config.normalisation or "none")
     pairs = read_pairs(*config.also, keys=config.keys)
@@ -101,18 +105,6 @@ def _also_pairs(config: TrainConfig, keep: Filter) -> Iterator[Pair]:
     for source, target in keep(Pair(*map(normalise, pair)) for pair in pairs):
         for _ in range(int(times) + (rng.random() < rest)):
             yield Pair(tag + source, target)
-
-
-def _joined_pairs(config: TrainConfig, kept: KeptPairs) -> Iterator[Pair]:
-    if config.joined_pairs:
-        yield from joined_pairs(read_pairs(kept.train), config.joined_pairs, seed=config.seed)
-
-
-def _placeholder_pairs(config: TrainConfig, kept: KeptPairs) -> Iterator[Pair]:
-    if config.placeholders:
-        dictionary = lexicon(list(islice(read_pairs(kept.train), _LEXICON_PAIRS)))
-        pairs = read_pairs(kept.train)
-        yield from placeholder_pairs(pairs, config.placeholders, dictionary, seed=config.seed)
 
 
 def joined_pairs(pairs: Iterable[Pair], share: float, *, seed: int) -> Iterator[Pair]:

@@ -31,7 +31,7 @@ _CODE = re.compile(r"\.([a-z]{2,3})(?:\.gz)?$")
 
 @dataclass(frozen=True)
 class KeptPairs:
-    """The files of a run's corpus in ``directory``, and how many pairs they hold."""
+    """The files of a run's corpus in ``directory``, and their numbers of pairs."""
 
     directory: Path
     filter: Filter  # with its counts of the kept and the dropped pairs

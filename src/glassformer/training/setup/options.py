@@ -4,7 +4,7 @@ An option that is left open (None) is chosen from the data (:mod:`~.recipe`).
 """
 
 from pathlib import Path
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 from pydantic import AliasChoices, Field, model_validator
 
@@ -14,7 +14,7 @@ from glassformer.data.normaliser import Normalisation
 __all__ = ["Decay", "TrainConfig"]
 
 Files = tuple[Path, ...]
-Decay = Literal["inverse-root", "none"]
+Decay = Literal["inverse-root", "constant"]
 
 
 class TrainConfig(Options):
@@ -32,15 +32,6 @@ class TrainConfig(Options):
         "epochs": "length, validation and checkpoints",
         "batch_tokens": "learning",
         "plain": "rarely needed",
-    }
-    removed: ClassVar[dict[str, Any]] = {
-        "subword_dropout": 0.0,
-        "distil_from": None,
-        "distil_beam": 5,
-        "distil_choice": "nearest",
-        "distil_originals": False,
-        "workers": 0,
-        "shortlist": False,
     }
 
     pairs: Files = Field(min_length=1, max_length=2, title="SOURCE [TARGET]")
@@ -75,10 +66,10 @@ class TrainConfig(Options):
     parent: Path | None = Field(None, validation_alias=AliasChoices("from", "parent"))
     """Bundle to go on from, with other pairs: its weights, subwords and normalisation stay."""
     general: Files = Field((), max_length=2)
-    """With --from, pairs of the parent's kind of text: they show what the child forgets."""
+    """With --from, pairs of the parent's kind of text: their scores show the child's forgetting."""
     replay: Path | None = None
-    """With --from, text in the source language: the child learns the parent's translations of
-    it too, of at most as many lines as there are pairs, and so forgets less."""
+    """With --from, text in the source language. The child learns the parent's translations of it
+    too, and forgets less. At most as many lines are used as there are pairs."""
     trim_vocabulary: bool = False
     """With --from, keep only the subwords of the training's texts: smaller and faster, if the
     parent knows many languages."""
@@ -93,11 +84,11 @@ class TrainConfig(Options):
     """Greatest ratio of the two sides' lengths; other pairs are dropped."""
     normalisation: Normalisation | None = None
     """text: NFC, single spaces, no invisible characters, here and in every later translation;
-    none: texts stay as they are. None: text."""
+    none: unchanged texts. None: text."""
     also: Files = Field((), max_length=2)
     """Further training pairs, such as those of 'glassformer backtranslate': none is held out."""
     also_weight: float = Field(1.0, gt=0, le=100)
-    """How often an epoch reads each of the further pairs; 0.5: a random half of them."""
+    """Readings of each of the further pairs in an epoch; 0.5: a random half of them."""
     also_tag: str = ""
     """Word before the sources of the further pairs, such as <BT> (Caswell et al. 2019)."""
     joined_pairs: float | None = Field(None, ge=0, le=1)
@@ -147,7 +138,8 @@ class TrainConfig(Options):
     patience: int = Field(8, ge=0)
     """Training ends after so many validations without a better score; 0: never."""
     average: Literal["last", "best", "none"] = "best"
-    """Checkpoints that are averaged for the final weights (section 6.1: last); none: no average."""
+    """Checkpoints that are averaged: the last (section 6.1) or the best ones. If the best of them
+    scores better than their mean, it is delivered alone. none: the last checkpoint."""
     average_count: int = Field(3, ge=1)
     """Number of checkpoints that are averaged."""
     checkpoint_minutes: float = Field(5.0, gt=0)
@@ -166,8 +158,8 @@ class TrainConfig(Options):
     rate_factor: float | None = Field(None, gt=0)
     """Factor on the paper's schedule."""
     decay: Decay | None = None
-    """The rate after the warm-up: the paper's falls with the root of the update; none: constant.
-    None: inverse-root, but none with --from."""
+    """Learning rate after the warm-up: inverse-root (the paper) or constant. None: inverse-root;
+    with --from, constant."""
     anneal: float = Field(0.3, ge=0, le=1)
     """For this last share of the updates, the rate falls to zero; 0: the paper's schedule."""
     label_smoothing: float = Field(0.1, ge=0, lt=1)
@@ -189,7 +181,8 @@ class TrainConfig(Options):
     threads: int = Field(0, ge=0)
     """CPU threads; 0: all."""
     seed: int = Field(1, ge=0, lt=2**32)
-    """Seed of all random numbers: weights, dropout, order, held-out pairs."""
+    """Seed of all random numbers: weights, dropout, order, held-out and joined pairs, and by them
+    the subwords."""
     beam: int = Field(BEAM, ge=1, le=MOST_BEAM)
     """Beam of the final scores."""
     tensorboard: bool = False

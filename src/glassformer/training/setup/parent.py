@@ -156,7 +156,7 @@ def settle_from_parent(config: TrainConfig, parent: Bundle) -> tuple[TrainConfig
         "batch_tokens": (_BATCH_TOKENS, "small batches: the pairs are few"),
         "warmup": (_WARMUP, "the weights are good already"),
         "rate_factor": (round(factor, 4), f"a highest rate of {highest:.2g}: {reason}"),
-        "decay": ("none", "a constant rate, which falls to zero at the end"),
+        "decay": ("constant", "it falls to zero at the end"),
         "optimiser": ("adam", "the paper's"),
         "both_ways": (0.0, ""),
         "joined_pairs": (0.0, ""),

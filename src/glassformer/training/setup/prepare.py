@@ -39,7 +39,7 @@ from glassformer.training.setup.recipe import (
     size_in_time,
     updates_in_time,
 )
-from glassformer.training.setup.resume import begun_config, bind_text, claim, record_options
+from glassformer.training.setup.resume import begun_config, check_inputs, claim, record_options
 
 __all__ = ["Prepared", "chosen_precision", "prepare", "settle"]
 
@@ -93,7 +93,7 @@ def prepare(config: TrainConfig) -> Prepared:
     """
     device = device_of(config.device)
     claim(config.run)
-    data_hash = bind_text(config)
+    data_hash = check_inputs(config)
     settled = begun_config(config)
     parent = load_parent(config if settled is None else settled)
     if config.normalisation is None:

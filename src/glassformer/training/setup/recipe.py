@@ -60,7 +60,7 @@ _DEEPEST_POST_NORM = 6  # blocks
 
 
 def estimated_tokens(characters: int) -> int:
-    """About how many subwords a text of so many characters has, before a tokenizer is learnt.
+    """The estimated subwords of a text of so many characters, before a tokenizer is learnt.
 
     >>> estimated_tokens(400)
     100
@@ -156,8 +156,9 @@ def size_in_time(config: TrainConfig, *, pairs: int, speed: float) -> str:
 
 
 def updates_in_time(config: TrainConfig, *, pairs: int, tokens: int, speed: float) -> int:
-    """The most updates of a settled ``config`` in its minutes: those that training has time for
-    if it does nothing else, or those that are of use.
+    """The most updates of a settled ``config`` in its minutes, if training does nothing else.
+
+    Updates beyond :func:`useful_updates` do not count.
 
     >>> settled, _ = choose(
     ...     TrainConfig(pairs=("a", "b"), run="run", minutes=20), pairs=29_000, tokens=950_000

@@ -24,22 +24,18 @@ from glassformer.training.setup.kept_pairs import COUNTS_FILE
 from glassformer.training.setup.options import TrainConfig
 from glassformer.training.setup.parent import REPLAY_FILE, parent_files
 
-__all__ = ["begun_config", "bind_text", "changed_text", "claim", "record_options"]
+__all__ = ["begun_config", "changed_text", "check_inputs", "claim", "record_options"]
 
 # Options that may differ when a run goes on: they name places, or change no more than rounding.
 _FREE = frozenset(
     {"pairs", "also", "run", "valid", "test", "general", "parent", "replay", "threads", "device"}
     | {"checkpoint_minutes", "tensorboard", "beam"}
 )
-# Options of earlier versions that changed what a run learns.
-_REMOVED = ("subword_dropout", "distil_from")
-# What runs of earlier versions did without an option for it.
-_BEFORE = {"normalisation": "none", "joined_pairs": 0.0, "placeholders": 0.0}
 _DERIVED = (AUGMENTED_FILE, REPLAY_FILE, "both.model", "source.model", "target.model")
 _BUNDLE = ("config.json", "model.safetensors", "tokenizer.model", "source.model", "target.model")
-_CORPUS_FILES = ("train.jsonl", "valid.jsonl", AUGMENTED_FILE, COUNTS_FILE)
-_CORPUS = tuple(f"data/{name}" for name in _CORPUS_FILES)
+_CORPUS = ("train.jsonl", "valid.jsonl", AUGMENTED_FILE, COUNTS_FILE, "train", "valid")
 _RUN = ("config.yaml", "metrics.jsonl", "README.md")
+_WRITTEN = (*_BUNDLE, *_RUN, *(f"data/{name}" for name in _CORPUS))
 
 
 def claim(run: Path) -> None:
@@ -52,19 +48,16 @@ def claim(run: Path) -> None:
             f"run {run}: cannot be made ({reason}): give a directory that can be written to"
         ) from error
     ours = (run / "data" / "inputs.json").exists() or checkpoints(run / "checkpoints")
-    written = [] if ours else [run / name for name in (*_BUNDLE, *_RUN, *_CORPUS)]
-    foreign = [path for path in written if path.exists()]
-    packed = (run / "data" / "train", run / "data" / "valid")
-    foreign += [path for path in packed if path.exists() and not (path / "meta.json").exists()]
-    if foreign:
+    foreign = [run / name for name in _WRITTEN if (run / name).exists()]
+    if foreign and not ours:
         raise InputError(
             f"{foreign[0]} is there already, and no training made it: give a new directory as"
             " run (option --out)"
         )
 
 
-def bind_text(config: TrainConfig) -> str:
-    """Compare the files of a run with the hashes that it began with; return the pairs' hash.
+def check_inputs(config: TrainConfig) -> str:
+    """Raise InputError if an input file has changed since the run began; return the pairs' hash.
 
     A run that has not begun accepts other text: it removes its data of the earlier text.
     """
@@ -98,12 +91,8 @@ def begun_config(config: TrainConfig) -> TrainConfig | None:
     record = _read(config.run / "config.yaml", yaml.safe_load) if _begun(config.run) else {}
     if not record:
         return None
-    record = _BEFORE | record
-    if removed := _used_removed(record):
-        raise InputError(
-            f"{config.run} holds a run with {removed} {record[removed]}, an option that this"
-            " version no longer has: begin a new run in another directory"
-        )
+    if record.get("decay") == "none":  # its former name
+        record["decay"] = "constant"
     names = TrainConfig.model_fields
     try:
         begun = TrainConfig(**{name: value for name, value in record.items() if name in names})
@@ -132,16 +121,10 @@ def record_options(config: TrainConfig) -> None:
     options = json.loads(config.model_dump_json())
     before = _read(record, yaml.safe_load)
     same = all(options[name] == before.get(name, options[name]) for name in options.keys() - _FREE)
-    if not same or _used_removed(before):
+    if not same:
         _remove_derived(config.run)
     dumped = yaml.safe_dump(options, sort_keys=False, allow_unicode=True)
     write_atomically(record, dumped.encode())
-
-
-def _used_removed(record: dict[str, Any]) -> str | None:
-    """An option of an earlier version that a run used."""
-    unused = TrainConfig.removed
-    return next((name for name in _REMOVED if record.get(name, unused[name]) != unused[name]), None)
 
 
 def _begun(run: Path) -> bool:
@@ -192,5 +175,5 @@ def _check_regular(config: TrainConfig) -> None:
     names = ("pairs", "also", "valid", "test", "general", "tokenizer")
     files = [path for name in names for path in getattr(config, name)]
     for path in [*files, *([config.replay] if config.replay else [])]:
-        with suppress(OSError):  # what reads it says why it cannot
+        with suppress(OSError):  # the later reader says why
             check_regular(path)

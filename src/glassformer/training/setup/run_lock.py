@@ -23,7 +23,7 @@ _MOST_BYTES = 1_000
 def locked(run: Path) -> Iterator[None]:
     """Make the directory of a run, and hold its lock, ``data/lock``, as long as the block lasts.
 
-    Raises InputError if another training holds it, or what :func:`claim` raises.
+    Raises InputError if another training holds it, or if the directory cannot be claimed.
     """
     claim(run)
     with (run / "data" / LOCK_FILE).open("a+b") as file:

@@ -13,7 +13,6 @@ from collections.abc import Mapping
 from html import escape
 from importlib.resources import files
 from importlib.resources.abc import Traversable
-from typing import Any
 
 __all__ = ["build_page", "look_folder"]
 
@@ -32,11 +31,11 @@ def look_folder() -> Traversable:
     return files("glassformer.web") / "static" / "look"
 
 
-def build_page(stored: Mapping[str, Any], *, title: str = "") -> str:
+def build_page(stored: Mapping[str, object], *, title: str = "") -> str:
     """The page as one HTML file; its modules read `stored` as JSON.
 
-    ``stored["trace"]`` is a trace's JSON as Python values. ``stored["film"]``,
-    ``stored["without"]`` and ``stored["changed"]`` are precomputed answers, or None.
+    ``stored["trace"]`` is a trace's JSON as Python values. ``stored["without"]`` and
+    ``stored["changed"]`` are precomputed answers, or None.
     """
     folder = look_folder()
     style = "".join((folder / name).read_text("utf-8") for name in _STYLES)
@@ -75,7 +74,7 @@ def _module_urls(folder: Traversable) -> dict[str, str]:
 
 
 def _json(value: object) -> str:
-    """JSON in which no HTML parser finds the end of the script element, whatever its texts hold."""
+    """JSON of any texts, in which no HTML parser finds the end of the script element."""
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
     for character in "<>&\u2028\u2029":
         text = text.replace(character, f"\\u{ord(character):04x}")

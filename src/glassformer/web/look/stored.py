@@ -1,14 +1,13 @@
 """The model's answers that the page carries as a file, because no server gives them.
 
-They are the trace, the film over a run's checkpoints, each head off in turn, the source reordered,
-and no positions. The page disables its other questions.
+They are the trace, each head off in turn, the source reordered, and no positions.
+The page disables its other questions.
 """
 
 import json
 import random
 from collections.abc import Mapping
 from dataclasses import asdict
-from pathlib import Path
 from typing import Any
 
 from glassformer.bundle import Bundle
@@ -17,16 +16,13 @@ from glassformer.inspection.ablation import changed
 from glassformer.inspection.scoring import log_probabilities
 from glassformer.inspection.trace.build import trace
 from glassformer.inspection.trace.schema import AttentionPart, Changes, Head, Trace
-from glassformer.web.look.film import film
 
 __all__ = ["stored_answers"]
 
 _MAX_HEADS = 64  # each costs one pass of the model; the paper's base model has 144
 
 
-def stored_answers(
-    bundle: Bundle, traced: Trace, run_directory: Path, terms: Terms = NO_TERMS
-) -> dict[str, Any]:
+def stored_answers(bundle: Bundle, traced: Trace, terms: Terms = NO_TERMS) -> dict[str, Any]:
     """The ``stored`` of :func:`~glassformer.web.look.single_file.build_page` for one trace.
 
     ``terms``: the glossary of the trace.
@@ -38,14 +34,6 @@ def stored_answers(
             "positions_off": _changed(bundle, traced, Changes(positions_off=True), terms),
             "source_order": _changed(bundle, traced, Changes(source_order=_order(traced)), terms),
         },
-        "film": film(
-            bundle,
-            run_directory,
-            traced.asked.text,
-            beam=traced.asked.beam,
-            length_penalty=traced.asked.length_penalty,
-            glossary=terms,
-        ),
     }
 
 

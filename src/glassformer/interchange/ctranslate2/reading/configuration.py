@@ -1,19 +1,18 @@
 """The options of a CTranslate2 model to our settings; what has no counterpart is refused."""
 
 from collections.abc import Collection, Mapping
+from functools import partial
 from itertools import product
 from pathlib import Path
 from typing import Any
 
 import torch
-from pydantic import ValidationError
-from torch import Tensor
 
 from glassformer.config import ModelConfig
 from glassformer.errors import InputError
 from glassformer.interchange.ctranslate2.reading.model_file import ModelFile
-from glassformer.interchange.hugging_face.configuration import read_json
-from glassformer.interchange.tokens import Tokens
+from glassformer.interchange.ctranslate2.reading.tokens import Tokens
+from glassformer.interchange.importing import config_of, read_json, tying_of
 from glassformer.model.positions import Frequencies, Layout, sinusoidal_positions
 
 __all__ = ["matrix_shape", "model_config", "read_settings", "refuse_others", "source_embedding"]
@@ -93,7 +92,7 @@ def read_settings(directory: Path, file: ModelFile) -> dict[str, Any]:
 
 
 def model_config(
-    file: ModelFile, settings: Mapping[str, Any], source: Tokens, target: Tokens
+    file: ModelFile, settings: Mapping[str, Any], sides: tuple[Tokens, Tokens]
 ) -> ModelConfig:
     """Our settings for the model in ``file``; InputError for a value that no setting holds."""
     both = {side: _stack(file, side) for side in ("encoder", "decoder")}
@@ -108,29 +107,28 @@ def model_config(
     _, d_model = matrix_shape(file, TARGET_EMBEDDING)
     d_ff, _ = matrix_shape(file, "encoder/layer_0/ffn/linear_0/weight")
     longest = encoder.pop("max_length")
+    source, target = sides
     pads = source.id_of("pad"), target.id_of("pad")
     appended = len(target.texts) > target.size
-    try:
-        return ModelConfig(
-            source_vocab_size=len(source.texts),
-            target_vocab_size=len(target.texts),
-            d_model=d_model,
-            d_ff=d_ff,
-            num_encoder_layers=depths[0],
-            num_decoder_layers=depths[1],
-            norm_epsilon=settings["layer_norm_epsilon"] or _EPSILON,
-            tying=_tying(file),
-            output_bias=appended or "decoder/projection/bias" in file.stored,
-            source_max_length=longest if longest != decoder["max_length"] else None,
-            source_pad_id=pads[0] if pads[0] != pads[1] else None,
-            **{f"{symbol}_id": target.id_of(symbol) for symbol in ("pad", "unk", "bos", "eos")},
-            **decoder,
-        )
-    except ValidationError as error:
-        fault = error.errors()[0]
-        name = ".".join(map(str, fault["loc"]))
-        message = fault["msg"].removeprefix("Value error, ")
-        raise InputError(f"{file.path}: {name} {message}".replace(":  ", ": ")) from error
+    return config_of(
+        file.path,
+        source_vocab_size=len(source.texts),
+        target_vocab_size=len(target.texts),
+        d_model=d_model,
+        d_ff=d_ff,
+        num_encoder_layers=depths[0],
+        num_decoder_layers=depths[1],
+        norm_epsilon=settings["layer_norm_epsilon"] or _EPSILON,
+        tying=tying_of(
+            embeddings=file.same(source_embedding(file), TARGET_EMBEDDING),
+            target=file.same(TARGET_EMBEDDING, OUTPUT),
+        ),
+        output_bias=appended or "decoder/projection/bias" in file.stored,
+        source_max_length=longest if longest != decoder["max_length"] else None,
+        source_pad_id=pads[0] if pads[0] != pads[1] else None,
+        **{f"{symbol}_id": target.id_of(symbol) for symbol in ("pad", "unk", "bos", "eos")},
+        **decoder,
+    )
 
 
 def _stack(file: ModelFile, side: str) -> dict[str, Any]:
@@ -164,12 +162,14 @@ def _positions(file: ModelFile, side: str) -> dict[str, Any]:
     name = f"{side}/position_encodings/encodings"
     if name not in file.stored:
         return _COMPUTED_POSITIONS
-    length, _ = matrix_shape(file, name)
+    length, d_model = matrix_shape(file, name)
     table = file.weight(name)
-    for layout, frequencies, offset in product(_LAYOUTS, _FREQUENCIES, range(_MOST_OFFSET + 1)):
-        if _is_sinusoidal(table[:8], layout, frequencies, offset) and _is_sinusoidal(
-            table, layout, frequencies, offset
-        ):
+    kinds = product(_LAYOUTS, _FREQUENCIES, range(_MOST_OFFSET + 1)) if d_model % 2 == 0 else ()
+    for layout, frequencies, offset in kinds:
+        sinusoids = partial(
+            sinusoidal_positions, layout=layout, frequencies=frequencies, offset=offset
+        )
+        if all(torch.allclose(t, sinusoids(*t.shape), atol=_CLOSE) for t in (table[:8], table)):
             return {
                 "max_length": length,
                 "position_layout": layout,
@@ -177,24 +177,6 @@ def _positions(file: ModelFile, side: str) -> dict[str, Any]:
                 "position_offset": offset,
             }
     return {"max_length": length, "positions": "learned"}
-
-
-def _is_sinusoidal(table: Tensor, layout: Layout, frequencies: Frequencies, offset: int) -> bool:
-    length, d_model = table.shape
-    if d_model % 2:
-        return False
-    expected = sinusoidal_positions(
-        length, d_model, layout=layout, frequencies=frequencies, offset=offset
-    )
-    return torch.allclose(table, expected, atol=_CLOSE)
-
-
-def _tying(file: ModelFile) -> str:
-    """Which of the three matrices are one."""
-    source, target, output = source_embedding(file), TARGET_EMBEDDING, OUTPUT
-    one_embedding, one_target = file.same(source, target), file.same(target, output)
-    names = {(True, True): "three-way", (True, False): "embeddings", (False, True): "target"}
-    return names.get((one_embedding, one_target), "none")
 
 
 def source_embedding(file: ModelFile) -> str:

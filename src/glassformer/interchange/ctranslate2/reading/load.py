@@ -15,10 +15,10 @@ from glassformer.interchange.ctranslate2.reading.configuration import (
     source_embedding,
 )
 from glassformer.interchange.ctranslate2.reading.model_file import read_model_file
-from glassformer.interchange.ctranslate2.reading.vocabulary import read_tokens
+from glassformer.interchange.ctranslate2.reading.tokens import read_tokens
 from glassformer.interchange.ctranslate2.reading.weights import read_weights
 from glassformer.interchange.hugging_face.configuration import length_penalty
-from glassformer.interchange.imported import Imported
+from glassformer.interchange.importing import Imported
 from glassformer.model.transformer import Transformer
 
 __all__ = ["import_ctranslate2_model", "read_translator"]
@@ -87,11 +87,11 @@ def read_translator(
             )
     if not settings["add_source_eos"]:
         source = source.without_end()
-    config = model_config(file, settings, source, target)
+    config = model_config(file, settings, (source, target))
     with torch.device("meta"):  # without memory, so that shapes are checked first
-        read_weights(Transformer(config), file, source, target)
+        read_weights(Transformer(config), file, (source, target))
     model = Transformer(config)
-    read_weights(model, file, source, target)
+    read_weights(model, file, (source, target))
     stored = file.stored.values()
     notes = (
         (_QUANTIZED,)

@@ -2,19 +2,18 @@
 
 import re
 from collections.abc import Iterator
-from typing import Any
 
 import torch
 from torch import Tensor
 
 from glassformer.errors import InputError
-from glassformer.interchange.ctranslate2.export import module_table, weights_by_name
+from glassformer.interchange.ctranslate2.export import encoding_of, module_table, weights_by_name
 from glassformer.interchange.ctranslate2.reading.configuration import (
     refuse_others,
     source_embedding,
 )
 from glassformer.interchange.ctranslate2.reading.model_file import ModelFile
-from glassformer.interchange.tokens import Tokens, append_rows
+from glassformer.interchange.ctranslate2.reading.tokens import Tokens, append_rows
 from glassformer.model.transformer import Transformer
 
 __all__ = ["read_weights"]
@@ -22,11 +21,12 @@ __all__ = ["read_weights"]
 _WITH_TOKENS = ("source_embedding", "target_embedding", "output")  # a row for each token
 
 
-def read_weights(model: Transformer, file: ModelFile, source: Tokens, target: Tokens) -> None:
-    """Fill the model's parameters; ``source`` and ``target`` say which rows the file lacks.
+def read_weights(model: Transformer, file: ModelFile, sides: tuple[Tokens, Tokens]) -> None:
+    """Fill the model's parameters; the tokens of both sides say which rows the file lacks.
 
     Raises InputError for a weight that the file lacks, of another shape, or of unknown use.
     """
+    source, target = sides
     sizes = {"source_embedding": source.size, "target_embedding": target.size}
     ours = weights_by_name(model)
     known = set()
@@ -77,6 +77,5 @@ def _read_positions(model: Transformer, file: ModelFile) -> set[str]:
         name = f"{side}/position_encodings/encodings"
         names.add(name)
         if model.config.positions == "learned":
-            inner: Any = getattr(positions, "positions", positions)
-            inner.table.copy_(file.weight(name))
+            encoding_of(positions).table.copy_(file.weight(name))
     return names

@@ -3,12 +3,11 @@
 import { createView, labelled } from "./view.js";
 
 const TRACE = "../api/v1/trace";
-const FILM = "../api/v1/film";
 const TRANSLATORS = "../api/v1/translators";
 const CACHED = 24; // answers; a step back shows one at once
 const KEY = "glassformer-key"; // the translator's page stores the server's key under this name
 
-// How a reader of the file gets what needs the model.
+// How a reader of the file gets the answers that need the model.
 export const NEEDS_MODEL =
   "needs the model. Install Glassformer (pip install 'glassformer[serve]'), then run " +
   "glassformer look BUNDLE.";
@@ -31,11 +30,10 @@ function fromFile(page) {
   return {
     live: false,
     can: { heads: Boolean(page.without), changed: Boolean(page.changed) },
-    about: async () => ({ examples: [], film: Boolean(page.film?.length) }),
+    about: async () => ({ examples: [] }),
     first: async () => view,
     base: async () => view,
     branch: never,
-    film: async () => page.film,
     changed: async (_, changes) => answered(page.changed[Object.keys(changes)[0]]),
     withoutHeads: async (_, [name, more]) =>
       more || !page.without[name] ? never() : { changes: page.without[name], translation: null },
@@ -71,15 +69,6 @@ function fromServer() {
     branch: (view, ids) => ask({ ...again(view), forced_prefix: ids }),
     changed: (view, changes) => ask({ ...again(view), changes }),
     withoutHeads: (view, heads) => withoutHeads(ask, view, heads),
-    film: ({ trace }) =>
-      post(
-        FILM,
-        JSON.stringify({
-          text: trace.asked.text,
-          beam: trace.asked.beam,
-          length_penalty: trace.asked.length_penalty,
-        }),
-      ),
   };
 }
 

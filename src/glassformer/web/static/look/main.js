@@ -7,7 +7,6 @@ import { beamPanel } from "./beam.js";
 import { display, sizeSwitch, themeSwitch } from "./display.js";
 import { h, rove, show } from "./dom.js";
 import { erasePanel } from "./erase.js";
-import { filmPanel } from "./film.js";
 import { lensPanel } from "./lens.js";
 import { masksPanel } from "./masks.js";
 import { count } from "./numbers.js";
@@ -30,7 +29,6 @@ const PANELS = [
   lensPanel,
   workedPanel,
   erasePanel,
-  filmPanel,
 ];
 
 async function start() {
@@ -132,8 +130,7 @@ function described(view) {
 function panels(container, app) {
   const { store } = app;
   const built = new Map();
-  const shown = PANELS.filter((panel) => panel !== filmPanel || app.about.film);
-  const tabs = shown.map((panel) =>
+  const tabs = PANELS.map((panel) =>
     h(
       "button",
       {
@@ -147,12 +144,12 @@ function panels(container, app) {
     ),
   );
   const list = h("div", { class: "tabs", role: "tablist", "aria-label": "Panels" }, tabs);
-  rove(list, (place) => store.set({ panel: shown[place].id, box: "" }));
+  rove(list, (place) => store.set({ panel: PANELS[place].id, box: "" }));
   const card = h("section", { class: "card panel", id: "panel", role: "tabpanel" });
   container.append(list, card);
   return (state) => {
-    const panel = shown.find(({ id }) => id === state.panel) ?? shown[0];
-    shown.forEach(({ id }, place) => {
+    const panel = PANELS.find(({ id }) => id === state.panel) ?? PANELS[0];
+    PANELS.forEach(({ id }, place) => {
       const open = id === panel.id;
       tabs[place].setAttribute("aria-selected", String(open));
       tabs[place].tabIndex = open ? 0 : -1;
@@ -163,7 +160,7 @@ function panels(container, app) {
     const { el, update } = built.get(panel.id);
     if (card.firstChild !== el) {
       card.replaceChildren(el);
-      const tab = tabs[shown.indexOf(panel)];
+      const tab = tabs[PANELS.indexOf(panel)];
       list.scrollTo({
         left: tab.offsetLeft - list.offsetLeft - list.clientWidth / 2 + tab.clientWidth / 2,
       });

@@ -19,7 +19,6 @@ const DEFAULTS = {
   word: -1,
   shuffle: 0,
   penaltyView: -1,
-  frame: 0,
   theme: "",
   branch: "",
   change: "",

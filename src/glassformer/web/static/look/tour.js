@@ -1,4 +1,4 @@
-// A tour of six steps over the panels: each step is a link to what the rest of the page shows.
+// A tour of six steps over the panels: each step is a link to a view of the page.
 
 import { h, show } from "./dom.js";
 
@@ -42,7 +42,7 @@ const STEPS = [
     },
     see: "In the decoder, the squares above the diagonal are hidden.",
     learn:
-      "A piece must not read what is not written yet. Scores of later pieces become −∞, " +
+      "A piece must not read pieces that are not written yet. Scores of later pieces become −∞, " +
       "and their weights 0: so the model learns all positions of a sentence at once.",
   },
   {

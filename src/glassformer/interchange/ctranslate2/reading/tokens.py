@@ -1,0 +1,154 @@
+"""The tokens of a CTranslate2 model in the order of their ids, and the rows that it lacks.
+
+Our decoder needs a start symbol and padding that no target holds. A missing one is appended: the
+model gets a row more for it. Its bias takes its probability away.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from torch import Tensor
+
+from glassformer.data.tokenizer import Tokenizer
+from glassformer.errors import InputError
+from glassformer.interchange.importing import NEVER, parsed_json
+from glassformer.interchange.piece_order import tokenizer_in_order
+
+__all__ = ["Tokens", "append_rows", "read_tokens"]
+
+_START, _PADDING = "<s>", "<pad>"
+_PADDINGS = (_PADDING, "<blank>")  # OpenNMT's
+
+
+@dataclass(frozen=True)
+class Tokens:
+    """The tokens of one side; ``size`` of them are the file's, the rest is appended.
+
+    ``symbols``: the texts of unk, bos, eos and pad. ``start``: the id whose row an appended start
+    symbol copies; None: zeros.
+    """
+
+    texts: tuple[str, ...]
+    size: int
+    symbols: Mapping[str, str]
+    start: int | None = None
+
+    def id_of(self, symbol: str) -> int:
+        """The id of unk, bos, eos or pad."""
+        return self.texts.index(self.symbols[symbol])
+
+    def without_end(self) -> "Tokens":
+        """The same, with the end symbol as padding: it stands after a source, and is not read."""
+        return replace(self, symbols={**self.symbols, "pad": self.symbols["eos"]})
+
+    def tokenizer(self, path: Path, *, prefix: str = "") -> Tokenizer:
+        """The tokenizer of the file ``path``; ``prefix``: a token before each text."""
+        if prefix and prefix not in self.texts:
+            raise InputError(
+                f"{path.parent}: target_prefix {prefix!r}: the vocabulary has no such token"
+            )
+        renamed = {text for text in self.texts if text.startswith("<s ")}
+        appended = {_PADDING, prefix, *self.texts[self.size :]}
+        return tokenizer_in_order(
+            self.texts,
+            path,
+            controls=appended | renamed,
+            symbols=self.symbols,
+            prefix=[prefix] if prefix else (),
+        )
+
+
+def read_tokens(
+    directory: Path, settings: Mapping[str, Any], *, start_is_zero: bool
+) -> tuple[Tokens, Tokens]:
+    """The tokens of both sides; one object if they have one vocabulary.
+
+    ``start_is_zero``: their decoder starts with zeros for an embedding.
+
+    Raises InputError for a missing or faulty file, or one that lacks a special token.
+    """
+    shared = _file(directory, "shared_vocabulary")
+    if shared is not None:
+        tokens = _tokens(shared, settings, start_is_zero)
+        return tokens, tokens
+    sides = []
+    for side in ("source", "target"):
+        path = _file(directory, f"{side}_vocabulary")
+        if path is None:
+            raise InputError(
+                f"{directory}: it holds neither shared_vocabulary.json nor"
+                f" {side}_vocabulary.json: copy the whole directory anew"
+            )
+        sides.append(_tokens(path, settings, start_is_zero))
+    source, target = sides
+    for symbol in ("unk", "eos"):
+        if source.id_of(symbol) != target.id_of(symbol):
+            raise InputError(
+                f"{directory}: {target.symbols[symbol]} is token {source.id_of(symbol)} of the"
+                f" source and {target.id_of(symbol)} of the target: this program has one id for"
+                " both"
+            )
+    return source, target
+
+
+def _file(directory: Path, name: str) -> Path | None:
+    paths = (directory / f"{name}{ending}" for ending in (".json", ".txt"))
+    return next((path for path in paths if path.is_file()), None)
+
+
+def _tokens(path: Path, settings: Mapping[str, Any], start_is_zero: bool) -> Tokens:
+    """The tokens in a vocabulary file, with a start symbol and padding."""
+    symbols = {symbol: str(settings[f"{symbol}_token"]) for symbol in ("unk", "eos")}
+    begin = None if start_is_zero else str(settings["decoder_start_token"])
+    texts = _texts(path)
+    if len(set(texts)) < len(texts):
+        double = next(text for text in texts if texts.count(text) > 1)
+        raise InputError(f"{path}: it has the token {double!r} twice")
+    for text in [*symbols.values(), *([] if begin is None else [begin])]:
+        if text not in texts:
+            raise InputError(f"{path}: it lacks the token {text}: copy the file anew")
+    start = None if begin is None else texts.index(begin)
+    padding = next((text for text in _PADDINGS if text in texts), None)
+    names = [_PADDING if text == padding else text for text in texts]
+    if padding is None:
+        names.append(_PADDING)
+    if begin is None or begin in (*symbols.values(), padding):
+        names = [f"<s {index}>" if text == _START else text for index, text in enumerate(names)]
+        names.append(_START)
+        begin = _START
+    return Tokens(tuple(names), len(texts), {**symbols, "pad": _PADDING, "bos": begin}, start)
+
+
+def _texts(path: Path) -> Sequence[str]:
+    """The tokens in a JSON list, or in the lines of an old text file."""
+    if path.suffix == ".json":
+        texts = parsed_json(path)
+    else:
+        try:
+            texts = path.read_bytes().decode().removesuffix("\n").split("\n")
+        except ValueError as error:
+            raise InputError(f"{path}: not UTF-8 text: copy it anew") from error
+    if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
+        raise InputError(f"{path}: expected a list of tokens")
+    return texts
+
+
+def append_rows(weights: Mapping[str, Tensor], source: Tokens, target: Tokens) -> None:
+    """Fill the rows that the file lacks: a copy of the start's row, or zeros.
+
+    ``weights``: ours by name; ``output.bias`` is the bias of the logits.
+    """
+    for module, tokens in (
+        ("source_embedding", source),
+        ("target_embedding", target),
+        ("output", target),
+    ):
+        table = weights[f"{module}.weight"]
+        table[tokens.size :] = 0.0
+        bos = tokens.id_of("bos")
+        if bos >= tokens.size and tokens.start is not None:
+            table[bos] = table[tokens.start]
+    if "output.bias" in weights:
+        weights["output.bias"][target.size :] = NEVER

@@ -1,0 +1,50 @@
+"""Single keys of a terminal, without the return key."""
+
+import os
+import select
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from importlib import import_module
+from typing import Any
+
+__all__ = ["can_read_keys", "pressed_key", "single_keys"]
+
+
+def _module(name: str) -> Any:
+    """A module that some systems lack; None there."""
+    with suppress(ImportError):
+        return import_module(name)
+    return None
+
+
+termios, tty, msvcrt = map(_module, ("termios", "tty", "msvcrt"))  # msvcrt: Windows
+
+
+def can_read_keys() -> bool:
+    """Whether the standard input is a terminal that gives single keys."""
+    return sys.stdin.isatty() and bool(termios or msvcrt)
+
+
+@contextmanager
+def single_keys() -> Iterator[None]:
+    """The terminal hands over each key at once; without a terminal, nothing changes."""
+    if not (sys.stdin.isatty() and termios):
+        yield
+        return
+    before = termios.tcgetattr(sys.stdin)
+    try:
+        tty.setcbreak(sys.stdin)
+        yield
+    finally:
+        termios.tcsetattr(sys.stdin, termios.TCSADRAIN, before)
+
+
+def pressed_key(seconds: float) -> str:
+    """The key that is pressed within so many seconds; empty if none is."""
+    if can_read_keys() and termios:
+        ready, _, _ = select.select([sys.stdin], [], [], seconds)
+        return os.read(sys.stdin.fileno(), 1).decode(errors="ignore") if ready else ""
+    time.sleep(seconds)
+    return str(msvcrt.getwch()) if can_read_keys() and msvcrt.kbhit() else ""

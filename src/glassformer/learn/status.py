@@ -1,0 +1,61 @@
+"""The learner's status: figure 1 with the learner's own parts, and the list of the lessons."""
+
+from collections.abc import Collection
+from itertools import zip_longest
+
+import torch
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from glassformer.config import ModelConfig, presets
+from glassformer.inspection.figure1 import figure1
+from glassformer.inspection.trace.schema import Box
+from glassformer.learn.folder import Folder
+from glassformer.learn.lesson import lessons
+from glassformer.model.transformer import Transformer
+
+__all__ = ["own_boxes", "print_status"]
+
+_MARKS = {"yours": ("[x]", "bold green"), "partly yours": ("[/]", "green"), None: ("[ ]", "dim")}
+_WORDS = 37_000  # the paper's shared vocabulary
+
+
+def own_boxes(learned: Collection[str]) -> list[Box]:
+    """Figure 1 of the paper's base model; a box whose lessons are all learned is "yours"."""
+    parts = {
+        place: "yours" if lesson.name in learned else ""
+        for lesson in lessons()
+        for place in lesson.holes.values()
+    }
+    sizes = {"source_vocab_size": _WORDS, "target_vocab_size": _WORDS} | presets["base"]
+    with torch.device("meta"):  # shapes alone: no memory, no random numbers
+        model = Transformer(ModelConfig(**sizes))
+    return figure1(model, 1, 1, parts=parts)
+
+
+def print_status(console: Console, folder: Folder) -> None:
+    """Figure 1 in the width of the console, and a line for each lesson."""
+    learned = folder.learned_names()
+    console.print(_figure(learned))
+    console.print(Text("[x] yours   [/] partly yours   one block of N\n", style="dim"))
+    for lesson in lessons():
+        tick = "x" if lesson.name in learned else " "
+        line = f"[{tick}] {lesson.number:2}. {lesson.title} (section {lesson.section})"
+        console.print(Text(line), soft_wrap=True)
+
+
+def _figure(learned: Collection[str]) -> Table:
+    """Encoder and decoder side by side, upwards as the data goes, with one block of each."""
+    boxes = [box for box in own_boxes(learned) if box.layer in (None, 0)]
+    encoder = [_cell(box) for box in boxes if box.stack == "encoder"]
+    decoder = [_cell(box) for box in boxes if box.stack != "encoder"]
+    table = Table.grid(padding=(0, 2))
+    for row in reversed(list(zip_longest(encoder, decoder, fillvalue=""))):
+        table.add_row(*row)
+    return table
+
+
+def _cell(box: Box) -> Text:
+    mark, style = _MARKS[box.own]
+    return Text(f"{mark} {box.title}", style=style)

@@ -1,0 +1,54 @@
+"""The shapes in the package's signatures are checked in the tests: import this module first.
+
+A function whose signature names a tensor or an array is wrapped when its module is loaded. The
+others are left alone: mypy checks their types, and a check at each call would double the time.
+"""
+
+import sys
+from importlib.abc import MetaPathFinder
+from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
+from inspect import isclass, isfunction
+from types import ModuleType
+
+from beartype import beartype
+from jaxtyping import jaxtyped
+
+# Not learn: its checks make hundreds of thousands of small calls.
+CHECKED = ("alignment", "data", "decoding", "inspection", "interchange", "model", "training")
+
+
+class CheckedLoader(SourceFileLoader):
+    """Loads a module and wraps its functions and methods."""
+
+    def exec_module(self, module: ModuleType) -> None:
+        super().exec_module(module)
+        own = [each for each in vars(module).values() if _is_of(module, each)]
+        for owner in (module, *filter(isclass, own)):
+            for name, function in list(vars(owner).items()):
+                if isfunction(function) and _is_of(module, function) and _has_shapes(function):
+                    setattr(owner, name, jaxtyped(function, typechecker=beartype))
+
+
+def _is_of(module: ModuleType, value: object) -> bool:
+    return getattr(value, "__module__", None) == module.__name__
+
+
+def _has_shapes(function: object) -> bool:
+    annotations = str(getattr(function, "__annotations__", ""))  # types, or their source
+    return "[Tensor, " in annotations or "ndarray, " in annotations
+
+
+class CheckedFinder(MetaPathFinder):
+    """Finds the modules of the checked packages."""
+
+    def find_spec(self, name: str, path: object = None, target: object = None) -> ModuleSpec | None:
+        package, _, rest = name.partition(".")
+        if package != "glassformer" or rest.split(".")[0] not in CHECKED:
+            return None
+        spec = PathFinder.find_spec(name, path, target)
+        if spec is not None and isinstance(spec.loader, SourceFileLoader):
+            spec.loader = CheckedLoader(spec.loader.name, spec.loader.path)
+        return spec
+
+
+sys.meta_path.insert(0, CheckedFinder())

@@ -1,0 +1,26 @@
+"""The settings that all tests run with: a time limit, and checks of shapes."""
+
+import pytest
+import torch
+from jaxtyping import TypeCheckError
+
+from glassformer.model.attention import MultiHeadAttention
+from glassformer.model.masks import check_mask, padding_mask
+
+
+def test_a_test_that_hangs_ends(pytestconfig):
+    assert 0 < pytestconfig.getini("faulthandler_timeout") <= 300
+    assert pytestconfig.getini("faulthandler_exit_on_timeout")
+    assert pytestconfig.getoption("maxworkerrestart") == "0"
+
+
+def test_functions_and_methods_refuse_a_tensor_of_another_shape():
+    with pytest.raises(TypeCheckError, match="padding_mask"):
+        padding_mask(torch.tensor([5, 6, 0]), 0)
+    with pytest.raises(TypeCheckError, match="forward"):
+        MultiHeadAttention(6, 2)(*[torch.zeros(3, 5, 6)] * 2, torch.zeros(2, 5, 6))
+
+
+def test_a_function_without_a_tensor_is_not_wrapped():
+    assert hasattr(padding_mask, "__wrapped__")
+    assert not hasattr(check_mask, "__wrapped__")
