@@ -203,7 +203,7 @@ def test_text_that_cannot_be_used(config, write, source, target, changes, messag
 
 
 def test_missing_files_are_named(config, tmp_path):
-    with pytest.raises(InputError, match=r"nowhere.src: cannot be read .No such file"):
+    with pytest.raises(InputError, match=r"nowhere.src: cannot be read: No such file"):
         prepare(config(pairs=(tmp_path / "nowhere.src", tmp_path / "nowhere.tgt")))
     with pytest.raises(InputError, match=r"nowhere.valid"):
         prepare(config(valid=(tmp_path / "nowhere.valid",)))
