@@ -17,21 +17,6 @@ from glassformer.config import ModelConfig
 from glassformer.data.tokenizer import train_tokenizer
 from glassformer.model.transformer import Transformer
 
-_JAXTYPED = jaxtyping.jaxtyped
-
-
-def _jaxtyped(**options):
-    """Check the shapes of all functions but local ones.
-
-    A local function would be compiled anew at each call of the function around it. In a translation
-    that took nine tenths of the time.
-    """
-    check = _JAXTYPED(**options)
-    return lambda function: function if "<locals>" in function.__qualname__ else check(function)
-
-
-jaxtyping.jaxtyped = _jaxtyped
-
 SOURCES = ["A dog runs across the grass.", "Two men sit in the snow; one sings.", "An old hat."] * 3
 TARGETS = ["Ein Hund läuft über das Gras.", "Zwei Männer sitzen im Schnee.", "Ein alter Hut."] * 3
 

@@ -43,7 +43,7 @@ def main() -> None:
         return Batch(*tensors, arrays.tokens(pad_id), words)
 
     def update_once(batch: Batch, rate: float) -> Any:
-        return update(learner, [batch], rate=rate).figures[0]
+        return update(learner, [batch], rate=rate).losses[0]
 
     on_cuda = job["device"].startswith("cuda")
     run_updates(
