@@ -16,43 +16,10 @@ from glassformer.bundle import Bundle, save_bundle
 from glassformer.config import ModelConfig
 from glassformer.data.tokenizer import train_tokenizer
 from glassformer.model.transformer import Transformer
+from tests.fast import fast_part, is_slow
 
 SOURCES = ["A dog runs across the grass.", "Two men sit in the snow; one sings.", "An old hat."] * 3
 TARGETS = ["Ein Hund läuft über das Gras.", "Zwei Männer sitzen im Schnee.", "Ein alter Hut."] * 3
-
-# Tests that start a process, a browser or a training, and long comparisons: left out with --fast.
-SLOW = (
-    "benchmarks/",
-    "cli/test_demo.py",
-    "cli/test_export.py",
-    "cli/test_main.py",
-    "cli/test_plot.py",
-    "cli/test_serve.py",
-    "cli/test_train.py",
-    "cli/test_translate.py",
-    "cli/test_translate_alignment.py",
-    "data/phrasebook/",
-    "decoding/test_torch_engine.py",
-    "inspection/",
-    "interchange/",
-    "system/",
-    "test_length_penalty.py",
-    "test_public_names.py",
-    "test_readme.py",
-    "test_text_engine.py",
-    "test_translator.py",
-    "training/fast/test_malloc.py",
-    "training/fast/test_mixed_precision.py",
-    "training/parallel/",
-    "training/setup/test_prepare.py",
-    "training/test_loop.py",
-    "training/test_plain.py",
-    "training/test_time_budget.py",
-    "training/test_train.py",
-    "training/test_validation.py",
-    "web/",
-)
-
 
 settings.register_profile("quick", max_examples=25, deadline=None)
 # pytest --hypothesis-profile=nightly
@@ -62,7 +29,7 @@ settings.load_profile("quick")
 
 def pytest_addoption(parser):
     parser.addoption(
-        "--fast", action="store_true", help="leave out tests with processes, browser or training"
+        "--fast", action="store_true", help="a part of every room, in less than a minute"
     )
     parser.addoption(
         "--all-pairs", action="store_true", help="check every pair of mistakes, not a sample"
@@ -70,11 +37,12 @@ def pytest_addoption(parser):
 
 
 def pytest_ignore_collect(collection_path, config):
-    tests = Path(__file__).parent
-    assert all((tests / slow).exists() for slow in SLOW), "SLOW names a file that is gone"
-    if config.getoption("fast") and collection_path.is_file():
-        return collection_path.relative_to(tests).as_posix().startswith(SLOW) or None
-    return None
+    return (config.getoption("fast") and is_slow(collection_path)) or None
+
+
+def pytest_collection_modifyitems(config, items):
+    if config.getoption("fast"):
+        items[:] = fast_part(items)
 
 
 @pytest.fixture(scope="session")

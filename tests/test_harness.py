@@ -1,4 +1,4 @@
-"""The settings that all tests run with: a time limit, and checks of shapes."""
+"""The settings that all tests run with: a time limit, checks of shapes, the part of --fast."""
 
 import pytest
 import torch
@@ -6,6 +6,7 @@ from jaxtyping import TypeCheckError
 
 from glassformer.model.attention import MultiHeadAttention
 from glassformer.model.masks import check_mask, padding_mask
+from tests.fast import SLOW, TESTS, is_slow
 
 
 def test_a_test_that_hangs_ends(pytestconfig):
@@ -24,3 +25,16 @@ def test_functions_and_methods_refuse_a_tensor_of_another_shape():
 def test_a_function_without_a_tensor_is_not_wrapped():
     assert hasattr(padding_mask, "__wrapped__")
     assert not hasattr(check_mask, "__wrapped__")
+
+
+def test_fast_keeps_a_part_of_every_room():
+    for room in TESTS.iterdir():
+        files = list(room.rglob("test_*.py"))
+        assert room.name == "system" or not files or not all(map(is_slow, files)), room
+
+
+def test_fast_names_files_and_tests_that_are_there():
+    for slow in SLOW:
+        name, _, test = slow.partition("::")
+        assert (TESTS / name).exists(), slow
+        assert not test or f"def {test}(" in (TESTS / name).read_text("utf-8"), slow
