@@ -78,7 +78,7 @@ BUDGET = {
     "decoding": 1789,
     "documents": 1774,
     "inspection": 3371,
-    "interchange": 3662,
+    "interchange": 3667,
     "learn": 5600,
     "learn/lessons": 1197,
     "model": 1558,
