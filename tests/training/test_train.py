@@ -117,7 +117,7 @@ def test_a_handful_of_pairs(config, recorder, count):
 
 
 def test_validation_lines_of_any_kind_are_counted_or_scored(config, write, recorder):
-    lines = ["a b", "", " ".join("abcdef" * 20)]
+    lines = ["a b", "", " ".join("abcdef" * 2)]
     valid = write("valid.src", lines), write("valid.tgt", lines)
 
     found = train(config(valid=valid, test=valid, updates=2, max_tokens=9), recorder)

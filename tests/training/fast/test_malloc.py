@@ -22,7 +22,7 @@ print(resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before)
 """
 
 
-@pytest.mark.parametrize("_", range(3))  # about every second time nothing is given back anyway
+@pytest.mark.parametrize("_", range(2))  # about every second time nothing is given back anyway
 def test_what_was_freed_is_not_fetched_again(_: int) -> None:
     if not keep_freed_memory():
         pytest.skip("this C library has no mallopt")

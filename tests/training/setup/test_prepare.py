@@ -9,6 +9,7 @@ import pytest
 from glassformer.data.corpus import read_pairs
 from glassformer.data.tokenizer import train_tokenizer
 from glassformer.errors import InputError
+from glassformer.training.setup import kept_pairs
 from glassformer.training.setup import prepare as module
 from glassformer.training.setup.kept_pairs import guess_languages
 from glassformer.training.setup.prepare import prepare
@@ -31,8 +32,14 @@ def trained_on(prepared):
 
 
 @pytest.mark.parametrize(
-    ("count", "held_out"), [(1, 0), (5, 0), (10, 1), (60, 6), (1_200, 100), (6_000, 120)]
+    ("count", "held_out"),
+    [(9, 0), (10, 1), (1_000, 100), (5_000, 100), (6_000, 120), (10**6, 1_000)],
 )
+def test_so_many_pairs_are_held_out(count, held_out):
+    assert len(kept_pairs._held_out(count, 1)) == held_out
+
+
+@pytest.mark.parametrize(("count", "held_out"), [(1, 0), (5, 0), (10, 1), (60, 6)])
 def test_pairs_are_held_out_and_not_trained_on(config, count, held_out):
     prepared = prepare(config(count))
 

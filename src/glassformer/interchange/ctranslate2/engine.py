@@ -11,7 +11,8 @@ engine's answer to each:
   probability to other symbols, so that scores change. Instead they end a target, as the end symbol
   does. A trained model hardly ever writes such a symbol; if it does, torch decodes the sentence.
 - *Blank targets.* For the same reason the end symbol is not forbidden at the first step. If a
-  target is empty, or begins with white space and no letter after it, torch decodes the sentence.
+  target is empty, or the most probable one reads as empty, torch decodes the sentence; other
+  targets that read as empty are dropped.
 - *Length.* CTranslate2 has one maximum for all sentences of a call. This engine drops the targets
   above their sentence's own maximum. If fewer than `n_best` finished targets are left, torch
   decodes the sentence.
@@ -163,21 +164,25 @@ class CTranslate2Engine:
         """
         end, *forbidden = self._ends
         most = self._most(length, options)
-        if any(names[-1] in forbidden or self._is_blank(names) for names in result.hypotheses):
+        begun = len(self.special.prefix_ids)
+        if any(names[-1] in forbidden or names[begun:] == [end] for names in result.hypotheses):
+            return []
+        blank = list(map(self._is_blank, result.hypotheses))
+        if blank[0]:  # the most probable one
             return []
         answer = []
-        for names, total in zip(result.hypotheses, result.scores, strict=True):
+        for names, total, is_blank in zip(result.hypotheses, result.scores, blank, strict=True):
             finished = names[-1] == end
             ids = tuple(map(self._ids.__getitem__, names[:-1] if finished else names))
             score = total / penalty(len(names), options.length_penalty)  # |Y| counts the end symbol
-            if len(names) <= most:
+            if len(names) <= most and not is_blank:
                 answer.append(Hypothesis(ids, score, total, finished))
         answer.sort(key=lambda target: (not target.finished, -target.score))
         answer = answer[: options.n_best]
         certain = len(answer) == options.n_best and answer[-1].finished
         longest = max(map(len, result.hypotheses))
         dropped = 1 < len(result.hypotheses) == options.beam  # CTranslate2 may have dropped some
-        if (longest > most or dropped) and not certain:
+        if (longest > most or dropped or any(blank)) and not certain:
             return []
         # A dropped target is less probable than every returned one: its greatest possible score.
         best = min(result.scores) / penalty(min(longest, most), options.length_penalty)

@@ -15,6 +15,9 @@ __all__ = ["Decay", "TrainConfig"]
 
 Files = tuple[Path, ...]
 Decay = Literal["inverse-root", "constant"]
+Preset = Literal[
+    "tiny", "small", "base", "big", "tiny-deep-shallow", "small-deep-shallow", "base-deep-shallow"
+]
 
 
 class TrainConfig(Options):
@@ -47,18 +50,7 @@ class TrainConfig(Options):
     minutes: float | None = Field(None, gt=0)
     """Time for everything, from reading to the last score. It decides the number of updates and, if
     this machine is too slow for the usual size, the size. More minutes continue a finished run."""
-    preset: (
-        Literal[
-            "tiny",
-            "small",
-            "base",
-            "big",
-            "tiny-deep-shallow",
-            "small-deep-shallow",
-            "base-deep-shallow",
-        ]
-        | None
-    ) = None
+    preset: Preset | None = None
     """Size of the model; deep-shallow: twice the encoder blocks, one decoder block."""
     device: str = "auto"
     """cpu, cuda, or auto: cuda if there is one."""
