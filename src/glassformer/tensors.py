@@ -91,8 +91,8 @@ def save_tensors(
 ) -> None:
     """Write a safetensors file at once, with the rights that any new file has.
 
-    ``safetensors.save`` would hold the weights twice more. ``save_file`` puts a file of its own in
-    the place of the open one, for nobody but its owner to read. It does not flush that file.
+    ``safetensors.save`` would hold the weights twice more. ``save_file`` replaces the open file by
+    one of its own that only its owner can read, and does not flush it.
     """
     with open_atomically(path) as file:
         rights = os.fstat(file.fileno()).st_mode & 0o777

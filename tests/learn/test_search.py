@@ -6,14 +6,14 @@ from hypothesis import strategies as st
 
 from glassformer.decoding import beam, greedy
 from glassformer.learn import search
-from glassformer.learn.language import Language
+from glassformer.learn.table_model import TableModel
 
 BOS, EOS = 2, 3
 
 
 def language(seed):
     """Padding, unknown and start never come, and the end does not come first."""
-    result = Language.random(3, 11, seed=seed)
+    result = TableModel.random(3, 11, seed=seed)
     result.by_tokens[..., :3] = -60
     result.by_place[:, 0, EOS] = -60
     return result

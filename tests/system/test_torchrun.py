@@ -4,6 +4,7 @@ import json
 import os
 import random
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -117,9 +118,15 @@ def test_killed_and_continued_it_ends_with_the_same_bits(texts, tmp_path):
         line,
     )
     assert not (run.run / "config.json").exists()
+    shutil.copytree(run.run, tmp_path / "alone" / "run")
     run.finish(TWO_RANKS)
 
     names = ("kind", "update", "loss", "bleu", "tokens")
     assert run.records(*names) == whole.records(*names)
     weights = "model.safetensors"
     assert (run.run / weights).read_bytes() == (whole.run / weights).read_bytes()
+
+    alone = Training(texts, tmp_path / "alone", changes)  # on another number of ranks
+    alone.finish(ONE_PROCESS)
+    assert "continuing from update" in alone.log.read_text()
+    assert (alone.run / "config.json").exists()

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from glassformer.web.schema import Document, Hypothesis, TranslatedSegment
+from glassformer.web.schema import Alternative, Document, TranslatedSegment
 from glassformer.web.service import Service
 
 QUESTION = {"q": "A dog runs.", "source": "en", "target": "de"}
@@ -91,7 +91,7 @@ def test_of_several_sources_the_surest_translator_has_it(served, translator, mon
 
     async def translate(_, pair, texts, **__):
         samples.append(texts)
-        found = Hypothesis(text="", score=0, confidence=sure[pair[0]], alignment=None)
+        found = Alternative(text="", score=0, confidence=sure[pair[0]], alignment=None)
         segment = TranslatedSegment(source=(0, 1), target=(0, 0), hypotheses=[found])
         return [Document(text=pair[0], segments=[segment], alternatives=[])]
 

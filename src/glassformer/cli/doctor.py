@@ -12,7 +12,7 @@ from glassformer.config import Options
 from glassformer.data.corpus import Limits, read_pairs
 from glassformer.data.doctor.cleaning import check_folder, write_clean
 from glassformer.data.doctor.examine import CorpusFiles, Report, examine
-from glassformer.data.doctor.report import Finding, Lengths, Part
+from glassformer.data.doctor.report import Finding, Lengths, PartReport
 from glassformer.data.preprocessing import SourceLengths
 from glassformer.errors import counted
 from glassformer.training.setup.augmentation import settle_shares
@@ -111,7 +111,7 @@ def _as_text(report: Report) -> str:
     return "\n".join([*map(_printable, lines), "", _verdict(report)])
 
 
-def _part(name: str, part: Part) -> Iterator[str]:
+def _part(name: str, part: PartReport) -> Iterator[str]:
     yield f"{name}: {counted(part.pairs, 'pair')} ({part.format})"
     for path, count in zip(part.files, part.lines, strict=True):
         yield f"  {path}: {counted(count, 'line')}"

@@ -103,7 +103,7 @@ class CheckOptions(LessonOptions):
         from rich.console import Console
 
         from glassformer.learn.examine import Worker, checked_verdict
-        from glassformer.learn.words import print_verdict
+        from glassformer.learn.messages import print_verdict
 
         if self.folder.is_dir() and not Folder(self.folder).has_lessons():
             return self._check_hand_ins()
@@ -140,7 +140,7 @@ class HintOptions(LessonOptions):
     """The number of the hint."""
 
     def run(self) -> int:
-        from glassformer.learn.words import hint_text
+        from glassformer.learn.messages import hint_text
 
         print(hint_text(self.chosen()[1], self.number))
         return 0
@@ -150,7 +150,7 @@ class SolutionOptions(LessonOptions):
     """Print the package's own source beside yours, as a diff, and the answers to the questions."""
 
     def run(self) -> int:
-        from glassformer.learn.words import solution_text
+        from glassformer.learn.messages import solution_text
 
         folder, chosen = self.chosen()
         print(solution_text(chosen, folder.file(chosen).read_text(encoding="utf-8")))

@@ -163,10 +163,10 @@ class Glossary:
 
         `sums[i, j, token]` is the log-probability of the target `tokens[i, j]` with one token more.
         A candidate is its index in the flattened `sums[i]`; `choices` are the most probable ones.
-        The next tokens of the phrases join them, and two next tokens of each target, the most
-        probable and the most probable that begins a word: a target that holds all its terms must go
-        on, however improbable it is. The candidates with equal progress form a bank. The banks take
-        turns, the most advanced bank first.
+        The next tokens of the phrases join them. The most probable next token of each target joins
+        them too, and the most probable that begins a word: a target with all its terms must go on.
+        The candidates with equal progress form a bank. The banks take turns, the most
+        advanced first.
         """
         pairs = zip(sentences.tolist(), tokens.tolist(), strict=True)
         orders = [

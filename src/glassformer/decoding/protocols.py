@@ -46,7 +46,7 @@ S = TypeVar("S", bound=State)
 
 
 @runtime_checkable
-class GroupedState(State, Protocol):
+class SupportsBeams(State, Protocol):
     """A state that is faster if it knows which rows are unfinished targets of one sentence."""
 
     def select_beams(self: Same, rows: Tensor, /) -> Same:
@@ -55,8 +55,8 @@ class GroupedState(State, Protocol):
 
 
 def select_beams(state: S, rows: Int64[Tensor, "sentences width"]) -> S:
-    """These rows of any state; a `GroupedState` gets them as groups."""
-    if isinstance(state, GroupedState):
+    """These rows of any state; a `SupportsBeams` gets them as groups."""
+    if isinstance(state, SupportsBeams):
         return state.select_beams(rows)
     return state.select(rows.flatten())
 

@@ -1,8 +1,8 @@
 """Parts whose form in a lesson differs from the form that the plain path calls.
 
 ``ADAPTERS`` gives such a part the package's form, and names its place there. The plain path never
-calls the parts in ``UNUSED``. The package's own search runs if targets have to begin with a prefix,
-if a trace watches the search, if several targets are wanted, or with a logits processor.
+calls the parts in ``UNUSED``. The package's own search runs with a prefix or a logits processor.
+It also runs if a trace watches the search, or if several targets are wanted.
 """
 
 from collections.abc import Callable, Mapping

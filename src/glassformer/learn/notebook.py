@@ -72,8 +72,8 @@ def check(name: str, solution: Mapping[str, Any]) -> None:
 
     from glassformer.learn.check import values_of
     from glassformer.learn.judge import Judge
+    from glassformer.learn.messages import print_verdict
     from glassformer.learn.verdict import Verdict
-    from glassformer.learn.words import print_verdict
 
     chosen, verdict = lesson(name), Verdict(name, "right")
     for hole in chosen.holes:

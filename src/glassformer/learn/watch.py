@@ -8,7 +8,7 @@ from glassformer.learn.examine import Worker, checked_verdict
 from glassformer.learn.folder import Folder
 from glassformer.learn.keys import can_read_keys, pressed_key, single_keys
 from glassformer.learn.lesson import Lesson
-from glassformer.learn.words import hint_text, print_verdict, solution_text
+from glassformer.learn.messages import hint_text, print_verdict, solution_text
 
 __all__ = ["watch"]
 

@@ -1,8 +1,8 @@
 """The process that runs a learner's file.
 
 ``python -m glassformer.learn.worker`` reads ``[FILE, LESSON, OUT, SECONDS]`` as JSON from its
-standard input. It calls each probe of the lesson with the learner's module, and writes the values
-to ``OUT`` as JSON, and the lines of the file that ran. Nothing of the learner's runs in the process
+standard input. It calls each probe of the lesson with the learner's module. It writes to ``OUT``,
+as JSON, the values and the lines of the file that ran. Nothing of the learner's runs in the process
 that judges. This one may use little memory; after ``SECONDS`` it writes its line to ``OUT``, and
 ends. If a system lacks such a limit, the check runs without it.
 """

@@ -1,7 +1,7 @@
 """Masks: the keys that each query may attend to (sections 3.1 and 3.2.3).
 
-A mask is boolean, **True = may attend**. It has the axes ``(q_len, k_len)``, or all four of
-``(batch, heads, q_len, k_len)``, where a size of 1 stands for any.
+A mask is boolean, **True = may attend**. Its axes are ``(q_len, k_len)`` or ``(batch, heads, q_len,
+k_len)``. A size of 1 stands for any size.
 """
 
 from collections.abc import Iterable, Sequence

@@ -16,12 +16,12 @@ from glassformer.inspection.trace.schema import Changes
 from glassformer.web.security import RefusedError
 
 __all__ = [
+    "Alternative",
     "DetectRequest",
     "DetectedLanguage",
     "Document",
     "ErrorResponse",
     "FileRequest",
-    "Hypothesis",
     "Language",
     "TraceRequest",
     "TranslateRequest",
@@ -157,7 +157,7 @@ class TraceRequest(_Request):
     """Changes of model and source before the search."""
 
 
-class Hypothesis(BaseModel):
+class Alternative(BaseModel):
     """One translation of a segment, and the model's confidence in it."""
 
     text: str
@@ -173,7 +173,7 @@ class TranslatedSegment(BaseModel):
 
     source: Span
     target: Span
-    hypotheses: list[Hypothesis] = Field(description="The best first: the text contains it.")
+    hypotheses: list[Alternative] = Field(description="The best first: the text contains it.")
 
 
 class Document(BaseModel):

@@ -28,7 +28,6 @@ from glassformer.config import BEAM
 from glassformer.data.terms import Terms
 from glassformer.errors import InputError, UsageError
 from glassformer.web.connections import BoundedConnection, Connections
-from glassformer.web.files import FileApi
 from glassformer.web.metrics import ServerMetrics
 from glassformer.web.queue import Batcher
 from glassformer.web.rate import RequestRate
@@ -36,6 +35,7 @@ from glassformer.web.request_body import first_error
 from glassformer.web.routes import Api
 from glassformer.web.security import Guard, RefusedError, RequestLimits
 from glassformer.web.service import Service, translators_by_pair
+from glassformer.web.translated_files import FileApi
 
 if TYPE_CHECKING:
     from glassformer.translator import Translator

@@ -23,9 +23,9 @@ from glassformer.inspection.trace.schema import Trace
 from glassformer.translator import TranslateSettings
 from glassformer.web.queue import Batcher
 from glassformer.web.schema import (
+    Alternative,
     DetectedLanguage,
     Document,
-    Hypothesis,
     TraceRequest,
     TranslatedSegment,
     TranslatorInfo,
@@ -327,16 +327,16 @@ def _learnt_from(about: Mapping[str, object]) -> str | None:
 
 def _hypotheses(
     translator: Translator, translations: Sequence[Translation]
-) -> list[list[Hypothesis]]:
+) -> list[list[Alternative]]:
     """The hypotheses of each segment, best first."""
     segments = [(translation, *translation.alternatives) for translation in translations]
     texts = [translation.text for segment in segments for translation in segment]
     counts = iter(translator.count_tokens(texts))
 
-    def hypothesis(translation: Translation) -> Hypothesis:
+    def hypothesis(translation: Translation) -> Alternative:
         tokens = next(counts)
         log_probability = translation.score * penalty(tokens, translator.length_penalty)
-        return Hypothesis(
+        return Alternative(
             text=translation.text,
             score=translation.score,
             confidence=math.exp(min(0.0, log_probability / tokens)),
@@ -349,7 +349,7 @@ def _hypotheses(
 def _document(
     text: str,
     row: Sequence[Segment],
-    answers: Sequence[Sequence[Hypothesis]],
+    answers: Sequence[Sequence[Alternative]],
     *,
     language: str,
 ) -> Document:
@@ -366,6 +366,6 @@ def _document(
     return Document(text=best, segments=segments, alternatives=[other for other, _ in others])
 
 
-def _ranked(hypotheses: Sequence[Hypothesis], rank: int) -> Hypothesis:
+def _ranked(hypotheses: Sequence[Alternative], rank: int) -> Alternative:
     """The hypothesis of this rank; the best if there are fewer."""
     return hypotheses[rank] if rank < len(hypotheses) else hypotheses[0]

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Sequence
 
-from glassformer.web.schema import Document, Hypothesis, TranslatedSegment
+from glassformer.web.schema import Alternative, Document, TranslatedSegment
 
 __all__ = ["pairs_through", "whole_documents"]
 
@@ -53,9 +53,9 @@ def whole_documents(
     ]
 
 
-def _hypothesis(text: str, documents: Sequence[Document]) -> Hypothesis:
+def _hypothesis(text: str, documents: Sequence[Document]) -> Alternative:
     found = [[segment.hypotheses[0] for segment in each.segments] for each in documents]
-    return Hypothesis(
+    return Alternative(
         text=text,
         score=math.fsum(one.score for of_one in found for one in of_one),
         confidence=math.prod(

@@ -12,7 +12,7 @@ from glassformer.inspection.trace import build as trace_module
 from glassformer.inspection.trace.array_codec import encode_array
 from glassformer.inspection.trace.build import trace
 from glassformer.inspection.trace.query import Sentence
-from glassformer.inspection.trace.schema import Question, Trace
+from glassformer.inspection.trace.schema import Query, Trace
 
 TEXTS = ["A dog runs.", "Two men sit in the grass", "x"]
 TEXT = TEXTS[0]
@@ -261,7 +261,7 @@ def test_of_several_sentences_the_first_is_shown_and_said(translator):
         "the text has 2 parts, which are translated one by one; the first is shown"
     ]
     assert trace(translator, "A dog runs. A cat sits.").bounds.left_out == []
-    long = Sentence.of(translator.bundle, Question("dog " * 300, 0.6, []))
+    long = Sentence.of(translator.bundle, Query("dog " * 300, 0.6, []))
     assert long.segments == 4  # cut as a translation cuts it
 
 

@@ -13,7 +13,7 @@ from glassformer.bundle import load_bundle, save_bundle
 from glassformer.errors import InputError, UsageError
 from glassformer.hashes import MANIFEST, write_manifest
 from glassformer.interchange.ctranslate2 import load as ctranslate2_load
-from glassformer.interchange.ctranslate2.threads import Workers
+from glassformer.interchange.ctranslate2.workers import Workers
 from glassformer.translator import Translator
 
 

@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 
 from glassformer.data.doctor.patterns import JOINT, LOST, PATTERNS, hits
-from glassformer.data.doctor.report import Lengths, Side
+from glassformer.data.doctor.report import Lengths, SideReport
 from glassformer.data.lines import BOM, decode_line, raw_blocks, utf16_name
 from glassformer.data.normaliser import normalised
 
@@ -151,9 +151,9 @@ class SideCheck:
                     self.tallies["not-nfc"].add(line, text)
         return plain
 
-    def side(self) -> Side:
+    def side(self) -> SideReport:
         """The tables of the side."""
-        return Side(lengths(self.chars), lengths(self.words), self._scripts())
+        return SideReport(lengths(self.chars), lengths(self.words), self._scripts())
 
     def _scripts(self) -> dict[str, float]:
         """Each script's share of the letters, the largest first."""

@@ -39,7 +39,7 @@ from glassformer.data.doctor.report import (
     CorpusFiles,
     Finding,
     Overlap,
-    Part,
+    PartReport,
     Report,
 )
 from glassformer.data.file_formats import file_format, split_record
@@ -190,9 +190,9 @@ class _PartCheck:
             features_by_line.frombytes(_by_line(features(texts), rows, count))
         self.noted = lines[-1]
 
-    def part(self) -> Part:
+    def part(self) -> PartReport:
         """The counts and tables."""
-        return Part(
+        return PartReport(
             files=[str(file.path) for file in self.files],
             format=self.format,
             lines=[file.lines for file in self.files],

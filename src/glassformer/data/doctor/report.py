@@ -14,10 +14,10 @@ __all__ = [
     "Finding",
     "Lengths",
     "Overlap",
-    "Part",
+    "PartReport",
     "Report",
     "Severity",
-    "Side",
+    "SideReport",
 ]
 
 Severity = Literal["error", "warning", "note"]
@@ -147,7 +147,7 @@ class Lengths:
 
 
 @dataclass(frozen=True)
-class Side:
+class SideReport:
     """The tables of one side. Characters count without the space around the text."""
 
     characters: Lengths | None
@@ -156,15 +156,15 @@ class Side:
 
 
 @dataclass(frozen=True)
-class Part:
+class PartReport:
     """One part of the data, such as ``train``: its files, counts and tables."""
 
     files: list[str]
     format: Format
     lines: list[int]
     pairs: int
-    source: Side
-    target: Side
+    source: SideReport
+    target: SideReport
 
 
 @dataclass(frozen=True)
@@ -188,6 +188,6 @@ class Report:
     characters: int
     """Of the pairs that are kept, both sides."""
     dropped: dict[str, int]
-    parts: dict[str, Part]
+    parts: dict[str, PartReport]
     overlaps: list[Overlap]
     findings: list[Finding]

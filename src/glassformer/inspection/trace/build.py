@@ -29,7 +29,7 @@ from glassformer.inspection.trace.schema import (
     Answer,
     Bounds,
     Changes,
-    Question,
+    Query,
     Reference,
     Side,
     Trace,
@@ -45,7 +45,7 @@ _VECTOR_NUMBERS = 1 << 19  # in all queries, keys and values together: 2 MiB
 
 
 class TraceOptions(TypedDict, total=False):
-    """The further settings of :func:`trace`, with the defaults of a :class:`Question`."""
+    """The further settings of :func:`trace`, with the defaults of a :class:`Query`."""
 
     beam: int
     top: int
@@ -85,7 +85,7 @@ def trace(
     if length_penalty is None:
         length_penalty = bundle.length_penalty
     prefix = prefix_ids(bundle, forced_prefix)
-    question = Question(text, length_penalty, prefix, **options)
+    question = Query(text, length_penalty, prefix, **options)
     if question.top < 1:
         raise UsageError(f"top {question.top}: expected at least 1 candidate a step")
     terms = glossary if isinstance(glossary, Terms) else Terms.of(glossary or {})

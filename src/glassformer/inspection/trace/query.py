@@ -13,7 +13,7 @@ from glassformer.decoding.protocols import Hypothesis
 from glassformer.errors import InputError, UsageError
 from glassformer.inspection.ablation import changed, reordered
 from glassformer.inspection.beam_graph import EndsAfter, Watch
-from glassformer.inspection.trace.schema import Piece, Question, TermPlace
+from glassformer.inspection.trace.schema import Piece, Query, TermPlace
 from glassformer.inspection.trace.subwords import pieces_of
 from glassformer.model.transformer import Transformer
 from glassformer.text_engine import TextEngine
@@ -29,7 +29,7 @@ class Sentence:
     model: Transformer
     engine: TextEngine
     """Runs that model."""
-    question: Question
+    question: Query
     source: list[Piece]
     segments: int
     """How many segments the text has; this is the first."""
@@ -39,7 +39,7 @@ class Sentence:
     """The terms that the answer must hold; None if the text has none."""
 
     @classmethod
-    def of(cls, bundle: Bundle, question: Question, terms: Terms = NO_TERMS) -> "Sentence":
+    def of(cls, bundle: Bundle, question: Query, terms: Terms = NO_TERMS) -> "Sentence":
         """The first segment as the encoder reads it; InputError if the model has no room."""
         model = changed(bundle.model, question.changes)
         tokenizers = (bundle.source_tokenizer, bundle.target_tokenizer)

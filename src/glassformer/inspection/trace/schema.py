@@ -36,7 +36,7 @@ __all__ = [
     "Masks",
     "Piece",
     "Positions",
-    "Question",
+    "Query",
     "Reference",
     "Side",
     "Step",
@@ -87,7 +87,7 @@ class Changes:
 
 
 @dataclass(frozen=True)
-class Question:
+class Query:
     """The text, the options of the search, and the changes."""
 
     text: str
@@ -388,7 +388,7 @@ class Trace:
 
     version: int
     languages: tuple[str, str] | None
-    asked: Question
+    asked: Query
     source: Side
     target: Side
     answer: Answer

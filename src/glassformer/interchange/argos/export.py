@@ -11,8 +11,8 @@ space is one blank and 0 is nothing; ``features`` are not used here; ``predictio
 settings and ids of characters as JSON.
 
 A rule is one kernel of a convolution. Its conditions are classes of characters, at this place or
-near it. With a weight of 1 for each condition, -1 for each exception, and a bias of 1 minus the
-number of conditions, the sum is 1 if all conditions hold and no exception does; else at most 0.
+near it. Each condition has a weight of 1, each exception one of -1; the bias is 1 minus the number
+of conditions. The sum is 1 if all conditions hold and no exception does; else it is at most 0.
 """
 
 import json

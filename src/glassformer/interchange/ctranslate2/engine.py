@@ -38,7 +38,7 @@ from glassformer.decoding.beam import penalty
 from glassformer.decoding.engine import Engine, Future, Job, SearchOptions
 from glassformer.decoding.protocols import Hypothesis, Vocabulary
 from glassformer.errors import InputError
-from glassformer.interchange.ctranslate2.threads import FAULTS, Workers
+from glassformer.interchange.ctranslate2.workers import FAULTS, Workers
 
 if TYPE_CHECKING:
     from ctranslate2 import AsyncTranslationResult, TranslationResult

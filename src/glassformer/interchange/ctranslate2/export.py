@@ -1,8 +1,8 @@
 """Exports a bundle to CTranslate2, an inference engine in C++ (extra ``export``).
 
 The tables below map each weight to its place, exactly once. CTranslate2's Transformer specification
-holds every option of :class:`ModelConfig`: both norms and their epsilon, the three activations, any
-table of positions, every tying, scaled embeddings or not, a norm of the embeddings, an output bias.
+holds every option of :class:`ModelConfig`: norms and their epsilon, activations, any table of
+positions, every tying. It holds the embeddings' scale and norm, and the output's bias too.
 A weight without a place is refused, never dropped.
 """
 

@@ -29,7 +29,7 @@ from glassformer.interchange.ctranslate2.export import (
     token_names,
 )
 from glassformer.interchange.ctranslate2.package import import_ctranslate2
-from glassformer.interchange.ctranslate2.threads import Workers
+from glassformer.interchange.ctranslate2.workers import Workers
 
 __all__ = ["load_ctranslate2"]
 

@@ -13,7 +13,7 @@ from glassformer.interchange.hugging_face.configuration import (
     read_settings,
 )
 from glassformer.interchange.hugging_face.families import weight_table
-from glassformer.interchange.hugging_face.vocabulary import Languages, Vocabulary, read_vocabulary
+from glassformer.interchange.hugging_face.vocabulary import Languages, Tokenizers, read_vocabulary
 from glassformer.interchange.hugging_face.weights import read_weights
 from glassformer.interchange.importing import Imported
 from glassformer.model.transformer import Transformer
@@ -85,7 +85,7 @@ def import_hugging_face(
     return Imported(bundle, family.title, tuple(notes))
 
 
-def _check_sizes(vocabulary: Vocabulary, config: ModelConfig, directory: Path) -> None:
+def _check_sizes(vocabulary: Tokenizers, config: ModelConfig, directory: Path) -> None:
     for side, tokenizer, size in (
         ("source", vocabulary.source, config.source_vocab_size),
         ("target", vocabulary.target, config.target_vocab_size),

@@ -30,7 +30,7 @@ __all__ = [
     "KEY",
     "Languages",
     "OfBundle",
-    "Vocabulary",
+    "Tokenizers",
     "read_vocabulary",
 ]
 
@@ -60,7 +60,7 @@ class Languages:
 
 
 @dataclass(frozen=True)
-class Vocabulary:
+class Tokenizers:
     """The tokenizers of both sides, and the languages, if they are known."""
 
     source: Tokenizer
@@ -113,7 +113,7 @@ class _Names:
         )
 
 
-def read_vocabulary(directory: Path, settings: Mapping[str, Any], wanted: Languages) -> Vocabulary:
+def read_vocabulary(directory: Path, settings: Mapping[str, Any], wanted: Languages) -> Tokenizers:
     """The vocabulary of a directory; ``settings``: the content of its ``config.json``.
 
     Raises:
@@ -149,7 +149,7 @@ def read_vocabulary(directory: Path, settings: Mapping[str, Any], wanted: Langua
     return _one_model(files, kind.removesuffix("Fast"), wanted)
 
 
-def _exported(directory: Path, stored: object, wanted: Languages) -> Vocabulary:
+def _exported(directory: Path, stored: object, wanted: Languages) -> Tokenizers:
     """The tokenizers that ``export`` has written: SentencePiece models beside the JSON."""
     try:
         own = OfBundle.model_validate(stored)
@@ -159,7 +159,7 @@ def _exported(directory: Path, stored: object, wanted: Languages) -> Vocabulary:
         path = directory / "tokenizer_config.json"
         raise InputError(f"{path}: {field}: {fault['msg']}: export the bundle anew") from error
     pair = (wanted.source, wanted.target) if wanted.source and wanted.target else None
-    return Vocabulary(
+    return Tokenizers(
         Tokenizer.load(
             directory / "source.model", prefix=own.source_prefix, known=own.source_known
         ),
@@ -174,7 +174,7 @@ def _exported(directory: Path, stored: object, wanted: Languages) -> Vocabulary:
     )
 
 
-def _marian(files: _Files, wanted: Languages) -> Vocabulary:
+def _marian(files: _Files, wanted: Languages) -> Tokenizers:
     """Two SentencePiece models; the language of the target stands before the source."""
     directory, settings = files.directory, files.settings
     tables = {"vocab.json": settings["vocab_size"]}
@@ -196,7 +196,7 @@ def _marian(files: _Files, wanted: Languages) -> Vocabulary:
         tokens = LanguageTokens(known, before="source")
         source, target = tokens.pair(source, wanted.target)
         prefix, _ = tokens.prefixes(source, target)
-    return Vocabulary(
+    return Tokenizers(
         sides[0].tokenizer(directory / "source.spm", prefix),
         sides[-1].tokenizer(directory / "target.spm"),
         (standard_code(source), standard_code(target)) if source and target else None,
@@ -204,7 +204,7 @@ def _marian(files: _Files, wanted: Languages) -> Vocabulary:
     )
 
 
-def _one_model(files: _Files, kind: str, wanted: Languages) -> Vocabulary:
+def _one_model(files: _Files, kind: str, wanted: Languages) -> Tokenizers:
     """One SentencePiece model; each side's language stands before its text."""
     directory, size = files.directory, files.settings["vocab_size"]
     path = directory / "sentencepiece.bpe.model"
@@ -241,7 +241,7 @@ def _one_model(files: _Files, kind: str, wanted: Languages) -> Vocabulary:
     tokens = LanguageTokens(known)
     source, target = tokens.pair(wanted.source, wanted.target)
     before_source, before_target = tokens.prefixes(source, target)
-    return Vocabulary(
+    return Tokenizers(
         names.tokenizer(path, before_source),
         names.tokenizer(path, before_target),
         (source or "", target),

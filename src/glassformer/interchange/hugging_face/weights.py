@@ -30,8 +30,8 @@ def read_weights(
 
     ``start``: the id of their start symbol, whose row becomes that of ours; None: it is ours.
 
-    Raises InputError for a weight that ``table`` lacks, that the files lack, of another shape, or
-    that stands there twice with different values.
+    Raises InputError for a weight that ``table`` or the files lack, or of another shape. It is
+    raised too if a weight stands there twice with different values.
     """
     parameters = dict(model.named_parameters())
     filled: dict[str, str] = {}

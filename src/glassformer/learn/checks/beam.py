@@ -10,9 +10,9 @@ from torch import Tensor
 from glassformer.decoding.beam import penalty as right_penalty
 from glassformer.decoding.protocols import S, StepFunction
 from glassformer.learn.check import Check, Faults, Results, Solution, numbers
-from glassformer.learn.language import Language
 from glassformer.learn.search import best_continuations as right_continuations
 from glassformer.learn.search import greedy
+from glassformer.learn.table_model import TableModel
 
 __all__ = ["CHECK"]
 
@@ -200,7 +200,7 @@ def two_ways(solution: Solution) -> dict[str, Any]:
         4: [0.0, 0.0, 0.5, 0.3, 0.0, 0.2],
         5: [0.0, 0.0, 1.0, 0.0, 0.0, 0.0],
     }
-    return _searched(solution, Language.table(rows), beam=2, alpha=0.6, max_length=5)
+    return _searched(solution, TableModel.table(rows), beam=2, alpha=0.6, max_length=5)
 
 
 def a_beam_of_one(solution: Solution) -> dict[str, Any]:
@@ -215,12 +215,12 @@ def cut(solution: Solution) -> dict[str, Any]:
     return _searched(solution, language, beam=2, alpha=0.6, max_length=4)
 
 
-def _random(seed: int) -> Language:
-    return Language.random(1, 7, seed=seed)
+def _random(seed: int) -> TableModel:
+    return TableModel.random(1, 7, seed=seed)
 
 
 def _searched(
-    solution: Solution, language: Language, *, beam: int, alpha: float, max_length: int
+    solution: Solution, language: TableModel, *, beam: int, alpha: float, max_length: int
 ) -> dict[str, Any]:
     target, score = solution.beam_search(
         language.step,

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from glassformer.decoding.protocols import S, StepFunction
 from glassformer.learn.check import Check, Faults, Results, Solution, numbers
-from glassformer.learn.language import Language
+from glassformer.learn.table_model import TableModel
 from glassformer.model.cache import BlockState
 
 __all__ = ["CHECK"]
@@ -170,12 +170,12 @@ def sentences_alone(solution: Solution) -> dict[str, Any]:
 
 def other_ids(solution: Solution) -> dict[str, Any]:
     """seven rows, vocabulary 7, bos 6, eos 0, at most 4 tokens each"""
-    return _searched(solution, Language.random(7, 7, seed=20), [4] * 7, bos=6, eos=0)
+    return _searched(solution, TableModel.random(7, 7, seed=20), [4] * 7, bos=6, eos=0)
 
 
 def loud_row(solution: Solution) -> dict[str, Any]:
     """two rows, at most 6 tokens each; all logits of the first are above those of the second"""
-    language = Language.random(2, 7, seed=9)
+    language = TableModel.random(2, 7, seed=9)
     language.by_place[0] += 40
     return _searched(solution, language, [6, 6])
 
@@ -184,28 +184,28 @@ def nearly_equal(solution: Solution) -> dict[str, Any]:
     """five searches of one row, at most 4 tokens, all logits between -0.05 and 0.05"""
     targets = set()
     for _ in range(5):
-        language = Language.random(1, 7, seed=11)
+        language = TableModel.random(1, 7, seed=11)
         language.by_place, language.by_tokens = language.by_place / 100, language.by_tokens / 100
         targets.add(_searched(solution, language, [4])["targets"])
     return {"different targets": len(targets)}
 
 
-def _chain() -> Language:
+def _chain() -> TableModel:
     following = {1: 5, 5: 6, 6: 2, 2: 4, 4: 7, 7: 2, 0: 3, 3: 3}
     rows = {token: [0.05] * 8 for token in following}
     for token, after in following.items():
         rows[token][after] = 0.65
     rows[1][0] = rows[5][0] = rows[6][0] = 0.01
-    return Language.table(rows)
+    return TableModel.table(rows)
 
 
-def _four() -> Language:
-    return Language.random(4, 7, seed=1057)
+def _four() -> TableModel:
+    return TableModel.random(4, 7, seed=1057)
 
 
 def _searched(
     solution: Solution,
-    language: Language,
+    language: TableModel,
     max_lengths: list[int],
     *,
     rows: list[int] | None = None,

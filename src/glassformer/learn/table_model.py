@@ -7,7 +7,7 @@ from torch import Tensor
 
 from glassformer.learn.check import numbers
 
-__all__ = ["Language", "Read"]
+__all__ = ["Read", "TableModel"]
 
 _MOST_STEPS = 100
 
@@ -24,14 +24,14 @@ class Read:
         return Read(self.sentences[rows], self.tokens[rows])
 
 
-class Language:
+class TableModel:
     """The next logits are a sum of two tables.
 
     ``by_place`` (sentences, places, vocab) gives the logits of a sentence after some number of
     tokens, ``by_tokens`` (vocab, vocab, vocab) those after the last two tokens. A state that
     forgets tokens, reads some twice, or confuses its rows therefore gives other logits.
 
-    >>> language = Language.random(2, 7)
+    >>> language = TableModel.random(2, 7)
     >>> logits, state = language.step(torch.tensor([1, 1]), language.state())
     >>> logits.shape, state.tokens.tolist()
     (torch.Size([2, 7]), [[1], [1]])
@@ -42,13 +42,13 @@ class Language:
         self.steps = self.rows_read = 0
 
     @classmethod
-    def random(cls, sentences: int, vocab: int, *, seed: int = 0) -> "Language":
+    def random(cls, sentences: int, vocab: int, *, seed: int = 0) -> "TableModel":
         """Random logits."""
         by_place = numbers(sentences, 11, vocab, seed=seed)
         return cls(by_place, numbers(vocab, vocab, vocab, seed=seed + 1))
 
     @classmethod
-    def table(cls, rows: dict[int, list[float]]) -> "Language":
+    def table(cls, rows: dict[int, list[float]]) -> "TableModel":
         """One sentence; ``rows[token]`` are the probabilities after that token alone."""
         vocab = len(next(iter(rows.values())))
         probabilities = torch.full((vocab, vocab), 1 / vocab, dtype=torch.float64)

@@ -4,9 +4,9 @@ import threading
 
 import pytest
 
-from glassformer.web import files
-from glassformer.web.files import Store
+from glassformer.web import translated_files
 from glassformer.web.security import RequestLimits
+from glassformer.web.translated_files import Store
 
 SRT = b"1\n00:01,000 --> 00:02,000\nA dog runs.\n"
 
@@ -91,7 +91,7 @@ def test_files_have_a_size_of_their_own_and_keys(served):
 def test_a_slow_file_is_given_up_and_keeps_its_thread(served, monkeypatch):
     """The client leaves or has waited enough; no further file is read before the thread ends."""
     end, began = threading.Event(), []
-    monkeypatch.setattr(files, "read_file", lambda *_: (began.append(1), end.wait()))
+    monkeypatch.setattr(translated_files, "read_file", lambda *_: (began.append(1), end.wait()))
     client = served(limits=RequestLimits(timeout=0.2, max_files=1))
     try:
         for _ in range(2):

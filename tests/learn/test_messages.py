@@ -8,8 +8,8 @@ from rich.console import Console
 
 from glassformer.learn.judge import Judge
 from glassformer.learn.lesson import lesson
+from glassformer.learn.messages import print_verdict
 from glassformer.learn.verdict import Verdict
-from glassformer.learn.words import print_verdict
 
 ATTENTION = lesson("attention")
 
