@@ -9,6 +9,7 @@ A process without torchrun is alone: its :data:`ALONE` hands everything back unc
 
 import json
 import os
+import signal
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -154,6 +155,9 @@ def from_torchrun(device: torch.device) -> Iterator[Ranks]:
         ) from error
     try:
         yield Ranks(rank, size, int(os.environ["LOCAL_WORLD_SIZE"]))
+    except RankLostError:
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)  # torchrun's: the error's line comes first
+        raise
     finally:
         dist.destroy_process_group()
 
