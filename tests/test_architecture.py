@@ -57,12 +57,12 @@ CHOOSERS = {
     "model.fast.dropout": {"training.optimiser"},
     "model.fast.choice": {"text_engine"},
     "training.fast.loss": {"training.loss"},
-    "training.fast.malloc": {"training.train", "training.parallel.worker"},
-    "training.fast.mixed_precision": {
+    "training.malloc": {"training.train", "training.parallel.worker"},
+    "training.mixed_precision": {
         "training.optimiser",
         "training.setup.prepare",
     },
-    "training.fast.muon": {"training.checkpoint", "training.optimiser"},
+    "training.muon": {"training.checkpoint", "training.optimiser"},
 }
 
 # The most lines of each room, docstrings and blank lines counted: Python, or what the name says.

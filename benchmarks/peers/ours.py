@@ -8,7 +8,7 @@ from benchmarks.peers.measure import Arrays, job, run_updates
 from glassformer.config import ModelConfig
 from glassformer.data.batches import Batch
 from glassformer.model.transformer import Transformer
-from glassformer.training.fast.malloc import keep_freed_memory
+from glassformer.training.malloc import keep_freed_memory
 from glassformer.training.loss import choose_losses
 from glassformer.training.optimiser import Learner, adam, update
 

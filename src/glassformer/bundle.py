@@ -11,10 +11,10 @@ memory is taken. Links to regular files are followed.
 
 import json
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 import torch
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
@@ -28,6 +28,7 @@ from glassformer.errors import ChecksumError, InputError, UsageError, expected_w
 from glassformer.files import read_regular, write_atomically
 from glassformer.hashes import check_hashes, sha256
 from glassformer.model.transformer import Transformer
+from glassformer.model.variants import ModelParts
 from glassformer.tensors import check_header, fill_weights, save_tensors, weights
 
 __all__ = [
@@ -79,6 +80,7 @@ class Bundle:
     source_lengths: SourceLengths | None = None  # of the training; None: not measured
     language_tokens: LanguageTokens | None = None  # of a model for many pairs of languages
     examples: tuple[str, ...] = ()  # texts that the pages offer; only the demo writes some
+    parts: Mapping[str, str] = field(default_factory=dict)  # names of own parts of the model
 
     def between(self, source: str | None, target: str | None) -> "Bundle":
         """The bundle for another pair of languages; None keeps a side's language.
@@ -138,6 +140,7 @@ class _StoredConfig(BaseModel):
     source_lengths: SourceLengths | None = None
     language_tokens: LanguageTokens | None = None
     examples: tuple[str, ...] = Field((), max_length=MOST_EXAMPLES)
+    parts: dict[str, str] = {}
     about: dict[str, object]
     alignment: dict[str, object] | None = None
     sha256: dict[str, str]  # of each file that is read, and of the settings themselves
@@ -183,6 +186,7 @@ def save_bundle(bundle: Bundle, directory: Path) -> None:
         source_lengths=bundle.source_lengths,
         language_tokens=bundle.language_tokens,
         examples=bundle.examples,
+        parts=dict(bundle.parts),
         about=dict(bundle.about),
         alignment=dict(bundle.alignment) if bundle.alignment is not None else None,
         sha256={},
@@ -206,10 +210,27 @@ def check_bundle(directory: Path) -> None:
     raise InputError(f"{directory}: not a bundle ({reason})")
 
 
+class BuiltFrom(ModelParts, Protocol):
+    """The forms that build a model: fields of :class:`glassformer.parts.Parts`."""
+
+    @property
+    def model(self) -> Callable[[ModelConfig, Any], Transformer]: ...
+
+    @property
+    def own(self) -> Mapping[str, str]: ...
+
+
 def load_bundle(
-    directory: Path, *, device: torch.device | str = "cpu", verify: bool = True
+    directory: Path,
+    *,
+    device: torch.device | str = "cpu",
+    verify: bool = True,
+    parts: BuiltFrom | None = None,
 ) -> Bundle:
     """Read a bundle, ready to translate (in evaluation mode); an InputError names a faulty file.
+
+    ``parts``: the forms of its model; None: the default ones of each module. A bundle that was
+    trained with own parts needs parts of the same names.
 
     ``verify`` compares each file, and the settings, with their hashes in ``config.json``: a
     difference is a ChecksumError.
@@ -219,8 +240,14 @@ def load_bundle(
         check_hashes(directory, config.files, config.sha256, remedy="copy the bundle anew")
     source_tokenizer, target_tokenizer = _load_tokenizers(config, directory)
     path = directory / "model.safetensors"
+    own = {} if parts is None else parts.own
+    for part, name in config.parts.items():
+        if own.get(part) != name:
+            raise InputError(
+                f"{directory}: trained with the {part} {name}: give it in parts, with that name"
+            )
     with torch.device("meta"):  # names and shapes, without the memory
-        model = Transformer(config.model)
+        model = Transformer(config.model) if parts is None else parts.model(config.model, parts)
     check_header(path, model)
     fill_weights(model, path)
     return Bundle(
@@ -236,6 +263,7 @@ def load_bundle(
         source_lengths=config.source_lengths,
         language_tokens=config.language_tokens,
         examples=config.examples,
+        parts=config.parts,
     )
 
 

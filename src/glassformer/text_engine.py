@@ -1,23 +1,32 @@
 """Texts through an engine: cut into segments, encoded, decoded, joined again."""
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from math import fsum
+from typing import Protocol
 
 from glassformer.data.preprocessing import LONGEST_SOURCE, Preprocessing, Segment, joined
 from glassformer.data.terms import NO_TERMS, Terms, encoded_forms, letter_ids
 from glassformer.data.tokenizer import Tokenizer
 from glassformer.data.words import Link, Span
-from glassformer.decoding.engine import Engine, Future, Job, SearchOptions, TorchEngine
+from glassformer.decoding.batched import SequenceModel
+from glassformer.decoding.engine import (
+    Engine,
+    Future,
+    Job,
+    SearchOptions,
+    SearchParts,
+    TorchEngine,
+)
 from glassformer.decoding.glossary import Glossary
 from glassformer.decoding.protocols import Hypothesis, Vocabulary
 from glassformer.errors import UsageError
-from glassformer.model.fast.choice import DecoderChoice
 from glassformer.model.transformer import Transformer
 
 __all__ = [
+    "DecodingParts",
     "SegmentTranslation",
     "TextEngine",
     "Translation",
@@ -77,15 +86,12 @@ class TextEngine:
         tokenizers: tuple[Tokenizer, Tokenizer],
         *,
         preprocessing: Preprocessing,
-        engine: Engine | None = None,
+        engine: Engine,
     ) -> "TextEngine":
-        """The text engine of a model in evaluation mode; without an ``engine``, torch runs it.
-
-        Make a new one after the model's weights change.
-        """
+        """The text engine of a model in evaluation mode, which ``engine`` runs."""
         room = model.config.longest_source
         return cls(
-            engine or torch_engine(model, tokenizers),
+            engine,
             *tokenizers,
             longest=min(LONGEST_SOURCE, room),
             room=room,
@@ -305,17 +311,21 @@ def _chunks(texts: Sequence[str], size: int) -> list[list[int]]:
     return [order[start : start + size] for start in range(0, max(len(order), 1), size)]
 
 
+class DecodingParts(SearchParts, Protocol):
+    """The forms of decoding: fields of :class:`glassformer.parts.Parts`."""
+
+    @property
+    def decoder(self) -> Callable[[Transformer], SequenceModel]: ...
+
+
 def torch_engine(
-    model: Transformer,
-    tokenizers: tuple[Tokenizer, Tokenizer],
-    *,
-    weights: str = "as they are",
+    model: Transformer, tokenizers: tuple[Tokenizer, Tokenizer], parts: DecodingParts
 ) -> TorchEngine:
-    """The engine that decodes with ``model`` itself; ``weights`` is the number type."""
+    """The engine that decodes ``model`` with the forms of ``parts``."""
     source, target = map(Vocabulary.of, tokenizers)
     return TorchEngine(
-        model,
-        DecoderChoice(model, weights),
+        parts.decoder(model),
+        parts,
         source,
         target,
         next(model.parameters()).device,

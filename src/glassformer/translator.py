@@ -19,14 +19,14 @@ from glassformer.decoding.engine import Engine, Future, SearchOptions, SearchSet
 from glassformer.decoding.sampling import Sampling
 from glassformer.devices import device_of
 from glassformer.errors import InputError, UsageError, nearest
-from glassformer.model.attention import use_explicit_attention
 from glassformer.model.transformer import Transformer
+from glassformer.parts import FAST, Parts, in_bfloat16
 from glassformer.text_engine import TextEngine, Translation, torch_engine
 
 __all__ = ["Sampling", "TranslateSettings", "Translation", "Translator"]
 
 _ENGINES = ("torch", "ctranslate2")
-_TORCH_WEIGHTS = {"float32": "as they are", "bfloat16": "bfloat16"}
+_TORCH_WEIGHTS = ("float32", "bfloat16")
 _SCORED_AT_ONCE = 8192  # subwords of sources and targets, with padding
 
 
@@ -49,7 +49,7 @@ class Translator:
     bundle: Bundle
     device: torch.device = field(default=torch.device("cpu"))
     engine: Engine | None = None
-    quantization: str = "float32"
+    parts: Parts = FAST
 
     @classmethod
     def load(
@@ -59,7 +59,7 @@ class Translator:
         device: str = "auto",
         engine: str = "torch",
         quantization: str = "float32",
-        plain: bool = False,
+        parts: Parts = FAST,
         languages: tuple[str | None, str | None] = (None, None),
     ) -> "Translator":
         """Read the translator in ``directory``; ``device`` is cpu, cuda, or auto.
@@ -67,9 +67,13 @@ class Translator:
         ``languages``: the pair of a multilingual model, as in ``("en", "de")``; None keeps a side's
         language. :meth:`of` has the other arguments. Damage is an InputError.
         """
-        bundle = load_bundle(Path(directory), device=device_of(device)).between(*languages)
+        bundle = load_bundle(Path(directory), device=device_of(device), parts=parts)
         return cls.of(
-            bundle, Path(directory), engine=engine, quantization=quantization, plain=plain
+            bundle.between(*languages),
+            Path(directory),
+            engine=engine,
+            quantization=quantization,
+            parts=parts,
         )
 
     @classmethod
@@ -80,16 +84,15 @@ class Translator:
         *,
         engine: str = "torch",
         quantization: str = "float32",
-        plain: bool = False,
+        parts: Parts = FAST,
     ) -> "Translator":
         """The translator of the bundle that :func:`load_bundle` has read from ``directory``.
 
         ``engine="ctranslate2"`` (extra ``export``) gives the same translations faster. It converts
         the model at the first time, and keeps the conversion in ``directory``. ``quantization`` is
         the number type of the weights. CTranslate2's "int8" is faster still; scores and some
-        translations differ a little. Torch has "float32" and "bfloat16". ``plain`` runs the
-        readable forms only: the model's own ``encode``, ``start`` and ``step``, explicit attention,
-        and the plain cache and top-k.
+        translations differ a little. Torch has "float32" and "bfloat16". ``parts`` are the
+        forms that torch runs; the bundle's model is built from the same.
         """
         if engine not in _ENGINES:
             raise UsageError(
@@ -97,13 +100,15 @@ class Translator:
             )
         if engine == "torch" and quantization not in _TORCH_WEIGHTS:
             raise UsageError(f"quantization {quantization!r}: only engine ctranslate2 has it")
-        if plain and (engine, quantization) != ("torch", "float32"):
-            raise UsageError("plain: only engine torch in float32 has plain forms")
-        if plain:
-            use_explicit_attention(bundle.model)
+        if engine != "torch" and parts != FAST:
+            raise UsageError(f"engine {engine}: it has forms of its own: leave plain and parts out")
         device = next(bundle.model.parameters()).device
         if engine == "torch":
-            return cls(bundle, device, quantization=quantization)
+            return cls(
+                bundle,
+                device,
+                parts=in_bfloat16(parts) if quantization == "bfloat16" else parts,
+            )
         translator = cls(bundle, device)
         from glassformer.interchange.ctranslate2.load import load_ctranslate2
 
@@ -260,8 +265,7 @@ class Translator:
 
     @cached_property
     def _torch_engine(self) -> TorchEngine:
-        weights = _TORCH_WEIGHTS[self.quantization]
-        return torch_engine(self.model, self.tokenizers, weights=weights)
+        return torch_engine(self.model, self.tokenizers, self.parts)
 
     @cached_property
     def _text_engine(self) -> TextEngine:

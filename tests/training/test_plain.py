@@ -13,7 +13,7 @@ from glassformer.model.fast import dropout as fast_dropout
 from glassformer.model.transformer import Transformer
 from glassformer.training import loss as loss_module
 from glassformer.training.fast import loss as fast_loss
-from glassformer.training.fast import malloc, mixed_precision
+from glassformer.training import malloc, mixed_precision
 from glassformer.training.setup.prepare import prepare
 from glassformer.training.train import new_trainer, train
 

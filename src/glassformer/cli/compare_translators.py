@@ -39,11 +39,13 @@ class _Side:
 
     @contextmanager
     def translator(self) -> Iterator["Translator"]:
+        from glassformer.learn.parts import own_parts
+        from glassformer.parts import FAST
         from glassformer.translator import Translator
 
         parts = parts_for(self.directory, self.parts)
         with running(parts):
-            yield Translator.load(self.directory, plain=bool(parts))
+            yield Translator.load(self.directory, parts=own_parts(parts) if parts else FAST)
 
     def described(self) -> str:
         """Its name, and the parts that it was trained with."""

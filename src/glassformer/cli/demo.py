@@ -21,6 +21,7 @@ from glassformer.errors import InputError
 from glassformer.training.setup.options import TrainConfig
 
 if TYPE_CHECKING:
+    from glassformer.parts import Parts
     from glassformer.training.validation import Validation
     from glassformer.translator import Translator
 
@@ -82,7 +83,7 @@ def run(options: DemoOptions) -> int:
 
 
 def train_on_phrases(
-    options: DemoOptions, directory: Path, *, plain: bool = False
+    options: DemoOptions, directory: Path, *, parts: "Parts | None" = None
 ) -> tuple[Phrasebook, int]:
     """The phrases, and the exit status of a training on them in the directory."""
     book = phrasebook(
@@ -99,20 +100,21 @@ def train_on_phrases(
     }
     from glassformer.cli import train
 
-    config = config_of(options, directory, files).model_copy(update={"plain": plain})
+    config = config_of(options, directory, files).model_copy(update={"plain": parts is not None})
     shown = [next(p for p in watched if p.kind == kind) for kind in _kinds(watched)]
-    status = train.run(config, _Watcher(shown))
+    status = train.run(config, _Watcher(shown), parts)
     if not status:
-        _add_examples(directory, shown)
+        _add_examples(directory, shown, parts)
     return book, status
 
 
-def _add_examples(directory: Path, phrases: Sequence[Phrase]) -> None:
+def _add_examples(directory: Path, phrases: Sequence[Phrase], parts: "Parts | None") -> None:
     """Give the bundle phrases of the book: the pages offer them, and `look` begins with one."""
     from glassformer.bundle import MOST_EXAMPLES, load_bundle, save_bundle
 
     examples = tuple(phrase.source for phrase in phrases[:MOST_EXAMPLES])
-    save_bundle(replace(load_bundle(directory), examples=examples), directory)
+    bundle = load_bundle(directory, parts=parts)
+    save_bundle(replace(bundle, examples=examples), directory)
 
 
 def config_of(options: DemoOptions, directory: Path, files: dict[str, Path]) -> TrainConfig:

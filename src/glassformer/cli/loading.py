@@ -10,6 +10,7 @@ from pydantic import Field
 from glassformer.config import Options
 
 if TYPE_CHECKING:
+    from glassformer.parts import Parts
     from glassformer.translator import Translator
 
 __all__ = ["LoadingOptions"]
@@ -42,9 +43,9 @@ class LoadingOptions(Options):
         *,
         engine: str = "torch",
         quantization: str = "float32",
-        plain: bool = False,
+        parts: Parts | None = None,
     ) -> Translator:
-        """The translator in ``directory``.
+        """The translator in ``directory``; without ``parts``, of the fast ones.
 
         Raises:
             UsageError: an option does not fit the bundle or the machine.
@@ -52,10 +53,14 @@ class LoadingOptions(Options):
         """
         from glassformer.bundle import load_bundle
         from glassformer.devices import device_of
+        from glassformer.parts import FAST
         from glassformer.translator import Translator
 
-        bundle = load_bundle(directory, device=device_of(self.device), verify=self.verify)
+        parts = parts or FAST
+        bundle = load_bundle(
+            directory, device=device_of(self.device), verify=self.verify, parts=parts
+        )
         bundle = bundle.between(self.source_language, self.target_language)
         return Translator.of(
-            bundle, directory, engine=engine, quantization=quantization, plain=plain
+            bundle, directory, engine=engine, quantization=quantization, parts=parts
         )

@@ -18,6 +18,7 @@ from glassformer.files import check_output, write_atomically
 
 if TYPE_CHECKING:
     from glassformer.data.terms import Terms
+    from glassformer.parts import Parts
     from glassformer.translator import Translator
 
 __all__ = ["OPTIONS", "LookOptions", "run"]
@@ -63,9 +64,12 @@ def run(options: LookOptions) -> int:
     _check(options)
     wait_asleep()
     from glassformer.cli.own_translator import with_parts
+    from glassformer.parts import FAST
 
-    with with_parts(options.bundle, options.parts):
-        return _serve(options) if options.out is None else _write(options, options.out)
+    with with_parts(options.bundle, options.parts, FAST) as parts:
+        return (
+            _serve(options, parts) if options.out is None else _write(options, parts, options.out)
+        )
 
 
 def _check(options: LookOptions) -> None:
@@ -91,22 +95,22 @@ def _terms(options: LookOptions) -> Terms:
     return NO_TERMS if options.glossary is None else read_terms(options.glossary)
 
 
-def _load(options: LookOptions) -> Translator:
+def _load(options: LookOptions, parts: Parts) -> Translator:
     from glassformer.threads import torch_threads
 
     with torch_threads(1):  # this thread only loads: as `serve`
-        translator = options.load(options.bundle, plain=options.parts is not None)
+        translator = options.load(options.bundle, parts=parts)
     choose_threads(options.threads, [translator])
     return translator
 
 
-def _write(options: LookOptions, out: Path) -> int:
+def _write(options: LookOptions, parts: Parts, out: Path) -> int:
     from glassformer.inspection.trace.build import trace
     from glassformer.web.look.single_file import build_page
     from glassformer.web.look.stored import stored_answers
 
     terms = _terms(options)
-    bundle = _load(options).bundle
+    bundle = _load(options, parts).bundle
     text = options.text or ""
     seen = trace(
         bundle, text, beam=options.beam, length_penalty=options.length_penalty, glossary=terms
@@ -122,14 +126,14 @@ def _write(options: LookOptions, out: Path) -> int:
     return 0
 
 
-def _serve(options: LookOptions) -> int:
+def _serve(options: LookOptions, parts: Parts) -> int:
     try:
         from glassformer.web.server import Settings, create_app, listen, serve
     except ModuleNotFoundError as error:
         raise missing_extra(error.name or "FastAPI", "serve") from None
 
     terms = _terms(options)
-    translator = _load(options)
+    translator = _load(options, parts)
     glossaries = {options.bundle.name: terms}
     settings = Settings(beam=options.beam, glossaries=glossaries)
     app = create_app({options.bundle.name: translator}, settings)

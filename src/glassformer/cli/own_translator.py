@@ -15,6 +15,7 @@ from glassformer.learn.lesson import lessons
 
 if TYPE_CHECKING:
     from glassformer.learn.parts import Part
+    from glassformer.parts import Parts
 
 __all__ = ["running", "train_own", "with_parts"]
 
@@ -24,18 +25,19 @@ _ERRORS = (ArithmeticError, AttributeError, LookupError, RuntimeError, TypeError
 def train_own(folder: Folder, out: Path, mistakes: Sequence[str], options: DemoOptions) -> int:
     """Train the demo's translator with the learned parts and the mistakes; the exit status."""
     from glassformer.bundle import save_bundle
-    from glassformer.learn.parts import chosen_parts
+    from glassformer.learn.parts import chosen_parts, own_parts
     from glassformer.learn.record import write_record
     from glassformer.translator import Translator
 
     parts = chosen_parts(folder, mistakes)
     write_record(out, parts, folder)
     _print_parts(parts)
+    own = own_parts(parts)
     with running(parts):
-        book, status = train_on_phrases(options, out, plain=True)
+        book, status = train_on_phrases(options, out, parts=own)
         if status:
             return status
-        translator = Translator.load(out, plain=True)
+        translator = Translator.load(out, parts=own)
         print_scores(translator, book.test)
     whose = {part.place: part.whose for part in parts}
     about = {**translator.bundle.about, "parts": whose} if parts else translator.bundle.about
@@ -47,21 +49,23 @@ def train_own(folder: Folder, out: Path, mistakes: Sequence[str], options: DemoO
 
 
 @contextmanager
-def with_parts(bundle: Path, folder: Path | None) -> Iterator[bool]:
-    """The folder's learned parts in place, if there is one, and the bundle's mistakes then.
+def with_parts(bundle: Path, folder: Path | None, plain: "Parts") -> Iterator["Parts"]:
+    """The folder's learned parts, if there is one, and the mistakes that the bundle learned with.
 
-    Yields whether the plain path has to run.
+    Without any, ``plain`` of the option ``--plain``.
     """
-    if folder is None:
-        yield False
+    from glassformer.learn.record import parts_for, read_record
+
+    if folder is None and not any(each.mistakes for each in read_record(bundle)):
+        yield plain
         return
-    from glassformer.learn.record import parts_for
+    from glassformer.learn.parts import own_parts
 
     parts = parts_for(bundle, folder)
     names = ", ".join(part.hole + (" (a mistake)" if part.mistakes else "") for part in parts)
-    print(f"parts of {folder}, by the plain path: {names or 'none'}", file=sys.stderr)
+    print(f"parts of {folder or bundle}, by the plain path: {names or 'none'}", file=sys.stderr)
     with running(parts):
-        yield True
+        yield own_parts(parts)
 
 
 def _print_parts(parts: Sequence["Part"]) -> None:
@@ -82,12 +86,9 @@ def _print_parts(parts: Sequence["Part"]) -> None:
 
 @contextmanager
 def running(parts: Sequence["Part"]) -> Iterator[None]:
-    """The parts in place; an error that they cause is one line."""
-    from glassformer.learn.parts import in_place
-
+    """An error that these parts cause is one line."""
     try:
-        with in_place(parts):
-            yield
+        yield
     except InputError:
         raise
     except _ERRORS as error:

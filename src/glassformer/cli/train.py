@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from glassformer.training.setup.options import TrainConfig
 
 if TYPE_CHECKING:
+    from glassformer.parts import Parts
     from glassformer.training.reporting import Reporter
 
 __all__ = ["OPTIONS", "run"]
@@ -17,19 +18,23 @@ __all__ = ["OPTIONS", "run"]
 OPTIONS = TrainConfig
 
 
-def run(config: TrainConfig, reporter: Reporter | None = None) -> int:
-    """Train or continue; 128 + the signal's number if one stopped the run, which is then saved."""
+def run(config: TrainConfig, reporter: Reporter | None = None, parts: Parts | None = None) -> int:
+    """Train or continue; 128 + the signal's number if one stopped the run, which is then saved.
+
+    ``parts``: own ones; None: those of ``--plain``.
+    """
     began = time.monotonic()  # before torch is imported: --minutes includes that
     if int(os.environ.get("RANK", 0)) > 0 and "TORCHELASTIC_RUN_ID" in os.environ:
+        from glassformer.parts import parts_of
         from glassformer.training.parallel.worker import train_rank
 
-        train_rank(config)
+        train_rank(config, parts or parts_of(plain=config.plain))
         return 0
     from glassformer.training.loop import Stopped
     from glassformer.training.train import train
 
     try:
-        train(config, reporter, began=began)
+        train(config, reporter, parts=parts, began=began)
     except Stopped as stopped:
         print(f"glassformer: {stopped}", file=sys.stderr)
         return 128 + stopped.signal

@@ -154,12 +154,15 @@ def run(options: TranslateOptions) -> int:
 
     glossary = None if options.glossary is None else read_terms(options.glossary)
     options.set_threads()
-    with with_parts(options.bundle, options.parts) as own:
+    from glassformer.parts import parts_of
+
+    plain = parts_of(plain=options.plain)
+    with with_parts(options.bundle, options.parts, plain) as parts:
         translator = options.load(
             options.bundle,
             engine=options.engine,
             quantization=options.quantization,
-            plain=options.plain or own,
+            parts=parts,
         )
         protecting = ProtectingTranslator(translator) if options.protect else translator
         if options.format != "text":

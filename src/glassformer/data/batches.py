@@ -6,7 +6,7 @@ sequence length"). The plan of an epoch is a function of lengths, budget, seed a
 same for any number of processes, so two integers name the place in the data.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,7 +17,16 @@ from torch import Tensor, nn
 
 from glassformer.data.token_store import Packed
 
-__all__ = ["Batch", "like_sizes", "make_batch", "pad_rows", "plan_batches", "shift", "to_device"]
+__all__ = [
+    "Batch",
+    "Shift",
+    "like_sizes",
+    "make_batch",
+    "pad_rows",
+    "plan_batches",
+    "shift",
+    "to_device",
+]
 
 _LENGTHENED = 0.3  # share of the rows that count as one token longer, so that epochs differ
 
@@ -137,12 +146,33 @@ def _cut(
     return batches
 
 
+def shift(labels: Int[Tensor, "batch tgt_len"], bos: int) -> Int[Tensor, "batch tgt_len"]:
+    """The decoder's input: ``bos``, then all labels but the last (section 3.1).
+
+    So at each position the decoder reads the tokens before its label. Only
+    this function shifts the target. Here 1 is ``bos``, 2 is ``eos``, 0 is padding:
+
+    >>> labels = torch.tensor([[7, 8, 2], [9, 2, 0]])
+    >>> shift(labels, bos=1).tolist()
+    [[1, 7, 8], [1, 9, 2]]
+
+    After a shorter sentence its end symbol is an input too. That changes no loss: the label there
+    is padding, and no earlier position attends to it.
+    """
+    return torch.cat((torch.full_like(labels[:, :1], bos), labels[:, :-1]), dim=1)
+
+
+Shift = Callable[[Tensor, int], Tensor]
+"""From labels and the id of the start symbol to the decoder's input, as :func:`shift`."""
+
+
 def make_batch(
     packed: Packed,
     rows: NDArray[np.int64],
     share: slice = slice(None),
     *,
     backwards: bool = False,
+    shift: Shift = shift,
 ) -> Batch:
     """The tensors of these rows of a packed corpus, or of a ``share`` of them.
 
@@ -174,22 +204,6 @@ def make_batch(
         tokens=source_tokens + target_tokens,
         target_tokens=target_tokens,
     )
-
-
-def shift(labels: Int[Tensor, "batch tgt_len"], bos: int) -> Int[Tensor, "batch tgt_len"]:
-    """The decoder's input: ``bos``, then all labels but the last (section 3.1).
-
-    So at each position the decoder reads the tokens before its label. Only
-    this function shifts the target. Here 1 is ``bos``, 2 is ``eos``, 0 is padding:
-
-    >>> labels = torch.tensor([[7, 8, 2], [9, 2, 0]])
-    >>> shift(labels, bos=1).tolist()
-    [[1, 7, 8], [1, 9, 2]]
-
-    After a shorter sentence its end symbol is an input too. That changes no loss: the label there
-    is padding, and no earlier position attends to it.
-    """
-    return torch.cat((torch.full_like(labels[:, :1], bos), labels[:, :-1]), dim=1)
 
 
 def _padded(ids: NDArray[np.integer], lengths: NDArray[np.int64], *, pad: int) -> NDArray[np.int64]:

@@ -7,26 +7,30 @@ the model's. A search applies several constraints one after another.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Protocol, Required, TypedDict, runtime_checkable
+from typing import Protocol, Required, TypeAlias, TypedDict, runtime_checkable
 
 import torch
 from jaxtyping import Bool, Float, Int64
 from torch import Tensor
 
-from glassformer.decoding.fast.top_k import likeliest
 from glassformer.decoding.logits_processors import LogitsProcessor
 from glassformer.decoding.protocols import DEFAULT_IDS, Vocabulary, log_softmax
 
 __all__ = [
+    "BestTokens",
     "Constraint",
     "Forbidden",
     "ForcedPrefix",
     "OutputRules",
     "RuleOptions",
+    "best_tokens",
     "check_ordinary_ids",
 ]
+
+BestTokens: TypeAlias = "Callable[[Tensor, int, Sequence[int]], tuple[Tensor, Tensor]]"
+"""`(logits, count, never)` to values and ids, as :func:`best_tokens`."""
 
 
 @runtime_checkable
@@ -48,6 +52,22 @@ class Constraint(Protocol):
     def needed(self, sentence: int, /) -> int:
         """How many tokens the constraint adds to the maximum length of a sentence."""
         ...
+
+
+def best_tokens(
+    logits: Float[Tensor, "rows vocab"], count: int, never: Sequence[int] = ()
+) -> tuple[Float[Tensor, "rows count"], Int64[Tensor, "rows count"]]:
+    """`log p` and ids of the `count` most probable tokens of each row, best first; at most all.
+
+    The ids in `never` have a log-probability of -inf.
+
+    >>> best_tokens(torch.tensor([[4.0, 9.0, 4.0, 4.0]]).log(), 2, never=[1])[0].exp()
+    tensor([[0.1905, 0.1905]])
+    """
+    allowed = log_softmax(logits)
+    allowed[:, list(never)] = -torch.inf
+    best = allowed.topk(min(count, allowed.shape[1]), dim=1)
+    return best.values, best.indices
 
 
 def check_ordinary_ids(ids: Sequence[int], vocabulary: Vocabulary, name: str) -> None:
@@ -151,6 +171,7 @@ class RuleOptions(TypedDict, total=False):
     vocabulary: Vocabulary
     constraints: Sequence[Constraint]
     processors: Sequence[LogitsProcessor]
+    best_tokens: BestTokens
 
 
 @dataclass(frozen=True)
@@ -160,14 +181,15 @@ class OutputRules:
     No target reads as empty. Its first token is not the end symbol; after a first token of white
     space, the second is neither white space nor the end. A target begins with the vocabulary's
     prefix, for certain: its log-probability is 0. `max_lengths` (batch,) counts the steps of each
-    sentence, the end symbol too; all tensors of a search are on its device. Raises `ValueError` if
-    a length is below 1.
+    sentence, the end symbol too; all tensors of a search are on its device. `best_tokens` chooses
+    tokens where no rule but the special ids acts. Raises `ValueError` if a length is below 1.
     """
 
     max_lengths: Tensor
     vocabulary: Vocabulary = DEFAULT_IDS
     constraints: Sequence[Constraint] = ()
     processors: Sequence[LogitsProcessor] = ()
+    best_tokens: BestTokens = best_tokens
 
     def __post_init__(self) -> None:
         lengths = self.max_lengths
@@ -203,7 +225,7 @@ class OutputRules:
             best = allowed.topk(min(count, allowed.shape[1]), dim=1)
             return best.values, best.indices
         self.check_logits(logits, len(tokens))
-        return likeliest(logits, count, never=self._never(tokens.shape[1]))
+        return self.best_tokens(logits, count, self._never(tokens.shape[1]))
 
     def log_probabilities(
         self,

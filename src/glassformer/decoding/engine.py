@@ -31,10 +31,9 @@ from glassformer.decoding.batched import (
     SequenceModel,
     decode_sentences,
 )
-from glassformer.decoding.beam import beam_search, check_search, penalty
-from glassformer.decoding.constraints import Constraint, ForcedPrefix
+from glassformer.decoding.beam import check_search, penalty
+from glassformer.decoding.constraints import BestTokens, Constraint, ForcedPrefix
 from glassformer.decoding.glossary import Glossary
-from glassformer.decoding.greedy import greedy
 from glassformer.decoding.logits_processors import (
     LogitsProcessor,
     MinLength,
@@ -44,7 +43,16 @@ from glassformer.decoding.logits_processors import (
 from glassformer.decoding.protocols import Hypothesis, StepFunction, Vocabulary
 from glassformer.decoding.sampling import Sampling, sample
 
-__all__ = ["Engine", "Future", "Job", "Sampling", "SearchOptions", "SearchSettings", "TorchEngine"]
+__all__ = [
+    "Engine",
+    "Future",
+    "Job",
+    "Sampling",
+    "SearchOptions",
+    "SearchParts",
+    "SearchSettings",
+    "TorchEngine",
+]
 
 T = TypeVar("T")
 
@@ -165,18 +173,32 @@ class Engine(Protocol):
         ...
 
 
+class SearchParts(Protocol):
+    """The forms of the searches: fields of :class:`glassformer.parts.Parts`."""
+
+    @property
+    def greedy(self) -> Search: ...
+
+    @property
+    def beam_search(self) -> Search: ...
+
+    @property
+    def best_tokens(self) -> BestTokens: ...
+
+    @property
+    def parallel(self) -> bool: ...
+
+
 @dataclass(frozen=True)
 class TorchEngine:
     """The searches of this package on a model of this program.
 
     `extra_length`: how many tokens longer than its source a target may be (section 6.1).
     `max_length_ratio`: how many times as long it may be, and a few tokens longer.
-    `decoder`: returns the model, or a faster form of it, for the next job. Plain decoding, by the
-    model itself, takes the plain top-k and one core: hooks on a model have their order.
     """
 
     model: SequenceModel
-    decoder: Callable[[], SequenceModel]
+    parts: SearchParts
     source: Vocabulary
     target: Vocabulary
     device: torch.device
@@ -186,19 +208,15 @@ class TorchEngine:
 
     def submit(self, job: Job, options: SearchOptions) -> Future[list[list[Hypothesis]]]:
         """Decodes at once: the future is done."""
-        decoder = self.decoder()
-        plain = decoder is self.model
-        prefixes = job.prefixes or [()] * len(job.sources)
-        # With any constraint, searches take the plain top-k.
         constraints: list[Constraint] = []
-        if job.prefixes or plain:
-            constraints.append(ForcedPrefix(prefixes, self.target))
+        if job.prefixes:
+            constraints.append(ForcedPrefix(job.prefixes, self.target))
         if job.glossary is not None:
             constraints.append(job.glossary)
         constraints += job.constraints
-        shared = not plain and options.sampling is None  # draws have their order too
+        shared = self.parts.parallel and options.sampling is None  # draws have their order
         hypotheses = decode_sentences(
-            decoder,
+            self.model,
             job.sources,
             search=self._search(options),
             constraints=constraints,
@@ -229,14 +247,16 @@ class TorchEngine:
                 generator=seeded,
                 **common,
             )
-        common["length_penalty"] = options.length_penalty
+        alpha = options.length_penalty
+        common["best_tokens"] = self.parts.best_tokens
         if options.beam == 1:
-            return partial(_greedy, **common)
-        return partial(beam_search, beam=options.beam, n_best=options.n_best, **common)
+            return partial(_scored, self.parts.greedy, length_penalty=alpha, **common)
+        common |= {"beam": options.beam, "n_best": options.n_best, "length_penalty": alpha}
+        return partial(self.parts.beam_search, **common)
 
 
-def _greedy(
-    step: StepFunction[Any], state: Any, *, length_penalty: float, **settings: Any
+def _scored(
+    greedy: Search, step: StepFunction[Any], state: Any, *, length_penalty: float, **settings: Any
 ) -> list[list[Hypothesis]]:
     """Greedy search, scored as beam search scores, so that a beam of 1 compares with one of 5."""
     return [

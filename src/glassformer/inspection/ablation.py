@@ -1,7 +1,7 @@
 """A model with heads or positions switched off, to see the effect of each."""
 
 from collections.abc import Iterable, Sequence
-from typing import TypeVar
+from typing import TypeVar, cast
 
 import torch
 from torch import Tensor, nn
@@ -10,7 +10,6 @@ from glassformer.errors import UsageError
 from glassformer.inspection.capture import twin
 from glassformer.inspection.trace.schema import ATTENTION_PATHS, Changes, Head
 from glassformer.model.attention import MultiHeadAttention
-from glassformer.model.positions import PositionalEncoding
 from glassformer.model.transformer import Transformer
 
 T = TypeVar("T")
@@ -29,8 +28,9 @@ def changed(model: Transformer, changes: Changes) -> Transformer:
         _switch_off(other, head)
     if changes.positions_off:
         for module in other.modules():
-            if isinstance(module, PositionalEncoding):
-                zeros = torch.zeros_like(module.table)
+            table = getattr(module, "table", None)
+            if isinstance(table, Tensor):
+                zeros = torch.zeros_like(table)
                 module.table = nn.Parameter(zeros) if "table" in module._parameters else zeros
     return other
 
@@ -71,9 +71,8 @@ def _attention(model: Transformer, head: Head) -> MultiHeadAttention:
     _check("part", head.part, ATTENTION_PATHS)
     _check("layer", head.layer, range(layers))
     _check("head", head.head, range(config.num_heads))
-    attention = model.get_submodule(ATTENTION_PATHS[head.part].format(head.layer) + ".sublayer")
-    assert isinstance(attention, MultiHeadAttention)
-    return attention
+    path = ATTENTION_PATHS[head.part].format(head.layer) + ".sublayer"
+    return cast("MultiHeadAttention", model.get_submodule(path))  # or an own one's
 
 
 def _check(name: str, value: object, known: Iterable[object]) -> None:

@@ -41,7 +41,7 @@ def attention_shapes(
         query, key = torch.empty(batch, q_len, d_model), torch.empty(batch, k_len, d_model)
     projected = attention.query(query)
     queries = attention.split(projected)
-    keys, values = attention.project_memory(key, key)
+    keys, values = attention.project_keys_and_values(key, key)
     scores = queries @ keys.mT
     heads = scores.softmax(-1) @ values
     joint = attention.merge(heads)

@@ -1,9 +1,8 @@
 """Record every sublayer of a run; the model's own code does not change.
 
 Inside the context each residual block reports its input, its sublayer's output and its sum. Each
-attention runs in its explicit form (:func:`scaled_dot_product_attention`), which returns the
-weights. Outside, the model is as before: no flag, no hook, the fused kernel. While a capture is
-open, searches decode with the model itself, not with its fast twin.
+attention gives its weights; in the place of the kernel, which keeps none, runs its plain form.
+Outside, the model is as before. A search runs the model's own forms if its parts are ``PLAIN``.
 """
 
 import copy
@@ -17,11 +16,9 @@ from typing import Any, TypeVar
 import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
-from torch.nn import functional as F
 
 from glassformer.errors import nearest
-from glassformer.model.attention import MultiHeadAttention, scaled_dot_product_attention
-from glassformer.model.blocks import ResidualBlock
+from glassformer.model.attention import observe
 
 __all__ = ["Attended", "Call", "Capture", "Sublayer", "capture", "twin"]
 
@@ -100,7 +97,7 @@ class Sublayer:
     def attended(self) -> Attended:
         attended = self._last.attended
         if attended is None:
-            raise ValueError(f"{self.name} is a feed-forward network: it has no weights")
+            raise ValueError(f"{self.name} has no attention weights")
         return attended
 
     @property
@@ -158,7 +155,8 @@ def capture(model: nn.Module) -> Iterator[Capture]:
     The model's outputs stay the same, up to rounding. If weights are dropped in training, the
     weights before dropout are recorded. Tensors keep their gradients' graph: wrap the run in
     ``torch.no_grad()`` if you want none. One capture of a model can be open at a time; if others
-    use the model meanwhile, capture its :func:`twin`.
+    use the model meanwhile, capture its :func:`twin`. A context in which no sublayer ran ends in a
+    RuntimeError.
 
     >>> import torch
     >>> from glassformer.model.encoder import Encoder, EncoderBlock
@@ -171,17 +169,22 @@ def capture(model: nn.Module) -> Iterator[Capture]:
     True
     """
     residuals = {
-        name: module for name, module in model.named_modules() if isinstance(module, ResidualBlock)
+        name: module for name, module in model.named_modules() if "sublayer" in module._modules
     }
     if not residuals:
         raise ValueError(f"{type(model).__name__} has no residual block: nothing to capture")
-    if any("attend" in vars(residual.sublayer) for residual in residuals.values()):
+    if any("add" in vars(residual) for residual in residuals.values()):
         raise RuntimeError("a capture of this model is open already: use that one")
     seen = Capture(list(residuals))
     with ExitStack() as undo:
         for name, residual in residuals.items():
             undo.enter_context(_recorded(residual, seen[name].calls.append))
         yield seen
+    if not any(sublayer.calls for sublayer in seen.values()):
+        raise RuntimeError(
+            "nothing of this model ran inside the capture: a translator that is loaded with"
+            " parts=PLAIN runs the model itself"
+        )
 
 
 def twin(model: M) -> M:
@@ -199,39 +202,24 @@ def twin(model: M) -> M:
 
 
 @contextmanager
-def _recorded(residual: ResidualBlock[Any], record: Callable[[Call], None]) -> Iterator[None]:
+def _recorded(residual: Any, record: Callable[[Call], None]) -> Iterator[None]:
     """Record each call of one residual block until the context closes."""
     attended: list[Attended] = []  # the last is this call's: earlier ones ended in an error
+    add, sublayer = residual.add, residual.sublayer
+    attention = getattr(sublayer, "attention", None)
 
-    def add(x: Tensor, output: Tensor) -> Tensor:
-        after = ResidualBlock.add(residual, x, output)
+    def recorded(x: Tensor, output: Tensor) -> Tensor:
+        after: Tensor = add(x, output)
         record(Call(x, output, after, attended[-1] if attended else None))
         attended.clear()
         return after
 
-    methods: list[tuple[nn.Module, str, Callable[..., Tensor]]] = [(residual, "add", add)]
-    if isinstance(residual.sublayer, MultiHeadAttention):
-        methods.append((residual.sublayer, "attend", _explicit(residual.sublayer, attended.append)))
-    for module, name, method in methods:
-        vars(module)[name] = method  # shadows the method of the class
+    residual.add = recorded  # shadows the method of the class
+    if attention is not None:
+        sublayer.attention = observe(attention, lambda *run: attended.append(Attended(*run)))
     try:
         yield
     finally:
-        for module, name, _ in methods:
-            del vars(module)[name]
-
-
-def _explicit(
-    attention: MultiHeadAttention, keep: Callable[[Attended], None]
-) -> Callable[..., Tensor]:
-    """:meth:`MultiHeadAttention.attend` in its explicit form; ``keep`` gets the weights."""
-
-    def attend(query: Tensor, keys: Tensor, values: Tensor, mask: Tensor | None = None) -> Tensor:
-        queries = attention.split(attention.query(query))
-        heads, weights = scaled_dot_product_attention(queries, keys, values, mask)
-        keep(Attended(queries, keys, values, mask, weights))
-        if attention.training and attention.dropout:
-            heads = F.dropout(weights, attention.dropout) @ values
-        return attention.output(attention.merge(heads))
-
-    return attend
+        del residual.add
+        if attention is not None:
+            sublayer.attention = attention

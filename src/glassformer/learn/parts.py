@@ -1,16 +1,17 @@
-"""A learner's parts, or known mistakes, in the place of the package's own.
+"""A learner's parts, or known mistakes, as :class:`~glassformer.parts.Parts`.
 
-Each hole of a lesson names its place in the package. :func:`in_place` puts a part there, for as
-long as its block lasts, and counts the part's calls. Only the plain path calls the parts:
-``train --plain``, and ``Translator.load(plain=True)``.
+Each hole of a lesson names its place in the package. :func:`own_parts` runs the files of the model
+once more, under other names, with the parts in their places; the package's modules stay as they
+are. Each part counts its calls.
 """
 
+import builtins
 import inspect
-import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import wraps
+from importlib.util import find_spec, module_from_spec
+from types import ModuleType
 from typing import Any
 
 from glassformer.errors import UsageError, nearest
@@ -19,10 +20,31 @@ from glassformer.learn.check import Solution, check_of
 from glassformer.learn.folder import Folder
 from glassformer.learn.judge import Judge, same
 from glassformer.learn.lesson import Lesson, known_mistakes, lessons, part_of
-from glassformer.learn.uncached_search import NOT_IN_STEP, uncached_search
+from glassformer.learn.uncached_search import NOT_IN_STEP, Uncached
 from glassformer.learn.worker import load_module
+from glassformer.parts import PLAIN, Parts
 
-__all__ = ["Part", "chosen_parts", "hole_of", "in_place", "learned_parts", "mistaken_parts"]
+__all__ = ["Part", "chosen_parts", "hole_of", "learned_parts", "mistaken_parts", "own_parts"]
+
+_FILES = (
+    "data.batches",
+    *("model.masks", "model.attention", "model.positions", "model.embeddings", "model.blocks"),
+    *("model.cache", "model.encoder", "model.decoder", "model.variants", "model.transformer"),
+    *("decoding.greedy", "decoding.beam"),
+    *("training.loss", "training.schedule", "training.optimiser"),
+)
+"""The files that hold the places of all parts; each imports those before it."""
+_FIELDS = {
+    "attention": "model.attention.scaled_dot_product_attention",
+    "model": "model.transformer.Transformer",
+    "greedy": "decoding.greedy.greedy",
+    "beam_search": "decoding.beam.beam_search",
+    "shift": "data.batches.shift",
+    "losses": "training.loss.batch_losses",
+    "adam": "training.optimiser.adam_of",
+    "schedule": "training.schedule.noam_schedule",
+}
+"""The fields of the record of parts, and the place of each."""
 
 
 def hole_of(place: str) -> str:
@@ -39,8 +61,9 @@ def hole_of(place: str) -> str:
 class Part:
     """One function or method for a place of the package, such as ``model.masks.padding_mask``.
 
-    ``mistakes`` are the ids of the faults in it: a part without any is the learner's. ``helpers``
-    are the other functions of its class, ``file`` the names in its file.
+    ``mistakes`` are the ids of the faults in it: a part without any is the learner's, whose check
+    found it equal to the package's. ``helpers`` are the other functions of its class, ``file`` the
+    names in its file.
     """
 
     place: str
@@ -55,16 +78,6 @@ class Part:
     def home(self) -> str:
         """The place that the plain path calls; another one if an adapter is needed."""
         return ADAPTERS[self.place][0] if self.place in ADAPTERS else self.place
-
-    @property
-    def owner(self) -> Any:
-        """The package's module or class that holds the home."""
-        return part_of(self.home.rpartition(".")[0])
-
-    @property
-    def name(self) -> str:
-        """The name at home."""
-        return self.home.rpartition(".")[2]
 
     @property
     def hole(self) -> str:
@@ -84,7 +97,7 @@ class Part:
         takes_all = any(each.kind is each.VAR_KEYWORD for each in parameters)
         names = {each.name for each in parameters}
 
-        @wraps(self.function)
+        @wraps(part_of(self.home))
         def call(*arguments: Any, **options: Any) -> Any:
             self.calls += 1
             if not takes_all:  # such as device=, which a lesson leaves out
@@ -177,63 +190,69 @@ def _parts(lesson: Lesson, holes: Iterable[str], solution: Solution) -> Iterator
         )
 
 
-@contextmanager
-def in_place(parts: Sequence[Part]) -> Iterator[None]:
-    """The parts, each of another place, take the places of the package's own in this block.
+def own_parts(parts: Sequence[Part]) -> Parts:
+    """The plain forms with these parts in their places, each of another place.
 
     If a mistake is in a place that the cached search does not call, targets are found without it.
     """
-    with ExitStack() as stack:
-        if any(part.mistakes and part.place in NOT_IN_STEP for part in parts):
-            stack.enter_context(uncached_search())
+    modules = _executed(parts)
+    own = {field: _at(modules, place) for field, place in _FIELDS.items()}
+    if mistakes := ", ".join(dict.fromkeys(each for part in parts for each in part.mistakes)):
+        own["model"].__qualname__ += f" with {mistakes}"
+    if any(part.mistakes and part.place in NOT_IN_STEP for part in parts):
+        own["decoder"] = Uncached
+    return replace(PLAIN, **own)
+
+
+def _executed(parts: Sequence[Part]) -> dict[str, ModuleType]:
+    """The files of the package once more, with the parts in them; by their names."""
+    modules: dict[str, ModuleType] = {}
+
+    def importing(name: str, *rest: Any) -> Any:
+        """``import`` of such a file: it finds the files that ran before it."""
+        names = rest[2] if len(rest) > 2 else ()
+        if name in modules:
+            return modules[name]
+        found = builtins.__import__(name, *rest)
+        inside = {each: modules[f"{name}.{each}"] for each in names if f"{name}.{each}" in modules}
+        if not inside:
+            return found
+        package = ModuleType(name)
+        vars(package).update(vars(found) | inside)
+        return package
+
+    for file in _FILES:
+        name = f"glassformer.{file}"
+        spec = find_spec(name)
+        assert spec is not None
+        assert spec.loader is not None
+        module = module_from_spec(spec)
+        vars(module)["__builtins__"] = {**vars(builtins), "__import__": importing}
+        spec.loader.exec_module(module)
         for part in parts:
-            if inspect.isclass(part.owner):
-                stack.enter_context(_as_method(part))
-            else:
-                stack.enter_context(_as_function(part, parts))
-        yield
+            if part.home.startswith(f"{file}."):
+                _put(part, module, part.home.removeprefix(f"{file}."))
+        modules[name] = module
+    for part in parts:  # a learner's file imports the package's parts: it gets these
+        for name, value in list(part.file.items()):
+            place = modules.get(getattr(value, "__module__", ""))
+            if place is not None and value is part_of(f"{value.__module__[12:]}.{name}"):
+                part.file[name] = vars(place)[name]
+    return modules
 
 
-@contextmanager
-def _as_method(part: Part) -> Iterator[None]:
-    """The part as a method of the package's class, with the helpers that the class lacks."""
-    owner = part.owner
-    before = vars(owner)[part.name]
-    helpers = {name: value for name, value in part.helpers.items() if not hasattr(owner, name)}
-    for name, value in {**helpers, part.name: part.counted()}.items():
-        setattr(owner, name, value)
-    try:
-        yield
-    finally:
-        setattr(owner, part.name, before)
-        for name in helpers:
-            delattr(owner, name)
+def _put(part: Part, module: ModuleType, name: str) -> None:
+    """Put the part in its place; a method comes with the helpers that its class lacks."""
+    owner: Any = module
+    if "." in name:
+        owner_name, name = name.split(".")
+        owner = getattr(module, owner_name)
+        for helper, value in part.helpers.items():
+            if not hasattr(owner, helper):
+                setattr(owner, helper, value)
+    setattr(owner, name, part.counted())
 
 
-@contextmanager
-def _as_function(part: Part, parts: Sequence[Part]) -> Iterator[None]:
-    """The part in each module that has the package's function, its home and other parts' too.
-
-    Modules that are imported meanwhile take it from its home, and lose it again at the end.
-    """
-    before, counted = part_of(part.home), part.counted()
-    files = [each.file for each in parts if each.file is not part.file]
-    _exchange(before, counted, files)
-    try:
-        yield
-    finally:
-        _exchange(counted, before, files)
-
-
-def _exchange(old: Any, new: Any, files: Iterable[dict[str, Any]]) -> None:
-    for namespace in [*_package(), *files]:
-        for name, value in list(namespace.items()):
-            if value is old:
-                namespace[name] = new
-
-
-def _package() -> Iterator[dict[str, Any]]:
-    """The package's namespaces, without ``learn``: its checks compare with the package's own."""
-    for name, module in list(sys.modules.items()):
-        if f"{name}.".startswith("glassformer.") and not name.startswith("glassformer.learn"):
-            yield vars(module)
+def _at(modules: Mapping[str, ModuleType], place: str) -> Any:
+    file, _, name = place.rpartition(".")
+    return getattr(modules[f"glassformer.{file}"], name)

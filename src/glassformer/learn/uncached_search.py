@@ -4,10 +4,7 @@ The package's search decodes one position a step, by methods named ``step`` that
 This search calls what training calls. So a mistake there acts in translation as in training.
 """
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
-from unittest.mock import patch
 
 import torch
 from jaxtyping import Float, Int
@@ -16,7 +13,7 @@ from torch import Tensor
 from glassformer.model.cache import Memory
 from glassformer.model.transformer import Transformer
 
-__all__ = ["NOT_IN_STEP", "uncached_search"]
+__all__ = ["NOT_IN_STEP", "Uncached"]
 
 NOT_IN_STEP = frozenset(
     {
@@ -42,20 +39,21 @@ class Prefixes:
         return Prefixes(self.tokens[rows], memory)
 
 
-def start(_model: Transformer, memory: Memory) -> Prefixes:
-    return Prefixes(torch.empty(len(memory.states), 0, dtype=torch.long), memory)
+@dataclass(frozen=True)
+class Uncached:
+    """A model whose steps decode the whole target once more."""
 
+    model: Transformer
 
-def step(
-    model: Transformer, tokens: Int[Tensor, " rows"], state: Prefixes
-) -> tuple[Float[Tensor, "rows vocab"], Prefixes]:
-    tokens = torch.cat((state.tokens, tokens[:, None]), dim=1)
-    states = model.decode(tokens, state.memory)
-    return model.project(states[:, -1]), Prefixes(tokens, state.memory)
+    def encode(self, source: Int[Tensor, "batch src_len"]) -> Memory:
+        return self.model.encode(source)
 
+    def start(self, memory: Memory) -> Prefixes:
+        return Prefixes(torch.empty(len(memory.states), 0, dtype=torch.long), memory)
 
-@contextmanager
-def uncached_search() -> Iterator[None]:
-    """In this block every plain model searches without a cache."""
-    with patch.multiple(Transformer, start=start, step=step):
-        yield
+    def step(
+        self, tokens: Int[Tensor, " rows"], state: Prefixes
+    ) -> tuple[Float[Tensor, "rows vocab"], Prefixes]:
+        tokens = torch.cat((state.tokens, tokens[:, None]), dim=1)
+        states = self.model.decode(tokens, state.memory)
+        return self.model.project(states[:, -1]), Prefixes(tokens, state.memory)

@@ -4,7 +4,10 @@ Equation 1 is written twice: :func:`scaled_dot_product_attention` is plain and r
 :func:`fused_attention` is the same sum in one kernel. A test holds them equal.
 """
 
+import copy
 import math
+from collections.abc import Callable
+from typing import TypeAlias
 
 import torch
 from jaxtyping import Float
@@ -14,12 +17,17 @@ from torch.nn import functional as F
 from glassformer.model.masks import check_mask
 
 __all__ = [
+    "Attention",
     "MultiHeadAttention",
     "fused_attention",
     "masked_softmax",
+    "observe",
     "scaled_dot_product_attention",
-    "use_explicit_attention",
 ]
+
+Attention: TypeAlias = Callable[..., tuple[Tensor, Tensor | None]]
+"""``(query, key, value, mask) -> (output, weights)``. A kernel has None for the weights. The option
+``dropout`` is given only if weights are dropped."""
 
 
 def scaled_dot_product_attention(
@@ -27,13 +35,16 @@ def scaled_dot_product_attention(
     key: Float[Tensor, "... k_len d_key"],
     value: Float[Tensor, "... k_len d_value"],
     mask: Tensor | None = None,
+    *,
+    dropout: float = 0.0,
 ) -> tuple[Float[Tensor, "... q_len d_value"], Float[Tensor, "... q_len k_len"]]:
     r"""Equation 1: :math:`\mathrm{softmax}(QK^T/\sqrt{d_k})\,V`, and the weights.
 
     ``mask`` is boolean, True = may attend: ``(q_len, k_len)``, or all axes of the weights. A query
     that may attend to no key has weights of zero and reads zeros. The division by
     :math:`\sqrt{d_k}` keeps the variance of a score at 1 for every :math:`d_k`: the softmax does
-    not saturate (section 3.2.1).
+    not saturate (section 3.2.1). ``dropout`` zeroes a share of the weights before the sum, and
+    scales the others up; the weights are returned as they were. The paper has no dropout there.
 
     >>> keys = torch.eye(2)
     >>> output, weights = scaled_dot_product_attention(100 * keys, keys, torch.tensor([[1.], [2.]]))
@@ -42,7 +53,7 @@ def scaled_dot_product_attention(
     """
     scores = query @ key.transpose(-2, -1) / math.sqrt(query.size(-1))
     weights = masked_softmax(scores, mask)
-    return weights @ value, weights
+    return F.dropout(weights, dropout) @ value, weights
 
 
 def masked_softmax(
@@ -69,19 +80,22 @@ def fused_attention(
     mask: Tensor | None = None,
     *,
     dropout: float = 0.0,
-) -> Float[Tensor, "... q_len d_value"]:
-    """The same output as :func:`scaled_dot_product_attention`, in one kernel.
+) -> tuple[Float[Tensor, "... q_len d_value"], Tensor | None]:
+    """The output of :func:`scaled_dot_product_attention` in one kernel, which keeps no weights.
 
-    ``dropout`` zeroes a share of the weights and scales the others up.
-
-    >>> fused_attention(torch.zeros(1, 4), torch.zeros(3, 4), torch.ones(3, 2)).tolist()
-    [[1.0, 1.0]]
+    >>> output, weights = fused_attention(torch.zeros(1, 4), torch.zeros(3, 4), torch.ones(3, 2))
+    >>> output.tolist(), weights
+    ([[1.0, 1.0]], None)
     """
     if key.size(-2) != value.size(-2):  # the kernel would read past the shorter one
         raise ValueError(f"{key.size(-2)} keys and {value.size(-2)} values must be pairs")
     if mask is not None:
         check_mask(mask, (*query.shape[:-1], key.size(-2)))
-    return F.scaled_dot_product_attention(query, key, value, attn_mask=mask, dropout_p=dropout)
+    if query.requires_grad and query.dtype == torch.bfloat16 and query.device.type == "cpu":
+        # The kernel's backward takes 15 times as long in bfloat16 on a CPU.
+        return scaled_dot_product_attention(query, key, value, mask, dropout=dropout)
+    output = F.scaled_dot_product_attention(query, key, value, attn_mask=mask, dropout_p=dropout)
+    return output, None
 
 
 class MultiHeadAttention(nn.Module):
@@ -94,18 +108,26 @@ class MultiHeadAttention(nn.Module):
 
     Departure from the paper: the projections have biases, because the authors' code has them.
 
-    ``dropout`` applies to the weights while training; the paper has none there. ``explicit``
-    chooses equation 1's plain form instead of the kernel (:func:`use_explicit_attention`).
+    Without a key, ``forward`` is self-attention; without a value, the key is the value too.
+    ``attention`` computes equation 1 in each head. ``dropout`` applies to its weights while
+    training; the paper has none there.
 
     >>> attention = MultiHeadAttention(d_model=8, num_heads=2)
     >>> x = torch.randn(3, 5, 8)
-    >>> attention(x, x, x).shape
+    >>> attention(x).shape
     torch.Size([3, 5, 8])
-    >>> attention.with_weights(x, x, x)[1].shape
+    >>> attention.with_weights(x)[1].shape
     torch.Size([3, 2, 5, 5])
     """
 
-    def __init__(self, d_model: int, num_heads: int, *, dropout: float = 0.0) -> None:
+    def __init__(
+        self,
+        d_model: int,
+        num_heads: int,
+        *,
+        dropout: float = 0.0,
+        attention: Attention = fused_attention,
+    ) -> None:
         super().__init__()
         if num_heads < 1 or d_model % num_heads:
             raise ValueError(
@@ -114,9 +136,11 @@ class MultiHeadAttention(nn.Module):
             )
         if not 0.0 <= dropout < 1.0:
             raise ValueError(f"dropout must be at least 0 and below 1, got {dropout}")
+        if isinstance(attention, nn.Module):
+            raise TypeError("attention must be a function: a module would add weights to the model")
         self.num_heads = num_heads
         self.dropout = dropout
-        self.explicit = False
+        self.attention = attention
         self.query = nn.Linear(d_model, d_model)
         self.key = nn.Linear(d_model, d_model)
         self.value = nn.Linear(d_model, d_model)
@@ -125,33 +149,13 @@ class MultiHeadAttention(nn.Module):
     def forward(
         self,
         query: Float[Tensor, "batch q_len d_model"],
-        key: Float[Tensor, "batch k_len d_model"],
-        value: Float[Tensor, "batch k_len d_model"],
+        key: Float[Tensor, "batch k_len d_model"] | None = None,
+        value: Float[Tensor, "batch k_len d_model"] | None = None,
         mask: Tensor | None = None,
     ) -> Float[Tensor, "batch q_len d_model"]:
-        return self.attend(query, *self.project_memory(key, value), mask)
-
-    def with_weights(
-        self,
-        query: Float[Tensor, "batch q_len d_model"],
-        key: Float[Tensor, "batch k_len d_model"],
-        value: Float[Tensor, "batch k_len d_model"],
-        mask: Tensor | None = None,
-    ) -> tuple[Float[Tensor, "batch q_len d_model"], Float[Tensor, "batch heads q_len k_len"]]:
-        """The output and the weights of each head, by the explicit formula, without dropout."""
-        keys, values = self.project_memory(key, value)
-        heads, weights = scaled_dot_product_attention(
-            self.split(self.query(query)), keys, values, mask
-        )
-        return self.output(self.merge(heads)), weights
-
-    def project_memory(
-        self, key: Float[Tensor, "batch k_len d_model"], value: Float[Tensor, "batch k_len d_model"]
-    ) -> tuple[
-        Float[Tensor, "batch heads k_len d_head"], Float[Tensor, "batch heads k_len d_head"]
-    ]:
-        """Keys and values of each head: the decoder's cache keeps these."""
-        return self.split(self.key(key)), self.split(self.value(value))
+        key = query if key is None else key
+        value = key if value is None else value
+        return self.attend(query, *self.project_keys_and_values(key, value), mask)
 
     def attend(
         self,
@@ -160,24 +164,32 @@ class MultiHeadAttention(nn.Module):
         values: Float[Tensor, "batch heads k_len d_head"],
         mask: Tensor | None = None,
     ) -> Float[Tensor, "batch q_len d_model"]:
-        """The output for projected keys and values."""
-        queries = self.split(self.query(query))
-        heads = self.attend_in_heads(queries, keys, values, mask)
+        """Equation 1 in each head, for projected keys and values."""
+        dropped = {"dropout": self.dropout} if self.training and self.dropout else {}
+        heads, _ = self.attention(self.split(self.query(query)), keys, values, mask, **dropped)
         return self.output(self.merge(heads))
 
-    def attend_in_heads(
+    def project_keys_and_values(
+        self, key: Float[Tensor, "batch k_len d_model"], value: Float[Tensor, "batch k_len d_model"]
+    ) -> tuple[
+        Float[Tensor, "batch heads k_len d_head"], Float[Tensor, "batch heads k_len d_head"]
+    ]:
+        """Keys and values of each head: the decoder's cache keeps these."""
+        return self.split(self.key(key)), self.split(self.value(value))
+
+    def with_weights(
         self,
-        queries: Float[Tensor, "batch heads q_len d_head"],
-        keys: Float[Tensor, "batch heads k_len d_head"],
-        values: Float[Tensor, "batch heads k_len d_head"],
+        query: Float[Tensor, "batch q_len d_model"],
+        key: Float[Tensor, "batch k_len d_model"] | None = None,
+        value: Float[Tensor, "batch k_len d_model"] | None = None,
         mask: Tensor | None = None,
-    ) -> Float[Tensor, "batch heads q_len d_head"]:
-        """Equation 1 in each head, with dropout while training: one kernel, or the plain form."""
-        dropout = self.dropout if self.training else 0.0
-        if not self.explicit:
-            return fused_attention(queries, keys, values, mask, dropout=dropout)
-        heads, weights = scaled_dot_product_attention(queries, keys, values, mask)
-        return F.dropout(weights, dropout) @ values if dropout else heads
+    ) -> tuple[Float[Tensor, "batch q_len d_model"], Float[Tensor, "batch heads q_len k_len"]]:
+        """The output and the weights of each head, without dropout."""
+        weights: list[Tensor] = []
+        observed = copy.copy(self)  # on the same projections
+        observed.training = False
+        observed.attention = observe(self.attention, lambda *run: weights.append(run[-1]))
+        return observed(query, key, value, mask), weights[-1]
 
     def split(
         self, joint: Float[Tensor, "batch len d_model"]
@@ -193,14 +205,20 @@ class MultiHeadAttention(nn.Module):
         return heads.transpose(-3, -2).flatten(-2)
 
 
-def use_explicit_attention(model: nn.Module) -> None:
-    """Let each attention of ``model`` compute :func:`scaled_dot_product_attention`, not the kernel.
+def observe(attention: Attention, keep: Callable[..., None]) -> Attention:
+    """The attention, which also gives ``keep`` its queries, keys, values, mask and weights.
 
-    >>> attention = MultiHeadAttention(8, 2)
-    >>> use_explicit_attention(attention)
-    >>> attention.explicit
-    True
+    In the place of the kernel, which keeps no weights, runs the plain form.
     """
-    for module in model.modules():
-        if isinstance(module, MultiHeadAttention):
-            module.explicit = True
+    explicit = scaled_dot_product_attention if attention is fused_attention else attention
+
+    def observed(
+        query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None = None, **options: float
+    ) -> tuple[Tensor, Tensor | None]:
+        output, weights = explicit(query, key, value, mask, **options)
+        if weights is None:
+            raise ValueError(f"{attention} returns None for the weights: nothing can show them")
+        keep(query, key, value, mask, weights)
+        return output, weights
+
+    return observed

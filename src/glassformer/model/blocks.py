@@ -1,13 +1,24 @@
 """The parts of every block: the feed-forward network, and the residual block of a sublayer."""
 
 from collections.abc import Callable
-from typing import Generic, Literal, TypeVar
+from dataclasses import dataclass
+from typing import Any, Generic, Literal, TypedDict, TypeVar
 
 from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-__all__ = ["ACTIVATIONS", "Activation", "FeedForward", "Norm", "ResidualBlock"]
+from glassformer.model.attention import Attention, MultiHeadAttention, fused_attention
+
+__all__ = [
+    "ACTIVATIONS",
+    "Activation",
+    "BlockOptions",
+    "BlockSettings",
+    "FeedForward",
+    "Norm",
+    "ResidualBlock",
+]
 
 Activation = Literal["relu", "gelu", "swish"]
 Norm = Literal["post", "pre"]
@@ -31,14 +42,20 @@ class FeedForward(nn.Module):
     """
 
     def __init__(
-        self, d_model: int, d_ff: int, *, dropout: float = 0.0, activation: Activation = "relu"
+        self,
+        d_model: int,
+        d_ff: int,
+        *,
+        dropout: float = 0.0,
+        activation: Activation = "relu",
+        new_dropout: Callable[[float], nn.Module] = nn.Dropout,
     ) -> None:
         super().__init__()
         if activation not in ACTIVATIONS:
             raise ValueError(f"activation {activation!r} is none of {', '.join(ACTIVATIONS)}")
         self.inner = nn.Linear(d_model, d_ff)
         self.outer = nn.Linear(d_ff, d_model)
-        self.dropout = nn.Dropout(dropout)
+        self.dropout = new_dropout(dropout)
         self.activation = ACTIVATIONS[activation]
 
     def forward(
@@ -54,8 +71,7 @@ class ResidualBlock(nn.Module, Generic[S]):
     ``norm="pre"``: :math:`x + \mathrm{Dropout}(f(\mathrm{LayerNorm}(x)))`. Departure from the
     paper: it trains deep models without warm-up (Xiong et al. 2020).
 
-    ``residual(x)`` is all of it for a sublayer of one argument. An attention takes more: there,
-    :meth:`before` gives its input, the block attends, and :meth:`add` adds its output.
+    The sublayer gets the context and the options: a mask, and the memory in the decoder.
 
     >>> import torch
     >>> block = ResidualBlock(FeedForward(8, 32), 8, dropout=0.1, norm="post")
@@ -73,17 +89,20 @@ class ResidualBlock(nn.Module, Generic[S]):
         dropout: float = 0.0,
         norm: Norm = "post",
         norm_epsilon: float = 1e-5,
+        new_dropout: Callable[[float], nn.Module] = nn.Dropout,
     ) -> None:
         super().__init__()
         if norm not in ("post", "pre"):
             raise ValueError(f"norm must be 'post' or 'pre', got {norm!r}")
         self.sublayer = sublayer
         self.norm = nn.LayerNorm(d_model, eps=norm_epsilon)
-        self.dropout = nn.Dropout(dropout)
+        self.dropout = new_dropout(dropout)
         self.norm_first = norm == "pre"
 
-    def forward(self, x: Float[Tensor, "batch len d_model"]) -> Float[Tensor, "batch len d_model"]:
-        return self.add(x, self.sublayer(self.before(x)))
+    def forward(
+        self, x: Float[Tensor, "batch len d_model"], *context: Tensor, **options: Any
+    ) -> Float[Tensor, "batch len d_model"]:
+        return self.add(x, self.sublayer(self.before(x), *context, **options))
 
     def before(self, x: Float[Tensor, "batch len d_model"]) -> Float[Tensor, "batch len d_model"]:
         """The sublayer's input: the stream, after the LayerNorm if that is pre."""
@@ -95,3 +114,66 @@ class ResidualBlock(nn.Module, Generic[S]):
         """The stream plus the sublayer's output, before the LayerNorm if that is post."""
         x = x + self.dropout(output)
         return x if self.norm_first else self.norm(x)
+
+
+class BlockSettings(TypedDict, total=False):
+    """The fields of :class:`BlockOptions`, as a block takes them by keyword."""
+
+    dropout: float
+    attention_dropout: float
+    activation_dropout: float
+    activation: Activation
+    norm: Norm
+    norm_epsilon: float
+    attention: Attention
+    new_dropout: Callable[[float], nn.Module]
+
+
+@dataclass(frozen=True)
+class BlockOptions:
+    """The choices of a block; the defaults are the paper's.
+
+    ``dropout`` is the paper's, after each sublayer. Later models add ``attention_dropout`` on the
+    attention weights and ``activation_dropout`` inside the feed-forward network.
+    """
+
+    dropout: float = 0.0
+    attention_dropout: float = 0.0
+    activation_dropout: float = 0.0
+    activation: Activation = "relu"
+    norm: Norm = "post"
+    norm_epsilon: float = 1e-5
+    attention: Attention = fused_attention
+    new_dropout: Callable[[float], nn.Module] = nn.Dropout
+
+    def attention_block(self, d_model: int, num_heads: int) -> ResidualBlock[MultiHeadAttention]:
+        """A multi-head attention in its residual block."""
+        return self._residual(
+            MultiHeadAttention(
+                d_model, num_heads, dropout=self.attention_dropout, attention=self.attention
+            ),
+            d_model,
+        )
+
+    def feed_forward_block(self, d_model: int, d_ff: int) -> ResidualBlock[FeedForward]:
+        """A feed-forward network in its residual block."""
+        return self._residual(
+            FeedForward(
+                d_model,
+                d_ff,
+                dropout=self.activation_dropout,
+                activation=self.activation,
+                new_dropout=self.new_dropout,
+            ),
+            d_model,
+        )
+
+    def _residual(self, sublayer: S, d_model: int) -> ResidualBlock[S]:
+        return ResidualBlock(
+            sublayer,
+            d_model,
+            dropout=self.dropout,
+            norm=self.norm,
+            norm_epsilon=self.norm_epsilon,
+            new_dropout=self.new_dropout,
+        )

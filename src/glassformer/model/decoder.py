@@ -1,12 +1,11 @@
 """The decoder (section 3.1, figure 1 right): a stack of blocks that reads target and memory."""
 
-from typing import Any
+from typing import Any, Unpack
 
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from glassformer.model.attention import MultiHeadAttention
-from glassformer.model.blocks import Activation, FeedForward, Norm, ResidualBlock, S
+from glassformer.model.blocks import BlockOptions, BlockSettings
 from glassformer.model.cache import BlockState
 
 __all__ = ["Decoder", "DecoderBlock"]
@@ -25,34 +24,13 @@ class DecoderBlock(nn.Module):
     """
 
     def __init__(
-        self,
-        d_model: int,
-        num_heads: int,
-        d_ff: int,
-        *,
-        dropout: float = 0.0,
-        attention_dropout: float = 0.0,
-        activation_dropout: float = 0.0,
-        activation: Activation = "relu",
-        norm: Norm = "post",
-        norm_epsilon: float = 1e-5,
+        self, d_model: int, num_heads: int, d_ff: int, **settings: Unpack[BlockSettings]
     ) -> None:
         super().__init__()
-
-        def residual(sublayer: S) -> ResidualBlock[S]:
-            return ResidualBlock(
-                sublayer, d_model, dropout=dropout, norm=norm, norm_epsilon=norm_epsilon
-            )
-
-        self.self_attention = residual(
-            MultiHeadAttention(d_model, num_heads, dropout=attention_dropout)
-        )
-        self.cross_attention = residual(
-            MultiHeadAttention(d_model, num_heads, dropout=attention_dropout)
-        )
-        self.feed_forward = residual(
-            FeedForward(d_model, d_ff, dropout=activation_dropout, activation=activation)
-        )
+        options = BlockOptions(**settings)
+        self.self_attention = options.attention_block(d_model, num_heads)
+        self.cross_attention = options.attention_block(d_model, num_heads)
+        self.feed_forward = options.feed_forward_block(d_model, d_ff)
 
     def forward(
         self,
@@ -61,17 +39,14 @@ class DecoderBlock(nn.Module):
         self_mask: Tensor | None = None,
         memory_mask: Tensor | None = None,
     ) -> Float[Tensor, "batch tgt_len d_model"]:
-        y = self.self_attention.before(x)
-        x = self.self_attention.add(x, self.self_attention.sublayer(y, y, y, self_mask))
-        y = self.cross_attention.before(x)
-        x = self.cross_attention.add(
-            x, self.cross_attention.sublayer(y, memory, memory, memory_mask)
-        )
+        x = self.self_attention(x, mask=self_mask)
+        x = self.cross_attention(x, memory, mask=memory_mask)
         return self.feed_forward(x)
 
     def start(self, memory: Float[Tensor, "batch src_len d_model"]) -> BlockState:
         """The state before the first token: the memory's keys and values, none of the target."""
-        keys, values = self.cross_attention.sublayer.project_memory(memory, memory)
+        cross_attention = self.cross_attention.sublayer
+        keys, values = cross_attention.project_keys_and_values(memory, memory)
         empty = keys[:, :, :0]
         return BlockState(empty, empty, keys, values)
 
@@ -84,7 +59,7 @@ class DecoderBlock(nn.Module):
         """One position attends to every key in the cache and to its own."""
         attention, cross_attention = self.self_attention.sublayer, self.cross_attention.sublayer
         y = self.self_attention.before(x)
-        state = state.grown(*attention.project_memory(y, y))
+        state = state.grown(*attention.project_keys_and_values(y, y))
         x = self.self_attention.add(x, attention.attend(y, state.self_keys, state.self_values))
         y = self.cross_attention.before(x)
         x = self.cross_attention.add(

@@ -1,10 +1,11 @@
 """The encoder (section 3.1, figure 1 left): a stack of blocks that reads the source."""
 
+from typing import Unpack
+
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from glassformer.model.attention import MultiHeadAttention
-from glassformer.model.blocks import Activation, FeedForward, Norm, ResidualBlock, S
+from glassformer.model.blocks import BlockOptions, BlockSettings
 
 __all__ = ["Encoder", "EncoderBlock"]
 
@@ -12,46 +13,23 @@ __all__ = ["Encoder", "EncoderBlock"]
 class EncoderBlock(nn.Module):
     """Self-attention, then the feed-forward network, each in its residual block.
 
-    ``dropout`` is the paper's, after each sublayer. Later models add ``attention_dropout`` on the
-    attention weights and ``activation_dropout`` inside the feed-forward network.
-
     >>> import torch
     >>> EncoderBlock(8, 2, 32)(torch.zeros(3, 5, 8)).shape
     torch.Size([3, 5, 8])
     """
 
     def __init__(
-        self,
-        d_model: int,
-        num_heads: int,
-        d_ff: int,
-        *,
-        dropout: float = 0.0,
-        attention_dropout: float = 0.0,
-        activation_dropout: float = 0.0,
-        activation: Activation = "relu",
-        norm: Norm = "post",
-        norm_epsilon: float = 1e-5,
+        self, d_model: int, num_heads: int, d_ff: int, **settings: Unpack[BlockSettings]
     ) -> None:
         super().__init__()
-
-        def residual(sublayer: S) -> ResidualBlock[S]:
-            return ResidualBlock(
-                sublayer, d_model, dropout=dropout, norm=norm, norm_epsilon=norm_epsilon
-            )
-
-        self.self_attention = residual(
-            MultiHeadAttention(d_model, num_heads, dropout=attention_dropout)
-        )
-        self.feed_forward = residual(
-            FeedForward(d_model, d_ff, dropout=activation_dropout, activation=activation)
-        )
+        options = BlockOptions(**settings)
+        self.self_attention = options.attention_block(d_model, num_heads)
+        self.feed_forward = options.feed_forward_block(d_model, d_ff)
 
     def forward(
         self, x: Float[Tensor, "batch src_len d_model"], mask: Tensor | None = None
     ) -> Float[Tensor, "batch src_len d_model"]:
-        y = self.self_attention.before(x)
-        x = self.self_attention.add(x, self.self_attention.sublayer(y, y, y, mask))
+        x = self.self_attention(x, mask=mask)
         return self.feed_forward(x)
 
 

@@ -1,8 +1,8 @@
 """Positional encoding (section 3.5): without it, attention ignores the order of the tokens."""
 
 import math
-from contextlib import AbstractContextManager, nullcontext
-from typing import Literal
+from collections.abc import Callable
+from typing import Literal, TypedDict, Unpack
 
 import torch
 from jaxtyping import Float
@@ -11,13 +11,21 @@ from torch import Tensor, nn
 __all__ = [
     "Frequencies",
     "Layout",
-    "NormedPositions",
     "PositionalEncoding",
+    "TableOptions",
     "sinusoidal_positions",
 ]
 
 Layout = Literal["interleaved", "halves"]
 Frequencies = Literal["paper", "tensor2tensor"]
+
+
+class TableOptions(TypedDict, total=False):
+    """The options of :func:`sinusoidal_positions`, as :class:`PositionalEncoding` takes them."""
+
+    layout: Layout
+    frequencies: Frequencies
+    offset: int
 
 
 def sinusoidal_positions(
@@ -43,9 +51,11 @@ def sinusoidal_positions(
     _check_choice("frequencies", frequencies, ("paper", "tensor2tensor"))
     half = d_model // 2
     steps = half if frequencies == "paper" else max(half - 1, 1)
-    # In float64: at position 5,000 a float32 angle is off by 3e-4.
-    rates = torch.exp(-math.log(10_000.0) * torch.arange(half, dtype=torch.float64) / steps)
-    angles = torch.arange(offset, offset + length, dtype=torch.float64)[:, None] * rates
+    # In float64: at position 5,000 a float32 angle is off by 3e-4. On the CPU, even if a model is
+    # built on the meta device: no file of weights holds the table.
+    places = torch.arange(max(half, length), dtype=torch.float64, device="cpu")
+    rates = torch.exp(-math.log(10_000.0) * places[:half] / steps)
+    angles = (offset + places[:length])[:, None] * rates
     pair = (angles.sin(), angles.cos())
     table = torch.stack(pair, -1).flatten(1) if layout == "interleaved" else torch.cat(pair, -1)
     return table.float()
@@ -72,24 +82,21 @@ class PositionalEncoding(nn.Module):
         dropout: float = 0.0,
         kind: Literal["sinusoidal", "learned"] = "sinusoidal",
         max_length: int = 1024,
-        layout: Layout = "interleaved",
-        frequencies: Frequencies = "paper",
-        offset: int = 0,
+        new_dropout: Callable[[float], nn.Module] = nn.Dropout,
+        **table: Unpack[TableOptions],
     ) -> None:
         super().__init__()
         _check_choice("kind", kind, ("sinusoidal", "learned"))
         self.max_length = max_length
-        self.dropout = nn.Dropout(dropout)
+        self.dropout = new_dropout(dropout)
         if kind == "learned":
-            self.offset = offset
-            self.table = nn.Parameter(torch.randn(max_length + offset, d_model) * d_model**-0.5)
+            self.offset = table.get("offset", 0)
+            rows = max_length + self.offset
+            self.table = nn.Parameter(torch.randn(rows, d_model) * d_model**-0.5)
         else:
             self.offset = 0  # row 0 of the table has the offset in it
-            with _with_numbers():
-                table = sinusoidal_positions(
-                    max_length, d_model, layout=layout, frequencies=frequencies, offset=offset
-                )
-            self.register_buffer("table", table, persistent=False)
+            numbers = sinusoidal_positions(max_length, d_model, **table)
+            self.register_buffer("table", numbers, persistent=False)
 
     def forward(
         self, embedded: Float[Tensor, "batch len d_model"], *, start: int = 0
@@ -101,28 +108,7 @@ class PositionalEncoding(nn.Module):
                 f" by {end - self.max_length}"
             )
         rows = self.table[start + self.offset : end + self.offset]
-        return self.dropout(embedded + rows.to(embedded.dtype))
-
-
-class NormedPositions(nn.Module):
-    """Positional encoding followed by a LayerNorm, as BART's ``layernorm_embedding``."""
-
-    def __init__(self, positions: PositionalEncoding, norm: nn.LayerNorm, dropout: float) -> None:
-        super().__init__()
-        self.positions = positions
-        self.norm = norm
-        self.dropout = nn.Dropout(dropout)
-
-    def forward(
-        self, embedded: Float[Tensor, "batch len d_model"], *, start: int = 0
-    ) -> Float[Tensor, "batch len d_model"]:
-        return self.dropout(self.norm(self.positions(embedded, start=start)))
-
-
-def _with_numbers() -> AbstractContextManager[object]:
-    """Compute a table even in a model on the meta device: no file of weights holds the table."""
-    on_meta = torch.empty(0).device.type == "meta"
-    return torch.device("cpu") if on_meta else nullcontext()
+        return self.dropout(embedded + rows.to(embedded))
 
 
 def _check_width(d_model: int) -> None:

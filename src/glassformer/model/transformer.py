@@ -1,8 +1,5 @@
 """The Transformer (figure 1): embeddings, encoder, decoder, and the projection to logits."""
 
-from typing import Any
-
-import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.nn import functional as F
@@ -11,9 +8,16 @@ from glassformer.config import ModelConfig
 from glassformer.model import masks
 from glassformer.model.cache import DecoderState, Memory, check_rows
 from glassformer.model.decoder import Decoder, DecoderBlock
-from glassformer.model.embeddings import ScaledEmbedding
 from glassformer.model.encoder import Encoder, EncoderBlock
-from glassformer.model.positions import NormedPositions, PositionalEncoding
+from glassformer.model.variants import (
+    ModelParts,
+    block_settings,
+    embedding,
+    final_norm,
+    output_bias,
+    output_matrix,
+    positions,
+)
 
 __all__ = ["Transformer", "initialise"]
 
@@ -38,35 +42,29 @@ class Transformer(nn.Module):
     True
     """
 
-    def __init__(self, config: ModelConfig) -> None:
+    def __init__(self, config: ModelConfig, parts: ModelParts | None = None) -> None:
         super().__init__()
         self.config = config
         sizes = (config.d_model, config.num_heads, config.d_ff)
-        options = _block_options(config)
+        settings = block_settings(config, parts)
         shared = config.tying in ("three-way", "embeddings")
 
-        self.source_embedding = _embedding(config, config.source_vocab_size)
+        self.source_embedding = embedding(config, config.source_vocab_size)
         self.target_embedding = (
-            self.source_embedding if shared else _embedding(config, config.target_vocab_size)
+            self.source_embedding if shared else embedding(config, config.target_vocab_size)
         )
-        self.source_positions = _positions(config, config.max_length_of_source)
-        self.target_positions = _positions(config, config.max_length)
+        self.source_positions = positions(config, config.max_length_of_source, settings)
+        self.target_positions = positions(config, config.max_length, settings)
         self.encoder = Encoder(
-            [EncoderBlock(*sizes, **options) for _ in range(config.num_encoder_layers)],
-            final_norm=_final_norm(config),
+            [EncoderBlock(*sizes, **settings) for _ in range(config.num_encoder_layers)],
+            final_norm=final_norm(config),
         )
         self.decoder = Decoder(
-            [DecoderBlock(*sizes, **options) for _ in range(config.num_decoder_layers)],
-            final_norm=_final_norm(config),
+            [DecoderBlock(*sizes, **settings) for _ in range(config.num_decoder_layers)],
+            final_norm=final_norm(config),
         )
-        self.output = (
-            nn.Linear(config.d_model, config.target_vocab_size, bias=False)
-            if config.tying in ("none", "embeddings")
-            else None
-        )
-        self.output_bias = (
-            nn.Parameter(torch.zeros(config.target_vocab_size)) if config.output_bias else None
-        )
+        self.output = output_matrix(config)
+        self.output_bias = output_bias(config)
         initialise(self)
 
     def forward(
@@ -148,41 +146,3 @@ def initialise(model: nn.Module) -> None:
             nn.init.xavier_uniform_(module.weight)
             if module.bias is not None:
                 nn.init.zeros_(module.bias)
-
-
-def _block_options(config: ModelConfig) -> dict[str, Any]:
-    names = (
-        "dropout",
-        "attention_dropout",
-        "activation_dropout",
-        "activation",
-        "norm",
-        "norm_epsilon",
-    )
-    return {name: getattr(config, name) for name in names}
-
-
-def _embedding(config: ModelConfig, vocab_size: int) -> ScaledEmbedding:
-    return ScaledEmbedding(vocab_size, config.d_model, scale=config.scale_embeddings)
-
-
-def _positions(config: ModelConfig, max_length: int) -> nn.Module:
-    """Positions, then dropout; BART has a LayerNorm in between."""
-    normed = config.embedding_norm
-    positions = PositionalEncoding(
-        config.d_model,
-        dropout=0.0 if normed else config.dropout,
-        kind=config.positions,
-        max_length=max_length,
-        layout=config.position_layout,
-        frequencies=config.position_frequencies,
-        offset=config.position_offset,
-    )
-    if not normed:
-        return positions
-    norm = nn.LayerNorm(config.d_model, eps=config.norm_epsilon)
-    return NormedPositions(positions, norm, config.dropout)
-
-
-def _final_norm(config: ModelConfig) -> nn.Module | None:
-    return nn.LayerNorm(config.d_model, eps=config.norm_epsilon) if config.norm == "pre" else None

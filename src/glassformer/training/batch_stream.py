@@ -6,7 +6,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from glassformer.data.batches import Batch, make_batch, plan_batches
+from glassformer.data.batches import Batch, Shift, make_batch, plan_batches, shift
 from glassformer.data.token_store import Packed
 from glassformer.training.checkpoint import RunState
 from glassformer.training.setup.options import TrainConfig
@@ -39,15 +39,18 @@ class BatchStream:
         config: TrainConfig,
         packed: Packed,
         share: slice,
+        shift: Shift = shift,
     ) -> None:
-        self._state, self._config = state, config
+        self._state, self._config, self._shift = state, config, shift
         self._packed, self._share = packed, share
         self._rows = self._rows_of_each_batch()
 
     def next_batches(self, *, backwards: bool = False) -> list[Batch]:
         """The batches of the next update; ``backwards``: from target to source."""
         return [
-            make_batch(self._packed, next(self._rows), self._share, backwards=backwards)
+            make_batch(
+                self._packed, next(self._rows), self._share, backwards=backwards, shift=self._shift
+            )
             for _ in range(self._config.accumulate)
         ]
 

@@ -23,7 +23,7 @@ from glassformer.errors import InputError
 from glassformer.files import flush, flush_directory, read_regular
 from glassformer.hashes import check_hashes, read_manifest, write_manifest
 from glassformer.tensors import load_tensors, load_weights, weights
-from glassformer.training.fast.muon import Muon
+from glassformer.training.muon import Muon
 
 __all__ = [
     "RunState",
@@ -62,6 +62,7 @@ class RunState:
     seconds: float = 0.0
     data_hash: str = ""
     precision: str = ""  # chosen at the beginning of the run
+    parts: dict[str, str] = field(default_factory=dict)  # the names of those not the package's
     plan: dict[str, Any] = field(default_factory=dict)  # of the time, with the option minutes
     validations: Annotated[list[dict[str, Any]], AfterValidator(_with_scores)] = field(
         default_factory=list

@@ -31,6 +31,7 @@ def final_bundle(
         length_penalty=length_penalty,
         normalisation=prepared.config.normalisation or "none",
         source_lengths=prepared.source_lengths,
+        parts=prepared.parts.own_model,
     )
     return replace(bundle, alignment=_alignment_heads(bundle, prepared.valid))
 

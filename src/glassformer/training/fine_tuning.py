@@ -1,5 +1,7 @@
 """The end of a fine-tuning: the mean of parent and child if it is better, and both their scores."""
 
+import copy
+
 import torch
 
 from glassformer.config import LENGTH_PENALTY
@@ -52,7 +54,7 @@ def gains(scorer: Scorer, scores: dict[str, Scores]) -> dict[str, str]:
 
 @torch.no_grad()
 def _mean(child: Transformer, parent: Transformer) -> Transformer:
-    mean = Transformer(child.config)
+    mean = copy.deepcopy(child)
     weights = parent.state_dict()
     mean.load_state_dict(
         {

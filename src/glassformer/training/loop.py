@@ -92,7 +92,12 @@ class Trainer:
             )
         precision = self.state.precision
         learner = new_learner(
-            self.model, self.optimiser, self.config, precision=precision, ranks=ranks
+            self.model,
+            self.optimiser,
+            self.config,
+            losses=self.prepared.parts.losses,
+            precision=precision,
+            ranks=ranks,
         )
         try:
             with self._stop:
@@ -109,7 +114,9 @@ class Trainer:
     def _learn(self, learner: Learner) -> None:
         state, ranks = self.state, learner.ranks
         broadcast_run(learner, self.config, state=state, packed=self.prepared.packed)
-        stream = BatchStream(state, self.config, self.prepared.packed, ranks.share())
+        stream = BatchStream(
+            state, self.config, self.prepared.packed, ranks.share(), self.prepared.parts.shift
+        )
         saved = time.monotonic()
         while settings := self._next_update(ranks):
             self._update(learner, stream, settings)
@@ -203,7 +210,7 @@ class Trainer:
     def validation(self, model: Transformer) -> Validation:
         """The scores of ``model`` on the validation pairs, or on as many as the time allows."""
         seconds = self.pace.validation_seconds()
-        return validate(model, self.validation_set, seconds=seconds, plain=self.config.plain)
+        return validate(model, self.validation_set, self.prepared.parts, seconds=seconds)
 
     def averaged_updates(self) -> list[int]:
         """The updates whose checkpoints are kept for the final mean, in the order of time."""

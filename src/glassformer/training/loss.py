@@ -1,12 +1,9 @@
 """The loss: cross-entropy against labels that keep a little doubt (section 5.4).
 
-The plain form. Training runs its fast twin, :mod:`glassformer.training.fast.loss`, unless
-``--plain`` asks for this one.
+The plain form; its fast twin is :mod:`glassformer.training.fast.loss`.
 """
 
-from collections.abc import Callable
-from functools import partial
-from typing import Literal
+from typing import Literal, Protocol
 
 import torch
 from jaxtyping import Float, Int
@@ -19,13 +16,17 @@ from glassformer.model.transformer import Transformer
 __all__ = [
     "Losses",
     "batch_losses",
-    "choose_losses",
     "label_smoothed_cross_entropy",
     "token_accuracy",
 ]
 
-Losses = Callable[[Transformer, Batch], tuple[Tensor, Tensor]]
-"""From a model and a batch on the host to the sums of both losses, as :func:`batch_losses`."""
+
+class Losses(Protocol):
+    """From a model and a batch on the host to the sums of both losses: :func:`batch_losses`."""
+
+    def __call__(
+        self, model: Transformer, batch: Batch, /, *, smoothing: float
+    ) -> tuple[Tensor, Tensor]: ...
 
 
 def label_smoothed_cross_entropy(
@@ -102,12 +103,3 @@ def batch_losses(
         for share in (smoothing, 0.0)
     )
     return loss, unsmoothed.detach()
-
-
-def choose_losses(*, smoothing: float, plain: bool) -> Losses:
-    """:func:`batch_losses`, or its fast twin."""
-    if plain:
-        return partial(batch_losses, smoothing=smoothing)
-    from glassformer.training.fast import loss as fast
-
-    return partial(fast.batch_losses, smoothing=smoothing)

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Literal
 
 import torch
@@ -10,17 +11,16 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from glassformer.data.batches import Batch
-from glassformer.model.attention import use_explicit_attention
-from glassformer.model.fast.dropout import use_byte_dropout
 from glassformer.model.transformer import Transformer
-from glassformer.training.fast.mixed_precision import Precision, working_copy
-from glassformer.training.fast.muon import Muon
-from glassformer.training.loss import Losses, choose_losses
+from glassformer.training.loss import Losses, batch_losses
+from glassformer.training.mixed_precision import Precision, working_copy
+from glassformer.training.muon import Muon
 from glassformer.training.parallel.ranks import ALONE, Ranks
 from glassformer.training.setup.options import TrainConfig
 
 __all__ = [
     "Learner",
+    "NewAdam",
     "NotFiniteError",
     "Update",
     "adam",
@@ -29,6 +29,10 @@ __all__ = [
     "new_optimiser",
     "update",
 ]
+
+
+NewAdam = Callable[[list[nn.Parameter]], torch.optim.Adam]
+"""From weights to their optimiser, as :func:`adam_of`."""
 
 
 class NotFiniteError(ArithmeticError):
@@ -59,20 +63,25 @@ def adam(model: nn.Module) -> torch.optim.Adam:
     return adam_of(list(model.parameters()))
 
 
-def new_optimiser(model: Transformer, kind: Literal["adam", "muon"]) -> torch.optim.Optimizer:
-    """The paper's Adam for all weights, or Muon for the matrices of the blocks."""
+def adam_of(weights: list[nn.Parameter]) -> torch.optim.Adam:
+    """The paper's Adam for these weights."""
+    return torch.optim.Adam(weights, lr=0.0, betas=(0.9, 0.98), eps=1e-9, fused=True)
+
+
+def new_optimiser(
+    model: Transformer, kind: Literal["adam", "muon"], new_adam: NewAdam = adam_of
+) -> torch.optim.Optimizer:
+    """Adam for all weights, or Muon for the matrices of the blocks and Adam for the rest."""
     if kind == "adam":
-        return adam(model)
+        return new_adam(list(model.parameters()))
     blocks = [*model.encoder.parameters(), *model.decoder.parameters()]
     matrices = [weight for weight in blocks if weight.dim() == 2]
     identities = set(map(id, matrices))
     others = [weight for weight in model.parameters() if id(weight) not in identities]
-    return Muon(matrices, adam_of(others))
+    return Muon(matrices, new_adam(others))
 
 
-def adam_of(weights: list[nn.Parameter]) -> torch.optim.Adam:
-    """The paper's Adam for these weights."""
-    return torch.optim.Adam(weights, lr=0.0, betas=(0.9, 0.98), eps=1e-9, fused=True)
+_PAPER_LOSSES = partial(batch_losses, smoothing=0.1)
 
 
 class Learner:
@@ -83,13 +92,12 @@ class Learner:
         model: Transformer,
         optimiser: torch.optim.Optimizer,
         *,
-        losses: Losses | None = None,
+        losses: Callable[[Transformer, Batch], tuple[Tensor, Tensor]] = _PAPER_LOSSES,
         precision: Precision = "float32",
         clip: float = 0.0,
         ranks: Ranks = ALONE,
     ) -> None:
-        self.model, self.optimiser = model, optimiser
-        self.losses = losses or choose_losses(smoothing=0.1, plain=False)
+        self.model, self.optimiser, self.losses = model, optimiser, losses
         self.clip, self.ranks = clip, ranks
         self._computed_with = model
         self.refresh: Callable[[], None] = lambda: None
@@ -145,22 +153,15 @@ def new_learner(
     optimiser: torch.optim.Optimizer,
     config: TrainConfig,
     *,
+    losses: Losses,
     precision: str,
     ranks: Ranks = ALONE,
 ) -> Learner:
-    """A learner with the settings of ``config``; the model is put into training mode.
-
-    If ``config.plain``, an update calls ``Transformer.forward`` with explicit attention,
-    ``nn.Dropout`` and ``label_smoothed_cross_entropy``; otherwise their fast twins.
-    """
-    if config.plain:
-        use_explicit_attention(model)
-    elif model.output_weight.device.type == "cpu":
-        use_byte_dropout(model)
+    """A learner with the settings of ``config``; the model is put into training mode."""
     return Learner(
         model.train(),
         optimiser,
-        losses=choose_losses(smoothing=config.label_smoothing, plain=config.plain),
+        losses=partial(losses, smoothing=config.label_smoothing),
         precision="bf16" if precision == "bf16" else "float32",
         clip=config.clip,
         ranks=ranks,

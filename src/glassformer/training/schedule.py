@@ -2,10 +2,11 @@
 
 import math
 from dataclasses import dataclass
+from typing import Protocol
 
 from glassformer.training.setup.options import Decay, TrainConfig
 
-__all__ = ["Schedule", "SteadyPace", "noam_schedule", "shortened"]
+__all__ = ["NoamSchedule", "Schedule", "SteadyPace", "noam_schedule", "shortened"]
 
 _LONGEST_WARMUP = 0.2  # of all updates
 
@@ -23,6 +24,14 @@ def noam_schedule(
     if update < 1 or warmup < 1:
         raise ValueError(f"update and warmup count from 1, got {update} and {warmup}")
     return factor * d_model**-0.5 * min(update**-0.5, update * warmup**-1.5)
+
+
+class NoamSchedule(Protocol):
+    """The learning rate of an update: :func:`noam_schedule`."""
+
+    def __call__(
+        self, update: int | float, /, *, d_model: int, warmup: int, factor: float
+    ) -> float: ...
 
 
 @dataclass(frozen=True)
@@ -43,9 +52,12 @@ class Schedule:
     factor: float = 1.0
     anneal: float = 0.0
     decay: Decay = "inverse-root"
+    form: NoamSchedule = noam_schedule
 
     @classmethod
-    def of(cls, config: TrainConfig, *, updates: int, d_model: int) -> "Schedule":
+    def of(
+        cls, config: TrainConfig, *, updates: int, d_model: int, form: NoamSchedule = noam_schedule
+    ) -> "Schedule":
         """The schedule of a settled ``config``."""
         return cls(
             updates,
@@ -54,12 +66,13 @@ class Schedule:
             factor=config.rate_factor or cls.factor,
             anneal=config.anneal,
             decay=config.decay or cls.decay,
+            form=form,
         )
 
     def rate(self, update: int | float) -> float:
         """The learning rate of an update; updates count from 1."""
         highest = min(update, self.warmup) if self.decay == "constant" else update
-        rate = noam_schedule(highest, d_model=self.d_model, warmup=self.warmup, factor=self.factor)
+        rate = self.form(highest, d_model=self.d_model, warmup=self.warmup, factor=self.factor)
         left = (self.updates - update + 1) / max(self.anneal * self.updates, 1.0)
         return rate * min(1.0, left)
 

@@ -78,7 +78,7 @@ class TimedPace:
     """The plans of a run that has ``config.minutes``, one after the other, in ``state.plan``.
 
     - ``most``: the updates beyond which more would not help; the plan before any measurement.
-    - ``d_model``: of the model, for its rates.
+    - ``schedule``: makes the schedule of these options for a number of updates.
     - ``scoring``: the time after the last validation, as a number of validations.
     - ``clock``: seconds that this process has spent on the run.
     """
@@ -89,13 +89,13 @@ class TimedPace:
         state: RunState,
         *,
         most: int,
-        d_model: int,
+        schedule: Callable[..., Schedule],
         scoring: float,
         clock: Callable[[], float],
     ) -> None:
         minutes = config.minutes or 0.0
         self._config, self._state = config, state
-        self._most, self._d_model, self._scoring = most, d_model, scoring
+        self._most, self._schedule, self._scoring = most, schedule, scoring
         self._total, self._clock = 60 * minutes, clock
         self.plan = _plan_of(state, minutes, most)
         self.extended = self.plan.minutes < minutes
@@ -134,7 +134,7 @@ class TimedPace:
     def rate(self, update: int) -> float:
         """The learning rate at the share of the schedule where ``update`` is."""
         curve = self.plan.curve
-        schedule = Schedule.of(self._config, updates=curve, d_model=self._d_model)
+        schedule = self._schedule(self._config, updates=curve)
         warmup, factor = shortened(schedule.warmup, schedule.factor, updates=curve)
         schedule = replace(schedule, warmup=warmup, factor=factor)
         return schedule.rate(max(1.0, self.plan.share_at(update) * curve))

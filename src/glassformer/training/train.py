@@ -4,6 +4,7 @@ import time
 from collections.abc import Callable
 from contextlib import closing
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,14 +14,15 @@ from glassformer.bundle import save_bundle
 from glassformer.data.batches import make_batch
 from glassformer.evaluation import Scores
 from glassformer.model.transformer import Transformer
+from glassformer.parts import Parts, check_own, new_model
 from glassformer.threads import torch_threads
 from glassformer.training.batch_stream import epoch_plan
 from glassformer.training.checkpoint import RunState, load_newest
-from glassformer.training.fast.malloc import keep_freed_memory
 from glassformer.training.final_bundle import final_bundle, model_card, part_scored
 from glassformer.training.final_weights import final_weights
 from glassformer.training.fine_tuning import child_or_mean, gains
 from glassformer.training.loop import Trainer
+from glassformer.training.malloc import keep_freed_memory
 from glassformer.training.optimiser import new_optimiser
 from glassformer.training.parallel.ranks import from_torchrun, machine_threads
 from glassformer.training.reporting import Metrics, Reporter, TextReporter
@@ -50,9 +52,16 @@ class Run:
 
 
 def train(
-    config: TrainConfig, reporter: Reporter | None = None, *, began: float | None = None
+    config: TrainConfig,
+    reporter: Reporter | None = None,
+    *,
+    parts: Parts | None = None,
+    began: float | None = None,
 ) -> Run:
     """Train a translator, or continue where an earlier call with the same options was.
+
+    ``parts``: the forms to train and search with; None: those of ``config.plain``. All but ``FAST``
+    compute in float32, unless ``config.precision`` is bf16.
 
     ``config.minutes`` counts from ``began``, a value of ``time.monotonic()``; None: from this call.
     Unusable data, a directory that holds a run with other options, or a loss that is not finite
@@ -63,7 +72,7 @@ def train(
         keep_freed_memory()
     threads = torch_threads(machine_threads(config.threads))
     with locked(config.run), threads, closing(reporter or TextReporter()) as reporter:
-        prepared = prepare(config)
+        prepared = prepare(config, parts)
         trainer = new_trainer(prepared, reporter, lambda: time.monotonic() - began)
         with closing(trainer.metrics):
             with from_torchrun(prepared.device) as ranks:
@@ -90,20 +99,21 @@ def new_trainer(
 
     ``clock`` gives the seconds that this process has spent on the run.
     """
-    config, device = prepared.config, prepared.device
+    config, device, parts = prepared.config, prepared.device, prepared.parts
     for note in prepared.notes:
         reporter.note(note)
     model = _new_model(prepared).to(device)
-    optimiser = new_optimiser(model, config.optimiser or "adam")
+    optimiser = new_optimiser(model, config.optimiser or "adam", parts.adam)
     state = load_newest(config.run / "checkpoints", model, optimiser, reporter.note)
     if state is None:
-        state = RunState(data_hash=prepared.data_hash)
+        state = RunState(data_hash=prepared.data_hash, parts=parts.own)
     else:
+        check_own(state.parts, parts.own, f"{config.run}: the run was trained with")
         if state.data_hash != prepared.data_hash:
             raise changed_text(config, "pairs")
         reporter.note(f"continuing from update {state.update:,}")
     if not state.precision:  # measured once: another answer on the way would change the weights
-        state.precision = chosen_precision(config, device)
+        state.precision = chosen_precision(config, device, parts)
     pace = _pace(prepared, model.config.d_model, state=state, clock=clock)
     length = f"{pace.updates:,} updates"
     if isinstance(pace, TimedPace):
@@ -143,25 +153,24 @@ def _new_model(prepared: Prepared) -> Transformer:
     source, target = prepared.tokenizers
     torch.manual_seed(prepared.config.seed)
     if prepared.parent is not None:
-        return model_of_child(prepared.config, prepared.parent)
-    return Transformer(
-        model_config(
-            prepared.config,
-            source_vocab_size=source.vocab_size,
-            target_vocab_size=target.vocab_size,
-            special_ids=special_ids(source, target),
-        )
+        return model_of_child(prepared.config, prepared.parent, prepared.parts)
+    config = model_config(
+        prepared.config,
+        source_vocab_size=source.vocab_size,
+        target_vocab_size=target.vocab_size,
+        special_ids=special_ids(source, target),
     )
+    return new_model(config, prepared.parts)
 
 
 def _pace(prepared: Prepared, d_model: int, *, state: RunState, clock: Callable[[], float]) -> Pace:
     """The number of updates and their rates: by the options, or by ``minutes``."""
-    config, packed = prepared.config, prepared.packed
+    config, packed, form = prepared.config, prepared.packed, prepared.parts.schedule
     plan = epoch_plan(packed, 0, tokens=config.batch_tokens, seed=config.seed)
     per_epoch = len(plan) / config.accumulate
     if config.minutes is None:
         updates = config.updates or max(1, round((config.epochs or 1.0) * per_epoch))
-        schedule = Schedule.of(config, updates=updates, d_model=d_model)
+        schedule = Schedule.of(config, updates=updates, d_model=d_model, form=form)
         return SteadyPace(schedule, config.validations)
     return TimedPace(
         config,
@@ -169,7 +178,7 @@ def _pace(prepared: Prepared, d_model: int, *, state: RunState, clock: Callable[
         most=updates_of_child(per_epoch)
         if prepared.parent
         else useful_updates(len(packed), per_epoch),
-        d_model=d_model,
+        schedule=partial(Schedule.of, d_model=d_model, form=form),
         scoring=validations_of_the_end(prepared),
         clock=clock,
     )

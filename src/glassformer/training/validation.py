@@ -19,8 +19,9 @@ from glassformer.data.tokenizer import Tokenizer
 from glassformer.decoding.engine import SearchOptions
 from glassformer.evaluation import corpus_scores
 from glassformer.model.transformer import Transformer
+from glassformer.parts import Parts
 from glassformer.text_engine import TextEngine, torch_engine
-from glassformer.training.loss import choose_losses
+from glassformer.training.loss import Losses
 from glassformer.training.loss_meter import perplexity
 from glassformer.training.optimiser import NotFiniteError
 from glassformer.training.time_limit import in_time
@@ -74,19 +75,20 @@ class Validation:
 
 
 def validate(
-    model: Transformer, data: ValidationSet, *, seconds: float = math.inf, plain: bool = False
+    model: Transformer, data: ValidationSet, parts: Parts, *, seconds: float = math.inf
 ) -> Validation:
     """Score ``data``, or as many of its pairs as ``seconds`` allow. The model is in training mode
-    afterwards.
+    afterwards. ``parts``: the forms of the loss and of the search.
 
     :class:`NotFiniteError` if the loss is not finite: such a model translates nothing.
     """
     begin = time.monotonic()
     model.eval()
-    loss = mean_loss(model, data.batches, seconds=seconds / 2, plain=plain)
+    loss = mean_loss(model, data.batches, parts.losses, seconds=seconds / 2)
     if not math.isfinite(loss):
         raise NotFiniteError(f"loss {loss}")
-    engine = replace(torch_engine(model, data.tokenizers), max_length_ratio=data.longest_target)
+    engine = torch_engine(model, data.tokenizers, parts)
+    engine = replace(engine, max_length_ratio=data.longest_target)
     translator = TextEngine.of(
         model, data.tokenizers, preprocessing=data.preprocessing, engine=engine
     )
@@ -105,20 +107,19 @@ def validate(
 def mean_loss(
     model: Transformer,
     batches: Sequence[Batch],
+    losses: Losses,
     *,
     seconds: float = math.inf,
-    plain: bool = False,
 ) -> float:
-    """Mean of -log p over the target tokens, end symbols counted; ``plain``: by the plain form.
+    """Mean of -log p over the target tokens, end symbols counted.
 
     After ``seconds``, the batches so far stand for all.
     """
-    losses = choose_losses(smoothing=0.0, plain=plain)
     end = time.monotonic() + seconds
     total, tokens = 0.0, 0
     with torch.inference_mode():
         for batch in batches:
-            total += losses(model, batch)[1].item()
+            total += losses(model, batch, smoothing=0.0)[1].item()
             tokens += batch.target_tokens
             if time.monotonic() > end:
                 break

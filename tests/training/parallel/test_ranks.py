@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from glassformer.errors import InputError
-from glassformer.training.fast import muon
+from glassformer.training import muon
 from glassformer.training.parallel import ranks as parallel
 from glassformer.training.parallel import worker
 from glassformer.training.parallel.ranks import ALONE, from_torchrun, machine_threads

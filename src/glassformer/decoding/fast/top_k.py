@@ -1,7 +1,7 @@
 """The most probable next tokens, in half the time on a CPU.
 
-The plain twin is `OutputRules.log_probabilities` (`decoding/constraints.py`) and torch's `topk`;
-tests/decoding/fast/test_top_k.py holds the two equal.
+The plain twin is `best_tokens` (`decoding/constraints.py`); tests/decoding/fast/test_top_k.py
+holds the two equal.
 """
 
 from __future__ import annotations
@@ -25,7 +25,6 @@ _MIN_GROUPED = 1 << 15  # numbers: `topk` of fewer is fast enough
 def likeliest(
     logits: Float[Tensor, "rows vocab"],
     count: int,
-    *,
     never: Sequence[int] = (),
 ) -> tuple[Float[Tensor, "rows count"], Int64[Tensor, "rows count"]]:
     """`log p` and ids of the `count` most probable tokens of each row, best first; at most all.

@@ -16,7 +16,8 @@ from glassformer.inspection.beam_graph import EndsAfter, Watch
 from glassformer.inspection.trace.schema import Piece, Query, TermPlace
 from glassformer.inspection.trace.subwords import pieces_of
 from glassformer.model.transformer import Transformer
-from glassformer.text_engine import TextEngine
+from glassformer.parts import PLAIN
+from glassformer.text_engine import TextEngine, torch_engine
 
 __all__ = ["Sentence", "prefix_ids"]
 
@@ -43,7 +44,12 @@ class Sentence:
         """The first segment as the encoder reads it; InputError if the model has no room."""
         model = changed(bundle.model, question.changes)
         tokenizers = (bundle.source_tokenizer, bundle.target_tokenizer)
-        engine = TextEngine.of(model, tokenizers, preprocessing=bundle.preprocessing)
+        engine = TextEngine.of(
+            model,
+            tokenizers,
+            preprocessing=bundle.preprocessing,
+            engine=torch_engine(model, tokenizers, PLAIN),
+        )
         [row] = engine.segments([question.text])
         if not row:
             raise InputError("the text is blank: there is nothing to translate")

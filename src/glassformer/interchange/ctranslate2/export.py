@@ -21,8 +21,9 @@ from glassformer.data.tokenizer import Tokenizer
 from glassformer.errors import InputError, UsageError, check_choice
 from glassformer.files import new_directory, refuse_full_directory
 from glassformer.interchange.ctranslate2.package import import_ctranslate2
-from glassformer.model.positions import NormedPositions, PositionalEncoding
+from glassformer.model.positions import PositionalEncoding
 from glassformer.model.transformer import Transformer
+from glassformer.model.variants import NormedPositions
 
 if TYPE_CHECKING:
     from ctranslate2.specs import LayerSpec, TransformerSpec

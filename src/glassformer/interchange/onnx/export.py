@@ -8,7 +8,6 @@ import logging
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
-from copy import deepcopy
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -29,8 +28,7 @@ from glassformer.interchange.hugging_face.export import (
     write_tokenizers,
 )
 from glassformer.interchange.onnx.graphs import DecoderGraph, EncoderGraph, cache_names
-from glassformer.model.attention import use_explicit_attention
-from glassformer.model.transformer import Transformer
+from glassformer.parts import PLAIN, rebuilt
 
 __all__ = ["QUANTIZATIONS", "export_onnx"]
 
@@ -52,7 +50,7 @@ def export_onnx(bundle: Bundle, directory: Path, *, quantization: str = "float32
     check_choice("quantization", quantization, QUANTIZATIONS)
     refuse_full_directory(directory)
     _require_packages(quantization)
-    bundle = replace(bundle, model=_explicit_twin(bundle.model))
+    bundle = replace(bundle, model=rebuilt(bundle.model, PLAIN))
     with new_directory(directory) as place:
         notes = write_tokenizers(bundle, place)
         settings = model_settings(bundle, "marian", dtype="float32")
@@ -71,14 +69,6 @@ def export_onnx(bundle: Bundle, directory: Path, *, quantization: str = "float32
                     _quantize(graphs / f"{name}.onnx", graphs / f"{name}_quantized.onnx")
         (place / "README.md").write_text(_readme(bundle, directory.name, quantization), "utf-8")
     return [*notes, *whole_text_notes(bundle), "transformers.js searches greedily"]
-
-
-def _explicit_twin(model: Transformer) -> Transformer:
-    """The model with the same weights, but plain products and softmaxes, which each runtime has."""
-    shared: dict[int, Any] = {id(weight): weight for weight in model.parameters()}
-    twin = deepcopy(model, shared)
-    use_explicit_attention(twin)
-    return twin
 
 
 def _require_packages(quantization: str) -> None:

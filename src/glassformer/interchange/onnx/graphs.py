@@ -72,7 +72,7 @@ class DecoderGraph(nn.Module):
         for block, at in zip(model.decoder.blocks, range(0, len(caches), 4), strict=True):
             self_keys, self_values, keys, values = caches[at : at + 4]
             rest = encoder_hidden_states[:, keys.size(2) :]
-            added = block.cross_attention.sublayer.project_memory(rest, rest)
+            added = block.cross_attention.sublayer.project_keys_and_values(rest, rest)
             states.append(
                 BlockState(
                     self_keys,

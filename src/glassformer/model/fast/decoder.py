@@ -8,6 +8,8 @@ one differs in three ways:
   for its products (:mod:`glassformer.model.fast.packed_linear`).
 - The state is a :class:`~glassformer.model.fast.cache.GroupedState`, which copies fewer keys.
 - It has no dropout, and returns no attention weights.
+
+It knows the package's own modules alone, and refuses a model with others.
 """
 
 from __future__ import annotations
@@ -28,6 +30,7 @@ from glassformer.model.decoder import DecoderBlock
 from glassformer.model.encoder import EncoderBlock
 from glassformer.model.fast.cache import GroupedState
 from glassformer.model.fast.packed_linear import product
+from glassformer.model.fast.stock import check_stock, stamp
 from glassformer.model.masks import padding_mask
 from glassformer.model.transformer import Transformer
 
@@ -39,10 +42,12 @@ Layer: TypeAlias = Callable[[Tensor], Tensor]
 class PreparedTransformer:
     """A drop-in for ``Transformer`` in ``decode_sentences``.
 
-    It copies some weights: make a new one after you change the model's. ``weights="bfloat16"``
-    rounds them to bfloat16 and computes in it; that is fast on a machine with matrix units for it.
-    No mask hides padding among *earlier target tokens*, as in the plain step: no search produces
-    padding.
+    It copies some weights, and copies them anew before a sentence if the model's have changed. A
+    change through ``weight.data`` is hidden from it, as torch does not count it.
+
+    ``weights="bfloat16"`` rounds them to bfloat16 and computes in it; that is fast on a machine
+    with matrix units for it. No mask hides padding among *earlier target tokens*, as in the plain
+    step: no search produces padding.
 
     >>> from glassformer.config import ModelConfig
     >>> model = Transformer(ModelConfig(source_vocab_size=11, target_vocab_size=11, d_model=8,
@@ -56,12 +61,43 @@ class PreparedTransformer:
     """
 
     def __init__(self, model: Transformer, *, weights: str = "as they are") -> None:
-        if model.training:
-            raise ValueError("the model is in training mode: call model.eval() before decoding")
         if weights not in ("as they are", "bfloat16"):
             raise ValueError(f"weights {weights!r}: expected 'as they are' or 'bfloat16'")
-        if weights == "bfloat16":
-            model = copy.deepcopy(model).bfloat16()
+        self.config, self._model, self._weights = model.config, model, weights
+        self._arranged: _Arranged | None = None
+        self._stamp: object = None
+
+    def encode(self, source: Int[Tensor, "batch src_len"]) -> Memory:
+        """The encoder's states, and the mask that hides padding."""
+        return self._current().encode(source)
+
+    def start(self, memory: Memory) -> GroupedState:
+        """The state before the first token, with the memory's keys and values computed once."""
+        return self._current().start(memory)
+
+    def step(
+        self, tokens: Int[Tensor, " rows"], state: GroupedState
+    ) -> tuple[Float[Tensor, "rows vocab"], GroupedState]:
+        """Read one token in each row; return the logits of the next one and the new state."""
+        return (self._arranged or self._current()).step(tokens, state)
+
+    def _current(self) -> _Arranged:
+        """The weights as they are now, arranged."""
+        model, current = self._model, stamp(self._model)
+        if model.training:
+            raise ValueError("the model is in training mode: call model.eval() before decoding")
+        check_stock(model, "the fast decoder")
+        if self._arranged is None or self._stamp != current:
+            if self._weights == "bfloat16":
+                model = copy.deepcopy(model).bfloat16()
+            self._arranged, self._stamp = _Arranged(model), current
+        return self._arranged
+
+
+class _Arranged:
+    """The weights of a model in the layouts of the fast decoder."""
+
+    def __init__(self, model: Transformer) -> None:
         self.config = model.config
         self._model = model
         with torch.no_grad():
@@ -73,8 +109,7 @@ class PreparedTransformer:
             )
             self._project = product(model.output_weight, model.output_bias)
 
-    def encode(self, source: Int[Tensor, "batch src_len"]) -> Memory:
-        """The encoder's states, and the mask that hides padding."""
+    def encode(self, source: Tensor) -> Memory:
         padding = padding_mask(source, self.config.pad_of_source)
         mask = _added(padding, self._model.output_weight.dtype)
         x = self._model.source_positions(self._model.source_embedding(source))
@@ -83,7 +118,6 @@ class PreparedTransformer:
         return Memory(self._model.encoder.norm(x), padding)
 
     def start(self, memory: Memory) -> GroupedState:
-        """The state before the first token, with the memory's keys and values computed once."""
         batch, src_len, d_model = memory.states.shape
         projected = self._project_memory(memory.states).view(batch, src_len, -1, 2, d_model)
         # All weights are equal if a source is only padding: values of zero then give zeros.
@@ -92,10 +126,7 @@ class PreparedTransformer:
         empty = [block[:, :, :0] for block in blocks]
         return GroupedState(empty, blocks, _added(memory.mask, projected.dtype))
 
-    def step(
-        self, tokens: Int[Tensor, " rows"], state: GroupedState
-    ) -> tuple[Float[Tensor, "rows vocab"], GroupedState]:
-        """Read one token in each row; return the logits of the next one and the new state."""
+    def step(self, tokens: Tensor, state: GroupedState) -> tuple[Tensor, GroupedState]:
         check_rows(len(tokens), state.rows)
         embedding = self._model.target_embedding
         x = F.embedding(tokens, embedding.weight) * embedding.factor

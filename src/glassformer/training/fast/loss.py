@@ -14,7 +14,7 @@ from torch import Tensor
 from glassformer.data.batches import Batch, to_device
 from glassformer.model.transformer import Transformer
 
-__all__ = ["batch_losses", "projected_cross_entropy"]
+__all__ = ["projected_cross_entropy", "projected_losses"]
 
 # Rows of logits in one chunk: 256 rows of 8,000 words stay in a CPU's cache. If products are much
 # faster, adding up the weight's gradient after each chunk costs more than the cache saves.
@@ -22,7 +22,7 @@ CHUNK_ROWS = 256
 LARGE_CHUNK_ROWS = 2048
 
 
-def batch_losses(
+def projected_losses(
     model: Transformer, batch: Batch, *, smoothing: float
 ) -> tuple[Float[Tensor, ""], Float[Tensor, ""]]:
     """Sums over the target tokens: the smoothed loss, and the loss without smoothing.

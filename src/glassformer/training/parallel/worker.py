@@ -12,11 +12,11 @@ from glassformer.config import ModelConfig
 from glassformer.data.token_store import Packed
 from glassformer.devices import device_of
 from glassformer.errors import InputError
-from glassformer.model.transformer import Transformer
+from glassformer.parts import Parts, check_own, new_model
 from glassformer.threads import torch_threads
 from glassformer.training.batch_stream import BatchStream, seed_update
 from glassformer.training.checkpoint import RunState, moments
-from glassformer.training.fast.malloc import keep_freed_memory
+from glassformer.training.malloc import keep_freed_memory
 from glassformer.training.optimiser import Learner, new_learner, new_optimiser, update
 from glassformer.training.parallel.ranks import RankLostError, Ranks, from_torchrun, machine_threads
 from glassformer.training.setup.options import TrainConfig
@@ -44,7 +44,7 @@ def broadcast_run(
     _replicate(learner, begun=state.update > 0)
 
 
-def train_rank(config: TrainConfig) -> None:
+def train_rank(config: TrainConfig, parts: Parts) -> None:
     """Train beside rank 0 until it ends, or a signal arrives.
 
     Only the device and the threads of ``config`` are used: rank 0 sends its own options.
@@ -53,19 +53,22 @@ def train_rank(config: TrainConfig) -> None:
     keep_freed_memory()
     try:
         with from_torchrun(device) as ranks, torch_threads(ranks.threads(threads)):
-            _train(ranks, device)
+            _train(ranks, device, parts)
     except RankLostError as error:
         raise InputError(f"{error}; the same command continues from the last checkpoint") from error
 
 
-def _train(ranks: Ranks, device: torch.device) -> None:
+def _train(ranks: Ranks, device: torch.device, parts: Parts) -> None:
     settings = ranks.broadcast_json()
     config, state = TrainConfig(**settings["config"]), RunState(**settings["state"])
-    model = Transformer(ModelConfig(**settings["model"])).to(device)
-    optimiser = new_optimiser(model, config.optimiser or "adam")
-    learner = new_learner(model, optimiser, config, precision=state.precision, ranks=ranks)
+    check_own(state.parts, parts.own, "rank 0 trains with")
+    model = new_model(ModelConfig(**settings["model"]), parts).to(device)
+    optimiser = new_optimiser(model, config.optimiser or "adam", parts.adam)
+    learner = new_learner(
+        model, optimiser, config, losses=parts.losses, precision=state.precision, ranks=ranks
+    )
     _replicate(learner, begun=state.update > 0)
-    stream = BatchStream(state, config, _packed(settings["packed"]), ranks.share())
+    stream = BatchStream(state, config, _packed(settings["packed"]), ranks.share(), parts.shift)
     with StopSignal() as asked:
         while True:
             stop, rate, backwards = ranks.all_reduce_max(asked.number, 0.0, 0.0)

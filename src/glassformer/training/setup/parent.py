@@ -21,7 +21,8 @@ from glassformer.decoding.engine import SearchOptions
 from glassformer.devices import device_of
 from glassformer.errors import UsageError
 from glassformer.model.transformer import Transformer
-from glassformer.text_engine import TextEngine
+from glassformer.parts import Parts, new_model
+from glassformer.text_engine import TextEngine, torch_engine
 from glassformer.training.setup.kept_pairs import KeptPairs, guess_languages
 from glassformer.training.setup.options import TrainConfig
 
@@ -46,7 +47,7 @@ _SUBWORDS = ("vocab_size", "tokenizer", "subwords", "joint")
 _OF_THE_PARENT = (*_SIZES, "norm", "tying", "positions", "activation", *_SUBWORDS)
 
 
-def load_parent(config: TrainConfig) -> Bundle | None:
+def load_parent(config: TrainConfig, parts: Parts) -> Bundle | None:
     """The bundle of ``config.parent``; None without one.
 
     Raises UsageError for an option that the parent decides.
@@ -59,7 +60,7 @@ def load_parent(config: TrainConfig) -> Bundle | None:
         raise UsageError(
             f"{given[0].replace('_', ' ')}: the bundle of --from decides it: leave it out"
         )
-    parent = load_bundle(config.parent, device=device_of(config.device))
+    parent = load_bundle(config.parent, device=device_of(config.device), parts=parts)
     languages = config.languages or guess_languages(config.pairs)
     if parent.language_tokens and languages:
         parent = parent.between(*languages)
@@ -82,7 +83,7 @@ def parent_files(config: TrainConfig) -> tuple[Path, ...]:
     return config.parent / "config.json", config.parent / "model.safetensors"
 
 
-def replayed(config: TrainConfig, parent: Bundle, kept: KeptPairs) -> list[Path]:
+def replayed(config: TrainConfig, parent: Bundle, kept: KeptPairs, parts: Parts) -> list[Path]:
     """The file of the parent's translations of ``config.replay``; [] without that option.
 
     An earlier call made it, or it is made now, by greedy search.
@@ -94,14 +95,19 @@ def replayed(config: TrainConfig, parent: Bundle, kept: KeptPairs) -> list[Path]
     count = min(len(lines), kept.filter.kept - kept.held_out)
     sources = random.Random(config.seed).sample(lines, count)
     normalise = normaliser(parent.normalisation)
-    engine = TextEngine.of(parent.model, parent.tokenizers, preprocessing=parent.preprocessing)
-    translations = engine.translate(sources, SearchOptions(beam=1))
+    translator = TextEngine.of(
+        parent.model,
+        parent.tokenizers,
+        preprocessing=parent.preprocessing,
+        engine=torch_engine(parent.model, parent.tokenizers, parts),
+    )
+    translations = translator.translate(sources, SearchOptions(beam=1))
     texts = [translation.text for translation in translations]
     write_pairs(path, map(Pair, map(normalise, sources), texts))
     return [path]
 
 
-def trimmed(parent: Bundle, files: Sequence[Path]) -> Bundle:
+def trimmed(parent: Bundle, files: Sequence[Path], parts: Parts) -> Bundle:
     """The parent with the subwords of these files of pairs alone, and their rows of its weights."""
     source, target = parent.tokenizers
     if source.serialized == target.serialized:
@@ -121,7 +127,7 @@ def trimmed(parent: Bundle, files: Sequence[Path]) -> Bundle:
         "target_vocab_size": new_target.vocab_size,
     }
     config = parent.model.config.model_copy(update=sizes | special_ids(new_source, new_target))
-    model = Transformer(config)
+    model = new_model(config, parts)
     rows = {
         "source_embedding.weight": kept_source,
         "target_embedding.weight": kept_target,
@@ -179,10 +185,10 @@ def updates_of_child(per_epoch: float) -> int:
     return max(1, round(_EPOCHS * per_epoch))
 
 
-def model_of_child(config: TrainConfig, parent: Bundle) -> Transformer:
+def model_of_child(config: TrainConfig, parent: Bundle, parts: Parts) -> Transformer:
     """A model with the parent's weights, and with the dropouts of ``config``."""
     names = ("dropout", "attention_dropout", "activation_dropout")
     changes = {name: getattr(config, name) for name in names}
-    model = Transformer(parent.model.config.model_copy(update=changes))
+    model = new_model(parent.model.config.model_copy(update=changes), parts)
     model.load_state_dict(parent.model.state_dict())
     return model

@@ -17,8 +17,9 @@ from glassformer.data.tokenizer import Tokenizer, train_tokenizer
 from glassformer.devices import device_of
 from glassformer.errors import InputError, counted
 from glassformer.model.transformer import Transformer
-from glassformer.text_engine import TextEngine
-from glassformer.training.fast.mixed_precision import Precision, precision_for, product_speed
+from glassformer.parts import FAST, Parts, parts_of
+from glassformer.text_engine import TextEngine, torch_engine
+from glassformer.training.mixed_precision import Precision, precision_for, product_speed
 from glassformer.training.setup.augmentation import augmented_files, settle_shares
 from glassformer.training.setup.kept_pairs import (
     KeptPairs,
@@ -51,6 +52,7 @@ class Prepared:
     """Everything a training reads; ``config`` leaves nothing open."""
 
     config: TrainConfig
+    parts: Parts
     device: torch.device
     tokenizers: tuple[Tokenizer, Tokenizer]
     languages: tuple[str, str] | None
@@ -78,40 +80,44 @@ class Prepared:
 
     def text_engine(self, model: Transformer) -> TextEngine:
         """The text engine of ``model``, in evaluation mode."""
-        return TextEngine.of(model, self.tokenizers, preprocessing=self.preprocessing)
+        engine = torch_engine(model, self.tokenizers, self.parts)
+        return TextEngine.of(
+            model, self.tokenizers, preprocessing=self.preprocessing, engine=engine
+        )
 
     @property
     def target_language(self) -> str | None:
         return self.languages[1] if self.languages else None
 
 
-def prepare(config: TrainConfig) -> Prepared:
+def prepare(config: TrainConfig, parts: Parts | None = None) -> Prepared:
     """Settle the options, and make the data of the training under ``config.run / "data"``.
 
     It uses the files of an earlier call again. A run that has begun keeps its options and its text:
-    others are an error.
+    others are an error. ``parts``: None takes those of ``config.plain``.
     """
+    parts = parts or parts_of(plain=config.plain)
     device = device_of(config.device)
     claim(config.run)
     data_hash = check_inputs(config)
     settled = begun_config(config)
-    parent = load_parent(config if settled is None else settled)
+    parent = load_parent(config if settled is None else settled, parts)
     if config.normalisation is None:
         normalisation = parent.normalisation if parent else "text"
         config = config.model_copy(update={"normalisation": normalisation})
     kept = keep_pairs(settled or config)
     notes = [f"data: {kept.filter}"]
     if settled is None:
-        settled, reasons = _settled(config, kept, parent, device)
+        settled, reasons = _settled(config, kept, parent, device, parts)
         record_options(settled)
         notes += reasons
     valid, origin = _validation_pairs(settled, kept)
     test = _read(settled, settled.test) if settled.test else []
     augmented, further = augmented_files(settled, kept)
     notes += further
-    files = [kept.train, *augmented, *(replayed(settled, parent, kept) if parent else [])]
+    files = [kept.train, *augmented, *(replayed(settled, parent, kept, parts) if parent else [])]
     if parent and settled.trim_vocabulary:
-        parent = trimmed(parent, files)
+        parent = trimmed(parent, files, parts)
         notes.append(_trimmed_sizes(parent))
     tokenizers = parent.tokenizers if parent else _tokenizers(settled, files)
     packed = _packed(settled, "train", chain(*map(read_pairs, files)), tokenizers)
@@ -128,6 +134,7 @@ def prepare(config: TrainConfig) -> Prepared:
         )
     return Prepared(
         config=settled,
+        parts=parts,
         device=device,
         tokenizers=tokenizers,
         languages=_languages(settled, parent),
@@ -144,20 +151,25 @@ def prepare(config: TrainConfig) -> Prepared:
 
 
 def _settled(
-    config: TrainConfig, kept: KeptPairs, parent: Bundle | None, device: torch.device
+    config: TrainConfig, kept: KeptPairs, parent: Bundle | None, device: torch.device, parts: Parts
 ) -> tuple[TrainConfig, list[str]]:
     """The options of a run with nothing left open, and the reasons."""
     if parent is not None:
         return settle_from_parent(config, parent)
     counts = {"pairs": kept.filter.kept, "characters": kept.filter.characters}
-    settled, reasons = settle(config, device=device, **counts)
+    settled, reasons = settle(config, device=device, parts=parts, **counts)
     sample = even_sample(read_pairs(kept.train), kept.filter.kept - kept.held_out)
     settled, further = settle_shares(settled, sample, kept.source_lengths)
     return settled, [*reasons, *further]
 
 
 def settle(
-    config: TrainConfig, *, pairs: int, characters: int, device: torch.device
+    config: TrainConfig,
+    *,
+    pairs: int,
+    characters: int,
+    device: torch.device,
+    parts: Parts = FAST,
 ) -> tuple[TrainConfig, list[str]]:
     """The options with nothing left open, and the reasons.
 
@@ -166,7 +178,7 @@ def settle(
     tokens = estimated_tokens(characters)
     if not config.minutes or device.type != "cpu":
         return choose(config, pairs=pairs, tokens=tokens)
-    speed = product_speed(chosen_precision(config, device))
+    speed = product_speed(chosen_precision(config, device, parts))
     size = size_in_time(config, pairs=pairs, speed=speed)
     settled, reasons = choose(config, pairs=pairs, tokens=tokens, size=size)
     most = updates_in_time(settled, pairs=pairs, tokens=tokens, speed=speed)
@@ -174,11 +186,11 @@ def settle(
     return settled, [*reasons, f"updates about {most // 2:,} to {most:,}: {reason}"]
 
 
-def chosen_precision(config: TrainConfig, device: torch.device) -> Precision:
-    """The precision of the option; "auto" measures the machine."""
-    if config.plain:
-        return "float32"
-    return precision_for(device) if config.precision == "auto" else config.precision
+def chosen_precision(config: TrainConfig, device: torch.device, parts: Parts) -> Precision:
+    """The precision of the option; "auto" measures the machine for the fast parts."""
+    if config.precision != "auto":
+        return config.precision
+    return precision_for(device) if parts == FAST else "float32"
 
 
 def _languages(config: TrainConfig, parent: Bundle | None) -> tuple[str, str] | None:

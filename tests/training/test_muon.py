@@ -6,7 +6,7 @@ import torch
 from glassformer.config import ModelConfig
 from glassformer.model.transformer import Transformer
 from glassformer.training.checkpoint import RunState, load_checkpoint, moments, save_checkpoint
-from glassformer.training.fast.muon import Muon, orthogonal
+from glassformer.training.muon import Muon, orthogonal
 from glassformer.training.optimiser import new_optimiser
 
 LR = 0.01

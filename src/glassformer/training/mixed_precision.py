@@ -18,7 +18,6 @@ import torch
 from jaxtyping import BFloat16, Float, Int
 from torch import Tensor, nn
 
-from glassformer.model.attention import use_explicit_attention
 from glassformer.model.embeddings import ScaledEmbedding
 from glassformer.model.transformer import Transformer
 
@@ -45,9 +44,6 @@ def working_copy(model: Transformer) -> tuple[Transformer, Callable[[], None]]:
         weight.register_post_accumulate_grad_hook(partial(_hand_over, master))
         shared[id(master)] = weight
     working: Transformer = copy.deepcopy(model, shared).train()
-    if model.output_weight.device.type == "cpu":
-        # torch's attention kernel has a backward that takes 15 times as long in bfloat16.
-        use_explicit_attention(working)
 
     def refresh() -> None:
         with torch.no_grad():

@@ -7,7 +7,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from glassformer.config import ModelConfig
 from glassformer.data.batches import Batch
 from glassformer.model.transformer import Transformer
-from glassformer.training.fast.mixed_precision import precision_for, working_copy
+from glassformer.training.mixed_precision import precision_for, working_copy
 from glassformer.training.optimiser import Learner, adam, update
 
 VOCAB = 13
@@ -149,5 +149,5 @@ def test_bf16_is_chosen_where_it_gains(monkeypatch, small, large, chosen):
         assert size == 64 or large is not None
         return small if size == 64 else large
 
-    monkeypatch.setattr("glassformer.training.fast.mixed_precision._seconds", seconds)
+    monkeypatch.setattr("glassformer.training.mixed_precision._seconds", seconds)
     assert precision_for(torch.device("cpu")) == chosen

@@ -6,11 +6,11 @@ import sys
 
 import pytest
 
-from glassformer.training.fast.malloc import keep_freed_memory
+from glassformer.training.malloc import keep_freed_memory
 
 _PAGE_FAULTS = """
 import resource, torch
-from glassformer.training.fast.malloc import keep_freed_memory
+from glassformer.training.malloc import keep_freed_memory
 keep_freed_memory()
 def ask():
     [torch.ones(1 << 22) for _ in range(8)]  # 128 MiB at once

@@ -1,0 +1,153 @@
+"""The parts: the forms that a model is built from, searched and trained with.
+
+This is the one place where a form is chosen. :data:`PLAIN` has the readable forms, :data:`FAST` the
+same sums, quicker; a test holds each field of both equal. One's own part takes a place by
+``replace(PLAIN, attention=mine)``. A record is given to ``Translator.load``, to ``train``, or to
+``Transformer``; nothing else chooses.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields, replace
+from functools import partial
+
+import torch
+from torch import nn
+
+from glassformer.config import ModelConfig
+from glassformer.data.batches import Shift, shift
+from glassformer.decoding.batched import Search, SequenceModel
+from glassformer.decoding.beam import beam_search
+from glassformer.decoding.constraints import BestTokens, best_tokens
+from glassformer.decoding.fast.top_k import likeliest
+from glassformer.decoding.greedy import greedy
+from glassformer.errors import InputError, UsageError
+from glassformer.model.attention import Attention, fused_attention, scaled_dot_product_attention
+from glassformer.model.fast.decoder import PreparedTransformer
+from glassformer.model.fast.dropout import ByteDropout
+from glassformer.model.transformer import Transformer
+from glassformer.training.fast.loss import projected_losses
+from glassformer.training.loss import Losses, batch_losses
+from glassformer.training.optimiser import NewAdam, adam_of
+from glassformer.training.schedule import NoamSchedule, noam_schedule
+
+__all__ = [
+    "FAST",
+    "PLAIN",
+    "Parts",
+    "check_own",
+    "in_bfloat16",
+    "new_model",
+    "parts_of",
+    "rebuilt",
+]
+
+
+def itself(model: Transformer) -> SequenceModel:
+    """The model's own ``encode``, ``start`` and ``step``."""
+    return model
+
+
+@dataclass(frozen=True)
+class Parts:
+    """The forms, each a function or a class. The defaults are the plain ones.
+
+    A model is built from the first three, decoded with the next five, and trained with the rest.
+    ``model`` is a class, or a function from a configuration and these parts to a Transformer.
+    ``parallel`` decodes several batches at once, one on each core of a CPU.
+
+    >>> from dataclasses import replace
+    >>> replace(PLAIN, attention=fused_attention).own
+    {}
+    >>> replace(PLAIN, dropout=nn.AlphaDropout).own
+    {'dropout': 'torch.nn.modules.dropout.AlphaDropout'}
+    """
+
+    attention: Attention = scaled_dot_product_attention
+    dropout: Callable[[float], nn.Module] = nn.Dropout
+    model: Callable[[ModelConfig, Parts], Transformer] = Transformer
+    decoder: Callable[[Transformer], SequenceModel] = itself
+    parallel: bool = False
+    best_tokens: BestTokens = best_tokens
+    greedy: Search = greedy
+    beam_search: Search = beam_search
+    shift: Shift = shift
+    losses: Losses = batch_losses
+    adam: NewAdam = adam_of
+    schedule: NoamSchedule = noam_schedule
+
+    @property
+    def own(self) -> dict[str, str]:
+        """The name of each part that is not the package's."""
+        names = {field.name: _name(getattr(self, field.name)) for field in fields(self)}
+        return {
+            field: name
+            for field, name in names.items()
+            if name not in (_name(getattr(known, field)) for known in (PLAIN, FAST))
+        }
+
+    @property
+    def own_model(self) -> dict[str, str]:
+        """The names of the own parts that a trained model needs, wherever it runs."""
+        return {field: name for field, name in self.own.items() if field in ("attention", "model")}
+
+
+PLAIN = Parts()
+FAST = replace(
+    PLAIN,
+    attention=fused_attention,
+    dropout=ByteDropout,
+    decoder=PreparedTransformer,
+    parallel=True,
+    best_tokens=likeliest,
+    losses=projected_losses,
+)
+
+
+def parts_of(*, plain: bool) -> Parts:
+    """The parts of the option ``--plain``."""
+    return PLAIN if plain else FAST
+
+
+def in_bfloat16(parts: Parts) -> Parts:
+    """The parts with weights that are rounded to bfloat16 for decoding; UsageError if plain."""
+    if parts.decoder is not PreparedTransformer:
+        raise UsageError("quantization 'bfloat16': only the fast decoder has it: leave it out")
+    return replace(parts, decoder=partial(PreparedTransformer, weights="bfloat16"))
+
+
+def new_model(config: ModelConfig, parts: Parts) -> Transformer:
+    """The model of ``config``, built from ``parts``."""
+    return parts.model(config, parts)
+
+
+def check_own(recorded: Mapping[str, str], given: Mapping[str, str], subject: str) -> None:
+    """Raise InputError unless the recorded names of own parts are the given ones."""
+    if dict(recorded) == dict(given):
+        return
+    names, others = (
+        ", ".join(f"{field} {name}" for field, name in own.items()) or "the package's parts"
+        for own in (recorded, given)
+    )
+    raise InputError(f"{subject} {names}, now {others}: give parts of the same names")
+
+
+def rebuilt(model: Transformer, parts: Parts) -> Transformer:
+    """The same weights in other forms: the tensors are shared, the modules are not.
+
+    >>> from glassformer.config import presets
+    >>> model = Transformer(presets("tiny", source_vocab_size=9, target_vocab_size=9))
+    >>> rebuilt(model, PLAIN).output_weight is model.output_weight
+    True
+    """
+    with torch.device("meta"):
+        twin = new_model(model.config, parts)
+    twin.load_state_dict(model.state_dict(keep_vars=True), assign=True)
+    return twin.train(model.training)
+
+
+def _name(part: object) -> str:
+    function = part.func if isinstance(part, partial) else part
+    module, name = getattr(function, "__module__", ""), getattr(function, "__qualname__", "")
+    return f"{module}.{name}" if name else repr(function)
