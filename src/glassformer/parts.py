@@ -137,7 +137,8 @@ def rebuilt(model: Transformer, parts: Parts) -> Transformer:
     """The same weights in other forms: the tensors are shared, the modules are not.
 
     >>> from glassformer.config import presets
-    >>> model = Transformer(presets("tiny", source_vocab_size=9, target_vocab_size=9))
+    >>> sizes = {"source_vocab_size": 9, "target_vocab_size": 9}
+    >>> model = Transformer(ModelConfig(**presets["tiny"], **sizes))
     >>> rebuilt(model, PLAIN).output_weight is model.output_weight
     True
     """
