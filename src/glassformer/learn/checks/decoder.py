@@ -110,7 +110,7 @@ def equal_lengths(solution: Solution) -> dict[str, Any]:
 
 
 def post_norm(solution: Solution) -> dict[str, Any]:
-    """the same, with a memory of seven words (2, 7, 33)"""
+    """x (2, 5, 33), memory (2, 7, 33), both masks, post-norm"""
     block, (x, memory) = _made(solution), _inputs(7)
     return {
         **_called(block, x, memory, _causal(), _hidden(7)),
@@ -120,7 +120,7 @@ def post_norm(solution: Solution) -> dict[str, Any]:
 
 
 def pre_norm(solution: Solution) -> dict[str, Any]:
-    """the same with pre-norm, and with a factor of 3 in place of each dropout"""
+    """x (2, 5, 33), memory (2, 7, 33), both masks, pre-norm, a factor of 3 for each dropout"""
     block = _made(solution, norm="pre")
     for part in (block.self_attention, block.cross_attention, block.feed_forward):
         part.dropout = _Tripled()
