@@ -6,7 +6,14 @@ from pathlib import Path
 import pytest
 import torch
 
-from glassformer import ModelConfig, TrainConfig, Translator, capture, train
+from glassformer import (
+    ModelConfig,
+    MultiHeadAttention,
+    TrainConfig,
+    Translator,
+    capture,
+    train,
+)
 from glassformer.errors import InputError
 
 PAGE = (Path(__file__).parents[1] / "docs/how-to/own-parts.md").read_text("utf-8")
@@ -78,3 +85,18 @@ def test_the_page_has_each_experiment_in_ten_lines():
     assert len(bodies) >= 8
     for lines in bodies:
         assert len([line for line in lines.splitlines() if line.strip()]) <= 10, lines
+
+
+def test_a_mask_in_the_place_of_a_key_is_named():
+    x, mask = torch.randn(2, 3, 8), torch.ones(3, 3, dtype=torch.bool)
+    with pytest.raises(TypeError, match=r"the key is boolean: give a mask by its name, mask=…"):
+        MultiHeadAttention(8, 2)(x, mask)
+
+
+def test_weights_of_an_attention_that_computes_none():
+    class Mean(MultiHeadAttention):
+        def attend(self, query, _keys, values, _mask=None):
+            return self.output(self.merge(values.mean(2, keepdim=True).expand_as(values)))
+
+    with pytest.raises(ValueError, match=r"^Mean does not call self.attention: no weights$"):
+        Mean(8, 2).with_weights(torch.randn(2, 3, 8))

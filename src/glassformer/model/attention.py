@@ -155,6 +155,8 @@ class MultiHeadAttention(nn.Module):
     ) -> Float[Tensor, "batch q_len d_model"]:
         key = query if key is None else key
         value = key if value is None else value
+        if key.dtype == torch.bool:
+            raise TypeError("the key is boolean: give a mask by its name, mask=…")
         return self.attend(query, *self.project_keys_and_values(key, value), mask)
 
     def attend(
@@ -189,7 +191,10 @@ class MultiHeadAttention(nn.Module):
         observed = copy.copy(self)  # on the same projections
         observed.training = False
         observed.attention = observe(self.attention, lambda *run: weights.append(run[-1]))
-        return observed(query, key, value, mask), weights[-1]
+        output = observed(query, key, value, mask)
+        if not weights:
+            raise ValueError(f"{type(self).__name__} does not call self.attention: no weights")
+        return output, weights[-1]
 
     def split(
         self, joint: Float[Tensor, "batch len d_model"]
