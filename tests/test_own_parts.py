@@ -87,6 +87,7 @@ def test_the_page_has_each_experiment_in_ten_lines():
         assert len([line for line in lines.splitlines() if line.strip()]) <= 10, lines
 
 
+@pytest.mark.usefixtures("own_messages")
 def test_a_mask_in_the_place_of_a_key_is_named():
     x, mask = torch.randn(2, 3, 8), torch.ones(3, 3, dtype=torch.bool)
     with pytest.raises(TypeError, match=r"the key is boolean: give a mask by its name, mask=…"):
@@ -95,7 +96,7 @@ def test_a_mask_in_the_place_of_a_key_is_named():
 
 def test_weights_of_an_attention_that_computes_none():
     class Mean(MultiHeadAttention):
-        def attend(self, query, _keys, values, _mask=None):
+        def attend(self, _query, _keys, values, _mask=None):
             return self.output(self.merge(values.mean(2, keepdim=True).expand_as(values)))
 
     with pytest.raises(ValueError, match=r"^Mean does not call self.attention: no weights$"):
