@@ -16,7 +16,7 @@ from glassformer.data.preprocessing import SourceLengths
 from glassformer.data.protected import ProtectedSpan, protected_spans
 from glassformer.data.words import words
 from glassformer.training.setup.kept_pairs import KeptPairs
-from glassformer.training.setup.options import TrainConfig
+from glassformer.training.setup.options import TEXT_SEED, TrainConfig
 
 __all__ = [
     "augmented_files",
@@ -80,11 +80,11 @@ def augmented_files(config: TrainConfig, kept: KeptPairs) -> tuple[list[Path], l
     if config.also:
         further.append(_also_pairs(config, keep))
     if share := config.joined_pairs:
-        further.append(joined_pairs(read_pairs(kept.run.train), share, seed=config.seed))
+        further.append(joined_pairs(read_pairs(kept.run.train), share, seed=TEXT_SEED))
     if share := config.placeholders:
         dictionary = lexicon(list(islice(read_pairs(kept.run.train), _LEXICON_PAIRS)))
         pairs = read_pairs(kept.run.train)
-        further.append(placeholder_pairs(pairs, share, dictionary, seed=config.seed))
+        further.append(placeholder_pairs(pairs, share, dictionary, seed=TEXT_SEED))
     count = write_pairs(path, chain(*further))
     also = [f"{' and '.join(map(str, config.also))}: {keep}"] if config.also else []
     if not count:
@@ -95,7 +95,7 @@ def augmented_files(config: TrainConfig, kept: KeptPairs) -> tuple[list[Path], l
 
 def _also_pairs(config: TrainConfig, keep: Filter) -> Iterator[Pair]:
     """The pairs of ``config.also`` that ``keep`` keeps, each as often as its weight says."""
-    rng = random.Random(config.seed)
+    rng = random.Random(TEXT_SEED)
     normalise = normaliser(config.normalisation or "none")
     pairs = read_pairs(*config.also, keys=config.keys)
     tag = f"{config.also_tag} " if config.also_tag else ""

@@ -20,7 +20,7 @@ from glassformer.data.normaliser import normaliser
 from glassformer.data.preprocessing import SourceLengths
 from glassformer.errors import InputError
 from glassformer.files import open_atomically, write_atomically
-from glassformer.training.setup.options import TrainConfig
+from glassformer.training.setup.options import TEXT_SEED, TrainConfig
 from glassformer.training.setup.run_directory import RunDirectory
 
 __all__ = ["KeptPairs", "even_sample", "guess_languages", "keep_pairs"]
@@ -45,18 +45,18 @@ def keep_pairs(config: TrainConfig) -> KeptPairs:
     Without ``config.valid``, 2 % of the pairs are held out (:func:`_held_out`).
     """
     run = RunDirectory(config.run)
-    names = ("format", "keys", "languages", "max_chars", "max_ratio", "normalisation", "seed")
+    names = ("format", "keys", "languages", "max_chars", "max_ratio", "normalisation")
     options = json.loads(config.model_dump_json(include=set(names)))
     options["hold_out"] = not config.valid
     limits = Filter(Limits(max_chars=config.max_chars, max_ratio=config.max_ratio))
     counts = _counts(run.counts)
-    if counts.get("options") == options:
+    if {**counts.get("options", {}), **options} == counts.get("options"):  # older ones had more
         limits.kept, limits.characters = counts["pairs"], counts["characters"]
         limits.counts = counts["dropped"]
         lengths = SourceLengths(**counts["source_lengths"])
         return KeptPairs(run, limits, counts["held_out"], lengths)
     _filter(config, limits, run.kept)
-    held_out = _held_out(limits.kept, config.seed) if options["hold_out"] else frozenset()
+    held_out = _held_out(limits.kept) if options["hold_out"] else frozenset()
     _split(run, held_out)
     lengths = _source_lengths(run.train, limits.kept - len(held_out), config)
     counts = {
@@ -112,13 +112,13 @@ def guess_languages(files: tuple[Path, ...]) -> tuple[str, str] | None:
     return (codes[0], codes[1]) if len(codes) == 2 else None
 
 
-def _held_out(count: int, seed: int) -> frozenset[int]:
-    """Places of the pairs that are held out, by the seed: 2 % of ``count``, at most 1,000.
+def _held_out(count: int) -> frozenset[int]:
+    """Places of the pairs that are held out: 2 % of ``count``, at most 1,000.
 
     Of a small corpus it is 10 %, up to 100: the score of a handful of pairs is chance.
     """
     size = min(1_000, max(count // 50, min(100, count // 10)))
-    return frozenset(np.random.default_rng(seed).permutation(count)[:size].tolist())
+    return frozenset(np.random.default_rng(TEXT_SEED).permutation(count)[:size].tolist())
 
 
 def _split(run: RunDirectory, held_out: frozenset[int]) -> None:

@@ -11,7 +11,10 @@ from pydantic import AliasChoices, Field, model_validator
 from glassformer.config import BEAM, MOST_BEAM, Options, Tying, check_width, presets
 from glassformer.data.normaliser import Normalisation
 
-__all__ = ["Decay", "TrainConfig"]
+__all__ = ["TEXT_SEED", "Decay", "TrainConfig"]
+
+TEXT_SEED = 1
+"""The seed of what happens to the text: held-out, joined and marked pairs, subwords."""
 
 Files = tuple[Path, ...]
 Decay = Literal["inverse-root", "constant"]
@@ -187,8 +190,8 @@ class TrainConfig(Options):
     threads: int = Field(0, ge=0)
     """CPU threads; 0: all."""
     seed: int = Field(1, ge=0, lt=2**32)
-    """Seed of all random numbers: weights, dropout, order, held-out and joined pairs, and by them
-    the subwords."""
+    """Seed of the first weights, of dropout, and of the order of the batches. Pairs and subwords
+    are the same with any seed."""
     beam: int = Field(BEAM, ge=1, le=MOST_BEAM)
     """Beam of the final scores."""
     tensorboard: bool = False

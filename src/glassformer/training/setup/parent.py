@@ -24,7 +24,7 @@ from glassformer.model.transformer import Transformer
 from glassformer.parts import Parts, new_model
 from glassformer.text_engine import TextEngine, torch_engine
 from glassformer.training.setup.kept_pairs import KeptPairs, guess_languages
-from glassformer.training.setup.options import TrainConfig
+from glassformer.training.setup.options import TEXT_SEED, TrainConfig
 
 __all__ = [
     "load_parent",
@@ -91,7 +91,7 @@ def replayed(config: TrainConfig, parent: Bundle, kept: KeptPairs, parts: Parts)
         return [path] if path.exists() else []
     lines = [line for line in read_lines(config.replay) if line.strip()]
     count = min(len(lines), kept.filter.kept - kept.held_out)
-    sources = random.Random(config.seed).sample(lines, count)
+    sources = random.Random(TEXT_SEED).sample(lines, count)
     normalise = normaliser(parent.normalisation)
     translator = TextEngine.of(
         parent.model,

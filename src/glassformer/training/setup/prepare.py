@@ -27,7 +27,7 @@ from glassformer.training.setup.kept_pairs import (
     guess_languages,
     keep_pairs,
 )
-from glassformer.training.setup.options import TrainConfig
+from glassformer.training.setup.options import TEXT_SEED, TrainConfig
 from glassformer.training.setup.parent import (
     load_parent,
     replayed,
@@ -258,7 +258,7 @@ def _learnt(config: TrainConfig, corpus: Sequence[Path]) -> list[Path]:
             pairs = chain(*map(read_pairs, corpus))
             texts = (pair[column] for pair in pairs for column in columns)
             train_tokenizer(
-                texts, vocab_size=config.vocab_size or 8_000, kind=config.subwords, seed=config.seed
+                texts, vocab_size=config.vocab_size or 8_000, kind=config.subwords, seed=TEXT_SEED
             ).save(file)
     return list(sides)
 
