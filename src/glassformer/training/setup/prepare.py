@@ -15,9 +15,9 @@ from glassformer.data.preprocessing import Preprocessing, SourceLengths
 from glassformer.data.token_store import Packed, pack
 from glassformer.data.tokenizer import Tokenizer, train_tokenizer
 from glassformer.devices import device_of
-from glassformer.errors import InputError, counted
+from glassformer.errors import InputError, UsageError, counted
 from glassformer.model.transformer import Transformer
-from glassformer.parts import FAST, Parts, parts_of
+from glassformer.parts import FAST, PLAIN, Parts, parts_of
 from glassformer.text_engine import TextEngine, torch_engine
 from glassformer.training.mixed_precision import Precision, precision_for, product_speed
 from glassformer.training.setup.augmentation import augmented_files, settle_shares
@@ -97,6 +97,8 @@ def prepare(config: TrainConfig, parts: Parts | None = None) -> Prepared:
     others are an error. ``parts``: None takes those of ``config.plain``.
     """
     parts = parts or parts_of(plain=config.plain)
+    if config.precision == "bf16" and parts.losses is PLAIN.losses:
+        raise UsageError("precision bf16: the plain losses compute in float32: leave it out")
     device = device_of(config.device)
     claim(config.run)
     data_hash = check_inputs(config)
