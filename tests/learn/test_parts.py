@@ -15,7 +15,7 @@ from glassformer.learn.adapters import ADAPTERS, IN_CONSTRUCTORS, UNUSED
 from glassformer.learn.folder import Folder
 from glassformer.learn.judge import Judge, same
 from glassformer.learn.lesson import known_mistakes, lesson, lessons, part_of
-from glassformer.learn.parts import Part, in_place, learned_parts, mistaken_parts
+from glassformer.learn.parts import Part, learned_parts, mistaken_parts
 from glassformer.training.optimiser import adam_of
 from glassformer.training.setup.options import TrainConfig
 from glassformer.training.train import train
