@@ -61,7 +61,7 @@ class Parts:
     >>> replace(PLAIN, attention=fused_attention).own
     {}
     >>> replace(PLAIN, dropout=nn.AlphaDropout).own
-    {'dropout': 'torch.nn.modules.dropout.AlphaDropout'}
+    {'dropout': 'AlphaDropout'}
     """
 
     attention: Attention = scaled_dot_product_attention
@@ -80,11 +80,11 @@ class Parts:
     @property
     def own(self) -> dict[str, str]:
         """The name of each part that is not the package's."""
-        names = {field.name: _name(getattr(self, field.name)) for field in fields(self)}
+        given = {field.name: _names(getattr(self, field.name)) for field in fields(self)}
         return {
             field: name
-            for field, name in names.items()
-            if name not in (_name(getattr(known, field)) for known in (PLAIN, FAST))
+            for field, (module, name) in given.items()
+            if (module, name) not in (_names(getattr(known, field)) for known in (PLAIN, FAST))
         }
 
     @property
@@ -137,7 +137,8 @@ def rebuilt(model: Transformer, parts: Parts) -> Transformer:
     """The same weights in other forms: the tensors are shared, the modules are not.
 
     >>> from glassformer.config import presets
-    >>> model = Transformer(presets("tiny", source_vocab_size=9, target_vocab_size=9))
+    >>> sizes = {"source_vocab_size": 9, "target_vocab_size": 9}
+    >>> model = Transformer(ModelConfig(**presets["tiny"], **sizes))
     >>> rebuilt(model, PLAIN).output_weight is model.output_weight
     True
     """
@@ -147,7 +148,7 @@ def rebuilt(model: Transformer, parts: Parts) -> Transformer:
     return twin.train(model.training)
 
 
-def _name(part: object) -> str:
+def _names(part: object) -> tuple[str, str]:
+    """Module and name of a function or class; of a partial, those of its function."""
     function = part.func if isinstance(part, partial) else part
-    module, name = getattr(function, "__module__", ""), getattr(function, "__qualname__", "")
-    return f"{module}.{name}" if name else repr(function)
+    return getattr(function, "__module__", ""), getattr(function, "__qualname__", repr(function))

@@ -19,7 +19,6 @@ from glassformer.training.setup.kept_pairs import KeptPairs
 from glassformer.training.setup.options import TrainConfig
 
 __all__ = [
-    "AUGMENTED_FILE",
     "augmented_files",
     "joined_pairs",
     "lexicon",
@@ -27,7 +26,6 @@ __all__ = [
     "settle_shares",
 ]
 
-AUGMENTED_FILE = "augmented.jsonl"
 _JOINED, _PLACEHOLDERS = 0.05, 0.02  # shares of the pairs
 _FEW_MARKED = 0.005  # share of the sources with a placeholder or a tag
 _LONGEST_UNIT = 5  # pairs
@@ -74,7 +72,7 @@ def augmented_files(config: TrainConfig, kept: KeptPairs) -> tuple[list[Path], l
 
     An earlier call made the file, or it is made now. ``config`` leaves no share open.
     """
-    path = kept.directory / AUGMENTED_FILE
+    path = kept.run.augmented
     if path.exists():
         return [path], []
     keep = Filter(Limits(max_chars=config.max_chars, max_ratio=config.max_ratio))
@@ -82,10 +80,10 @@ def augmented_files(config: TrainConfig, kept: KeptPairs) -> tuple[list[Path], l
     if config.also:
         further.append(_also_pairs(config, keep))
     if share := config.joined_pairs:
-        further.append(joined_pairs(read_pairs(kept.train), share, seed=config.seed))
+        further.append(joined_pairs(read_pairs(kept.run.train), share, seed=config.seed))
     if share := config.placeholders:
-        dictionary = lexicon(list(islice(read_pairs(kept.train), _LEXICON_PAIRS)))
-        pairs = read_pairs(kept.train)
+        dictionary = lexicon(list(islice(read_pairs(kept.run.train), _LEXICON_PAIRS)))
+        pairs = read_pairs(kept.run.train)
         further.append(placeholder_pairs(pairs, share, dictionary, seed=config.seed))
     count = write_pairs(path, chain(*further))
     also = [f"{' and '.join(map(str, config.also))}: {keep}"] if config.also else []

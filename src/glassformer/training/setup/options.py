@@ -20,6 +20,16 @@ Preset = Literal[
 ]
 
 
+_RECIPES: dict[str, dict[str, object]] = {
+    "paper": {
+        **{"norm": "post", "optimiser": "adam", "decay": "inverse-root", "rate_factor": 1.0},
+        **{"anneal": 0.0, "clip": 0.0, "average": "last", "average_count": 5},
+        **{"both_ways": 0.0, "joined_pairs": 0.0, "placeholders": 0.0},
+    }
+}
+"""The options that a recipe gives, unless they are given otherwise."""
+
+
 class TrainConfig(Options):
     """Train a translator: SOURCE TARGET are two aligned text files, or one TSV or JSON-lines file.
 
@@ -54,6 +64,10 @@ class TrainConfig(Options):
     """Size of the model; deep-shallow: twice the encoder blocks, one decoder block."""
     device: str = "auto"
     """cpu, cuda, or auto: cuda if there is one."""
+    recipe: Literal["paper"] | None = None
+    """paper: train as the paper does: post-norm, Adam with equation 3 to the end, no clipping, no
+    further pairs made of the given ones, the mean of the last five checkpoints. Options beside it
+    count. None: what learns most from the data."""
 
     parent: Path | None = Field(None, validation_alias=AliasChoices("from", "parent"))
     """Bundle to go on from, with other pairs: its weights, subwords and normalisation stay."""
@@ -179,6 +193,11 @@ class TrainConfig(Options):
     """Beam of the final scores."""
     tensorboard: bool = False
     """Write TensorBoard's files too."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _follow_the_recipe(cls, options: dict[str, object]) -> dict[str, object]:
+        return {**_RECIPES.get(str(options.get("recipe")), {}), **options}
 
     @model_validator(mode="after")
     def _options_agree(self) -> "TrainConfig":

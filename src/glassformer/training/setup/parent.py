@@ -27,7 +27,6 @@ from glassformer.training.setup.kept_pairs import KeptPairs, guess_languages
 from glassformer.training.setup.options import TrainConfig
 
 __all__ = [
-    "REPLAY_FILE",
     "load_parent",
     "model_of_child",
     "parent_files",
@@ -38,7 +37,6 @@ __all__ = [
     "updates_of_child",
 ]
 
-REPLAY_FILE = "replay.jsonl"
 # The highest learning rates for a width of 128; as the paper's, they fall with the root of it.
 _RATE, _RATE_WITH_REPLAY, _WIDTH = 3e-4, 1e-3, 128
 _WARMUP, _EPOCHS, _BATCH_TOKENS = 50, 10.0, 2_048
@@ -88,7 +86,7 @@ def replayed(config: TrainConfig, parent: Bundle, kept: KeptPairs, parts: Parts)
 
     An earlier call made it, or it is made now, by greedy search.
     """
-    path = kept.directory / REPLAY_FILE
+    path = kept.run.replay
     if config.replay is None or path.exists():
         return [path] if path.exists() else []
     lines = [line for line in read_lines(config.replay) if line.strip()]
