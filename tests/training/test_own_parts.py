@@ -73,8 +73,8 @@ class Rotary(Transformer):
 SHARPER = replace(PLAIN, attention=sharper)
 ROTARY = replace(PLAIN, model=Rotary)
 NAMES = {
-    SHARPER: {"attention": f"{__name__}.sharper"},
-    ROTARY: {"model": f"{__name__}.Rotary"},
+    SHARPER: {"attention": "sharper"},
+    ROTARY: {"model": "Rotary"},
 }
 
 
@@ -152,9 +152,9 @@ def test_the_same_call_continues_a_stopped_run(config, recorder, stopped, parts,
 @pytest.mark.parametrize("others", [None, replace(PLAIN, attention=blunter)], ids=["none", "other"])
 def test_other_parts_do_not_continue_a_run(config, recorder, stopped, others):
     stopped(SHARPER)
-    now = f"attention {__name__}.blunter" if others else "the package's parts"
+    now = "attention blunter" if others else "the package's parts"
 
-    expected = f"with attention {__name__}.sharper, now {now}: give parts of the same names$"
+    expected = f"with attention sharper, now {now}: give parts of the same names$"
     with pytest.raises(InputError, match=expected):
         train(config(), recorder, parts=others)
 
@@ -171,7 +171,7 @@ def test_a_rank_has_the_parts_of_rank_0(config):
             state = {"parts": NAMES[SHARPER]}
             return {"config": config().model_dump(mode="json"), "state": state}
 
-    expected = f"^rank 0 trains with attention {__name__}.sharper, now the package's parts: "
+    expected = "^rank 0 trains with attention sharper, now the package's parts: "
     with pytest.raises(InputError, match=expected):
         worker._train(Ranks(), torch.device("cpu"), FAST)
 

@@ -27,11 +27,11 @@ from glassformer.parts import PLAIN, Parts
 __all__ = ["Part", "chosen_parts", "hole_of", "learned_parts", "mistaken_parts", "own_parts"]
 
 _FILES = (
-    "data.batches",
     *("model.masks", "model.attention", "model.positions", "model.embeddings", "model.blocks"),
     *("model.cache", "model.encoder", "model.decoder", "model.variants", "model.transformer"),
     *("decoding.greedy", "decoding.beam"),
     *("training.loss", "training.schedule", "training.optimiser"),
+    "data.batches",  # last: the losses take the package's batches
 )
 """The files that hold the places of all parts; each imports those before it."""
 _FIELDS = {
@@ -104,7 +104,9 @@ class Part:
                 options = {name: value for name, value in options.items() if name in names}
             return self.function(*arguments, **options)
 
-        return ADAPTERS[self.place][1](call) if self.place in ADAPTERS else call
+        if self.place not in ADAPTERS:
+            return call
+        return wraps(part_of(self.home))(ADAPTERS[self.place][1](call))
 
 
 def chosen_parts(folder: Folder | None, mistakes: Iterable[str]) -> list[Part]:
@@ -210,7 +212,7 @@ def _executed(parts: Sequence[Part]) -> dict[str, ModuleType]:
 
     def importing(name: str, *rest: Any) -> Any:
         """``import`` of such a file: it finds the files that ran before it."""
-        names = rest[2] if len(rest) > 2 else ()
+        names = (rest[2] if len(rest) > 2 else None) or ()  # None: import without from
         if name in modules:
             return modules[name]
         found = builtins.__import__(name, *rest)
