@@ -22,8 +22,6 @@ class CheckedLoader(SourceFileLoader):
 
     def exec_module(self, module: ModuleType) -> None:
         super().exec_module(module)
-        if sys.modules.get(module.__name__) is not module:  # a copy with a learner's parts
-            return
         own = [each for each in vars(module).values() if _is_of(module, each)]
         for owner in (module, *filter(isclass, own)):
             for name, function in list(vars(owner).items()):

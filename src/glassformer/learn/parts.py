@@ -27,11 +27,11 @@ from glassformer.parts import PLAIN, Parts
 __all__ = ["Part", "chosen_parts", "hole_of", "learned_parts", "mistaken_parts", "own_parts"]
 
 _FILES = (
+    "data.batches",
     *("model.masks", "model.attention", "model.positions", "model.embeddings", "model.blocks"),
     *("model.cache", "model.encoder", "model.decoder", "model.variants", "model.transformer"),
     *("decoding.greedy", "decoding.beam"),
     *("training.loss", "training.schedule", "training.optimiser"),
-    "data.batches",  # last: the losses take the package's batches
 )
 """The files that hold the places of all parts; each imports those before it."""
 _FIELDS = {
