@@ -244,7 +244,8 @@ def load_bundle(
     for part, name in config.parts.items():
         if own.get(part) != name:
             raise InputError(
-                f"{directory}: trained with the {part} {name}: give it in parts, with that name"
+                f"{directory}: trained with the {part} {name}: give parts of that name (in Python),"
+                " or train it anew with the package's"
             )
     with torch.device("meta"):  # names and shapes, without the memory
         model = Transformer(config.model) if parts is None else parts.model(config.model, parts)
