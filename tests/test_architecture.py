@@ -60,7 +60,7 @@ CHOOSERS = {
     "training.malloc": {"training.train", "training.parallel.worker"},
     "training.mixed_precision": {
         "training.optimiser",
-        "training.setup.prepare",
+        "training.setup.start",
     },
     "training.muon": {"training.checkpoint", "training.optimiser"},
 }

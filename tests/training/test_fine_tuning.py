@@ -98,8 +98,8 @@ def test_a_child_is_scored_beside_its_parent(child, write, recorder):
 def test_the_mean_is_taken_if_it_loses_nothing(child, write, recorder):
     pairs = write("general.src", ["a b c"]), write("general.tgt", ["c b a"])
     prepared = prepare(child(general=pairs))
-    model = Transformer(prepared.parent.model.config).eval()
-    half = (model.output_weight + prepared.parent.model.output_weight) / 2
+    model = Transformer(prepared.start.parent.model.config).eval()
+    half = (model.output_weight + prepared.start.parent.model.output_weight) / 2
     for of_mean, of_child in ((2.0, 2.0), (1.0, 2.0)):
         bleus = iter([of_mean, of_child, 5.0, 5.0])
         scorer = Scorer(prepared, lambda: 60.0)
@@ -159,7 +159,7 @@ def wordy(tmp_path):
 def test_a_trimmed_parent_keeps_the_logits_of_the_subwords_that_stay(child, wordy, tying):
     before = load_bundle(wordy(tying))
     prepared = prepare(child(parent=wordy(tying), trim_vocabulary=True))
-    trimmed = prepared.parent.model.config
+    trimmed = prepared.start.parent.model.config
     sizes = [tokenizer.vocab_size for tokenizer in prepared.tokenizers]
     assert sizes == [trimmed.source_vocab_size, trimmed.target_vocab_size]
     assert all(size < old.vocab_size for size, old in zip(sizes, before.tokenizers, strict=True))
@@ -172,7 +172,7 @@ def test_a_trimmed_parent_keeps_the_logits_of_the_subwords_that_stay(child, word
         return model(torch.tensor([source]), inputs)[..., target]
 
     torch.testing.assert_close(
-        logits(prepared.parent.model, prepared.tokenizers),
+        logits(prepared.start.parent.model, prepared.tokenizers),
         logits(before.model, before.tokenizers),
     )
 

@@ -20,7 +20,7 @@ from glassformer.training import loop
 from glassformer.training.checkpoint import checkpoints
 from glassformer.training.loop import Stopped
 from glassformer.training.parallel import worker
-from glassformer.training.setup import prepare as setup
+from glassformer.training.setup import start as setup
 from glassformer.training.setup.prepare import prepare
 from glassformer.training.train import new_trainer, train
 from glassformer.translator import Translator

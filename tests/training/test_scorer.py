@@ -15,7 +15,7 @@ def prepared(valid, test=0, general=0):
     texts = {name: range(size) for name, size in sizes.items()}
     run = Mock(Prepared, texts=texts, config=SimpleNamespace(beam=4))
     run.valid, run.test, run.general = texts.values()
-    run.parent = "a bundle" if general else None
+    run.start = SimpleNamespace(parent="a bundle" if general else None)
     return run
 
 

@@ -14,7 +14,7 @@ from glassformer.data.tokenizer import train_tokenizer
 from glassformer.errors import InputError, UsageError
 from glassformer.training import train as module
 from glassformer.training.checkpoint import checkpoints
-from glassformer.training.setup import prepare as setup
+from glassformer.training.setup import start as setup
 
 
 def test_a_run_is_a_bundle_with_its_records(config, write, recorder):
@@ -186,7 +186,7 @@ def plan_of(run):
 @pytest.fixture
 def most(monkeypatch):
     """Sets the updates after which a run of minutes ends early: it then takes a moment."""
-    return lambda count: monkeypatch.setattr(module, "useful_updates", lambda *_: count)
+    return lambda count: monkeypatch.setattr(setup, "useful_updates", lambda *_: count)
 
 
 def test_a_run_of_minutes_says_how_long_it_took_with_its_earlier_calls(config, recorder, most):

@@ -176,7 +176,7 @@ def _settings(report: Report, config: TrainConfig) -> list[str]:
         return choose(config, pairs=report.kept, tokens=tokens)[1]
     # These load torch, to measure the machine; without them the doctor starts at once.
     from glassformer.devices import device_of
-    from glassformer.training.setup.prepare import settle
+    from glassformer.training.setup.start import settle
 
     device = device_of(config.device)
     return settle(config, pairs=report.kept, characters=report.characters, device=device)[1]

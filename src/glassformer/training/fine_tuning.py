@@ -19,7 +19,7 @@ def child_or_mean(model: Transformer, scorer: Scorer, reporter: Reporter) -> Tra
     Without ``general`` pairs there is no mean, because nothing shows the child's forgetting. The
     mean must have at least the child's greedy BLEU on the validation and on the general pairs.
     """
-    parent = scorer.prepared.parent
+    parent = scorer.prepared.start.parent
     if parent is None or not scorer.prepared.general:
         return model
     mean = _mean(model, parent.model)
@@ -39,7 +39,7 @@ def child_or_mean(model: Transformer, scorer: Scorer, reporter: Reporter) -> Tra
 
 def gains(scorer: Scorer, scores: dict[str, Scores]) -> dict[str, str]:
     """The BLEU of parent and child on each text; {} without a parent. ``scores``: the child's."""
-    parent = scorer.prepared.parent
+    parent = scorer.prepared.start.parent
     if parent is None:
         return {}
     before = {

@@ -76,7 +76,7 @@ def _cost_of_the_end(prepared: Prepared) -> float:
     """The time of all searches of a :class:`Scorer`, as a number of greedy ones of one pair."""
     valid, test, general = map(len, (prepared.valid, prepared.test, prepared.general))
     searched, greedy = 2 * valid + test, 0  # the first search chooses the length penalty
-    if prepared.parent is not None:
+    if prepared.start.parent is not None:
         searched += valid + test + 2 * general
         greedy = 2 * (valid + general) if general else 0
     return _cost(prepared.config.beam) * searched + greedy

@@ -13,8 +13,7 @@ import torch
 from glassformer.bundle import save_bundle
 from glassformer.data.batches import make_batch
 from glassformer.evaluation import Scores
-from glassformer.model.transformer import Transformer
-from glassformer.parts import Parts, check_own, new_model
+from glassformer.parts import Parts, check_own
 from glassformer.threads import torch_threads
 from glassformer.training.batch_stream import epoch_plan
 from glassformer.training.checkpoint import RunState, load_newest
@@ -29,11 +28,11 @@ from glassformer.training.reporting import Metrics, Reporter, TextReporter
 from glassformer.training.schedule import Schedule, SteadyPace
 from glassformer.training.scorer import Scorer, validations_of_the_end
 from glassformer.training.setup.options import TrainConfig
-from glassformer.training.setup.parent import model_of_child, special_ids, updates_of_child
-from glassformer.training.setup.prepare import Prepared, chosen_precision, prepare
-from glassformer.training.setup.recipe import enough_updates, model_config, useful_updates
+from glassformer.training.setup.prepare import Prepared, prepare
+from glassformer.training.setup.recipe import enough_updates
 from glassformer.training.setup.resume import changed_text
 from glassformer.training.setup.run_directory import RunDirectory
+from glassformer.training.setup.start import chosen_precision
 from glassformer.training.time_budget import Pace, TimedPace
 from glassformer.training.validation import ValidationSet
 
@@ -104,7 +103,8 @@ def new_trainer(
     run = RunDirectory(config.run)
     for note in prepared.notes:
         reporter.note(note)
-    model = _new_model(prepared).to(device)
+    torch.manual_seed(config.seed)
+    model = prepared.start.model(config, prepared.tokenizers).to(device)
     with torch.inference_mode():  # a decoder that does not know the model says so now
         parts.decoder(model.eval()).encode(torch.zeros(1, 1, dtype=torch.long, device=device))
     optimiser = new_optimiser(model, config.optimiser or "adam", parts.adam)
@@ -151,20 +151,6 @@ def new_trainer(
     )
 
 
-def _new_model(prepared: Prepared) -> Transformer:
-    source, target = prepared.tokenizers
-    torch.manual_seed(prepared.config.seed)
-    if prepared.parent is not None:
-        return model_of_child(prepared.config, prepared.parent, prepared.parts)
-    config = model_config(
-        prepared.config,
-        source_vocab_size=source.vocab_size,
-        target_vocab_size=target.vocab_size,
-        special_ids=special_ids(source, target),
-    )
-    return new_model(config, prepared.parts)
-
-
 def _pace(prepared: Prepared, d_model: int, *, state: RunState, clock: Callable[[], float]) -> Pace:
     """The number of updates and their rates: by the options, or by ``minutes``."""
     config, packed, form = prepared.config, prepared.packed, prepared.parts.schedule
@@ -177,9 +163,7 @@ def _pace(prepared: Prepared, d_model: int, *, state: RunState, clock: Callable[
     return TimedPace(
         config,
         state,
-        most=updates_of_child(per_epoch)
-        if prepared.parent
-        else useful_updates(len(packed), per_epoch),
+        most=prepared.start.most_updates(len(packed), per_epoch),
         schedule=partial(Schedule.of, d_model=d_model, form=form),
         scoring=validations_of_the_end(prepared),
         clock=clock,

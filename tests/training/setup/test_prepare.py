@@ -11,6 +11,7 @@ from glassformer.data.tokenizer import train_tokenizer
 from glassformer.errors import InputError
 from glassformer.training.setup import kept_pairs
 from glassformer.training.setup import prepare as module
+from glassformer.training.setup import start as start_module
 from glassformer.training.setup.kept_pairs import guess_languages
 from glassformer.training.setup.prepare import prepare
 
@@ -56,13 +57,13 @@ def test_pairs_are_held_out_and_not_trained_on(config, count, held_out):
 
 def test_what_is_held_out_is_not_seen_by_the_tokenizer_either(config, monkeypatch):
     seen = []
-    inner = module.train_tokenizer
+    inner = start_module.train_tokenizer
 
     def watched(lines, **options):
         seen.extend(lines)
         return inner(seen, **options)
 
-    monkeypatch.setattr(module, "train_tokenizer", watched)
+    monkeypatch.setattr(start_module, "train_tokenizer", watched)
     prepared = prepare(config(60))
 
     assert not {pair.source for pair in prepared.valid} & set(seen)
@@ -233,10 +234,11 @@ def test_a_second_call_makes_nothing_anew(config, monkeypatch):
         assert source.parent == config(60).run / "data"
         return read_pairs(source, *rest, **options)
 
-    monkeypatch.setattr(module, "train_tokenizer", never)
+    monkeypatch.setattr(start_module, "train_tokenizer", never)
     monkeypatch.setattr(module, "pack", never)
     monkeypatch.setattr(module, "read_pairs", only_of_the_run)
-    monkeypatch.setattr("glassformer.training.setup.kept_pairs.read_pairs", only_of_the_run)
+    for name in ("kept_pairs", "run_directory", "augmentation"):
+        monkeypatch.setattr(f"glassformer.training.setup.{name}.read_pairs", only_of_the_run)
     second = prepare(config(60))
 
     assert second.packed.content_hash == first.packed.content_hash
@@ -285,8 +287,8 @@ def test_names_that_say_no_language(names):
 
 def test_the_size_in_minutes_is_chosen_in_the_precision_of_the_training(config, monkeypatch):
     measured = []
-    monkeypatch.setattr(module, "product_speed", lambda kind: measured.append(kind) or 1e12)
-    monkeypatch.setattr(module, "precision_for", lambda _: "bf16")
+    monkeypatch.setattr(start_module, "product_speed", lambda kind: measured.append(kind) or 1e12)
+    monkeypatch.setattr(start_module, "precision_for", lambda _: "bf16")
     length = {"minutes": 5.0, "updates": None, "precision": "auto"}
 
     prepare(config(60, **length))

@@ -209,7 +209,7 @@ def test_a_tokenizer_brought_leaves_the_size_of_the_vocabulary_alone():
 
 def model_of(**changes):
     settled, _ = chosen(29_000, **changes)
-    return model_config(settled, source_vocab_size=400, target_vocab_size=400, special_ids=SPECIAL)
+    return model_config(settled, {"source_vocab_size": 400, "target_vocab_size": 400, **SPECIAL})
 
 
 def test_the_model_is_the_preset():

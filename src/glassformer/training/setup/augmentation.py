@@ -7,23 +7,22 @@ never read ``{name}`` or ``<b>`` writes words instead.
 import random
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import chain, islice
-from pathlib import Path
+from itertools import islice
 
 from glassformer.data.corpus import Filter, Limits, Pair, read_pairs, write_pairs
 from glassformer.data.normaliser import normaliser
 from glassformer.data.preprocessing import SourceLengths
 from glassformer.data.protected import ProtectedSpan, protected_spans
 from glassformer.data.words import words
-from glassformer.training.setup.kept_pairs import KeptPairs
 from glassformer.training.setup.options import TEXT_SEED, TrainConfig
+from glassformer.training.setup.run_directory import RunDirectory
 
 __all__ = [
-    "augmented_files",
     "joined_pairs",
     "lexicon",
     "placeholder_pairs",
     "settle_shares",
+    "write_augmented",
 ]
 
 _JOINED, _PLACEHOLDERS = 0.05, 0.02  # shares of the pairs
@@ -67,30 +66,30 @@ def _is_markup(span: ProtectedSpan) -> bool:
     return span.kind in ("placeholder", "tag")
 
 
-def augmented_files(config: TrainConfig, kept: KeptPairs) -> tuple[list[Path], list[str]]:
-    """The file of a run's further pairs, and lines about them; nothing if it has none.
+def write_augmented(config: TrainConfig, run: RunDirectory) -> list[str]:
+    """Write the further pairs of a run into one file, unless an earlier call did; lines about them.
 
-    An earlier call made the file, or it is made now. ``config`` leaves no share open.
+    ``config`` leaves no share open. Without further pairs there is no file.
     """
-    path = kept.run.augmented
-    if path.exists():
-        return [path], []
+    if run.augmented.exists():
+        return []
     keep = Filter(Limits(max_chars=config.max_chars, max_ratio=config.max_ratio))
-    further: list[Iterable[Pair]] = []
-    if config.also:
-        further.append(_also_pairs(config, keep))
-    if share := config.joined_pairs:
-        further.append(joined_pairs(read_pairs(kept.run.train), share, seed=TEXT_SEED))
-    if share := config.placeholders:
-        dictionary = lexicon(list(islice(read_pairs(kept.run.train), _LEXICON_PAIRS)))
-        pairs = read_pairs(kept.run.train)
-        further.append(placeholder_pairs(pairs, share, dictionary, seed=TEXT_SEED))
-    count = write_pairs(path, chain(*further))
-    also = [f"{' and '.join(map(str, config.also))}: {keep}"] if config.also else []
+    count = write_pairs(run.augmented, _further_pairs(config, run, keep))
+    notes = [f"{' and '.join(map(str, config.also))}: {keep}"] if config.also else []
     if not count:
-        path.unlink()
-        return [], also
-    return [path], [*also, f"further pairs: {count:,}, in {path}"]
+        run.augmented.unlink()
+        return notes
+    return [*notes, f"further pairs: {count:,}, in {run.augmented}"]
+
+
+def _further_pairs(config: TrainConfig, run: RunDirectory, keep: Filter) -> Iterator[Pair]:
+    if config.also:
+        yield from _also_pairs(config, keep)
+    if share := config.joined_pairs:
+        yield from joined_pairs(read_pairs(run.train), share, seed=TEXT_SEED)
+    if share := config.placeholders:
+        dictionary = lexicon(list(islice(read_pairs(run.train), _LEXICON_PAIRS)))
+        yield from placeholder_pairs(read_pairs(run.train), share, dictionary, seed=TEXT_SEED)
 
 
 def _also_pairs(config: TrainConfig, keep: Filter) -> Iterator[Pair]:

@@ -5,37 +5,27 @@ low rate, which falls to zero at the end.
 """
 
 import random
-from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
 
 import torch
 
-from glassformer.bundle import Bundle, check_bundle, load_bundle
-from glassformer.data.corpus import Pair, read_lines, read_pairs, write_pairs
-from glassformer.data.normaliser import normaliser
+from glassformer.bundle import Bundle, load_bundle
+from glassformer.data.corpus import Pair, read_lines, write_pairs
+from glassformer.data.normaliser import Normalisation, normaliser
 from glassformer.data.tokenizer import Tokenizer
 from glassformer.data.trimming import trim_tokenizer
 from glassformer.decoding.engine import SearchOptions
-from glassformer.devices import device_of
 from glassformer.errors import UsageError
 from glassformer.model.transformer import Transformer
 from glassformer.parts import Parts, new_model
 from glassformer.text_engine import TextEngine, torch_engine
 from glassformer.training.setup.kept_pairs import KeptPairs, guess_languages
 from glassformer.training.setup.options import TEXT_SEED, TrainConfig
+from glassformer.training.setup.run_directory import RunDirectory
 
-__all__ = [
-    "load_parent",
-    "model_of_child",
-    "parent_files",
-    "replayed",
-    "settle_from_parent",
-    "special_ids",
-    "trimmed",
-    "updates_of_child",
-]
+__all__ = ["Parent", "load_parent", "vocabulary_settings"]
 
 # The highest learning rates for a width of 128; as the paper's, they fall with the root of it.
 _RATE, _RATE_WITH_REPLAY, _WIDTH = 3e-4, 1e-3, 128
@@ -45,20 +35,106 @@ _SUBWORDS = ("vocab_size", "tokenizer", "subwords", "joint")
 _OF_THE_PARENT = (*_SIZES, "norm", "tying", "positions", "activation", *_SUBWORDS)
 
 
-def load_parent(config: TrainConfig, parts: Parts) -> Bundle | None:
-    """The bundle of ``config.parent``; None without one.
+@dataclass(frozen=True)
+class Parent:
+    """The start of a fine-tuning: the weights and the subwords of another bundle.
+
+    Its methods are those of :class:`~glassformer.training.setup.start.Scratch`.
+    """
+
+    parent: Bundle
+    parts: Parts
+
+    @property
+    def normalisation(self) -> Normalisation:
+        return self.parent.normalisation
+
+    def languages(self, of_files: tuple[str, str] | None) -> tuple[str, str] | None:
+        return of_files or self.parent.languages
+
+    def settled(self, config: TrainConfig, _kept: KeptPairs) -> tuple[TrainConfig, list[str]]:
+        model = self.parent.model.config
+        warmup = config.warmup or _WARMUP
+        rate = _RATE_WITH_REPLAY if config.replay else _RATE
+        factor = rate * (_WIDTH * warmup) ** 0.5
+        highest = rate * (_WIDTH / model.d_model) ** 0.5
+        reason = "replay keeps the parent" if config.replay else "a higher one forgets the parent"
+        choices: dict[str, tuple[object, str]] = {
+            "dropout": (model.dropout, "the parent's"),
+            "batch_tokens": (_BATCH_TOKENS, "small batches: the pairs are few"),
+            "warmup": (_WARMUP, "the weights are good already"),
+            "rate_factor": (round(factor, 4), f"a highest rate of {highest:.2g}: {reason}"),
+            "decay": ("constant", "it falls to zero at the end"),
+            "optimiser": ("adam", "the paper's"),
+            "both_ways": (0.0, ""),
+            "joined_pairs": (0.0, ""),
+            "placeholders": (0.0, ""),
+        }
+        if config.minutes is None and config.updates is None:
+            choices["epochs"] = (_EPOCHS, "more would forget the parent")
+        opened = {name: each for name, each in choices.items() if getattr(config, name) is None}
+        reasons = [
+            f"{name.replace('_', ' ')} {value}: {reason}"
+            for name, (value, reason) in opened.items()
+            if reason
+        ]
+        settled = config.model_copy(update={name: value for name, (value, _) in opened.items()})
+        return settled, [f"from {config.parent}: its model, subwords and normalisation", *reasons]
+
+    def most_updates(self, _pairs: int, per_epoch: float) -> int:
+        return max(1, round(_EPOCHS * per_epoch))
+
+    def write_further(self, config: TrainConfig, kept: KeptPairs) -> None:
+        """Write the parent's translations of ``config.replay``, found by greedy search."""
+        path = kept.run.replay
+        if config.replay is None or path.exists():
+            return
+        lines = [line for line in read_lines(config.replay) if line.strip()]
+        count = min(len(lines), kept.filter.kept - kept.held_out)
+        sources = random.Random(TEXT_SEED).sample(lines, count)
+        parent, normalise = self.parent, normaliser(self.normalisation)
+        translator = TextEngine.of(
+            parent.model,
+            parent.tokenizers,
+            preprocessing=parent.preprocessing,
+            engine=torch_engine(parent.model, parent.tokenizers, self.parts),
+        )
+        translations = translator.translate(sources, SearchOptions(beam=1))
+        texts = [translation.text for translation in translations]
+        write_pairs(path, map(Pair, map(normalise, sources), texts))
+
+    def with_subwords(
+        self, config: TrainConfig, run: RunDirectory
+    ) -> tuple["Parent", tuple[Tokenizer, Tokenizer], list[str]]:
+        if not config.trim_vocabulary:
+            return self, self.parent.tokenizers, []
+        start = replace(self, parent=_trimmed(self.parent, run, self.parts))
+        sizes = dict.fromkeys(each.vocab_size for each in start.parent.tokenizers)
+        count = sum(weight.numel() for weight in start.parent.model.parameters())
+        vocabularies = " and ".join(f"{size:,}" for size in sizes)
+        note = f"vocabulary trimmed to {vocabularies} subwords: {count:,} parameters"
+        return start, start.parent.tokenizers, [note]
+
+    def model(self, config: TrainConfig, _tokenizers: tuple[Tokenizer, Tokenizer]) -> Transformer:
+        names = ("dropout", "attention_dropout", "activation_dropout")
+        changes = {name: getattr(config, name) for name in names}
+        model = new_model(self.parent.model.config.model_copy(update=changes), self.parts)
+        model.load_state_dict(self.parent.model.state_dict())
+        return model
+
+
+def load_parent(directory: Path, config: TrainConfig, parts: Parts, device: torch.device) -> Parent:
+    """The bundle ``directory``, between the languages of the run.
 
     Raises UsageError for an option that the parent decides.
     """
-    if config.parent is None:
-        return None
     fields = TrainConfig.model_fields
     given = [name for name in _OF_THE_PARENT if getattr(config, name) != fields[name].default]
     if given:
         raise UsageError(
             f"{given[0].replace('_', ' ')}: the bundle of --from decides it: leave it out"
         )
-    parent = load_bundle(config.parent, device=device_of(config.device), parts=parts)
+    parent = load_bundle(directory, device=device, parts=parts)
     languages = config.languages or guess_languages(config.pairs)
     if parent.language_tokens and languages:
         parent = parent.between(*languages)
@@ -70,62 +146,23 @@ def load_parent(config: TrainConfig, parts: Parts) -> Bundle | None:
     source, target = parent.tokenizers
     if config.both_ways and source.serialized != target.serialized:
         raise UsageError("both ways: it needs one vocabulary, and the bundle of --from has two")
-    return parent
+    return Parent(parent, parts)
 
 
-def parent_files(config: TrainConfig) -> tuple[Path, ...]:
-    """The files of the parent that decide the run; InputError if it is no bundle."""
-    if config.parent is None:
-        return ()
-    check_bundle(config.parent)
-    return config.parent / "config.json", config.parent / "model.safetensors"
-
-
-def replayed(config: TrainConfig, parent: Bundle, kept: KeptPairs, parts: Parts) -> list[Path]:
-    """The file of the parent's translations of ``config.replay``; [] without that option.
-
-    An earlier call made it, or it is made now, by greedy search.
-    """
-    path = kept.run.replay
-    if config.replay is None or path.exists():
-        return [path] if path.exists() else []
-    lines = [line for line in read_lines(config.replay) if line.strip()]
-    count = min(len(lines), kept.filter.kept - kept.held_out)
-    sources = random.Random(TEXT_SEED).sample(lines, count)
-    normalise = normaliser(parent.normalisation)
-    translator = TextEngine.of(
-        parent.model,
-        parent.tokenizers,
-        preprocessing=parent.preprocessing,
-        engine=torch_engine(parent.model, parent.tokenizers, parts),
-    )
-    translations = translator.translate(sources, SearchOptions(beam=1))
-    texts = [translation.text for translation in translations]
-    write_pairs(path, map(Pair, map(normalise, sources), texts))
-    return [path]
-
-
-def trimmed(parent: Bundle, files: Sequence[Path], parts: Parts) -> Bundle:
-    """The parent with the subwords of these files of pairs alone, and their rows of its weights."""
+def _trimmed(parent: Bundle, run: RunDirectory, parts: Parts) -> Bundle:
+    """The parent with the subwords of the run's pairs alone, and their rows of its weights."""
     source, target = parent.tokenizers
     if source.serialized == target.serialized:
-        texts = chain.from_iterable(chain.from_iterable(map(read_pairs, files)))
-        new_source, kept_source = trim_tokenizer(source, texts)
+        new_source, kept_source = trim_tokenizer(source, chain.from_iterable(run.pairs()))
         new_target = Tokenizer(
             new_source.serialized, prefix=target.prefix, known=new_source.vocab_size
         )
         kept_target = kept_source
     else:
-        sources = (pair.source for file in files for pair in read_pairs(file))
-        targets = (pair.target for file in files for pair in read_pairs(file))
-        new_source, kept_source = trim_tokenizer(source, sources)
-        new_target, kept_target = trim_tokenizer(target, targets)
-    sizes = {
-        "source_vocab_size": new_source.vocab_size,
-        "target_vocab_size": new_target.vocab_size,
-    }
-    config = parent.model.config.model_copy(update=sizes | special_ids(new_source, new_target))
-    model = new_model(config, parts)
+        new_source, kept_source = trim_tokenizer(source, (pair.source for pair in run.pairs()))
+        new_target, kept_target = trim_tokenizer(target, (pair.target for pair in run.pairs()))
+    settings = vocabulary_settings(new_source, new_target)
+    model = new_model(parent.model.config.model_copy(update=settings), parts)
     rows = {
         "source_embedding.weight": kept_source,
         "target_embedding.weight": kept_target,
@@ -140,53 +177,12 @@ def trimmed(parent: Bundle, files: Sequence[Path], parts: Parts) -> Bundle:
     return replace(parent, model=model, source_tokenizer=new_source, target_tokenizer=new_target)
 
 
-def special_ids(source: Tokenizer, target: Tokenizer) -> dict[str, int | None]:
-    """The ids of the special symbols, by the names of their settings in ModelConfig."""
-    ids = {name: getattr(target, name) for name in ("pad_id", "unk_id", "bos_id", "eos_id")}
-    ids["source_pad_id"] = source.pad_id if source.pad_id != target.pad_id else None
-    return ids
-
-
-def settle_from_parent(config: TrainConfig, parent: Bundle) -> tuple[TrainConfig, list[str]]:
-    """``config`` with nothing left open that the parent does not decide, and the reasons."""
-    dropout = parent.model.config.dropout
-    warmup = config.warmup or _WARMUP
-    rate = _RATE_WITH_REPLAY if config.replay else _RATE
-    factor = rate * (_WIDTH * warmup) ** 0.5
-    highest = rate * (_WIDTH / parent.model.config.d_model) ** 0.5
-    reason = "replay keeps the parent" if config.replay else "a higher one forgets the parent"
-    choices: dict[str, tuple[object, str]] = {
-        "dropout": (dropout, "the parent's"),
-        "batch_tokens": (_BATCH_TOKENS, "small batches: the pairs are few"),
-        "warmup": (_WARMUP, "the weights are good already"),
-        "rate_factor": (round(factor, 4), f"a highest rate of {highest:.2g}: {reason}"),
-        "decay": ("constant", "it falls to zero at the end"),
-        "optimiser": ("adam", "the paper's"),
-        "both_ways": (0.0, ""),
-        "joined_pairs": (0.0, ""),
-        "placeholders": (0.0, ""),
+def vocabulary_settings(source: Tokenizer, target: Tokenizer) -> dict[str, int | None]:
+    """The sizes and the special symbols of both vocabularies, by the names in ModelConfig."""
+    settings = {name: getattr(target, name) for name in ("pad_id", "unk_id", "bos_id", "eos_id")}
+    settings["source_pad_id"] = source.pad_id if source.pad_id != target.pad_id else None
+    return {
+        "source_vocab_size": source.vocab_size,
+        "target_vocab_size": target.vocab_size,
+        **settings,
     }
-    if config.minutes is None and config.updates is None:
-        choices["epochs"] = (_EPOCHS, "more would forget the parent")
-    opened = {name: each for name, each in choices.items() if getattr(config, name) is None}
-    reasons = [
-        f"{name.replace('_', ' ')} {value}: {reason}"
-        for name, (value, reason) in opened.items()
-        if reason
-    ]
-    settled = config.model_copy(update={name: value for name, (value, _) in opened.items()})
-    return settled, [f"from {config.parent}: its model, subwords and normalisation", *reasons]
-
-
-def updates_of_child(per_epoch: float) -> int:
-    """The most updates of a run of minutes, if an epoch has ``per_epoch`` updates."""
-    return max(1, round(_EPOCHS * per_epoch))
-
-
-def model_of_child(config: TrainConfig, parent: Bundle, parts: Parts) -> Transformer:
-    """A model with the parent's weights, and with the dropouts of ``config``."""
-    names = ("dropout", "attention_dropout", "activation_dropout")
-    changes = {name: getattr(config, name) for name in names}
-    model = new_model(parent.model.config.model_copy(update=changes), parts)
-    model.load_state_dict(parent.model.state_dict())
-    return model

@@ -2,48 +2,34 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from itertools import chain, islice
+from itertools import islice
 from pathlib import Path
 from typing import Literal
 
 import torch
 
-from glassformer.bundle import Bundle
 from glassformer.data.corpus import Pair, read_pairs
 from glassformer.data.normaliser import normaliser
 from glassformer.data.preprocessing import Preprocessing, SourceLengths
 from glassformer.data.token_store import Packed, pack
-from glassformer.data.tokenizer import Tokenizer, train_tokenizer
+from glassformer.data.tokenizer import Tokenizer
 from glassformer.devices import device_of
 from glassformer.errors import InputError, UsageError, counted
 from glassformer.model.transformer import Transformer
-from glassformer.parts import FAST, PLAIN, Parts, parts_of
+from glassformer.parts import PLAIN, Parts, parts_of
 from glassformer.text_engine import TextEngine, torch_engine
-from glassformer.training.mixed_precision import Precision, precision_for, product_speed
-from glassformer.training.setup.augmentation import augmented_files, settle_shares
+from glassformer.training.setup.augmentation import write_augmented
 from glassformer.training.setup.kept_pairs import (
     KeptPairs,
-    even_sample,
     guess_languages,
     keep_pairs,
 )
-from glassformer.training.setup.options import TEXT_SEED, TrainConfig
-from glassformer.training.setup.parent import (
-    load_parent,
-    replayed,
-    settle_from_parent,
-    trimmed,
-)
-from glassformer.training.setup.recipe import (
-    choose,
-    estimated_tokens,
-    size_in_time,
-    updates_in_time,
-)
+from glassformer.training.setup.options import TrainConfig
 from glassformer.training.setup.resume import begun_config, check_inputs, record_options
 from glassformer.training.setup.run_directory import RunDirectory
+from glassformer.training.setup.start import Start, start_of
 
-__all__ = ["Prepared", "chosen_precision", "prepare", "settle"]
+__all__ = ["Prepared", "prepare"]
 
 _VALIDATION_PAIRS = 2_000  # more would make a validation long and its score hardly surer
 
@@ -55,6 +41,7 @@ class Prepared:
     config: TrainConfig
     parts: Parts
     device: torch.device
+    start: Start
     tokenizers: tuple[Tokenizer, Tokenizer]
     languages: tuple[str, str] | None
     valid: list[Pair]
@@ -64,7 +51,6 @@ class Prepared:
     data_hash: str
     notes: tuple[str, ...]
     source_lengths: SourceLengths
-    parent: Bundle | None = None
     general: Sequence[Pair] = ()
 
     @property
@@ -99,34 +85,29 @@ def prepare(config: TrainConfig, parts: Parts | None = None) -> Prepared:
     """
     parts = _chosen_parts(config, parts)
     device = device_of(config.device)
-    RunDirectory(config.run).claim()
+    run = RunDirectory(config.run)
+    run.claim()
     data_hash = check_inputs(config)
     settled = begun_config(config)
-    parent = load_parent(config if settled is None else settled, parts)
+    start = start_of(settled or config, parts, device)
     if config.normalisation is None:
-        normalisation = parent.normalisation if parent else "text"
-        config = config.model_copy(update={"normalisation": normalisation})
+        config = config.model_copy(update={"normalisation": start.normalisation})
     kept = keep_pairs(settled or config)
     notes = [f"data: {kept.filter}"]
     if settled is None:
-        settled, reasons = _settled(config, kept, parent, device, parts)
+        settled, reasons = start.settled(config, kept)
         record_options(settled)
         notes += reasons
     valid, origin = _validation_pairs(settled, kept)
-    test = _read(settled, settled.test) if settled.test else []
-    augmented, further = augmented_files(settled, kept)
-    notes += further
-    translated = replayed(settled, parent, kept, parts) if parent else []
-    files = [kept.run.train, *augmented, *translated]
-    if parent and settled.trim_vocabulary:
-        parent = trimmed(parent, files, parts)
-        notes.append(_trimmed_sizes(parent))
-    tokenizers = parent.tokenizers if parent else _tokenizers(settled, files)
-    packed = _packed(settled, "train", chain(*map(read_pairs, files)), tokenizers)
+    test, general = _read(settled, settled.test), _read(settled, settled.general)
+    notes += write_augmented(settled, run)
+    start.write_further(settled, kept)
+    start, tokenizers, vocabularies = start.with_subwords(settled, run)
+    packed = _packed(settled, "train", run.pairs(), tokenizers)
     normalise = normaliser(settled.normalisation or "none")
     normalised = (Pair(*map(normalise, pair)) for pair in valid)
     packed_valid = _packed(settled, "valid", normalised, tokenizers)
-    notes += [origin, *([] if parent else _small_vocabularies(settled, tokenizers))]
+    notes += [origin, *vocabularies]
     limit = f"more than {settled.max_tokens} subwords on a side"
     if long := packed.meta.dropped_long:
         notes.append(f"{counted(long, 'pair')} dropped: {limit} (option max_tokens)")
@@ -138,8 +119,9 @@ def prepare(config: TrainConfig, parts: Parts | None = None) -> Prepared:
         config=settled,
         parts=parts,
         device=device,
+        start=start,
         tokenizers=tokenizers,
-        languages=_languages(settled, parent),
+        languages=start.languages(settled.languages or guess_languages(settled.pairs)),
         valid=valid,
         packed_valid=packed_valid,
         test=test,
@@ -147,8 +129,7 @@ def prepare(config: TrainConfig, parts: Parts | None = None) -> Prepared:
         data_hash=data_hash,
         notes=tuple(notes),
         source_lengths=kept.source_lengths,
-        parent=parent,
-        general=_read(settled, settled.general)[:_VALIDATION_PAIRS] if settled.general else [],
+        general=general[:_VALIDATION_PAIRS],
     )
 
 
@@ -160,56 +141,8 @@ def _chosen_parts(config: TrainConfig, parts: Parts | None) -> Parts:
     return parts
 
 
-def _settled(
-    config: TrainConfig, kept: KeptPairs, parent: Bundle | None, device: torch.device, parts: Parts
-) -> tuple[TrainConfig, list[str]]:
-    """The options of a run with nothing left open, and the reasons."""
-    if parent is not None:
-        return settle_from_parent(config, parent)
-    counts = {"pairs": kept.filter.kept, "characters": kept.filter.characters}
-    settled, reasons = settle(config, device=device, parts=parts, **counts)
-    sample = even_sample(read_pairs(kept.run.train), kept.filter.kept - kept.held_out)
-    settled, further = settle_shares(settled, sample, kept.source_lengths)
-    return settled, [*reasons, *further]
-
-
-def settle(
-    config: TrainConfig,
-    *,
-    pairs: int,
-    characters: int,
-    device: torch.device,
-    parts: Parts = FAST,
-) -> tuple[TrainConfig, list[str]]:
-    """The options with nothing left open, and the reasons.
-
-    With ``minutes`` on a CPU, the last reason estimates the number of updates.
-    """
-    tokens = estimated_tokens(characters)
-    if not config.minutes or device.type != "cpu":
-        return choose(config, pairs=pairs, tokens=tokens)
-    speed = product_speed(chosen_precision(config, device, parts))
-    size = size_in_time(config, pairs=pairs, speed=speed)
-    settled, reasons = choose(config, pairs=pairs, tokens=tokens, size=size)
-    most = updates_in_time(settled, pairs=pairs, tokens=tokens, speed=speed)
-    reason = "validations and other programs take a part of the time"
-    return settled, [*reasons, f"updates about {most // 2:,} to {most:,}: {reason}"]
-
-
-def chosen_precision(config: TrainConfig, device: torch.device, parts: Parts) -> Precision:
-    """The precision of the option; "auto" measures the machine for the fast parts."""
-    if config.precision != "auto":
-        return config.precision
-    return precision_for(device) if parts == FAST else "float32"
-
-
-def _languages(config: TrainConfig, parent: Bundle | None) -> tuple[str, str] | None:
-    of_files = config.languages or guess_languages(config.pairs)
-    return of_files or (parent.languages if parent else None)
-
-
 def _read(config: TrainConfig, files: tuple[Path, ...]) -> list[Pair]:
-    return list(read_pairs(*files, format=config.format, keys=config.keys))
+    return list(read_pairs(*files, format=config.format, keys=config.keys)) if files else []
 
 
 def _validation_pairs(config: TrainConfig, kept: KeptPairs) -> tuple[list[Pair], str]:
@@ -227,48 +160,6 @@ def _validation_pairs(config: TrainConfig, kept: KeptPairs) -> tuple[list[Pair],
         "validation: on training pairs, because there are too few to hold some out;"
         " its scores say nothing about other text"
     )
-
-
-def _tokenizers(config: TrainConfig, corpus: Sequence[Path]) -> tuple[Tokenizer, Tokenizer]:
-    """The tokenizers of both sides: given, or learnt by this run."""
-    files = config.tokenizer or _learnt(config, corpus)
-    return Tokenizer.load(files[0]), Tokenizer.load(files[-1])
-
-
-def _small_vocabularies(config: TrainConfig, tokenizers: tuple[Tokenizer, Tokenizer]) -> list[str]:
-    """A line for each learnt vocabulary that is smaller than the option: the text has no more."""
-    wanted = config.vocab_size or 0
-    sizes = () if config.tokenizer else (tokenizer.vocab_size for tokenizer in tokenizers)
-    return [
-        f"vocabulary: {size:,} subwords, because the text gives no more; {wanted:,} were wanted"
-        " (option vocab_size)"
-        for size in dict.fromkeys(sizes)
-        if size < wanted
-    ]
-
-
-def _trimmed_sizes(parent: Bundle) -> str:
-    """A line about the vocabularies that are left of the parent's."""
-    sizes = dict.fromkeys(tokenizer.vocab_size for tokenizer in parent.tokenizers)
-    count = sum(weight.numel() for weight in parent.model.parameters())
-    vocabularies = " and ".join(f"{size:,}" for size in sizes)
-    return f"vocabulary trimmed to {vocabularies} subwords: {count:,} parameters"
-
-
-def _learnt(config: TrainConfig, corpus: Sequence[Path]) -> list[Path]:
-    """The run's own SentencePiece files, one or two; missing ones are learnt and saved."""
-    run = RunDirectory(config.run)
-    sides: dict[Path, tuple[int, ...]] = {run.subwords("both"): (0, 1)}
-    if not config.joint:
-        sides = {run.subwords("source"): (0,), run.subwords("target"): (1,)}
-    for file, columns in sides.items():
-        if not file.exists():
-            pairs = chain(*map(read_pairs, corpus))
-            texts = (pair[column] for pair in pairs for column in columns)
-            train_tokenizer(
-                texts, vocab_size=config.vocab_size or 8_000, kind=config.subwords, seed=TEXT_SEED
-            ).save(file)
-    return list(sides)
 
 
 def _packed(

@@ -218,30 +218,20 @@ def _settle_schedule(
     settle("rate_factor", round(factor, 4), "for a model of this size and this warmup")
 
 
-def model_config(
-    config: TrainConfig,
-    *,
-    source_vocab_size: int,
-    target_vocab_size: int,
-    special_ids: dict[str, int | None],
-) -> ModelConfig:
+def model_config(config: TrainConfig, vocabularies: dict[str, int | None]) -> ModelConfig:
     """The model of a settled ``config``: its preset, with the options that replace parts of it.
 
-    Errors: :class:`UsageError` for options that do not fit together.
+    ``vocabularies``: their sizes and special symbols. Errors: :class:`UsageError` for options that
+    do not fit together.
     """
     settings = dict(presets[config.preset or "base"])
     sizes = ("d_model", "num_heads", "d_ff", "num_encoder_layers", "num_decoder_layers", "dropout")
     dropouts = ("attention_dropout", "activation_dropout")
     names = (*sizes, *dropouts, "activation", "norm", "tying", "positions")
     settings |= {name: value for name in names if (value := getattr(config, name)) is not None}
+    # Room for the longest pair, and for a translation of 50 tokens more (section 6.1).
+    settings["max_length"] = max(1024, config.max_tokens + 51)
     try:
-        return ModelConfig(
-            source_vocab_size=source_vocab_size,
-            target_vocab_size=target_vocab_size,
-            # Room for the longest pair, and for a translation of 50 tokens more (section 6.1).
-            max_length=max(1024, config.max_tokens + 51),
-            **settings,
-            **special_ids,
-        )
+        return ModelConfig(**settings, **vocabularies)
     except ValidationError as error:
         raise UsageError(error.errors()[0]["msg"].removeprefix("Value error, ")) from error

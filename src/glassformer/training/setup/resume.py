@@ -14,11 +14,11 @@ from typing import Any
 import yaml
 from pydantic import ValidationError
 
+from glassformer.bundle import check_bundle
 from glassformer.errors import InputError
 from glassformer.files import check_regular, write_atomically
 from glassformer.hashes import sha256_of_all
 from glassformer.training.setup.options import TrainConfig
-from glassformer.training.setup.parent import parent_files
 from glassformer.training.setup.run_directory import RunDirectory
 
 __all__ = ["begun_config", "changed_text", "check_inputs", "record_options"]
@@ -41,7 +41,7 @@ def check_inputs(config: TrainConfig) -> str:
         name: sha256_of_all(getattr(config, name))
         for name in ("pairs", "also", "valid", "tokenizer")
     }
-    hashes["parent"] = sha256_of_all(parent_files(config))
+    hashes["parent"] = sha256_of_all(_parent_files(config.parent))
     hashes["replay"] = sha256_of_all((config.replay,) if config.replay else ())
     before = _read(run.inputs, json.loads)
     changed = [name for name in hashes if before.get(name, hashes[name]) != hashes[name]]
@@ -136,3 +136,11 @@ def _check_regular(config: TrainConfig) -> None:
     for path in [*files, *([config.replay] if config.replay else [])]:
         with suppress(OSError):  # the later reader says why
             check_regular(path)
+
+
+def _parent_files(parent: Path | None) -> tuple[Path, ...]:
+    """The files of a parent that decide the run; InputError if it is no bundle."""
+    if parent is None:
+        return ()
+    check_bundle(parent)
+    return parent / "config.json", parent / "model.safetensors"

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, Literal
 
+from glassformer.data.corpus import Pair, read_pairs
 from glassformer.errors import InputError
 from glassformer.training.checkpoint import checkpoints
 
@@ -82,6 +83,12 @@ class RunDirectory:
     def replay(self) -> Path:
         """The parent's translations."""
         return self.path / "data" / "replay.jsonl"
+
+    def pairs(self) -> Iterator[Pair]:
+        """All pairs that the training reads."""
+        for file in (self.train, self.augmented, self.replay):
+            if file.exists():
+                yield from read_pairs(file)
 
     def subwords(self, side: Literal["both", "source", "target"]) -> Path:
         """The SentencePiece model of one side, or of both."""
