@@ -57,6 +57,8 @@ class Options(BaseModel):
     )
     groups: ClassVar[dict[str, str]] = {}
     """The headings of ``--help``, each by the first option under it."""
+    shown_first: ClassVar[tuple[str, ...]] = ()
+    """The options that ``--help`` shows first."""
 
 
 Tying = Literal["none", "target", "embeddings", "three-way"]

@@ -59,7 +59,7 @@ def test_the_ranks_shares_are_the_batch(config):
     packed = prepare(options).packed
 
     def read(share, count=12):
-        stream = BatchStream(RunState(), options, packed, share)
+        stream = BatchStream(RunState(), options, packed, share, seed=options.seed)
         return [batch for _ in range(count) for batch in stream.next_batches()]
 
     whole = read(slice(None))
@@ -78,11 +78,11 @@ def test_reading_goes_on_from_any_place(config):
     packed = prepare(options).packed
     per_epoch = len(plan_of(options, packed))
     state = RunState()
-    stream = BatchStream(state, options, packed, slice(None))
+    stream = BatchStream(state, options, packed, slice(None), seed=options.seed)
     read = [stream.next_batches()[0].source for _ in range(per_epoch + 2)]
 
     assert (state.epoch, state.batch) == (1, 2)
-    again = BatchStream(RunState(epoch=1, batch=1), options, packed, slice(None))
+    again = BatchStream(RunState(epoch=1, batch=1), options, packed, slice(None), seed=options.seed)
     assert torch.equal(again.next_batches()[0].source, read[-1])
 
 

@@ -165,11 +165,11 @@ def test_a_run_of_the_packages_parts_is_continued_by_no_others(config, recorder,
         train(config(), recorder, parts=SHARPER)
 
 
-def test_a_rank_has_the_parts_of_rank_0(config):
+def test_a_rank_has_the_parts_of_rank_0():
     class Ranks:
         def broadcast_json(self):
             state = {"parts": NAMES[SHARPER]}
-            return {"config": config().model_dump(mode="json"), "state": state}
+            return {"options": {}, "seed": 1, "state": state}
 
     expected = "^rank 0 trains with attention sharper, now the package's parts: "
     with pytest.raises(InputError, match=expected):

@@ -38,7 +38,7 @@ TWINS = {
     "decoder": ("glassformer.model.fast.decoder", "PreparedTransformer.__init__"),
     "best_tokens": ("glassformer.decoding.fast.top_k", "_top"),
     "losses": ("glassformer.training.fast.loss", "projected_cross_entropy"),
-    "precision": ("glassformer.training.setup.prepare", "precision_for"),
+    "precision": ("glassformer.training.setup.start", "precision_for"),
     "malloc": ("glassformer.training.train", "keep_freed_memory"),
 }
 READABLE = {

@@ -75,7 +75,7 @@ class Machine:
             config,
             self.state,
             most=self.most,
-            schedule=partial(Schedule.of, d_model=128),
+            schedule=partial(Schedule.of, config, d_model=128),
             scoring=1 + GUESSED * (2 + self.test),
             clock=lambda: self.time - began,
         )

@@ -16,9 +16,9 @@ from glassformer.data.doctor.report import Finding, Lengths, PartReport
 from glassformer.data.preprocessing import SourceLengths
 from glassformer.errors import counted
 from glassformer.training.setup.augmentation import settle_shares
-from glassformer.training.setup.kept_pairs import even_sample, guess_languages
+from glassformer.training.setup.kept_pairs import even_sample
 from glassformer.training.setup.options import TrainConfig
-from glassformer.training.setup.recipe import choose, estimated_tokens
+from glassformer.training.setup.recipe import choose_in_time, estimated_tokens
 
 __all__ = ["OPTIONS", "DoctorOptions", "run"]
 
@@ -167,28 +167,19 @@ def _choices(report: Report, options: DoctorOptions) -> list[str]:
         format=options.format,
         keys=options.keys,
     )
-    return [*_settings(report, config), *_further_pairs(report, config)]
+    speed = None
+    if config.minutes:  # these load torch; without them the doctor starts at once
+        from glassformer.devices import device_of
+        from glassformer.training.setup.start import machine_speed
 
-
-def _settings(report: Report, config: TrainConfig) -> list[str]:
-    if config.minutes is None:
-        tokens = estimated_tokens(report.characters)
-        return choose(config, pairs=report.kept, tokens=tokens)[1]
-    # These load torch, to measure the machine; without them the doctor starts at once.
-    from glassformer.devices import device_of
-    from glassformer.training.setup.start import settle
-
-    device = device_of(config.device)
-    return settle(config, pairs=report.kept, characters=report.characters, device=device)[1]
-
-
-def _further_pairs(report: Report, config: TrainConfig) -> list[str]:
+        speed = machine_speed(config, device_of(config.device))
+    tokens = estimated_tokens(report.characters)
+    _, reasons = choose_in_time(config, pairs=report.kept, tokens=tokens, speed=speed)
     pairs = read_pairs(*config.pairs, format=config.format, keys=config.keys)
     sample = even_sample(pairs, report.kept)
-    languages = guess_languages(config.pairs)
-    language = languages[0] if languages else None
+    language, _ = config.language_pair or (None, None)
     lengths = SourceLengths.of([pair.source for pair in sample], language)
-    return settle_shares(config, sample, lengths)[1]
+    return [*reasons, *settle_shares(config, sample, lengths)[1]]
 
 
 def _write(

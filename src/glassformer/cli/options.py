@@ -216,10 +216,16 @@ def _shown(value: Any) -> str:
 
 
 def _options_of(options: type[Options]) -> list[_Option]:
-    """The options of a command; flags that several commands share come last."""
-    own = inspect.get_annotations(options)
+    """The options of a command: its first ones, its others, and those that commands share."""
+    own, first = inspect.get_annotations(options), options.shown_first
+
+    def place(option: _Option) -> int:
+        if option.field in first:
+            return first.index(option.field)
+        return len(first) + (not (option.info.title or option.field in own))
+
     known = [_Option(field, info) for field, info in options.model_fields.items()]
-    return sorted(known, key=lambda option: not (option.info.title or option.field in own))
+    return sorted(known, key=place)
 
 
 def _required(known: Iterable[_Option]) -> Iterator[str]:

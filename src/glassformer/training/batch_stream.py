@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from glassformer.data.batches import Batch, Shift, make_batch, plan_batches, shift
 from glassformer.data.token_store import Packed
 from glassformer.training.checkpoint import RunState
-from glassformer.training.setup.options import TrainConfig
+from glassformer.training.setup.options import LearningOptions
 
 __all__ = ["BatchStream", "epoch_plan", "seed_update"]
 
@@ -36,12 +36,14 @@ class BatchStream:
     def __init__(
         self,
         state: RunState,
-        config: TrainConfig,
+        options: LearningOptions,
         packed: Packed,
         share: slice,
         shift: Shift = shift,
+        *,
+        seed: int,
     ) -> None:
-        self._state, self._config, self._shift = state, config, shift
+        self._state, self._options, self._seed, self._shift = state, options, seed, shift
         self._packed, self._share = packed, share
         self._rows = self._rows_of_each_batch()
 
@@ -51,16 +53,14 @@ class BatchStream:
             make_batch(
                 self._packed, next(self._rows), self._share, backwards=backwards, shift=self._shift
             )
-            for _ in range(self._config.accumulate)
+            for _ in range(self._options.accumulate)
         ]
 
     def _rows_of_each_batch(self) -> Iterator[NDArray[np.int64]]:
         """The rows of the next batch, epoch after epoch."""
-        state, config = self._state, self._config
+        state, tokens = self._state, self._options.batch_tokens
         while True:
-            plan = epoch_plan(
-                self._packed, state.epoch, tokens=config.batch_tokens, seed=config.seed
-            )
+            plan = epoch_plan(self._packed, state.epoch, tokens=tokens, seed=self._seed)
             while state.batch < len(plan):
                 state.batch += 1
                 yield plan[state.batch - 1]

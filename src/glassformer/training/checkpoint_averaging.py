@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from glassformer.training.setup.options import TrainConfig
+from glassformer.training.setup.options import LengthOptions
 
 __all__ = ["averaged_updates", "best", "validations_since_best"]
 
@@ -11,34 +11,34 @@ _WINDOW = 0.1  # of the updates up to the best validation: far earlier models sp
 Records = Sequence[dict[str, Any]]
 
 
-def best(validations: Records, config: TrainConfig) -> dict[str, Any]:
+def best(validations: Records, length: LengthOptions) -> dict[str, Any]:
     """The record of the best validation."""
-    return max(validations, key=_merit(validations, config))
+    return max(validations, key=_merit(validations, length))
 
 
-def validations_since_best(validations: Records, config: TrainConfig) -> int:
-    return len(validations) - 1 - validations.index(best(validations, config)) if validations else 0
+def validations_since_best(validations: Records, length: LengthOptions) -> int:
+    return len(validations) - 1 - validations.index(best(validations, length)) if validations else 0
 
 
-def averaged_updates(validations: Records, config: TrainConfig) -> list[int]:
+def averaged_updates(validations: Records, length: LengthOptions) -> list[int]:
     """The updates whose checkpoints are averaged, in the order of time."""
     chosen = list(validations)
-    if config.average == "none":
+    if length.average == "none":
         chosen = chosen[-1:]
-    elif config.average == "last":
-        chosen = chosen[-config.average_count :]
+    elif length.average == "last":
+        chosen = chosen[-length.average_count :]
     elif chosen:
-        earliest = (1 - _WINDOW) * best(validations, config)["update"]
+        earliest = (1 - _WINDOW) * best(validations, length)["update"]
         late = [record for record in chosen if record["update"] >= earliest]
-        late.sort(key=_merit(validations, config), reverse=True)
-        chosen = late[: config.average_count]
+        late.sort(key=_merit(validations, length), reverse=True)
+        chosen = late[: length.average_count]
     return sorted(record["update"] for record in chosen)
 
 
-def _merit(validations: Records, config: TrainConfig) -> Callable[[dict[str, Any]], Any]:
+def _merit(validations: Records, length: LengthOptions) -> Callable[[dict[str, Any]], Any]:
     """The key of the order. BLEU of different pairs does not compare; the loss does nearly."""
     alike = len({record.get("pairs") for record in validations}) == 1
-    if config.metric == "bleu" and alike:
+    if length.metric == "bleu" and alike:
         # If BLEU is equal (often 0 at first), the loss decides.
         return lambda record: (record["bleu"], -record["loss"])
     return lambda record: -record["loss"]

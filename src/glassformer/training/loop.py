@@ -114,10 +114,10 @@ class Trainer:
 
     def _learn(self, learner: Learner) -> None:
         state, ranks = self.state, learner.ranks
-        broadcast_run(learner, self.config, state=state, packed=self.prepared.packed)
-        stream = BatchStream(
-            state, self.config, self.prepared.packed, ranks.share(), self.prepared.parts.shift
-        )
+        packed, seed = self.prepared.packed, self.config.seed
+        broadcast_run(learner, self.config, seed=seed, state=state, packed=packed)
+        shift = self.prepared.parts.shift
+        stream = BatchStream(state, self.config, packed, ranks.share(), shift, seed=seed)
         saved = time.monotonic()
         while settings := self._next_update(ranks):
             self._update(learner, stream, settings)

@@ -16,7 +16,7 @@ from glassformer.training.loss import Losses, batch_losses
 from glassformer.training.mixed_precision import Precision, working_copy
 from glassformer.training.muon import Muon
 from glassformer.training.parallel.ranks import ALONE, Ranks
-from glassformer.training.setup.options import TrainConfig
+from glassformer.training.setup.options import LearningOptions
 
 __all__ = [
     "Learner",
@@ -151,19 +151,19 @@ class Learner:
 def new_learner(
     model: Transformer,
     optimiser: torch.optim.Optimizer,
-    config: TrainConfig,
+    options: LearningOptions,
     *,
     losses: Losses,
     precision: str,
     ranks: Ranks = ALONE,
 ) -> Learner:
-    """A learner with the settings of ``config``; the model is put into training mode."""
+    """A learner with the settings of ``options``; the model is put into training mode."""
     return Learner(
         model.train(),
         optimiser,
-        losses=partial(losses, smoothing=config.label_smoothing),
+        losses=partial(losses, smoothing=options.label_smoothing),
         precision="bf16" if precision == "bf16" else "float32",
-        clip=config.clip,
+        clip=options.clip,
         ranks=ranks,
     )
 

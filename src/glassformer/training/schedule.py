@@ -4,7 +4,7 @@ import math
 from dataclasses import dataclass
 from typing import Protocol
 
-from glassformer.training.setup.options import Decay, TrainConfig
+from glassformer.training.setup.options import Decay, LearningOptions
 
 __all__ = ["NoamSchedule", "Schedule", "SteadyPace", "noam_schedule", "shortened"]
 
@@ -56,16 +56,21 @@ class Schedule:
 
     @classmethod
     def of(
-        cls, config: TrainConfig, *, updates: int, d_model: int, form: NoamSchedule = noam_schedule
+        cls,
+        learning: LearningOptions,
+        *,
+        updates: int,
+        d_model: int,
+        form: NoamSchedule = noam_schedule,
     ) -> "Schedule":
-        """The schedule of a settled ``config``."""
+        """The schedule of settled options."""
         return cls(
             updates,
             d_model,
-            warmup=config.warmup or cls.warmup,
-            factor=config.rate_factor or cls.factor,
-            anneal=config.anneal,
-            decay=config.decay or cls.decay,
+            warmup=learning.warmup or cls.warmup,
+            factor=learning.rate_factor or cls.factor,
+            anneal=learning.anneal,
+            decay=learning.decay or cls.decay,
             form=form,
         )
 

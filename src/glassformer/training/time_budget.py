@@ -19,7 +19,7 @@ from glassformer.errors import InputError
 from glassformer.training.checkpoint import RunState
 from glassformer.training.reporting import duration
 from glassformer.training.schedule import Schedule, SteadyPace, shortened
-from glassformer.training.setup.options import TrainConfig
+from glassformer.training.setup.options import LengthOptions
 
 __all__ = ["Pace", "Plan", "TimedPace"]
 
@@ -75,17 +75,17 @@ _PLAN = TypeAdapter(Plan)
 
 
 class TimedPace:
-    """The plans of a run that has ``config.minutes``, one after the other, in ``state.plan``.
+    """The plans of a run that has ``length.minutes``, one after the other, in ``state.plan``.
 
     - ``most``: the updates beyond which more would not help; the plan before any measurement.
-    - ``schedule``: makes the schedule of these options for a number of updates.
+    - ``schedule``: makes the schedule for a number of updates.
     - ``scoring``: the time after the last validation, as a number of validations.
     - ``clock``: seconds that this process has spent on the run.
     """
 
     def __init__(
         self,
-        config: TrainConfig,
+        length: LengthOptions,
         state: RunState,
         *,
         most: int,
@@ -93,8 +93,8 @@ class TimedPace:
         scoring: float,
         clock: Callable[[], float],
     ) -> None:
-        minutes = config.minutes or 0.0
-        self._config, self._state = config, state
+        minutes = length.minutes or 0.0
+        self._validations, self._state = length.validations, state
         self._most, self._schedule, self._scoring = most, schedule, scoring
         self._total, self._clock = 60 * minutes, clock
         self.plan = _plan_of(state, minutes, most)
@@ -134,7 +134,7 @@ class TimedPace:
     def rate(self, update: int) -> float:
         """The learning rate at the share of the schedule where ``update`` is."""
         curve = self.plan.curve
-        schedule = self._schedule(self._config, updates=curve)
+        schedule = self._schedule(updates=curve)
         warmup, factor = shortened(schedule.warmup, schedule.factor, updates=curve)
         schedule = replace(schedule, warmup=warmup, factor=factor)
         return schedule.rate(max(1.0, self.plan.share_at(update) * curve))
@@ -162,7 +162,7 @@ class TimedPace:
         if longest < 1 / self._speed:  # even a few pairs take as long as an update
             return False
         seconds = min(plan.validation / self._speed, longest)
-        gap = max(1 / self._config.validations, seconds / _VALIDATING * (1 - share) / left)
+        gap = max(1 / self._validations, seconds / _VALIDATING * (1 - share) / left)
         following = plan.validated + (gap if plan.validated else max(gap, _FIRST_VALIDATION))
         return following <= share < 1 - gap / 2
 

@@ -114,7 +114,7 @@ def new_trainer(
     else:
         check_own(state.parts, parts.own, f"{config.run}: the run was trained with")
         if state.data_hash != prepared.data_hash:
-            raise changed_text(config, "pairs")
+            raise changed_text(run, "pairs", config.pairs)
         reporter.note(f"continuing from update {state.update:,}")
     if not state.precision:  # measured once: another answer on the way would change the weights
         state.precision = chosen_precision(config, device, parts)
@@ -164,7 +164,7 @@ def _pace(prepared: Prepared, d_model: int, *, state: RunState, clock: Callable[
         config,
         state,
         most=prepared.start.most_updates(len(packed), per_epoch),
-        schedule=partial(Schedule.of, d_model=d_model, form=form),
+        schedule=partial(Schedule.of, config, d_model=d_model, form=form),
         scoring=validations_of_the_end(prepared),
         clock=clock,
     )
@@ -181,7 +181,7 @@ def _report(trainer: Trainer, alpha: float, scores: dict[str, Scores]) -> None:
     note(f"bundle: {config.run}")
     if isinstance(trainer.pace, TimedPace):
         note(trainer.pace.summary())
-        updates, enough = trainer.state.update, enough_updates(config)
+        updates, enough = trainer.state.update, enough_updates(config.warmup)
         if updates < enough and scores["validation"].bleu < _WORTHLESS:
             note(
                 f"this translator is worthless: {updates:,} updates are too few to learn from;"

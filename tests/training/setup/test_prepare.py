@@ -12,7 +12,7 @@ from glassformer.errors import InputError
 from glassformer.training.setup import kept_pairs
 from glassformer.training.setup import prepare as module
 from glassformer.training.setup import start as start_module
-from glassformer.training.setup.kept_pairs import guess_languages
+from glassformer.training.setup.options import guess_languages
 from glassformer.training.setup.prepare import prepare
 
 FILES = ("train.jsonl", "valid.jsonl")

@@ -4,7 +4,7 @@ import pytest
 
 from glassformer.config import presets
 from glassformer.errors import UsageError
-from glassformer.training.setup.options import TrainConfig
+from glassformer.training.setup.options import SizeOptions, TrainConfig
 from glassformer.training.setup.recipe import choose, model_config, size_in_time
 
 SPECIAL = {"pad_id": 0, "unk_id": 1, "bos_id": 2, "eos_id": 3}
@@ -29,6 +29,16 @@ def chosen(pairs, tokens=None, **changes):
 
 
 SIZES = ["hurried", "tiny", "small", "base"]
+VOCABULARIES = {29_000: 10_000, 160_000: 8_000, 4_500_000: 32_000}
+
+
+def fitting(pairs, speed, minutes, **given):
+    """The size for so many pairs in so many minutes."""
+    operations = 60 * minutes * 0.4 * speed
+    vocab_size = VOCABULARIES[pairs]
+    return size_in_time(
+        SizeOptions(**given), pairs=pairs, vocab_size=vocab_size, operations=operations
+    )
 
 
 def test_more_pairs_want_no_smaller_model():
@@ -49,7 +59,7 @@ def test_in_little_time_a_smaller_model_learns_more(pairs):
     sizes = []
     for minutes in (1, 60, 600, 10**6):
         config = options(minutes=minutes)
-        sizes.append(size_in_time(config, pairs=pairs, speed=150e9))
+        sizes.append(fitting(pairs, 150e9, minutes))
         settled, reasons = choose(config, pairs=pairs, tokens=30 * pairs, size=sizes[-1])
 
         if pairs > 60_000:  # so many pairs are not learnt by heart, however long it takes
@@ -70,10 +80,7 @@ def test_a_smaller_size_is_trained_as_such():
 
 
 def test_a_width_that_is_said_counts_for_the_time():
-    usual, wide = (
-        size_in_time(options(minutes=240, d_model=width), pairs=160_000, speed=150e9)
-        for width in (None, 1024)
-    )
+    usual, wide = (fitting(160_000, 150e9, 240, d_model=width) for width in (None, 1024))
     assert SIZES.index(wide) < SIZES.index(usual)
 
 
@@ -90,10 +97,7 @@ def test_few_pairs_in_little_time_are_read_in_smaller_batches_and_one_way():
 
 @pytest.mark.parametrize("preset", ["tiny", "tiny-deep-shallow"])
 def test_the_time_decides_how_a_said_size_is_trained(preset):
-    sizes = [
-        size_in_time(options(minutes=minutes, preset=preset), pairs=29_000, speed=400e9)
-        for minutes in (1, 1_000)
-    ]
+    sizes = [fitting(29_000, 400e9, minutes, preset=preset) for minutes in (1, 1_000)]
     assert sizes == ["hurried", "tiny"]
 
 

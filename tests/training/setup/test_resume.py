@@ -46,7 +46,7 @@ def test_before_the_first_checkpoint_other_text_begins_anew(config, write):
 def test_a_run_keeps_the_size_that_it_began_with_on_a_faster_machine(config, monkeypatch):
     sizes = iter(["small", "base", "tiny"])
     monkeypatch.setattr(
-        "glassformer.training.setup.start.size_in_time", lambda *_, **__: next(sizes)
+        "glassformer.training.setup.recipe.size_in_time", lambda *_, **__: next(sizes)
     )
     options = config(60, minutes=5.0, preset=None, updates=None, epochs=None)
 

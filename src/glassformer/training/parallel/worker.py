@@ -19,14 +19,14 @@ from glassformer.training.checkpoint import RunState, moments
 from glassformer.training.malloc import keep_freed_memory
 from glassformer.training.optimiser import Learner, new_learner, new_optimiser, update
 from glassformer.training.parallel.ranks import RankLostError, Ranks, from_torchrun, machine_threads
-from glassformer.training.setup.options import TrainConfig
+from glassformer.training.setup.options import LearningOptions, MachineOptions
 from glassformer.training.signals import StopSignal
 
 __all__ = ["broadcast_run", "train_rank"]
 
 
 def broadcast_run(
-    learner: Learner, config: TrainConfig, *, state: RunState, packed: Packed
+    learner: Learner, options: LearningOptions, *, seed: int, state: RunState, packed: Packed
 ) -> None:
     """Send the other ranks their settings, the weights and the optimiser's moments.
 
@@ -35,7 +35,8 @@ def broadcast_run(
     if learner.ranks.size == 1:
         return
     settings = {
-        "config": config.model_dump(mode="json"),
+        "options": options.model_dump(mode="json", include=set(LearningOptions.model_fields)),
+        "seed": seed,
         "model": learner.model.config.model_dump(mode="json"),
         "state": asdict(state),
         "packed": str(packed.directory.resolve()),
@@ -44,12 +45,12 @@ def broadcast_run(
     _replicate(learner, begun=state.update > 0)
 
 
-def train_rank(config: TrainConfig, parts: Parts) -> None:
+def train_rank(machine: MachineOptions, parts: Parts) -> None:
     """Train beside rank 0 until it ends, or a signal arrives.
 
-    Only the device and the threads of ``config`` are used: rank 0 sends its own options.
+    Only the device and the threads count: rank 0 sends its own options.
     """
-    device, threads = device_of(config.device), machine_threads(config.threads)
+    device, threads = device_of(machine.device), machine_threads(machine.threads)
     keep_freed_memory()
     try:
         with from_torchrun(device) as ranks, torch_threads(ranks.threads(threads)):
@@ -60,22 +61,23 @@ def train_rank(config: TrainConfig, parts: Parts) -> None:
 
 def _train(ranks: Ranks, device: torch.device, parts: Parts) -> None:
     settings = ranks.broadcast_json()
-    config, state = TrainConfig(**settings["config"]), RunState(**settings["state"])
+    options, state = LearningOptions(**settings["options"]), RunState(**settings["state"])
     check_own(state.parts, parts.own, "rank 0 trains with")
     model = new_model(ModelConfig(**settings["model"]), parts).to(device)
-    optimiser = new_optimiser(model, config.optimiser or "adam", parts.adam)
+    optimiser = new_optimiser(model, options.optimiser or "adam", parts.adam)
     learner = new_learner(
-        model, optimiser, config, losses=parts.losses, precision=state.precision, ranks=ranks
+        model, optimiser, options, losses=parts.losses, precision=state.precision, ranks=ranks
     )
     _replicate(learner, begun=state.update > 0)
-    stream = BatchStream(state, config, _packed(settings["packed"]), ranks.share(), parts.shift)
+    seed, packed = settings["seed"], _packed(settings["packed"])
+    stream = BatchStream(state, options, packed, ranks.share(), parts.shift, seed=seed)
     with StopSignal() as asked:
         while True:
             stop, rate, backwards = ranks.all_reduce_max(asked.number, 0.0, 0.0)
             if stop:
                 return
             state.update += 1
-            seed_update(config.seed, state.update, ranks.rank)
+            seed_update(seed, state.update, ranks.rank)
             update(learner, stream.next_batches(backwards=bool(backwards)), rate=rate)
 
 

@@ -9,12 +9,12 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 
-from glassformer.data.corpus import Filter, Limits, Pair, read_pairs, write_pairs
-from glassformer.data.normaliser import normaliser
+from glassformer.data.corpus import Filter, Pair, read_pairs, write_pairs
 from glassformer.data.preprocessing import SourceLengths
 from glassformer.data.protected import ProtectedSpan, protected_spans
 from glassformer.data.words import words
-from glassformer.training.setup.options import TEXT_SEED, TrainConfig
+from glassformer.training.setup.kept_pairs import new_filter, read_kept
+from glassformer.training.setup.options import TEXT_SEED, TextOptions
 from glassformer.training.setup.run_directory import RunDirectory
 
 __all__ = [
@@ -37,69 +37,67 @@ _EMOJI = ("😀", "👍", "🎉", "❤️", "🚀", "🐕", "🌍", "✅", "🔥
 
 
 def settle_shares(
-    config: TrainConfig, sample: Sequence[Pair], lengths: SourceLengths
-) -> tuple[TrainConfig, list[str]]:
-    """``config`` with the shares of further pairs, and a line for each that is chosen.
+    text: TextOptions, sample: Sequence[Pair], lengths: SourceLengths
+) -> tuple[dict[str, float], list[str]]:
+    """The shares of further pairs that ``text`` leaves open, and a line for each.
 
     ``sample``: pairs of the corpus; ``lengths``: of their sources.
 
-    >>> config, sample = TrainConfig(pairs=("a", "b"), run="run"), [Pair("A dog.", "Ein Hund.")]
-    >>> settled, reasons = settle_shares(config, sample, SourceLengths.of(["A dog."], "en"))
-    >>> settled.joined_pairs, settled.placeholders, len(reasons)
-    (0.05, 0.02, 2)
+    >>> text, sample = TextOptions(pairs=("a", "b")), [Pair("A dog.", "Ein Hund.")]
+    >>> shares, reasons = settle_shares(text, sample, SourceLengths.of(["A dog."], "en"))
+    >>> shares, len(reasons)
+    ({'joined_pairs': 0.05, 'placeholders': 0.02}, 2)
     """
     chosen: dict[str, float] = {}
     reasons = []
-    if config.joined_pairs is None:
+    if text.joined_pairs is None:
         chosen["joined_pairs"] = 0.0 if lengths.has_several else _JOINED
         if not lengths.has_several:
             reasons.append(f"joined pairs {_JOINED:g}: the sources are single sentences")
-    if config.placeholders is None:
+    if text.placeholders is None:
         marked = sum(any(map(_is_markup, protected_spans(pair.source))) for pair in sample)
         chosen["placeholders"] = 0.0 if marked > _FEW_MARKED * len(sample) else _PLACEHOLDERS
         if chosen["placeholders"]:
             reasons.append(f"placeholders {_PLACEHOLDERS:g}: the sources have hardly any")
-    return config.model_copy(update=chosen), reasons
+    return chosen, reasons
 
 
 def _is_markup(span: ProtectedSpan) -> bool:
     return span.kind in ("placeholder", "tag")
 
 
-def write_augmented(config: TrainConfig, run: RunDirectory) -> list[str]:
+def write_augmented(text: TextOptions, run: RunDirectory) -> list[str]:
     """Write the further pairs of a run into one file, unless an earlier call did; lines about them.
 
-    ``config`` leaves no share open. Without further pairs there is no file.
+    ``text`` leaves no share open. Without further pairs there is no file.
     """
     if run.augmented.exists():
         return []
-    keep = Filter(Limits(max_chars=config.max_chars, max_ratio=config.max_ratio))
-    count = write_pairs(run.augmented, _further_pairs(config, run, keep))
-    notes = [f"{' and '.join(map(str, config.also))}: {keep}"] if config.also else []
+    keep = new_filter(text)
+    count = write_pairs(run.augmented, _further_pairs(text, run, keep))
+    notes = [f"{' and '.join(map(str, text.also))}: {keep}"] if text.also else []
     if not count:
         run.augmented.unlink()
         return notes
     return [*notes, f"further pairs: {count:,}, in {run.augmented}"]
 
 
-def _further_pairs(config: TrainConfig, run: RunDirectory, keep: Filter) -> Iterator[Pair]:
-    if config.also:
-        yield from _also_pairs(config, keep)
-    if share := config.joined_pairs:
+def _further_pairs(text: TextOptions, run: RunDirectory, keep: Filter) -> Iterator[Pair]:
+    if text.also:
+        yield from _also_pairs(text, keep)
+    if share := text.joined_pairs:
         yield from joined_pairs(read_pairs(run.train), share, seed=TEXT_SEED)
-    if share := config.placeholders:
+    if share := text.placeholders:
         dictionary = lexicon(list(islice(read_pairs(run.train), _LEXICON_PAIRS)))
         yield from placeholder_pairs(read_pairs(run.train), share, dictionary, seed=TEXT_SEED)
 
 
-def _also_pairs(config: TrainConfig, keep: Filter) -> Iterator[Pair]:
-    """The pairs of ``config.also`` that ``keep`` keeps, each as often as its weight says."""
+def _also_pairs(text: TextOptions, keep: Filter) -> Iterator[Pair]:
+    """The pairs of ``text.also`` that ``keep`` keeps, each as often as its weight says."""
     rng = random.Random(TEXT_SEED)
-    normalise = normaliser(config.normalisation or "none")
-    pairs = read_pairs(*config.also, keys=config.keys)
-    tag = f"{config.also_tag} " if config.also_tag else ""
-    times, rest = divmod(config.also_weight, 1)
-    for source, target in keep(Pair(*map(normalise, pair)) for pair in pairs):
+    tag = f"{text.also_tag} " if text.also_tag else ""
+    times, rest = divmod(text.also_weight, 1)
+    for source, target in read_kept(text.also, text, keep):
         for _ in range(int(times) + (rng.random() < rest)):
             yield Pair(tag + source, target)
 

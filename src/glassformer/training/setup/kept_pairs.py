@@ -6,8 +6,7 @@ options that they depend on. It is written last: without it the files are made a
 """
 
 import json
-import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
 from itertools import islice
 from pathlib import Path
@@ -20,13 +19,12 @@ from glassformer.data.normaliser import normaliser
 from glassformer.data.preprocessing import SourceLengths
 from glassformer.errors import InputError
 from glassformer.files import open_atomically, write_atomically
-from glassformer.training.setup.options import TEXT_SEED, TrainConfig
+from glassformer.training.setup.options import TEXT_SEED, Files, TextOptions
 from glassformer.training.setup.run_directory import RunDirectory
 
-__all__ = ["KeptPairs", "even_sample", "guess_languages", "keep_pairs"]
+__all__ = ["KeptPairs", "even_sample", "keep_pairs", "new_filter", "read_kept"]
 
 _MEASURED = 2_000
-_CODE = re.compile(r"\.([a-z]{2,3})(?:\.gz)?$")
 
 
 @dataclass(frozen=True)
@@ -39,26 +37,25 @@ class KeptPairs:
     source_lengths: SourceLengths
 
 
-def keep_pairs(config: TrainConfig) -> KeptPairs:
+def keep_pairs(text: TextOptions, run: RunDirectory) -> KeptPairs:
     """Read and filter the training files into files of the run, or use the files there.
 
-    Without ``config.valid``, 2 % of the pairs are held out (:func:`_held_out`).
+    Without ``text.valid``, 2 % of the pairs are held out (:func:`_held_out`).
     """
-    run = RunDirectory(config.run)
     names = ("format", "keys", "languages", "max_chars", "max_ratio", "normalisation")
-    options = json.loads(config.model_dump_json(include=set(names)))
-    options["hold_out"] = not config.valid
-    limits = Filter(Limits(max_chars=config.max_chars, max_ratio=config.max_ratio))
+    options = json.loads(text.model_dump_json(include=set(names)))
+    options["hold_out"] = not text.valid
+    limits = new_filter(text)
     counts = _counts(run.counts)
     if {**counts.get("options", {}), **options} == counts.get("options"):  # older ones had more
         limits.kept, limits.characters = counts["pairs"], counts["characters"]
         limits.counts = counts["dropped"]
         lengths = SourceLengths(**counts["source_lengths"])
         return KeptPairs(run, limits, counts["held_out"], lengths)
-    _filter(config, limits, run.kept)
+    _filter(text, limits, run.kept)
     held_out = _held_out(limits.kept) if options["hold_out"] else frozenset()
     _split(run, held_out)
-    lengths = _source_lengths(run.train, limits.kept - len(held_out), config)
+    lengths = _source_lengths(run.train, limits.kept - len(held_out), text)
     counts = {
         "pairs": limits.kept,
         "characters": limits.characters,
@@ -71,6 +68,20 @@ def keep_pairs(config: TrainConfig) -> KeptPairs:
     return KeptPairs(run, limits, len(held_out), lengths)
 
 
+def new_filter(text: TextOptions) -> Filter:
+    """A filter that has counted no pair yet."""
+    return Filter(Limits(max_chars=text.max_chars, max_ratio=text.max_ratio))
+
+
+def read_kept(
+    files: Files, text: TextOptions, keep: Filter, *, format: str | None = None
+) -> Iterator[Pair]:
+    """The normalised pairs of training files that ``keep`` lets through."""
+    normalise = normaliser(text.normalisation or "none")
+    pairs = read_pairs(*files, format=format, keys=text.keys)
+    return keep(Pair(*map(normalise, pair)) for pair in pairs)
+
+
 def _counts(path: Path) -> dict[str, Any]:
     """The counts of an earlier call; empty if there was none, or its file is damaged."""
     try:
@@ -80,36 +91,23 @@ def _counts(path: Path) -> dict[str, Any]:
     return counts if isinstance(counts, dict) else {}
 
 
-def _filter(config: TrainConfig, keep: Filter, path: Path) -> None:
+def _filter(text: TextOptions, keep: Filter, path: Path) -> None:
     """Write the pairs that ``keep`` lets through, one JSON object a line."""
-    pairs = read_pairs(*config.pairs, format=config.format, keys=config.keys)
-    normalise = normaliser(config.normalisation or "none")
-    if not write_pairs(path, keep(Pair(*map(normalise, pair)) for pair in pairs)):
+    if not write_pairs(path, read_kept(text.pairs, text, keep, format=text.format)):
         path.unlink()
-        files = " and ".join(map(str, config.pairs))
+        files = " and ".join(map(str, text.pairs))
         raise InputError(f"{files}: no pair is left to train on ({keep})")
 
 
-def _source_lengths(train: Path, count: int, config: TrainConfig) -> SourceLengths:
+def _source_lengths(train: Path, count: int, text: TextOptions) -> SourceLengths:
     sources = [pair.source for pair in even_sample(read_pairs(train), count)]
-    languages = config.languages or guess_languages(config.pairs)
-    return SourceLengths.of(sources, languages[0] if languages else None)
+    language, _ = text.language_pair or (None, None)
+    return SourceLengths.of(sources, language)
 
 
 def even_sample(pairs: Iterable[Pair], count: int) -> list[Pair]:
     """About 2,000 of ``count`` pairs, at equal distances; all of a few."""
     return list(islice(pairs, 0, None, max(1, count // _MEASURED)))
-
-
-def guess_languages(files: tuple[Path, ...]) -> tuple[str, str] | None:
-    """The language codes that two file names end in, as in ``train.en train.de.gz``.
-
-    >>> guess_languages((Path("train.en"), Path("train.de.gz")))
-    ('en', 'de')
-    """
-    matches = [match.group(1) for path in files if (match := _CODE.search(path.name))]
-    codes = [code for code in matches if code not in ("txt", "tsv", "src", "tgt", "raw")]
-    return (codes[0], codes[1]) if len(codes) == 2 else None
 
 
 def _held_out(count: int) -> frozenset[int]:

@@ -3,6 +3,7 @@
 An option that is left open (None) is chosen from the data (:mod:`~.recipe`).
 """
 
+import re
 from pathlib import Path
 from typing import ClassVar, Literal
 
@@ -11,7 +12,19 @@ from pydantic import AliasChoices, Field, model_validator
 from glassformer.config import BEAM, MOST_BEAM, Options, Tying, check_width, presets
 from glassformer.data.normaliser import Normalisation
 
-__all__ = ["TEXT_SEED", "Decay", "TrainConfig"]
+__all__ = [
+    "TEXT_SEED",
+    "Decay",
+    "Files",
+    "LearningOptions",
+    "LengthOptions",
+    "MachineOptions",
+    "SizeOptions",
+    "StartOptions",
+    "TextOptions",
+    "TrainConfig",
+    "guess_languages",
+]
 
 TEXT_SEED = 1
 """The seed of what happens to the text: held-out, joined and marked pairs, subwords."""
@@ -23,6 +36,8 @@ Preset = Literal[
 ]
 
 
+_CODE = re.compile(r"\.([a-z]{2,3})(?:\.gz)?$")
+
 _RECIPES: dict[str, dict[str, object]] = {
     "paper": {
         **{"norm": "post", "optimiser": "adam", "decay": "inverse-root", "rate_factor": 1.0},
@@ -33,44 +48,19 @@ _RECIPES: dict[str, dict[str, object]] = {
 """The options that a recipe gives, unless they are given otherwise."""
 
 
-class TrainConfig(Options):
-    """Train a translator: SOURCE TARGET are two aligned text files, or one TSV or JSON-lines file.
+def guess_languages(files: tuple[Path, ...]) -> tuple[str, str] | None:
+    """The language codes that two file names end in, as in ``train.en train.de.gz``.
 
-    The same command again continues where it was. Options without a value (None) are chosen from
-    the data, each with a printed reason.
+    >>> guess_languages((Path("train.en"), Path("train.de.gz")))
+    ('en', 'de')
     """
+    matches = [match.group(1) for path in files if (match := _CODE.search(path.name))]
+    codes = [code for code in matches if code not in ("txt", "tsv", "src", "tgt", "raw")]
+    return (codes[0], codes[1]) if len(codes) == 2 else None
 
-    groups: ClassVar[dict[str, str]] = {
-        "run": "first options",
-        "parent": "fine-tuning",
-        "format": "data",
-        "d_model": "size of the model",
-        "epochs": "length, validation and checkpoints",
-        "batch_tokens": "learning",
-        "plain": "rarely needed",
-    }
 
-    pairs: Files = Field(min_length=1, max_length=2, title="SOURCE [TARGET]")
-    """Training pairs: SOURCE TARGET, or one file that holds both sides."""
-    run: Path = Field(validation_alias=AliasChoices("out", "run"))  # torchrun takes --run
-    """Directory of this training: checkpoints, metrics, and the bundle."""
-    valid: Files = Field((), max_length=2)
-    """Validation pairs; without them, some training pairs are held out."""
-    test: Files = Field((), max_length=2)
-    """Test pairs, scored once at the end."""
-    languages: tuple[str, str] | None = None
-    """Codes of the two languages, as in "en de"; None: from file names that end in codes."""
-    minutes: float | None = Field(None, gt=0)
-    """Time for everything, from reading to the last score. It decides the number of updates and, if
-    this machine is too slow for the usual size, the size. More minutes continue a finished run."""
-    preset: Preset | None = None
-    """Size of the model; deep-shallow: twice the encoder blocks, one decoder block."""
-    device: str = "auto"
-    """cpu, cuda, or auto: cuda if there is one."""
-    recipe: Literal["paper"] | None = None
-    """paper: train as the paper does: post-norm, Adam with equation 3 to the end, no clipping, no
-    further pairs made of the given ones, the mean of the last five checkpoints. Options beside it
-    count. None: what learns most from the data."""
+class StartOptions(Options):
+    """Where a training begins: fine-tuning goes on from a bundle."""
 
     parent: Path | None = Field(None, validation_alias=AliasChoices("from", "parent"))
     """Bundle to go on from, with other pairs: its weights, subwords and normalisation stay."""
@@ -83,6 +73,18 @@ class TrainConfig(Options):
     """With --from, keep only the subwords of the training's texts: smaller and faster, if the
     parent knows many languages."""
 
+
+class TextOptions(Options):
+    """The files, the pairs that are kept of them or made of them, and the subwords."""
+
+    pairs: Files = Field(min_length=1, max_length=2, title="SOURCE [TARGET]")
+    """Training pairs: SOURCE TARGET, or one file that holds both sides."""
+    valid: Files = Field((), max_length=2)
+    """Validation pairs; without them, some training pairs are held out."""
+    test: Files = Field((), max_length=2)
+    """Test pairs, scored once at the end."""
+    languages: tuple[str, str] | None = None
+    """Codes of the two languages, as in "en de"; None: from file names that end in codes."""
     format: Literal["lines", "tsv", "tsv-quoted", "jsonl"] | None = None
     """Format of the files; None: by their names."""
     keys: tuple[str, str] = ("source", "target")
@@ -117,6 +119,17 @@ class TrainConfig(Options):
     max_tokens: int = Field(250, ge=1)
     """Most subwords of a side; longer pairs are dropped, and counted."""
 
+    @property
+    def language_pair(self) -> tuple[str, str] | None:
+        """The given languages, or those of the files' names."""
+        return self.languages or guess_languages(self.pairs)
+
+
+class SizeOptions(Options):
+    """The size of the model, and its variants."""
+
+    preset: Preset | None = None
+    """Size of the model; deep-shallow: twice the encoder blocks, one decoder block."""
     d_model: int | None = Field(None, ge=2)
     """Instead of the preset's width."""
     num_heads: int | None = Field(None, ge=1)
@@ -136,6 +149,13 @@ class TrainConfig(Options):
     activation: Literal["relu", "gelu", "swish"] = "relu"
     """Activation of the feed-forward networks."""
 
+
+class LengthOptions(Options):
+    """Length of a training, its validations and its checkpoints."""
+
+    minutes: float | None = Field(None, gt=0)
+    """Time for everything, from reading to the last score. It decides the number of updates and, if
+    this machine is too slow for the usual size, the size. More minutes continue a finished run."""
     epochs: float | None = Field(None, gt=0)
     """Passes over the data."""
     updates: int | None = Field(None, ge=1)
@@ -153,6 +173,10 @@ class TrainConfig(Options):
     """Number of checkpoints that are averaged."""
     checkpoint_minutes: float = Field(5.0, gt=0)
     """Minutes between checkpoints, or 3 % of ``minutes``; each validation saves one, too."""
+
+
+class LearningOptions(Options):
+    """Batches, optimiser, learning rate, loss and dropout."""
 
     batch_tokens: int | None = Field(None, ge=16)
     """Tokens of a batch, source + target with padding."""
@@ -182,6 +206,12 @@ class TrainConfig(Options):
     activation_dropout: float = Field(0.0, ge=0, lt=1)
     """Share dropped inside the feed-forward networks; the paper drops none."""
 
+
+class MachineOptions(Options):
+    """How a machine computes a training; what is left."""
+
+    device: str = "auto"
+    """cpu, cuda, or auto: cuda if there is one."""
     plain: bool = False
     """Train by the readable forms alone: ``Transformer.forward``, explicit attention, and
     ``label_smoothed_cross_entropy``; in float32 and slower."""
@@ -196,6 +226,44 @@ class TrainConfig(Options):
     """Beam of the final scores."""
     tensorboard: bool = False
     """Write TensorBoard's files too."""
+
+
+_FIRST = ("pairs", "run", "valid", "test", "languages", "minutes", "preset", "device", "recipe")
+
+
+class TrainConfig(
+    MachineOptions, LearningOptions, LengthOptions, SizeOptions, TextOptions, StartOptions
+):
+    """Train a translator: SOURCE TARGET are two aligned text files, or one TSV or JSON-lines file.
+
+    The same command again continues where it was. Options without a value (None) are chosen from
+    the data, each with a printed reason.
+    """
+
+    groups: ClassVar[dict[str, str]] = {
+        "run": "first options",
+        "parent": "fine-tuning",
+        "format": "data",
+        "d_model": "size of the model",
+        "epochs": "length, validation and checkpoints",
+        "batch_tokens": "learning",
+        "plain": "rarely needed",
+    }
+    shown_first: ClassVar[tuple[str, ...]] = _FIRST
+
+    run: Path = Field(validation_alias=AliasChoices("out", "run"))  # torchrun takes --run
+    """Directory of this training: checkpoints, metrics, and the bundle."""
+    recipe: Literal["paper"] | None = None
+    """paper: train as the paper does: post-norm, Adam with equation 3 to the end, no clipping, no
+    further pairs made of the given ones, the mean of the last five checkpoints. Options beside it
+    count. None: what learns most from the data."""
+
+    @property
+    def inputs(self) -> dict[str, Files]:
+        """The files that a training reads, by the names of their options."""
+        names = ("pairs", "also", "valid", "tokenizer", "test", "general")
+        replay = (self.replay,) if self.replay else ()
+        return {**{name: getattr(self, name) for name in names}, "replay": replay}
 
     @model_validator(mode="before")
     @classmethod

@@ -7,32 +7,33 @@ low rate, which falls to zero at the end.
 import random
 from dataclasses import dataclass, replace
 from itertools import chain
-from pathlib import Path
 
 import torch
 
-from glassformer.bundle import Bundle, load_bundle
+from glassformer.bundle import Bundle
 from glassformer.data.corpus import Pair, read_lines, write_pairs
 from glassformer.data.normaliser import Normalisation, normaliser
 from glassformer.data.tokenizer import Tokenizer
 from glassformer.data.trimming import trim_tokenizer
 from glassformer.decoding.engine import SearchOptions
-from glassformer.errors import UsageError
 from glassformer.model.transformer import Transformer
 from glassformer.parts import Parts, new_model
 from glassformer.text_engine import TextEngine, torch_engine
-from glassformer.training.setup.kept_pairs import KeptPairs, guess_languages
-from glassformer.training.setup.options import TEXT_SEED, TrainConfig
+from glassformer.training.setup.kept_pairs import KeptPairs
+from glassformer.training.setup.options import (
+    TEXT_SEED,
+    LearningOptions,
+    StartOptions,
+    TextOptions,
+    TrainConfig,
+)
 from glassformer.training.setup.run_directory import RunDirectory
 
-__all__ = ["Parent", "load_parent", "vocabulary_settings"]
+__all__ = ["Parent", "vocabulary_settings"]
 
 # The highest learning rates for a width of 128; as the paper's, they fall with the root of it.
 _RATE, _RATE_WITH_REPLAY, _WIDTH = 3e-4, 1e-3, 128
 _WARMUP, _EPOCHS, _BATCH_TOKENS = 50, 10.0, 2_048
-_SIZES = ("preset", "d_model", "num_heads", "d_ff", "num_encoder_layers", "num_decoder_layers")
-_SUBWORDS = ("vocab_size", "tokenizer", "subwords", "joint")
-_OF_THE_PARENT = (*_SIZES, "norm", "tying", "positions", "activation", *_SUBWORDS)
 
 
 @dataclass(frozen=True)
@@ -44,6 +45,7 @@ class Parent:
 
     parent: Bundle
     parts: Parts
+    options: StartOptions
 
     @property
     def normalisation(self) -> Normalisation:
@@ -84,12 +86,12 @@ class Parent:
     def most_updates(self, _pairs: int, per_epoch: float) -> int:
         return max(1, round(_EPOCHS * per_epoch))
 
-    def write_further(self, config: TrainConfig, kept: KeptPairs) -> None:
-        """Write the parent's translations of ``config.replay``, found by greedy search."""
-        path = kept.run.replay
-        if config.replay is None or path.exists():
+    def write_further(self, kept: KeptPairs) -> None:
+        """Write the parent's translations of the option ``replay``, found by greedy search."""
+        path, replay = kept.run.replay, self.options.replay
+        if replay is None or path.exists():
             return
-        lines = [line for line in read_lines(config.replay) if line.strip()]
+        lines = [line for line in read_lines(replay) if line.strip()]
         count = min(len(lines), kept.filter.kept - kept.held_out)
         sources = random.Random(TEXT_SEED).sample(lines, count)
         parent, normalise = self.parent, normaliser(self.normalisation)
@@ -104,9 +106,9 @@ class Parent:
         write_pairs(path, map(Pair, map(normalise, sources), texts))
 
     def with_subwords(
-        self, config: TrainConfig, run: RunDirectory
+        self, _text: TextOptions, run: RunDirectory
     ) -> tuple["Parent", tuple[Tokenizer, Tokenizer], list[str]]:
-        if not config.trim_vocabulary:
+        if not self.options.trim_vocabulary:
             return self, self.parent.tokenizers, []
         start = replace(self, parent=_trimmed(self.parent, run, self.parts))
         sizes = dict.fromkeys(each.vocab_size for each in start.parent.tokenizers)
@@ -115,38 +117,14 @@ class Parent:
         note = f"vocabulary trimmed to {vocabularies} subwords: {count:,} parameters"
         return start, start.parent.tokenizers, [note]
 
-    def model(self, config: TrainConfig, _tokenizers: tuple[Tokenizer, Tokenizer]) -> Transformer:
+    def model(
+        self, learning: LearningOptions, _tokenizers: tuple[Tokenizer, Tokenizer]
+    ) -> Transformer:
         names = ("dropout", "attention_dropout", "activation_dropout")
-        changes = {name: getattr(config, name) for name in names}
+        changes = {name: getattr(learning, name) for name in names}
         model = new_model(self.parent.model.config.model_copy(update=changes), self.parts)
         model.load_state_dict(self.parent.model.state_dict())
         return model
-
-
-def load_parent(directory: Path, config: TrainConfig, parts: Parts, device: torch.device) -> Parent:
-    """The bundle ``directory``, between the languages of the run.
-
-    Raises UsageError for an option that the parent decides.
-    """
-    fields = TrainConfig.model_fields
-    given = [name for name in _OF_THE_PARENT if getattr(config, name) != fields[name].default]
-    if given:
-        raise UsageError(
-            f"{given[0].replace('_', ' ')}: the bundle of --from decides it: leave it out"
-        )
-    parent = load_bundle(directory, device=device, parts=parts)
-    languages = config.languages or guess_languages(config.pairs)
-    if parent.language_tokens and languages:
-        parent = parent.between(*languages)
-    if config.normalisation not in (None, parent.normalisation):
-        raise UsageError(
-            f"normalisation {config.normalisation}: the bundle of --from has"
-            f" {parent.normalisation}: leave it out"
-        )
-    source, target = parent.tokenizers
-    if config.both_ways and source.serialized != target.serialized:
-        raise UsageError("both ways: it needs one vocabulary, and the bundle of --from has two")
-    return Parent(parent, parts)
 
 
 def _trimmed(parent: Bundle, run: RunDirectory, parts: Parts) -> Bundle:

@@ -4,7 +4,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import Literal
 
 import torch
 
@@ -21,10 +20,9 @@ from glassformer.text_engine import TextEngine, torch_engine
 from glassformer.training.setup.augmentation import write_augmented
 from glassformer.training.setup.kept_pairs import (
     KeptPairs,
-    guess_languages,
     keep_pairs,
 )
-from glassformer.training.setup.options import TrainConfig
+from glassformer.training.setup.options import Files, MachineOptions, TextOptions, TrainConfig
 from glassformer.training.setup.resume import begun_config, check_inputs, record_options
 from glassformer.training.setup.run_directory import RunDirectory
 from glassformer.training.setup.start import Start, start_of
@@ -87,12 +85,12 @@ def prepare(config: TrainConfig, parts: Parts | None = None) -> Prepared:
     device = device_of(config.device)
     run = RunDirectory(config.run)
     run.claim()
-    data_hash = check_inputs(config)
+    data_hash = check_inputs(config.inputs, run, config.parent)
     settled = begun_config(config)
     start = start_of(settled or config, parts, device)
     if config.normalisation is None:
         config = config.model_copy(update={"normalisation": start.normalisation})
-    kept = keep_pairs(settled or config)
+    kept = keep_pairs(settled or config, run)
     notes = [f"data: {kept.filter}"]
     if settled is None:
         settled, reasons = start.settled(config, kept)
@@ -101,12 +99,12 @@ def prepare(config: TrainConfig, parts: Parts | None = None) -> Prepared:
     valid, origin = _validation_pairs(settled, kept)
     test, general = _read(settled, settled.test), _read(settled, settled.general)
     notes += write_augmented(settled, run)
-    start.write_further(settled, kept)
+    start.write_further(kept)
     start, tokenizers, vocabularies = start.with_subwords(settled, run)
-    packed = _packed(settled, "train", run.pairs(), tokenizers)
+    packed = _packed(run.packed("train"), run.pairs(), tokenizers, text=settled)
     normalise = normaliser(settled.normalisation or "none")
     normalised = (Pair(*map(normalise, pair)) for pair in valid)
-    packed_valid = _packed(settled, "valid", normalised, tokenizers)
+    packed_valid = _packed(run.packed("valid"), normalised, tokenizers, text=settled)
     notes += [origin, *vocabularies]
     limit = f"more than {settled.max_tokens} subwords on a side"
     if long := packed.meta.dropped_long:
@@ -121,7 +119,7 @@ def prepare(config: TrainConfig, parts: Parts | None = None) -> Prepared:
         device=device,
         start=start,
         tokenizers=tokenizers,
-        languages=start.languages(settled.languages or guess_languages(settled.pairs)),
+        languages=start.languages(settled.language_pair),
         valid=valid,
         packed_valid=packed_valid,
         test=test,
@@ -133,22 +131,22 @@ def prepare(config: TrainConfig, parts: Parts | None = None) -> Prepared:
     )
 
 
-def _chosen_parts(config: TrainConfig, parts: Parts | None) -> Parts:
-    """The given parts, or those of ``config.plain``; UsageError if their losses have no bf16."""
-    parts = parts or parts_of(plain=config.plain)
-    if config.precision == "bf16" and parts.losses is PLAIN.losses:
+def _chosen_parts(machine: MachineOptions, parts: Parts | None) -> Parts:
+    """The given parts, or those of ``machine.plain``; UsageError if their losses have no bf16."""
+    parts = parts or parts_of(plain=machine.plain)
+    if machine.precision == "bf16" and parts.losses is PLAIN.losses:
         raise UsageError("precision bf16: the plain losses compute in float32: leave it out")
     return parts
 
 
-def _read(config: TrainConfig, files: tuple[Path, ...]) -> list[Pair]:
-    return list(read_pairs(*files, format=config.format, keys=config.keys)) if files else []
+def _read(text: TextOptions, files: Files) -> list[Pair]:
+    return list(read_pairs(*files, format=text.format, keys=text.keys)) if files else []
 
 
-def _validation_pairs(config: TrainConfig, kept: KeptPairs) -> tuple[list[Pair], str]:
+def _validation_pairs(text: TextOptions, kept: KeptPairs) -> tuple[list[Pair], str]:
     """The validation pairs, and a line about their origin."""
-    if config.valid:
-        pairs = _read(config, config.valid)
+    if text.valid:
+        pairs = _read(text, text.valid)
         if len(pairs) > _VALIDATION_PAIRS:
             note = f"validation: the first {_VALIDATION_PAIRS:,} of {len(pairs):,} pairs"
             return pairs[:_VALIDATION_PAIRS], note
@@ -163,13 +161,13 @@ def _validation_pairs(config: TrainConfig, kept: KeptPairs) -> tuple[list[Pair],
 
 
 def _packed(
-    config: TrainConfig,
-    name: Literal["train", "valid"],
+    directory: Path,
     pairs: Iterable[Pair],
     tokenizers: tuple[Tokenizer, Tokenizer],
+    *,
+    text: TextOptions,
 ) -> Packed:
-    """The pairs as ids in the run's directory ``data/name``, packed by an earlier call or now."""
-    directory = RunDirectory(config.run).packed(name)
+    """The pairs as ids in a directory, packed by an earlier call or now."""
     if (directory / "meta.json").exists():
         packed = Packed.open(directory)
         fingerprints = [tokenizer.fingerprint for tokenizer in tokenizers]
@@ -177,7 +175,7 @@ def _packed(
             packed.verify()
             return packed
     try:
-        return pack(pairs, *tokenizers, directory, max_tokens=config.max_tokens)
+        return pack(pairs, *tokenizers, directory, max_tokens=text.max_tokens)
     except InputError as error:
-        files = (config.valid if name == "valid" else ()) or config.pairs
+        files = (text.valid if directory.name == "valid" else ()) or text.pairs
         raise InputError(f"{' and '.join(map(str, files))}: {error}") from error

@@ -13,15 +13,15 @@ from pydantic import ValidationError
 from glassformer.config import ModelConfig, presets
 from glassformer.errors import UsageError
 from glassformer.training.schedule import shortened
-from glassformer.training.setup.options import TrainConfig
+from glassformer.training.setup.options import LengthOptions, SizeOptions, TrainConfig
 
 __all__ = [
     "choose",
+    "choose_in_time",
     "enough_updates",
     "estimated_tokens",
     "model_config",
     "size_in_time",
-    "updates_in_time",
     "useful_updates",
 ]
 
@@ -77,9 +77,9 @@ def useful_updates(pairs: int, per_epoch: float) -> int:
     return max(1, round(min(_class(pairs).updates, _MAX_EPOCHS * per_epoch)))
 
 
-def enough_updates(config: TrainConfig) -> int:
-    """The updates that a model of a settled ``config`` needs to be of any worth: its warm-up."""
-    return config.warmup or _CLASSES[0].warmup
+def enough_updates(warmup: int | None) -> int:
+    """The updates that a model with this warm-up needs to be of any worth."""
+    return warmup or _CLASSES[0].warmup
 
 
 def choose(
@@ -115,7 +115,7 @@ def choose(
         settle("vocab_size", subwords, f"about {tokens:,} tokens of text")
     settle("batch_tokens", fit.batch_tokens, "smaller batches learn more from each token")
     per_epoch = tokens / (0.95 * (config.batch_tokens or fit.batch_tokens)) / config.accumulate
-    _settle_schedule(settle, config, fit, max(1.0, per_epoch))
+    _settle_schedule(settle, config, fit, per_epoch=max(1.0, per_epoch), given=config.warmup)
     preset = presets[config.preset or fit.preset]
     if (config.num_encoder_layers or preset["num_encoder_layers"]) > _DEEPEST_POST_NORM:
         settle("norm", "pre", "so deep an encoder hardly learns with the paper's post-norm")
@@ -131,52 +131,50 @@ def choose(
     return config.model_copy(update=chosen), reasons
 
 
-def size_in_time(config: TrainConfig, *, pairs: int, speed: float) -> str:
-    """The largest size for so many pairs that reads half of its tokens in ``config.minutes``.
+def choose_in_time(
+    config: TrainConfig, *, pairs: int, tokens: int, speed: float | None
+) -> tuple[TrainConfig, list[str]]:
+    """As :func:`choose`; with ``config.minutes`` on a machine of known ``speed``, for this time.
 
-    ``speed`` is the machine's speed in matrix products, in operations a second. If the time is too
-    short for every size, the size is "hurried".
+    ``speed``: matrix products, in operations a second. The last reason estimates the number of
+    updates.
 
-    >>> hour = TrainConfig(pairs=("a", "b"), run="run", minutes=60)
-    >>> [size_in_time(hour, pairs=29_000, speed=speed) for speed in (2e11, 4e11)]
+    >>> minutes = TrainConfig(pairs=("a", "b"), run="run", minutes=20)
+    >>> choose_in_time(minutes, pairs=29_000, tokens=950_000, speed=4e11)[1][-1]
+    'updates about 2,941 to 5,882: validations and other programs take a part of the time'
+    """
+    if config.minutes is None or speed is None:
+        return choose(config, pairs=pairs, tokens=tokens)
+    operations = 60 * config.minutes * _REACHED * speed
+    vocab_size = config.vocab_size or _class(pairs).vocab_size
+    size = size_in_time(config, pairs=pairs, vocab_size=vocab_size, operations=operations)
+    settled, reasons = choose(config, pairs=pairs, tokens=tokens, size=size)
+    batch = (settled.batch_tokens or 1) * settled.accumulate
+    vocab_size = settled.vocab_size or vocab_size
+    each = batch * _operations(settled, settled.preset or "base", vocab_size)
+    useful = useful_updates(pairs, tokens / (0.95 * batch))
+    most = min(max(1, round(operations / each)), useful)
+    reason = "validations and other programs take a part of the time"
+    return settled, [*reasons, f"updates about {most // 2:,} to {most:,}: {reason}"]
+
+
+def size_in_time(given: SizeOptions, *, pairs: int, vocab_size: int, operations: float) -> str:
+    """The largest size for so many pairs that reads half of its tokens in so many operations.
+
+    If they are too few for every size, the size is "hurried".
+
+    >>> sizes = {"pairs": 29_000, "vocab_size": 10_000}
+    >>> [size_in_time(SizeOptions(), **sizes, operations=each) for each in (2.9e14, 5.8e14)]
     ['hurried', 'tiny']
-    >>> size_in_time(hour, pairs=160_000, speed=4e11)
-    'small'
     """
     wants = _class(pairs)
     smaller = _CLASSES[: _CLASSES.index(wants) + 1]
-    sizes = [size for size in smaller if _size(config.preset) in (None, size.preset)] or [wants]
+    sizes = [size for size in smaller if _size(given.preset) in (None, size.preset)] or [wants]
     for size in reversed(sizes):
-        preset = config.preset or size.preset
-        vocab_size = config.vocab_size or wants.vocab_size
-        tokens = _tokens_in_time(config, preset, vocab_size=vocab_size, speed=speed)
+        tokens = operations / _operations(given, given.preset or size.preset, vocab_size)
         if tokens >= size.updates * size.batch_tokens / 2:
             return size.name
     return sizes[0].name
-
-
-def updates_in_time(config: TrainConfig, *, pairs: int, tokens: int, speed: float) -> int:
-    """The most updates of a settled ``config`` in its minutes, if training does nothing else.
-
-    Updates beyond :func:`useful_updates` do not count.
-
-    >>> settled, _ = choose(
-    ...     TrainConfig(pairs=("a", "b"), run="run", minutes=20), pairs=29_000, tokens=950_000
-    ... )
-    >>> [updates_in_time(settled, pairs=29_000, tokens=950_000, speed=s) for s in (4e11, 4e12)]
-    [5882, 24000]
-    """
-    batch = (config.batch_tokens or 1) * config.accumulate
-    vocab_size = config.vocab_size or _class(pairs).vocab_size
-    preset = config.preset or "base"
-    time_for = _tokens_in_time(config, preset, vocab_size=vocab_size, speed=speed) / batch
-    return min(max(1, round(time_for)), useful_updates(pairs, tokens / (0.95 * batch)))
-
-
-def _tokens_in_time(config: TrainConfig, preset: str, *, vocab_size: int, speed: float) -> float:
-    """The tokens that a training of this size reads in ``config.minutes``."""
-    seconds = 60 * (config.minutes or 0)
-    return seconds * _REACHED * speed / _operations(config, preset, vocab_size)
 
 
 def _size(preset: str | None) -> str | None:
@@ -184,13 +182,13 @@ def _size(preset: str | None) -> str | None:
     return None if preset is None else preset.removesuffix("-deep-shallow")
 
 
-def _operations(config: TrainConfig, preset: str, vocab_size: int) -> float:
+def _operations(given: SizeOptions, preset: str, vocab_size: int) -> float:
     """Operations of training on a token: six for each weight that the token meets.
 
     Half of the tokens meet the encoder, the others the decoder.
     """
     shape: dict[str, Any] = dict(presets[preset])
-    shape |= {name: value for name in shape if (value := getattr(config, name)) is not None}
+    shape |= {name: value for name in shape if (value := getattr(given, name, None)) is not None}
     width, inner = shape["d_model"], shape["d_ff"]
     encoder = shape["num_encoder_layers"] * (4 * width + 2 * inner) * width
     decoder = shape["num_decoder_layers"] * (8 * width + 2 * inner) * width
@@ -202,19 +200,27 @@ def _class(pairs: int) -> _Class:
 
 
 def _settle_schedule(
-    settle: Callable[[str, object, str], None], config: TrainConfig, fit: _Class, per_epoch: float
+    settle: Callable[[str, object, str], None],
+    length: LengthOptions,
+    fit: _Class,
+    *,
+    per_epoch: float,
+    given: int | None,
 ) -> None:
-    """Settle length, warm-up and rate; with ``minutes``, the time decides the length."""
+    """Settle length, warm-up and rate; with ``minutes``, the time decides the length.
+
+    ``given``: the warm-up of the options.
+    """
     useful = min(fit.updates, _MAX_EPOCHS * per_epoch)
     epochs = max(1, round(useful / per_epoch))
-    if config.updates is None and config.minutes is None:
+    if length.updates is None and length.minutes is None:
         settle("epochs", float(epochs), f"about {epochs * per_epoch:,.0f} updates")
-    updates = config.updates or (config.epochs or epochs) * per_epoch
+    updates = length.updates or (length.epochs or epochs) * per_epoch
     warmup, _ = shortened(fit.warmup, fit.rate_factor, updates=updates)
     short = f"no more than a fifth of about {updates:,.0f} updates"
     settle("warmup", warmup, "for a model of this size" if warmup == fit.warmup else short)
     # The highest rate is factor / sqrt(d_model * warmup): a shorter warm-up must not raise it.
-    factor = fit.rate_factor * min(1.0, ((config.warmup or warmup) / fit.warmup) ** 0.5)
+    factor = fit.rate_factor * min(1.0, ((given or warmup) / fit.warmup) ** 0.5)
     settle("rate_factor", round(factor, 4), "for a model of this size and this warmup")
 
 

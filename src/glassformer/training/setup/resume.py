@@ -8,6 +8,7 @@ or options starts again.
 import json
 from collections.abc import Callable
 from contextlib import suppress
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ from glassformer.bundle import check_bundle
 from glassformer.errors import InputError
 from glassformer.files import check_regular, write_atomically
 from glassformer.hashes import sha256_of_all
-from glassformer.training.setup.options import TrainConfig
+from glassformer.training.setup.options import Files, TrainConfig
 from glassformer.training.setup.run_directory import RunDirectory
 
 __all__ = ["begun_config", "changed_text", "check_inputs", "record_options"]
@@ -28,26 +29,30 @@ _FREE = frozenset(
     {"pairs", "also", "run", "valid", "test", "general", "parent", "replay", "threads", "device"}
     | {"checkpoint_minutes", "tensorboard", "beam"}
 )
+_SCORED = ("test", "general")  # inputs that change no weight
 
 
-def check_inputs(config: TrainConfig) -> str:
+def check_inputs(inputs: dict[str, Files], run: RunDirectory, parent: Path | None) -> str:
     """Raise InputError if an input file has changed since the run began; return the pairs' hash.
 
-    A run that has not begun accepts other text: it removes its data of the earlier text.
+    ``inputs``: the files by the names of their options; ``parent``: a bundle. A run that has not
+    begun accepts other text: it removes its data of the earlier text.
     """
-    run = RunDirectory(config.run)
-    _check_regular(config)
-    hashes = {
-        name: sha256_of_all(getattr(config, name))
-        for name in ("pairs", "also", "valid", "tokenizer")
-    }
-    hashes["parent"] = sha256_of_all(_parent_files(config.parent))
-    hashes["replay"] = sha256_of_all((config.replay,) if config.replay else ())
+    for file in chain.from_iterable(inputs.values()):  # a run reads it again and again
+        with suppress(OSError):  # the later reader says why
+            check_regular(file)
+    deciding = {name: files for name, files in inputs.items() if name not in _SCORED}
+    deciding["parent"] = ()
+    if parent is not None:
+        check_bundle(parent)
+        deciding["parent"] = (parent / "config.json", parent / "model.safetensors")
+    hashes = {name: sha256_of_all(files) for name, files in deciding.items()}
     before = _read(run.inputs, json.loads)
     changed = [name for name in hashes if before.get(name, hashes[name]) != hashes[name]]
     begun = run.begun
     if begun and changed:
-        raise changed_text(config, changed[0])
+        files = (parent,) if changed[0] == "parent" and parent else inputs.get(changed[0], ())
+        raise changed_text(run, changed[0], files)
     if changed:
         run.counts.unlink(missing_ok=True)
         run.remove_derived()
@@ -102,13 +107,11 @@ def record_options(config: TrainConfig) -> None:
     write_atomically(run.options, dumped.encode())
 
 
-def changed_text(config: TrainConfig, option: str) -> InputError:
+def changed_text(run: RunDirectory, option: str, files: Files) -> InputError:
     """The error for files that have changed since the run began."""
-    given = getattr(config, option)
-    given = [given] if isinstance(given, Path) else given
-    files = " and ".join(map(str, given or ())) or "none given"
+    given = " and ".join(map(str, files)) or "none given"
     return InputError(
-        f"{config.run}: the text of option {option} ({files}) has changed since this run began:"
+        f"{run.path}: the text of option {option} ({given}) has changed since this run began:"
         " give another directory, or remove that one"
     )
 
@@ -127,20 +130,3 @@ def _read(path: Path, parse: Callable[[str], Any]) -> dict[str, Any]:
     if not isinstance(record, dict):
         raise InputError(f"{path}: not a record of a run: remove it to record it anew")
     return record
-
-
-def _check_regular(config: TrainConfig) -> None:
-    """Refuse an input that cannot be read twice, such as a pipe: a run reads it again and again."""
-    names = ("pairs", "also", "valid", "test", "general", "tokenizer")
-    files = [path for name in names for path in getattr(config, name)]
-    for path in [*files, *([config.replay] if config.replay else [])]:
-        with suppress(OSError):  # the later reader says why
-            check_regular(path)
-
-
-def _parent_files(parent: Path | None) -> tuple[Path, ...]:
-    """The files of a parent that decide the run; InputError if it is no bundle."""
-    if parent is None:
-        return ()
-    check_bundle(parent)
-    return parent / "config.json", parent / "model.safetensors"
