@@ -17,8 +17,7 @@ from glassformer.errors import InputError, UsageError
 from glassformer.evaluation import Scores
 from glassformer.model.transformer import Transformer
 from glassformer.training import loop
-from glassformer.training.fine_tuning import child_or_mean
-from glassformer.training.scorer import Scorer
+from glassformer.training.scorer import Scorer, child_or_mean
 from glassformer.training.setup.options import TrainConfig
 from glassformer.training.setup.prepare import prepare
 from glassformer.training.train import new_trainer

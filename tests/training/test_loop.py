@@ -117,7 +117,7 @@ def test_patience_ends_training(made, monkeypatch, recorder, metric, best, end):
     trainer.run()
 
     assert trainer.state.update == end
-    assert trainer.best()["update"] == best
+    assert module.best(trainer.state.validations, trainer.config)["update"] == best
     assert recorder.noted("no better validation in 2: training ends here")
     flags = [record["best"] for record in records(trainer, "validation")]
     assert flags[best - 1] is True
@@ -150,7 +150,7 @@ def test_patience_is_decided_alike_after_a_break(made, monkeypatch):
     second = made(**options)
     second.run()
 
-    assert (second.state.update, second.best()["update"]) == (5, 3)
+    assert (second.state.update, best(second.state.validations, second.config)["update"]) == (5, 3)
     third = made(**options)
     third.run()
     assert third.state.update == 5
@@ -172,7 +172,7 @@ def test_what_is_averaged_is_kept(made, monkeypatch, average, metric, expected):
     )
     trainer.run()
 
-    assert trainer.averaged_updates() == expected
+    assert averaged_updates(trainer.state.validations, trainer.config) == expected
     assert kept(trainer) == sorted({*expected, 7})
 
 

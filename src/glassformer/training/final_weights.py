@@ -4,7 +4,7 @@ from typing import Any
 
 from glassformer.model.transformer import Transformer
 from glassformer.training.checkpoint import load_average, whole
-from glassformer.training.checkpoint_averaging import best
+from glassformer.training.checkpoint_averaging import averaged_updates, best
 from glassformer.training.loop import Trainer
 
 __all__ = ["final_weights"]
@@ -17,11 +17,11 @@ def final_weights(trainer: Trainer) -> tuple[Transformer, list[int]]:
     better score, the run delivers this checkpoint alone. The metrics hold the scores of the mean.
     """
     directory, config, note = trainer.checkpoint_directory, trainer.config, trainer.reporter.note
-    updates = whole(directory, trainer.averaged_updates(), note)
+    validations = trainer.state.validations
+    updates = whole(directory, averaged_updates(validations, config), note)
     model = load_average(trainer.model, directory, updates)
     if len(updates) == 1:
         return model, updates
-    validations = trainer.state.validations
     single = best([each for each in validations if each["update"] in updates], config)
     scores = trainer.validation(model).scores
     mean = {"kind": "average", "update": trainer.state.update, "updates": updates, **scores}

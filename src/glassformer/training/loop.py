@@ -8,7 +8,6 @@ ends with the same bits on the same machine.
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import torch
 
@@ -30,7 +29,6 @@ from glassformer.training.parallel.worker import broadcast_run
 from glassformer.training.reporting import Metrics, Reporter
 from glassformer.training.setup.options import TrainConfig
 from glassformer.training.setup.prepare import Prepared
-from glassformer.training.setup.run_directory import RunDirectory
 from glassformer.training.signals import StopSignal
 from glassformer.training.time_budget import Pace
 from glassformer.training.validation import Validation, ValidationSet, validate
@@ -78,7 +76,7 @@ class Trainer:
 
     @property
     def checkpoint_directory(self) -> Path:
-        return RunDirectory(self.config.run).checkpoints
+        return self.prepared.run.checkpoints
 
     def run(self, ranks: Ranks = ALONE) -> None:
         """Update the weights until the last update, the end of patience or a signal.
@@ -204,7 +202,7 @@ class Trainer:
         }
         self.pace.validated(len(validation.pairs) / len(self.validation_set.pairs))
         state.validations.append(record)
-        record["best"] = self.best() is record
+        record["best"] = best(state.validations, self.config) is record
         self.metrics.write(record)
         self.reporter.validated(record, validation)
 
@@ -213,20 +211,12 @@ class Trainer:
         seconds = self.pace.validation_seconds()
         return validate(model, self.validation_set, self.prepared.parts, seconds=seconds)
 
-    def averaged_updates(self) -> list[int]:
-        """The updates whose checkpoints are kept for the final mean, in the order of time."""
-        return averaged_updates(self.state.validations, self.config)
-
-    def best(self) -> dict[str, Any]:
-        """The record of the best validation."""
-        return best(self.state.validations, self.config)
-
     def _save(self) -> None:
         if not self.optimiser.state:  # stopped before the first update
             return
         self._losses.read()
         begin = time.monotonic()
         save_checkpoint(self.checkpoint_directory, self.model, self.optimiser, self.state)
-        kept = {*self.averaged_updates(), self.state.update}
-        remove_all_but(self.checkpoint_directory, kept)
+        means = averaged_updates(self.state.validations, self.config)
+        remove_all_but(self.checkpoint_directory, {*means, self.state.update})
         self._saving = time.monotonic() - begin

@@ -1,15 +1,20 @@
-"""The scores at the end of a run, in the time that is left."""
+"""The scores at the end of a run, in the time that is left; the parent's after a fine-tuning."""
 
+import copy
 from collections.abc import Callable
 
+import torch
+
+from glassformer.config import LENGTH_PENALTY
 from glassformer.decoding.engine import SearchOptions
 from glassformer.evaluation import Scores, corpus_scores
 from glassformer.model.transformer import Transformer
 from glassformer.training.length_penalty import best_penalty
+from glassformer.training.reporting import Reporter
 from glassformer.training.setup.prepare import Prepared
 from glassformer.training.time_limit import in_time
 
-__all__ = ["Scorer", "validations_of_the_end"]
+__all__ = ["Scorer", "child_or_mean", "gains", "validations_of_the_end"]
 
 
 def validations_of_the_end(prepared: Prepared) -> float:
@@ -27,6 +32,7 @@ class Scorer:
 
     def __init__(self, prepared: Prepared, seconds_left: Callable[[], float]) -> None:
         self.prepared, self._seconds_left = prepared, seconds_left
+        self.parent = prepared.start.parent
         self._to_come = _cost_of_the_end(prepared)
 
     def scores(
@@ -62,6 +68,58 @@ class Scorer:
         share = cost / self._to_come
         self._to_come -= cost
         return share * self._seconds_left()
+
+
+def child_or_mean(model: Transformer, scorer: Scorer, reporter: Reporter) -> Transformer:
+    """The child, or the mean of its and its parent's weights if that loses nothing.
+
+    Without ``general`` pairs there is no mean, because nothing shows the child's forgetting. The
+    mean must have at least the child's greedy BLEU on the validation and on the general pairs.
+    """
+    parent = scorer.parent
+    if parent is None or not scorer.prepared.general:
+        return model
+    mean = _mean(model, parent.model)
+    bleus, better = [], True
+    for name in ("validation", "general"):
+        of_mean, of_child = (
+            scorer.scores(each, name, length_penalty=LENGTH_PENALTY, beam=1)
+            for each in (mean, model)
+        )
+        alike = of_mean.sentences == of_child.sentences  # the time may cut one of them
+        better = better and alike and of_mean.bleu >= of_child.bleu
+        bleus.append(f"{name} {of_mean.bleu:.1f}, child {of_child.bleu:.1f}")
+    taken = "taken" if better else "not taken"
+    reporter.note(f"mean of parent and child {taken}, greedy BLEU: {'; '.join(bleus)}")
+    return mean if better else model
+
+
+def gains(scorer: Scorer, scores: dict[str, Scores]) -> dict[str, str]:
+    """The BLEU of parent and child on each text; {} without a parent. ``scores``: the child's."""
+    parent = scorer.parent
+    if parent is None:
+        return {}
+    before = {
+        name: scorer.scores(parent.model, name, length_penalty=parent.length_penalty)
+        for name in scores
+    }
+    return {
+        name: f"BLEU {before[name].bleu:.2f} before, {scores[name].bleu:.2f} after"
+        for name in scores
+    }
+
+
+@torch.no_grad()
+def _mean(child: Transformer, parent: Transformer) -> Transformer:
+    mean = copy.deepcopy(child)
+    weights = parent.state_dict()
+    mean.load_state_dict(
+        {
+            name: (weight.cpu() + weights[name].cpu()) / 2
+            for name, weight in child.state_dict().items()
+        }
+    )
+    return mean.to(child.output_weight.device).eval()
 
 
 def _cost(beam: int) -> float:

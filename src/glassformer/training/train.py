@@ -19,14 +19,13 @@ from glassformer.training.batch_stream import epoch_plan
 from glassformer.training.checkpoint import RunState, load_newest
 from glassformer.training.final_bundle import final_bundle, model_card, part_scored
 from glassformer.training.final_weights import final_weights
-from glassformer.training.fine_tuning import child_or_mean, gains
 from glassformer.training.loop import Trainer
 from glassformer.training.malloc import keep_freed_memory
 from glassformer.training.optimiser import new_optimiser
 from glassformer.training.parallel.ranks import from_torchrun, machine_threads
 from glassformer.training.reporting import Metrics, Reporter, TextReporter
 from glassformer.training.schedule import Schedule, SteadyPace
-from glassformer.training.scorer import Scorer, validations_of_the_end
+from glassformer.training.scorer import Scorer, child_or_mean, gains, validations_of_the_end
 from glassformer.training.setup.options import TrainConfig
 from glassformer.training.setup.prepare import Prepared, prepare
 from glassformer.training.setup.recipe import enough_updates
@@ -99,8 +98,8 @@ def new_trainer(
 
     ``clock`` gives the seconds that this process has spent on the run.
     """
-    config, device, parts = prepared.config, prepared.device, prepared.parts
-    run = RunDirectory(config.run)
+    config, run = prepared.config, prepared.run
+    device, parts = prepared.device, prepared.parts
     for note in prepared.notes:
         reporter.note(note)
     torch.manual_seed(config.seed)

@@ -37,6 +37,7 @@ class Prepared:
     """Everything a training reads; ``config`` leaves nothing open."""
 
     config: TrainConfig
+    run: RunDirectory
     parts: Parts
     device: torch.device
     start: Start
@@ -86,7 +87,7 @@ def prepare(config: TrainConfig, parts: Parts | None = None) -> Prepared:
     run = RunDirectory(config.run)
     run.claim()
     data_hash = check_inputs(config.inputs, run, config.parent)
-    settled = begun_config(config)
+    settled = begun_config(config, run)
     start = start_of(settled or config, parts, device)
     if config.normalisation is None:
         config = config.model_copy(update={"normalisation": start.normalisation})
@@ -94,7 +95,7 @@ def prepare(config: TrainConfig, parts: Parts | None = None) -> Prepared:
     notes = [f"data: {kept.filter}"]
     if settled is None:
         settled, reasons = start.settled(config, kept)
-        record_options(settled)
+        record_options(settled, run)
         notes += reasons
     valid, origin = _validation_pairs(settled, kept)
     test, general = _read(settled, settled.test), _read(settled, settled.general)
@@ -115,6 +116,7 @@ def prepare(config: TrainConfig, parts: Parts | None = None) -> Prepared:
         )
     return Prepared(
         config=settled,
+        run=run,
         parts=parts,
         device=device,
         start=start,

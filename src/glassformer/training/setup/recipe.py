@@ -141,7 +141,7 @@ def choose_in_time(
 
     >>> minutes = TrainConfig(pairs=("a", "b"), run="run", minutes=20)
     >>> choose_in_time(minutes, pairs=29_000, tokens=950_000, speed=4e11)[1][-1]
-    'updates about 2,941 to 5,882: validations and other programs take a part of the time'
+    'updates about 5,882 to 11,765: validations and other programs take a part of the time'
     """
     if config.minutes is None or speed is None:
         return choose(config, pairs=pairs, tokens=tokens)

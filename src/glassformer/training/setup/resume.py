@@ -61,13 +61,12 @@ def check_inputs(inputs: dict[str, Files], run: RunDirectory, parent: Path | Non
     return hashes["pairs"]
 
 
-def begun_config(config: TrainConfig) -> TrainConfig | None:
+def begun_config(config: TrainConfig, run: RunDirectory) -> TrainConfig | None:
     """The settled options of a run that has begun; None if it has not.
 
     An option that ``config`` leaves open keeps its settled value; another value is an error. Other
     minutes are none, and options that change no more than rounding come from ``config``.
     """
-    run = RunDirectory(config.run)
     record = _read(run.options, yaml.safe_load) if run.begun else {}
     if not record:
         return None
@@ -95,9 +94,8 @@ def begun_config(config: TrainConfig) -> TrainConfig | None:
     return begun.model_copy(update=changed | {"minutes": config.minutes or begun.minutes})
 
 
-def record_options(config: TrainConfig) -> None:
+def record_options(config: TrainConfig, run: RunDirectory) -> None:
     """Write the settled options of a run that begins; remove its data of earlier options."""
-    run = RunDirectory(config.run)
     options = json.loads(config.model_dump_json())
     before = _read(run.options, yaml.safe_load)
     same = all(options[name] == before.get(name, options[name]) for name in options.keys() - _FREE)

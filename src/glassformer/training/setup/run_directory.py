@@ -9,7 +9,6 @@ import shutil
 import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, Literal
 
@@ -26,7 +25,6 @@ _WRITTEN = (*_BUNDLE, *_RUN, *(f"data/{name}" for name in _CORPUS))
 _MOST_BYTES = 1_000
 
 
-@dataclass(frozen=True)
 class RunDirectory:
     """The files of one training, which its bundle joins at the end.
 
@@ -34,55 +32,19 @@ class RunDirectory:
     'runs/en-de/metrics.jsonl'
     """
 
-    path: Path
-
-    @property
-    def options(self) -> Path:
-        """The settled options."""
-        return self.path / "config.yaml"
-
-    @property
-    def metrics(self) -> Path:
-        return self.path / "metrics.jsonl"
-
-    @property
-    def checkpoints(self) -> Path:
-        return self.path / "checkpoints"
-
-    @property
-    def inputs(self) -> Path:
-        """The hashes of the files that were read."""
-        return self.path / "data" / "inputs.json"
-
-    @property
-    def counts(self) -> Path:
-        """The numbers of kept and dropped pairs, and the options that they depend on."""
-        return self.path / "data" / "counts.json"
-
-    @property
-    def kept(self) -> Path:
-        """The pairs that the filter keeps, until they are divided into the next two files."""
-        return self.path / "data" / "kept.jsonl"
-
-    @property
-    def train(self) -> Path:
-        """The pairs to train on."""
-        return self.path / "data" / "train.jsonl"
-
-    @property
-    def valid(self) -> Path:
-        """The pairs that are held out."""
-        return self.path / "data" / "valid.jsonl"
-
-    @property
-    def augmented(self) -> Path:
-        """The pairs that are made of the others, and those of the option ``also``."""
-        return self.path / "data" / "augmented.jsonl"
-
-    @property
-    def replay(self) -> Path:
-        """The parent's translations."""
-        return self.path / "data" / "replay.jsonl"
+    def __init__(self, path: Path) -> None:
+        data = path / "data"
+        self.path = path
+        self.options = path / "config.yaml"  # settled
+        self.metrics = path / "metrics.jsonl"
+        self.checkpoints = path / "checkpoints"
+        self.inputs = data / "inputs.json"  # the hashes of the files that were read
+        self.counts = data / "counts.json"  # of kept and dropped pairs, and their options
+        self.kept = data / "kept.jsonl"  # until it is divided into the next two files
+        self.train = data / "train.jsonl"
+        self.valid = data / "valid.jsonl"  # the pairs that are held out
+        self.augmented = data / "augmented.jsonl"  # made of the others, or of the option also
+        self.replay = data / "replay.jsonl"  # the parent's translations
 
     def pairs(self) -> Iterator[Pair]:
         """All pairs that the training reads."""
