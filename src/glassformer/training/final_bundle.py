@@ -23,14 +23,15 @@ def final_bundle(
     model: Transformer, prepared: Prepared, card: dict[str, object], *, length_penalty: float
 ) -> Bundle:
     """The translator that a run delivers, with its model card and alignment heads."""
+    preprocessing = prepared.preprocessing
     bundle = Bundle(
         model,
         *prepared.tokenizers,
-        prepared.languages,
+        preprocessing.languages,
         card,
         length_penalty=length_penalty,
-        normalisation=prepared.config.normalisation or "none",
-        source_lengths=prepared.source_lengths,
+        normalisation=preprocessing.normalisation,
+        source_lengths=preprocessing.lengths,
         parts=prepared.parts.own_model,
     )
     return replace(bundle, alignment=_alignment_heads(bundle, prepared.valid))

@@ -28,7 +28,6 @@ from glassformer.training.schedule import Schedule, SteadyPace
 from glassformer.training.scorer import Scorer, child_or_mean, gains, validations_of_the_end
 from glassformer.training.setup.options import TrainConfig
 from glassformer.training.setup.prepare import Prepared, prepare
-from glassformer.training.setup.recipe import enough_updates
 from glassformer.training.setup.resume import changed_text
 from glassformer.training.setup.run_directory import RunDirectory
 from glassformer.training.setup.start import chosen_precision
@@ -180,7 +179,7 @@ def _report(trainer: Trainer, alpha: float, scores: dict[str, Scores]) -> None:
     note(f"bundle: {config.run}")
     if isinstance(trainer.pace, TimedPace):
         note(trainer.pace.summary())
-        updates, enough = trainer.state.update, enough_updates(config.warmup)
+        updates, enough = trainer.state.update, config.warmup or 0  # a model learns little before
         if updates < enough and scores["validation"].bleu < _WORTHLESS:
             note(
                 f"this translator is worthless: {updates:,} updates are too few to learn from;"

@@ -84,7 +84,8 @@ def test_the_text_is_normalised_before_anything_reads_it(config, write):
     assert noted(prepared, "4 of 5 pairs kept; 1 dropped: 1 empty")
     assert prepared.valid[0].source == pairs[0][0]  # scores read the files as they are
     assert prepared.preprocessing.normalisation == "text"
-    assert (prepared.source_lengths.median, prepared.source_lengths.several) == (7, 0.0)
+    lengths = prepared.preprocessing.lengths
+    assert (lengths.median, lengths.several) == (7, 0.0)
 
 
 def test_none_leaves_the_text_as_it_is(config, write):
@@ -276,8 +277,11 @@ def test_languages_are_guessed_from_the_names_or_said(config, write):
     pairs = write("train.en", ["a b"]), write("train.de", ["b a"])
 
     prepared = prepare(config(pairs=pairs))
-    assert prepared.languages == ("en", "de")
-    assert prepare(config(pairs=pairs, languages=("fr", "de"))).languages == ("fr", "de")
+    assert prepared.preprocessing.languages == ("en", "de")
+    assert prepare(config(pairs=pairs, languages=("fr", "de"))).preprocessing.languages == (
+        "fr",
+        "de",
+    )
 
 
 @pytest.mark.parametrize("names", [("a.txt", "b.txt"), ("pairs.tsv",), ("a.en", "b"), ("en", "de")])

@@ -11,7 +11,7 @@ from itertools import islice
 
 from glassformer.data.corpus import Filter, Pair, read_pairs, write_pairs
 from glassformer.data.preprocessing import SourceLengths
-from glassformer.data.protected import ProtectedSpan, protected_spans
+from glassformer.data.protected import protected_spans
 from glassformer.data.words import words
 from glassformer.training.setup.kept_pairs import new_filter, read_kept
 from glassformer.training.setup.options import TEXT_SEED, TextOptions
@@ -55,15 +55,12 @@ def settle_shares(
         if not lengths.has_several:
             reasons.append(f"joined pairs {_JOINED:g}: the sources are single sentences")
     if text.placeholders is None:
-        marked = sum(any(map(_is_markup, protected_spans(pair.source))) for pair in sample)
+        kinds = [{span.kind for span in protected_spans(pair.source)} for pair in sample]
+        marked = sum(not kind.isdisjoint(("placeholder", "tag")) for kind in kinds)
         chosen["placeholders"] = 0.0 if marked > _FEW_MARKED * len(sample) else _PLACEHOLDERS
         if chosen["placeholders"]:
             reasons.append(f"placeholders {_PLACEHOLDERS:g}: the sources have hardly any")
     return chosen, reasons
-
-
-def _is_markup(span: ProtectedSpan) -> bool:
-    return span.kind in ("placeholder", "tag")
 
 
 def write_augmented(text: TextOptions, run: RunDirectory) -> list[str]:

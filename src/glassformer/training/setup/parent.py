@@ -51,8 +51,9 @@ class Parent:
     def normalisation(self) -> Normalisation:
         return self.parent.normalisation
 
-    def languages(self, of_files: tuple[str, str] | None) -> tuple[str, str] | None:
-        return of_files or self.parent.languages
+    @property
+    def languages(self) -> tuple[str, str] | None:
+        return self.parent.languages
 
     def settled(self, config: TrainConfig, _kept: KeptPairs) -> tuple[TrainConfig, list[str]]:
         model = self.parent.model.config

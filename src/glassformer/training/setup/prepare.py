@@ -9,7 +9,7 @@ import torch
 
 from glassformer.data.corpus import Pair, read_pairs
 from glassformer.data.normaliser import normaliser
-from glassformer.data.preprocessing import Preprocessing, SourceLengths
+from glassformer.data.preprocessing import Preprocessing
 from glassformer.data.token_store import Packed, pack
 from glassformer.data.tokenizer import Tokenizer
 from glassformer.devices import device_of
@@ -42,21 +42,14 @@ class Prepared:
     device: torch.device
     start: Start
     tokenizers: tuple[Tokenizer, Tokenizer]
-    languages: tuple[str, str] | None
+    preprocessing: Preprocessing  # of the trained translator, and of each validation
     valid: list[Pair]
     packed_valid: Packed  # without blank and long pairs
     test: list[Pair]
     packed: Packed
     data_hash: str
     notes: tuple[str, ...]
-    source_lengths: SourceLengths
     general: Sequence[Pair] = ()
-
-    @property
-    def preprocessing(self) -> Preprocessing:
-        """How the trained translator reads texts, and each validation too."""
-        normalisation = self.config.normalisation or "none"
-        return Preprocessing(normalisation, self.languages, self.source_lengths)
 
     @property
     def texts(self) -> dict[str, Sequence[Pair]]:
@@ -73,7 +66,8 @@ class Prepared:
 
     @property
     def target_language(self) -> str | None:
-        return self.languages[1] if self.languages else None
+        languages = self.preprocessing.languages
+        return languages[1] if languages else None
 
 
 def prepare(config: TrainConfig, parts: Parts | None = None) -> Prepared:
@@ -103,7 +97,8 @@ def prepare(config: TrainConfig, parts: Parts | None = None) -> Prepared:
     start.write_further(kept)
     start, tokenizers, vocabularies = start.with_subwords(settled, run)
     packed = _packed(run.packed("train"), run.pairs(), tokenizers, text=settled)
-    normalise = normaliser(settled.normalisation or "none")
+    normalisation = settled.normalisation or "none"
+    normalise = normaliser(normalisation)
     normalised = (Pair(*map(normalise, pair)) for pair in valid)
     packed_valid = _packed(run.packed("valid"), normalised, tokenizers, text=settled)
     notes += [origin, *vocabularies]
@@ -114,6 +109,7 @@ def prepare(config: TrainConfig, parts: Parts | None = None) -> Prepared:
         notes.append(
             f"validation: {counted(left_out, 'pair')} left out of its loss: blank, or {limit}"
         )
+    languages = settled.language_pair or start.languages
     return Prepared(
         config=settled,
         run=run,
@@ -121,14 +117,13 @@ def prepare(config: TrainConfig, parts: Parts | None = None) -> Prepared:
         device=device,
         start=start,
         tokenizers=tokenizers,
-        languages=start.languages(settled.language_pair),
+        preprocessing=Preprocessing(normalisation, languages, kept.source_lengths),
         valid=valid,
         packed_valid=packed_valid,
         test=test,
         packed=packed,
         data_hash=data_hash,
         notes=tuple(notes),
-        source_lengths=kept.source_lengths,
         general=general[:_VALIDATION_PAIRS],
     )
 

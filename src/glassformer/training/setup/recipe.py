@@ -18,7 +18,6 @@ from glassformer.training.setup.options import LengthOptions, SizeOptions, Train
 __all__ = [
     "choose",
     "choose_in_time",
-    "enough_updates",
     "estimated_tokens",
     "model_config",
     "size_in_time",
@@ -75,11 +74,6 @@ def useful_updates(pairs: int, per_epoch: float) -> int:
     (24000, 200)
     """
     return max(1, round(min(_class(pairs).updates, _MAX_EPOCHS * per_epoch)))
-
-
-def enough_updates(warmup: int | None) -> int:
-    """The updates that a model with this warm-up needs to be of any worth."""
-    return warmup or _CLASSES[0].warmup
 
 
 def choose(

@@ -43,11 +43,8 @@ class Scratch:
     parts: Parts
     device: torch.device
     normalisation: Normalisation = "text"
+    languages: None = None  # if the files' names do not tell
     parent: None = None
-
-    def languages(self, of_files: tuple[str, str] | None) -> tuple[str, str] | None:
-        """The languages of a run whose files have these."""
-        return of_files
 
     def settled(self, config: TrainConfig, kept: KeptPairs) -> tuple[TrainConfig, list[str]]:
         """The options of a run with nothing left open, and the reasons."""
