@@ -3,7 +3,24 @@
 import pytest
 from pydantic import ValidationError
 
-from glassformer.training.setup.options import TrainConfig
+from glassformer.training.setup.options import (
+    LearningOptions,
+    LengthOptions,
+    MachineOptions,
+    SizeOptions,
+    StartOptions,
+    TextOptions,
+    TrainConfig,
+)
+
+RECORDS = (
+    StartOptions,
+    TextOptions,
+    SizeOptions,
+    LengthOptions,
+    LearningOptions,
+    MachineOptions,
+)
 
 
 def options(**changes):
@@ -83,6 +100,19 @@ def test_every_option_is_documented():
     undocumented = [name for name, field in fields.items() if not field.description]
 
     assert not undocumented
+
+
+def test_each_heading_of_the_help_shows_options_of_one_record():
+    headings, shown = {}, None
+    for name in TrainConfig.model_fields.keys() - {"run", "recipe"}:
+        assert sum(name in record.model_fields for record in RECORDS) == 1
+    for name in TrainConfig.model_fields:
+        shown = TrainConfig.groups.get(name, shown)
+        if name not in TrainConfig.shown_first:
+            [record] = [record for record in RECORDS if name in record.model_fields]
+            headings.setdefault(shown, set()).add(record)
+    assert len(headings) == len(RECORDS)
+    assert all(len(records) == 1 for records in headings.values())
 
 
 def test_the_headings_of_the_help_begin_at_options_in_their_order():

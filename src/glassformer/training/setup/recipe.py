@@ -225,9 +225,8 @@ def model_config(config: TrainConfig, vocabularies: dict[str, int | None]) -> Mo
     do not fit together.
     """
     settings = dict(presets[config.preset or "base"])
-    sizes = ("d_model", "num_heads", "d_ff", "num_encoder_layers", "num_decoder_layers", "dropout")
-    dropouts = ("attention_dropout", "activation_dropout")
-    names = (*sizes, *dropouts, "activation", "norm", "tying", "positions")
+    sizes = SizeOptions.model_fields.keys() - {"preset"}
+    names = (*sizes, "dropout", "attention_dropout", "activation_dropout")
     settings |= {name: value for name in names if (value := getattr(config, name)) is not None}
     # Room for the longest pair, and for a translation of 50 tokens more (section 6.1).
     settings["max_length"] = max(1024, config.max_tokens + 51)
