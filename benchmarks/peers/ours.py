@@ -8,8 +8,8 @@ from benchmarks.peers.measure import Arrays, job, run_updates
 from glassformer.config import ModelConfig
 from glassformer.data.batches import Batch
 from glassformer.model.transformer import Transformer
-from glassformer.training.malloc import keep_freed_memory
 from glassformer.training.loss import choose_losses
+from glassformer.training.malloc import keep_freed_memory
 from glassformer.training.optimiser import Learner, adam, update
 
 __all__ = ["build"]

@@ -1,7 +1,8 @@
 """The Transformer of *Attention Is All You Need*: to read, to draw, and to train with.
 
 The parts can be used alone (``from glassformer import MultiHeadAttention``); ``Translator`` and
-``train`` are the practical face; the command ``glassformer`` has both.
+``train`` are the practical face; the command ``glassformer`` has both. ``Parts`` are the forms that
+they run: ``FAST``, ``PLAIN``, or some of one's own.
 """
 
 from importlib import import_module
@@ -40,6 +41,7 @@ if TYPE_CHECKING:  # what the table below does, said so that type checkers and e
     from glassformer.model.masks import padding_mask, subsequent_mask, target_mask
     from glassformer.model.positions import PositionalEncoding, sinusoidal_positions
     from glassformer.model.transformer import Transformer
+    from glassformer.parts import FAST, PLAIN, Parts
     from glassformer.training.loss import label_smoothed_cross_entropy, token_accuracy
     from glassformer.training.schedule import noam_schedule
     from glassformer.training.setup.options import TrainConfig
@@ -47,6 +49,8 @@ if TYPE_CHECKING:  # what the table below does, said so that type checkers and e
     from glassformer.translator import Translation, Translator
 
 __all__ = [
+    "FAST",
+    "PLAIN",
     "Changes",
     "Decoder",
     "DecoderBlock",
@@ -57,6 +61,7 @@ __all__ = [
     "Memory",
     "ModelConfig",
     "MultiHeadAttention",
+    "Parts",
     "PositionalEncoding",
     "ResidualBlock",
     "Sampling",
@@ -129,6 +134,7 @@ _HOMES = {
     "model.masks": "padding_mask subsequent_mask target_mask",
     "model.positions": "PositionalEncoding sinusoidal_positions",
     "model.transformer": "Transformer",
+    "parts": "FAST PLAIN Parts",
     "training.loss": "label_smoothed_cross_entropy token_accuracy",
     "training.train": "train",
     "training.schedule": "noam_schedule",

@@ -49,7 +49,7 @@ def itself(model: Transformer) -> SequenceModel:
     return model
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Parts:
     """The forms, each a function or a class. The defaults are the plain ones.
 
@@ -137,7 +137,8 @@ def rebuilt(model: Transformer, parts: Parts) -> Transformer:
     """The same weights in other forms: the tensors are shared, the modules are not.
 
     >>> from glassformer.config import presets
-    >>> model = Transformer(presets("tiny", source_vocab_size=9, target_vocab_size=9))
+    >>> vocabulary = {"source_vocab_size": 9, "target_vocab_size": 9}
+    >>> model = Transformer(ModelConfig(**vocabulary, **presets["tiny"]))
     >>> rebuilt(model, PLAIN).output_weight is model.output_weight
     True
     """
