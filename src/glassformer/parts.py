@@ -149,6 +149,11 @@ def rebuilt(model: Transformer, parts: Parts) -> Transformer:
 
 
 def _name(part: object) -> str:
-    function = part.func if isinstance(part, partial) else part
-    module, name = getattr(function, "__module__", ""), getattr(function, "__qualname__", "")
-    return f"{module}.{name}" if name else repr(function)
+    if isinstance(part, partial):
+        arguments = [
+            *map(str, part.args),
+            *(f"{key}={value}" for key, value in part.keywords.items()),
+        ]
+        return f"{_name(part.func)} with {', '.join(arguments)}"
+    named = part if hasattr(part, "__qualname__") else type(part)  # an object that is called
+    return f"{named.__module__}.{named.__qualname__}"
