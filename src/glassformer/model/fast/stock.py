@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from torch import Tensor, nn
+from torch.optim.optimizer import register_optimizer_step_post_hook
 
 from glassformer.model.attention import (
     MultiHeadAttention,
@@ -51,6 +52,8 @@ def check_stock(model: nn.Module, user: str, remedy: str = "") -> None:
 class Stamp:
     """The state of a model's weights and settings at one time: it tells whether they changed."""
 
+    steps = 0  # of all optimisers: fused ones change weights without a new version
+
     def __init__(self, model: nn.Module) -> None:
         self._value = _state(model)
         # While these live, no new weight gets an old one's address.
@@ -61,8 +64,15 @@ class Stamp:
         return self._value == _state(model)
 
 
+def _count(*_: object) -> None:
+    Stamp.steps += 1
+
+
+register_optimizer_step_post_hook(_count)
+
+
 def _state(model: nn.Module) -> list[object]:
-    state: list[object] = []
+    state: list[object] = [Stamp.steps]
     for module in model.modules():
         weights = (weight for weight in module._parameters.values() if weight is not None)
         state += [vars(module).get(name) for name in _SETTINGS]
