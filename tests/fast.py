@@ -61,6 +61,7 @@ SLOW = (
     "training/parallel/",
     "training/test_fine_tuning.py",
     "training/test_loop.py",
+    "training/test_own_parts.py",
     "training/test_plain.py",
     "training/test_train.py",
     "training/test_validation.py",
