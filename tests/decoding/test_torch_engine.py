@@ -3,13 +3,13 @@
 import dataclasses
 
 import pytest
-from glassformer.model.fast.choice import DecoderChoice
 
 from glassformer.decoding.batched import decode_sentences
 from glassformer.decoding.engine import Job, SearchOptions
 from glassformer.decoding.sampling import Sampling
 from glassformer.errors import UsageError
 from glassformer.inspection.capture import capture
+from glassformer.model.fast.choice import DecoderChoice
 from glassformer.model.fast.decoder import PreparedTransformer
 from glassformer.threads import torch_threads
 from glassformer.translator import Translator

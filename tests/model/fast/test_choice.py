@@ -1,9 +1,9 @@
 """The choice between the plain decoder and its fast twin."""
 
 import pytest
-from glassformer.model.fast.choice import DecoderChoice
 
 from glassformer.model.attention import use_explicit_attention
+from glassformer.model.fast.choice import DecoderChoice
 from glassformer.model.fast.decoder import PreparedTransformer
 
 
