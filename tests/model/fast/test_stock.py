@@ -221,10 +221,12 @@ def test_weights_are_arranged_once_for_each_state(build, sentences):
 def test_an_address_that_is_used_again_is_another_weight():
     """The allocator gives the address of a weight that is gone to the next one of its size."""
     layer = nn.Linear(8, 8)
+    layer.weight.data = torch.randn(8, 8)
+    first, stamp = layer.weight.data_ptr(), Stamp(layer)
     for _ in range(50):
-        stamp = Stamp(layer)
+        layer.weight.data = torch.empty(0)
         layer.weight.data = torch.randn(8, 8)
-        layer.weight.data = torch.randn(8, 8)
+        assert layer.weight.data_ptr() != first
         assert not stamp.holds(layer)
 
 
