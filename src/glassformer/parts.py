@@ -61,7 +61,7 @@ class Parts:
     >>> replace(PLAIN, attention=fused_attention).own
     {}
     >>> replace(PLAIN, dropout=nn.AlphaDropout).own
-    {'dropout': 'torch.nn.modules.dropout.AlphaDropout'}
+    {'dropout': 'AlphaDropout'}
     """
 
     attention: Attention = scaled_dot_product_attention
@@ -80,11 +80,11 @@ class Parts:
     @property
     def own(self) -> dict[str, str]:
         """The name of each part that is not the package's."""
-        names = {field.name: _name(getattr(self, field.name)) for field in fields(self)}
+        given = {field.name: _names(getattr(self, field.name)) for field in fields(self)}
         return {
             field: name
-            for field, name in names.items()
-            if name not in (_name(getattr(known, field)) for known in (PLAIN, FAST))
+            for field, (module, name) in given.items()
+            if (module, name) not in (_names(getattr(known, field)) for known in (PLAIN, FAST))
         }
 
     @property
@@ -137,8 +137,8 @@ def rebuilt(model: Transformer, parts: Parts) -> Transformer:
     """The same weights in other forms: the tensors are shared, the modules are not.
 
     >>> from glassformer.config import presets
-    >>> vocabulary = {"source_vocab_size": 9, "target_vocab_size": 9}
-    >>> model = Transformer(ModelConfig(**vocabulary, **presets["tiny"]))
+    >>> sizes = {"source_vocab_size": 9, "target_vocab_size": 9}
+    >>> model = Transformer(ModelConfig(**presets["tiny"], **sizes))
     >>> rebuilt(model, PLAIN).output_weight is model.output_weight
     True
     """
@@ -148,12 +148,11 @@ def rebuilt(model: Transformer, parts: Parts) -> Transformer:
     return twin.train(model.training)
 
 
-def _name(part: object) -> str:
+def _names(part: object) -> tuple[str, str]:
+    """Module and name of a function, a class, or an object that is called."""
     if isinstance(part, partial):
-        arguments = [
-            *map(str, part.args),
-            *(f"{key}={value}" for key, value in part.keywords.items()),
-        ]
-        return f"{_name(part.func)} with {', '.join(arguments)}"
-    named = part if hasattr(part, "__qualname__") else type(part)  # an object that is called
-    return f"{named.__module__}.{named.__qualname__}"
+        module, name = _names(part.func)
+        values = [*map(str, part.args), *(f"{key}={each}" for key, each in part.keywords.items())]
+        return module, f"{name} with {', '.join(values)}"
+    named = part if hasattr(part, "__qualname__") else type(part)
+    return named.__module__, named.__qualname__

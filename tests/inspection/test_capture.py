@@ -246,7 +246,10 @@ def test_a_context_in_which_nothing_ran_ends_in_one_line():
         raise KeyError("my own")
 
 
-@pytest.mark.parametrize("parts", [PLAIN, FAST, replace(PLAIN, attention=colder)], ids=str)
+OWN = {"plain": PLAIN, "fast": FAST, "colder": replace(PLAIN, attention=colder)}
+
+
+@pytest.mark.parametrize("parts", OWN.values(), ids=OWN)
 def test_one_s_own_attention_is_recorded_with_its_weights(parts):
     """A subclass, and a function: neither is exchanged for the package's."""
     model = rebuilt(build(), replace(parts, model=rotary))

@@ -13,11 +13,8 @@ from glassformer.learn.lesson import lesson
 
 HOLE = "        raise NotImplementedError\n"
 BLOCK = """
-        y = self.self_attention.before(x)
-        x = self.self_attention.add(x, self.self_attention.sublayer(y, y, y, self_mask))
-        y = self.cross_attention.before(x)
-        output = self.cross_attention.sublayer(y, memory, memory, memory_mask)
-        x = self.cross_attention.add(x, output)
+        x = self.self_attention(x, mask=self_mask)
+        x = self.cross_attention(x, memory, mask=memory_mask)
         return self.feed_forward(x)
 """
 STACK = """
@@ -49,7 +46,7 @@ UNUSUAL = """
         x = run(
             self.cross_attention,
             x,
-            lambda f, s: f.attend(s, *f.project_memory(memory, memory), memory_mask),
+            lambda f, s: f.attend(s, *f.project_keys_and_values(memory, memory), memory_mask),
         )
         return run(self.feed_forward, x, lambda f, s: f(s))
 """
@@ -67,27 +64,43 @@ def test_right_solutions():
     assert verdicts(UNUSUAL, INDEXED) == [("right",), ("right",)]
 
 
-CROSS = "self.cross_attention.sublayer(y, memory, memory, memory_mask)"
+CROSS = "self.cross_attention(x, memory, mask=memory_mask)"
 
 
 @pytest.mark.parametrize(
     ("body", "verdict"),
     [
-        (  # the second y is forgotten
-            BLOCK.replace("        y = self.cross_attention.before(x)\n", ""),
-            ("mistake", ("decoder-query-from-input",)),
+        (  # the result under a name that nobody reads
+            BLOCK.replace("x =", "y =", 1),
+            ("mistake", ("decoder-self-attention-missing",)),
         ),
-        (  # copied from the lines above, and half changed
-            BLOCK.replace(CROSS, "self.self_attention.sublayer(y, memory, memory, memory_mask)"),
+        (
+            BLOCK.replace("x, mask=self_mask", "x, x, x, self_mask"),
+            ("mistake", ("decoder-keys-not-normed",)),
+        ),
+        (  # copied from the line above, and half changed
+            BLOCK.replace(CROSS, CROSS.replace("cross_attention", "self_attention")),
             ("mistake", ("decoder-attention-shared",)),
         ),
-        (  # copied from the lines above, with the wrong mask
-            BLOCK.replace(CROSS, "self.cross_attention.sublayer(y, memory, memory)"),
+        (
+            BLOCK.replace(CROSS, CROSS.replace(", mask=memory_mask", "")),
             ("mistake", ("decoder-memory-mask-missing",)),
         ),
         (
-            BLOCK.replace(CROSS, CROSS.replace("(y,", "(memory,")),
+            BLOCK.replace(CROSS, CROSS.replace("x, memory,", "x,")),
+            ("mistake", ("decoder-memory-unused",)),
+        ),
+        (  # x goes in by itself, some think
+            BLOCK.replace(CROSS, CROSS.replace("x, memory,", "memory,")),
             ("mistake", ("decoder-target-unused",)),
+        ),
+        (
+            BLOCK.replace(CROSS, CROSS.replace("x, memory,", "memory, x,")),
+            ("mistake", ("decoder-queries-from-memory",)),
+        ),
+        (
+            BLOCK.replace(CROSS, CROSS.replace("x, memory,", "x, memory, x,")),
+            ("mistake", ("decoder-values-from-target",)),
         ),
         (  # post-norm by hand, without dropout
             """
@@ -96,15 +109,14 @@ CROSS = "self.cross_attention.sublayer(y, memory, memory, memory_mask)"
         x = self.cross_attention.norm(x + attended)
         return self.feed_forward.norm(x + self.feed_forward.sublayer(x))
 """,
-            ("mistake", ("decoder-always-post", "decoder-dropouts-missing")),
+            ("difference",),
         ),
         (  # both attentions at once, on one sequence
             """
-        y = self.self_attention.before(x)
-        both = torch.cat([memory, y], dim=1)
-        x = self.self_attention.add(x, self.self_attention.sublayer(y, both, both))
-        return self.feed_forward(x)
-""".replace("        y =", "        import torch\n        y =", 1),
+        import torch
+        both = torch.cat([memory, x], dim=1)
+        return self.feed_forward(self.self_attention(x, both))
+""",
             ("law",),
         ),
     ],

@@ -13,8 +13,7 @@ from glassformer.learn.lesson import lesson
 
 HOLE = "        raise NotImplementedError\n"
 BLOCK = """
-        y = self.self_attention.before(x)
-        x = self.self_attention.add(x, self.self_attention.sublayer(y, y, y, mask))
+        x = self.self_attention(x, mask=mask)
         return self.feed_forward(x)
 """
 STACK = """
@@ -71,46 +70,52 @@ def test_unusual_right_solutions():
     ("body", "verdict"),
     [
         (  # a mask, but for nobody
-            """
-        att = self.self_attention
-        z = att.before(x)
-        x = att.add(x, att.sublayer(z, z, z))
-        return self.feed_forward(x)
-""",
+            BLOCK.replace("x, mask=mask", "x"),
             ("mistake", ("encoder-mask-missing",)),
         ),
-        (  # from a blog: post-norm by hand
-            """
-        attn = self.self_attention.sublayer(x, x, x, mask)
-        x = self.self_attention.norm(x + attn)
-        ff = self.feed_forward.sublayer(x)
-        return self.feed_forward.norm(x + ff)
-""",
-            ("mistake", ("encoder-always-post", "encoder-dropouts-missing")),
+        (  # query, key and value by their names, as in the paper
+            BLOCK.replace("x, mask=mask", "query, key, value, mask").replace(
+                "        x =", "        query = key = value = x\n        x =", 1
+            ),
+            ("mistake", ("encoder-keys-not-normed",)),
+        ),
+        (  # past the residual block
+            BLOCK.replace("self.self_attention(", "self.self_attention.sublayer("),
+            ("mistake", ("encoder-residual-missing",)),
         ),
         (  # the result under a name that nobody reads
-            """
-        y = self.self_attention.before(x)
-        attended = self.self_attention.add(x, self.self_attention.sublayer(y, y, y, mask))
-        return self.feed_forward(x)
-""",
+            BLOCK.replace("x =", "attended ="),
             ("mistake", ("encoder-attention-missing",)),
         ),
         (  # residual blocks do not add, some think
+            BLOCK.replace("return ", "return x + "),
+            ("mistake", ("encoder-feed-forward-added-twice",)),
+        ),
+        (
+            BLOCK.replace("x =", "x = x +").replace("return ", "return x + "),
+            ("mistake", ("encoder-attention-added-twice", "encoder-feed-forward-added-twice")),
+        ),
+        (
+            "\n        return self.self_attention(x, mask=mask) + self.feed_forward(x)\n",
+            ("mistake", ("encoder-feed-forward-reads-x",)),
+        ),
+        (
+            "\n        return self.self_attention(self.feed_forward(x), mask=mask)\n",
+            ("mistake", ("encoder-feed-forward-first",)),
+        ),
+        (  # from a blog: post-norm by hand, without dropout
             """
-        y = self.self_attention.before(x)
-        x = self.self_attention.add(x, self.self_attention.sublayer(y, y, y, mask))
-        return x + self.feed_forward(x)
+        attention, network = self.self_attention, self.feed_forward
+        x = attention.norm(x + attention.sublayer(x, mask=mask))
+        return network.norm(x + network.sublayer(x))
 """,
-            ("mistake", ("encoder-residual-twice",)),
+            ("difference",),
         ),
         (  # numpy's habit: the padding is multiplied away
             """
         if mask is not None:
             x = x * mask[:, 0, 0, :, None]
-        y = self.self_attention.before(x)
-        x = self.self_attention.add(x, self.self_attention.sublayer(y, y, y))
-        return self.feed_forward(x)
+        return self.feed_forward(self.self_attention(x))
 """,
             ("law",),
         ),

@@ -4,11 +4,14 @@ import textwrap
 
 import pytest
 import torch
+from torch.nn import functional as F
 
-from glassformer import MultiHeadAttention
+from glassformer import ModelConfig, MultiHeadAttention, Transformer
 from glassformer.learn.examine import verdict_on
 from glassformer.learn.lesson import lesson
-from glassformer.learn.worker import answer_on
+from glassformer.learn.parts import Part, own_parts
+from glassformer.learn.worker import answer_on, load_module
+from glassformer.parts import rebuilt
 
 HOLE = "        raise NotImplementedError\n"
 RIGHT = {
@@ -17,7 +20,7 @@ RIGHT = {
         return joint.reshape(*joint.shape[:-1], self.num_heads, d_head).transpose(-3, -2)
     """,
     "merge": "return heads.transpose(-3, -2).flatten(-2)",
-    "project_memory": "return self.split(self.key(key)), self.split(self.value(value))",
+    "project_keys_and_values": "return self.split(self.key(key)), self.split(self.value(value))",
     "attend": """
         queries = self.split(self.query(query))
         heads, _ = scaled_dot_product_attention(queries, keys, values, mask)
@@ -26,16 +29,21 @@ RIGHT = {
 }
 
 
+def file_with(**bodies):
+    """The lesson's file with right bodies in its holes, but for those given."""
+    text = lesson("heads").template
+    for body in (RIGHT | bodies).values():
+        text = text.replace(HOLE, textwrap.indent(textwrap.dedent(body), " " * 8) + "\n", 1)
+    return text
+
+
 @pytest.fixture
 def verdict_of(tmp_path):
-    """The verdict on the lesson's file with right bodies in its holes, but for those given."""
+    """The verdict on such a file."""
 
     def verdict(**bodies):
-        text = lesson("heads").template
-        for body in (RIGHT | bodies).values():
-            text = text.replace(HOLE, textwrap.indent(textwrap.dedent(body), " " * 8) + "\n", 1)
         file = tmp_path / "04_heads.py"
-        file.write_text(text, encoding="utf-8")
+        file.write_text(file_with(**bodies), encoding="utf-8")
         return verdict_on(lesson("heads"), file, answer_on(file, "heads"))
 
     return verdict
@@ -96,12 +104,12 @@ def test_unusual_right_solutions(verdict_of):
         ),
         ("merge", "return heads.mean(dim=1)", "merge-averaged"),
         (
-            "project_memory",
+            "project_keys_and_values",
             "k, v = self.value(key), self.key(value)\nreturn self.split(k), self.split(v)",
             "heads-exchanged",
         ),
         (
-            "project_memory",
+            "project_keys_and_values",
             "kv = [self.split(self.key(x)) for x in (key, key)]\nreturn kv[0], kv[1]",
             ("heads-one-for-keys-and-values", "heads-values-of-key"),
         ),
@@ -159,6 +167,29 @@ def test_no_list_knows_this_one_and_the_law_that_it_breaks(verdict_of):
         "Each head has its own part of every position's features. Position 0 has the features"
         " [0, 1, 2, 3]; its head 0 of 2 should be [0, 1], and is [2, 3]."
     )
+
+
+def test_a_call_with_the_query_alone_is_self_attention(tmp_path):
+    file = tmp_path / "04_heads.py"
+    file.write_text(file_with(), encoding="utf-8")
+    attention, x = load_module(file).MultiHeadAttention(4, 2), torch.randn(1, 3, 4)
+    torch.testing.assert_close(attention(x), attention(x, x, x))
+
+
+def test_weights_are_seen_if_a_learners_attend_calls_no_attention():
+    def inline(self, query, keys, values, mask=None):
+        queries = self.split(self.query(query))
+        return self.output(self.merge(F.scaled_dot_product_attention(queries, keys, values, mask)))
+
+    sizes = {"d_model": 8, "num_heads": 2, "d_ff": 16}
+    model = Transformer(ModelConfig(source_vocab_size=11, target_vocab_size=13, **sizes)).eval()
+    own = own_parts([Part("model.attention.MultiHeadAttention.attend", inline, "heads")])
+    x = torch.randn(1, 3, 8)
+    seen, expected = (
+        each.encoder.blocks[0].self_attention.sublayer.with_weights(x)
+        for each in (rebuilt(model, own), model)
+    )
+    torch.testing.assert_close(seen, expected)
 
 
 def test_the_answers_to_the_questions():

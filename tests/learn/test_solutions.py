@@ -126,4 +126,4 @@ def test_all_parts_of_the_walk_train_a_translator(tmp_path):
     calls = result.stdout.split("calls of these parts: ")[1].splitlines()[0].split(", ")
     # The search is greedy, and target_mask calls the subsequent_mask of its own file.
     uncalled = {call.rsplit(" ", 1)[0] for call in calls if call.endswith(" 0")}
-    assert uncalled <= {"beam_search", "BlockState.select", "subsequent_mask"}
+    assert uncalled <= {"beam_search", "penalty", "BlockState.select", "subsequent_mask"}

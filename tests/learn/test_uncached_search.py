@@ -4,9 +4,10 @@ import pytest
 import torch
 
 from glassformer.config import ModelConfig
-from glassformer.learn.parts import in_place, mistaken_parts
-from glassformer.learn.uncached_search import uncached_search
+from glassformer.learn.parts import mistaken_parts, own_parts
+from glassformer.learn.uncached_search import Uncached
 from glassformer.model.transformer import Transformer
+from glassformer.parts import rebuilt
 
 
 @pytest.fixture
@@ -28,16 +29,13 @@ def logits_of_steps(model):
 
 
 def test_it_gives_the_logits_of_the_cached_search(model):
-    expected = logits_of_steps(model)
-    with uncached_search():
-        torch.testing.assert_close(logits_of_steps(model), expected)
-    torch.testing.assert_close(logits_of_steps(model), expected)
+    torch.testing.assert_close(logits_of_steps(Uncached(model)), logits_of_steps(model))
 
 
 @pytest.mark.parametrize(
     "mistake", ["decoder-cross-missing", "heads-output-missing", "causal-reversed"]
 )
 def test_a_mistake_that_the_cached_search_leaves_out_acts(model, mistake):
-    right = logits_of_steps(model)
-    with in_place(mistaken_parts([mistake])):
-        assert not torch.allclose(logits_of_steps(model), right)
+    parts = own_parts(mistaken_parts([mistake]))
+    mistaken = parts.decoder(rebuilt(model, parts))
+    assert not torch.allclose(logits_of_steps(mistaken), logits_of_steps(model))

@@ -80,9 +80,31 @@ def _beam_search(own: Callable[..., Any]) -> Callable[..., Any]:
     return beam_search
 
 
+def _attend(own: Callable[..., Tensor]) -> Callable[..., Tensor]:
+    """``attend`` by a method that need not call ``self.attention``: an observer sees it anyway."""
+
+    def attend(
+        self: Any, query: Tensor, keys: Tensor, values: Tensor, mask: Tensor | None = None
+    ) -> Tensor:
+        plain = type(self).__init__.__globals__["scaled_dot_product_attention"]
+        if self.attention is not plain:  # ``with_weights`` and ``capture`` put an observer there
+            self.attention(self.split(self.query(query)), keys, values, mask)
+        return own(self, query, keys, values, mask)
+
+    return attend
+
+
 def _positions(own: Callable[..., Tensor]) -> Callable[..., Tensor]:
-    """``model.positions.sinusoidal_positions`` by a function that may return float64."""
-    return lambda *arguments, **options: own(*arguments, **options).to(torch.get_default_dtype())
+    """``model.positions.sinusoidal_positions`` by a function that may return float64.
+
+    A model of a bundle is built on the meta device first: the table has its numbers all the same.
+    """
+
+    def sinusoidal_positions(*arguments: Any, **options: Any) -> Tensor:
+        with torch.device("cpu"):
+            return own(*arguments, **options).to(torch.get_default_dtype())
+
+    return sinusoidal_positions
 
 
 def _adam(own: Callable[..., Any]) -> Callable[..., Any]:
@@ -140,6 +162,10 @@ def _ends(options: Mapping[str, Any]) -> tuple[int, int]:
 
 ADAPTERS: Mapping[str, tuple[str, Adapter]] = {
     "learn.plain.adam.adam_step": ("training.optimiser.adam_of", _adam),
+    "model.attention.MultiHeadAttention.attend": (
+        "model.attention.MultiHeadAttention.attend",
+        _attend,
+    ),
     "model.positions.sinusoidal_positions": ("model.positions.sinusoidal_positions", _positions),
     "learn.search.greedy": ("decoding.greedy.greedy", _greedy),
     "learn.search.beam_search": ("decoding.beam.beam_search", _beam_search),

@@ -210,7 +210,7 @@ def _executed(parts: Sequence[Part]) -> dict[str, ModuleType]:
 
     def importing(name: str, *rest: Any) -> Any:
         """``import`` of such a file: it finds the files that ran before it."""
-        names = rest[2] if len(rest) > 2 else ()
+        names = (rest[2] if len(rest) > 2 else None) or ()  # None: import without from
         if name in modules:
             return modules[name]
         found = builtins.__import__(name, *rest)
@@ -233,8 +233,11 @@ def _executed(parts: Sequence[Part]) -> dict[str, ModuleType]:
             if part.home.startswith(f"{file}."):
                 _put(part, module, part.home.removeprefix(f"{file}."))
         modules[name] = module
-    for part in parts:  # a learner's file imports the package's parts: it gets these
+    for part in parts:  # a learner's file imports the package's parts and files: it gets these
         for name, value in list(part.file.items()):
+            if isinstance(value, ModuleType):
+                part.file[name] = modules.get(value.__name__, value)
+                continue
             place = modules.get(getattr(value, "__module__", ""))
             if place is not None and value is part_of(f"{value.__module__[12:]}.{name}"):
                 part.file[name] = vars(place)[name]

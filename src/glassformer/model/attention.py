@@ -155,6 +155,8 @@ class MultiHeadAttention(nn.Module):
     ) -> Float[Tensor, "batch q_len d_model"]:
         key = query if key is None else key
         value = key if value is None else value
+        if key.dtype == torch.bool:
+            raise TypeError("the key is boolean: give a mask by its name, mask=…")
         return self.attend(query, *self.project_keys_and_values(key, value), mask)
 
     def attend(

@@ -44,6 +44,8 @@ class ScaledEmbedding(nn.Module):
         self.factor = math.sqrt(d_model) if scale else 1.0
 
     def forward(self, tokens: Int[Tensor, "batch len"]) -> Float[Tensor, "batch len d_model"]:
-        if tokens.device.type == "cpu":  # on a GPU the check would wait for the device
+        try:
+            return F.embedding(tokens, self.weight) * self.factor
+        except (IndexError, RuntimeError):  # torch's own words name no id
             check_ids(tokens, self.weight.size(0))
-        return F.embedding(tokens, self.weight) * self.factor
+            raise

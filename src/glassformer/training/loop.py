@@ -30,6 +30,7 @@ from glassformer.training.parallel.worker import broadcast_run
 from glassformer.training.reporting import Metrics, Reporter
 from glassformer.training.setup.options import TrainConfig
 from glassformer.training.setup.prepare import Prepared
+from glassformer.training.setup.run_directory import RunDirectory
 from glassformer.training.signals import StopSignal
 from glassformer.training.time_budget import Pace
 from glassformer.training.validation import Validation, ValidationSet, validate
@@ -77,7 +78,7 @@ class Trainer:
 
     @property
     def checkpoint_directory(self) -> Path:
-        return self.config.run / "checkpoints"
+        return RunDirectory(self.config.run).checkpoints
 
     def run(self, ranks: Ranks = ALONE) -> None:
         """Update the weights until the last update, the end of patience or a signal.

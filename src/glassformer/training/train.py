@@ -33,7 +33,7 @@ from glassformer.training.setup.parent import model_of_child, special_ids, updat
 from glassformer.training.setup.prepare import Prepared, chosen_precision, prepare
 from glassformer.training.setup.recipe import enough_updates, model_config, useful_updates
 from glassformer.training.setup.resume import changed_text
-from glassformer.training.setup.run_lock import locked
+from glassformer.training.setup.run_directory import RunDirectory
 from glassformer.training.time_budget import Pace, TimedPace
 from glassformer.training.validation import ValidationSet
 
@@ -71,7 +71,8 @@ def train(
     if not config.plain:
         keep_freed_memory()
     threads = torch_threads(machine_threads(config.threads))
-    with locked(config.run), threads, closing(reporter or TextReporter()) as reporter:
+    lock = RunDirectory(config.run).locked()
+    with lock, threads, closing(reporter or TextReporter()) as reporter:
         prepared = prepare(config, parts)
         trainer = new_trainer(prepared, reporter, lambda: time.monotonic() - began)
         with closing(trainer.metrics):
@@ -100,11 +101,12 @@ def new_trainer(
     ``clock`` gives the seconds that this process has spent on the run.
     """
     config, device, parts = prepared.config, prepared.device, prepared.parts
+    run = RunDirectory(config.run)
     for note in prepared.notes:
         reporter.note(note)
     model = _new_model(prepared).to(device)
     optimiser = new_optimiser(model, config.optimiser or "adam", parts.adam)
-    state = load_newest(config.run / "checkpoints", model, optimiser, reporter.note)
+    state = load_newest(run.checkpoints, model, optimiser, reporter.note)
     if state is None:
         state = RunState(data_hash=prepared.data_hash, parts=parts.own)
     else:
@@ -134,9 +136,7 @@ def new_trainer(
         f"model: {count:,} parameters, {len(prepared.packed):,} pairs, {length},"
         f" {state.precision} on {device}"
     )
-    metrics = Metrics(
-        config.run / "metrics.jsonl", from_update=state.update, tensorboard=config.tensorboard
-    )
+    metrics = Metrics(run.metrics, from_update=state.update, tensorboard=config.tensorboard)
     return Trainer(
         model=model,
         optimiser=optimiser,

@@ -90,5 +90,5 @@ def test_the_headings_of_the_help_begin_at_options_in_their_order():
 
     assert firsts == sorted(firsts, key=names.index)
     assert names[: names.index(firsts[1])] == [
-        *("pairs", "run", "valid", "test", "languages", "minutes", "preset", "device")
+        *("pairs", "run", "valid", "test", "languages", "minutes", "preset", "device", "recipe")
     ]

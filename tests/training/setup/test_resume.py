@@ -222,7 +222,7 @@ def test_a_kill_while_old_data_are_removed_locks_nothing(config, monkeypatch):
             (Path(path) / "meta.json").unlink()
             raise KeyboardInterrupt
 
-    monkeypatch.setattr("glassformer.training.setup.resume.shutil.rmtree", killed)
+    monkeypatch.setattr("glassformer.training.setup.run_directory.shutil.rmtree", killed)
     with pytest.raises(KeyboardInterrupt):
         prepare(config(60, max_tokens=20))
     monkeypatch.undo()

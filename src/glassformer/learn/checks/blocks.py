@@ -8,7 +8,9 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from glassformer import FeedForward, ResidualBlock
 from glassformer.learn.check import Check, Faults, Results, Solution, filled, numbers
+from glassformer.model.blocks import Norm
 
 __all__ = ["CHECK", "layer_norm"]
 
@@ -23,12 +25,7 @@ def layer_norm(x: Tensor, weight: Tensor, bias: Tensor, epsilon: float) -> Tenso
 def reference(faults: Faults) -> Solution:
     shared = nn.LayerNorm(5)
 
-    class FeedForward(nn.Module):
-        def __init__(self, d_model: int, d_ff: int) -> None:
-            super().__init__()
-            self.inner = nn.Linear(d_model, d_ff)
-            self.outer = nn.Linear(d_ff, d_model)
-
+    class FaultyNetwork(FeedForward):
         def forward(self, x: Tensor) -> Tensor:
             return _feed_forward(self, x, faults)
 
@@ -36,15 +33,11 @@ def reference(faults: Faults) -> Solution:
         normed = _normed(x, epsilon, faults)
         return normed if faults.get("affine") else normed * weight + bias
 
-    class ResidualBlock(nn.Module):
-        def __init__(
-            self, sublayer: nn.Module, d_model: int, *, dropout: float = 0.0, norm: str = "post"
-        ) -> None:
-            super().__init__()
-            self.sublayer = sublayer
-            self.norm = shared if faults.get("shared") else nn.LayerNorm(d_model)
-            self.dropout = nn.Dropout(dropout)
-            self.norm_first = norm == "pre"
+    class FaultyBlock(ResidualBlock[Any]):
+        def __init__(self, sublayer: nn.Module, d_model: int, *, norm: Norm = "post") -> None:
+            super().__init__(sublayer, d_model, norm=norm)
+            if faults.get("shared"):
+                self.norm = shared
 
         def before(self, x: Tensor) -> Tensor:
             normed = {"before-never-norm": False, "before-always-norm": True}.get(
@@ -56,11 +49,11 @@ def reference(faults: Faults) -> Solution:
             return _add(self, x, output, faults)
 
     return SimpleNamespace(
-        FeedForward=FeedForward, layer_norm=faulty_norm, ResidualBlock=ResidualBlock
+        FeedForward=FaultyNetwork, layer_norm=faulty_norm, ResidualBlock=FaultyBlock
     )
 
 
-def _feed_forward(network: Any, x: Tensor, faults: Faults) -> Tensor:
+def _feed_forward(network: FeedForward, x: Tensor, faults: Faults) -> Tensor:
     inner, outer, activation = network.inner, network.outer, faults.get("activation")
     if activation == "feed-forward-no-relu":
         result = outer(inner(x))
@@ -97,7 +90,7 @@ def _normed(x: Tensor, epsilon: float, faults: Faults) -> Tensor:
     return result
 
 
-def _add(block: Any, x: Tensor, output: Tensor, faults: Faults) -> Tensor:
+def _add(block: ResidualBlock[Any], x: Tensor, output: Tensor, faults: Faults) -> Tensor:
     norm, fault = faults.get("norm", ""), faults.get("dropout")
     output = output if fault else block.dropout(output)
     if norm == "add-norms-output" and not block.norm_first:

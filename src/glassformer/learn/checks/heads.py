@@ -7,8 +7,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from glassformer import MultiHeadAttention
 from glassformer.learn.check import Check, Evidence, Faults, Results, Solution, filled, numbers
-from glassformer.model.attention import scaled_dot_product_attention
 
 __all__ = ["CHECK"]
 
@@ -19,36 +19,24 @@ def reference(faults: Faults) -> Solution:
     def linear(projection: nn.Linear, x: Tensor) -> Tensor:
         return x @ projection.weight.T if faults.get("linear") else projection(x)
 
-    class MultiHeadAttention(nn.Module):
-        def __init__(self, d_model: int, num_heads: int) -> None:
-            super().__init__()
-            self.num_heads = num_heads
-            self.query, self.key, self.value, self.output = (
-                nn.Linear(d_model, d_model) for _ in range(4)
-            )
-
-        def forward(
-            self, query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None = None
-        ) -> Tensor:
-            return self.attend(query, *self.project_memory(key, value), mask)
-
+    class FaultyAttention(MultiHeadAttention):
         def split(self, joint: Tensor) -> Tensor:
             return _split(joint, self.num_heads, faults.get("split", ""))
 
         def merge(self, heads: Tensor) -> Tensor:
             return _merged(heads, faults.get("merge", ""))
 
-        def project_memory(self, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
+        def project_keys_and_values(self, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
             if faults.get("source") == "heads-values-of-key":
                 value = key
-            memory = faults.get("memory", "")
-            if memory == "heads-unprojected":
+            fault = faults.get("projection", "")
+            if fault == "heads-unprojected":
                 return self.split(key), self.split(value)
             by_key, by_value = {
                 "heads-one-projection": (self.query, self.query),
                 "heads-one-for-keys-and-values": (self.key, self.key),
                 "heads-exchanged": (self.value, self.key),
-            }.get(memory, (self.key, self.value))
+            }.get(fault, (self.key, self.value))
             return self.split(linear(by_key, key)), self.split(linear(by_value, value))
 
         def attend(
@@ -58,12 +46,12 @@ def reference(faults: Faults) -> Solution:
             if faults.get("scale") == "heads-scale-of-d_model":
                 queries = queries * math.sqrt(queries.size(-1) / query.size(-1))
             mask = None if faults.get("mask") == "heads-mask-not-used" else mask
-            heads, _ = scaled_dot_product_attention(queries, keys, values, mask)
+            heads, _ = self.attention(queries, keys, values, mask)
             joint = self.merge(heads)
             missing = faults.get("output") == "heads-output-missing"
             return joint if missing else linear(self.output, joint)
 
-    return SimpleNamespace(MultiHeadAttention=MultiHeadAttention)
+    return SimpleNamespace(MultiHeadAttention=FaultyAttention)
 
 
 def _split(joint: Tensor, heads: int, fault: str) -> Tensor:
@@ -113,9 +101,9 @@ def there_and_back(solution: Solution) -> dict[str, Any]:
     return {"joint": attention.merge(attention.split(joint))}
 
 
-def memory(solution: Solution) -> dict[str, Any]:
+def keys_and_values(solution: Solution) -> dict[str, Any]:
     """key and value (2, 11, 15), two different tensors; 3 heads"""
-    keys, values = _attention(solution).project_memory(*_inputs()[1:])
+    keys, values = _attention(solution).project_keys_and_values(*_inputs()[1:])
     return {"keys": keys, "values": values}
 
 
@@ -219,7 +207,7 @@ CHECK = Check(
     probes={
         "MultiHeadAttention.split": (two_heads, three_heads),
         "MultiHeadAttention.merge": (merge_two, merge_three, there_and_back),
-        "MultiHeadAttention.project_memory": (memory,),
+        "MultiHeadAttention.project_keys_and_values": (keys_and_values,),
         "MultiHeadAttention.attend": (
             attend,
             attend_masked,

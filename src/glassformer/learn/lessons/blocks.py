@@ -22,6 +22,8 @@
 # Without the ReLU between them, two matrices would be no more than one.
 
 # %%
+from typing import Any
+
 import torch
 from torch import Tensor, nn
 
@@ -71,7 +73,10 @@ class LayerNorm(nn.Module):
 
 
 class ResidualBlock(nn.Module):
-    """A sublayer with its residual connection, its dropout and its norm, "post" or "pre"."""
+    """A sublayer with its residual connection, its dropout and its norm, "post" or "pre".
+
+    The sublayer gets the context and the options: a mask, and the memory in the decoder.
+    """
 
     def __init__(
         self, sublayer: nn.Module, d_model: int, *, dropout: float = 0.0, norm: str = "post"
@@ -82,8 +87,8 @@ class ResidualBlock(nn.Module):
         self.dropout = nn.Dropout(dropout)
         self.norm_first = norm == "pre"
 
-    def forward(self, x: Tensor) -> Tensor:
-        return self.add(x, self.sublayer(self.before(x)))
+    def forward(self, x: Tensor, *context: Tensor, **options: Any) -> Tensor:
+        return self.add(x, self.sublayer(self.before(x), *context, **options))
 
     def before(self, x: Tensor) -> Tensor:
         """The sublayer's input: the stream x, after the norm if that is pre.

@@ -18,15 +18,9 @@
 # In training all target words go in at once. If self-attention sees a later word, the model
 # learns to copy that word. In translation there is none to copy.
 #
-# `ResidualBlock` is the encoder's:
-#
-#                             post-norm                         pre-norm
-#     block.before(x)         x                                 LayerNorm(x)
-#     block.sublayer(…)       the attention, or the feed-forward network
-#     block.add(x, output)    LayerNorm(x + Dropout(output))    x + Dropout(output)
-#     block(x)                all three steps, for a sublayer of one argument
-#
-# The memory is normed already: the encoder ends with a LayerNorm. Do not norm it again.
+# Each sublayer is in a residual block, as in the encoder. The block hands the tensors after x on
+# to its sublayer. So a memory after x is the attention's key, and its value too, if no other is
+# given. With pre-norm only x is normed there: the encoder has normed the memory.
 
 # %%
 from typing import Literal
@@ -73,7 +67,7 @@ class DecoderBlock(nn.Module):
         If self-attention and the feed-forward network give zeros, and cross-attention gives
         [0, 2], then with pre-norm one word [3, 1] becomes [3, 3].
         """
-        # Five lines: two for each attention, one for the feed-forward network.
+        # Three lines, one for each residual block.
         raise NotImplementedError
 
 

@@ -12,16 +12,12 @@
 # "Identical" means the same form: each block has its own weights. Block 2 reads the output of
 # block 1. All blocks get the same mask: no query may read padding, in any of them.
 #
-# A residual connection and a LayerNorm stand around each sublayer (section 3.1). `ResidualBlock`
-# has all three, and `norm="post"` (the paper's) or `norm="pre"` places its LayerNorm:
+# `self.self_attention` and `self.feed_forward` are residual blocks: LayerNorm(x + Dropout(f(x))),
+# with the attention or the network as f (section 3.1). Calling one with x and the mask does all
+# of that. The mask needs its name, `mask=mask`: in `self.self_attention(x, mask)` it is the key.
 #
-#                             post-norm                         pre-norm
-#     block.before(x)         x                                 LayerNorm(x)
-#     block.sublayer(…)       the attention, or the feed-forward network
-#     block.add(x, output)    LayerNorm(x + Dropout(output))    x + Dropout(output)
-#     block(x)                all three steps, for a sublayer of one argument
-#
-# With pre-norm the last block ends without a LayerNorm. So the stack has one more, at its end.
+# With `norm="pre"` a residual block is x + Dropout(f(LayerNorm(x))). So the last one ends without
+# a LayerNorm, and the stack has one more, at its end.
 
 # %%
 from typing import Literal
@@ -55,13 +51,10 @@ class EncoderBlock(nn.Module):
         x (batch, src_len, d_model), mask broadcasts to (batch, heads, src_len, src_len)
         -> (batch, src_len, d_model)
 
-        MultiHeadAttention takes (query, key, value, mask). In self-attention the first three are
-        the same tensor.
-
         If both sublayers give zeros, one word [3, 1] becomes [1, -1] with post-norm: LayerNorm
         brings it to mean 0 and variance 1, twice. With pre-norm it stays [3, 1].
         """
-        # Three lines: the attention's input, its output added to x, the feed-forward network.
+        # Two lines, one for each residual block.
         raise NotImplementedError
 
 

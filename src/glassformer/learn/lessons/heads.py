@@ -30,6 +30,8 @@
 #
 # A reshape never moves a number: it only draws the borders of the axes anew. To bring the heads
 # before the positions, an exchange of two axes has to follow it.
+#
+# A call with the query alone is self-attention: the query is the key and the value too.
 
 # %%
 from torch import Tensor, nn
@@ -47,9 +49,15 @@ class MultiHeadAttention(nn.Module):
         self.output = nn.Linear(d_model, d_model)  # Wᴼ
 
     def forward(
-        self, query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None = None
+        self,
+        query: Tensor,
+        key: Tensor | None = None,
+        value: Tensor | None = None,
+        mask: Tensor | None = None,
     ) -> Tensor:
-        return self.attend(query, *self.project_memory(key, value), mask)
+        key = query if key is None else key
+        value = key if value is None else value
+        return self.attend(query, *self.project_keys_and_values(key, value), mask)
 
     def split(self, joint: Tensor) -> Tensor:
         """Split the last axis into heads, and bring them before the positions.
@@ -71,7 +79,7 @@ class MultiHeadAttention(nn.Module):
         # One line. Tensor.flatten joins neighbouring axes.
         raise NotImplementedError
 
-    def project_memory(self, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
+    def project_keys_and_values(self, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
         """Keys and values of each head.
 
         key, value (batch, k_len, d_model) -> keys, values (batch, heads, k_len, d_head)

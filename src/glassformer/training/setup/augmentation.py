@@ -16,10 +16,9 @@ from glassformer.data.preprocessing import SourceLengths
 from glassformer.data.protected import ProtectedSpan, protected_spans
 from glassformer.data.words import words
 from glassformer.training.setup.kept_pairs import KeptPairs
-from glassformer.training.setup.options import TrainConfig
+from glassformer.training.setup.options import TEXT_SEED, TrainConfig
 
 __all__ = [
-    "AUGMENTED_FILE",
     "augmented_files",
     "joined_pairs",
     "lexicon",
@@ -27,7 +26,6 @@ __all__ = [
     "settle_shares",
 ]
 
-AUGMENTED_FILE = "augmented.jsonl"
 _JOINED, _PLACEHOLDERS = 0.05, 0.02  # shares of the pairs
 _FEW_MARKED = 0.005  # share of the sources with a placeholder or a tag
 _LONGEST_UNIT = 5  # pairs
@@ -74,7 +72,7 @@ def augmented_files(config: TrainConfig, kept: KeptPairs) -> tuple[list[Path], l
 
     An earlier call made the file, or it is made now. ``config`` leaves no share open.
     """
-    path = kept.directory / AUGMENTED_FILE
+    path = kept.run.augmented
     if path.exists():
         return [path], []
     keep = Filter(Limits(max_chars=config.max_chars, max_ratio=config.max_ratio))
@@ -82,11 +80,11 @@ def augmented_files(config: TrainConfig, kept: KeptPairs) -> tuple[list[Path], l
     if config.also:
         further.append(_also_pairs(config, keep))
     if share := config.joined_pairs:
-        further.append(joined_pairs(read_pairs(kept.train), share, seed=config.seed))
+        further.append(joined_pairs(read_pairs(kept.run.train), share, seed=TEXT_SEED))
     if share := config.placeholders:
-        dictionary = lexicon(list(islice(read_pairs(kept.train), _LEXICON_PAIRS)))
-        pairs = read_pairs(kept.train)
-        further.append(placeholder_pairs(pairs, share, dictionary, seed=config.seed))
+        dictionary = lexicon(list(islice(read_pairs(kept.run.train), _LEXICON_PAIRS)))
+        pairs = read_pairs(kept.run.train)
+        further.append(placeholder_pairs(pairs, share, dictionary, seed=TEXT_SEED))
     count = write_pairs(path, chain(*further))
     also = [f"{' and '.join(map(str, config.also))}: {keep}"] if config.also else []
     if not count:
@@ -97,7 +95,7 @@ def augmented_files(config: TrainConfig, kept: KeptPairs) -> tuple[list[Path], l
 
 def _also_pairs(config: TrainConfig, keep: Filter) -> Iterator[Pair]:
     """The pairs of ``config.also`` that ``keep`` keeps, each as often as its weight says."""
-    rng = random.Random(config.seed)
+    rng = random.Random(TEXT_SEED)
     normalise = normaliser(config.normalisation or "none")
     pairs = read_pairs(*config.also, keys=config.keys)
     tag = f"{config.also_tag} " if config.also_tag else ""

@@ -20,55 +20,45 @@ from glassformer.data.normaliser import normaliser
 from glassformer.data.preprocessing import SourceLengths
 from glassformer.errors import InputError
 from glassformer.files import open_atomically, write_atomically
-from glassformer.training.setup.options import TrainConfig
+from glassformer.training.setup.options import TEXT_SEED, TrainConfig
+from glassformer.training.setup.run_directory import RunDirectory
 
-__all__ = ["COUNTS_FILE", "KeptPairs", "even_sample", "guess_languages", "keep_pairs"]
+__all__ = ["KeptPairs", "even_sample", "guess_languages", "keep_pairs"]
 
-COUNTS_FILE = "counts.json"
 _MEASURED = 2_000
 _CODE = re.compile(r"\.([a-z]{2,3})(?:\.gz)?$")
 
 
 @dataclass(frozen=True)
 class KeptPairs:
-    """The files of a run's corpus in ``directory``, and their numbers of pairs."""
+    """The corpus in the directory of a run, and its numbers of pairs."""
 
-    directory: Path
+    run: RunDirectory
     filter: Filter  # with its counts of the kept and the dropped pairs
     held_out: int
     source_lengths: SourceLengths
 
-    @property
-    def train(self) -> Path:
-        """The file of the pairs to train on."""
-        return self.directory / "train.jsonl"
-
-    @property
-    def valid(self) -> Path:
-        """The file of the pairs that are held out."""
-        return self.directory / "valid.jsonl"
-
 
 def keep_pairs(config: TrainConfig) -> KeptPairs:
-    """Read and filter the training files into ``config.run / "data"``, or use the files there.
+    """Read and filter the training files into files of the run, or use the files there.
 
     Without ``config.valid``, 2 % of the pairs are held out (:func:`_held_out`).
     """
-    directory = config.run / "data"
-    names = ("format", "keys", "languages", "max_chars", "max_ratio", "normalisation", "seed")
+    run = RunDirectory(config.run)
+    names = ("format", "keys", "languages", "max_chars", "max_ratio", "normalisation")
     options = json.loads(config.model_dump_json(include=set(names)))
     options["hold_out"] = not config.valid
     limits = Filter(Limits(max_chars=config.max_chars, max_ratio=config.max_ratio))
-    counts = _counts(directory / COUNTS_FILE)
-    if counts.get("options") == options:
+    counts = _counts(run.counts)
+    if {**counts.get("options", {}), **options} == counts.get("options"):  # older ones had more
         limits.kept, limits.characters = counts["pairs"], counts["characters"]
         limits.counts = counts["dropped"]
         lengths = SourceLengths(**counts["source_lengths"])
-        return KeptPairs(directory, limits, counts["held_out"], lengths)
-    _filter(config, limits, directory / "kept.jsonl")
-    held_out = _held_out(limits.kept, config.seed) if options["hold_out"] else frozenset()
-    _split(directory, held_out)
-    lengths = _source_lengths(directory / "train.jsonl", limits.kept - len(held_out), config)
+        return KeptPairs(run, limits, counts["held_out"], lengths)
+    _filter(config, limits, run.kept)
+    held_out = _held_out(limits.kept) if options["hold_out"] else frozenset()
+    _split(run, held_out)
+    lengths = _source_lengths(run.train, limits.kept - len(held_out), config)
     counts = {
         "pairs": limits.kept,
         "characters": limits.characters,
@@ -77,8 +67,8 @@ def keep_pairs(config: TrainConfig) -> KeptPairs:
         "source_lengths": asdict(lengths),
         "options": options,
     }
-    write_atomically(directory / COUNTS_FILE, (json.dumps(counts, indent=1) + "\n").encode())
-    return KeptPairs(directory, limits, len(held_out), lengths)
+    write_atomically(run.counts, (json.dumps(counts, indent=1) + "\n").encode())
+    return KeptPairs(run, limits, len(held_out), lengths)
 
 
 def _counts(path: Path) -> dict[str, Any]:
@@ -122,23 +112,22 @@ def guess_languages(files: tuple[Path, ...]) -> tuple[str, str] | None:
     return (codes[0], codes[1]) if len(codes) == 2 else None
 
 
-def _held_out(count: int, seed: int) -> frozenset[int]:
-    """Places of the pairs that are held out, by the seed: 2 % of ``count``, at most 1,000.
+def _held_out(count: int) -> frozenset[int]:
+    """Places of the pairs that are held out: 2 % of ``count``, at most 1,000.
 
     Of a small corpus it is 10 %, up to 100: the score of a handful of pairs is chance.
     """
     size = min(1_000, max(count // 50, min(100, count // 10)))
-    return frozenset(np.random.default_rng(seed).permutation(count)[:size].tolist())
+    return frozenset(np.random.default_rng(TEXT_SEED).permutation(count)[:size].tolist())
 
 
-def _split(directory: Path, held_out: frozenset[int]) -> None:
-    """Divide ``kept.jsonl`` into ``train.jsonl`` and ``valid.jsonl`` by line number."""
-    kept = directory / "kept.jsonl"
+def _split(run: RunDirectory, held_out: frozenset[int]) -> None:
+    """Divide the kept pairs into those to train on and those held out, by line number."""
     with (
-        kept.open("rb") as lines,
-        open_atomically(directory / "train.jsonl") as train,
-        open_atomically(directory / "valid.jsonl") as valid,
+        run.kept.open("rb") as lines,
+        open_atomically(run.train) as train,
+        open_atomically(run.valid) as valid,
     ):
         for place, line in enumerate(lines):
             (valid if place in held_out else train).write(line)
-    kept.unlink()
+    run.kept.unlink()

@@ -11,13 +11,26 @@ from pydantic import AliasChoices, Field, model_validator
 from glassformer.config import BEAM, MOST_BEAM, Options, Tying, check_width, presets
 from glassformer.data.normaliser import Normalisation
 
-__all__ = ["Decay", "TrainConfig"]
+__all__ = ["TEXT_SEED", "Decay", "TrainConfig"]
+
+TEXT_SEED = 1
+"""The seed of what happens to the text: held-out, joined and marked pairs, subwords."""
 
 Files = tuple[Path, ...]
 Decay = Literal["inverse-root", "constant"]
 Preset = Literal[
     "tiny", "small", "base", "big", "tiny-deep-shallow", "small-deep-shallow", "base-deep-shallow"
 ]
+
+
+_RECIPES: dict[str, dict[str, object]] = {
+    "paper": {
+        **{"norm": "post", "optimiser": "adam", "decay": "inverse-root", "rate_factor": 1.0},
+        **{"anneal": 0.0, "clip": 0.0, "average": "last", "average_count": 5},
+        **{"both_ways": 0.0, "joined_pairs": 0.0, "placeholders": 0.0},
+    }
+}
+"""The options that a recipe gives, unless they are given otherwise."""
 
 
 class TrainConfig(Options):
@@ -54,6 +67,10 @@ class TrainConfig(Options):
     """Size of the model; deep-shallow: twice the encoder blocks, one decoder block."""
     device: str = "auto"
     """cpu, cuda, or auto: cuda if there is one."""
+    recipe: Literal["paper"] | None = None
+    """paper: train as the paper does: post-norm, Adam with equation 3 to the end, no clipping, no
+    further pairs made of the given ones, the mean of the last five checkpoints. Options beside it
+    count. None: what learns most from the data."""
 
     parent: Path | None = Field(None, validation_alias=AliasChoices("from", "parent"))
     """Bundle to go on from, with other pairs: its weights, subwords and normalisation stay."""
@@ -173,12 +190,17 @@ class TrainConfig(Options):
     threads: int = Field(0, ge=0)
     """CPU threads; 0: all."""
     seed: int = Field(1, ge=0, lt=2**32)
-    """Seed of all random numbers: weights, dropout, order, held-out and joined pairs, and by them
-    the subwords."""
+    """Seed of the first weights, of dropout, and of the order of the batches. Pairs and subwords
+    are the same with any seed."""
     beam: int = Field(BEAM, ge=1, le=MOST_BEAM)
     """Beam of the final scores."""
     tensorboard: bool = False
     """Write TensorBoard's files too."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _follow_the_recipe(cls, options: dict[str, object]) -> dict[str, object]:
+        return {**_RECIPES.get(str(options.get("recipe")), {}), **options}
 
     @model_validator(mode="after")
     def _options_agree(self) -> "TrainConfig":

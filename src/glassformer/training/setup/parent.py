@@ -24,10 +24,9 @@ from glassformer.model.transformer import Transformer
 from glassformer.parts import Parts, new_model
 from glassformer.text_engine import TextEngine, torch_engine
 from glassformer.training.setup.kept_pairs import KeptPairs, guess_languages
-from glassformer.training.setup.options import TrainConfig
+from glassformer.training.setup.options import TEXT_SEED, TrainConfig
 
 __all__ = [
-    "REPLAY_FILE",
     "load_parent",
     "model_of_child",
     "parent_files",
@@ -38,7 +37,6 @@ __all__ = [
     "updates_of_child",
 ]
 
-REPLAY_FILE = "replay.jsonl"
 # The highest learning rates for a width of 128; as the paper's, they fall with the root of it.
 _RATE, _RATE_WITH_REPLAY, _WIDTH = 3e-4, 1e-3, 128
 _WARMUP, _EPOCHS, _BATCH_TOKENS = 50, 10.0, 2_048
@@ -88,12 +86,12 @@ def replayed(config: TrainConfig, parent: Bundle, kept: KeptPairs, parts: Parts)
 
     An earlier call made it, or it is made now, by greedy search.
     """
-    path = kept.directory / REPLAY_FILE
+    path = kept.run.replay
     if config.replay is None or path.exists():
         return [path] if path.exists() else []
     lines = [line for line in read_lines(config.replay) if line.strip()]
     count = min(len(lines), kept.filter.kept - kept.held_out)
-    sources = random.Random(config.seed).sample(lines, count)
+    sources = random.Random(TEXT_SEED).sample(lines, count)
     normalise = normaliser(parent.normalisation)
     translator = TextEngine.of(
         parent.model,

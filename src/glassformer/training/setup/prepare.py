@@ -27,7 +27,7 @@ from glassformer.training.setup.kept_pairs import (
     guess_languages,
     keep_pairs,
 )
-from glassformer.training.setup.options import TrainConfig
+from glassformer.training.setup.options import TEXT_SEED, TrainConfig
 from glassformer.training.setup.parent import (
     load_parent,
     replayed,
@@ -40,7 +40,8 @@ from glassformer.training.setup.recipe import (
     size_in_time,
     updates_in_time,
 )
-from glassformer.training.setup.resume import begun_config, check_inputs, claim, record_options
+from glassformer.training.setup.resume import begun_config, check_inputs, record_options
+from glassformer.training.setup.run_directory import RunDirectory
 
 __all__ = ["Prepared", "chosen_precision", "prepare", "settle"]
 
@@ -91,14 +92,14 @@ class Prepared:
 
 
 def prepare(config: TrainConfig, parts: Parts | None = None) -> Prepared:
-    """Settle the options, and make the data of the training under ``config.run / "data"``.
+    """Settle the options, and make the data of the training, in the run's directory.
 
     It uses the files of an earlier call again. A run that has begun keeps its options and its text:
     others are an error. ``parts``: None takes those of ``config.plain``.
     """
     parts = parts or parts_of(plain=config.plain)
     device = device_of(config.device)
-    claim(config.run)
+    RunDirectory(config.run).claim()
     data_hash = check_inputs(config)
     settled = begun_config(config)
     parent = load_parent(config if settled is None else settled, parts)
@@ -115,7 +116,8 @@ def prepare(config: TrainConfig, parts: Parts | None = None) -> Prepared:
     test = _read(settled, settled.test) if settled.test else []
     augmented, further = augmented_files(settled, kept)
     notes += further
-    files = [kept.train, *augmented, *(replayed(settled, parent, kept, parts) if parent else [])]
+    translated = replayed(settled, parent, kept, parts) if parent else []
+    files = [kept.run.train, *augmented, *translated]
     if parent and settled.trim_vocabulary:
         parent = trimmed(parent, files, parts)
         notes.append(_trimmed_sizes(parent))
@@ -158,7 +160,7 @@ def _settled(
         return settle_from_parent(config, parent)
     counts = {"pairs": kept.filter.kept, "characters": kept.filter.characters}
     settled, reasons = settle(config, device=device, parts=parts, **counts)
-    sample = even_sample(read_pairs(kept.train), kept.filter.kept - kept.held_out)
+    sample = even_sample(read_pairs(kept.run.train), kept.filter.kept - kept.held_out)
     settled, further = settle_shares(settled, sample, kept.source_lengths)
     return settled, [*reasons, *further]
 
@@ -212,8 +214,8 @@ def _validation_pairs(config: TrainConfig, kept: KeptPairs) -> tuple[list[Pair],
         return pairs, f"validation: {len(pairs):,} pairs"
     if kept.held_out:
         note = f"validation: {kept.held_out:,} training pairs held out (no --valid was given)"
-        return list(read_pairs(kept.valid)), note
-    return list(islice(read_pairs(kept.train), 100)), (
+        return list(read_pairs(kept.run.valid)), note
+    return list(islice(read_pairs(kept.run.train), 100)), (
         "validation: on training pairs, because there are too few to hold some out;"
         " its scores say nothing about other text"
     )
@@ -247,16 +249,18 @@ def _trimmed_sizes(parent: Bundle) -> str:
 
 def _learnt(config: TrainConfig, corpus: Sequence[Path]) -> list[Path]:
     """The run's own SentencePiece files, one or two; missing ones are learnt and saved."""
-    sides = {"both": (0, 1)} if config.joint else {"source": (0,), "target": (1,)}
-    files = [config.run / "data" / f"{name}.model" for name in sides]
-    for file, columns in zip(files, sides.values(), strict=True):
+    run = RunDirectory(config.run)
+    sides: dict[Path, tuple[int, ...]] = {run.subwords("both"): (0, 1)}
+    if not config.joint:
+        sides = {run.subwords("source"): (0,), run.subwords("target"): (1,)}
+    for file, columns in sides.items():
         if not file.exists():
             pairs = chain(*map(read_pairs, corpus))
             texts = (pair[column] for pair in pairs for column in columns)
             train_tokenizer(
-                texts, vocab_size=config.vocab_size or 8_000, kind=config.subwords, seed=config.seed
+                texts, vocab_size=config.vocab_size or 8_000, kind=config.subwords, seed=TEXT_SEED
             ).save(file)
-    return files
+    return list(sides)
 
 
 def _packed(
@@ -266,7 +270,7 @@ def _packed(
     tokenizers: tuple[Tokenizer, Tokenizer],
 ) -> Packed:
     """The pairs as ids in the run's directory ``data/name``, packed by an earlier call or now."""
-    directory = config.run / "data" / name
+    directory = RunDirectory(config.run).packed(name)
     if (directory / "meta.json").exists():
         packed = Packed.open(directory)
         fingerprints = [tokenizer.fingerprint for tokenizer in tokenizers]

@@ -6,7 +6,6 @@ or options starts again.
 """
 
 import json
-import shutil
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -18,42 +17,17 @@ from pydantic import ValidationError
 from glassformer.errors import InputError
 from glassformer.files import check_regular, write_atomically
 from glassformer.hashes import sha256_of_all
-from glassformer.training.checkpoint import checkpoints
-from glassformer.training.setup.augmentation import AUGMENTED_FILE
-from glassformer.training.setup.kept_pairs import COUNTS_FILE
 from glassformer.training.setup.options import TrainConfig
-from glassformer.training.setup.parent import REPLAY_FILE, parent_files
+from glassformer.training.setup.parent import parent_files
+from glassformer.training.setup.run_directory import RunDirectory
 
-__all__ = ["begun_config", "changed_text", "check_inputs", "claim", "record_options"]
+__all__ = ["begun_config", "changed_text", "check_inputs", "record_options"]
 
 # Options that may differ when a run goes on: they name places, or change no more than rounding.
 _FREE = frozenset(
     {"pairs", "also", "run", "valid", "test", "general", "parent", "replay", "threads", "device"}
     | {"checkpoint_minutes", "tensorboard", "beam"}
 )
-_DERIVED = (AUGMENTED_FILE, REPLAY_FILE, "both.model", "source.model", "target.model")
-_BUNDLE = ("config.json", "model.safetensors", "tokenizer.model", "source.model", "target.model")
-_CORPUS = ("train.jsonl", "valid.jsonl", AUGMENTED_FILE, COUNTS_FILE, "train", "valid")
-_RUN = ("config.yaml", "metrics.jsonl", "README.md")
-_WRITTEN = (*_BUNDLE, *_RUN, *(f"data/{name}" for name in _CORPUS))
-
-
-def claim(run: Path) -> None:
-    """Make the directory of a run; refuse one with other files that the run would overwrite."""
-    try:
-        (run / "data").mkdir(parents=True, exist_ok=True)
-    except (OSError, ValueError) as error:  # a NUL in a name is the second
-        reason = getattr(error, "strerror", error)
-        raise InputError(
-            f"run {run}: cannot be made ({reason}): give a directory that can be written to"
-        ) from error
-    ours = (run / "data" / "inputs.json").exists() or checkpoints(run / "checkpoints")
-    foreign = [run / name for name in _WRITTEN if (run / name).exists()]
-    if foreign and not ours:
-        raise InputError(
-            f"{foreign[0]} is there already, and no training made it: give a new directory as"
-            " run (option --out)"
-        )
 
 
 def check_inputs(config: TrainConfig) -> str:
@@ -61,7 +35,7 @@ def check_inputs(config: TrainConfig) -> str:
 
     A run that has not begun accepts other text: it removes its data of the earlier text.
     """
-    record = config.run / "data" / "inputs.json"
+    run = RunDirectory(config.run)
     _check_regular(config)
     hashes = {
         name: sha256_of_all(getattr(config, name))
@@ -69,16 +43,16 @@ def check_inputs(config: TrainConfig) -> str:
     }
     hashes["parent"] = sha256_of_all(parent_files(config))
     hashes["replay"] = sha256_of_all((config.replay,) if config.replay else ())
-    before = _read(record, json.loads)
+    before = _read(run.inputs, json.loads)
     changed = [name for name in hashes if before.get(name, hashes[name]) != hashes[name]]
-    begun = _begun(config.run)
+    begun = run.begun
     if begun and changed:
         raise changed_text(config, changed[0])
     if changed:
-        (config.run / "data" / COUNTS_FILE).unlink(missing_ok=True)
-        _remove_derived(config.run)
+        run.counts.unlink(missing_ok=True)
+        run.remove_derived()
     if not (begun and before):
-        write_atomically(record, (json.dumps(hashes) + "\n").encode())
+        write_atomically(run.inputs, (json.dumps(hashes) + "\n").encode())
     return hashes["pairs"]
 
 
@@ -88,7 +62,8 @@ def begun_config(config: TrainConfig) -> TrainConfig | None:
     An option that ``config`` leaves open keeps its settled value; another value is an error. Other
     minutes are none, and options that change no more than rounding come from ``config``.
     """
-    record = _read(config.run / "config.yaml", yaml.safe_load) if _begun(config.run) else {}
+    run = RunDirectory(config.run)
+    record = _read(run.options, yaml.safe_load) if run.begun else {}
     if not record:
         return None
     if record.get("decay") == "none":  # its former name
@@ -100,7 +75,7 @@ def begun_config(config: TrainConfig) -> TrainConfig | None:
         fault = error.errors()[0]
         reason = " ".join([*map(str, fault["loc"]), fault["msg"].removeprefix("Value error, ")])
         raise InputError(
-            f"{config.run / 'config.yaml'}: {reason}: remove the file to record the options anew"
+            f"{run.options}: {reason}: remove the file to record the options anew"
         ) from error
     for name, field in names.items():
         before, now = getattr(begun, name), getattr(config, name)
@@ -117,18 +92,14 @@ def begun_config(config: TrainConfig) -> TrainConfig | None:
 
 def record_options(config: TrainConfig) -> None:
     """Write the settled options of a run that begins; remove its data of earlier options."""
-    record = config.run / "config.yaml"
+    run = RunDirectory(config.run)
     options = json.loads(config.model_dump_json())
-    before = _read(record, yaml.safe_load)
+    before = _read(run.options, yaml.safe_load)
     same = all(options[name] == before.get(name, options[name]) for name in options.keys() - _FREE)
     if not same:
-        _remove_derived(config.run)
+        run.remove_derived()
     dumped = yaml.safe_dump(options, sort_keys=False, allow_unicode=True)
-    write_atomically(record, dumped.encode())
-
-
-def _begun(run: Path) -> bool:
-    return bool(checkpoints(run / "checkpoints")) or (run / "config.json").exists()
+    write_atomically(run.options, dumped.encode())
 
 
 def changed_text(config: TrainConfig, option: str) -> InputError:
@@ -156,18 +127,6 @@ def _read(path: Path, parse: Callable[[str], Any]) -> dict[str, Any]:
     if not isinstance(record, dict):
         raise InputError(f"{path}: not a record of a run: remove it to record it anew")
     return record
-
-
-def _remove_derived(run: Path) -> None:
-    """Remove the augmented pairs, the subwords and the packed pairs."""
-    for name in _DERIVED:
-        (run / "data" / name).unlink(missing_ok=True)
-    for meta in (run / "data").glob("*/meta.json"):
-        # Renamed first: after a kill, the next call overwrites the rest of it.
-        doomed = meta.parent.with_name(meta.parent.name + ".partial")
-        shutil.rmtree(doomed, ignore_errors=True)
-        meta.parent.rename(doomed)
-        shutil.rmtree(doomed)
 
 
 def _check_regular(config: TrainConfig) -> None:

@@ -6,7 +6,7 @@ import socket
 import pytest
 
 from glassformer.errors import InputError
-from glassformer.training.setup.run_lock import locked
+from glassformer.training.setup.run_directory import RunDirectory
 
 
 def test_a_second_training_is_told_of_the_first(tmp_path):
@@ -14,13 +14,13 @@ def test_a_second_training_is_told_of_the_first(tmp_path):
     holder = f"process {os.getpid()} on {socket.gethostname()}"
 
     with (
-        locked(run),
+        RunDirectory(run).locked(),
         pytest.raises(InputError, match=f"another training works in {run}: {holder}: wait until"),
-        locked(run),
+        RunDirectory(run).locked(),
     ):
         pass
 
-    with locked(run):  # it is free again
+    with RunDirectory(run).locked():  # it is free again
         assert (run / "data" / "lock").read_text() == holder
 
 
@@ -30,5 +30,5 @@ def test_without_locks_it_goes_on(tmp_path, monkeypatch):
 
     monkeypatch.setattr("fcntl.flock", refuse)
 
-    with locked(tmp_path / "run"):
+    with RunDirectory(tmp_path / "run").locked():
         assert (tmp_path / "run" / "data").is_dir()
