@@ -99,5 +99,5 @@ def test_weights_of_an_attention_that_computes_none():
         def attend(self, _query, _keys, values, _mask=None):
             return self.output(self.merge(values.mean(2, keepdim=True).expand_as(values)))
 
-    with pytest.raises(ValueError, match=r"^Mean does not call self.attention: no weights$"):
+    with pytest.raises(ValueError, match=r"^Mean never calls its attention: it has no weights$"):
         Mean(8, 2).with_weights(torch.randn(2, 3, 8))

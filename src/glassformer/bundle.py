@@ -243,9 +243,8 @@ def load_bundle(
     own = {} if parts is None else parts.own
     for part, name in config.parts.items():
         if own.get(part) != name:
-            raise InputError(
-                f"{directory}: trained with the {part} {name}: give it in parts, with that name"
-            )
+            part = repr(f"{part} {name}")  # a stranger's text
+            raise InputError(f"{directory}: trained with {part}: give parts with that name")
     with torch.device("meta"):  # names and shapes, without the memory
         model = Transformer(config.model) if parts is None else parts.model(config.model, parts)
     check_header(path, model)

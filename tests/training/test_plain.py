@@ -12,8 +12,8 @@ from glassformer.model.fast import decoder
 from glassformer.model.fast import dropout as fast_dropout
 from glassformer.model.transformer import Transformer
 from glassformer.training import loss as loss_module
-from glassformer.training.fast import loss as fast_loss
 from glassformer.training import malloc, mixed_precision
+from glassformer.training.fast import loss as fast_loss
 from glassformer.training.setup.prepare import prepare
 from glassformer.training.train import new_trainer, train
 
