@@ -103,3 +103,12 @@ def worked_sum():
 def own_messages(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without the shape checker, as users run it: an error is the code's own."""
     monkeypatch.setattr(jaxtyping.config, "jaxtyping_disable", True)
+
+
+@pytest.fixture(scope="module")
+def without_shape_types():
+    """The same for all tests of a file: a learner's model is of other classes."""
+    before = jaxtyping.config.jaxtyping_disable
+    jaxtyping.config.update("jaxtyping_disable", True)
+    yield
+    jaxtyping.config.update("jaxtyping_disable", before)

@@ -503,8 +503,8 @@ def test_own_parts_are_asked_for_by_their_names(tokenizers, tmp_path):
     found = load_bundle(tmp_path / "own", parts=replace(FAST, attention=colder, model=rotary))
 
     assert found.parts == {
-        "attention": "tests.own_parts.colder",
-        "model": "tests.own_parts.rotary",
+        "attention": "colder",
+        "model": "rotary",
     }
     assert found.model(*pair).equal(own.model(*pair))
     assert not found.model(*pair).allclose(stock.model(*pair))
@@ -512,15 +512,16 @@ def test_own_parts_are_asked_for_by_their_names(tokenizers, tmp_path):
     assert load_bundle(tmp_path / "stock", parts=parts).model(*pair).equal(own.model(*pair))
     assert load_bundle(tmp_path / "stock").parts == {}
     for wrong, part in (
-        (None, "attention tests.own_parts.colder"),
-        (PLAIN, "attention tests.own_parts.colder"),
-        (replace(parts, attention=warmer), "attention tests.own_parts.colder"),
-        (replace(PLAIN, attention=colder), "model tests.own_parts.rotary"),
+        (None, "attention colder"),
+        (PLAIN, "attention colder"),
+        (replace(parts, attention=warmer), "attention colder"),
+        (replace(PLAIN, attention=colder), "model rotary"),
     ):
         with pytest.raises(InputError) as raised:
             load_bundle(tmp_path / "own", parts=wrong)
         assert str(raised.value) == (
-            f"{tmp_path / 'own'}: trained with '{part}': give parts with that name"
+            f"{tmp_path / 'own'}: trained with '{part}': give parts with that name (in Python),"
+            " or train it anew with the package's"
         )
     with pytest.raises(InputError, match="trained with 'attention"):
         Translator.load(tmp_path / "own")

@@ -74,7 +74,7 @@ def test_it_trains_translates_and_is_captured(name, pairs, tmp_path):
     assert len(maps) == 3 * len(translator.model.encoder.blocks)
     [score] = translator.score(["one 5 6 5"], [translation.text])
     assert score < 0
-    with pytest.raises(InputError, match=r"trained with the (attention|model) \w+"):
+    with pytest.raises(InputError, match=r"trained with '(attention|model) \w+"):
         Translator.load(run.directory)
 
 

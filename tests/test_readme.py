@@ -14,6 +14,7 @@ import pytest
 from glassformer.cli.main import main
 from glassformer.data.phrasebook.book import phrasebook
 
+pytestmark = pytest.mark.usefixtures("without_shape_types")
 ROOT = Path(__file__).parent.parent
 PAGES = ("README.md", "docs/reading.md")  # in this order: README's commands train runs/en-de
 # A page or program that other tests start, or that belongs to the reader's own shell.

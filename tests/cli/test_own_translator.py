@@ -11,8 +11,11 @@ import pytest
 from glassformer.cli.main import main
 from glassformer.learn.folder import Folder
 from glassformer.learn.lesson import lesson
+from glassformer.learn.parts import mistaken_parts, own_parts
+from glassformer.parts import FAST, PLAIN
 from glassformer.translator import Translator
 
+pytestmark = pytest.mark.usefixtures("without_shape_types")
 TINY = ["--size", "100", "--epochs", "0.1"]
 HOLE = "    raise NotImplementedError\n"
 ATTENTION = """\
@@ -84,22 +87,30 @@ def test_a_bundle_never_runs_its_parts(trained):
     source = part.read_bytes()
     part.write_text("raise SystemExit('the part ran')\n", encoding="utf-8")
     try:
-        for plain in (False, True):
-            Translator.load(trained.directory, plain=plain).translate(["March 4, 2030"])
+        for parts in (FAST, PLAIN):
+            Translator.load(trained.directory, parts=parts).translate(["March 4, 2030"])
     finally:
         part.write_bytes(source)
 
 
-def test_translate_with_the_folders_parts(trained, folder, capfd, monkeypatch, tmp_path):
-    def translated(*words):
+@pytest.fixture
+def translated(capfd, monkeypatch, tmp_path):
+    """What the command ``translate`` prints for a line."""
+
+    def run(directory, *words):
         with (tmp_path / "text").open("w+", encoding="utf-8") as text:
             text.write("March 4, 2030\n")
             text.seek(0)
             monkeypatch.setattr(sys, "stdin", text)
-            assert main(["translate", str(trained.directory), *words]) == 0
+            assert main(["translate", str(directory), *words]) == 0
         return capfd.readouterr()
 
-    own, plain = translated("--parts", str(folder.path)), translated("--plain")
+    return run
+
+
+def test_translate_with_the_folders_parts(trained, folder, translated):
+    own = translated(trained.directory, "--parts", str(folder.path))
+    plain = translated(trained.directory, "--plain")
 
     assert own.err == f"parts of {folder.path}, by the plain path: scaled_dot_product_attention\n"
     assert plain.err == ""
@@ -118,7 +129,70 @@ def test_parts_need_the_plain_path(trained, folder, capsys):
     words = ["--parts", str(folder.path), "--quantization", "bfloat16"]
     assert main(["translate", str(trained.directory), *words]) == 2
     error = capsys.readouterr().err.splitlines()[-1]
-    assert error.endswith("plain: only engine torch in float32 has plain forms")
+    assert error.endswith("quantization 'bfloat16': only the fast decoder has it: leave it out")
+    words = ["--parts", str(folder.path), "--engine", "ctranslate2"]
+    assert main(["translate", str(trained.directory), *words]) == 2
+    error = capsys.readouterr().err.splitlines()[-1]
+    assert error.endswith("engine ctranslate2: it has forms of its own: leave plain and parts out")
+
+
+@pytest.fixture(scope="module")
+def mistaken(folder):
+    """The directory of a translator with the learner's attention and a mistake in the mask."""
+    words = ["--mistake", "padding-inverted", *TINY]
+    assert main(["learn", "train", str(folder.path), *words]) == 0
+    return folder.path / "translator-padding-inverted"
+
+
+def test_a_right_learners_bundle_has_the_packages_names(trained):
+    assert json.loads((trained.directory / "config.json").read_text("utf-8"))["parts"] == {}
+    texts = ["March 4, 2030"]
+    fast, plain = (Translator.load(trained.directory, parts=each) for each in (FAST, PLAIN))
+    assert fast.translate(texts)[0].text == plain.translate(texts)[0].text
+
+
+@pytest.mark.parametrize("words", [[], ["--plain"]], ids=str)
+def test_translate_runs_the_mistakes_of_a_bundle(mistaken, translated, words):
+    config = json.loads((mistaken / "config.json").read_text("utf-8"))
+    assert config["parts"] == {"model": "Transformer with padding-inverted"}
+    parts = own_parts(mistaken_parts(["padding-inverted"]))
+    right = Translator.load(mistaken, parts=parts).translate(["March 4, 2030"])[0].text
+
+    printed = translated(mistaken, *words)
+
+    line = f"parts of {mistaken}, by the plain path: padding_mask (a mistake)\n"
+    assert (printed.err, printed.out) == (line, f"{right}\n")
+
+
+def test_look_shows_the_mistakes_of_a_bundle(mistaken, tmp_path, capsys):
+    page = tmp_path / "page.html"
+    assert main(["look", str(mistaken), "--text", "March 4, 2030", "--out", str(page)]) == 0
+    assert "by the plain path: padding_mask (a mistake)" in capsys.readouterr().err
+    assert '"own":"mistakepadding-inverted"' in page.read_text("utf-8").replace(" ", "")
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["evaluate", "BUNDLE", "TEXT", "TEXT"],
+        ["serve", "BUNDLE"],
+        ["export", "BUNDLE", "OUT"],
+        ["train", "TEXT", "TEXT", "--from", "BUNDLE", "--out", "OUT"],
+    ],
+    ids=lambda words: words[0],
+)
+def test_other_commands_refuse_a_bundle_with_mistakes(mistaken, refused, tmp_path, words):
+    text = tmp_path / "text.en"
+    text.write_text("March 4, 2030\n", encoding="utf-8")
+    paths = {"BUNDLE": mistaken, "TEXT": text, "OUT": tmp_path / "out"}
+
+    status, line = refused(*(paths.get(word, word) for word in words))
+
+    assert status == 1
+    assert line == (
+        f"{mistaken}: trained with 'model Transformer with padding-inverted': give parts with"
+        " that name (in Python), or train it anew with the package's"
+    )
 
 
 def test_parts_of_no_folder(trained, tmp_path, refused):

@@ -177,7 +177,7 @@ def test_what_training_cannot_use_is_one_line_and_mended_goes_on(
 def test_a_run_that_is_stopped_says_so_and_with_what(monkeypatch, capsys):
     from glassformer.training.loop import Stopped
 
-    def train(_config, _reporter, *, began):
+    def train(_config, _reporter, *, began, **_parts):
         assert began <= time.monotonic()
         raise Stopped(7, signal.SIGTERM)
 

@@ -1,12 +1,15 @@
-"""A learner's parts in the place of the package's: the plain path calls them, and they go again."""
+"""A learner's parts in the place of the package's: the plain path calls them, in a copy of it."""
 
 import sys
+from collections import Counter
+from inspect import isclass
 from random import Random
 from types import SimpleNamespace
 
 import pytest
 import torch
 
+from glassformer.config import ModelConfig
 from glassformer.decoding.beam import beam_search
 from glassformer.decoding.greedy import greedy
 from glassformer.decoding.logits_processors import MinLength
@@ -15,7 +18,9 @@ from glassformer.learn.adapters import ADAPTERS, IN_CONSTRUCTORS, UNUSED
 from glassformer.learn.folder import Folder
 from glassformer.learn.judge import Judge, same
 from glassformer.learn.lesson import known_mistakes, lesson, lessons, part_of
-from glassformer.learn.parts import Part, in_place, learned_parts, mistaken_parts
+from glassformer.learn.parts import Part, learned_parts, mistaken_parts, own_parts
+from glassformer.learn.uncached_search import Uncached
+from glassformer.parts import FAST, PLAIN
 from glassformer.training.optimiser import adam_of
 from glassformer.training.setup.options import TrainConfig
 from glassformer.training.train import train
@@ -28,6 +33,10 @@ ATTENTION = """\
     return weights @ value, weights
 """
 PLACES = [place for each in lessons() for place in each.holes.values() if place not in UNUSED]
+HELPERS = (
+    *("model.masks.padding_mask", "model.masks.target_mask", "model.attention.masked_softmax"),
+    "decoding.beam.penalty",
+)
 FAULTS = [fault for each in lessons() for fault in each.faults]
 
 
@@ -38,32 +47,42 @@ def parts_of_the_package():
 
 @pytest.fixture(scope="module")
 def calls(tmp_path_factory):
-    """The number of calls of each part, by a plain training and by plain translations."""
-    directory = tmp_path_factory.mktemp("plain")
+    """The number of calls of each part, by plain trainings and by plain translations.
+
+    The package's functions call each other where they are. So a part that only another part calls
+    has a training without that one.
+    """
+    calls = Counter()
+    for places in (PLACES, HELPERS, ["model.masks.subsequent_mask"]):
+        parts = [part for part in parts_of_the_package() if part.place in places]
+        use(own_parts(parts), tmp_path_factory.mktemp("plain"))
+        calls.update({part.place: part.calls for part in parts})
+    return calls
+
+
+def use(own, directory):
+    """Train with these parts, and translate."""
     pairs = directory / "pairs.tsv"
     pairs.write_text("".join(f"one {n}\teins {n}\n" for n in range(50)), encoding="utf-8")
-    parts = parts_of_the_package()
-    with in_place(parts):
-        train(
-            TrainConfig(
-                pairs=(pairs,),
-                run=directory / "run",
-                preset="tiny",
-                d_model=8,
-                num_heads=2,
-                d_ff=8,
-                num_encoder_layers=1,
-                num_decoder_layers=1,
-                vocab_size=300,
-                updates=2,
-                plain=True,
-                beam=2,
-            )
-        )
-        translator = Translator.load(directory / "run", plain=True)
-        for beam in (1, 2):
-            translator.translate(["one 7"], beam=beam)
-    return {part.place: part.calls for part in parts}
+    train(
+        TrainConfig(
+            pairs=(pairs,),
+            run=directory / "run",
+            preset="tiny",
+            d_model=8,
+            num_heads=2,
+            d_ff=8,
+            num_encoder_layers=1,
+            num_decoder_layers=1,
+            vocab_size=300,
+            updates=2,
+            beam=2,
+        ),
+        parts=own,
+    )
+    translator = Translator.load(directory / "run", parts=own)
+    for beam in (1, 2):
+        translator.translate(["one 7"], beam=beam)
 
 
 @pytest.mark.parametrize("place", PLACES)
@@ -71,33 +90,44 @@ def test_the_plain_path_calls_every_part(place, calls):
     assert calls[place] > 0, "give it an adapter, or a reason in UNUSED"
 
 
-@pytest.mark.parametrize("part", parts_of_the_package(), ids=lambda part: part.place)
-def test_nothing_remains_after_the_block(part):
-    package = part_of(part.home)
-    before = held(package)
-    with in_place([part]):
-        assert part_of(part.home) is not package
-        assert not held(package)
-    assert part_of(part.home) is package
-    assert held(package) == before
+def test_the_packages_modules_stay_as_they_are():
+    parts = parts_of_the_package()
+    before = contents()
+    own = own_parts(parts)
+    assert contents() == before
+    assert own.attention is not PLAIN.attention
+    assert own.model is not PLAIN.model
+    assert (PLAIN.own, FAST.own) == ({}, {})
 
 
-def held(function):
-    """The names of the package that hold a function."""
-    return {
-        f"{module}.{name}"
-        for module, content in list(sys.modules.items())
-        if module.startswith("glassformer") and not module.startswith("glassformer.learn")
-        for name, value in list(vars(content).items())
-        if value is function
+def contents():
+    """All that the package's modules and classes hold, by name."""
+    found = {}
+    for module, content in list(sys.modules.items()):
+        if module.startswith("glassformer"):
+            classes = {key: value for key, value in vars(content).items() if isclass(value)}
+            for owner, part in {"": content, **classes}.items():
+                found |= {f"{module}.{owner}.{key}": id(value) for key, value in vars(part).items()}
+    return found
+
+
+def test_right_parts_have_the_names_of_the_packages():
+    assert own_parts(parts_of_the_package()).own == {}
+
+
+def test_mistakes_are_in_the_name_of_the_model():
+    faults = ["scale-missing", "softmax-without-mask"]
+    assert own_parts(mistaken_parts(faults)).own == {
+        "model": f"Transformer with {', '.join(faults)}"
     }
+    assert PLAIN.model.__qualname__ == "Transformer"
 
 
-def test_an_error_inside_the_block_leaves_nothing_either():
-    part = parts_of_the_package()[0]
-    with pytest.raises(KeyError), in_place([part]):
-        raise KeyError
-    assert part_of(part.place) is part.function
+@pytest.mark.parametrize(
+    ("mistake", "uncached"), [("causal-missing", True), ("softmax-without-mask", False)]
+)
+def test_a_mistake_that_steps_do_not_make_is_searched_without_a_cache(mistake, uncached):
+    assert (own_parts(mistaken_parts([mistake])).decoder is Uncached) == uncached
 
 
 @pytest.fixture
@@ -126,11 +156,10 @@ def test_a_learners_part_calls_his_other_parts(folder):
     attend = part_of("model.attention.scaled_dot_product_attention")
     right = attend(q, q, q, mask)[1]
     parts = [*learned_parts(folder), *hidden]
-    with in_place(parts):
-        weights = part_of("model.attention.scaled_dot_product_attention")(q, q, q, mask)[1]
+    weights = own_parts(parts).attention(q, q, q, mask)[1]
     assert [part.calls for part in parts] == [1, 1]
     assert not torch.allclose(weights, right)
-    assert torch.allclose(parts[0].function(q, q, q, mask)[1], right)
+    assert torch.allclose(attend(q, q, q, mask)[1], right)
 
 
 def test_arguments_that_a_part_lacks_are_left_out():
@@ -155,8 +184,10 @@ def test_a_method_brings_its_helpers():
         "heads",
         helpers=functions,
     )
-    with in_place([part]):
-        assert package(8, 2).split(5) == (5, 5)
+    own = own_parts([part])
+    sizes = {"source_vocab_size": 9, "target_vocab_size": 9, "d_model": 8, "num_heads": 2}
+    block = own.model(ModelConfig(**sizes), own).encoder.blocks[0]
+    assert block.self_attention.sublayer.split(5) == (5, 5)
     assert not hasattr(package, "halves")
 
 
@@ -199,8 +230,8 @@ def test_an_unknown_mistake():
 
 def test_the_checks_keep_the_packages_own():
     judge = Judge.of(lesson("attention"), "scaled_dot_product_attention")
-    with in_place(mistaken_parts(["softmax-without-mask"])):
-        assert same(judge.results(()), judge.right)
+    own_parts(mistaken_parts(["softmax-without-mask"]))
+    assert same(judge.results(()), judge.right)
 
 
 def test_a_learners_adam_step_is_torchs_adam():

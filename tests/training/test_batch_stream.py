@@ -37,7 +37,7 @@ def test_both_ways_every_other_update_of_the_first_share_is_backwards(made, monk
     monkeypatch.setattr(
         reading,
         "make_batch",
-        lambda *where, backwards: (turned.append(backwards), inner(*where, backwards=backwards))[1],
+        lambda *where, **how: (turned.append(how["backwards"]), inner(*where, **how))[1],
     )
     made(both_ways=0.5, updates=10, validations=1).run()
 

@@ -11,7 +11,8 @@ from glassformer.data.preprocessing import Preprocessing
 from glassformer.data.tokenizer import train_tokenizer
 from glassformer.decoding import engine as module
 from glassformer.decoding.protocols import Hypothesis
-from glassformer.text_engine import TextEngine
+from glassformer.parts import FAST
+from glassformer.text_engine import TextEngine, torch_engine
 from glassformer.training import length_penalty
 from glassformer.training.length_penalty import best_penalty
 
@@ -26,7 +27,9 @@ def tokenizer():
 @pytest.fixture
 def engine(bundle_directory, tokenizer):
     model = load_bundle(bundle_directory).model
-    return TextEngine.of(model, (tokenizer, tokenizer), preprocessing=Preprocessing())
+    both = (tokenizer, tokenizer)
+    engine = torch_engine(model, both, FAST)
+    return TextEngine.of(model, both, preprocessing=Preprocessing(), engine=engine)
 
 
 def hypotheses_of(tokenizer):

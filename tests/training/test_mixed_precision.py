@@ -1,5 +1,7 @@
 """bfloat16 with float32 weights behind: the products' operands, the gradients, the loss curve."""
 
+from functools import partial
+
 import pytest
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
@@ -7,6 +9,8 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from glassformer.config import ModelConfig
 from glassformer.data.batches import Batch
 from glassformer.model.transformer import Transformer
+from glassformer.parts import FAST
+from glassformer.training.fast.loss import projected_losses
 from glassformer.training.mixed_precision import precision_for, working_copy
 from glassformer.training.optimiser import Learner, adam, update
 
@@ -19,7 +23,12 @@ def toy_model(**changes):
     settings = {"d_model": 8, "num_heads": 2, "d_ff": 12, "dropout": 0.0, "norm": "pre"}
     layers = {"num_encoder_layers": 1, "num_decoder_layers": 1}
     sizes = {"source_vocab_size": VOCAB, "target_vocab_size": VOCAB}
-    return Transformer(ModelConfig(**{**settings, **layers, **sizes, **changes}))
+    return Transformer(ModelConfig(**{**settings, **layers, **sizes, **changes}), FAST)
+
+
+def learner_of(model, precision):
+    losses = partial(projected_losses, smoothing=0.1)
+    return Learner(model, adam(model), losses=losses, precision=precision)
 
 
 def batch(seed=0, rows=7, width=5):
@@ -61,7 +70,7 @@ class Products(TorchDispatchMode):
 )
 def test_every_product_has_operands_in_bfloat16(changes):
     model = toy_model(**changes)
-    learner = Learner(model, adam(model), precision="bf16")
+    learner = learner_of(model, "bf16")
 
     with Products() as products:
         done = update(learner, [batch()], rate=0.01)
@@ -93,7 +102,7 @@ def test_the_copy_is_the_model_rounded_and_follows_it():
 def test_small_steps_are_not_lost():
     # A step of 1e-5 is far below what a weight of 1 can change by in bfloat16.
     model = toy_model()
-    learner = Learner(model, adam(model), precision="bf16")
+    learner = learner_of(model, "bf16")
     norm = model.encoder.norm.weight
     for _ in range(100):
         update(learner, [batch()], rate=1e-5)
@@ -106,7 +115,7 @@ def test_gradients_are_near_those_of_float32(changes):
     gradients = []
     for precision in ("float32", "bf16"):
         model = toy_model(**changes)
-        learner = Learner(model, adam(model), precision=precision)
+        learner = learner_of(model, precision)
         learner.gradient([batch(1), batch(2)])
         gradients.append({name: weight.grad for name, weight in model.named_parameters()})
 
@@ -120,7 +129,7 @@ def test_the_loss_curve_is_that_of_float32():
     curves = []
     for precision in ("float32", "bf16"):
         model = toy_model(d_model=16, d_ff=32)
-        learner = Learner(model, adam(model), precision=precision)
+        learner = learner_of(model, precision)
         curves.append([update(learner, [batch(seed)], rate=0.01).read()[0] for seed in range(120)])
 
     exact, rough = (torch.tensor(curve).view(-1, 20).mean(dim=1) for curve in curves)

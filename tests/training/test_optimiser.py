@@ -1,6 +1,7 @@
 """One update: micro-batches against one big batch, clipping, and a loss that is not finite."""
 
 import math
+from functools import partial
 
 import pytest
 import torch
@@ -10,17 +11,19 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from glassformer.config import ModelConfig
 from glassformer.data.batches import Batch
 from glassformer.model.transformer import Transformer
+from glassformer.parts import FAST
+from glassformer.training.fast.loss import projected_losses
 from glassformer.training.optimiser import Learner, NotFiniteError, adam, update
 
 VOCAB = 11
 
 
-def toy_model(**changes):
+def toy_model(parts=None, **changes):
     torch.manual_seed(3)
     settings = {"d_model": 8, "num_heads": 2, "d_ff": 12, "dropout": 0.0}
     layers = {"num_encoder_layers": 1, "num_decoder_layers": 1}
     sizes = {"source_vocab_size": VOCAB, "target_vocab_size": VOCAB}
-    return Transformer(ModelConfig(**{**settings, **layers, **sizes, **changes}))
+    return Transformer(ModelConfig(**{**settings, **layers, **sizes, **changes}), parts)
 
 
 def batch_of(lengths, *, seed):
@@ -184,8 +187,9 @@ class Waits(TorchDispatchMode):
 @pytest.mark.parametrize("precision", ["float32", "bf16"])
 def test_nothing_waits_for_a_device(monkeypatch, precision):
     monkeypatch.setattr("glassformer.model.embeddings.check_ids", lambda *_, **__: None)
-    model = toy_model(dropout=0.1)
-    learner = Learner(model, adam(model), clip=0.1, precision=precision)
+    model = toy_model(FAST, dropout=0.1)
+    losses = partial(projected_losses, smoothing=0.1)
+    learner = Learner(model, adam(model), losses=losses, clip=0.1, precision=precision)
 
     with Waits() as waits:
         done = update(learner, MICRO_BATCHES, rate=0.1)

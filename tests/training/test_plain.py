@@ -1,19 +1,14 @@
 """``train --plain``: the readable forms alone, with the same losses as their fast twins."""
 
+import importlib
 import json
+from dataclasses import fields
 
 import pytest
 from pydantic import ValidationError
 
-from glassformer.decoding import constraints
 from glassformer.errors import InputError
-from glassformer.model import attention
-from glassformer.model.fast import decoder
-from glassformer.model.fast import dropout as fast_dropout
-from glassformer.model.transformer import Transformer
-from glassformer.training import loss as loss_module
-from glassformer.training import malloc, mixed_precision
-from glassformer.training.fast import loss as fast_loss
+from glassformer.parts import FAST, PLAIN, Parts
 from glassformer.training.setup.prepare import prepare
 from glassformer.training.train import new_trainer, train
 
@@ -37,57 +32,61 @@ def test_the_losses_are_those_of_the_fast_form(config, recorder, tmp_path, chang
     assert losses[True] == pytest.approx(losses[False], rel=1e-4)
 
 
-def forbid(monkeypatch, module, *names):
-    for name in names:
-        monkeypatch.setattr(module, name, lambda *_, name=name, **__: pytest.fail(name))
+TWINS = {
+    "attention": ("torch.nn.functional", "scaled_dot_product_attention"),
+    "dropout": ("glassformer.model.fast.dropout", "ByteDropout.forward"),
+    "decoder": ("glassformer.model.fast.decoder", "PreparedTransformer.__init__"),
+    "best_tokens": ("glassformer.decoding.fast.top_k", "_top"),
+    "losses": ("glassformer.training.fast.loss", "projected_cross_entropy"),
+    "precision": ("glassformer.training.setup.prepare", "precision_for"),
+    "malloc": ("glassformer.training.train", "keep_freed_memory"),
+}
+READABLE = {
+    "attention": ("glassformer.model.attention", "masked_softmax"),
+    "dropout": ("torch.nn", "Dropout.forward"),
+    "decoder": ("glassformer.model.transformer", "Transformer.step"),
+    "best_tokens": ("glassformer.decoding.constraints", "log_softmax"),
+    "losses": ("glassformer.training.loss", "label_smoothed_cross_entropy"),
+    "model": ("glassformer.model.transformer", "Transformer.forward"),
+}
 
 
-def test_a_plain_run_enters_no_fast_twin(config, recorder, monkeypatch):
-    forbid(monkeypatch, fast_loss, "batch_losses", "projected_cross_entropy")
-    forbid(monkeypatch, mixed_precision, "working_copy", "precision_for")
-    forbid(monkeypatch, malloc, "keep_freed_memory")
-    forbid(monkeypatch, fast_dropout, "ByteDropout")
-    forbid(monkeypatch, attention, "fused_attention")
-    entered = []
-    for owner, name in (
-        (Transformer, "forward"),
-        (loss_module, "label_smoothed_cross_entropy"),
-        (attention, "scaled_dot_product_attention"),
-    ):
-        inner = getattr(owner, name)
+def watched(monkeypatch, places):
+    """The names that are entered from now on, of the forms at these places."""
+    entered = set()
+    for name, (module, place) in places.items():
+        owner = importlib.import_module(module)
+        *path, function = place.split(".")
+        for word in path:
+            owner = getattr(owner, word)
 
-        def watched(*arguments, name=name, inner=inner, **options):
-            entered.append(name)
+        inner = getattr(owner, function)
+
+        def call(*arguments, name=name, inner=inner, **options):
+            entered.add(name)
             return inner(*arguments, **options)
 
-        monkeypatch.setattr(owner, name, watched)
-    trainer = new_trainer(prepare(config(plain=True, updates=2, precision="auto")), recorder)
-    trainer.run()
-    trainer.metrics.close()
-
-    assert trainer.state.precision == "float32"
-    assert set(entered) == {
-        "forward",
-        "label_smoothed_cross_entropy",
-        "scaled_dot_product_attention",
-    }
+        monkeypatch.setattr(owner, function, call)
+    return entered
 
 
 @pytest.mark.parametrize("beam", [1, 2])
-def test_a_plain_run_decodes_by_no_fast_twin(config, recorder, monkeypatch, beam):
-    forbid(monkeypatch, decoder.PreparedTransformer, "__init__")
-    forbid(monkeypatch, constraints, "likeliest")
-    forbid(monkeypatch, attention, "fused_attention")
-    steps = []
-    step = Transformer.step
-    monkeypatch.setattr(
-        Transformer, "step", lambda self, *words: steps.append(words) or step(self, *words)
-    )
+@pytest.mark.parametrize("plain", [True, False], ids=["plain", "fast"])
+def test_a_plain_run_enters_no_fast_twin(config, recorder, monkeypatch, plain, beam):
+    twins, readable = watched(monkeypatch, TWINS), watched(monkeypatch, READABLE)
 
-    train(config(plain=True, updates=2, validations=1, beam=beam), recorder)
+    train(config(updates=2, validations=1, beam=beam, plain=plain, precision="auto"), recorder)
 
     assert recorder.validations
-    assert steps
+    assert twins == (set() if plain else set(TWINS))
+    of_alignment = {"attention"}  # the final bundle's heads are found by their weights
+    assert readable == (set(READABLE) if plain else of_alignment)
+
+
+def test_each_field_that_the_fast_parts_exchange_is_watched():
+    names = [field.name for field in fields(Parts)]
+    exchanged = {name for name in names if getattr(FAST, name) != getattr(PLAIN, name)}
+    assert exchanged - {"parallel"} == set(TWINS) - {"precision", "malloc"}
 
 
 def test_plain_is_in_float32(config):

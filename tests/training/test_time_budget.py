@@ -3,6 +3,7 @@
 import json
 import random
 from dataclasses import asdict
+from functools import partial
 from itertools import pairwise
 
 import pytest
@@ -74,7 +75,7 @@ class Machine:
             config,
             self.state,
             most=self.most,
-            d_model=128,
+            schedule=partial(Schedule.of, d_model=128),
             scoring=1 + GUESSED * (2 + self.test),
             clock=lambda: self.time - began,
         )
@@ -318,7 +319,7 @@ def test_a_damaged_plan_is_named(plan):
     options = TrainConfig(pairs=("a",), run="run", minutes=3.0)
 
     with pytest.raises(InputError, match="the checkpoint of update 7 has a damaged plan"):
-        TimedPace(options, state, most=100, d_model=64, scoring=1.0, clock=lambda: 0.0)
+        TimedPace(options, state, most=100, schedule=Schedule.of, scoring=1.0, clock=lambda: 0.0)
 
 
 def test_the_minutes_for_more_updates_follow_from_the_speed():

@@ -14,6 +14,7 @@ from glassformer.data.token_store import pack
 from glassformer.data.tokenizer import train_tokenizer
 from glassformer.decoding import engine
 from glassformer.model.transformer import Transformer
+from glassformer.parts import FAST
 from glassformer.training.optimiser import NotFiniteError
 from glassformer.training.validation import ValidationSet, mean_loss, validate
 from glassformer.translator import Translator
@@ -57,13 +58,13 @@ def test_the_loss_is_a_mean_over_tokens_not_over_batches(model, tokenizers, tmp_
     logits = model(whole.source, whole.target).flatten(0, 1)
     expected = F.cross_entropy(logits, whole.labels.flatten(), ignore_index=0)
 
-    found = mean_loss(model, batches_of(tokenizers, tmp_path / "cut", rows))
+    found = mean_loss(model, batches_of(tokenizers, tmp_path / "cut", rows), FAST.losses)
 
     assert found == pytest.approx(expected.item(), rel=1e-5)
 
 
 def test_no_batches_are_no_loss(model):
-    assert mean_loss(model, []) == 0.0
+    assert mean_loss(model, [], FAST.losses) == 0.0
 
 
 def test_validating_leaves_training_mode_and_weights(model, tokenizers, tmp_path):
@@ -71,8 +72,8 @@ def test_validating_leaves_training_mode_and_weights(model, tokenizers, tmp_path
     model.train()
     data = ValidationSet(PAIRS, batches_of(tokenizers, tmp_path / "v", [[0, 1, 2]]), tokenizers)
 
-    found = validate(model, data)
-    again = validate(model, data)
+    found = validate(model, data, FAST)
+    again = validate(model, data, FAST)
 
     assert model.training
     assert found == again  # dropout was off
@@ -91,7 +92,7 @@ def test_a_loss_that_is_not_finite_is_told_before_anything_is_translated(tokeniz
 
     data = ValidationSet(PAIRS, batches_of(tokenizers, tmp_path / "v", [[0, 1, 2]]), tokenizers)
     with pytest.raises(NotFiniteError, match="loss nan"):
-        validate(spoilt, data)
+        validate(spoilt, data, FAST)
 
 
 def test_the_pairs_are_translated_as_the_translator_translates_them(model, tokenizers, tmp_path):
@@ -100,7 +101,7 @@ def test_the_pairs_are_translated_as_the_translator_translates_them(model, token
     pairs = [Pair(source, "a") for source in sources]
     batches = batches_of(tokenizers, tmp_path / "v", [[0, 1, 2]])
 
-    texts = validate(model, ValidationSet(pairs, batches, tokenizers)).translations
+    texts = validate(model, ValidationSet(pairs, batches, tokenizers), FAST).translations
 
     translator = Translator(Bundle(model.eval(), *tokenizers))
     whole = [translator.translate([source], beam=1)[0].text for source in sources]
@@ -123,7 +124,7 @@ def test_translations_are_at_most_twice_as_long_as_the_references(
     lengths = [packed.source_lengths, packed.target_lengths]
     batches = [make_batch(packed, torch.tensor([0, 1]).numpy())]
 
-    validate(model, ValidationSet(pairs, batches, tokenizers))
+    validate(model, ValidationSet(pairs, batches, tokenizers), FAST)
 
     source, target = (sum(side) + 2 for side in lengths)  # the end symbols count
     assert limits == [pytest.approx(2 * target / source)]
@@ -134,7 +135,7 @@ def test_in_no_time_some_pairs_and_a_batch_stand_for_all(model, tokenizers, tmp_
     batches = batches_of(tokenizers, tmp_path / "v", [[0], [1, 2]])
     data = ValidationSet(PAIRS * 20, batches, tokenizers)
 
-    whole, part = validate(model, data), validate(model, data, seconds=-1.0)
+    whole, part = validate(model, data, FAST), validate(model, data, FAST, seconds=-1.0)
 
     assert len(whole.translations) == len(whole.pairs) == 60
     assert len(part.translations) == len(part.pairs) == 16
@@ -142,4 +143,4 @@ def test_in_no_time_some_pairs_and_a_batch_stand_for_all(model, tokenizers, tmp_
     texts = dict(zip((pair.source for pair in whole.pairs), whole.translations, strict=True))
     assert part.translations == [texts[pair.source] for pair in part.pairs]
     model.eval()
-    assert part.loss == mean_loss(model, batches[:1]) != whole.loss
+    assert part.loss == mean_loss(model, batches[:1], FAST.losses) != whole.loss

@@ -104,7 +104,9 @@ class Part:
                 options = {name: value for name, value in options.items() if name in names}
             return self.function(*arguments, **options)
 
-        return ADAPTERS[self.place][1](call) if self.place in ADAPTERS else call
+        if self.place not in ADAPTERS:
+            return call
+        return wraps(part_of(self.home))(ADAPTERS[self.place][1](call))
 
 
 def chosen_parts(folder: Folder | None, mistakes: Iterable[str]) -> list[Part]:

@@ -105,6 +105,8 @@ def new_trainer(
     for note in prepared.notes:
         reporter.note(note)
     model = _new_model(prepared).to(device)
+    with torch.inference_mode():  # a decoder that does not know the model says so now
+        parts.decoder(model.eval()).encode(torch.zeros(1, 1, dtype=torch.long, device=device))
     optimiser = new_optimiser(model, config.optimiser or "adam", parts.adam)
     state = load_newest(run.checkpoints, model, optimiser, reporter.note)
     if state is None:
@@ -126,7 +128,7 @@ def new_trainer(
     plan = epoch_plan(prepared.packed_valid, 0, tokens=config.batch_tokens, seed=0)
     validation_set = ValidationSet(
         prepared.valid,
-        [make_batch(prepared.packed_valid, rows) for rows in plan],
+        [make_batch(prepared.packed_valid, rows, shift=parts.shift) for rows in plan],
         prepared.tokenizers,
         prepared.target_language,
         prepared.preprocessing,

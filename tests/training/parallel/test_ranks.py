@@ -10,6 +10,7 @@ import pytest
 import torch
 
 from glassformer.errors import InputError
+from glassformer.parts import FAST
 from glassformer.training import muon
 from glassformer.training.parallel import ranks as parallel
 from glassformer.training.parallel import worker
@@ -285,7 +286,7 @@ def test_a_rank_that_loses_the_others_ends_with_a_line(config, monkeypatch):
     monkeypatch.setattr(worker, "from_torchrun", lost)
     expected = r"hangs \(Timed out\); the same command continues from the last checkpoint$"
     with pytest.raises(InputError, match=expected):
-        worker.train_rank(config())
+        worker.train_rank(config(), FAST)
 
 
 def test_a_rank_without_the_packed_corpus_names_its_directory(tmp_path):

@@ -22,7 +22,6 @@ from glassformer.inspection.trace.schema import (
     SublayerNorms,
 )
 from glassformer.inspection.trace.subwords import text_of
-from glassformer.model.positions import PositionalEncoding
 from glassformer.model.transformer import Transformer
 
 __all__ = ["CapturedRun", "attention_traces", "masks", "positions", "steps", "sublayer_norms"]
@@ -122,7 +121,7 @@ def positions(run: CapturedRun) -> Positions:
 
 
 def _table(module: torch.nn.Module, length: int) -> EncodedArray:
-    encoding = next(part for part in module.modules() if isinstance(part, PositionalEncoding))
+    encoding: Any = getattr(module, "positions", module)  # without the LayerNorm of some models
     return encode_array(encoding.table[encoding.offset : encoding.offset + length], "u16")
 
 

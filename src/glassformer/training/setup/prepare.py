@@ -14,9 +14,9 @@ from glassformer.data.preprocessing import Preprocessing, SourceLengths
 from glassformer.data.token_store import Packed, pack
 from glassformer.data.tokenizer import Tokenizer, train_tokenizer
 from glassformer.devices import device_of
-from glassformer.errors import InputError, counted
+from glassformer.errors import InputError, UsageError, counted
 from glassformer.model.transformer import Transformer
-from glassformer.parts import FAST, Parts, parts_of
+from glassformer.parts import FAST, PLAIN, Parts, parts_of
 from glassformer.text_engine import TextEngine, torch_engine
 from glassformer.training.mixed_precision import precision_for, product_speed
 from glassformer.training.setup.augmentation import augmented_files, settle_shares
@@ -96,7 +96,7 @@ def prepare(config: TrainConfig, parts: Parts | None = None) -> Prepared:
     It uses the files of an earlier call again. A run that has begun keeps its options and its text:
     others are an error. ``parts``: None takes those of ``config.plain``.
     """
-    parts = parts or parts_of(plain=config.plain)
+    parts = _chosen_parts(config, parts)
     device = device_of(config.device)
     RunDirectory(config.run).claim()
     data_hash = check_inputs(config)
@@ -149,6 +149,14 @@ def prepare(config: TrainConfig, parts: Parts | None = None) -> Prepared:
         parent=parent,
         general=_read(settled, settled.general)[:_VALIDATION_PAIRS] if settled.general else [],
     )
+
+
+def _chosen_parts(config: TrainConfig, parts: Parts | None) -> Parts:
+    """The given parts, or those of ``config.plain``; UsageError if their losses have no bf16."""
+    parts = parts or parts_of(plain=config.plain)
+    if config.precision == "bf16" and parts.losses is PLAIN.losses:
+        raise UsageError("precision bf16: the plain losses compute in float32: leave it out")
+    return parts
 
 
 def _settled(
