@@ -45,6 +45,7 @@ SLOW = (
     "interchange/hugging_face/test_export.py",
     "interchange/hugging_face/test_multilingual.py",
     "interchange/onnx/",
+    "interchange/test_settings.py",
     "learn/test_checks.py::test_every_pair_is_named_or_breaks_a_law",
     "learn/test_examine.py",
     "learn/test_hand_ins.py",

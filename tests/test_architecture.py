@@ -103,7 +103,6 @@ MOST_PARAMETERS = 6
 LONG_SIGNATURES = {
     "learn/lessons/beam.py:beam_search",
     "learn/search.py:beam_search",
-    "training/fast/loss.py:forward",  # of a torch Function: its tensors come one by one
 }
 
 

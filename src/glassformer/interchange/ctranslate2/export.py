@@ -79,8 +79,6 @@ _NORMS_OF_EMBEDDINGS = {
 }
 _FINAL_NORMS = {"encoder.layer_norm": ("encoder.norm",), "decoder.layer_norm": ("decoder.norm",)}
 
-_ACTIVATIONS = {"relu": "RELU", "gelu": "GELU", "swish": "SWISH"}
-
 
 def export_ctranslate2(bundle: Bundle, directory: Path, *, quantization: str = "float32") -> None:
     """Write ``bundle`` as a model of CTranslate2, with its tokenizers, into a new directory.
@@ -135,7 +133,7 @@ def _specification(bundle: Bundle) -> TransformerSpec:
     model, config = bundle.model, bundle.model.config
     common = {
         "pre_norm": config.norm == "pre",
-        "activation": getattr(specs.common_spec.Activation, _ACTIVATIONS[config.activation]),
+        "activation": getattr(specs.common_spec.Activation, config.activation.upper()),
         "layernorm_embedding": config.embedding_norm,
     }
     specification = specs.TransformerSpec(

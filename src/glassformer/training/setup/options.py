@@ -8,21 +8,33 @@ from typing import ClassVar, Literal
 
 from pydantic import AliasChoices, Field, model_validator
 
-from glassformer.config import BEAM, MOST_BEAM, Options, Tying, check_width, presets
+from glassformer.config import (
+    BEAM,
+    MOST_BEAM,
+    Activation,
+    Norm,
+    Options,
+    PositionKind,
+    Subwords,
+    Tying,
+    check_width,
+    presets,
+)
+from glassformer.data.file_formats import Format
 from glassformer.data.normaliser import Normalisation
 
-__all__ = ["TEXT_SEED", "Decay", "TrainConfig"]
+__all__ = ["TEXT_SEED", "Decay", "OptimiserKind", "Precision", "TrainConfig"]
 
 TEXT_SEED = 1
 """The seed of what happens to the text: held-out, joined and marked pairs, subwords."""
 
 Files = tuple[Path, ...]
 Decay = Literal["inverse-root", "constant"]
+OptimiserKind = Literal["adam", "muon"]
+Precision = Literal["float32", "bf16"]
 Preset = Literal[
     "tiny", "small", "base", "big", "tiny-deep-shallow", "small-deep-shallow", "base-deep-shallow"
 ]
-
-
 _RECIPES: dict[str, dict[str, object]] = {
     "paper": {
         **{"norm": "post", "optimiser": "adam", "decay": "inverse-root", "rate_factor": 1.0},
@@ -83,7 +95,7 @@ class TrainConfig(Options):
     """With --from, keep only the subwords of the training's texts: smaller and faster, if the
     parent knows many languages."""
 
-    format: Literal["lines", "tsv", "tsv-quoted", "jsonl"] | None = None
+    format: Format | None = None
     """Format of the files; None: by their names."""
     keys: tuple[str, str] = ("source", "target")
     """Names of the two sides in JSON lines."""
@@ -108,7 +120,7 @@ class TrainConfig(Options):
     emoji on both sides."""
     tokenizer: Files = Field((), max_length=2)
     """SentencePiece model that exists already: one for both sides, or two."""
-    subwords: Literal["bpe", "unigram"] = "bpe"
+    subwords: Subwords = "bpe"
     """Kind of subword model."""
     joint: bool = True
     """One vocabulary for both sides."""
@@ -127,13 +139,13 @@ class TrainConfig(Options):
     """Instead of the preset's encoder blocks."""
     num_decoder_layers: int | None = Field(None, ge=1)
     """Instead of the preset's decoder blocks."""
-    norm: Literal["post", "pre"] | None = None
+    norm: Norm | None = None
     """LayerNorm after each residual sum (the paper) or before each sublayer."""
     tying: Tying | None = None
     """Which embeddings share their weights; None: three-way with one vocabulary, else target."""
-    positions: Literal["sinusoidal", "learned"] = "sinusoidal"
+    positions: PositionKind = "sinusoidal"
     """Fixed sines and cosines (section 3.5), or a learned table."""
-    activation: Literal["relu", "gelu", "swish"] = "relu"
+    activation: Activation = "relu"
     """Activation of the feed-forward networks."""
 
     epochs: float | None = Field(None, gt=0)
@@ -160,7 +172,7 @@ class TrainConfig(Options):
     """Batches whose gradients are added up for one update."""
     both_ways: float | None = Field(None, ge=0, le=1)
     """For this first share of the run, every other update learns backwards (Ding et al. 2021)."""
-    optimiser: Literal["adam", "muon"] | None = None
+    optimiser: OptimiserKind | None = None
     """adam: the paper's; muon (Jordan et al. 2024): for the blocks' matrices, adam for the rest."""
     warmup: int | None = Field(None, ge=1)
     """Updates during which the learning rate rises (section 5.3)."""
@@ -185,7 +197,7 @@ class TrainConfig(Options):
     plain: bool = False
     """Train by the readable forms alone: ``Transformer.forward``, explicit attention, and
     ``label_smoothed_cross_entropy``; in float32 and slower."""
-    precision: Literal["auto", "float32", "bf16"] = "auto"
+    precision: Literal["auto", Precision] = "auto"
     """auto: bf16 if this machine multiplies faster in it, by a measurement."""
     threads: int = Field(0, ge=0)
     """CPU threads; 0: all."""

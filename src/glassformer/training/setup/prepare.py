@@ -4,7 +4,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import chain, islice
 from pathlib import Path
-from typing import Literal
 
 import torch
 
@@ -19,7 +18,7 @@ from glassformer.errors import InputError, UsageError, counted
 from glassformer.model.transformer import Transformer
 from glassformer.parts import FAST, PLAIN, Parts, parts_of
 from glassformer.text_engine import TextEngine, torch_engine
-from glassformer.training.mixed_precision import Precision, precision_for, product_speed
+from glassformer.training.mixed_precision import precision_for, product_speed
 from glassformer.training.setup.augmentation import augmented_files, settle_shares
 from glassformer.training.setup.kept_pairs import (
     KeptPairs,
@@ -27,7 +26,7 @@ from glassformer.training.setup.kept_pairs import (
     guess_languages,
     keep_pairs,
 )
-from glassformer.training.setup.options import TEXT_SEED, TrainConfig
+from glassformer.training.setup.options import TEXT_SEED, Precision, TrainConfig
 from glassformer.training.setup.parent import (
     load_parent,
     replayed,
@@ -41,7 +40,7 @@ from glassformer.training.setup.recipe import (
     updates_in_time,
 )
 from glassformer.training.setup.resume import begun_config, check_inputs, record_options
-from glassformer.training.setup.run_directory import RunDirectory
+from glassformer.training.setup.run_directory import PairsName, RunDirectory
 
 __all__ = ["Prepared", "chosen_precision", "prepare", "settle"]
 
@@ -273,7 +272,7 @@ def _learnt(config: TrainConfig, corpus: Sequence[Path]) -> list[Path]:
 
 def _packed(
     config: TrainConfig,
-    name: Literal["train", "valid"],
+    name: PairsName,
     pairs: Iterable[Pair],
     tokenizers: tuple[Tokenizer, Tokenizer],
 ) -> Packed:

@@ -16,13 +16,14 @@ from typing import BinaryIO, Literal
 from glassformer.errors import InputError
 from glassformer.training.checkpoint import checkpoints
 
-__all__ = ["RunDirectory"]
+__all__ = ["PairsName", "RunDirectory"]
 
 _BUNDLE = ("config.json", "model.safetensors", "tokenizer.model", "source.model", "target.model")
 _CORPUS = ("train.jsonl", "valid.jsonl", "augmented.jsonl", "counts.json", "train", "valid")
 _RUN = ("config.yaml", "metrics.jsonl", "README.md")
 _WRITTEN = (*_BUNDLE, *_RUN, *(f"data/{name}" for name in _CORPUS))
 _MOST_BYTES = 1_000
+PairsName = Literal["train", "valid"]
 
 
 @dataclass(frozen=True)
@@ -87,7 +88,7 @@ class RunDirectory:
         """The SentencePiece model of one side, or of both."""
         return self.path / "data" / f"{side}.model"
 
-    def packed(self, name: Literal["train", "valid"]) -> Path:
+    def packed(self, name: PairsName) -> Path:
         """The directory of the packed pairs."""
         return self.path / "data" / name
 
