@@ -8,7 +8,7 @@ import sys
 from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
 from inspect import isclass, isfunction
-from types import ModuleType
+from types import FunctionType, ModuleType
 
 from beartype import beartype
 from jaxtyping import jaxtyped
@@ -23,14 +23,30 @@ class CheckedLoader(SourceFileLoader):
     def exec_module(self, module: ModuleType) -> None:
         super().exec_module(module)
         own = [each for each in vars(module).values() if _is_of(module, each)]
-        for owner in (module, *filter(isclass, own)):
-            for name, function in list(vars(owner).items()):
-                if isfunction(function) and _is_of(module, function) and _has_shapes(function):
-                    setattr(owner, name, jaxtyped(function, typechecker=beartype))
+        functions = [
+            (owner, name, function)
+            for owner in (module, *filter(isclass, own))
+            for name, function in vars(owner).items()
+            if isfunction(function) and _is_of(module, function)
+        ]
+        checked = {
+            function: jaxtyped(function, typechecker=beartype)
+            for *_, function in functions
+            if _has_shapes(function)
+        }
+        for owner, name, function in functions:
+            if function in checked:
+                setattr(owner, name, checked[function])
+            defaults = function.__kwdefaults__ or {}  # one function, one object
+            defaults |= {key: checked[f] for key, f in defaults.items() if _is_in(checked, f)}
 
 
 def _is_of(module: ModuleType, value: object) -> bool:
     return getattr(value, "__module__", None) == module.__name__
+
+
+def _is_in(checked: dict[FunctionType, object], value: object) -> bool:
+    return isfunction(value) and value in checked
 
 
 def _has_shapes(function: object) -> bool:

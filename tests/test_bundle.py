@@ -19,8 +19,10 @@ from glassformer.data.tokenizer import train_tokenizer
 from glassformer.errors import ChecksumError, InputError
 from glassformer.files import write_atomically
 from glassformer.model.transformer import Transformer
+from glassformer.parts import FAST, PLAIN, rebuilt
 from glassformer.tensors import save_tensors, weights
 from glassformer.translator import Translator
+from tests.own_parts import colder, rotary, warmer
 
 
 @pytest.fixture(scope="module")
@@ -487,6 +489,50 @@ def test_a_link_to_a_file_is_followed(saved, tmp_path):
 def test_a_directory_that_is_not_there(tmp_path):
     with pytest.raises(InputError, match=r"nowhere: not a bundle .no such directory"):
         load_bundle(tmp_path / "nowhere")
+
+
+def test_own_parts_are_asked_for_by_their_names(tokenizers, tmp_path):
+    """None is silently another: they may have no weights of their own, as rotary positions."""
+    parts = replace(PLAIN, attention=colder, model=rotary)
+    stock = bundle_of(*tokenizers, tying="none")
+    own = replace(stock, model=rebuilt(stock.model, parts), parts=parts.own_model)
+    save_bundle(own, tmp_path / "own")
+    save_bundle(stock, tmp_path / "stock")
+    pair = torch.tensor([[5, 6, 7]]), torch.tensor([[2, 8]])
+
+    found = load_bundle(tmp_path / "own", parts=replace(FAST, attention=colder, model=rotary))
+
+    assert found.parts == {
+        "attention": "colder",
+        "model": "rotary",
+    }
+    assert found.model(*pair).equal(own.model(*pair))
+    assert not found.model(*pair).allclose(stock.model(*pair))
+    assert "parts" in json.loads((tmp_path / "own" / "config.json").read_text())
+    assert load_bundle(tmp_path / "stock", parts=parts).model(*pair).equal(own.model(*pair))
+    assert load_bundle(tmp_path / "stock").parts == {}
+    for wrong, part in (
+        (None, "attention colder"),
+        (PLAIN, "attention colder"),
+        (replace(parts, attention=warmer), "attention colder"),
+        (replace(PLAIN, attention=colder), "model rotary"),
+    ):
+        with pytest.raises(InputError) as raised:
+            load_bundle(tmp_path / "own", parts=wrong)
+        assert str(raised.value) == (
+            f"{tmp_path / 'own'}: trained with '{part}': give parts with that name (in Python),"
+            " or train it anew with the package's"
+        )
+    with pytest.raises(InputError, match="trained with 'attention"):
+        Translator.load(tmp_path / "own")
+
+
+def test_a_stranger_s_name_of_a_part_stays_one_line(tokenizers, tmp_path):
+    bundle = replace(bundle_of(*tokenizers), parts={"attention": "a\n\x1b[2J"})
+    save_bundle(bundle, tmp_path / "own")
+
+    with pytest.raises(InputError, match=r"trained with 'attention a\\n\\x1b\[2J': give parts"):
+        load_bundle(tmp_path / "own")
 
 
 def test_a_file_is_no_bundle(saved):

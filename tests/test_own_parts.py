@@ -74,7 +74,7 @@ def test_it_trains_translates_and_is_captured(name, pairs, tmp_path):
     assert len(maps) == 3 * len(translator.model.encoder.blocks)
     [score] = translator.score(["one 5 6 5"], [translation.text])
     assert score < 0
-    with pytest.raises(InputError, match=r"trained with the (attention|model) \w+"):
+    with pytest.raises(InputError, match=r"trained with '(attention|model) \w+"):
         Translator.load(run.directory)
 
 
@@ -99,5 +99,5 @@ def test_weights_of_an_attention_that_computes_none():
         def attend(self, _query, _keys, values, _mask=None):
             return self.output(self.merge(values.mean(2, keepdim=True).expand_as(values)))
 
-    with pytest.raises(ValueError, match=r"^Mean does not call self.attention: no weights$"):
+    with pytest.raises(ValueError, match=r"^Mean never calls its attention: it has no weights$"):
         Mean(8, 2).with_weights(torch.randn(2, 3, 8))

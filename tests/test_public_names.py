@@ -14,13 +14,13 @@ import glassformer
 # before what is by keyword only.
 SIGNATURES = {
     "scaled_dot_product_attention": "query, key, value, mask",
-    "MultiHeadAttention": "d_model, num_heads, *, dropout",
+    "MultiHeadAttention": "d_model, num_heads, *, dropout, attention",
     "MultiHeadAttention.forward": "query, key, value, mask",
     "MultiHeadAttention.with_weights": "query, key, value, mask",
     "FeedForward": "d_model, d_ff, *, dropout, activation",
     "ResidualBlock": "sublayer, d_model, *, dropout, norm",
-    "EncoderBlock": "d_model, num_heads, d_ff",
-    "DecoderBlock": "d_model, num_heads, d_ff",
+    "EncoderBlock": "d_model, num_heads, d_ff, *, dropout, norm, activation",
+    "DecoderBlock": "d_model, num_heads, d_ff, *, dropout, norm, activation",
     "Encoder": "",
     "Decoder": "",
     "padding_mask": "tokens, pad",
@@ -29,7 +29,7 @@ SIGNATURES = {
     "sinusoidal_positions": "length, d_model, *, layout",
     "PositionalEncoding": "d_model, *, dropout, kind, max_length",
     "ScaledEmbedding": "vocab_size, d_model",
-    "Transformer": "config",
+    "Transformer": "config, parts",
     "Transformer.forward": "source, target, *, source_mask, target_mask",
     "Transformer.encode": "source",
     "Transformer.start": "memory",
@@ -41,11 +41,12 @@ SIGNATURES = {
     "sample": "step, state, *, max_lengths, sampling, n_best",
     "label_smoothed_cross_entropy": "logits, labels",
     "noam_schedule": "",
-    "Translator.load": "directory, *, device, engine",
+    "Translator.load": "directory, *, device, engine, parts",
     "Translator.translate": "texts, *, beam, n_best",
-    "train": "config",
+    "train": "config, reporter, *, parts",
     "evaluate": "",
     "capture": "model",
+    "Parts": "*, attention, dropout, model, decoder, losses",
 }
 
 
@@ -58,10 +59,11 @@ def found(name: str):
 
 def parameters_of(function) -> dict[str, inspect.Parameter]:
     """The parameters, those of a record behind ``**`` among them."""
+    called = function.__init__ if inspect.isclass(function) else function
     parameters = {}
     for key, parameter in inspect.signature(function).parameters.items():
         if parameter.kind is inspect.Parameter.VAR_KEYWORD:
-            (record,) = get_args(get_type_hints(function)[key])
+            (record,) = get_args(get_type_hints(called)[key])
             parameters |= {
                 field: inspect.Parameter(
                     field,

@@ -1,5 +1,6 @@
 """Glassformer's update, the same as in ``glassformer train``."""
 
+from functools import partial
 from typing import Any
 
 import torch
@@ -8,8 +9,8 @@ from benchmarks.peers.measure import Arrays, job, run_updates
 from glassformer.config import ModelConfig
 from glassformer.data.batches import Batch
 from glassformer.model.transformer import Transformer
+from glassformer.parts import FAST, new_model
 from glassformer.training.malloc import keep_freed_memory
-from glassformer.training.loss import choose_losses
 from glassformer.training.optimiser import Learner, adam, update
 
 __all__ = ["build"]
@@ -21,7 +22,7 @@ def build() -> Transformer:
     sizes = dict(job["model"])
     vocab_size = sizes.pop("vocab_size")
     config = ModelConfig(source_vocab_size=vocab_size, target_vocab_size=vocab_size, **sizes)
-    return Transformer(config).to(job["device"])
+    return new_model(config, FAST).to(job["device"])
 
 
 def main() -> None:
@@ -32,7 +33,7 @@ def main() -> None:
         model,
         adam(model),
         precision=job["precision"],
-        losses=choose_losses(smoothing=job["smoothing"], plain=False),
+        losses=partial(FAST.losses, smoothing=job["smoothing"]),
         clip=job["clip"],
     )
     pad_id = model.config.pad_id

@@ -1,7 +1,8 @@
 """The Transformer of *Attention Is All You Need*: to read, to draw, and to train with.
 
 The parts can be used alone (``from glassformer import MultiHeadAttention``); ``Translator`` and
-``train`` are the practical face; the command ``glassformer`` has both.
+``train`` are the practical face; the command ``glassformer`` has both. ``Parts`` are the forms that
+they run: ``FAST``, ``PLAIN``, or some of one's own.
 """
 
 from importlib import import_module

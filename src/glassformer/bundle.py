@@ -243,9 +243,10 @@ def load_bundle(
     own = {} if parts is None else parts.own
     for part, name in config.parts.items():
         if own.get(part) != name:
+            part = repr(f"{part} {name}")  # a stranger's text
             raise InputError(
-                f"{directory}: trained with the {part} {name}: give parts of that name (in Python),"
-                " or train it anew with the package's"
+                f"{directory}: trained with {part}: give parts with that name (in Python), or train"
+                " it anew with the package's"
             )
     with torch.device("meta"):  # names and shapes, without the memory
         model = Transformer(config.model) if parts is None else parts.model(config.model, parts)

@@ -39,6 +39,17 @@ MOST_MIN_LENGTH = 500
 """The greatest minimum length of a target."""
 EXTRA_LENGTH = 50
 """Tokens that a target may have more than its source (section 6.1)."""
+
+Activation = Literal["relu", "gelu", "swish"]
+Norm = Literal["post", "pre"]
+Tying = Literal["none", "target", "embeddings", "three-way"]
+PositionKind = Literal["sinusoidal", "learned"]
+Layout = Literal["interleaved", "halves"]
+Frequencies = Literal["paper", "tensor2tensor"]
+Subwords = Literal["bpe", "unigram"]
+EngineName = Literal["torch", "ctranslate2"]
+Markup = Literal["html", "srt", "vtt", "po", "docx"]  # the formats of files that hold markup
+
 # The greatest sizes of a model. A config may come from a stranger: larger ones take all memory.
 _MOST_BLOCKS = 1_000
 _MOST_WIDTH = 1 << 16
@@ -59,9 +70,6 @@ class Options(BaseModel):
     """The headings of ``--help``, each by the first option under it."""
     shown_first: ClassVar[tuple[str, ...]] = ()
     """The options that ``--help`` shows first."""
-
-
-Tying = Literal["none", "target", "embeddings", "three-way"]
 
 
 def _default_tying(sizes: dict[str, object]) -> Tying:
@@ -96,9 +104,9 @@ class ModelConfig(Options):
     """Share of attention weights dropped; the paper drops none, tensor2tensor does."""
     activation_dropout: float = Field(0.0, ge=0, lt=1)
     """Share dropped inside the feed-forward networks; the paper drops none."""
-    activation: Literal["relu", "gelu", "swish"] = "relu"
+    activation: Activation = "relu"
     """Activation of the feed-forward networks; the paper's is relu."""
-    norm: Literal["post", "pre"] = "post"
+    norm: Norm = "post"
     """LayerNorm after each residual sum (the paper) or before each sublayer."""
     norm_epsilon: float = Field(1e-5, gt=0)
     """Added to the variance in LayerNorm; tensor2tensor has 1e-6, torch 1e-5."""
@@ -112,11 +120,11 @@ class ModelConfig(Options):
     """Multiply embeddings by sqrt(d_model) (section 3.4); BART does not."""
     embedding_norm: bool = False
     """A LayerNorm after embedding and position, as in BART."""
-    positions: Literal["sinusoidal", "learned"] = "sinusoidal"
+    positions: PositionKind = "sinusoidal"
     """Fixed sines and cosines (section 3.5), or a learned table."""
-    position_layout: Literal["interleaved", "halves"] = "interleaved"
+    position_layout: Layout = "interleaved"
     """Sines and cosines in turn (the paper), or all sines first (tensor2tensor, Marian)."""
-    position_frequencies: Literal["paper", "tensor2tensor"] = "paper"
+    position_frequencies: Frequencies = "paper"
     """10000^(-2i/d_model), or tensor2tensor's 10000^(-i/(d_model/2-1))."""
     position_offset: int = Field(0, ge=0, le=_MOST_POSITIONS)
     """Position of the first token; 2 in BART's and fairseq's learned tables."""

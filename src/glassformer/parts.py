@@ -49,7 +49,7 @@ def itself(model: Transformer) -> SequenceModel:
     return model
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Parts:
     """The forms, each a function or a class. The defaults are the plain ones.
 
@@ -149,6 +149,10 @@ def rebuilt(model: Transformer, parts: Parts) -> Transformer:
 
 
 def _names(part: object) -> tuple[str, str]:
-    """Module and name of a function or class; of a partial, those of its function."""
-    function = part.func if isinstance(part, partial) else part
-    return getattr(function, "__module__", ""), getattr(function, "__qualname__", repr(function))
+    """Module and name of a function, a class, or an object that is called."""
+    if isinstance(part, partial):
+        module, name = _names(part.func)
+        values = [*map(str, part.args), *(f"{key}={each}" for key, each in part.keywords.items())]
+        return module, f"{name} with {', '.join(values)}"
+    named = part if hasattr(part, "__qualname__") else type(part)
+    return named.__module__, named.__qualname__

@@ -4,11 +4,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Unpack
+from typing import Unpack, get_args
 
 import torch
 
 from glassformer.bundle import Bundle, load_bundle
+from glassformer.config import EngineName
 from glassformer.data.batches import like_sizes, pad_rows
 from glassformer.data.normaliser import normaliser
 from glassformer.data.preprocessing import Preprocessing, Segment
@@ -18,14 +19,13 @@ from glassformer.data.words import Link
 from glassformer.decoding.engine import Engine, Future, SearchOptions, SearchSettings, TorchEngine
 from glassformer.decoding.sampling import Sampling
 from glassformer.devices import device_of
-from glassformer.errors import InputError, UsageError, nearest
+from glassformer.errors import InputError, UsageError, check_choice
 from glassformer.model.transformer import Transformer
 from glassformer.parts import FAST, Parts, in_bfloat16
 from glassformer.text_engine import TextEngine, Translation, torch_engine
 
 __all__ = ["Sampling", "TranslateSettings", "Translation", "Translator"]
 
-_ENGINES = ("torch", "ctranslate2")
 _TORCH_WEIGHTS = ("float32", "bfloat16")
 _SCORED_AT_ONCE = 8192  # subwords of sources and targets, with padding
 
@@ -94,10 +94,7 @@ class Translator:
         translations differ a little. Torch has "float32" and "bfloat16". ``parts`` are the
         forms that torch runs; the bundle's model is built from the same.
         """
-        if engine not in _ENGINES:
-            raise UsageError(
-                f"engine {engine!r}: expected {' or '.join(_ENGINES)}{nearest(engine, _ENGINES)}"
-            )
+        check_choice("engine", engine, get_args(EngineName))
         if engine == "torch" and quantization not in _TORCH_WEIGHTS:
             raise UsageError(f"quantization {quantization!r}: only engine ctranslate2 has it")
         if engine != "torch" and parts != FAST:

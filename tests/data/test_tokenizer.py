@@ -189,9 +189,9 @@ def test_nfkc_is_an_option():
         ({"vocab_size": 299}, "vocab_size 299: expected at least 300"),
         (
             {"kind": "unigramm"},
-            r"'unigramm': expected bpe or unigram \(did you mean 'unigram'",
+            r"'unigramm': expected bpe, unigram \(did you mean 'unigram'",
         ),
-        ({"normalization": "nfc"}, "normalization 'nfc': expected identity or nfkc"),
+        ({"normalization": "nfc"}, "normalization 'nfc': expected identity, nfkc"),
         ({"character_coverage": 0.5}, "character_coverage 0.5: expected 0.98 to 1"),
         ({"character_coverage": 1.1}, "character_coverage 1.1: expected 0.98 to 1"),
     ],

@@ -1,16 +1,20 @@
-"""What the translator's own engine can be told: bfloat16, and threads."""
+"""What the translator's own engine can be told: bfloat16, plain forms, and threads."""
 
-import dataclasses
+import sys
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
 
 import pytest
-from glassformer.model.fast.choice import DecoderChoice
 
 from glassformer.decoding.batched import decode_sentences
 from glassformer.decoding.engine import Job, SearchOptions
 from glassformer.decoding.sampling import Sampling
 from glassformer.errors import UsageError
 from glassformer.inspection.capture import capture
-from glassformer.model.fast.decoder import PreparedTransformer
+from glassformer.model.fast import decoder
+from glassformer.parts import FAST, PLAIN, in_bfloat16
+from glassformer.text_engine import torch_engine
 from glassformer.threads import torch_threads
 from glassformer.translator import Translator
 
@@ -41,7 +45,7 @@ def test_two_threads_say_what_one_says(bundle_directory):
         assert [one.text for one in translator.translate(MANY)] == alone
 
 
-def test_draws_and_watched_models_have_one_thread(bundle_directory, monkeypatch):
+def test_draws_and_plain_forms_have_one_thread(bundle_directory, monkeypatch):
     cores = []
 
     def decoded(*words, **options):
@@ -50,60 +54,98 @@ def test_draws_and_watched_models_have_one_thread(bundle_directory, monkeypatch)
 
     monkeypatch.setattr("glassformer.decoding.engine.decode_sentences", decoded)
     translator = Translator.load(bundle_directory, device="cpu")
+    plain = Translator.load(bundle_directory, device="cpu", parts=PLAIN)
     with torch_threads(2):
         translator.translate(TEXTS)
         translator.translate(TEXTS, sampling=Sampling(seed=1))
-        with capture(translator.model):
-            translator.translate(TEXTS)
+        with capture(plain.model):
+            plain.translate(TEXTS)
     assert cores == [2, 1, 1]
 
 
-def test_a_model_is_arranged_once_and_not_used_while_a_hook_watches(bundle_directory, monkeypatch):
+def test_a_model_is_arranged_once_for_all_translations(bundle_directory, monkeypatch):
+    made = []
+    arranged = decoder._Arranged
+    monkeypatch.setattr(decoder, "_Arranged", lambda model: made.append(model) or arranged(model))
     translator = Translator.load(bundle_directory, device="cpu")
-    model, made = translator.model, []
-
-    def counted(model, *, weights):
-        made.append(PreparedTransformer(model, weights=weights))
-        return made[-1]
-
-    monkeypatch.setattr("glassformer.model.fast.choice.PreparedTransformer", counted)
     first = translator.translate(TEXTS, beam=1)
     assert translator.translate(TEXTS, beam=1) == first
-    assert len(made) == 1
-    called = []
-    hook = model.encoder.register_forward_pre_hook(lambda *_: called.append(1))
-    translator.translate(TEXTS, beam=1)
-    assert called
-    hook.remove()
-    assert translator.translate(TEXTS, beam=1) == first
-    assert len(made) == 1
+    assert made == [translator.model]
+
+
+@contextmanager
+def entered():
+    """The file and name of each Python function that this thread calls inside."""
+    calls = set()
+    before = sys.getprofile()
+    sys.setprofile(lambda frame, *_: calls.add((frame.f_code.co_filename, frame.f_code.co_name)))
+    try:
+        yield calls
+    finally:
+        sys.setprofile(before)
+
+
+def quick(calls):
+    """Those of the fast twins."""
+    return {
+        name
+        for file, name in calls
+        if Path(file).parent.name == "fast" or name == "fused_attention"
+    }
 
 
 @pytest.mark.parametrize("beam", [1, 3])
-def test_plain_forms_give_the_same_and_enter_no_fast_module(bundle_directory, monkeypatch, beam):
-    expected = Translator.load(bundle_directory, device="cpu").translate(TEXTS, beam=beam)
+def test_plain_forms_give_the_same_and_enter_no_fast_twin(bundle_directory, beam):
+    translator = Translator.load(bundle_directory, device="cpu")
+    plain = Translator.load(bundle_directory, device="cpu", parts=PLAIN)
+    with torch_threads(1), entered() as calls:
+        expected = translator.translate(TEXTS, beam=beam)
+    assert {"likeliest", "_current", "_attend"} <= quick(calls)
 
-    def refused(*_, **__):
-        raise AssertionError("a fast form was entered")
+    with entered() as calls:
+        found = plain.translate(TEXTS, beam=beam)
 
-    monkeypatch.setattr("glassformer.model.fast.decoder.PreparedTransformer.__init__", refused)
-    monkeypatch.setattr("glassformer.decoding.constraints.likeliest", refused)
-    monkeypatch.setattr("glassformer.model.attention.fused_attention", refused)
-    plain = Translator.load(bundle_directory, device="cpu", plain=True)
-    found = plain.translate(TEXTS, beam=beam)
+    assert quick(calls) == set()
+    names = {name for _, name in calls}
+    assert {"scaled_dot_product_attention", "best_tokens", "step"} <= names
     assert [one.text for one in found] == [one.text for one in expected]
     scores = [one.score for one in expected]
     assert [one.score for one in found] == pytest.approx(scores, abs=1e-4)
 
 
-def test_plain_forms_are_torchs_in_float32(bundle_directory):
-    with pytest.raises(UsageError, match="plain: only engine torch in float32 has plain forms"):
-        Translator.load(bundle_directory, quantization="bfloat16", plain=True)
+@pytest.mark.parametrize("field", ["greedy", "beam_search", "best_tokens", "decoder"])
+def test_each_form_of_a_search_is_the_one_that_is_given(bundle_directory, field):
+    """Both the beam of 1 and that of 3 run, so that each form has its turn."""
+    calls = []
+    form = getattr(PLAIN, field)
+
+    def mine(*words, **options):
+        calls.append(words)
+        return form(*words, **options)
+
+    translator = Translator.load(bundle_directory, parts=replace(PLAIN, **{field: mine}))
+    expected = Translator.load(bundle_directory, parts=PLAIN)
+    for beam in (1, 3):
+        assert translator.translate(TEXTS, beam=beam) == expected.translate(TEXTS, beam=beam)
+    assert calls
+
+
+def test_plain_forms_are_in_float32(bundle_directory):
+    with pytest.raises(UsageError, match="quantization 'bfloat16': only the fast decoder has it"):
+        Translator.load(bundle_directory, quantization="bfloat16", parts=PLAIN)
+
+
+def test_another_engine_has_its_own_forms(bundle_directory):
+    with pytest.raises(UsageError, match="engine ctranslate2: it has forms of its own: leave"):
+        Translator.load(bundle_directory, engine="ctranslate2", parts=PLAIN)
 
 
 def test_an_engine_of_other_weights_has_an_arrangement_of_its_own(bundle_directory):
-    exact = Translator.load(bundle_directory, device="cpu")._torch_engine
-    rough = dataclasses.replace(exact, decoder=DecoderChoice(exact.model, "bfloat16"))
+    translator = Translator.load(bundle_directory, device="cpu")
+    exact, rough = (
+        torch_engine(translator.model, translator.tokenizers, parts)
+        for parts in (FAST, in_bfloat16(FAST))
+    )
     job, search = Job([[5, 6, 7]]), SearchOptions(beam=1)
     [[first]] = exact.submit(job, search).result()
     [[other]] = rough.submit(job, search).result()

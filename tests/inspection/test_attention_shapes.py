@@ -17,7 +17,7 @@ def test_the_shapes_are_those_of_a_pass(d_model, num_heads):
     attention = MultiHeadAttention(d_model, num_heads)
     query, key = torch.zeros(2, 7, d_model), torch.zeros(2, 13, d_model)
     output, weights = attention.with_weights(query, key, key)
-    keys, values = attention.project_memory(key, key)
+    keys, values = attention.project_keys_and_values(key, key)
 
     tensors = {"output": output, "weights": weights, "keys": keys, "values": values}
     tensors |= {"queries": attention.split(query), "query": query, "key": key, "joint": output}

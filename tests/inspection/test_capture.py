@@ -1,5 +1,6 @@
 import subprocess
 import sys
+from dataclasses import replace
 from itertools import pairwise
 
 import pytest
@@ -8,8 +9,10 @@ from torch import nn
 
 from glassformer.config import ModelConfig
 from glassformer.inspection.capture import capture, twin
-from glassformer.model.attention import MultiHeadAttention
+from glassformer.model.attention import MultiHeadAttention, fused_attention
 from glassformer.model.transformer import Transformer
+from glassformer.parts import FAST, PLAIN, rebuilt
+from tests.own_parts import Rotary, colder, kernel, rotary
 
 SOURCE = torch.tensor([[5, 6, 7, 8, 3], [9, 4, 3, 0, 0]])
 TARGET = torch.tensor([[2, 7, 11], [2, 5, 0]])
@@ -29,11 +32,13 @@ def model(request):
 
 
 def left_behind(model: nn.Module) -> list[str]:
-    """What of a capture can still be found in the model."""
+    """The modules in which something of a capture is left."""
     return [
         name
         for name, module in model.named_modules()
-        if {"add", "attend"} & vars(module).keys() or module._forward_hooks
+        if "add" in vars(module)
+        or module._forward_hooks
+        or vars(module).get("attention", fused_attention) is not fused_attention
     ]
 
 
@@ -165,7 +170,7 @@ def test_wrong_names_and_calls_are_clear():
         seen["encoder.block.1.self_attention"]
     with pytest.raises(ValueError, match=r"decoder\.blocks\.0\.feed_forward has not run"):
         _ = seen["decoder.blocks.0.feed_forward"].output
-    with pytest.raises(ValueError, match="feed_forward is a feed-forward network: it has no"):
+    with pytest.raises(ValueError, match=r"blocks\.0\.feed_forward has no attention weights"):
         _ = seen["encoder.blocks.0.feed_forward"].weights
     with pytest.raises(ValueError, match="MultiHeadAttention has no residual block"):
         capture(MultiHeadAttention(4, 2)).__enter__()
@@ -202,7 +207,7 @@ def test_what_is_added_explains_what_comes_out(model):
 
 @pytest.mark.parametrize("beam", [1, 3])
 def test_a_translator_is_seen_while_it_decodes(beginner, beam):
-    translator = beginner()
+    translator = replace(beginner(), parts=PLAIN)
     texts = ["A dog runs.", "Two men sit in the grass", "x"]
     alone = translator.translate(texts, beam=beam)
     with capture(translator.model) as seen:
@@ -214,6 +219,84 @@ def test_a_translator_is_seen_while_it_decodes(beginner, beam):
     assert max(call.input.size(0) for call in calls) == 3 * beam
     assert left_behind(translator.model) == []
     assert translator.translate(texts, beam=beam) == alone
+    assert [one.text for one in beginner().translate(texts, beam=beam)] == [t.text for t in alone]
+
+
+def test_the_fast_forms_of_a_translator_are_refused_inside(beginner):
+    translator = beginner()
+    line = (
+        r"^encoder\.blocks\.0\.self_attention has its own add, which the fast decoder does not"
+        " know: give parts=PLAIN$"
+    )
+    with capture(translator.model) as seen:
+        translator.model.encode(SOURCE)
+        with pytest.raises(TypeError, match=line):
+            translator.translate(["A dog runs."])
+    assert seen["encoder.blocks.1.feed_forward"].calls
+    assert translator.translate(["A dog runs."])
+
+
+def test_a_context_in_which_nothing_ran_ends_in_one_line():
+    model = build()
+    line = "^nothing of this model ran inside the capture: a translator .* parts=PLAIN runs"
+    with pytest.raises(RuntimeError, match=line), capture(model):
+        build()(SOURCE, TARGET)
+    assert left_behind(model) == []
+    with pytest.raises(KeyError, match="my own"), capture(model):
+        raise KeyError("my own")
+
+
+OWN = {"plain": PLAIN, "fast": FAST, "colder": replace(PLAIN, attention=colder)}
+
+
+@pytest.mark.parametrize("parts", OWN.values(), ids=OWN)
+def test_one_s_own_attention_is_recorded_with_its_weights(parts):
+    """A subclass, and a function: neither is exchanged for the package's."""
+    model = rebuilt(build(), replace(parts, model=rotary))
+    block = model.encoder.blocks[0].self_attention
+    before = model(SOURCE, TARGET)
+
+    with capture(model) as seen:
+        inside = model(SOURCE, TARGET)
+
+    torch.testing.assert_close(inside, before, rtol=0, atol=1e-12)
+    assert inside.equal(before) or parts is FAST  # whose kernel the plain form stands for
+    assert not inside.allclose(rebuilt(model, PLAIN)(SOURCE, TARGET))
+    one = seen["encoder.blocks.0.self_attention"]
+    heads = block.sublayer.split(block.sublayer.value(one.input))
+    read = block.sublayer.output(block.sublayer.merge(one.weights @ heads))
+    torch.testing.assert_close(read, one.added)
+    if parts.attention is not colder:  # queries and keys are the turned ones
+        torch.testing.assert_close(one.masked_scores.softmax(-1), one.weights)
+    mask = one.attended.mask
+    output, weights = block.sublayer.with_weights(one.input, mask=mask)
+    torch.testing.assert_close(weights, one.weights)
+    torch.testing.assert_close(output, one.added)
+    assert type(block.sublayer) is Rotary
+    assert block.sublayer.attention is parts.attention
+
+
+def test_an_attention_without_weights_is_one_line_and_its_model_stays():
+    model = rebuilt(build(), replace(PLAIN, attention=kernel))
+    with pytest.raises(ValueError, match="kernel returns None for the weights"), capture(model):
+        model(SOURCE, TARGET)
+    assert model.encoder.blocks[0].self_attention.sublayer.attention is kernel
+    assert "add" not in vars(model.encoder.blocks[0].self_attention)
+
+
+def test_an_attention_that_calls_no_function_has_no_weights_to_see():
+    class Itself(MultiHeadAttention):
+        def attend(self, _query, _keys, values, _mask=None):
+            return self.output(self.merge(values))
+
+    model = build()
+    model.encoder.blocks[1].self_attention.sublayer = Itself(14, 2).double()
+    with capture(model) as seen:
+        model.encode(SOURCE)
+    assert seen["encoder.blocks.1.self_attention"].added.shape == (2, 5, 14)
+    assert [name for name, _ in seen.attention_maps()] == ["encoder.blocks.0.self_attention"]
+    with pytest.raises(ValueError, match=r"blocks\.1\.self_attention has no attention weights"):
+        _ = seen["encoder.blocks.1.self_attention"].weights
 
 
 def test_a_training_step_is_seen_and_is_the_same_afterwards():
@@ -258,7 +341,7 @@ print(all(map(torch.equal, before, run())))
 
 def test_a_twin_shares_the_weights_and_nothing_else(model):
     other = twin(model)
-    with capture(other) as seen:
+    with pytest.raises(RuntimeError, match="nothing of this model ran"), capture(other) as seen:
         expected = model(SOURCE, TARGET)
     assert not any(one.calls for one in seen.values())
     assert left_behind(model) == []

@@ -11,12 +11,14 @@ from torch import nn
 from glassformer.model.attention import (
     MultiHeadAttention,
     fused_attention,
+    masked_softmax,
     scaled_dot_product_attention,
-    use_explicit_attention,
 )
 
 HEADS, D_HEAD, BATCH, Q_LEN, K_LEN = 3, 5, 2, 7, 11
 D_MODEL = HEADS * D_HEAD
+
+forms = pytest.mark.parametrize("attend", [scaled_dot_product_attention, fused_attention])
 
 
 def draws(*shape: int, seed: int = 0, grad: bool = False) -> torch.Tensor:
@@ -28,9 +30,9 @@ def random_mask(*shape: int, share: float = 0.6, seed: int = 0) -> torch.Tensor:
     return torch.rand(shape, generator=torch.Generator().manual_seed(seed)) < share
 
 
-def module(*, dropout: float = 0.0) -> MultiHeadAttention:
+def module(**options: object) -> MultiHeadAttention:
     torch.manual_seed(1)
-    return MultiHeadAttention(D_MODEL, HEADS, dropout=dropout).double()
+    return MultiHeadAttention(D_MODEL, HEADS, **options).double()
 
 
 def inputs(*, grad: bool = False) -> tuple[torch.Tensor, ...]:
@@ -83,7 +85,9 @@ def test_explicit_equals_fused(axes, kind, share, seed):
     }
     mask = None if kind == "none" else random_mask(*shape[kind], share=share, seed=seed)
     explicit, weights = scaled_dot_product_attention(query, key, value, mask)
-    torch.testing.assert_close(fused_attention(query, key, value, mask), explicit)
+    fused, none = fused_attention(query, key, value, mask)
+    torch.testing.assert_close(fused, explicit)
+    assert none is None
     if mask is None:
         mask = torch.tensor(True)
     allowed = mask.expand(batch, heads, q_len, k_len)
@@ -92,16 +96,13 @@ def test_explicit_equals_fused(axes, kind, share, seed):
     assert (weights >= 0).all()
 
 
-@pytest.mark.parametrize("fused", [True, False])
-def test_a_query_that_sees_nothing_reads_zeros_and_has_no_gradient(fused):
+@forms
+def test_a_query_that_sees_nothing_reads_zeros_and_has_no_gradient(attend):
     query, key, value = (draws(2, 5, 3, seed=i, grad=True) for i in range(3))
     mask = torch.ones(5, 5, dtype=torch.bool)
     mask[1] = False
-    if fused:
-        output = fused_attention(query, key, value, mask)
-    else:
-        output, weights = scaled_dot_product_attention(query, key, value, mask)
-        assert (weights[:, 1] == 0).all()
+    output, weights = attend(query, key, value, mask)
+    assert weights is None or (weights[:, 1] == 0).all()
     assert (output[:, 1] == 0).all()
     output.square().sum().backward()
     assert (query.grad[:, 1] == 0).all()
@@ -112,10 +113,10 @@ def test_a_query_that_sees_nothing_reads_zeros_and_has_no_gradient(fused):
 def test_explicit_and_fused_have_the_same_gradients(mask_share):
     mask = None if mask_share is None else random_mask(7, 11, share=mask_share)
     grads = []
-    for attend in (fused_attention, lambda *of: scaled_dot_product_attention(*of)[0]):
+    for attend in (fused_attention, scaled_dot_product_attention):
         leaves = draws(2, 7, 3, grad=True), draws(2, 11, 3, seed=1, grad=True)
         value = draws(2, 11, 5, seed=2, grad=True)
-        attend(*leaves, value, mask).square().sum().backward()
+        attend(*leaves, value, mask)[0].square().sum().backward()
         grads.append([leaf.grad for leaf in (*leaves, value)])
     torch.testing.assert_close(*grads)
 
@@ -140,21 +141,81 @@ def test_joint_projections_equal_a_matrix_for_each_head(masked):
     torch.testing.assert_close(attention(query, key, value, mask), expected)
 
 
+@forms
 @pytest.mark.parametrize("share", [None, 0.5, 0.0])
-def test_with_weights_equals_forward(share):
-    attention, of = module(), inputs()
+def test_with_weights_equals_forward(share, attend):
+    attention, of = module(attention=attend), inputs()
     mask = None if share is None else random_mask(BATCH, HEADS, Q_LEN, K_LEN, share=share)
     output, weights = attention.with_weights(*of, mask)
     assert weights.shape == (BATCH, HEADS, Q_LEN, K_LEN)
     torch.testing.assert_close(output, attention(*of, mask))
+    assert attention.attention is attend
 
 
-def test_a_model_may_compute_the_explicit_form(monkeypatch):
-    attention, of = module(), inputs()
-    fused = attention(*of)
-    use_explicit_attention(nn.Sequential(attention))
-    monkeypatch.delattr("glassformer.model.attention.fused_attention")
-    torch.testing.assert_close(attention(*of), fused)
+def test_with_weights_drops_none_and_leaves_the_training_mode():
+    attention, of = module(dropout=0.9), inputs()
+    exact = module()(*of)
+
+    torch.testing.assert_close(attention.with_weights(*of)[0], exact)
+    assert attention.training
+
+
+def test_a_key_left_out_is_the_query_and_a_value_left_out_is_the_key():
+    attention, (query, key, _) = module(), inputs()
+
+    assert attention(query).equal(attention(query, query, query))
+    assert attention(query, key).equal(attention(query, key, key))
+    mask = random_mask(Q_LEN, Q_LEN)
+    assert attention(query, mask=mask).equal(attention(query, query, query, mask))
+    assert attention.with_weights(query)[1].shape == (BATCH, HEADS, Q_LEN, Q_LEN)
+
+
+def test_one_s_own_attention_computes_each_head():
+    """A function of four arguments: ``dropout`` comes only if weights are dropped."""
+
+    def colder(query, key, value, mask):
+        weights = masked_softmax(4 * query @ key.mT, mask)
+        return weights @ value, weights
+
+    attention, of = module(attention=colder), inputs()
+    queries, (keys, values) = (
+        attention.split(attention.query(of[0])),
+        attention.project_keys_and_values(*of[1:]),
+    )
+    heads = (4 * queries @ keys.mT).softmax(-1) @ values
+
+    torch.testing.assert_close(attention(*of), attention.output(attention.merge(heads)))
+    output, weights = attention.with_weights(*of)
+    assert output.equal(attention(*of))
+    torch.testing.assert_close(weights, (4 * queries @ keys.mT).softmax(-1))
+
+
+def test_weights_that_nobody_returns_are_one_line():
+    def kernel(query, key, value, mask):
+        return fused_attention(query, key, value, mask)
+
+    class Silent(MultiHeadAttention):
+        def attend(self, query, *_):
+            return self.output(query)
+
+    of = inputs()
+    with pytest.raises(ValueError, match="kernel returns None for the weights: no one can see"):
+        module(attention=kernel).with_weights(*of)
+    with pytest.raises(ValueError, match="Silent never calls its attention: it has no weights"):
+        Silent(D_MODEL, HEADS).double().with_weights(*of)
+
+
+def test_an_attention_with_weights_of_its_own_is_refused():
+    with pytest.raises(TypeError, match="must be a function: a module would add weights"):
+        MultiHeadAttention(8, 2, attention=nn.Identity())
+
+
+def test_training_in_bfloat16_on_a_cpu_takes_the_quick_backward():
+    """It is the plain form's: the kernel's is 15 times as slow there."""
+    x = draws(2, 5, 3).bfloat16().requires_grad_()
+
+    assert fused_attention(x, x, x)[1] is not None
+    assert fused_attention(x.detach(), x.detach(), x.detach())[1] is None
 
 
 def test_nothing_to_see_leaves_only_the_output_bias_and_finite_gradients():
@@ -169,8 +230,8 @@ def test_nothing_to_see_leaves_only_the_output_bias_and_finite_gradients():
 
 def test_attention_over_no_keys_is_zero():
     query, none = draws(2, 5, 3), draws(2, 0, 3)
-    assert (fused_attention(query, none, none) == 0).all()
-    assert (scaled_dot_product_attention(query, none, none)[0] == 0).all()
+    for attend in (fused_attention, scaled_dot_product_attention):
+        assert (attend(query, none, none)[0] == 0).all()
 
 
 def test_attention_sees_a_set_of_keys_and_answers_each_query_alone():
@@ -189,11 +250,10 @@ def test_split_and_merge_are_each_other_s_inverse():
     assert attention.merge(heads).equal(x)
 
 
-@pytest.mark.parametrize("explicit", [False, True])
-def test_weight_dropout_only_while_training_seeded_and_right_in_the_mean(explicit):
-    attention, undropped, of = module(dropout=0.4), module(), inputs()
-    attention.explicit = undropped.explicit = explicit
-    exact = undropped(*of)
+@forms
+def test_weight_dropout_only_while_training_seeded_and_right_in_the_mean(attend):
+    attention, of = module(dropout=0.4, attention=attend), inputs()
+    exact = module(attention=attend)(*of)
     assert attention.eval()(*of).equal(exact)
     attention.train()
     torch.manual_seed(0)
@@ -223,10 +283,9 @@ def test_a_dropout_out_of_its_range_is_refused(dropout):
         MultiHeadAttention(8, 2, dropout=dropout)
 
 
-@pytest.mark.parametrize("explicit", [True, False])
-def test_wrong_masks_are_refused_by_both_forms(explicit):
-    attention, of = module(), inputs()
-    call = attention.with_weights if explicit else attention
+@forms
+def test_wrong_masks_are_refused_by_both_forms(attend):
+    call, of = module(attention=attend), inputs()
     with pytest.raises(ValueError, match=r"\(7, 12\) does not fit .*\(2, 3, 7, 11\)"):
         call(*of, torch.ones(Q_LEN, K_LEN + 1, dtype=torch.bool))
     with pytest.raises(TypeError, match=r"must be boolean .*got torch.float64"):

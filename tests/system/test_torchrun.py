@@ -101,7 +101,7 @@ def test_two_ranks_learn_as_one_process(texts, tmp_path):
 
 
 def test_killed_and_continued_it_ends_with_the_same_bits(texts, tmp_path):
-    changes = {"updates": 150, "validations": 3, "dropout": 0.2}
+    changes = {"updates": 60, "validations": 3, "dropout": 0.2}
     (tmp_path / "whole").mkdir()
     whole = Training(texts, tmp_path / "whole", changes)
     whole.finish(TWO_RANKS)

@@ -119,7 +119,7 @@ def test_the_delivered_translator_has_the_part(config, recorder, parts, monkeypa
     assert abs(score - without) > 1e-3
     ((_, name),) = NAMES[parts].items()
     for other in (None, PLAIN, FAST, replace(PLAIN, attention=blunter)):
-        with pytest.raises(InputError, match=f"trained with .* {name}: ") as refused:
+        with pytest.raises(InputError, match=f"trained with '.* {name}': give") as refused:
             load_bundle(run, parts=other)
         assert "\n" not in str(refused.value)
 

@@ -11,7 +11,7 @@ word).
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import accumulate
-from typing import Any, Literal, Protocol, runtime_checkable
+from typing import Any, Literal, Protocol, get_args, runtime_checkable
 
 import numpy as np
 import torch
@@ -88,7 +88,7 @@ class Heads:
             return cls(layer, tuple(range(heads)), "output")
         try:
             chosen = cls(**{**stored, "heads": tuple(stored["heads"])})
-            known = chosen.row in ("output", "input") and chosen.layer in range(layers)
+            known = chosen.row in get_args(Row) and chosen.layer in range(layers)
             known = known and bool(chosen.heads) and {*chosen.heads} <= {*range(heads)}
         except (TypeError, KeyError):
             known = False
@@ -205,7 +205,7 @@ def word_attention(
     targets: Sequence[str],
     *,
     layers: Sequence[int],
-    rows: Sequence[Row] = ("output", "input"),
+    rows: Sequence[Row] = get_args(Row),
 ) -> list[WordAttention]:
     """For each pair, weights of (rows, layers, heads, target words, source words)."""
     if len(sources) != len(targets):

@@ -10,7 +10,7 @@ a bundle has one direction.
 from collections import Counter
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import TypeAlias
+from typing import TypeAlias, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,7 +27,7 @@ __all__ = ["anchors", "find_heads"]
 _Maps: TypeAlias = NDArray[np.float32]
 _Links: TypeAlias = frozenset[tuple[Span, Span]]  # of source and target words
 
-_ROWS: tuple[Row, ...] = ("output", "input")
+_ROWS: tuple[Row, ...] = get_args(Row)
 _MOST_PAIRS = 300
 
 

@@ -4,7 +4,6 @@ import json
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 from pathlib import Path
-from typing import Literal
 
 from pydantic import Field
 
@@ -13,6 +12,7 @@ from glassformer.data.corpus import Limits, read_pairs
 from glassformer.data.doctor.cleaning import check_folder, write_clean
 from glassformer.data.doctor.examine import CorpusFiles, Report, examine
 from glassformer.data.doctor.report import Finding, Lengths, PartReport
+from glassformer.data.file_formats import Format
 from glassformer.data.preprocessing import SourceLengths
 from glassformer.errors import counted
 from glassformer.training.setup.augmentation import settle_shares
@@ -38,7 +38,7 @@ class DoctorOptions(Options):
     test: tuple[Path, ...] = Field((), max_length=2)
     """Test pairs, in the same form."""
 
-    format: Literal["lines", "tsv", "tsv-quoted", "jsonl"] | None = None
+    format: Format | None = None
     """Format of one file with both sides: tsv, tsv-quoted or jsonl."""
 
     keys: tuple[str, str] = ("source", "target")

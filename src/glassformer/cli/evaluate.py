@@ -5,12 +5,11 @@ import json
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Literal
 
 from pydantic import Field
 
 from glassformer.cli.loading import LoadingOptions
-from glassformer.config import BEAM, MOST_BEAM
+from glassformer.config import BEAM, MOST_BEAM, EngineName
 from glassformer.data.corpus import read_lines, read_pairs
 from glassformer.data.file_formats import file_format
 from glassformer.errors import InputError, UsageError, nearest
@@ -54,7 +53,7 @@ class EvaluateOptions(LoadingOptions):
     beam: int = Field(BEAM, ge=1, le=MOST_BEAM)
     """With a bundle: hypotheses of the beam search; 1: greedy."""
 
-    engine: Literal["torch", "ctranslate2"] = "torch"
+    engine: EngineName = "torch"
     """With a bundle: ctranslate2 gives the same translations faster (extra export)."""
 
     output: Path | None = None

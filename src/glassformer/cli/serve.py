@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import TYPE_CHECKING, ClassVar
 
 from pydantic import Field
 
 from glassformer.cli.loading import LoadingOptions
 from glassformer.cli.server_threads import choose_threads, wait_asleep
-from glassformer.config import BEAM, MOST_BEAM
+from glassformer.config import BEAM, MOST_BEAM, EngineName
 from glassformer.errors import InputError, UsageError, counted, missing_extra
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ class ServeOptions(LoadingOptions):
     through: str | None = None
     """Third language of pairs without a BUNDLE, such as en: into it, then out of it. None: no such
     pairs."""
-    engine: Literal["torch", "ctranslate2"] = "torch"
+    engine: EngineName = "torch"
     """Engine that translates; ctranslate2: the same translations, faster (extra export)."""
     quantization: str = "float32"
     """Number format of ctranslate2: float32, int8, …; int8 is faster and differs a little."""

@@ -23,6 +23,8 @@ from glassformer.config import (
     MOST_MIN_LENGTH,
     MOST_NO_REPEAT_NGRAM,
     MOST_REPETITION_PENALTY,
+    EngineName,
+    Markup,
 )
 from glassformer.data.lines import MAX_LINE_BYTES, decode_line
 from glassformer.data.words import pharaoh
@@ -84,7 +86,7 @@ class TranslateOptions(LoadingOptions):
     """With --sample: draw from the most probable tokens whose probabilities sum to this."""
     seed: int = 1
     """With --sample: the same seed draws the same translation of the same text and line."""
-    format: Literal["text", "html", "srt", "vtt", "po", "docx"] = "text"
+    format: Literal["text", Markup] = "text"
     """Format of the input. Every format but text reads the whole input as one file and keeps its
     markup. srt, vtt: subtitles; po: gettext messages; docx: Word (both: extra
     documents)."""
@@ -98,7 +100,7 @@ class TranslateOptions(LoadingOptions):
     0 and are separated by spaces. With --json: spans of characters."""
     as_json: bool = Field(False, alias="json")
     """Print a JSON object for each line: text, score, alternatives."""
-    engine: Literal["torch", "ctranslate2"] = "torch"
+    engine: EngineName = "torch"
     """ctranslate2 gives the same translations faster (extra export)."""
     quantization: str = "float32"
     """Number type of the weights: float32. With ctranslate2 also int8: faster, with small
@@ -151,13 +153,11 @@ def run(options: TranslateOptions) -> int:
     from glassformer.cli.own_translator import with_parts
     from glassformer.data.terms import read_terms
     from glassformer.documents.protection import ProtectingTranslator
+    from glassformer.parts import parts_of
 
     glossary = None if options.glossary is None else read_terms(options.glossary)
     options.set_threads()
-    from glassformer.parts import parts_of
-
-    plain = parts_of(plain=options.plain)
-    with with_parts(options.bundle, options.parts, plain) as parts:
+    with with_parts(options.bundle, options.parts, parts_of(plain=options.plain)) as parts:
         translator = options.load(
             options.bundle,
             engine=options.engine,

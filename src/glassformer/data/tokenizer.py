@@ -22,11 +22,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from itertools import chain, compress, islice
 from pathlib import Path
-from typing import Any, SupportsInt
+from typing import Any, SupportsInt, get_args
 
 import sentencepiece
 
-from glassformer.errors import InputError, UsageError, nearest
+from glassformer.config import Subwords
+from glassformer.errors import InputError, UsageError, check_choice
 from glassformer.files import read_regular, write_atomically
 from glassformer.hashes import sha256
 
@@ -279,11 +280,8 @@ def _check_options(vocab_size: int, kind: str, coverage: float, normalization: s
         )
     if not 0.98 <= coverage <= 1.0:
         raise UsageError(f"character_coverage {coverage}: expected 0.98 to 1")
-    kinds, forms = ("bpe", "unigram"), ("identity", "nfkc")
-    for option, value, known in (("kind", kind, kinds), ("normalization", normalization, forms)):
-        if value not in known:
-            expected = " or ".join(known) + nearest(value, known)
-            raise UsageError(f"{option} {value!r}: expected {expected}")
+    check_choice("kind", kind, get_args(Subwords))
+    check_choice("normalization", normalization, ("identity", "nfkc"))
 
 
 def _sample(lines: Iterable[str], seed: int) -> list[str]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Literal, TypeAlias
+from typing import TypeAlias
 
 import torch
 from jaxtyping import Float, Int64
@@ -18,13 +18,12 @@ from torch import Tensor
 from glassformer.data.tokenizer import Tokenizer
 from glassformer.decoding.beam import penalty
 from glassformer.decoding.glossary import Glossary
-from glassformer.inspection.trace.schema import BeamGraph, BeamNode
+from glassformer.inspection.trace.schema import BeamGraph, BeamNode, Status
 from glassformer.inspection.trace.subwords import text_of
 
 __all__ = ["EndsAfter", "Fall", "Watch", "beam_graph"]
 
 Ids: TypeAlias = tuple[int, ...]
-Status: TypeAlias = Literal["alive", "finished", "pruned", "open"]
 
 
 @dataclass(frozen=True)

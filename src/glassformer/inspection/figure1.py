@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 from torch import nn
 
-from glassformer.inspection.trace.schema import Box
+from glassformer.inspection.trace.schema import Box, Stack
 from glassformer.model.transformer import Transformer
 
 __all__ = ["figure1"]
@@ -102,12 +102,9 @@ def _owner(box: str, parts: Mapping[str, str]) -> str | None:
     return None if "yours" not in owners else "partly yours" if "" in owners else "yours"
 
 
-def _names(
-    model: Transformer,
-) -> Iterator[tuple[str, Literal["encoder", "decoder", "output"], int | None]]:
+def _names(model: Transformer) -> Iterator[tuple[str, Literal[Stack, "output"], int | None]]:
     """The name, the stack and the layer of each box; a pre-norm stack ends in a LayerNorm."""
-    stacks: tuple[tuple[Literal["encoder", "decoder"], str], ...]
-    stacks = (("encoder", "source"), ("decoder", "target"))
+    stacks: tuple[tuple[Stack, str], ...] = (("encoder", "source"), ("decoder", "target"))
     for stack, side in stacks:
         yield f"{side}_embedding", stack, None
         yield f"{side}_positions", stack, None

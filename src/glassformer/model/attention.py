@@ -193,7 +193,7 @@ class MultiHeadAttention(nn.Module):
         observed.attention = observe(self.attention, lambda *run: weights.append(run[-1]))
         output = observed(query, key, value, mask)
         if not weights:
-            raise ValueError(f"{type(self).__name__} does not call self.attention: no weights")
+            raise ValueError(f"{type(self).__name__} never calls its attention: it has no weights")
         return output, weights[-1]
 
     def split(
@@ -222,7 +222,8 @@ def observe(attention: Attention, keep: Callable[..., None]) -> Attention:
     ) -> tuple[Tensor, Tensor | None]:
         output, weights = explicit(query, key, value, mask, **options)
         if weights is None:
-            raise ValueError(f"{attention} returns None for the weights: nothing can show them")
+            name = getattr(attention, "__name__", attention)
+            raise ValueError(f"{name} returns None for the weights: no one can see them")
         keep(query, key, value, mask, weights)
         return output, weights
 

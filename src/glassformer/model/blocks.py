@@ -2,29 +2,26 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Generic, Literal, TypedDict, TypeVar
+from typing import Any, Generic, TypedDict, TypeVar, get_args
 
 from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from glassformer.config import Activation, Norm
 from glassformer.model.attention import Attention, MultiHeadAttention, fused_attention
 
 __all__ = [
     "ACTIVATIONS",
-    "Activation",
     "BlockOptions",
     "BlockSettings",
     "FeedForward",
-    "Norm",
     "ResidualBlock",
 ]
 
-Activation = Literal["relu", "gelu", "swish"]
-Norm = Literal["post", "pre"]
 S = TypeVar("S", bound=nn.Module)
 
-ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
+ACTIVATIONS: dict[Activation, Callable[[Tensor], Tensor]] = {
     "relu": F.relu,  # the paper's
     "gelu": F.gelu,  # Hendrycks and Gimpel 2016; BART
     "swish": F.silu,  # Ramachandran et al. 2017; Marian
@@ -92,7 +89,7 @@ class ResidualBlock(nn.Module, Generic[S]):
         new_dropout: Callable[[float], nn.Module] = nn.Dropout,
     ) -> None:
         super().__init__()
-        if norm not in ("post", "pre"):
+        if norm not in get_args(Norm):
             raise ValueError(f"norm must be 'post' or 'pre', got {norm!r}")
         self.sublayer = sublayer
         self.norm = nn.LayerNorm(d_model, eps=norm_epsilon)

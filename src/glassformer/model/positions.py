@@ -2,22 +2,15 @@
 
 import math
 from collections.abc import Callable
-from typing import Literal, TypedDict, Unpack
+from typing import TypedDict, Unpack, get_args
 
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-__all__ = [
-    "Frequencies",
-    "Layout",
-    "PositionalEncoding",
-    "TableOptions",
-    "sinusoidal_positions",
-]
+from glassformer.config import Frequencies, Layout, PositionKind
 
-Layout = Literal["interleaved", "halves"]
-Frequencies = Literal["paper", "tensor2tensor"]
+__all__ = ["PositionalEncoding", "TableOptions", "sinusoidal_positions"]
 
 
 class TableOptions(TypedDict, total=False):
@@ -47,8 +40,8 @@ def sinusoidal_positions(
     [0.0, 1.0, 0.0, 1.0]
     """
     _check_width(d_model)
-    _check_choice("layout", layout, ("interleaved", "halves"))
-    _check_choice("frequencies", frequencies, ("paper", "tensor2tensor"))
+    _check_choice("layout", layout, get_args(Layout))
+    _check_choice("frequencies", frequencies, get_args(Frequencies))
     half = d_model // 2
     steps = half if frequencies == "paper" else max(half - 1, 1)
     # In float64: at position 5,000 a float32 angle is off by 3e-4. On the CPU, even if a model is
@@ -80,13 +73,13 @@ class PositionalEncoding(nn.Module):
         d_model: int,
         *,
         dropout: float = 0.0,
-        kind: Literal["sinusoidal", "learned"] = "sinusoidal",
+        kind: PositionKind = "sinusoidal",
         max_length: int = 1024,
         new_dropout: Callable[[float], nn.Module] = nn.Dropout,
         **table: Unpack[TableOptions],
     ) -> None:
         super().__init__()
-        _check_choice("kind", kind, ("sinusoidal", "learned"))
+        _check_choice("kind", kind, get_args(PositionKind))
         self.max_length = max_length
         self.dropout = new_dropout(dropout)
         if kind == "learned":

@@ -31,6 +31,7 @@ class Transformer(nn.Module):
     ``target_mask`` has a row for each query, because it also hides the future. Decoding step by
     step gives the same logits: ``encode``, ``start``, then one ``step`` after another.
 
+    >>> import torch
     >>> model = Transformer(ModelConfig(source_vocab_size=11, target_vocab_size=11, d_model=8,
     ...     num_heads=2, d_ff=16, num_encoder_layers=1, num_decoder_layers=1)).eval()
     >>> source, target = torch.tensor([[5, 6, 3]]), torch.tensor([[2, 7]])

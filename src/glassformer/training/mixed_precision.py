@@ -12,7 +12,7 @@ import copy
 from collections.abc import Callable
 from functools import partial
 from time import perf_counter
-from typing import Any, Literal
+from typing import Any
 
 import torch
 from jaxtyping import BFloat16, Float, Int
@@ -20,10 +20,9 @@ from torch import Tensor, nn
 
 from glassformer.model.embeddings import ScaledEmbedding
 from glassformer.model.transformer import Transformer
+from glassformer.training.setup.options import Precision
 
-__all__ = ["Precision", "precision_for", "product_speed", "working_copy"]
-
-Precision = Literal["float32", "bf16"]
+__all__ = ["precision_for", "product_speed", "working_copy"]
 
 
 def working_copy(model: Transformer) -> tuple[Transformer, Callable[[], None]]:

@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Literal
+from typing import Any
 
 import torch
 from jaxtyping import Float
@@ -13,10 +13,10 @@ from torch import Tensor, nn
 from glassformer.data.batches import Batch
 from glassformer.model.transformer import Transformer
 from glassformer.training.loss import Losses, batch_losses
-from glassformer.training.mixed_precision import Precision, working_copy
+from glassformer.training.mixed_precision import working_copy
 from glassformer.training.muon import Muon
 from glassformer.training.parallel.ranks import ALONE, Ranks
-from glassformer.training.setup.options import LearningOptions
+from glassformer.training.setup.options import LearningOptions, OptimiserKind, Precision
 
 __all__ = [
     "Learner",
@@ -69,7 +69,7 @@ def adam_of(weights: list[nn.Parameter]) -> torch.optim.Adam:
 
 
 def new_optimiser(
-    model: Transformer, kind: Literal["adam", "muon"], new_adam: NewAdam = adam_of
+    model: Transformer, kind: OptimiserKind, new_adam: NewAdam = adam_of
 ) -> torch.optim.Optimizer:
     """Adam for all weights, or Muon for the matrices of the blocks and Adam for the rest."""
     if kind == "adam":

@@ -6,7 +6,7 @@ A span is two offsets in characters (Unicode code points): the first, and the on
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, Literal
+from typing import Annotated, Literal, get_args
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
 
@@ -41,7 +41,7 @@ def _unicode(text: str) -> str:
 
 def _format(name: object) -> object:
     """Empty means text. The refusal passes through pydantic: LibreTranslate's words stay alone."""
-    if isinstance(name, str) and name not in ("", "text", "html"):
+    if isinstance(name, str) and name not in ("", *get_args(_Format)):
         raise RefusedError(400, f"{_unicode(name)[:40]} format is not supported")
     return name or "text"
 
@@ -60,11 +60,11 @@ def _file(value: object) -> object:
     return value
 
 
-Format = Annotated[Literal["text", "html"], BeforeValidator(_format)]
+_Format = Literal["text", "html"]
+Format = Annotated[_Format, BeforeValidator(_format)]
 Number = Annotated[int, BeforeValidator(_number)]
 Text = Annotated[str, AfterValidator(_unicode)]
 Code = Annotated[str, Field(max_length=40), AfterValidator(_unicode)]
-
 
 _MOST_TERMS = 100
 _MOST_FORMS = 20

@@ -10,6 +10,7 @@ import torch
 from sentencepiece import sentencepiece_model_pb2
 
 from glassformer.decoding.engine import Job, SearchOptions
+from glassformer.parts import FAST
 from glassformer.text_engine import torch_engine
 
 try:
@@ -315,7 +316,7 @@ class Compared:
 
     def assert_searches_alike(self, texts):
         """Greedy search of each text and a beam of 4 for the first find what ``generate`` finds."""
-        engine = torch_engine(self.bundle.model, self.bundle.tokenizers)
+        engine = torch_engine(self.bundle.model, self.bundle.tokenizers, FAST)
         lengths = set()
         for beam, some in ((1, texts), (4, texts[:1])):
             job = Job(self.bundle.source_tokenizer.encode_batch(some))

@@ -16,6 +16,7 @@ from glassformer.errors import InputError, UsageError
 from glassformer.interchange.hugging_face.export import export_hugging_face
 from glassformer.interchange.hugging_face.load import import_hugging_face
 from glassformer.model.transformer import Transformer
+from glassformer.parts import FAST
 from glassformer.text_engine import torch_engine
 
 transformers = pytest.importorskip("transformers", reason="transformers is not installed")
@@ -110,7 +111,7 @@ def loaded(directory):
 
 def assert_same_translations(bundle, tokenizer, model, text):
     """Greedy and beam search without length penalty, token for token."""
-    engine = torch_engine(bundle.model, bundle.tokenizers)
+    engine = torch_engine(bundle.model, bundle.tokenizers, FAST)
     batch = tokenizer(text, return_tensors="pt")
     ids = batch.input_ids[0].tolist()[:-1]
     for beam in (1, 4):

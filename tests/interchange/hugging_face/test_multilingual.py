@@ -13,6 +13,7 @@ from glassformer.errors import InputError, UsageError
 from glassformer.evaluation import evaluate
 from glassformer.inspection.trace.build import trace
 from glassformer.interchange.hugging_face.load import import_hugging_face
+from glassformer.parts import FAST, PLAIN
 from glassformer.text_engine import torch_engine
 from glassformer.training.setup.options import TrainConfig
 from glassformer.training.train import train
@@ -105,7 +106,7 @@ def test_a_bundle_of_it_works_everywhere(one, pairs, tmp_path):
     assert any(translation.text for translation in translations)  # some write languages only
     assert any(translation.alignment for translation in translations)
     assert not any(bundle.target_tokenizer.prefix[0] in t.text for t in translations)
-    plain = Translator.load(tmp_path / "bundle", device="cpu", plain=True)
+    plain = Translator.load(tmp_path / "bundle", device="cpu", parts=PLAIN)
     plain = plain.translate(sources, beam=1)
     assert [t.text for t in plain] == [t.text for t in translations]
     fast = Translator.load(tmp_path / "bundle", device="cpu", engine="ctranslate2")
@@ -142,7 +143,7 @@ def test_the_score_of_a_pair_is_the_search_s(one, pairs):
     source = pairs[0][0]
     [translation] = translator.translate([source], beam=4, length_penalty=0.0)
     tokens = bundle.target_tokenizer.encode(translation.text)
-    engine = torch_engine(bundle.model, translator.tokenizers)
+    engine = torch_engine(bundle.model, translator.tokenizers, FAST)
     job = Job([bundle.source_tokenizer.encode(source)], [tokens])
     [[forced]] = engine.submit(job, SearchOptions(beam=4, length_penalty=0.0)).result()
 

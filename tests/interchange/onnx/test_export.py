@@ -15,7 +15,13 @@ from glassformer.data.tokenizer import train_tokenizer
 from glassformer.decoding.engine import Job, SearchOptions
 from glassformer.errors import InputError
 from glassformer.interchange.onnx.export import export_onnx
+from glassformer.model.attention import (
+    MultiHeadAttention,
+    fused_attention,
+    scaled_dot_product_attention,
+)
 from glassformer.model.transformer import Transformer
+from glassformer.parts import FAST
 from glassformer.text_engine import torch_engine
 
 TEXTS = ["A dog runs across the grass.", "Two men sit in the snow.", "Ein Hut, ein Hund \U0001f415"]
@@ -146,9 +152,13 @@ def greedy(graphs, row, bundle):
 
 
 def ours(bundle, text):
-    engine = torch_engine(bundle.model, bundle.tokenizers)
+    engine = torch_engine(bundle.model, bundle.tokenizers, FAST)
     job = Job([bundle.source_tokenizer.encode(text)])
     return list(engine.submit(job, SearchOptions(beam=1)).result()[0][0].tokens)
+
+
+def attentions_of(model):
+    return {part.attention for part in model.modules() if isinstance(part, MultiHeadAttention)}
 
 
 def test_the_caller_s_model_stays_as_it_is(tokenizer, tmp_path, monkeypatch):
@@ -161,9 +171,9 @@ def test_the_caller_s_model_stays_as_it_is(tokenizer, tmp_path, monkeypatch):
     export_onnx(bundle, tmp_path / "out")
 
     assert all(module.training for module in bundle.model.modules())
-    assert {m.explicit for m in bundle.model.modules() if hasattr(m, "explicit")} == {False}
+    assert attentions_of(bundle.model) == {fused_attention}
     for graph in graphs:
-        assert {m.explicit for m in graph.modules() if hasattr(m, "explicit")} == {True}
+        assert attentions_of(graph) == {scaled_dot_product_attention}
         pairs = zip(graph.model.parameters(), bundle.model.parameters(), strict=True)
         assert all(theirs is ours for theirs, ours in pairs)
     assert len(graphs) == 2

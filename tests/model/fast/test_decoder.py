@@ -184,8 +184,7 @@ def test_no_rows_and_no_more_positions(build, sentences):
         fast.step(torch.tensor([7, 7]), state)
 
 
-def test_a_model_in_training_mode_is_refused(build):
-    model = build()
+def test_a_model_in_training_mode_is_refused(build, sentences):
+    fast = PreparedTransformer(build().train())
     with pytest.raises(ValueError, match=r"training mode: call model\.eval\(\) before"):
-        PreparedTransformer(model.train())
-    model.eval()
+        fast.encode(sentences(3))

@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import nn
 
-from glassformer.model.fast.dropout import ByteDropout, dropout_mask, use_byte_dropout
+from glassformer.model.fast.dropout import ByteDropout, dropout_mask
 
 COUNT = 1 << 20
 
@@ -91,11 +91,3 @@ def test_it_drops_as_torch_s_dropout_does_up_to_the_rounding_of_p():
         assert out.unique().tolist() == [0.0, pytest.approx(4 / 3)]
         (gradient,) = torch.autograd.grad(out.sum(), x)
         assert gradient.equal(out.detach())
-
-
-def test_each_plain_dropout_of_a_model_is_exchanged_with_its_share_and_mode():
-    model = nn.Sequential(nn.Dropout(0.1), nn.Sequential(nn.Dropout(0.5), nn.AlphaDropout(0.5)))
-    use_byte_dropout(model.eval())
-    kinds = [type(module) for module in model.modules() if not isinstance(module, nn.Sequential)]
-    assert kinds == [ByteDropout, ByteDropout, nn.AlphaDropout]
-    assert (model[0].p, model[1][0].p, model[0].training) == (0.1, 0.5, False)

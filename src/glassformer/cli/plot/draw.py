@@ -29,6 +29,7 @@ from glassformer.inspection.plots.training_curves import plot_training
 from glassformer.inspection.trace.build import trace
 from glassformer.inspection.trace.schema import Trace
 from glassformer.inspection.trace.subwords import token_labels
+from glassformer.model.positions import TableOptions
 from glassformer.translator import Translator
 
 __all__ = ["draw"]
@@ -57,7 +58,7 @@ def _masks(options: MasksOptions) -> Figure:
 
 def _positions(options: PositionsOptions) -> Figure:
     size = (options.length, options.d_model)
-    table = positions.Table(
+    table = TableOptions(
         layout=options.layout, frequencies=options.frequencies, offset=options.offset
     )
     if options.view == "heatmap":

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
-from glassformer.config import BEAM, MOST_BEAM, MOST_LENGTH_PENALTY, Options
+from glassformer.config import BEAM, MOST_BEAM, MOST_LENGTH_PENALTY, Frequencies, Layout, Options
 
 __all__ = [
     "OPTIONS",
@@ -64,9 +64,9 @@ class PositionsOptions(PlotOptions):
     """For lines: the vectors of these positions, from 0, in place of columns."""
     offset: int = Field(0, ge=0, le=1_000_000)
     """Position of the first token."""
-    layout: Literal["interleaved", "halves"] = "interleaved"
+    layout: Layout = "interleaved"
     """Sines and cosines in turn (the paper), or all sines first (tensor2tensor)."""
-    frequencies: Literal["paper", "tensor2tensor"] = "paper"
+    frequencies: Frequencies = "paper"
     """10000^(-2i/d_model), or tensor2tensor's 10000^(-i/(d_model/2-1))."""
     out: Path = Path("positions.png")
     """The picture: .png or .svg."""

@@ -94,7 +94,7 @@ def examine(
     used = checks[0].filter
     if used.kept == 0:
         findings.append(checks[0].finding("nothing-left", Tally(1)))
-    severities, codes = ["error", "warning", "note"], list(MEANINGS)
+    severities, codes = [severity for severity, _ in MEANINGS.values()], list(MEANINGS)
     findings.sort(key=lambda each: (severities.index(each.severity), codes.index(each.code)))
     return Report(
         ok=all(finding.severity != "error" for finding in findings),

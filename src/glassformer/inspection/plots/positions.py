@@ -1,8 +1,9 @@
 """Positional encodings (section 3.5) as lines and as a heatmap."""
 
 from collections.abc import Sequence
-from typing import TypedDict, Unpack
+from typing import Unpack
 
+from glassformer.config import Layout
 from glassformer.inspection.plots.canvas import (
     COLOURS,
     GREY,
@@ -12,20 +13,12 @@ from glassformer.inspection.plots.canvas import (
     new_figure,
     tidy,
 )
-from glassformer.model.positions import Frequencies, Layout, sinusoidal_positions
+from glassformer.model.positions import TableOptions, sinusoidal_positions
 
-__all__ = ["Table", "plot_position_heatmap", "plot_position_lines"]
-
-
-class Table(TypedDict, total=False):
-    """The kind of a table of positions; by default the paper's."""
-
-    layout: Layout
-    frequencies: Frequencies
-    offset: int
+__all__ = ["plot_position_heatmap", "plot_position_lines"]
 
 
-_PAPER: Table = {"layout": "interleaved", "frequencies": "paper", "offset": 0}
+_PAPER: TableOptions = {"layout": "interleaved", "frequencies": "paper", "offset": 0}
 
 
 def plot_position_lines(
@@ -34,7 +27,7 @@ def plot_position_lines(
     *,
     columns: Sequence[int] | None = None,
     rows: Sequence[int] | None = None,
-    **table: Unpack[Table],
+    **table: Unpack[TableOptions],
 ) -> Figure:
     """Some columns of the table over the positions; or some ``rows``, the vectors of positions.
 
@@ -47,7 +40,7 @@ def plot_position_lines(
     ['position 0', 'position 50']
     """
     table = {**_PAPER, **table}
-    offset, unshifted = table["offset"], Table({**table, "offset": 0})
+    offset, unshifted = table["offset"], TableOptions({**table, "offset": 0})
     lines, plain_lines = (
         sinusoidal_positions(length, d_model, **each).numpy() for each in (table, unshifted)
     )
@@ -76,7 +69,7 @@ def plot_position_lines(
     return figure
 
 
-def _kind(table: Table) -> str:
+def _kind(table: TableOptions) -> str:
     return f"{table['layout']}, {table['frequencies']} frequencies"
 
 
@@ -89,7 +82,9 @@ def _default_columns(d_model: int, layout: Layout) -> list[int]:
     return [column for rate in rates for column in (2 * rate, 2 * rate + 1)]
 
 
-def plot_position_heatmap(length: int = 100, d_model: int = 128, **table: Unpack[Table]) -> Figure:
+def plot_position_heatmap(
+    length: int = 100, d_model: int = 128, **table: Unpack[TableOptions]
+) -> Figure:
     """The whole table: fast waves in the first columns (of each half), slow ones in the last.
 
     >>> plot_position_heatmap(50, 32).axes[0].get_ylabel()

@@ -7,7 +7,7 @@ step, because the causal mask hides later positions.
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Literal, TypedDict, Unpack
+from typing import TypedDict, Unpack
 
 import torch
 
@@ -33,6 +33,7 @@ from glassformer.inspection.trace.schema import (
     Reference,
     Side,
     Trace,
+    Verdict,
 )
 from glassformer.inspection.trace.subwords import pieces_of
 from glassformer.model.masks import padding_mask, target_mask
@@ -149,7 +150,7 @@ def _reference(sentence: Sentence, watch: Watch, best: Hypothesis) -> Reference:
     total = math.fsum(values[begun:])
     score = total / penalty(len(line), sentence.question.length_penalty)
     fall = watch.fall()
-    verdict: Literal["found", "search", "model"] = "search" if score > best.score else "model"
+    verdict: Verdict = "search" if score > best.score else "model"
     if text == tokenizer.decode(best.tokens):  # perhaps in other pieces
         verdict = "found"
     return Reference(

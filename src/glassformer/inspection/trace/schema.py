@@ -15,7 +15,7 @@ from typing import Literal
 from pydantic import TypeAdapter, ValidationError
 from pydantic_core import to_json
 
-from glassformer.config import BEAM
+from glassformer.config import BEAM, Frequencies, Layout, PositionKind
 from glassformer.errors import InputError
 from glassformer.inspection.trace.array_codec import EncodedArray
 
@@ -47,6 +47,9 @@ __all__ = [
 
 VERSION = 1
 
+Stack = Literal["encoder", "decoder"]
+Status = Literal["alive", "finished", "pruned", "open"]
+Verdict = Literal["found", "search", "model"]
 AttentionPart = Literal["encoder", "decoder", "cross"]
 """Self-attention of the encoder, self-attention of the decoder, decoder to memory."""
 
@@ -185,7 +188,7 @@ class Box:
     without a path, such as ``softmax``."""
     title: str
     """Its title in the figure."""
-    stack: Literal["encoder", "decoder", "output"]
+    stack: Literal[Stack, "output"]
     layer: int | None
     """The block that holds it."""
     section: str
@@ -217,9 +220,9 @@ class Masks:
 class Positions:
     """The position vectors that the model adds to the embeddings."""
 
-    kind: Literal["sinusoidal", "learned"]
-    layout: Literal["interleaved", "halves"]
-    frequencies: Literal["paper", "tensor2tensor"]
+    kind: PositionKind
+    layout: Layout
+    frequencies: Frequencies
     offset: int
     embedding_factor: float
     """The model multiplies embeddings by this before it adds a position (section 3.4)."""
@@ -254,7 +257,7 @@ class SublayerNorms:
     """The length of the vector at each position, in and around one residual block."""
 
     name: str
-    stack: Literal["encoder", "decoder"]
+    stack: Stack
     layer: int
     kind: Literal["self_attention", "cross_attention", "feed_forward"]
     input: list[float]
@@ -327,7 +330,7 @@ class BeamNode:
     rank: int
     """Its rank among all candidates of its step, by ``log_probability``; 0 = best. With a glossary,
     its place in the divided beam (:mod:`glassformer.decoding.glossary`)."""
-    status: Literal["alive", "finished", "pruned", "open"]
+    status: Status
     """alive: the search continued it. finished: it ended here and was kept. pruned: it had no
     place in the beam. open: the search was done before it could continue."""
 
@@ -377,7 +380,7 @@ class Reference:
     """Its rank among all candidates of that step."""
     margin: float | None
     """The distance of its log-probability to that of the last candidate that went on there."""
-    verdict: Literal["found", "search", "model"]
+    verdict: Verdict
     """found: it is the answer, perhaps in other pieces. search: the model scores it above the
     answer, and the search lost it. model: the model itself scores the answer higher."""
 

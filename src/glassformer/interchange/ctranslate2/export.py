@@ -21,6 +21,7 @@ from glassformer.data.tokenizer import Tokenizer
 from glassformer.errors import InputError, UsageError, check_choice
 from glassformer.files import new_directory, refuse_full_directory
 from glassformer.interchange.ctranslate2.package import import_ctranslate2
+from glassformer.interchange.stock import require_stock
 from glassformer.model.positions import PositionalEncoding
 from glassformer.model.transformer import Transformer
 from glassformer.model.variants import NormedPositions
@@ -78,8 +79,6 @@ _NORMS_OF_EMBEDDINGS = {
 }
 _FINAL_NORMS = {"encoder.layer_norm": ("encoder.norm",), "decoder.layer_norm": ("decoder.norm",)}
 
-_ACTIVATIONS = {"relu": "RELU", "gelu": "GELU", "swish": "SWISH"}
-
 
 def export_ctranslate2(bundle: Bundle, directory: Path, *, quantization: str = "float32") -> None:
     """Write ``bundle`` as a model of CTranslate2, with its tokenizers, into a new directory.
@@ -89,12 +88,13 @@ def export_ctranslate2(bundle: Bundle, directory: Path, *, quantization: str = "
 
     Raises:
         UsageError: an unknown quantization, a weight that CTranslate2 has no place for, or a
-            directory that is not empty.
+            directory that is not empty; a part that is not the package's.
         InputError: ctranslate2 is not installed, or two subwords of a vocabulary have the same
             name.
     """
     check_choice("quantization", quantization, QUANTIZATIONS)
     refuse_full_directory(directory)
+    require_stock(bundle, "CTranslate2")
     specification = _specification(bundle)
     specification.validate()
     specification.optimize(quantization=quantization)
@@ -133,7 +133,7 @@ def _specification(bundle: Bundle) -> TransformerSpec:
     model, config = bundle.model, bundle.model.config
     common = {
         "pre_norm": config.norm == "pre",
-        "activation": getattr(specs.common_spec.Activation, _ACTIVATIONS[config.activation]),
+        "activation": getattr(specs.common_spec.Activation, config.activation.upper()),
         "layernorm_embedding": config.embedding_norm,
     }
     specification = specs.TransformerSpec(

@@ -30,6 +30,7 @@ from glassformer.interchange.ctranslate2.export import (
 )
 from glassformer.interchange.ctranslate2.package import import_ctranslate2
 from glassformer.interchange.ctranslate2.workers import Workers
+from glassformer.interchange.stock import require_stock
 
 __all__ = ["load_ctranslate2"]
 
@@ -49,12 +50,13 @@ def load_ctranslate2(
 
     Raises:
         UsageError: this machine or CTranslate2 does not know the quantization or an option of the
-            model.
+            model, or a part is not the package's.
         InputError: ctranslate2 is not installed or finds no CUDA device, or a kept conversion is
             damaged.
     """
     ctranslate2 = import_ctranslate2()
     check_choice("quantization", quantization, QUANTIZATIONS)
+    require_stock(bundle, "CTranslate2")
     device = next(bundle.model.parameters()).device
     if device.type == "cuda" and not ctranslate2.get_cuda_device_count():
         raise InputError("device cuda: CTranslate2 finds none here; give device cpu")

@@ -27,6 +27,7 @@ from glassformer.interchange.hugging_face.tokenizer_json import (
 )
 from glassformer.interchange.hugging_face.vocabulary import KEY, OfBundle
 from glassformer.interchange.hugging_face.weights import their_start, write_weights
+from glassformer.interchange.stock import require_stock
 
 __all__ = [
     "QUANTIZATIONS",
@@ -51,11 +52,12 @@ def export_hugging_face(
     ``AutoTokenizer`` and ``AutoModelForSeq2SeqLM`` load it. A kill leaves no half-written
     ``directory``.
 
-    Raises UsageError for an option of the model that no family holds, for an unknown quantization,
-    or for a directory that is not empty.
+    Raises UsageError for an option of the model that no family holds, for a part that is not the
+    package's, for an unknown quantization, or for a directory that is not empty.
     """
     check_choice("quantization", quantization, QUANTIZATIONS)
     refuse_full_directory(directory)
+    require_stock(bundle, "transformers")
     model_type = family_for(bundle.model.config)
     family = FAMILIES[model_type]
     _refuse(bundle, model_type)

@@ -12,8 +12,9 @@ import base64
 import re
 import sys
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, get_args
 
+from glassformer.config import Subwords
 from glassformer.data.normaliser import CONTROLS, FULLWIDTH, INVISIBLE, Normalisation
 from glassformer.data.sentencepiece_model import Piece, PieceType, SentencePieceModel
 from glassformer.data.tokenizer import ESCAPES, SPACE, Tokenizer
@@ -35,7 +36,7 @@ def tokenizer_json(
     Raises UsageError for a kind of SentencePiece model that the format lacks.
     """
     model = SentencePieceModel.parse(tokenizer.serialized)
-    if model.segmentation.kind not in ("bpe", "unigram") or model.segmentation.space_as_suffix:
+    if model.segmentation.kind not in get_args(Subwords) or model.segmentation.space_as_suffix:
         raise UsageError(
             f"a SentencePiece model of kind {model.segmentation.kind!r}"
             f"{', with spaces as suffixes' if model.segmentation.space_as_suffix else ''}:"

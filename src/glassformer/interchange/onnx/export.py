@@ -28,6 +28,7 @@ from glassformer.interchange.hugging_face.export import (
     write_tokenizers,
 )
 from glassformer.interchange.onnx.graphs import DecoderGraph, EncoderGraph, cache_names
+from glassformer.interchange.stock import require_stock
 from glassformer.parts import PLAIN, rebuilt
 
 __all__ = ["QUANTIZATIONS", "export_onnx"]
@@ -44,11 +45,13 @@ def export_onnx(bundle: Bundle, directory: Path, *, quantization: str = "float32
     A kill leaves no half-written ``directory``.
 
     Raises:
-        UsageError: an unknown quantization, or a directory that is not empty.
+        UsageError: an unknown quantization, a directory that is not empty, or a part that is not
+            the package's.
         InputError: a package of the extra ``export`` is not installed.
     """
     check_choice("quantization", quantization, QUANTIZATIONS)
     refuse_full_directory(directory)
+    require_stock(bundle, "the ONNX export")
     _require_packages(quantization)
     bundle = replace(bundle, model=rebuilt(bundle.model, PLAIN))
     with new_directory(directory) as place:

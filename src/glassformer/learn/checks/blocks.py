@@ -9,8 +9,8 @@ import torch
 from torch import Tensor, nn
 
 from glassformer import FeedForward, ResidualBlock
+from glassformer.config import Norm
 from glassformer.learn.check import Check, Faults, Results, Solution, filled, numbers
-from glassformer.model.blocks import Norm
 
 __all__ = ["CHECK", "layer_norm"]
 

@@ -30,7 +30,7 @@ from glassformer.model.decoder import DecoderBlock
 from glassformer.model.encoder import EncoderBlock
 from glassformer.model.fast.cache import GroupedState
 from glassformer.model.fast.packed_linear import product
-from glassformer.model.fast.stock import check_stock, stamp
+from glassformer.model.fast.stock import Stamp, check_stock
 from glassformer.model.masks import padding_mask
 from glassformer.model.transformer import Transformer
 
@@ -43,7 +43,7 @@ class PreparedTransformer:
     """A drop-in for ``Transformer`` in ``decode_sentences``.
 
     It copies some weights, and copies them anew before a sentence if the model's have changed. A
-    change through ``weight.data`` is hidden from it, as torch does not count it.
+    change in place through ``weight.data`` is hidden from it, as torch does not count it.
 
     ``weights="bfloat16"`` rounds them to bfloat16 and computes in it; that is fast on a machine
     with matrix units for it. No mask hides padding among *earlier target tokens*, as in the plain
@@ -65,7 +65,7 @@ class PreparedTransformer:
             raise ValueError(f"weights {weights!r}: expected 'as they are' or 'bfloat16'")
         self.config, self._model, self._weights = model.config, model, weights
         self._arranged: _Arranged | None = None
-        self._stamp: object = None
+        self._stamp: Stamp | None = None
 
     def encode(self, source: Int[Tensor, "batch src_len"]) -> Memory:
         """The encoder's states, and the mask that hides padding."""
@@ -83,14 +83,15 @@ class PreparedTransformer:
 
     def _current(self) -> _Arranged:
         """The weights as they are now, arranged."""
-        model, current = self._model, stamp(self._model)
+        model = self._model
         if model.training:
             raise ValueError("the model is in training mode: call model.eval() before decoding")
-        check_stock(model, "the fast decoder")
-        if self._arranged is None or self._stamp != current:
+        check_stock(model, "the fast decoder", ": give parts=PLAIN")
+        if self._arranged is None or self._stamp is None or not self._stamp.holds(model):
+            self._stamp = Stamp(model)
             if self._weights == "bfloat16":
                 model = copy.deepcopy(model).bfloat16()
-            self._arranged, self._stamp = _Arranged(model), current
+            self._arranged = _Arranged(model)
         return self._arranged
 
 

@@ -1,6 +1,9 @@
 """Whether a model consists of the package's own modules, which quick forms and exports know."""
 
+from collections.abc import Sequence
+
 from torch import Tensor, nn
+from torch.optim.optimizer import register_optimizer_step_post_hook
 
 from glassformer.model.attention import (
     MultiHeadAttention,
@@ -16,20 +19,21 @@ from glassformer.model.positions import PositionalEncoding
 from glassformer.model.transformer import Transformer
 from glassformer.model.variants import NormedPositions
 
-__all__ = ["check_stock", "stamp"]
+__all__ = ["Stamp", "check_stock"]
 
 _STOCK = {
     *(Transformer, Encoder, Decoder, EncoderBlock, DecoderBlock, ResidualBlock),
     *(MultiHeadAttention, FeedForward, ScaledEmbedding, PositionalEncoding, NormedPositions),
     *(nn.Linear, nn.LayerNorm, nn.ModuleList, nn.Identity, nn.Dropout, ByteDropout),
 }
-_FUNCTIONS = {scaled_dot_product_attention, fused_attention, *ACTIVATIONS.values()}
+_FUNCTIONS = (scaled_dot_product_attention, fused_attention, *ACTIVATIONS.values())
+_SETTINGS = ("activation", "eps", "norm_first", "num_heads")  # a quick form copies them
 
 
-def check_stock(model: Transformer, user: str) -> None:
+def check_stock(model: nn.Module, user: str, remedy: str = "") -> None:
     """Raise TypeError for a module that is not the package's, or that a hook or capture watches.
 
-    ``user`` is the form that does not know it, for the message.
+    The message says that ``user`` does not know it, and then the ``remedy``.
     """
     for name, module in model.named_modules():
         own = [key for key, value in vars(module).items() if callable(value)]
@@ -37,17 +41,43 @@ def check_stock(model: Transformer, user: str) -> None:
         if type(module) not in _STOCK:
             reason = f"is a {type(module).__module__}.{type(module).__qualname__}"
         elif own:
-            reason = f"has a {own[0]} of its own"
+            reason = f"has its own {own[0]}"
         elif module._forward_hooks or module._forward_pre_hooks:
             reason = "has a hook"
         else:
             continue
-        raise TypeError(f"{name or 'the model'} {reason}, which {user} does not know")
+        raise TypeError(f"{name or 'the model'} {reason}, which {user} does not know{remedy}")
 
 
-def stamp(model: nn.Module) -> list[tuple[int, int]]:
-    """It changes if a weight is replaced, or changed in place."""
-    return [(weight.data_ptr(), _version(weight)) for weight in model.parameters()]
+class Stamp:
+    """The state of a model's weights and settings at one time: it tells whether they changed."""
+
+    steps = 0  # of all optimisers: fused ones change weights without a new version
+
+    def __init__(self, model: nn.Module) -> None:
+        self._value = _state(model)
+        # While these live, no new weight gets an old one's address.
+        self._alive: Sequence[Tensor] = [weight.detach() for weight in model.parameters()]
+
+    def holds(self, model: nn.Module) -> bool:
+        """Whether no weight of the model is replaced or changed in place since."""
+        return self._value == _state(model)
+
+
+def _count(*_: object) -> None:
+    Stamp.steps += 1
+
+
+register_optimizer_step_post_hook(_count)
+
+
+def _state(model: nn.Module) -> list[object]:
+    state: list[object] = [Stamp.steps]
+    for module in model.modules():
+        weights = (weight for weight in module._parameters.values() if weight is not None)
+        state += [vars(module).get(name) for name in _SETTINGS]
+        state += [(weight.data_ptr(), _version(weight)) for weight in weights]
+    return state
 
 
 def _version(weight: Tensor) -> int:

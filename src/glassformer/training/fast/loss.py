@@ -63,9 +63,10 @@ def projected_cross_entropy(
     >>> round(loss.item(), 4), round(plain.item(), 4)
     (4.8283, 4.8283)
     """
+    if not torch.is_grad_enabled():
+        return _sums_and_gradients((states, weight, bias), labels, smoothing, wanted=False)[0]
     apply: Any = _ProjectedCrossEntropy.apply  # torch leaves it untyped
-    # Inside the function gradients are always off, so it must be told whether to compute them.
-    return apply(states, weight, bias, labels, smoothing, torch.is_grad_enabled())
+    return apply(states, weight, bias, labels, smoothing)
 
 
 def _wide(dtype: torch.dtype) -> torch.dtype:
@@ -89,14 +90,9 @@ class _ProjectedCrossEntropy(torch.autograd.Function):
         bias: Tensor | None,
         labels: Tensor,
         smoothing: float,
-        grad_enabled: bool,
     ) -> tuple[Tensor, Tensor]:
-        sums, gradients = _sums_and_gradients(
-            (states, weight.to(states.dtype), None if bias is None else bias.to(states.dtype)),
-            labels,
-            smoothing,
-            wanted=grad_enabled and any(ctx.needs_input_grad),
-        )
+        inputs, wanted = (states, weight, bias), any(ctx.needs_input_grad)
+        sums, gradients = _sums_and_gradients(inputs, labels, smoothing, wanted=wanted)
         kinds = (states, weight, gradients[2] if bias is None else bias)
         ctx.save_for_backward(*(g.to(k.dtype) for g, k in zip(gradients, kinds, strict=True)))
         ctx.has_bias = bias is not None
@@ -111,7 +107,7 @@ class _ProjectedCrossEntropy(torch.autograd.Function):
             states_gradient * scale,
             weight_gradient * scale,
             bias_gradient * scale if ctx.has_bias else None,
-            *(None, None, None),  # labels, smoothing, grad_enabled
+            *(None, None),  # labels, smoothing
         )
 
 
@@ -120,6 +116,8 @@ def _sums_and_gradients(
 ) -> tuple[tuple[Tensor, Tensor], tuple[Tensor, Tensor, Tensor]]:
     """Both losses, and the gradients of the first (zeros unless ``wanted``)."""
     states, weight, bias = inputs
+    weight = weight.to(states.dtype)
+    bias = None if bias is None else bias.to(states.dtype)
     vocab, rows = weight.size(0), labels.size(0)
     certain, uniform = 1.0 - smoothing, smoothing / vocab
     wide = _wide(states.dtype)  # in bfloat16, sums over chunks would lose small addends

@@ -9,7 +9,19 @@ from typing import ClassVar, Literal
 
 from pydantic import AliasChoices, Field, model_validator
 
-from glassformer.config import BEAM, MOST_BEAM, Options, Tying, check_width, presets
+from glassformer.config import (
+    BEAM,
+    MOST_BEAM,
+    Activation,
+    Norm,
+    Options,
+    PositionKind,
+    Subwords,
+    Tying,
+    check_width,
+    presets,
+)
+from glassformer.data.file_formats import Format
 from glassformer.data.normaliser import Normalisation
 
 __all__ = [
@@ -19,6 +31,8 @@ __all__ = [
     "LearningOptions",
     "LengthOptions",
     "MachineOptions",
+    "OptimiserKind",
+    "Precision",
     "SizeOptions",
     "StartOptions",
     "TextOptions",
@@ -31,13 +45,12 @@ TEXT_SEED = 1
 
 Files = tuple[Path, ...]
 Decay = Literal["inverse-root", "constant"]
+OptimiserKind = Literal["adam", "muon"]
+Precision = Literal["float32", "bf16"]
 Preset = Literal[
     "tiny", "small", "base", "big", "tiny-deep-shallow", "small-deep-shallow", "base-deep-shallow"
 ]
-
-
 _CODE = re.compile(r"\.([a-z]{2,3})(?:\.gz)?$")
-
 _RECIPES: dict[str, dict[str, object]] = {
     "paper": {
         **{"norm": "post", "optimiser": "adam", "decay": "inverse-root", "rate_factor": 1.0},
@@ -85,7 +98,7 @@ class TextOptions(Options):
     """Test pairs, scored once at the end."""
     languages: tuple[str, str] | None = None
     """Codes of the two languages, as in "en de"; None: from file names that end in codes."""
-    format: Literal["lines", "tsv", "tsv-quoted", "jsonl"] | None = None
+    format: Format | None = None
     """Format of the files; None: by their names."""
     keys: tuple[str, str] = ("source", "target")
     """Names of the two sides in JSON lines."""
@@ -110,7 +123,7 @@ class TextOptions(Options):
     emoji on both sides."""
     tokenizer: Files = Field((), max_length=2)
     """SentencePiece model that exists already: one for both sides, or two."""
-    subwords: Literal["bpe", "unigram"] = "bpe"
+    subwords: Subwords = "bpe"
     """Kind of subword model."""
     joint: bool = True
     """One vocabulary for both sides."""
@@ -140,13 +153,13 @@ class SizeOptions(Options):
     """Instead of the preset's encoder blocks."""
     num_decoder_layers: int | None = Field(None, ge=1)
     """Instead of the preset's decoder blocks."""
-    norm: Literal["post", "pre"] | None = None
+    norm: Norm | None = None
     """LayerNorm after each residual sum (the paper) or before each sublayer."""
     tying: Tying | None = None
     """Which embeddings share their weights; None: three-way with one vocabulary, else target."""
-    positions: Literal["sinusoidal", "learned"] = "sinusoidal"
+    positions: PositionKind = "sinusoidal"
     """Fixed sines and cosines (section 3.5), or a learned table."""
-    activation: Literal["relu", "gelu", "swish"] = "relu"
+    activation: Activation = "relu"
     """Activation of the feed-forward networks."""
 
 
@@ -184,7 +197,7 @@ class LearningOptions(Options):
     """Batches whose gradients are added up for one update."""
     both_ways: float | None = Field(None, ge=0, le=1)
     """For this first share of the run, every other update learns backwards (Ding et al. 2021)."""
-    optimiser: Literal["adam", "muon"] | None = None
+    optimiser: OptimiserKind | None = None
     """adam: the paper's; muon (Jordan et al. 2024): for the blocks' matrices, adam for the rest."""
     warmup: int | None = Field(None, ge=1)
     """Updates during which the learning rate rises (section 5.3)."""
@@ -215,7 +228,7 @@ class MachineOptions(Options):
     plain: bool = False
     """Train by the readable forms alone: ``Transformer.forward``, explicit attention, and
     ``label_smoothed_cross_entropy``; in float32 and slower."""
-    precision: Literal["auto", "float32", "bf16"] = "auto"
+    precision: Literal["auto", Precision] = "auto"
     """auto: bf16 if this machine multiplies faster in it, by a measurement."""
     threads: int = Field(0, ge=0)
     """CPU threads; 0: all."""

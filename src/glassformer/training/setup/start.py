@@ -21,13 +21,14 @@ from glassformer.errors import UsageError
 from glassformer.model.transformer import Transformer
 from glassformer.parts import FAST, Parts, new_model
 from glassformer.text_engine import TextEngine, torch_engine
-from glassformer.training.mixed_precision import Precision, precision_for, product_speed
+from glassformer.training.mixed_precision import precision_for, product_speed
 from glassformer.training.setup.augmentation import settle_shares
 from glassformer.training.setup.kept_pairs import KeptPairs, even_sample
 from glassformer.training.setup.options import (
     TEXT_SEED,
     LearningOptions,
     MachineOptions,
+    Precision,
     SizeOptions,
     StartOptions,
     TextOptions,

@@ -4,16 +4,16 @@ from collections.abc import Collection, Mapping
 from functools import partial
 from itertools import product
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import torch
 
-from glassformer.config import ModelConfig
+from glassformer.config import Frequencies, Layout, ModelConfig
 from glassformer.errors import InputError
 from glassformer.interchange.ctranslate2.reading.model_file import ModelFile
 from glassformer.interchange.ctranslate2.reading.tokens import Tokens
 from glassformer.interchange.importing import config_of, read_json, tying_of
-from glassformer.model.positions import Frequencies, Layout, sinusoidal_positions
+from glassformer.model.positions import sinusoidal_positions
 
 __all__ = ["matrix_shape", "model_config", "read_settings", "refuse_others", "source_embedding"]
 
@@ -54,8 +54,8 @@ _REASONS = {
 }
 _CLOSE = 5e-3  # tables of others are computed in single or half precision
 TARGET_EMBEDDING, OUTPUT = "decoder/embeddings/weight", "decoder/projection/weight"
-_LAYOUTS: tuple[Layout, ...] = ("interleaved", "halves")
-_FREQUENCIES: tuple[Frequencies, ...] = ("paper", "tensor2tensor")
+_LAYOUTS: tuple[Layout, ...] = get_args(Layout)
+_FREQUENCIES: tuple[Frequencies, ...] = get_args(Frequencies)
 _MOST_OFFSET = 3
 
 

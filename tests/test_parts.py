@@ -1,0 +1,278 @@
+"""The forms: each quick one gives the plain one's numbers, and one's own are named and kept."""
+
+from dataclasses import dataclass, fields, replace
+from functools import partial
+
+import pytest
+import torch
+from torch import nn
+
+from glassformer.config import ModelConfig
+from glassformer.data.batches import Batch
+from glassformer.decoding.batched import decode_sentences
+from glassformer.decoding.beam import beam_search
+from glassformer.decoding.greedy import greedy
+from glassformer.errors import InputError, UsageError
+from glassformer.model.attention import MultiHeadAttention, fused_attention
+from glassformer.model.fast.decoder import PreparedTransformer
+from glassformer.model.fast.dropout import ByteDropout
+from glassformer.model.transformer import Transformer
+from glassformer.parts import (
+    FAST,
+    PLAIN,
+    Parts,
+    check_own,
+    in_bfloat16,
+    new_model,
+    parts_of,
+    rebuilt,
+)
+from tests.own_parts import Rotary, colder, rotary, warmer
+
+FIELDS = [field.name for field in fields(Parts)]
+SIZES = {"d_model": 14, "num_heads": 2, "d_ff": 19, "num_encoder_layers": 2}
+SIZES |= {"num_decoder_layers": 3, "source_vocab_size": 23, "target_vocab_size": 23}
+SOURCE = torch.tensor([[5, 6, 7, 8, 3], [9, 4, 3, 0, 0]])
+TARGET = torch.tensor([[2, 7, 11], [2, 5, 0]])
+CLOSE = partial(torch.testing.assert_close, rtol=0, atol=1e-10)
+
+
+def built(parts: Parts = PLAIN, **options: object) -> Transformer:
+    """A float64 model in evaluation mode; no weight is left at its first value."""
+    torch.manual_seed(7)
+    model = new_model(ModelConfig(**SIZES, **({"dropout": 0.0} | options)), parts).double().eval()
+    with torch.no_grad():
+        for weight in model.parameters():
+            weight += 0.1 * torch.randn_like(weight)
+    return model
+
+
+def attention(plain, fast):
+    torch.manual_seed(1)
+    shapes = (2, 3, 5, 11), (2, 3, 7, 11), (2, 3, 7, 13)
+    inputs = [torch.randn(shape, dtype=torch.float64, requires_grad=True) for shape in shapes]
+    mask = torch.rand(2, 3, 5, 7) < 0.5
+    mask[1, 2, 4] = False  # a query that may attend to nothing
+    for seen in (None, mask, mask[:, :1, :1], mask[0, 0]):
+        results = []
+        for form in (plain, fast):
+            output, _ = form(*inputs, seen)
+            results.append([output, *torch.autograd.grad(output.square().sum(), inputs)])
+        for first, second in zip(*results, strict=True):
+            CLOSE(second, first)
+
+
+def dropout(plain, fast):
+    """In share, mean and gradient; tests/model/fast/test_dropout.py has the rest."""
+    x = torch.full((1 << 20,), 2.0, requires_grad=True)
+    for form in (plain, fast):
+        torch.manual_seed(0)
+        made = form(0.25)  # 64 of the 256 values of a byte
+        out = made(x)
+        (gradient,) = torch.autograd.grad(out.sum(), x)
+        assert (out == 0).double().mean().item() == pytest.approx(0.25, abs=0.003)
+        assert out.mean().item() == pytest.approx(2, abs=0.02)
+        assert gradient.equal(out.detach() / 2)
+        assert made.eval()(x).equal(x)
+
+
+def decoder(plain, fast):
+    model = built()
+    for search in (greedy, partial(beam_search, beam=3, n_best=3)):
+        results = []
+        for form in (plain, fast):
+            with torch.inference_mode():
+                results.append(
+                    decode_sentences(form(model), [[5, 6, 7], [9, 4], [8] * 9], search=search)
+                )
+        for ours, theirs in zip(*results, strict=True):
+            assert [one.tokens for one in ours] == [one.tokens for one in theirs]
+            scores = [one.score for one in theirs]
+            assert [one.score for one in ours] == pytest.approx(scores, abs=1e-9)
+
+
+def parallel(plain, fast):
+    """One core or several: tests/decoding/test_batched.py compares their translations."""
+    assert (plain, fast) == (False, True)
+
+
+def best_tokens(plain, fast):
+    """tests/decoding/fast/test_top_k.py has the rest."""
+    logits = torch.randn(70, 2003, generator=torch.Generator().manual_seed(3)).double()
+    for count, never in ((1, ()), (10, (0, 4)), (3000, (1,))):
+        (values, ids), (found, its) = (form(logits, count, never) for form in (plain, fast))
+        CLOSE(found, values)
+        if count <= 10:  # the order of equal ones, such as the forbidden, is free
+            assert its.equal(ids)
+
+
+def losses(plain, fast):
+    """tests/training/fast/test_loss.py has the rest."""
+    labels = torch.tensor([[7, 11, 3], [5, 3, 0]])
+    batch = Batch(SOURCE, TARGET, labels, 13, 5)
+    for options in ({}, {"tying": "none", "output_bias": True}):
+        model, results = built(**options), []
+        for form in (plain, fast):
+            loss, unsmoothed = form(model, batch, smoothing=0.1)
+            assert not unsmoothed.requires_grad
+            gradients = torch.autograd.grad(loss / 3, [*model.parameters()])
+            results.append([loss, unsmoothed, *gradients])
+        for first, second in zip(*results, strict=True):
+            CLOSE(second, first)
+
+
+CASES = {
+    "attention": attention,
+    "dropout": dropout,
+    "decoder": decoder,
+    "parallel": parallel,
+    "best_tokens": best_tokens,
+    "losses": losses,
+}
+
+
+@pytest.mark.parametrize("field", FIELDS)
+def test_each_fast_form_equals_its_plain_form(field):
+    plain, fast = getattr(PLAIN, field), getattr(FAST, field)
+    if plain is fast:
+        return
+    assert field in CASES, f"{field}: FAST has another form; show here that it gives the same"
+    CASES[field](plain, fast)
+
+
+def test_the_fields_that_fast_exchanges():
+    quick = [name for name in FIELDS if getattr(FAST, name) != getattr(PLAIN, name)]
+    assert quick == list(CASES)
+    assert parts_of(plain=True) is PLAIN
+    assert parts_of(plain=False) is FAST
+
+
+@pytest.mark.parametrize("options", [{}, {"embedding_norm": True}], ids=str)
+def test_a_model_has_the_forms_of_its_parts_and_the_same_weights(options):
+    """Each dropout too, with the share of its place."""
+    shares = {"dropout": 0.1, "activation_dropout": 0.2, "attention_dropout": 0.3}
+    plain, fast = (built(parts, **shares, **options) for parts in (PLAIN, FAST))
+
+    kinds = {type(module) for module in plain.modules()} ^ {type(one) for one in fast.modules()}
+    assert kinds == {nn.Dropout, ByteDropout}
+    pairs = list(zip(plain.modules(), fast.modules(), strict=True))
+    dropouts = [pair for pair in pairs if isinstance(pair[0], nn.Dropout)]
+    assert {(one.p, two.p) for one, two in dropouts} >= {(0.1, 0.1), (0.2, 0.2)}
+    assert all(one.p == two.p for one, two in dropouts)
+    for parts, model in ((PLAIN, plain), (FAST, fast)):
+        attentions = [one for one in model.modules() if isinstance(one, MultiHeadAttention)]
+        assert {one.attention for one in attentions} == {parts.attention}
+        assert {one.dropout for one in attentions} == {0.3}
+    assert plain.state_dict().keys() == fast.state_dict().keys()
+    CLOSE(fast(SOURCE, TARGET), plain(SOURCE, TARGET))
+
+
+def test_a_model_of_no_parts_has_the_modules_own_forms():
+    model = Transformer(ModelConfig(**SIZES))
+
+    assert model.encoder.blocks[0].self_attention.sublayer.attention is fused_attention
+    assert type(model.encoder.blocks[0].feed_forward.dropout) is nn.Dropout
+
+
+def test_one_s_own_parts_are_named():
+    class Mine(Transformer):
+        pass
+
+    @dataclass
+    class Slope:
+        slope: float = 2.0
+
+        def __call__(self, query, key, value, mask):
+            return colder(self.slope * query, key, value, mask)
+
+    assert PLAIN.own == FAST.own == replace(FAST, attention=PLAIN.attention).own == {}
+    assert replace(PLAIN, attention=colder).own == {"attention": "colder"}
+    own = replace(FAST, model=Mine, losses=lambda *_: None, attention=Slope()).own
+    assert {field: name.split("<locals>.")[1] for field, name in own.items()} == {
+        "attention": "Slope",
+        "model": "Mine",
+        "losses": "<lambda>",
+    }
+    warm = partial(PLAIN.attention, dropout=0.5)
+    assert replace(PLAIN, attention=warm).own == {
+        "attention": "scaled_dot_product_attention with dropout=0.5"
+    }
+
+
+def test_a_trained_model_needs_its_attention_and_its_class():
+    parts = replace(PLAIN, attention=colder, model=rotary, losses=lambda *_: None, dropout=nn.Tanh)
+
+    assert parts.own.keys() == {"attention", "model", "losses", "dropout"}
+    assert parts.own_model == {
+        "attention": "colder",
+        "model": "rotary",
+    }
+
+
+def test_other_names_than_the_recorded_are_refused_in_one_line():
+    mine = {"attention": "colder"}
+    check_own({}, {}, "it has")
+    check_own(mine, dict(mine), "it has")
+    for recorded, given, line in (
+        (mine, {}, "it has attention colder, now the package's parts: give parts"),
+        ({}, mine, "it has the package's parts, now attention colder: give parts"),
+        (mine, {"model": "a.B"}, "it has attention colder, now model a.B: give"),
+    ):
+        with pytest.raises(InputError) as raised:
+            check_own(recorded, given, "it has")
+        assert str(raised.value).startswith(line)
+        assert str(raised.value).endswith("of the same names")
+
+
+def test_only_the_fast_decoder_rounds():
+    model = built().float()
+    rough = in_bfloat16(FAST).decoder(model)
+    with torch.inference_mode():
+        logits, _ = rough.step(TARGET[:, 0], rough.start(rough.encode(SOURCE)))
+    assert isinstance(rough, PreparedTransformer)
+    assert logits.dtype == torch.bfloat16
+    assert replace(in_bfloat16(FAST), decoder=FAST.decoder) == FAST
+    for parts in (PLAIN, replace(FAST, decoder=PLAIN.decoder)):
+        with pytest.raises(UsageError, match="'bfloat16': only the fast decoder has it: leave"):
+            in_bfloat16(parts)
+
+
+@pytest.mark.parametrize("tying", ["three-way", "none"])
+def test_a_rebuilt_model_has_the_same_weights_in_other_forms(tying):
+    model = built(FAST, tying=tying, output_bias=True)
+    model.encoder.requires_grad_(False)
+
+    twin = rebuilt(model.train(), PLAIN)
+
+    assert twin.training
+    ours, theirs = dict(model.named_parameters()), dict(twin.named_parameters())
+    assert ours.keys() == theirs.keys()
+    assert all(theirs[name] is weight for name, weight in ours.items())
+    assert twin.output_weight is model.output_weight
+    assert twin.encoder.blocks[0].self_attention.sublayer.attention is PLAIN.attention
+    assert model.encoder.blocks[0].self_attention.sublayer.attention is FAST.attention
+    assert not any(tensor.is_meta for tensor in [*twin.parameters(), *twin.buffers()])
+    CLOSE(twin.eval()(SOURCE, TARGET), model.eval()(SOURCE, TARGET))
+    assert not rebuilt(model, PLAIN).training
+
+
+def test_a_new_model_is_made_by_the_parts_alone():
+    config = ModelConfig(**SIZES)
+    parts = replace(PLAIN, model=rotary, attention=warmer)
+
+    model = new_model(config, parts)
+
+    block = model.decoder.blocks[2]
+    assert type(block.self_attention.sublayer) is Rotary
+    assert type(block.cross_attention.sublayer) is MultiHeadAttention
+    assert block.self_attention.sublayer.attention is warmer
+    assert block.cross_attention.sublayer.attention is warmer
+    assert model.config is config
+    assert type(new_model(config, FAST)) is Transformer
+
+
+def test_parts_are_a_value():
+    assert replace(PLAIN, attention=FAST.attention) != PLAIN
+    assert replace(PLAIN, attention=PLAIN.attention) == PLAIN
+    with pytest.raises(TypeError, match="positional"):
+        Parts(fused_attention)
