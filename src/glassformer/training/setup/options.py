@@ -88,7 +88,7 @@ class StartOptions(Options):
 
 
 class TextOptions(Options):
-    """The files, the pairs that are kept of them or made of them, and the subwords."""
+    """The files, the pairs that training keeps and makes of them, and the subwords."""
 
     pairs: Files = Field(min_length=1, max_length=2, title="SOURCE [TARGET]")
     """Training pairs: SOURCE TARGET, or one file that holds both sides."""
@@ -221,7 +221,7 @@ class LearningOptions(Options):
 
 
 class MachineOptions(Options):
-    """How a machine computes a training; what is left."""
+    """Device, precision, threads and seed; the beam of the final scores."""
 
     device: str = "auto"
     """cpu, cuda, or auto: cuda if there is one."""
@@ -244,6 +244,7 @@ class MachineOptions(Options):
 _FIRST = ("pairs", "run", "valid", "test", "languages", "minutes", "preset", "device", "recipe")
 
 
+# pydantic takes the fields of the last record first; the help follows this order.
 class TrainConfig(
     MachineOptions, LearningOptions, LengthOptions, SizeOptions, TextOptions, StartOptions
 ):
