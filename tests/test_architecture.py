@@ -68,23 +68,23 @@ CHOOSERS = {
 # A file belongs to the room with the longest name that begins its path. A room that needs more
 # takes it from another, or changes its number in a commit that says what the lines buy.
 BUDGET = {
-    "": 2431,  # the files at the top
+    "": 2644,  # the files at the top
     "alignment": 527,
-    "cli": 3182,
-    "data": 2713,
+    "cli": 3201,
+    "data": 2725,
     "data/doctor": 1300,
     "data/phrasebook": 600,
-    "decoding": 1789,
+    "decoding": 1830,
     "documents": 1774,
-    "inspection": 3364,
-    "interchange": 3667,
-    "learn": 5600,
+    "inspection": 3358,
+    "interchange": 3685,
+    "learn": 5563,
     "learn/lessons": 1197,
-    "model": 1558,
-    "training": 4473,
+    "model": 1734,
+    "training": 4580,
     "web": 2267,
 }
-DATA_BUDGET = {"learn/lessons/*.yaml": 2065, "web/static/**/*.*": 4629}
+DATA_BUDGET = {"learn/lessons/*.yaml": 2029, "web/static/**/*.*": 4629}
 # The files that the two tables of docs/reading.md name: a reader never has to leave them.
 CORE = {
     ".": "bundle parts text_engine translator",
@@ -95,7 +95,7 @@ CORE = {
     "model": "attention blocks cache decoder embeddings encoder masks positions transformer",
     "training": "loop loss optimiser schedule train",
 }
-CORE_BUDGET = 5955
+CORE_BUDGET = 6189
 # Parameters of type Any: their number outside of learn. Each hides a type from the reader.
 ANY_BUDGET = 43
 MOST_PARAMETERS = 6

@@ -18,10 +18,7 @@ from glassformer.model.transformer import Transformer
 from glassformer.parts import PLAIN, Parts, parts_of
 from glassformer.text_engine import TextEngine, torch_engine
 from glassformer.training.setup.augmentation import write_augmented
-from glassformer.training.setup.kept_pairs import (
-    KeptPairs,
-    keep_pairs,
-)
+from glassformer.training.setup.kept_pairs import KeptPairs, keep_pairs
 from glassformer.training.setup.options import Files, MachineOptions, TextOptions, TrainConfig
 from glassformer.training.setup.resume import begun_config, check_inputs, record_options
 from glassformer.training.setup.run_directory import RunDirectory
