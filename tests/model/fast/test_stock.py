@@ -114,12 +114,23 @@ def test_the_decoder_asks_before_each_source(build):
     model = build()
     fast, source = PreparedTransformer(model), torch.tensor([[5, 6]])
     with torch.inference_mode():
-        memory = fast.encode(source)
+        fast.encode(source)
     hook(model)
 
-    for call in (lambda: fast.encode(source), lambda: fast.start(memory)):
-        with pytest.raises(TypeError, match="the fast decoder does not know: give parts=PLAIN"):
-            call()
+    with pytest.raises(TypeError, match="the fast decoder does not know: give parts=PLAIN"):
+        fast.encode(source)
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_a_change_after_a_first_source_is_refused_too(build, change):
+    model = build()
+    fast, source = PreparedTransformer(model), torch.tensor([[5, 6]])
+    with torch.inference_mode():
+        fast.encode(source)
+    change(model)
+
+    with pytest.raises(TypeError, match=CHANGES[change]):
+        fast.encode(source)
 
 
 def zeroed(model):

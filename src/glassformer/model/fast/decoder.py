@@ -73,7 +73,7 @@ class PreparedTransformer:
 
     def start(self, memory: Memory) -> GroupedState:
         """The state before the first token, with the memory's keys and values computed once."""
-        return self._current().start(memory)
+        return (self._arranged or self._current()).start(memory)
 
     def step(
         self, tokens: Int[Tensor, " rows"], state: GroupedState
@@ -86,8 +86,8 @@ class PreparedTransformer:
         model = self._model
         if model.training:
             raise ValueError("the model is in training mode: call model.eval() before decoding")
-        check_stock(model, "the fast decoder", ": give parts=PLAIN")
         if self._arranged is None or self._stamp is None or not self._stamp.holds(model):
+            check_stock(model, "the fast decoder", ": give parts=PLAIN")
             self._stamp = Stamp(model)
             if self._weights == "bfloat16":
                 model = copy.deepcopy(model).bfloat16()

@@ -27,7 +27,8 @@ _STOCK = {
     *(nn.Linear, nn.LayerNorm, nn.ModuleList, nn.Identity, nn.Dropout, ByteDropout),
 }
 _FUNCTIONS = (scaled_dot_product_attention, fused_attention, *ACTIVATIONS.values())
-_SETTINGS = ("activation", "eps", "norm_first", "num_heads")  # a quick form copies them
+# What a quick form copies or replaces, beside the weights.
+_SETTINGS = ("activation", "attention", "eps", "norm_first", "num_heads")
 
 
 def check_stock(model: nn.Module, user: str, remedy: str = "") -> None:
@@ -50,7 +51,7 @@ def check_stock(model: nn.Module, user: str, remedy: str = "") -> None:
 
 
 class Stamp:
-    """The state of a model's weights and settings at one time: it tells whether they changed."""
+    """A model's weights, settings and modules at one time: it tells whether they changed."""
 
     steps = 0  # of all optimisers: fused ones change weights without a new version
 
@@ -60,7 +61,7 @@ class Stamp:
         self._alive: Sequence[Tensor] = [weight.detach() for weight in model.parameters()]
 
     def holds(self, model: nn.Module) -> bool:
-        """Whether no weight of the model is replaced or changed in place since."""
+        """Whether no weight, setting, module or hook of the model has changed since."""
         return self._value == _state(model)
 
 
@@ -74,9 +75,12 @@ register_optimizer_step_post_hook(_count)
 def _state(model: nn.Module) -> list[object]:
     state: list[object] = [Stamp.steps]
     for module in model.modules():
-        weights = (weight for weight in module._parameters.values() if weight is not None)
-        state += [vars(module).get(name) for name in _SETTINGS]
-        state += [(weight.data_ptr(), _version(weight)) for weight in weights]
+        own = vars(module)
+        hooks = len(module._forward_hooks) + len(module._forward_pre_hooks)
+        state += (type(module), len(own), hooks, *map(own.get, _SETTINGS))  # a method adds a name
+        for weight in module._parameters.values():
+            if weight is not None:
+                state += (weight.data_ptr(), _version(weight))
     return state
 
 
