@@ -80,7 +80,7 @@ BUDGET = {
     "interchange": 3685,
     "learn": 5563,
     "learn/lessons": 1197,
-    "model": 1734,
+    "model": 1738,
     "training": 4580,
     "web": 2267,
 }
