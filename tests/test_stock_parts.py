@@ -13,7 +13,7 @@ from glassformer.interchange.ctranslate2.export import export_ctranslate2
 from glassformer.interchange.hugging_face.export import export_hugging_face
 from glassformer.interchange.onnx.export import export_onnx
 from glassformer.parts import FAST, PLAIN, rebuilt
-from glassformer.training.optimiser import adam
+from glassformer.training.optimiser import adam_of
 from glassformer.translator import Translator
 from tests.own_parts import Rotary, colder
 
@@ -126,9 +126,9 @@ def loaded(model):
     model.load_state_dict({name: 1.3 * weight for name, weight in model.state_dict().items()})
 
 
-def stepped(model, new_optimiser=adam):
+def stepped(model, new_optimiser=adam_of):
     model.requires_grad_(True)
-    optimiser = new_optimiser(model)
+    optimiser = new_optimiser(list(model.parameters()))
     optimiser.param_groups[0]["lr"] = 0.1
     model(torch.tensor([[5, 6, 7]]), torch.tensor([[2, 9, 8]])).square().sum().backward()
     optimiser.step()
@@ -136,7 +136,7 @@ def stepped(model, new_optimiser=adam):
 
 
 def stepped_down(model):
-    stepped(model, lambda model: torch.optim.SGD(model.parameters()))
+    stepped(model, torch.optim.SGD)
 
 
 def replaced(model):
@@ -179,7 +179,7 @@ def test_exports_refuse_it_in_one_line(load, tmp_path, export, change):
     bundle = load().bundle
     change(bundle.model)
 
-    line = f"^{PLACES[change]}, which {EXPORTS[export]} does not know: export has no own parts$"
+    line = f"^{PLACES[change]}, which {EXPORTS[export]} does not know: own parts have no export$"
     with pytest.raises(UsageError, match=line):
         export(bundle, tmp_path / "out")
     assert not (tmp_path / "out").exists()

@@ -11,7 +11,7 @@ from glassformer.data.batches import Batch
 from glassformer.model.transformer import Transformer
 from glassformer.parts import FAST, new_model
 from glassformer.training.malloc import keep_freed_memory
-from glassformer.training.optimiser import Learner, adam, update
+from glassformer.training.optimiser import Learner, new_optimiser, update
 
 __all__ = ["build"]
 
@@ -31,7 +31,7 @@ def main() -> None:
     model = build().train()
     learner = Learner(
         model,
-        adam(model),
+        new_optimiser(model, "adam"),
         precision=job["precision"],
         losses=partial(FAST.losses, smoothing=job["smoothing"]),
         clip=job["clip"],

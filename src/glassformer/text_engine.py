@@ -84,14 +84,15 @@ class TextEngine:
         cls,
         model: Transformer,
         tokenizers: tuple[Tokenizer, Tokenizer],
+        parts: "DecodingParts",
         *,
         preprocessing: Preprocessing,
-        engine: Engine,
+        engine: Engine | None = None,
     ) -> "TextEngine":
-        """The text engine of a model in evaluation mode, which ``engine`` runs."""
+        """The text engine of a model in evaluation mode; without ``engine``, torch's."""
         room = model.config.longest_source
         return cls(
-            engine,
+            engine or torch_engine(model, tokenizers, parts),
             *tokenizers,
             longest=min(LONGEST_SOURCE, room),
             room=room,

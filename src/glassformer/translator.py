@@ -266,11 +266,9 @@ class Translator:
 
     @cached_property
     def _text_engine(self) -> TextEngine:
+        engine = self.engine or self._torch_engine
         return TextEngine.of(
-            self.model,
-            self.tokenizers,
-            preprocessing=self.preprocessing,
-            engine=self.engine or self._torch_engine,
+            self.model, self.tokenizers, self.parts, preprocessing=self.preprocessing, engine=engine
         )
 
     def _aligned(self, translations: Sequence[Translation]) -> list[Translation]:

@@ -199,7 +199,7 @@ def test_weights_that_nobody_returns_are_one_line():
             return self.output(query)
 
     of = inputs()
-    with pytest.raises(ValueError, match="kernel returns None for the weights: no one can see"):
+    with pytest.raises(ValueError, match="kernel returns None for the weights: return a tensor"):
         module(attention=kernel).with_weights(*of)
     with pytest.raises(ValueError, match="Silent never calls its attention: it has no weights"):
         Silent(D_MODEL, HEADS).double().with_weights(*of)

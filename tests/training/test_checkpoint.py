@@ -21,14 +21,14 @@ from glassformer.training.checkpoint import (
     save_checkpoint,
     whole,
 )
-from glassformer.training.optimiser import adam
+from glassformer.training.optimiser import new_optimiser
 
 
 def trained(steps=2, seed=0):
     """A small model with its optimiser after some steps."""
     torch.manual_seed(seed)
     model = torch.nn.Sequential(torch.nn.Linear(5, 7), torch.nn.Linear(7, 3))
-    optimiser = adam(model)
+    optimiser = new_optimiser(model, "adam")
     optimiser.param_groups[0]["lr"] = 0.01
     for _ in range(steps):
         step(model, optimiser)

@@ -12,7 +12,7 @@ from glassformer.data.tokenizer import train_tokenizer
 from glassformer.decoding import engine as module
 from glassformer.decoding.protocols import Hypothesis
 from glassformer.parts import FAST
-from glassformer.text_engine import TextEngine, torch_engine
+from glassformer.text_engine import TextEngine
 from glassformer.training import length_penalty
 from glassformer.training.length_penalty import best_penalty
 
@@ -28,8 +28,7 @@ def tokenizer():
 def engine(bundle_directory, tokenizer):
     model = load_bundle(bundle_directory).model
     both = (tokenizer, tokenizer)
-    engine = torch_engine(model, both, FAST)
-    return TextEngine.of(model, both, preprocessing=Preprocessing(), engine=engine)
+    return TextEngine.of(model, both, FAST, preprocessing=Preprocessing())
 
 
 def hypotheses_of(tokenizer):

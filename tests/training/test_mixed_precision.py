@@ -12,7 +12,7 @@ from glassformer.model.transformer import Transformer
 from glassformer.parts import FAST
 from glassformer.training.fast.loss import projected_losses
 from glassformer.training.mixed_precision import precision_for, working_copy
-from glassformer.training.optimiser import Learner, adam, update
+from glassformer.training.optimiser import Learner, new_optimiser, update
 
 VOCAB = 13
 BF16 = torch.bfloat16
@@ -28,7 +28,7 @@ def toy_model(**changes):
 
 def learner_of(model, precision):
     losses = partial(projected_losses, smoothing=0.1)
-    return Learner(model, adam(model), losses=losses, precision=precision)
+    return Learner(model, new_optimiser(model, "adam"), losses=losses, precision=precision)
 
 
 def batch(seed=0, rows=7, width=5):

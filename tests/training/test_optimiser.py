@@ -13,7 +13,7 @@ from glassformer.data.batches import Batch
 from glassformer.model.transformer import Transformer
 from glassformer.parts import FAST
 from glassformer.training.fast.loss import projected_losses
-from glassformer.training.optimiser import Learner, NotFiniteError, adam, update
+from glassformer.training.optimiser import Learner, NotFiniteError, new_optimiser, update
 
 VOCAB = 11
 
@@ -59,7 +59,7 @@ MICRO_BATCHES = [batch_of([2], seed=1), batch_of([7, 9, 8, 5], seed=2), batch_of
 def updated(batches, *, rate=0.01, **options):
     """The model after one update, and loss, plain loss and gradient norm before it."""
     model = toy_model()
-    learner = Learner(model, adam(model), **options)
+    learner = Learner(model, new_optimiser(model, "adam"), **options)
     return model, update(learner, batches, rate=rate).read()
 
 
@@ -85,7 +85,7 @@ def test_micro_batches_are_one_big_batch(clip):
 
 def test_the_tokens_are_counted():
     model = toy_model()
-    done = update(Learner(model, adam(model)), MICRO_BATCHES, rate=0.1)
+    done = update(Learner(model, new_optimiser(model, "adam")), MICRO_BATCHES, rate=0.1)
 
     assert done.tokens == 2 * sum([3, 8, 10, 9, 6, 5, 2])
 
@@ -142,7 +142,7 @@ def test_the_first_step_of_adam_by_hand():
 
 
 def test_adam_has_the_papers_constants():
-    [group] = adam(toy_model()).param_groups
+    [group] = new_optimiser(toy_model(), "adam").param_groups
 
     assert (group["betas"], group["eps"], group["weight_decay"]) == ((0.9, 0.98), 1e-9, 0)
 
@@ -152,7 +152,7 @@ def test_a_loss_that_is_not_finite_leaves_the_weights():
     with torch.no_grad():
         model.source_embedding.weight[5, 0] = float("nan")
     before = {name: weight.clone() for name, weight in model.state_dict().items()}
-    learner = Learner(model, adam(model), clip=1.0)
+    learner = Learner(model, new_optimiser(model, "adam"), clip=1.0)
 
     done = update(learner, MICRO_BATCHES, rate=0.1)
 
@@ -169,7 +169,7 @@ def test_an_infinite_gradient_is_not_finite_either():
     model.source_embedding.weight.register_hook(lambda gradient: gradient * math.inf)
 
     with pytest.raises(NotFiniteError, match="gradient norm"):
-        update(Learner(model, adam(model)), MICRO_BATCHES[:1], rate=0.1).read()
+        update(Learner(model, new_optimiser(model, "adam")), MICRO_BATCHES[:1], rate=0.1).read()
     assert torch.equal(model.source_embedding.weight, before)
 
 
@@ -189,7 +189,9 @@ def test_nothing_waits_for_a_device(monkeypatch, precision):
     monkeypatch.setattr("glassformer.model.embeddings.check_ids", lambda *_, **__: None)
     model = toy_model(FAST, dropout=0.1)
     losses = partial(projected_losses, smoothing=0.1)
-    learner = Learner(model, adam(model), losses=losses, clip=0.1, precision=precision)
+    learner = Learner(
+        model, new_optimiser(model, "adam"), losses=losses, clip=0.1, precision=precision
+    )
 
     with Waits() as waits:
         done = update(learner, MICRO_BATCHES, rate=0.1)

@@ -56,7 +56,7 @@ class DemoOptions(Options):
     """Your phrases, to translate and judge at the end; without them, a terminal asks for some."""
     size: int = Field(36_000, ge=100, le=MOST_PHRASES)
     """Number of training phrases."""
-    epochs: float = Field(2.8, gt=0)
+    epochs: float = Field(4.8, gt=0)
     """How often the training reads them."""
     seed: int = Field(1, ge=0, lt=2**32)
     """Seed of the phrases and of the training."""

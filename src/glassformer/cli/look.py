@@ -67,9 +67,9 @@ def run(options: LookOptions) -> int:
     from glassformer.parts import FAST
 
     with with_parts(options.bundle, options.parts, FAST) as parts:
-        return (
-            _serve(options, parts) if options.out is None else _write(options, parts, options.out)
-        )
+        if options.out is not None:
+            return _write(options, parts, options.out)
+        return _serve(options, parts)
 
 
 def _check(options: LookOptions) -> None:

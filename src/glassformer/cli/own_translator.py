@@ -49,15 +49,15 @@ def train_own(folder: Folder, out: Path, mistakes: Sequence[str], options: DemoO
 
 
 @contextmanager
-def with_parts(bundle: Path, folder: Path | None, plain: "Parts") -> Iterator["Parts"]:
-    """The folder's learned parts, if there is one, and the mistakes that the bundle learned with.
+def with_parts(bundle: Path, folder: Path | None, stock: "Parts") -> Iterator["Parts"]:
+    """The parts of a folder of lessons, and the mistakes that the bundle was trained with.
 
-    Without any, ``plain`` of the option ``--plain``.
+    Without a folder and without mistakes, the ``stock`` parts.
     """
     from glassformer.learn.record import parts_for, read_record
 
     if folder is None and not any(each.mistakes for each in read_record(bundle)):
-        yield plain
+        yield stock
         return
     from glassformer.learn.parts import own_parts
 

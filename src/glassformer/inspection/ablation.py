@@ -72,7 +72,8 @@ def _attention(model: Transformer, head: Head) -> MultiHeadAttention:
     _check("layer", head.layer, range(layers))
     _check("head", head.head, range(config.num_heads))
     path = ATTENTION_PATHS[head.part].format(head.layer) + ".sublayer"
-    return cast("MultiHeadAttention", model.get_submodule(path))  # or an own one's
+    # An own attention has the same projection, and need not be of this class.
+    return cast("MultiHeadAttention", model.get_submodule(path))
 
 
 def _check(name: str, value: object, known: Iterable[object]) -> None:

@@ -11,9 +11,9 @@ def require_stock(bundle: Bundle, program: str) -> None:
     """Raise UsageError for a part of the model that is not the package's."""
     for part, name in bundle.parts.items():
         raise UsageError(
-            f"the {part} {name}, which {program} does not know: export has no own parts"
+            f"the {part} {name}, which {program} does not know: own parts have no export"
         )
     try:
         check_stock(bundle.model, program)
     except TypeError as error:
-        raise UsageError(f"{error}: export has no own parts") from error
+        raise UsageError(f"{error}: own parts have no export") from error

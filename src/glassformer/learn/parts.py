@@ -1,8 +1,8 @@
 """A learner's parts, or known mistakes, as :class:`~glassformer.parts.Parts`.
 
 Each hole of a lesson names its place in the package. :func:`own_parts` runs the files of the model
-once more, under other names, with the parts in their places; the package's modules stay as they
-are. Each part counts its calls.
+once more, in modules of their own, and puts the parts in their places. The package's modules stay
+as they are. Each part counts its calls.
 """
 
 import builtins

@@ -223,7 +223,7 @@ def observe(attention: Attention, keep: Callable[..., None]) -> Attention:
         output, weights = explicit(query, key, value, mask, **options)
         if weights is None:
             name = getattr(attention, "__name__", attention)
-            raise ValueError(f"{name} returns None for the weights: no one can see them")
+            raise ValueError(f"{name} returns None for the weights: return a tensor to see them")
         keep(query, key, value, mask, weights)
         return output, weights
 

@@ -1,7 +1,6 @@
 """The parts of every block: the feed-forward network, and the residual block of a sublayer."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
 from typing import Any, Generic, TypedDict, TypeVar, get_args
 
 from jaxtyping import Float
@@ -9,14 +8,15 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from glassformer.config import Activation, Norm
-from glassformer.model.attention import Attention, MultiHeadAttention, fused_attention
+from glassformer.model.attention import Attention, MultiHeadAttention
 
 __all__ = [
     "ACTIVATIONS",
-    "BlockOptions",
     "BlockSettings",
     "FeedForward",
     "ResidualBlock",
+    "attention_block",
+    "feed_forward_block",
 ]
 
 S = TypeVar("S", bound=nn.Module)
@@ -114,7 +114,11 @@ class ResidualBlock(nn.Module, Generic[S]):
 
 
 class BlockSettings(TypedDict, total=False):
-    """The fields of :class:`BlockOptions`, as a block takes them by keyword."""
+    """The choices of a block, all keyword options; without them it is the paper's.
+
+    ``dropout`` is the paper's, after each sublayer. Later models add ``attention_dropout`` on the
+    attention weights and ``activation_dropout`` inside the feed-forward network.
+    """
 
     dropout: float
     attention_dropout: float
@@ -126,51 +130,33 @@ class BlockSettings(TypedDict, total=False):
     new_dropout: Callable[[float], nn.Module]
 
 
-@dataclass(frozen=True)
-class BlockOptions:
-    """The choices of a block; the defaults are the paper's.
+def attention_block(
+    d_model: int, num_heads: int, settings: BlockSettings
+) -> ResidualBlock[MultiHeadAttention]:
+    """A multi-head attention in its residual block."""
+    own = _given(settings, dropout="attention_dropout", attention="attention")
+    return _residual(MultiHeadAttention(d_model, num_heads, **own), d_model, settings)
 
-    ``dropout`` is the paper's, after each sublayer. Later models add ``attention_dropout`` on the
-    attention weights and ``activation_dropout`` inside the feed-forward network.
-    """
 
-    dropout: float = 0.0
-    attention_dropout: float = 0.0
-    activation_dropout: float = 0.0
-    activation: Activation = "relu"
-    norm: Norm = "post"
-    norm_epsilon: float = 1e-5
-    attention: Attention = fused_attention
-    new_dropout: Callable[[float], nn.Module] = nn.Dropout
+def feed_forward_block(
+    d_model: int, d_ff: int, settings: BlockSettings
+) -> ResidualBlock[FeedForward]:
+    """A feed-forward network in its residual block."""
+    own = _given(
+        settings,
+        dropout="activation_dropout",
+        activation="activation",
+        new_dropout="new_dropout",
+    )
+    return _residual(FeedForward(d_model, d_ff, **own), d_model, settings)
 
-    def attention_block(self, d_model: int, num_heads: int) -> ResidualBlock[MultiHeadAttention]:
-        """A multi-head attention in its residual block."""
-        return self._residual(
-            MultiHeadAttention(
-                d_model, num_heads, dropout=self.attention_dropout, attention=self.attention
-            ),
-            d_model,
-        )
 
-    def feed_forward_block(self, d_model: int, d_ff: int) -> ResidualBlock[FeedForward]:
-        """A feed-forward network in its residual block."""
-        return self._residual(
-            FeedForward(
-                d_model,
-                d_ff,
-                dropout=self.activation_dropout,
-                activation=self.activation,
-                new_dropout=self.new_dropout,
-            ),
-            d_model,
-        )
+def _residual(sublayer: S, d_model: int, settings: BlockSettings) -> ResidualBlock[S]:
+    names = ("dropout", "norm", "norm_epsilon", "new_dropout")
+    return ResidualBlock(sublayer, d_model, **_given(settings, **{name: name for name in names}))
 
-    def _residual(self, sublayer: S, d_model: int) -> ResidualBlock[S]:
-        return ResidualBlock(
-            sublayer,
-            d_model,
-            dropout=self.dropout,
-            norm=self.norm,
-            norm_epsilon=self.norm_epsilon,
-            new_dropout=self.new_dropout,
-        )
+
+def _given(settings: BlockSettings, **names: str) -> dict[str, Any]:
+    """The settings that are given, by the names of a part's options: each part has the defaults."""
+    given: Mapping[str, object] = settings
+    return {option: given[name] for option, name in names.items() if name in given}

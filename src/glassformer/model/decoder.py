@@ -5,7 +5,7 @@ from typing import Any, Unpack
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from glassformer.model.blocks import BlockOptions, BlockSettings
+from glassformer.model.blocks import BlockSettings, attention_block, feed_forward_block
 from glassformer.model.cache import BlockState
 
 __all__ = ["Decoder", "DecoderBlock"]
@@ -27,10 +27,9 @@ class DecoderBlock(nn.Module):
         self, d_model: int, num_heads: int, d_ff: int, **settings: Unpack[BlockSettings]
     ) -> None:
         super().__init__()
-        options = BlockOptions(**settings)
-        self.self_attention = options.attention_block(d_model, num_heads)
-        self.cross_attention = options.attention_block(d_model, num_heads)
-        self.feed_forward = options.feed_forward_block(d_model, d_ff)
+        self.self_attention = attention_block(d_model, num_heads, settings)
+        self.cross_attention = attention_block(d_model, num_heads, settings)
+        self.feed_forward = feed_forward_block(d_model, d_ff, settings)
 
     def forward(
         self,

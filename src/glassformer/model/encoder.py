@@ -5,7 +5,7 @@ from typing import Unpack
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from glassformer.model.blocks import BlockOptions, BlockSettings
+from glassformer.model.blocks import BlockSettings, attention_block, feed_forward_block
 
 __all__ = ["Encoder", "EncoderBlock"]
 
@@ -22,9 +22,8 @@ class EncoderBlock(nn.Module):
         self, d_model: int, num_heads: int, d_ff: int, **settings: Unpack[BlockSettings]
     ) -> None:
         super().__init__()
-        options = BlockOptions(**settings)
-        self.self_attention = options.attention_block(d_model, num_heads)
-        self.feed_forward = options.feed_forward_block(d_model, d_ff)
+        self.self_attention = attention_block(d_model, num_heads, settings)
+        self.feed_forward = feed_forward_block(d_model, d_ff, settings)
 
     def forward(
         self, x: Float[Tensor, "batch src_len d_model"], mask: Tensor | None = None

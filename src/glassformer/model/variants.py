@@ -1,4 +1,4 @@
-"""The settings of a model: what its configuration changes in the parts of the paper.
+"""From a configuration to the parts of a model that is not the paper's.
 
 Each departure is from a later model: BART, Marian, M2M-100. The defaults of :class:`ModelConfig`
 are the paper's.

@@ -23,7 +23,6 @@ __all__ = [
     "NewAdam",
     "NotFiniteError",
     "Update",
-    "adam",
     "adam_of",
     "new_learner",
     "new_optimiser",
@@ -58,13 +57,8 @@ class Update:
         return loss, unsmoothed, norm
 
 
-def adam(model: nn.Module) -> torch.optim.Adam:
-    """Adam with beta 0.9 and 0.98, epsilon 1e-9; each update sets its learning rate."""
-    return adam_of(list(model.parameters()))
-
-
 def adam_of(weights: list[nn.Parameter]) -> torch.optim.Adam:
-    """The paper's Adam for these weights."""
+    """Adam with beta 0.9 and 0.98, epsilon 1e-9; each update sets its learning rate."""
     return torch.optim.Adam(weights, lr=0.0, betas=(0.9, 0.98), eps=1e-9, fused=True)
 
 

@@ -90,7 +90,7 @@ def validate(
     engine = torch_engine(model, data.tokenizers, parts)
     engine = replace(engine, max_length_ratio=data.longest_target)
     translator = TextEngine.of(
-        model, data.tokenizers, preprocessing=data.preprocessing, engine=engine
+        model, data.tokenizers, parts, preprocessing=data.preprocessing, engine=engine
     )
     texts = in_time(
         lambda sources: [t.text for t in translator.translate(sources, SearchOptions(beam=1))],

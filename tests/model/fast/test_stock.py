@@ -14,7 +14,7 @@ from glassformer.model.attention import MultiHeadAttention, scaled_dot_product_a
 from glassformer.model.fast.decoder import PreparedTransformer
 from glassformer.model.fast.dropout import ByteDropout
 from glassformer.model.fast.stock import Stamp, check_stock
-from glassformer.training.optimiser import adam
+from glassformer.training.optimiser import new_optimiser
 
 SELF = "decoder.blocks.0.self_attention"
 
@@ -164,7 +164,7 @@ def given_other_data(model):
 
 
 def stepped(model):
-    optimiser = adam(model)
+    optimiser = new_optimiser(model, "adam")
     optimiser.param_groups[0]["lr"] = 0.1
     model(torch.tensor([[5, 6]]), torch.tensor([[2, 7]])).square().sum().backward()
     optimiser.step()

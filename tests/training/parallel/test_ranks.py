@@ -129,7 +129,7 @@ import torch
 from glassformer.config import ModelConfig
 from glassformer.data.batches import Batch
 from glassformer.model.transformer import Transformer
-from glassformer.training.optimiser import Learner, adam
+from glassformer.training.optimiser import Learner, new_optimiser
 
 SIZES = {"d_model": 8, "num_heads": 2, "d_ff": 12, "num_encoder_layers": 1, "dropout": 0.0}
 SIZES |= {"source_vocab_size": 11, "target_vocab_size": 11, "num_decoder_layers": 1}
@@ -148,7 +148,7 @@ def work(ranks, sizes):
         count = int((rows != 0).sum())
         parts = [side[ranks.share()] for side in (rows.flip(1), target, rows)]
         batches.append(Batch(*parts, 2 * count, count))
-    gradients, losses = Learner(model, adam(model), ranks=ranks).gradient(batches)
+    gradients, losses = Learner(model, new_optimiser(model, "adam"), ranks=ranks).gradient(batches)
     return [gradient.tolist() for gradient in (*gradients, losses)]
 """
 

@@ -11,7 +11,7 @@ import yaml
 from glassformer.data.tokenizer import train_tokenizer
 from glassformer.errors import InputError
 from glassformer.training.checkpoint import RunState, save_checkpoint
-from glassformer.training.optimiser import adam
+from glassformer.training.optimiser import new_optimiser
 from glassformer.training.setup.prepare import prepare
 
 
@@ -23,7 +23,7 @@ def source_texts(prepared):
 def begin(prepared):
     """As if a first checkpoint had been saved."""
     model = torch.nn.Linear(2, 2)
-    optimiser = adam(model)
+    optimiser = new_optimiser(model, "adam")
     model(torch.ones(1, 2)).sum().backward()
     optimiser.step()
     state = RunState(update=1, data_hash=prepared.data_hash)

@@ -17,7 +17,7 @@ from glassformer.inspection.trace.schema import Piece, Query, TermPlace
 from glassformer.inspection.trace.subwords import pieces_of
 from glassformer.model.transformer import Transformer
 from glassformer.parts import PLAIN
-from glassformer.text_engine import TextEngine, torch_engine
+from glassformer.text_engine import TextEngine
 
 __all__ = ["Sentence", "prefix_ids"]
 
@@ -44,12 +44,7 @@ class Sentence:
         """The first segment as the encoder reads it; InputError if the model has no room."""
         model = changed(bundle.model, question.changes)
         tokenizers = (bundle.source_tokenizer, bundle.target_tokenizer)
-        engine = TextEngine.of(
-            model,
-            tokenizers,
-            preprocessing=bundle.preprocessing,
-            engine=torch_engine(model, tokenizers, PLAIN),
-        )
+        engine = TextEngine.of(model, tokenizers, PLAIN, preprocessing=bundle.preprocessing)
         [row] = engine.segments([question.text])
         if not row:
             raise InputError("the text is blank: there is nothing to translate")

@@ -244,7 +244,7 @@ class MachineOptions(Options):
 _FIRST = ("pairs", "run", "valid", "test", "languages", "minutes", "preset", "device", "recipe")
 
 
-# pydantic takes the fields of the last record first; the help follows this order.
+# pydantic takes the fields of the last base first; --help shows them in that order.
 class TrainConfig(
     MachineOptions, LearningOptions, LengthOptions, SizeOptions, TextOptions, StartOptions
 ):
@@ -269,8 +269,8 @@ class TrainConfig(
     """Directory of this training: checkpoints, metrics, and the bundle."""
     recipe: Literal["paper"] | None = None
     """paper: train as the paper does: post-norm, Adam with equation 3 to the end, no clipping, no
-    further pairs made of the given ones, the mean of the last five checkpoints. Options beside it
-    count. None: what learns most from the data."""
+    further pairs made of the given ones, the mean of the last five checkpoints. An option that
+    is given beside it wins. None: the choices that learn most from the data."""
 
     @property
     def inputs(self) -> dict[str, Files]:

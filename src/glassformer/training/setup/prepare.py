@@ -16,7 +16,7 @@ from glassformer.devices import device_of
 from glassformer.errors import InputError, UsageError, counted
 from glassformer.model.transformer import Transformer
 from glassformer.parts import PLAIN, Parts, parts_of
-from glassformer.text_engine import TextEngine, torch_engine
+from glassformer.text_engine import TextEngine
 from glassformer.training.setup.augmentation import write_augmented
 from glassformer.training.setup.kept_pairs import KeptPairs, keep_pairs
 from glassformer.training.setup.options import Files, MachineOptions, TextOptions, TrainConfig
@@ -56,10 +56,7 @@ class Prepared:
 
     def text_engine(self, model: Transformer) -> TextEngine:
         """The text engine of ``model``, in evaluation mode."""
-        engine = torch_engine(model, self.tokenizers, self.parts)
-        return TextEngine.of(
-            model, self.tokenizers, preprocessing=self.preprocessing, engine=engine
-        )
+        return TextEngine.of(model, self.tokenizers, self.parts, preprocessing=self.preprocessing)
 
     @property
     def target_language(self) -> str | None:

@@ -20,7 +20,7 @@ from glassformer.decoding.engine import SearchOptions
 from glassformer.errors import UsageError
 from glassformer.model.transformer import Transformer
 from glassformer.parts import FAST, Parts, new_model
-from glassformer.text_engine import TextEngine, torch_engine
+from glassformer.text_engine import TextEngine
 from glassformer.training.mixed_precision import precision_for, product_speed
 from glassformer.training.setup.augmentation import settle_shares
 from glassformer.training.setup.kept_pairs import KeptPairs, even_sample
@@ -159,10 +159,7 @@ class Parent:
         sources = random.Random(TEXT_SEED).sample(lines, count)
         parent, normalise = self.parent, normaliser(self.normalisation)
         translator = TextEngine.of(
-            parent.model,
-            parent.tokenizers,
-            preprocessing=parent.preprocessing,
-            engine=torch_engine(parent.model, parent.tokenizers, self.parts),
+            parent.model, parent.tokenizers, self.parts, preprocessing=parent.preprocessing
         )
         translations = translator.translate(sources, SearchOptions(beam=1))
         texts = [translation.text for translation in translations]
