@@ -20,6 +20,7 @@ from glassformer.training import loop
 from glassformer.training.scorer import Scorer, child_or_mean
 from glassformer.training.setup.options import TrainConfig
 from glassformer.training.setup.prepare import prepare
+from glassformer.training.time_limit import Deadline
 from glassformer.training.train import new_trainer
 from glassformer.translator import Translator
 
@@ -101,7 +102,7 @@ def test_the_mean_is_taken_if_it_loses_nothing(child, write, recorder):
     half = (model.output_weight + prepared.start.parent.model.output_weight) / 2
     for of_mean, of_child in ((2.0, 2.0), (1.0, 2.0)):
         bleus = iter([of_mean, of_child, 5.0, 5.0])
-        scorer = Scorer(prepared, lambda: 60.0)
+        scorer = Scorer(prepared, Deadline(60.0))
         scorer.scores = lambda *_, bleus=bleus, **__: Scores(6, next(bleus), 0.0, 0.0)
         chosen = child_or_mean(model, scorer, recorder)
         if of_mean < of_child:

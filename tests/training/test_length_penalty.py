@@ -15,6 +15,7 @@ from glassformer.parts import FAST
 from glassformer.text_engine import TextEngine
 from glassformer.training import length_penalty
 from glassformer.training.length_penalty import best_penalty
+from glassformer.training.time_limit import Deadline
 
 LONG, SHORT = "a b c d e f g h", "a b c d"
 
@@ -91,5 +92,5 @@ def test_in_little_time_a_part_of_the_pairs_decides(tokenizer, engine, monkeypat
     monkeypatch.setattr(module, "decode_sentences", decoded)
     pairs = [Pair("a", LONG)] * 100
 
-    assert best_penalty(pairs, engine, beam=4, seconds=0.0) == 1.0
+    assert best_penalty(pairs, engine, beam=4, deadline=Deadline(0.0)) == 1.0
     assert len(sources) == 16

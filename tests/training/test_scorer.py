@@ -7,6 +7,7 @@ import pytest
 
 from glassformer.training.scorer import Scorer, validations_of_the_end
 from glassformer.training.setup.prepare import Prepared
+from glassformer.training.time_limit import Deadline
 
 
 def prepared(valid, test=0, general=0):
@@ -37,9 +38,9 @@ MEAN = [("validation", 1), ("validation", 1), ("general", 1), ("general", 1)]
 )
 def test_each_search_has_its_share_of_the_time_that_is_left(texts, searches, expected):
     run = prepared(10, **texts)
-    scorer = Scorer(run, lambda: 60.0)
+    scorer = Scorer(run, Deadline(60.0, clock=lambda: 0.0))
 
-    shares = [scorer._seconds(name, beam) / 60 for name, beam in searches]
+    shares = [scorer._share(name, beam).left / 60 for name, beam in searches]
 
     assert shares == pytest.approx(expected)
     cost = sum(len(run.texts[name]) * (2 if beam == 4 else 1) for name, beam in searches)

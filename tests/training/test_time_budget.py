@@ -52,7 +52,7 @@ class Machine:
             self.time += piece * self.value(self.load)
             seconds -= piece
 
-    def translate(self, seconds_left, *, searches=1.0, portion=1.0):
+    def translate(self, deadline, *, searches=1.0, portion=1.0):
         """The portion of the pairs that is translated in this time."""
         pairs = round(PAIRS * portion)
 
@@ -61,7 +61,7 @@ class Machine:
             self.work(self.value(self.validation) * searches * (len(items) + 10) / PAIRS)
             return items
 
-        texts = in_time(chunk, range(pairs), seconds=seconds_left, clock=lambda: self.time)
+        texts = in_time(chunk, range(pairs), deadline)
         return len(texts) / pairs
 
     def run(self, *, reading=10.0, until=float("inf"), minutes=None):
@@ -91,7 +91,7 @@ class Machine:
             self.pace.passed(update)
             if update == self.pace.updates or self.pace.validation_due(update):
                 self.validated.append(update)
-                self.portions.append(self.translate(self.pace.validation_seconds()))
+                self.portions.append(self.translate(self.pace.validation_deadline()))
                 self.pace.validated(self.portions[-1])
             if update == self.pace.updates or self.time - saved > 0.03 * 60 * config.minutes:
                 self.checkpoint = copied(self.state)
@@ -99,11 +99,11 @@ class Machine:
             if self.time > until:
                 return self.time - began
         self.updates = self.state.update
-        self.portions.append(self.translate(self.pace.validation_seconds()))  # of the mean
+        self.portions.append(self.translate(self.pace.validation_deadline()))  # of the mean
         for part, pairs in ((1 / (2 + self.test), 1.0), (1 / (1 + self.test), 1.0), (1, self.test)):
-            seconds = part * self.pace.seconds_left()
+            deadline = self.pace.deadline().share(part)
             if pairs:
-                self.portions.append(self.translate(seconds, searches=SEARCH, portion=pairs))
+                self.portions.append(self.translate(deadline, searches=SEARCH, portion=pairs))
         return self.time - began
 
     @property

@@ -2,7 +2,7 @@
 
 import pytest
 
-from glassformer.training.time_limit import in_time
+from glassformer.training.time_limit import Deadline, in_time
 
 
 class Worker:
@@ -17,8 +17,8 @@ class Worker:
             self.time += self.each(self.time) if callable(self.each) else self.each
         return [2 * number for number in numbers]
 
-    def run(self, count, **options):
-        return in_time(self, range(count), clock=lambda: self.time, **options)
+    def run(self, count, **limit):
+        return in_time(self, range(count), Deadline(**limit, clock=lambda: self.time))
 
 
 def test_without_a_limit_all_are_one_chunk_in_their_order():

@@ -16,6 +16,7 @@ from glassformer.decoding import engine
 from glassformer.model.transformer import Transformer
 from glassformer.parts import FAST
 from glassformer.training.optimiser import NotFiniteError
+from glassformer.training.time_limit import Deadline
 from glassformer.training.validation import ValidationSet, mean_loss, validate
 from glassformer.translator import Translator
 
@@ -135,7 +136,7 @@ def test_in_no_time_some_pairs_and_a_batch_stand_for_all(model, tokenizers, tmp_
     batches = batches_of(tokenizers, tmp_path / "v", [[0], [1, 2]])
     data = ValidationSet(PAIRS * 20, batches, tokenizers)
 
-    whole, part = validate(model, data, FAST), validate(model, data, FAST, seconds=-1.0)
+    whole, part = validate(model, data, FAST), validate(model, data, FAST, Deadline(-1.0))
 
     assert len(whole.translations) == len(whole.pairs) == 60
     assert len(part.translations) == len(part.pairs) == 16

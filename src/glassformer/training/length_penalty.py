@@ -4,7 +4,6 @@ Section 6.1 of the paper: beam size and length penalty "were chosen after experi
 development set". The rule here: the lowest alpha within 0.2 BLEU of the best one.
 """
 
-import math
 from collections.abc import Sequence
 from functools import partial
 
@@ -15,7 +14,7 @@ from glassformer.decoding.engine import SearchOptions
 from glassformer.decoding.protocols import Hypothesis
 from glassformer.evaluation import bleu_metric
 from glassformer.text_engine import TextEngine
-from glassformer.training.time_limit import in_time
+from glassformer.training.time_limit import Deadline, in_time
 
 __all__ = ["best_penalty"]
 
@@ -29,13 +28,13 @@ def best_penalty(
     *,
     beam: int,
     language: str | None = None,
-    seconds: float = math.inf,
+    deadline: Deadline | None = None,
 ) -> float:
     """The lowest alpha whose BLEU is within 0.2 of the best, of 0.6, 1, 1.5 and 2.
 
     The beam search runs once, with the paper's 0.6; each alpha ranks its hypotheses anew. With a
-    beam of 1 there is one hypothesis: the paper's alpha. It searches as many pairs as ``seconds``
-    allow.
+    beam of 1 there is one hypothesis: the paper's alpha. It searches as many pairs as the
+    deadline allows.
     """
     if beam == 1:
         return LENGTH_PENALTY
@@ -52,7 +51,7 @@ def best_penalty(
             ranked.append([t.text for t in engine.translations(sources, rows, best)])
         return list(zip(*ranked, strict=True))
 
-    translations = in_time(by_alpha, [pair.source for pair in pairs], seconds=seconds)
+    translations = in_time(by_alpha, [pair.source for pair in pairs], deadline)
     references = [pairs[place].target for place in translations]
     scores = {
         alpha: bleu.corpus_score(list(texts), [references]).score

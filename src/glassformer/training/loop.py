@@ -208,8 +208,8 @@ class Trainer:
 
     def validation(self, model: Transformer) -> Validation:
         """The scores of ``model`` on the validation pairs, or on as many as the time allows."""
-        seconds = self.pace.validation_seconds()
-        return validate(model, self.validation_set, self.prepared.parts, seconds=seconds)
+        deadline = self.pace.validation_deadline()
+        return validate(model, self.validation_set, self.prepared.parts, deadline)
 
     def _save(self) -> None:
         if not self.optimiser.state:  # stopped before the first update

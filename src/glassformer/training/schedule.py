@@ -1,10 +1,10 @@
 """The learning rate over time (section 5.3, equation 3), and the length of a run."""
 
-import math
 from dataclasses import dataclass
 from typing import Protocol
 
 from glassformer.training.setup.options import Decay, LearningOptions
+from glassformer.training.time_limit import Deadline
 
 __all__ = ["NoamSchedule", "Schedule", "SteadyPace", "noam_schedule", "shortened"]
 
@@ -124,10 +124,10 @@ class SteadyPace:
     def validated(self, portion: float) -> None:
         """Note the end of a validation, which translated this portion of the pairs."""
 
-    def validation_seconds(self) -> float:
-        """The time that a validation may take now."""
-        return math.inf
+    def validation_deadline(self) -> Deadline:
+        """The end of a validation that begins now."""
+        return Deadline()
 
-    def seconds_left(self) -> float:
-        """The time for all that is left of the run."""
-        return math.inf
+    def deadline(self) -> Deadline:
+        """The end of the whole run."""
+        return Deadline()

@@ -1,7 +1,6 @@
 """The scores at the end of a run, in the time that is left; the parent's after a fine-tuning."""
 
 import copy
-from collections.abc import Callable
 
 import torch
 
@@ -12,7 +11,7 @@ from glassformer.model.transformer import Transformer
 from glassformer.training.length_penalty import best_penalty
 from glassformer.training.reporting import Reporter
 from glassformer.training.setup.prepare import Prepared
-from glassformer.training.time_limit import in_time
+from glassformer.training.time_limit import Deadline, in_time
 
 __all__ = ["Scorer", "child_or_mean", "gains", "validations_of_the_end"]
 
@@ -30,8 +29,8 @@ class Scorer:
     this time is up, the pairs so far stand for all.
     """
 
-    def __init__(self, prepared: Prepared, seconds_left: Callable[[], float]) -> None:
-        self.prepared, self._seconds_left = prepared, seconds_left
+    def __init__(self, prepared: Prepared, deadline: Deadline) -> None:
+        self.prepared, self._deadline = prepared, deadline
         self.parent = prepared.start.parent
         self._to_come = _cost_of_the_end(prepared)
 
@@ -46,7 +45,7 @@ class Scorer:
         texts = in_time(
             lambda sources: [each.text for each in engine.translate(sources, options)],
             [pair.source for pair in pairs],
-            seconds=self._seconds(name, beam),
+            self._share(name, beam),
         )
         references = [pairs[place].target for place in texts]
         return corpus_scores(list(texts.values()), references, language=prepared.target_language)
@@ -59,15 +58,15 @@ class Scorer:
             prepared.text_engine(model),
             beam=beam,
             language=prepared.target_language,
-            seconds=self._seconds("validation", beam),
+            deadline=self._share("validation", beam),
         )
 
-    def _seconds(self, name: str, beam: int) -> float:
-        """The share of the next search."""
+    def _share(self, name: str, beam: int) -> Deadline:
+        """The deadline of the next search."""
         cost = len(self.prepared.texts[name]) * _cost(beam)
         share = cost / self._to_come
         self._to_come -= cost
-        return share * self._seconds_left()
+        return self._deadline.share(share)
 
 
 def child_or_mean(model: Transformer, scorer: Scorer, reporter: Reporter) -> Transformer:

@@ -20,6 +20,7 @@ from glassformer.training.checkpoint import RunState
 from glassformer.training.reporting import duration
 from glassformer.training.schedule import Schedule, SteadyPace, shortened
 from glassformer.training.setup.options import LengthOptions
+from glassformer.training.time_limit import Deadline
 
 __all__ = ["Pace", "Plan", "TimedPace"]
 
@@ -113,8 +114,8 @@ class TimedPace:
         """Seconds of the person's time; of an earlier process, those up to its last checkpoint."""
         return self._before + self._clock()
 
-    def seconds_left(self) -> float:
-        return self._total - self.spent()
+    def deadline(self) -> Deadline:
+        return Deadline(self._total - self.spent(), self._clock)
 
     def summary(self) -> str:
         """A line about the time that the run took."""
@@ -158,7 +159,7 @@ class TimedPace:
     def validation_due(self, update: int) -> bool:
         """Whether the last validation is long ago: validations come as often as the time allows."""
         plan, share = self.plan, self.plan.share_at(update)
-        left, longest = self._training_left(self._last), self.validation_seconds()
+        left, longest = self._training_left(self._last), self._validation_seconds()
         if longest < 1 / self._speed:  # even a few pairs take as long as an update
             return False
         seconds = min(plan.validation / self._speed, longest)
@@ -166,10 +167,13 @@ class TimedPace:
         following = plan.validated + (gap if plan.validated else max(gap, _FIRST_VALIDATION))
         return following <= share < 1 - gap / 2
 
-    def validation_seconds(self) -> float:
+    def validation_deadline(self) -> Deadline:
+        return Deadline(self._validation_seconds(), self._clock)
+
+    def _validation_seconds(self) -> float:
         """The time that a validation may take after this update."""
         if self.plan.update == self.updates:
-            return 1.5 * self.seconds_left() / (1 + self._scoring)
+            return 1.5 * self.deadline().left / (1 + self._scoring)
         return min(_LONGEST_VALIDATION * self._total, self._training_left(self._last) / 4)
 
     def validated(self, portion: float) -> None:

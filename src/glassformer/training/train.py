@@ -76,7 +76,7 @@ def train(
             with from_torchrun(prepared.device) as ranks:
                 trainer.run(ranks)
             model, averaged = final_weights(trainer)
-        scorer = Scorer(prepared, trainer.pace.seconds_left)
+        scorer = Scorer(prepared, trainer.pace.deadline())
         model = child_or_mean(model, scorer, reporter)
         alpha = scorer.length_penalty(model)
         scores = {name: scorer.scores(model, name, length_penalty=alpha) for name in prepared.texts}

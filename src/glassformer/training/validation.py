@@ -5,7 +5,6 @@ So a translation that becomes far longer than the references is cut off.
 """
 
 import math
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -24,7 +23,7 @@ from glassformer.text_engine import TextEngine, torch_engine
 from glassformer.training.loss import Losses
 from glassformer.training.loss_meter import perplexity
 from glassformer.training.optimiser import NotFiniteError
-from glassformer.training.time_limit import in_time
+from glassformer.training.time_limit import Deadline, in_time
 
 __all__ = ["Validation", "ValidationSet", "mean_loss", "validate"]
 
@@ -75,16 +74,16 @@ class Validation:
 
 
 def validate(
-    model: Transformer, data: ValidationSet, parts: Parts, *, seconds: float = math.inf
+    model: Transformer, data: ValidationSet, parts: Parts, deadline: Deadline | None = None
 ) -> Validation:
-    """Score ``data``, or as many of its pairs as ``seconds`` allow. The model is in training mode
+    """Score ``data``, or as many of its pairs as the deadline allows. The model is in training mode
     afterwards. ``parts``: the forms of the loss and of the search.
 
     :class:`NotFiniteError` if the loss is not finite: such a model translates nothing.
     """
-    begin = time.monotonic()
+    deadline = deadline or Deadline()
     model.eval()
-    loss = mean_loss(model, data.batches, parts.losses, seconds=seconds / 2)
+    loss = mean_loss(model, data.batches, parts.losses, deadline.share(1 / 2))
     if not math.isfinite(loss):
         raise NotFiniteError(f"loss {loss}")
     engine = torch_engine(model, data.tokenizers, parts)
@@ -95,7 +94,7 @@ def validate(
     texts = in_time(
         lambda sources: [t.text for t in translator.translate(sources, SearchOptions(beam=1))],
         [pair.source for pair in data.pairs],
-        seconds=seconds - (time.monotonic() - begin),
+        deadline,
     )
     model.train()
     pairs, translations = [data.pairs[place] for place in texts], list(texts.values())
@@ -108,19 +107,17 @@ def mean_loss(
     model: Transformer,
     batches: Sequence[Batch],
     losses: Losses,
-    *,
-    seconds: float = math.inf,
+    deadline: Deadline | None = None,
 ) -> float:
     """Mean of -log p over the target tokens, end symbols counted.
 
-    After ``seconds``, the batches so far stand for all.
+    After the deadline, the batches so far stand for all.
     """
-    end = time.monotonic() + seconds
     total, tokens = 0.0, 0
     with torch.inference_mode():
         for batch in batches:
             total += losses(model, batch, smoothing=0.0)[1].item()
             tokens += batch.target_tokens
-            if time.monotonic() > end:
+            if deadline and deadline.left < 0:
                 break
     return total / max(tokens, 1)
