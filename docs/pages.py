@@ -90,8 +90,8 @@ def lesson_page(lesson: Lesson) -> str:
         for source in lesson.solutions().values()
     )
     answers = "\n\n".join(f"**{each.question}** {each.answer}" for each in lesson.questions)
-    faults = "\n".join(
-        f"- [{fault.mistake}](mistakes.md#{name})" for name, fault in lesson.faults.items()
+    mistakes = "\n".join(
+        f"- [{known.says}](mistakes.md#{name})" for name, known in lesson.mistakes.items()
     )
     heading, text = title.split("\n", 1)
     return "\n".join(
@@ -107,7 +107,7 @@ def lesson_page(lesson: Lesson) -> str:
             folded("Answers", answers),
             *live_figure(lesson.name),
             "## Known mistakes\n\nThe check knows these by name.\n",
-            faults,
+            mistakes,
             "",
         ]
     )
@@ -145,12 +145,12 @@ def mistakes_page(every: list[Lesson]) -> str:
     """All mistakes that the checks know, by lesson."""
     parts = [
         "# The mistakes",
-        "Each is a switch in the reference of a lesson's check, so that a check can name it."
+        "Each is an edit of the right solution, so that a check can name it."
         " The texts name it, quote the paper, and say how it harms a translator.\n",
     ]
     for lesson in every:
         parts.append(f"## {lesson.title}\n")
-        for name, fault in lesson.faults.items():
-            parts.append(f"({name})=\n### {fault.mistake.rstrip('.')}\n")
-            parts.append(f"{fault.paper}\n\n*In a translator:* {fault.effect}\n")
+        for name, known in lesson.mistakes.items():
+            parts.append(f"({name})=\n### {known.says.rstrip('.')}\n")
+            parts.append(f"{known.paper}\n\n*In a translator:* {known.costs}\n")
     return "\n".join(parts)

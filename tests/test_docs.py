@@ -64,7 +64,7 @@ def test_each_lesson_has_a_page_with_its_solution_folded(pages, tmp_path):
             assert hint.strip() in page
         for source in lesson.solutions().values():
             assert source.strip().splitlines()[-1].strip() in page
-        for name in lesson.faults:
+        for name in lesson.mistakes:
             assert f"mistakes.md#{name}" in page
             assert f"({name})=" in mistakes
 

@@ -8,9 +8,9 @@ from torch import nn
 
 from glassformer import EncoderBlock
 from glassformer.learn.check import filled, measure, numbers
-from glassformer.learn.checks.blocks import layer_norm
 from glassformer.learn.judge import Judge
 from glassformer.learn.lesson import lesson
+from glassformer.learn.lessons.blocks.plain import layer_norm
 
 HOLES = ("FeedForward.forward", "layer_norm", "ResidualBlock.before", "ResidualBlock.add")
 BODIES = {

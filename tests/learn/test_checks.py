@@ -1,68 +1,42 @@
 """The checks under test: right solutions pass, every known mistake is named, and only it."""
 
 from random import Random
-from types import SimpleNamespace
 
 import pytest
-from torch import nn
 
-from glassformer import ScaledEmbedding, Transformer
 from glassformer.learn.check import check_of, measure
+from glassformer.learn.edits import solution
 from glassformer.learn.judge import Judge, same
-from glassformer.learn.lesson import LESSONS, lesson, lessons, part_of
-
-# Faults that are the same function, so that no check can tell them apart.
-EQUAL: set[frozenset[str]] = set()
+from glassformer.learn.lesson import LESSONS, lesson, lessons
 
 SOME = 25  # pairs of each hole; --all-pairs takes all, which is minutes
 HOLES = [(each.name, hole) for each in lessons() for hole in each.holes]
 
 
-class TwoEnds(nn.Module):
-    """The Transformer without its stacks, as the lesson on embeddings has it."""
-
-    output = output_bias = None
-    output_weight = Transformer.output_weight
-    project = Transformer.project
-
-    def __init__(self, vocab_size, d_model):
-        super().__init__()
-        self.target_embedding = ScaledEmbedding(vocab_size, d_model)
-
-
-TWO_ENDS = {("embeddings", "model.transformer.Transformer"): TwoEnds}
-
-
-def solution_of_the_package(name):
-    """The package's own parts, as a learner would have them in his file."""
-    solution = SimpleNamespace()
-    for hole, place in lesson(name).holes.items():
-        owner, _, method = hole.partition(".")
-        path = place.removesuffix(f".{method}") if method else place
-        setattr(solution, owner, TWO_ENDS.get((name, path)) or part_of(path))
-    return solution
-
-
 @pytest.mark.parametrize(("name", "hole"), HOLES)
 def test_the_package_passes(name, hole):
     judge = Judge.of(lesson(name), hole)
-    verdict = judge.verdict(measure(judge.probes, solution_of_the_package(name)))
+    verdict = judge.verdict(measure(judge.probes, solution(lesson(name))))
     assert verdict.outcome == "right"
     assert len(judge.right) == len(judge.probes)
 
 
 @pytest.mark.parametrize("name", LESSONS)
-def test_every_fault_is_named_and_only_it(name):
+def test_every_mistake_is_named_and_only_it(name):
+    """Each edit fits once, changes a probe, and differs from all others but those it equals."""
     judges = [Judge.of(lesson(name), hole) for hole in lesson(name).holes]
-    for fault, record in lesson(name).faults.items():
-        verdicts = [judge.verdict(judge.results((fault,))) for judge in judges]
+    mistakes = lesson(name).mistakes
+    for mistake, record in mistakes.items():
+        verdicts = [judge.verdict(judge.results((mistake,))) for judge in judges]
         wrong = [verdict for verdict in verdicts if verdict and verdict.outcome != "right"]
-        assert wrong, f"no probe shows {fault}"
+        assert wrong, f"no probe shows {mistake}"
+        first = record.equals or mistake
+        equal = {first} | {each for each in mistakes if mistakes[each].equals == first}
         for verdict in wrong:
-            named = {mistake[0] for mistake in verdict.mistakes if len(mistake) == 1}
-            assert named == {fault} or frozenset(named) in EQUAL, fault
-            assert fault in named
-            assert record.mistake in verdict.lines[0] or len(named) > 1
+            named = {each[0] for each in verdict.mistakes if len(each) == 1}
+            assert mistake in named
+            assert named <= equal, mistake
+            assert record.says in verdict.lines[0] or len(named) > 1
 
 
 @pytest.mark.parametrize(("name", "hole"), HOLES)
@@ -81,17 +55,17 @@ def test_every_pair_is_named_or_breaks_a_law(name, hole, request, monkeypatch):
         assert verdict.outcome in ("mistake", "law")
         if verdict.outcome == "mistake" and len(verdict.mistakes[0]) == 2:
             assert pair in verdict.mistakes
-        # A single fault may hide the other: with no softmax, its axis does not matter.
+        # A single mistake may hide the other: with no softmax, its axis does not matter.
         elif verdict.outcome == "mistake":
             assert verdict.mistakes[0][0] in pair
 
 
 def test_a_mistake_is_shown_by_the_law_that_it_breaks():
     judge = Judge.of(lesson("padding"), "masked_softmax")
-    record = lesson("padding").faults["softmax-without-mask"]
+    record = lesson("padding").mistakes["softmax-without-mask"]
     verdict = judge.verdict(judge.results(("softmax-without-mask",)))
     evidence = "With scores 1, 2, 3 the hidden third key gets 0.665."
-    assert verdict.lines[0] == f"{record.mistake} {evidence}"
+    assert verdict.lines[0] == f"{record.says} {evidence}"
 
 
 def test_large_logits_break_a_law_if_the_loss_is_no_number():
@@ -111,5 +85,5 @@ def test_the_texts_belong_to_the_code(name):
 
 
 def test_the_name_of_a_mistake_is_its_own():
-    names = [name for each in lessons() for name in each.faults]
+    names = [name for each in lessons() for name in each.mistakes]
     assert len(names) == len(set(names))

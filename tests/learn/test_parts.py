@@ -3,7 +3,6 @@
 import sys
 from collections import Counter
 from inspect import isclass
-from random import Random
 from types import SimpleNamespace
 
 import pytest
@@ -14,7 +13,7 @@ from glassformer.decoding.beam import beam_search
 from glassformer.decoding.greedy import greedy
 from glassformer.decoding.logits_processors import MinLength
 from glassformer.errors import UsageError
-from glassformer.learn.adapters import ADAPTERS, IN_CONSTRUCTORS, UNUSED
+from glassformer.learn.adapters import ADAPTERS, UNUSED
 from glassformer.learn.folder import Folder
 from glassformer.learn.judge import Judge, same
 from glassformer.learn.lesson import known_mistakes, lesson, lessons, part_of
@@ -37,7 +36,7 @@ HELPERS = (
     *("model.masks.padding_mask", "model.masks.target_mask", "model.attention.masked_softmax"),
     "decoding.beam.penalty",
 )
-FAULTS = [fault for each in lessons() for fault in each.faults]
+MISTAKES = [name for each in lessons() for name in each.mistakes]
 
 
 def parts_of_the_package():
@@ -191,36 +190,28 @@ def test_a_method_brings_its_helpers():
     assert not hasattr(package, "halves")
 
 
-@pytest.mark.parametrize("mistake", Random(7).sample(FAULTS, 30))  # each takes seconds
+@pytest.mark.parametrize("mistake", MISTAKES)
 def test_every_mistake_has_a_part_or_a_reason(mistake):
-    holes = known_mistakes()[mistake].holes.values()
-    if all(place in UNUSED for place in holes):
+    record = known_mistakes()[mistake]
+    place = record.place_of(record.mistakes[mistake].hole)
+    if place.startswith("learn.") and place not in ADAPTERS:
         with pytest.raises(UsageError, match=f"'{mistake}' changes no translator"):
             mistaken_parts([mistake])
         return
-    try:
-        parts = mistaken_parts([mistake])
-    except UsageError:  # the hole that it changes is one of those
-        assert mistake in IN_CONSTRUCTORS or any(place in UNUSED for place in holes)
-    else:
-        assert parts
-        assert all(part.mistakes == (mistake,) for part in parts)
+    [part] = mistaken_parts([mistake])
+    assert (part.place, part.mistakes) == (place, (mistake,))
 
 
 def test_mistakes_that_exclude_each_other():
-    switch = {fault.switch: name for name, fault in lesson("attention").faults.items()}
-    one, other = next(
-        (switch[fault.switch], name)
-        for name, fault in lesson("attention").faults.items()
-        if switch[fault.switch] != name
-    )
+    one, other = "scale-missing", "scale-times-root"
     with pytest.raises(UsageError, match=f"{one} and {other} exclude each other"):
         mistaken_parts([one, other])
 
 
-def test_a_mistake_of_a_constructor_has_no_part():
-    with pytest.raises(UsageError, match="'positions-trained' is made where a model is built"):
-        mistaken_parts(["positions-trained"])
+def test_a_mistake_of_a_constructor_acts():
+    own = own_parts(mistaken_parts(["positions-trained"]))
+    sizes = {"source_vocab_size": 9, "target_vocab_size": 9, "d_model": 8, "num_heads": 2}
+    assert own.model(ModelConfig(**sizes), own).source_positions.table.requires_grad
 
 
 def test_an_unknown_mistake():
@@ -255,7 +246,7 @@ def test_a_learners_adam_step_is_torchs_adam():
             optimiser.step()
         return weight
 
-    own = ADAPTERS["learn.plain.adam.adam_step"][1](adam_step)
+    own = ADAPTERS["learn.lessons.schedule.plain.adam_step"][1](adam_step)
     assert torch.allclose(trained(own), trained(adam_of), atol=1e-6)
 
 
@@ -283,7 +274,7 @@ def test_a_learners_greedy_search_finds_the_packages_targets():
         following = torch.tensor([0, 0, 4, 0, 5, 3])[tokens]
         return 3.0 * torch.nn.functional.one_hot(following, 6).float(), state
 
-    adapted = ADAPTERS["learn.search.greedy"][1](own_greedy)
+    adapted = ADAPTERS["learn.lessons.greedy.plain.greedy"][1](own_greedy)
     for most in (1, 2, 9):
         lengths = torch.tensor([most])
         ((right,),) = greedy(step, NoState(), max_lengths=lengths)
@@ -307,6 +298,7 @@ def test_with_a_logits_processor_the_packages_search_runs(name):
     package = {"greedy": greedy, "beam_search": beam_search}[name]
     options = {"max_lengths": torch.tensor([9]), "processors": [MinLength(3)]}
     options |= {} if name == "greedy" else {"beam": 2, "length_penalty": 1.0}
-    found = ADAPTERS[f"learn.search.{name}"][1](own)(Step(), Step(), **options)
+    place = f"learn.lessons.{name.removesuffix('_search')}.plain.{name}"
+    found = ADAPTERS[place][1](own)(Step(), Step(), **options)
     assert found == package(Step(), Step(), **options)
     assert found[0][0].tokens == (5, 5, 5)

@@ -9,7 +9,7 @@ import torch
 from glassformer.learn.check import measure
 from glassformer.learn.judge import Judge
 from glassformer.learn.lesson import lesson
-from glassformer.learn.plain.adam import adam_step
+from glassformer.learn.lessons.schedule.plain import adam_step
 
 
 def verdict_on(hole, function):

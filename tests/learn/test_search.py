@@ -5,7 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from glassformer.decoding import beam, greedy
-from glassformer.learn import search
+from glassformer.learn.lessons.beam.plain import beam_search
+from glassformer.learn.lessons.greedy.plain import greedy as greedy_search
 from glassformer.learn.table_model import TableModel
 
 BOS, EOS = 2, 3
@@ -22,7 +23,7 @@ def language(seed):
 @given(seed=st.integers(0, 10**6))
 def test_greedy(seed):
     toy, lengths = language(seed), torch.tensor([1, 5, 11])
-    found = search.greedy(toy.step, toy.state(), max_lengths=lengths, bos=BOS, eos=EOS)
+    found = greedy_search(toy.step, toy.state(), max_lengths=lengths, bos=BOS, eos=EOS)
     theirs = greedy.greedy(toy.step, toy.state(), max_lengths=lengths)
     assert found == [list(target.tokens) for [target] in theirs]
 
@@ -35,7 +36,7 @@ def test_greedy(seed):
 )
 def test_beam_search(seed, width, alpha, length):
     toy = language(seed)
-    target, score = search.beam_search(
+    target, score = beam_search(
         toy.step,
         toy.state([1]),
         beam=width,

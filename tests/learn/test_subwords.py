@@ -7,10 +7,10 @@ from types import SimpleNamespace
 import pytest
 
 from glassformer.learn.check import measure
-from glassformer.learn.checks.subwords import FIVE_WORDS
 from glassformer.learn.judge import Judge
 from glassformer.learn.lesson import lesson
-from glassformer.learn.plain import byte_pairs
+from glassformer.learn.lessons.subwords import plain as byte_pairs
+from glassformer.learn.lessons.subwords.probes import FIVE_WORDS
 
 
 def verdict_on(function, hole):

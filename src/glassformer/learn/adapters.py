@@ -17,7 +17,7 @@ from glassformer.decoding.constraints import ForcedPrefix
 from glassformer.decoding.greedy import greedy as package_greedy
 from glassformer.decoding.protocols import DEFAULT_IDS, Hypothesis, S, StepFunction
 
-__all__ = ["ADAPTERS", "IN_CONSTRUCTORS", "UNUSED", "Adapter"]
+__all__ = ["ADAPTERS", "UNUSED", "Adapter"]
 
 Adapter = Callable[[Callable[..., Any]], Callable[..., Any]]
 
@@ -161,26 +161,26 @@ def _ends(options: Mapping[str, Any]) -> tuple[int, int]:
 
 
 ADAPTERS: Mapping[str, tuple[str, Adapter]] = {
-    "learn.plain.adam.adam_step": ("training.optimiser.adam_of", _adam),
+    "learn.lessons.schedule.plain.adam_step": ("training.optimiser.adam_of", _adam),
     "model.attention.MultiHeadAttention.attend": (
         "model.attention.MultiHeadAttention.attend",
         _attend,
     ),
     "model.positions.sinusoidal_positions": ("model.positions.sinusoidal_positions", _positions),
-    "learn.search.greedy": ("decoding.greedy.greedy", _greedy),
-    "learn.search.beam_search": ("decoding.beam.beam_search", _beam_search),
+    "learn.lessons.embeddings.plain.Transformer.project": (
+        "model.transformer.Transformer.project",
+        lambda own: own,
+    ),
+    "learn.lessons.greedy.plain.greedy": ("decoding.greedy.greedy", _greedy),
+    "learn.lessons.beam.plain.beam_search": ("decoding.beam.beam_search", _beam_search),
 }
 UNUSED: Mapping[str, str] = {
-    "learn.search.best_continuations": "your beam_search calls it",
-    "learn.checks.blocks.layer_norm": "torch's LayerNorm",
-    "learn.plain.byte_pairs.characters": "SentencePiece learns the subwords",
-    "learn.plain.byte_pairs.count_pairs": "SentencePiece learns the subwords",
-    "learn.plain.byte_pairs.merge_pair": "SentencePiece learns the subwords",
-    "learn.plain.byte_pairs.learn_merges": "SentencePiece learns the subwords",
-    "learn.plain.byte_pairs.encode": "SentencePiece learns the subwords",
+    "learn.lessons.beam.plain.best_continuations": "your beam_search calls it",
+    "learn.lessons.blocks.plain.layer_norm": "torch's LayerNorm",
+    "learn.lessons.subwords.plain.characters": "SentencePiece learns the subwords",
+    "learn.lessons.subwords.plain.count_pairs": "SentencePiece learns the subwords",
+    "learn.lessons.subwords.plain.merge_pair": "SentencePiece learns the subwords",
+    "learn.lessons.subwords.plain.learn_merges": "SentencePiece learns the subwords",
+    "learn.lessons.subwords.plain.encode": "SentencePiece learns the subwords",
 }
 """Places in lessons, and why the plain path calls no such part."""
-IN_CONSTRUCTORS = frozenset(
-    {"norms-shared", "positions-trained", "projection-own-table", "projection-shares-numbers"}
-)
-"""Mistakes that the constructor of a lesson's class makes: a swapped method cannot make them."""

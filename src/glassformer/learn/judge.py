@@ -1,11 +1,12 @@
 """The verdict on a solution: right, or the mistake by its name.
 
 Each hole is judged by its own probes, and these are the questions in their order: Are all values
-right? Are they the reference's with one fault, or with two? Do they break a law? If nothing is
+right? Are they those of one known mistake, or of two? Do they break a law? If nothing is
 known: which number differs first?
 """
 
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import combinations
 from typing import Any
@@ -13,7 +14,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from glassformer.learn.check import Check, Probe, Results, check_of, measure
+from glassformer.learn.check import Check, Probe, Results, Solution, check_of, measure
+from glassformer.learn.edits import EditError, solution
 from glassformer.learn.lesson import Lesson
 from glassformer.learn.verdict import Mistake, Verdict
 
@@ -36,6 +38,7 @@ class Judge:
     check: Check
     probes: tuple[Probe, ...]
     right: Results
+    solutions: dict[Mistake, Solution] = field(default_factory=dict, compare=False)
     measured: dict[tuple[Mistake, Probe], Results] = field(default_factory=dict, compare=False)
 
     @classmethod
@@ -44,22 +47,27 @@ class Judge:
         if (lesson.name, hole) not in _JUDGES:
             check = check_of(lesson.name)
             probes = check.probes[hole]
-            right = measure(probes, check.reference({}))
+            right = measure(probes, _solution(lesson, check, ()))
             _JUDGES[lesson.name, hole] = cls(lesson, check, probes, right)
         return _JUDGES[lesson.name, hole]
 
+    def solution(self, mistake: Mistake) -> Solution:
+        """The right solution with a mistake; made once."""
+        if mistake not in self.solutions:
+            self.solutions[mistake] = _solution(self.lesson, self.check, mistake)
+        return self.solutions[mistake]
+
     def results(self, mistake: Mistake) -> Results:
-        """The reference's results with the faults of a mistake."""
+        """The results of the right solution with a mistake."""
         results: Results = {}
         for probe in self.probes:
             results |= self._result(mistake, probe)
         return results
 
     def _result(self, mistake: Mistake, probe: Probe) -> Results:
-        """The reference's result of one probe, measured once."""
+        """The result of one probe with a mistake, measured once."""
         if (mistake, probe) not in self.measured:
-            faults = {self.lesson.faults[fault].switch: fault for fault in mistake}
-            self.measured[mistake, probe] = measure((probe,), self.check.reference(faults))
+            self.measured[mistake, probe] = measure((probe,), self.solution(mistake))
         return self.measured[mistake, probe]
 
     def verdict(self, results: Results) -> Verdict | None:
@@ -72,7 +80,7 @@ class Judge:
         if len(results) == len(self.right) and same(results, self.right):
             return Verdict(self.lesson.name, "right")
         if mistakes := self.mistakes(results):
-            hint = max(self.lesson.faults[fault].hint for fault in mistakes[0])
+            hint = max(self.lesson.mistakes[name].hint for name in mistakes[0])
             lines = tuple(self._explained(mistakes, results))
             return Verdict(self.lesson.name, "mistake", lines, mistakes, hint)
         if len(results) < len(self.right):
@@ -89,7 +97,7 @@ class Judge:
                 yield law, evidence
 
     def mistakes(self, results: Results) -> tuple[Mistake, ...]:
-        """The single faults with these results; if there are none, the pairs of faults."""
+        """The single mistakes with these results; if there are none, the pairs of mistakes."""
         if same(results, self.right):
             return ()
         for candidates in (self.singles(), self.pairs()):
@@ -99,19 +107,19 @@ class Judge:
         return ()
 
     def singles(self) -> Iterator[Mistake]:
-        """Every fault of the lesson alone."""
-        return ((fault,) for fault in self.lesson.faults)
+        """Every mistake of the lesson alone."""
+        return ((name,) for name in self.lesson.mistakes)
 
     def pairs(self) -> Iterator[Mistake]:
-        """Every two faults of different switches that this hole's probes show."""
-        shown = [fault for (fault,) in self.singles() if self._shows(fault)]
+        """Every two mistakes that this hole's probes show, and whose edits both fit."""
+        shown = [name for (name,) in self.singles() if self._shows(name)]
         for pair in combinations(shown, 2):
-            one, other = (self.lesson.faults[fault].switch for fault in pair)
-            if one != other:
+            with suppress(EditError):
+                self.solution(pair)
                 yield pair
 
-    def _shows(self, fault: str) -> bool:
-        results = self.results((fault,))
+    def _shows(self, name: str) -> bool:
+        results = self.results((name,))
         return len(results) < len(self.right) or not same(results, self.right)
 
     def _explains(self, mistake: Mistake, results: Results) -> bool:
@@ -140,10 +148,10 @@ class Judge:
         laws = self._broken_laws(results) if len(names) == 1 else iter(())
         _, evidence = next(laws, ("", ""))
         for name in names:
-            fault = self.lesson.faults[name]
-            yield f"{fault.mistake} {evidence}".rstrip()
-            yield fault.paper
-            yield f"In a translator: {fault.effect}"
+            known = self.lesson.mistakes[name]
+            yield f"{known.says} {evidence}".rstrip()
+            yield known.paper
+            yield f"In a translator: {known.costs}"
         if len(mistakes) == 1:
             yield from self._difference(results)
 
@@ -156,6 +164,15 @@ class Judge:
                     yield _compared(name, value, right[name])
                     yield f"The input: {probe.__doc__}."
                     return
+
+
+def _solution(lesson: Lesson, check: Check, mistake: Mistake) -> Solution:  # TRANSITION
+    if check.reference is None:
+        return solution(lesson, *mistake)
+    faults = {lesson.mistakes[name].switch: name for name in mistake}
+    if len(faults) < len(mistake):
+        raise EditError("one switch")
+    return check.reference(faults)
 
 
 _JUDGES: dict[tuple[str, str], Judge] = {}  # by lesson and hole

@@ -1,7 +1,8 @@
 """The lessons in their order, as records: texts, hints and known mistakes.
 
-A lesson has three files: ``lessons/NAME.py`` is the learner's file with its holes,
-``lessons/NAME.yaml`` has the texts of this record, ``checks/NAME.py`` has the code that judges.
+``lessons/NAME`` has all of a lesson: ``lesson.py`` is the learner's file with its holes,
+``lesson.yaml`` has the texts and the mistakes of this record, ``probes.py`` calls a solution. If
+the package calls a library, ``plain.py`` has the right solution.
 """
 
 import inspect
@@ -12,11 +13,11 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from glassformer.errors import UsageError, nearest
 
-__all__ = ["LESSONS", "Fault", "Lesson", "Question", "known_mistakes", "lesson", "lessons"]
+__all__ = ["LESSONS", "KnownMistake", "Lesson", "Question", "known_mistakes", "lesson", "lessons"]
 
 LESSONS = (
     "attention",
@@ -50,22 +51,31 @@ class Question(_Record):
     answer: str
 
 
-class Fault(_Record):
-    """One mistake: a setting of one ``switch`` of the reference in ``checks/NAME.py``.
+class KnownMistake(_Record):
+    """One mistake: an edit of the right solution.
 
-    Two faults of one switch exclude each other. ``mistake`` names it, ``paper`` quotes the
-    paper, ``effect`` is the harm to a translator; ``hint`` is the number of the hint that helps.
+    In the part ``hole`` of its file, each old text of ``edit`` stands once, and the new text takes
+    its place; or ``body`` takes the place of the whole body. ``says`` names the mistake, ``paper``
+    quotes the paper, ``costs`` is the harm to a translator. ``hint`` is the number of the hint
+    that helps. ``equals`` names another mistake that computes the same.
     """
 
-    switch: str
-    mistake: str
+    hole: str
+    says: str
     paper: str
-    effect: str
+    costs: str
+    edit: dict[str, str] = Field(default_factory=dict)
+    body: str = ""
     hint: int = 2
+    equals: str = ""
+    switch: str = ""
 
 
 class Lesson(_Record):
-    """One lesson. ``holes`` maps each hole to the part of the package that is its solution."""
+    """One lesson. ``holes`` maps each hole to the part of the package that is its solution.
+
+    The file groups the mistakes by what they share: their hole and the words of the paper.
+    """
 
     name: str
     title: str
@@ -75,7 +85,19 @@ class Lesson(_Record):
     holes: dict[str, str]
     hints: tuple[str, str, str]
     questions: tuple[Question, ...]
-    faults: dict[str, Fault]
+    mistakes: dict[str, KnownMistake]
+
+    @field_validator("mistakes", mode="before")
+    @classmethod
+    def _ungrouped(cls, groups: Any) -> Any:
+        return {
+            name: {**{key: value for key, value in group.items() if key != "rows"}, **row}
+            for group in groups
+            for name, row in group["rows"].items()
+        }
+
+    def __hash__(self) -> int:
+        return hash(self.name)
 
     @property
     def number(self) -> int:
@@ -89,7 +111,15 @@ class Lesson(_Record):
     @property
     def template(self) -> str:
         """The learner's file as it begins, with its holes."""
-        return (_HERE / f"{self.name}.py").read_text(encoding="utf-8")
+        return (_HERE / self.name / "lesson.py").read_text(encoding="utf-8")
+
+    def place_of(self, hole: str) -> str:
+        """The place of a hole, or of another part of the same file."""
+        if hole in self.holes:
+            return self.holes[hole]
+        owner = hole.partition(".")[0]
+        known = next(each for each in self.holes if each.partition(".")[0] == owner)
+        return self.holes[known].removesuffix(known) + hole
 
     def solutions(self) -> dict[str, str]:
         """The package's own source of each hole."""
@@ -103,7 +133,7 @@ def lessons() -> Iterator[Lesson]:
 
 def known_mistakes() -> dict[str, Lesson]:
     """The id of every known mistake, with its lesson."""
-    return {fault: lesson for lesson in lessons() for fault in lesson.faults}
+    return {mistake: lesson for lesson in lessons() for mistake in lesson.mistakes}
 
 
 @cache
@@ -116,7 +146,20 @@ def lesson(name: str) -> Lesson:
             f"unknown lesson {name!r}{nearest(name, LESSONS)}:"
             " 'glassformer learn --list' shows them all"
         )
-    record = yaml.safe_load((_HERE / f"{name}.yaml").read_text(encoding="utf-8"))
+    record = yaml.safe_load((_HERE / name / "lesson.yaml").read_text(encoding="utf-8"))
+    if "faults" in record:  # TRANSITION
+        rows = {
+            key: {
+                "switch": f["switch"],
+                "says": f["mistake"],
+                "paper": f["paper"],
+                "costs": f["effect"],
+                "hint": f.get("hint", 2),
+                "hole": next(iter(record["holes"])),
+            }
+            for key, f in record.pop("faults").items()
+        }
+        record["mistakes"] = [{"rows": rows}]
     return Lesson(name=name, **record)
 
 

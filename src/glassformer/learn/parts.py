@@ -1,39 +1,29 @@
 """A learner's parts, or known mistakes, as :class:`~glassformer.parts.Parts`.
 
 Each hole of a lesson names its place in the package. :func:`own_parts` runs the files of the model
-once more, in modules of their own, and puts the parts in their places. The package's modules stay
-as they are. Each part counts its calls.
+once more, in modules of their own: with the edits of mistakes in their text, and the learner's
+parts in their places. The package's modules stay as they are. Each part counts its calls.
 """
 
-import builtins
 import inspect
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import wraps
-from importlib.util import find_spec, module_from_spec
+from functools import partial, wraps
 from types import ModuleType
 from typing import Any
 
 from glassformer.errors import UsageError, nearest
-from glassformer.learn.adapters import ADAPTERS, IN_CONSTRUCTORS, UNUSED
-from glassformer.learn.check import Solution, check_of
+from glassformer.learn.adapters import ADAPTERS, UNUSED
+from glassformer.learn.check import Solution
+from glassformer.learn.edits import FILES, EditError, executed, file_of, mistaken_texts, solution
 from glassformer.learn.folder import Folder
-from glassformer.learn.judge import Judge, same
-from glassformer.learn.lesson import Lesson, known_mistakes, lessons, part_of
+from glassformer.learn.lesson import Lesson, known_mistakes, lesson, lessons, part_of
 from glassformer.learn.uncached_search import NOT_IN_STEP, Uncached
 from glassformer.learn.worker import load_module
 from glassformer.parts import PLAIN, Parts
 
 __all__ = ["Part", "chosen_parts", "hole_of", "learned_parts", "mistaken_parts", "own_parts"]
 
-_FILES = (
-    "data.batches",
-    *("model.masks", "model.attention", "model.positions", "model.embeddings", "model.blocks"),
-    *("model.cache", "model.encoder", "model.decoder", "model.variants", "model.transformer"),
-    *("decoding.greedy", "decoding.beam"),
-    *("training.loss", "training.schedule", "training.optimiser"),
-)
-"""The files that hold the places of all parts; each imports those before it."""
 _FIELDS = {
     "attention": "model.attention.scaled_dot_product_attention",
     "model": "model.transformer.Transformer",
@@ -48,26 +38,25 @@ _FIELDS = {
 
 
 def hole_of(place: str) -> str:
-    """A place without its modules: classes alone begin with a capital letter.
+    """A place without its file.
 
     >>> hole_of("model.blocks.FeedForward.forward"), hole_of("model.masks.padding_mask")
     ('FeedForward.forward', 'padding_mask')
     """
-    *_, owner, name = place.split(".")
-    return f"{owner}.{name}" if owner[0].isupper() else name
+    return place.removeprefix(f"{file_of(place)}.")
 
 
 @dataclass
 class Part:
     """One function or method for a place of the package, such as ``model.masks.padding_mask``.
 
-    ``mistakes`` are the ids of the faults in it: a part without any is the learner's, whose check
-    found it equal to the package's. ``helpers`` are the other functions of its class, ``file`` the
-    names in its file.
+    ``mistakes`` are the ids of the mistakes in it: a part without any is the learner's, whose check
+    found it equal to the package's. Without a ``function`` it is the package's, edited. ``helpers``
+    are the other functions of its class, ``file`` the names in its file.
     """
 
     place: str
-    function: Callable[..., Any]
+    function: Callable[..., Any] | None
     lesson: str
     mistakes: tuple[str, ...] = ()
     helpers: dict[str, Any] = field(default_factory=dict)
@@ -88,12 +77,14 @@ class Part:
     def whose(self) -> str:
         return f"mistake {', '.join(self.mistakes)}" if self.mistakes else "yours"
 
-    def counted(self) -> Callable[..., Any]:
-        """The function in the form that fits its home.
+    def counted(self, edited: Callable[..., Any] | None = None) -> Callable[..., Any]:
+        """The function in the form that fits its home; without one, the ``edited`` one there.
 
         It counts its calls, and leaves out arguments that it does not take.
         """
-        parameters = inspect.signature(self.function).parameters.values()
+        function = self.function or edited
+        assert function is not None
+        parameters = inspect.signature(function).parameters.values()
         takes_all = any(each.kind is each.VAR_KEYWORD for each in parameters)
         names = {each.name for each in parameters}
 
@@ -102,9 +93,9 @@ class Part:
             self.calls += 1
             if not takes_all:  # such as device=, which a lesson leaves out
                 options = {name: value for name, value in options.items() if name in names}
-            return self.function(*arguments, **options)
+            return function(*arguments, **options)
 
-        if self.place not in ADAPTERS:
+        if self.function is None or self.place not in ADAPTERS:
             return call
         return wraps(part_of(self.home))(ADAPTERS[self.place][1](call))
 
@@ -149,47 +140,46 @@ def _lesson_with(mistake: str) -> Lesson:
 
 
 def _mistaken(lesson: Lesson, mistakes: Sequence[str]) -> Iterator[Part]:
-    """The lesson's holes that the mistakes change, from its reference."""
-    faults = {lesson.faults[mistake].switch: mistake for mistake in mistakes}
-    if len(faults) < len(mistakes):
-        raise UsageError(f"{' and '.join(mistakes)} exclude each other: give one of them")
-    reference = check_of(lesson.name).reference(faults)
-    judges = {hole: Judge.of(lesson, hole) for hole in lesson.holes}
+    """The parts of the package that the mistakes of a lesson edit."""
+    try:
+        wrong = solution(lesson, *mistakes)
+    except EditError as error:
+        raise UsageError(
+            f"{' and '.join(mistakes)} exclude each other: give one of them"
+        ) from error
+    places: dict[str, list[str]] = {}
     for mistake in mistakes:
-        if mistake in IN_CONSTRUCTORS:
-            raise UsageError(
-                f"mistake {mistake!r} is made where a model is built: give another one"
-            )
-        changed = [
-            hole
-            for hole, judge in judges.items()
-            if not same(judge.right, judge.results((mistake,)))
-        ]
-        if all(lesson.holes[hole] in UNUSED for hole in changed):
-            reasons = dict.fromkeys(UNUSED[lesson.holes[hole]] for hole in changed)
-            raise UsageError(
-                f"mistake {mistake!r} changes no translator ({', '.join(reasons)}): give another"
-            )
-        for part in _parts(lesson, changed, reference):
-            yield replace(part, mistakes=tuple(mistakes), file={})
+        place = lesson.place_of(lesson.mistakes[mistake].hole)
+        if place not in ADAPTERS and file_of(place) not in FILES:
+            reason = UNUSED.get(place, "it is in a class of the lesson's own")
+            raise UsageError(f"mistake {mistake!r} changes no translator ({reason}): give another")
+        places.setdefault(place, []).append(mistake)
+    for place, names in places.items():
+        plain = file_of(place) not in FILES  # an adapter puts it in its place
+        function = _part(wrong, hole_of(place)) if plain else None
+        yield Part(place, function, lesson.name, tuple(names))
 
 
 def _parts(lesson: Lesson, holes: Iterable[str], solution: Solution) -> Iterator[Part]:
     for hole in holes:
         if lesson.holes[hole] in UNUSED:
             continue
-        *path, name = hole.split(".")
-        owner = solution
-        for word in path:
-            owner = getattr(owner, word)
+        owner = _part(solution, hole.rpartition(".")[0])
         functions = {key: value for key, value in vars(owner).items() if inspect.isfunction(value)}
         yield Part(
             lesson.holes[hole],
-            getattr(owner, name),
+            _part(solution, hole),
             lesson.name,
-            helpers=functions if path else {},
+            helpers=functions if "." in hole else {},
             file=vars(solution),
         )
+
+
+def _part(solution: Solution, hole: str) -> Any:
+    part: Any = solution
+    for word in filter(None, hole.split(".")):
+        part = getattr(part, word)
+    return part
 
 
 def own_parts(parts: Sequence[Part]) -> Parts:
@@ -208,56 +198,35 @@ def own_parts(parts: Sequence[Part]) -> Parts:
 
 def _executed(parts: Sequence[Part]) -> dict[str, ModuleType]:
     """The files of the package once more, with the parts in them; by their names."""
-    modules: dict[str, ModuleType] = {}
-
-    def importing(name: str, *rest: Any) -> Any:
-        """``import`` of such a file: it finds the files that ran before it."""
-        names = (rest[2] if len(rest) > 2 else None) or ()  # None: import without from
-        if name in modules:
-            return modules[name]
-        found = builtins.__import__(name, *rest)
-        inside = {each: modules[f"{name}.{each}"] for each in names if f"{name}.{each}" in modules}
-        if not inside:
-            return found
-        package = ModuleType(name)
-        vars(package).update(vars(found) | inside)
-        return package
-
-    for file in _FILES:
-        name = f"glassformer.{file}"
-        spec = find_spec(name)
-        assert spec is not None
-        assert spec.loader is not None
-        module = module_from_spec(spec)
-        vars(module)["__builtins__"] = {**vars(builtins), "__import__": importing}
-        spec.loader.exec_module(module)
-        for part in parts:
-            if part.home.startswith(f"{file}."):
-                _put(part, module, part.home.removeprefix(f"{file}."))
-        modules[name] = module
+    edits: dict[Lesson, list[str]] = {}
+    for part in parts:
+        if part.function is None:
+            edits.setdefault(lesson(part.lesson), []).extend(part.mistakes)
+    modules = executed(FILES, mistaken_texts(edits), partial(_put, parts))
     for part in parts:  # a learner's file imports the package's parts and files: it gets these
         for name, value in list(part.file.items()):
             if isinstance(value, ModuleType):
-                part.file[name] = modules.get(value.__name__, value)
+                part.file[name] = modules.get(value.__name__.removeprefix("glassformer."), value)
                 continue
-            place = modules.get(getattr(value, "__module__", ""))
-            if place is not None and value is part_of(f"{value.__module__[12:]}.{name}"):
-                part.file[name] = vars(place)[name]
+            file = str(getattr(value, "__module__", "")).removeprefix("glassformer.")
+            if file in modules and value is part_of(f"{file}.{name}"):
+                part.file[name] = vars(modules[file])[name]
     return modules
 
 
-def _put(part: Part, module: ModuleType, name: str) -> None:
-    """Put the part in its place; a method comes with the helpers that its class lacks."""
-    owner: Any = module
-    if "." in name:
-        owner_name, name = name.split(".")
-        owner = getattr(module, owner_name)
+def _put(parts: Sequence[Part], file: str, module: ModuleType) -> None:
+    """Put the parts of a file in their places; a method brings the helpers that its class lacks."""
+    for part in parts:
+        if file_of(part.home) != file:
+            continue
+        owner_name, _, name = hole_of(part.home).rpartition(".")
+        owner = getattr(module, owner_name) if owner_name else module
         for helper, value in part.helpers.items():
-            if not hasattr(owner, helper):
+            if owner_name and not hasattr(owner, helper):
                 setattr(owner, helper, value)
-    setattr(owner, name, part.counted())
+        if not name[0].isupper():  # a class has no calls to count
+            setattr(owner, name, part.counted(getattr(owner, name, None)))
 
 
 def _at(modules: Mapping[str, ModuleType], place: str) -> Any:
-    file, _, name = place.rpartition(".")
-    return getattr(modules[f"glassformer.{file}"], name)
+    return getattr(modules[file_of(place)], hole_of(place))

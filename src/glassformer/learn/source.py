@@ -3,22 +3,23 @@
 import ast
 from typing import Any
 
-__all__ = ["lines_of", "source_of"]
+__all__ = ["definition", "lines_of", "source_of"]
 
 
 def lines_of(source: str, hole: str) -> range:
     """The lines of the body of a function or method of a file."""
-    body = getattr(_definition(source, hole), "body", [])
+    body = getattr(definition(source, hole), "body", [])
     return range(body[0].lineno, (body[-1].end_lineno or 0) + 1) if body else range(0)
 
 
 def source_of(source: str, hole: str) -> str:
     """The text of a function or method of a file; empty if it is not there."""
-    node = _definition(source, hole)
+    node = definition(source, hole)
     return "\n".join(source.splitlines()[node.lineno - 1 : node.end_lineno]) if node else ""
 
 
-def _definition(source: str, hole: str) -> ast.stmt | None:
+def definition(source: str, hole: str) -> ast.stmt | None:
+    """The function, method or class of this name in a file; None if it is not there."""
     node: Any = ast.parse(source)
     for word in hole.split("."):
         body = getattr(node, "body", [])

@@ -1,1 +1,0 @@
-"""For each lesson its probes, its faults as switches of a reference, and its laws."""

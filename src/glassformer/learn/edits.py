@@ -1,0 +1,150 @@
+"""A known mistake is an edit of the right solution; this applies it, and runs the file.
+
+The right solution of a hole is a function or method of the package. Its file runs once more, in a
+module of its own, with the text of the edit in it. So one record names a mistake, shows its line,
+and trains a translator with it.
+"""
+
+import ast
+import builtins
+import textwrap
+from collections.abc import Callable, Iterable, Mapping
+from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
+from types import CodeType, ModuleType, SimpleNamespace
+from typing import Any
+
+from glassformer.learn.check import Solution
+from glassformer.learn.lesson import KnownMistake, Lesson
+from glassformer.learn.source import definition
+
+__all__ = ["FILES", "EditError", "edited", "executed", "file_of", "mistaken_texts", "solution"]
+
+FILES = (
+    "data.batches",
+    *("model.masks", "model.attention", "model.positions", "model.embeddings", "model.blocks"),
+    *("model.cache", "model.encoder", "model.decoder", "model.variants", "model.transformer"),
+    *("decoding.greedy", "decoding.beam"),
+    *("training.loss", "training.schedule", "training.optimiser"),
+)
+"""The files that hold the places of all parts; each imports those before it."""
+
+
+class EditError(ValueError):
+    """An edit does not fit: its text does not stand once in its hole."""
+
+
+def solution(lesson: Lesson, *mistakes: str) -> Solution:
+    """The right solution of a lesson's holes, with these known mistakes.
+
+    :class:`EditError` if two of them change the same text.
+    """
+    names = {hole.partition(".")[0]: file_of(place) for hole, place in lesson.holes.items()}
+    files = [*filter(set(names.values()).__contains__, FILES), *sorted(set(names.values()))]
+    modules = executed(dict.fromkeys(files), mistaken_texts({lesson: mistakes}))
+    return SimpleNamespace(**{name: vars(modules[file])[name] for name, file in names.items()})
+
+
+def mistaken_texts(mistakes: Mapping[Lesson, Iterable[str]]) -> dict[str, str]:
+    """The texts of the files that these mistakes of the lessons change, by the files' names."""
+    texts: dict[str, str] = {}
+    for lesson, names in mistakes.items():
+        for name in names:
+            mistake = lesson.mistakes[name]
+            file = file_of(lesson.place_of(mistake.hole))
+            texts[file] = edited(texts.get(file) or _text(file), mistake)
+    return texts
+
+
+def edited(text: str, mistake: KnownMistake) -> str:
+    """The text of a file with a mistake in it.
+
+    Lines of an edit after the first are indented as the body of the hole is.
+    """
+    node: Any = definition(text, mistake.hole)
+    if node is None:
+        raise EditError(f"{mistake.hole}: no such function or class")
+    first = node.body[0]
+    documented = isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant)
+    indent = " " * first.col_offset
+    lines = text.splitlines(keepends=True)
+    place = first.end_lineno if documented else node.lineno - 1
+    before, code = "".join(lines[:place]), "".join(lines[place : node.end_lineno])
+    after = "".join(lines[node.end_lineno :])
+    if mistake.body:
+        start = first.end_lineno if documented else first.lineno - 1
+        body = textwrap.indent(mistake.body.rstrip(), indent) + "\n"
+        return "".join(lines[:start]) + body + after
+    for old, new in mistake.edit.items():
+        old, new = (part.replace("\n", f"\n{indent}") for part in (old, new))
+        if code.count(old) != 1:
+            raise EditError(f"{mistake.hole}: {old!r} stands {code.count(old)} times in it")
+        code = code.replace(old, new)
+    return before + code + after
+
+
+def executed(
+    files: Iterable[str],
+    texts: Mapping[str, str],
+    put: Callable[[str, ModuleType], None] = lambda _, __: None,
+) -> dict[str, ModuleType]:
+    """Files of the package once more, some with another text; by the names of the files.
+
+    Each file that imports an earlier one gets the earlier one's new module. ``put`` may change a
+    module before the others import it.
+    """
+    modules: dict[str, ModuleType] = {}
+
+    def importing(name: str, *rest: Any) -> Any:
+        """``import`` of such a file: it finds the files that ran before it."""
+        names = (rest[2] if len(rest) > 2 else None) or ()  # None: import without from
+        if name in modules:
+            return modules[name]
+        found = builtins.__import__(name, *rest)
+        inside = {each: modules[f"{name}.{each}"] for each in names if f"{name}.{each}" in modules}
+        if not inside:
+            return found
+        package = ModuleType(name)
+        vars(package).update(vars(found) | inside)
+        return package
+
+    for file in files:
+        module = ModuleType(f"glassformer.{file}")
+        vars(module)["__builtins__"] = {**vars(builtins), "__import__": importing}
+        code = _compiled(file, texts[file]) if file in texts else _unchanged(file)
+        exec(code, vars(module))
+        put(file, module)
+        modules[module.__name__] = module
+    return {name.removeprefix("glassformer."): module for name, module in modules.items()}
+
+
+def file_of(place: str) -> str:
+    """The file of a place: classes alone begin with a capital letter.
+
+    >>> file_of("model.blocks.FeedForward.forward"), file_of("model.masks.padding_mask")
+    ('model.blocks', 'model.masks')
+    """
+    file, *_ = place.rpartition(".")
+    owner = file.rpartition(".")[2]
+    return file.rpartition(".")[0] if owner[0].isupper() else file
+
+
+def _path(file: str) -> Path:
+    spec = find_spec(f"glassformer.{file}")
+    assert spec is not None
+    return Path(str(spec.origin))
+
+
+@cache
+def _text(file: str) -> str:
+    return _path(file).read_text(encoding="utf-8")
+
+
+@cache
+def _unchanged(file: str) -> CodeType:
+    return _compiled(file, _text(file))
+
+
+def _compiled(file: str, text: str) -> CodeType:
+    return compile(text, str(_path(file)), "exec")

@@ -1,0 +1,13 @@
+"""LayerNorm by hand. The package uses torch's."""
+
+import torch
+from torch import Tensor
+
+__all__ = ["layer_norm"]
+
+
+def layer_norm(x: Tensor, weight: Tensor, bias: Tensor, epsilon: float) -> Tensor:
+    """The formula that torch has as ``nn.LayerNorm``, which the package uses."""
+    centred = x - x.mean(-1, keepdim=True)
+    variance = centred.square().mean(-1, keepdim=True)
+    return centred / torch.sqrt(variance + epsilon) * weight + bias

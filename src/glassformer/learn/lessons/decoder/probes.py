@@ -1,0 +1,255 @@
+"""What can go wrong in a decoder block, and in the stack of blocks."""
+
+from types import SimpleNamespace
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from glassformer import Decoder, DecoderBlock
+from glassformer.learn.check import Check, Faults, Results, Solution, filled, numbers
+
+__all__ = ["CHECK"]
+
+
+def reference(faults: Faults) -> Solution:
+    class FaultyBlock(DecoderBlock):
+        def forward(
+            self,
+            x: Tensor,
+            memory: Tensor,
+            self_mask: Tensor | None = None,
+            memory_mask: Tensor | None = None,
+        ) -> Tensor:
+            masks = _masks(self_mask, memory_mask, faults)
+            return _block(self, x, memory, masks, faults)
+
+    class FaultyStack(Decoder):
+        def forward(
+            self,
+            x: Tensor,
+            memory: Tensor,
+            self_mask: Tensor | None = None,
+            memory_mask: Tensor | None = None,
+        ) -> Tensor:
+            masks = _stack_masks(self_mask, memory_mask, faults)
+            return _stack(self, x, memory, masks, faults)
+
+    return SimpleNamespace(DecoderBlock=FaultyBlock, Decoder=FaultyStack)
+
+
+Masks = tuple[Tensor | None, Tensor | None]
+
+
+def _masks(self_mask: Tensor | None, memory_mask: Tensor | None, faults: Faults) -> Masks:
+    """The masks that self-attention and cross-attention get."""
+    fault = faults.get("self_mask")
+    if fault == "decoder-masks-exchanged":
+        return memory_mask, self_mask
+    return (
+        None if fault == "decoder-self-mask-missing" else self_mask,
+        None if faults.get("memory_mask") else memory_mask,
+    )
+
+
+def _block(block: DecoderBlock, x: Tensor, memory: Tensor, masks: Masks, faults: Faults) -> Tensor:
+    order = faults.get("order")
+    if order == "decoder-cross-first":
+        x = _cross(block, x, memory, masks[1], faults)
+    if faults.get("self") == "decoder-keys-not-normed":
+        x = block.self_attention(x, x, x, masks[0])
+    elif not faults.get("self"):
+        x = block.self_attention(x, mask=masks[0])
+    if not order:
+        x = _cross(block, x, memory, masks[1], faults)
+    return block.feed_forward(x)
+
+
+def _cross(
+    block: DecoderBlock, x: Tensor, memory: Tensor, mask: Tensor | None, faults: Faults
+) -> Tensor:
+    fault = faults.get("cross", "")
+    shared = fault == "decoder-attention-shared"
+    attention = block.self_attention if shared else block.cross_attention
+    inputs = {
+        "decoder-memory-unused": (x,),
+        "decoder-values-from-target": (x, memory, x),
+        "decoder-queries-from-memory": (memory, x),
+        "decoder-target-unused": (memory,),
+    }.get(fault, (x, memory))
+    return attention(*inputs, mask=mask)
+
+
+def _stack_masks(self_mask: Tensor | None, memory_mask: Tensor | None, faults: Faults) -> Masks:
+    fault = faults.get("stack_masks")
+    if fault == "decoder-stack-masks-exchanged":
+        return memory_mask, self_mask
+    return (
+        None if fault == "decoder-stack-self-mask-missing" else self_mask,
+        None if fault == "decoder-stack-memory-mask-missing" else memory_mask,
+    )
+
+
+def _stack(stack: Decoder, x: Tensor, memory: Tensor, masks: Masks, faults: Faults) -> Tensor:
+    for block in stack.blocks:
+        x = block(x, memory, *masks)
+        if faults.get("memory") == "decoder-stack-memory-replaced":
+            memory = x
+    return x if faults.get("stack_norm") == "decoder-stack-norm-missing" else stack.norm(x)
+
+
+def two_words(solution: Solution) -> dict[str, Any]:
+    """two target words (1, 2, 4), a memory of two words (1, 2, 4), one head, post-norm, no masks"""
+    block = filled(solution.DecoderBlock(4, 1, 3))
+    return _called(block, numbers(1, 2, 4), numbers(1, 2, 4, seed=1))
+
+
+def equal_lengths(solution: Solution) -> dict[str, Any]:
+    """x and memory (2, 5, 33), a causal self_mask, a memory_mask that hides two words, post-norm"""
+    return _called(_made(solution), *_inputs(5), _causal(), _hidden(5))
+
+
+def post_norm(solution: Solution) -> dict[str, Any]:
+    """x (2, 5, 33), memory (2, 7, 33), both masks, post-norm"""
+    block, (x, memory) = _made(solution), _inputs(7)
+    return {
+        **_called(block, x, memory, _causal(), _hidden(7)),
+        "output after a changed last word": block(_changed(x), memory, _causal(), _hidden(7)),
+        "output for another memory": block(x, memory.flip(0), _causal(), _hidden(7)),
+    }
+
+
+def pre_norm(solution: Solution) -> dict[str, Any]:
+    """x (2, 5, 33), memory (2, 7, 33), both masks, pre-norm, a factor of 3 for each dropout"""
+    block = _made(solution, norm="pre")
+    for part in (block.self_attention, block.cross_attention, block.feed_forward):
+        part.dropout = _Tripled()
+    return _called(block, *_inputs(7), _causal(), _hidden(7))
+
+
+def without_padding(solution: Solution) -> dict[str, Any]:
+    """the second sentence alone, with the five visible words of its memory and no memory_mask"""
+    x, memory = _inputs(7)
+    return _called(_made(solution), x[1:], memory[1:, :5], _causal())
+
+
+def two_steps(solution: Solution) -> dict[str, Any]:
+    """x [[[1, 2]]], memory [[[3, 4]]]; block 1 doubles its input, block 2 adds the memory"""
+    blocks: list[DecoderBlock] = [_Doubled(2, 1, 1), _MemoryAdded(2, 1, 1)]
+    x = torch.tensor([[[1.0, 2.0]]], dtype=torch.float64)
+    return _called(solution.Decoder(blocks), x, x + 2)
+
+
+def post_norm_stack(solution: Solution) -> dict[str, Any]:
+    """three post-norm blocks, x and memory (2, 5, 33), both masks, no final norm"""
+    blocks = [DecoderBlock(33, 3, 13) for _ in range(3)]
+    decoder, (x, memory) = filled(solution.Decoder(blocks)), _inputs(5)
+    changed = decoder(_changed(x), memory, _causal(), _hidden(5))
+    output = _called(decoder, x, memory, _causal(), _hidden(5))
+    return {**output, "output after a changed last word": changed}
+
+
+def pre_norm_stack(solution: Solution) -> dict[str, Any]:
+    """two pre-norm blocks, x (2, 5, 33), memory (2, 7, 33), both masks, a final LayerNorm"""
+    blocks = [DecoderBlock(33, 3, 13, norm="pre") for _ in range(2)]
+    decoder = filled(solution.Decoder(blocks, final_norm=nn.LayerNorm(33)))
+    return _called(decoder, *_inputs(7), _causal(), _hidden(7))
+
+
+class _Doubled(DecoderBlock):
+    def forward(
+        self,
+        x: Tensor,
+        memory: Tensor,  # noqa: ARG002
+        self_mask: Tensor | None = None,  # noqa: ARG002
+        memory_mask: Tensor | None = None,  # noqa: ARG002
+    ) -> Tensor:
+        return 2 * x
+
+
+class _MemoryAdded(DecoderBlock):
+    def forward(
+        self,
+        x: Tensor,
+        memory: Tensor,
+        self_mask: Tensor | None = None,  # noqa: ARG002
+        memory_mask: Tensor | None = None,  # noqa: ARG002
+    ) -> Tensor:
+        return x + memory
+
+
+class _Tripled(nn.Module):
+    def forward(self, x: Tensor) -> Tensor:
+        return 3 * x
+
+
+def _made(solution: Solution, **options: Any) -> Any:
+    return filled(solution.DecoderBlock(33, 3, 13, **options))
+
+
+def _inputs(src_len: int) -> tuple[Tensor, Tensor]:
+    return numbers(2, 5, 33), numbers(2, src_len, 33, seed=1)
+
+
+def _changed(x: Tensor) -> Tensor:
+    return torch.cat((x[:, :-1], -x[:, -1:]), dim=1)
+
+
+def _causal() -> Tensor:
+    return torch.ones(5, 5, dtype=torch.bool).tril()[None, None]
+
+
+def _hidden(length: int) -> Tensor:
+    """A mask that hides the last two words of the second sentence."""
+    return torch.arange(length) < torch.tensor([length, length - 2])[:, None, None, None]
+
+
+def _called(module: nn.Module, x: Tensor, memory: Tensor, *masks: Tensor) -> dict[str, Any]:
+    copies = x.clone(), memory.clone()
+    output = module(x, memory, *masks)
+    changed = not (torch.equal(x, copies[0]) and torch.equal(memory, copies[1]))
+    return {"output": output, "inputs are changed": changed}
+
+
+def future(results: Results) -> str | None:
+    """Whether a changed last word changes an earlier one, in the block or in the stack."""
+    for probe in ("post_norm", "post_norm_stack"):
+        if probe in results:
+            values = results[probe]
+            change = abs(values["output after a changed last word"] - values["output"])[:, :-1]
+            if not change.max() < 1e-9:
+                return f"A changed last word changes the words before it by {change.max():.3g}."
+    return None
+
+
+def source(results: Results) -> str | None:
+    if "post_norm" not in results:
+        return None
+    values = results["post_norm"]
+    same = (abs(values["output for another memory"] - values["output"]) < 1e-9).all()
+    return "Two memories have one output." if same else None
+
+
+def padding(results: Results) -> str | None:
+    if "post_norm" not in results or "without_padding" not in results:
+        return None
+    padded, alone = (results[name]["output"] for name in ("post_norm", "without_padding"))
+    if padded[1:].shape != alone.shape:
+        return None
+    change = abs(padded[1:] - alone).max()
+    text = f"Two words of padding in the source change the output by {change:.3g}."
+    return None if change < 1e-9 else text
+
+
+CHECK = Check(
+    reference=reference,
+    probes={
+        "DecoderBlock.forward": (two_words, equal_lengths, post_norm, pre_norm, without_padding),
+        "Decoder.forward": (two_steps, post_norm_stack, pre_norm_stack),
+    },
+    laws={
+        "A word depends on no later word.": future,
+        "Another memory gives another output.": source,
+        "Padding of the source changes nothing.": padding,
+    },
+)

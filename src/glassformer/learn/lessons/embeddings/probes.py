@@ -1,0 +1,146 @@
+"""What can go wrong in the scaled embedding, and in the projection with the same table."""
+
+import math
+from types import SimpleNamespace
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from glassformer.learn.check import Check, Faults, Results, Solution, numbers
+
+__all__ = ["CHECK"]
+
+
+def reference(faults: Faults) -> Solution:
+    class ScaledEmbedding(nn.Module):
+        def __init__(self, vocab_size: int, d_model: int) -> None:
+            super().__init__()
+            self.weight = nn.Parameter(torch.randn(vocab_size, d_model))
+
+        def forward(self, tokens: Tensor) -> Tensor:
+            vocab, d_model = self.weight.shape
+            factor = {
+                "embedding-not-scaled": 1.0,
+                "embedding-divided": 1 / math.sqrt(d_model),
+                "embedding-times-d_model": float(d_model),
+                "embedding-times-root-of-vocab": math.sqrt(vocab),
+            }.get(faults.get("factor", ""), math.sqrt(d_model))
+            table = self.weight.detach() if faults.get("gradient") else self.weight
+            return table[tokens] * factor
+
+    class Transformer(nn.Module):
+        def __init__(self, vocab_size: int, d_model: int) -> None:
+            super().__init__()
+            self.target_embedding = ScaledEmbedding(vocab_size, d_model)
+            table = self.target_embedding.weight
+            self.output: nn.Parameter | None = None
+            if faults.get("tie") == "projection-own-table":
+                self.output = nn.Parameter(table.data.clone())
+            if faults.get("tie") == "projection-shares-numbers":
+                self.output = nn.Parameter(table.data)
+
+        def project(self, states: Tensor) -> Tensor:
+            table: Tensor = self.target_embedding.weight if self.output is None else self.output
+            if faults.get("tie") == "projection-detached":
+                table = table.detach()
+            logits = states @ table.T
+            if faults.get("size") == "projection-scaled":
+                logits = logits * math.sqrt(states.size(-1))
+            return logits.softmax(-1) if faults.get("size") == "projection-softmax" else logits
+
+    return SimpleNamespace(ScaledEmbedding=ScaledEmbedding, Transformer=Transformer)
+
+
+def one_token(solution: Solution) -> dict[str, Any]:
+    """tokens [[1]], table [[0, 0], [3, 4]]"""
+    return _embedded(solution, torch.tensor([[1]]), torch.tensor([[0.0, 0.0], [3.0, 4.0]]))
+
+
+def tokens(solution: Solution) -> dict[str, Any]:
+    """tokens [[1, 4, 1], [6, 2, 5]], table (7, 5)"""
+    return _embedded(solution, torch.tensor([[1, 4, 1], [6, 2, 5]]), numbers(7, 5))
+
+
+def _embedded(solution: Solution, tokens: Tensor, table: Tensor) -> dict[str, Any]:
+    embedding = solution.ScaledEmbedding(*table.shape).double()
+    embedding.weight.data.copy_(table)
+    output = embedding(tokens)
+    if output.requires_grad:
+        output.sum().backward()
+    return {
+        "output": output,
+        "gradient of the table": _gradient(embedding.weight),
+        "the table is changed": not torch.equal(embedding.weight.data, table.double()),
+    }
+
+
+def one_state(solution: Solution) -> dict[str, Any]:
+    """states [[[2, 3]]], table [[1, 0], [0, 1], [1, 1]]"""
+    table = torch.tensor([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]])
+    return {"logits": _model(solution, table).project(torch.tensor([[[2.0, 3.0]]]).double())}
+
+
+def states(solution: Solution) -> dict[str, Any]:
+    """states (2, 3, 5), table (7, 5)"""
+    return {"logits": _model(solution, numbers(7, 5)).project(numbers(2, 3, 5, seed=1))}
+
+
+def update(solution: Solution) -> dict[str, Any]:
+    """states (2, 3, 5), table (7, 5); then 1 is added to each number of the table"""
+    model = _model(solution, numbers(7, 5))
+    table = model.target_embedding.weight
+    logits = model.project(numbers(2, 3, 5, seed=1))
+    if logits.requires_grad:
+        logits.square().sum().backward()
+    gradient = _gradient(table)
+    table.data += 1
+    return {
+        "logits after an update of the table": model.project(numbers(2, 3, 5, seed=1)),
+        "gradient of the table": gradient,
+        "number of tables": sum(weight.shape == table.shape for weight in model.parameters()),
+    }
+
+
+def _gradient(weight: Tensor) -> Tensor:
+    return torch.zeros_like(weight) if weight.grad is None else weight.grad
+
+
+def _model(solution: Solution, table: Tensor) -> Any:
+    """The solution's Transformer with this table; a copy of it has the same numbers."""
+    vocab, d_model = table.shape
+    model = solution.Transformer(vocab, d_model).double()
+    for weight in (*model.parameters(), *model.buffers(), *vars(model).values()):
+        if isinstance(weight, Tensor) and weight.shape == table.shape:
+            weight.data.copy_(table)
+    return model
+
+
+def tied(results: Results) -> str | None:
+    """An update of the table changes the logits as it should, and its gradient comes back."""
+    values = results.get("update", {})
+    gradient = values.get("gradient of the table")
+    if gradient is not None and not gradient.any():
+        return "After the backward pass of the logits, the gradient of the table is zero."
+    return None
+
+
+def learned(results: Results) -> str | None:
+    """The gradient of a row whose token is read."""
+    gradient = results.get("tokens", {}).get("gradient of the table")
+    if gradient is not None and not gradient.any():
+        return "After the backward pass of the embeddings, the gradient of the table is zero."
+    return None
+
+
+CHECK = Check(
+    reference=reference,
+    probes={
+        "ScaledEmbedding.forward": (one_token, tokens),
+        "Transformer.project": (one_state, states, update),
+    },
+    laws={
+        "The table learns from the way in.": learned,
+        "The table learns from the way out.": tied,
+    },
+)

@@ -1,0 +1,336 @@
+"""What can go wrong in greedy search, and in the KV cache."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from types import SimpleNamespace
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from glassformer.decoding.protocols import S, StepFunction
+from glassformer.learn.check import Check, Faults, Results, Solution, numbers
+from glassformer.learn.table_model import TableModel
+from glassformer.model.cache import BlockState
+
+__all__ = ["CHECK"]
+
+BOS, EOS = 1, 2
+
+# The settings of the switch `end` that cut a target at its end symbol.
+_ENDING = ("", "greedy-first-end-ends-all", "greedy-end-kept", "greedy-never-early")
+
+
+def reference(faults: Faults) -> Solution:
+    def greedy(
+        step: StepFunction[S], state: S, *, max_lengths: Tensor, bos: int, eos: int
+    ) -> list[list[int]]:
+        limits = _limits(max_lengths, faults)
+        first = {"greedy-starts-with-end": eos, "greedy-starts-with-zero": 0}
+        start = torch.full_like(max_lengths, first.get(faults.get("start", ""), bos))
+        read = _reader(step, state, start, faults.get("state", ""))
+        chosen: list[list[int]] = [[] for _ in limits]  # of every step, after the end too
+        last = start
+        while not _finished(chosen, limits, eos, faults):
+            last = _choice(read(last), faults.get("choice", ""))
+            for row, token in enumerate(last.tolist()):
+                chosen[row].append(token)
+        kept = [bos] if "first" in faults else []
+        return [kept + target for target in _cut(chosen, limits, eos, faults.get("end", ""))]
+
+    return SimpleNamespace(greedy=greedy, BlockState=_block_state(faults))
+
+
+def _limits(max_lengths: Tensor, faults: Faults) -> list[int]:
+    limits: list[int] = max_lengths.tolist()
+    if faults.get("limits") == "greedy-longest-for-all":
+        limits = [max(limits)] * len(limits)
+    more = {"greedy-one-too-many": 1, "greedy-one-too-few": -1}.get(faults.get("length", ""), 0)
+    return [limit + more for limit in limits]
+
+
+def _reader(
+    step: StepFunction[S], first: S, start: Tensor, fault: str
+) -> Callable[[Tensor], Tensor]:
+    """A function from the newest tokens to the next logits."""
+    state, before = first, []
+
+    def read(last: Tensor) -> Tensor:
+        nonlocal state
+        before.append(last)
+        tokens = [last]
+        if fault in ("greedy-prefix-twice", "greedy-without-cache"):
+            tokens = before
+        if fault in ("greedy-state-not-carried", "greedy-without-cache"):
+            state = first
+        if fault == "greedy-feeds-start-again":
+            tokens = [start]
+        for each in tokens:
+            logits, state = step(each, state)
+        return logits
+
+    return read
+
+
+def _choice(logits: Tensor, fault: str) -> Tensor:
+    if fault == "greedy-over-sentences":
+        return logits.argmax(dim=0)
+    if fault == "greedy-over-all":
+        return torch.full((len(logits),), int(logits.argmax()))
+    return logits.argmax(dim=-1)
+
+
+def _finished(chosen: list[list[int]], limits: list[int], eos: int, faults: Faults) -> bool:
+    """Whether the search ends."""
+    length, end = len(chosen[0]), faults.get("end")
+    if length >= max(limits):
+        return True
+    if end in ("greedy-end-ignored", "greedy-end-left-out", "greedy-never-early"):
+        return False
+    if end == "greedy-all-at-once":
+        return length > 0 and all(target[-1] == eos for target in chosen)
+    ended = [eos in target or length >= limit for target, limit in zip(chosen, limits, strict=True)]
+    if end == "greedy-first-end-ends-all" and any(eos in target for target in chosen):
+        return True
+    return all(ended)
+
+
+def _cut(chosen: list[list[int]], limits: list[int], eos: int, fault: str) -> list[list[int]]:
+    """The targets: of all that was chosen, the tokens before the end."""
+    targets = []
+    for tokens, limit in zip(chosen, limits, strict=True):
+        target = tokens[: max(limit, 0)]
+        if fault == "greedy-end-left-out":
+            target = [token for token in target if token != eos]
+        elif fault in _ENDING and eos in target:
+            target = target[: target.index(eos) + (fault == "greedy-end-kept")]
+        targets.append(target)
+    return targets
+
+
+def _block_state(faults: Faults) -> type:
+    @dataclass(frozen=True)
+    class BlockState:
+        self_keys: Tensor
+        self_values: Tensor
+        memory_keys: Tensor
+        memory_values: Tensor
+
+        def grown(self, key: Tensor, value: Tensor) -> "BlockState":
+            fault = faults.get("growth", "")
+            keys = _joined(self.self_keys, key, fault)
+            values = _joined(self.self_values, value, fault)
+            return BlockState(keys, values, self.memory_keys, self.memory_values)
+
+        def select(self, rows: Tensor) -> "BlockState":
+            fault = faults.get("selection", "")
+            fields = (self.self_keys, self.self_values, self.memory_keys, self.memory_values)
+            count = {"cache-not-selected": 0, "cache-memory-not-selected": 2}.get(fault, 4)
+            axis = 1 if fault == "cache-selects-heads" else 0
+            selected = [field.index_select(axis, rows) for field in fields[:count]]
+            return BlockState(*selected, *fields[count:])
+
+    return BlockState
+
+
+def _joined(old: Tensor, new: Tensor, fault: str) -> Tensor:
+    if fault == "cache-replaced":
+        return new
+    if fault == "cache-prepended":
+        return torch.cat((new, old), dim=2)
+    if fault == "cache-grows-twice":
+        return torch.cat((old, new, new), dim=2)
+    axis = {"cache-over-heads": 1, "cache-over-features": -1}.get(fault, 2)
+    return torch.cat((old, new), dim=axis)
+
+
+def one_sentence(solution: Solution) -> dict[str, Any]:
+    """one row, bos 1, eos 2, at most 9 tokens; after 1 comes 5, then 6, then 2, then 4, 7, 2"""
+    return _searched(solution, _chain(), [9])
+
+
+def one_token(solution: Solution) -> dict[str, Any]:
+    """the same with at most 1 token"""
+    return _searched(solution, _chain(), [1])
+
+
+def sentences(solution: Solution) -> dict[str, Any]:
+    """four rows of different logits, vocabulary 7, bos 1, eos 2, at most 3, 9, 8 and 8 tokens"""
+    return _searched(solution, _four(), [3, 9, 8, 8])
+
+
+def sentences_alone(solution: Solution) -> dict[str, Any]:
+    """the rows of `sentences`, each one searched alone"""
+    targets = [
+        _searched(solution, _four(), [limit], rows=[row])["targets"]
+        for row, limit in enumerate([3, 9, 8, 8])
+    ]
+    return {"targets": f"[{', '.join(target[1:-1] for target in targets)}]"}
+
+
+def other_ids(solution: Solution) -> dict[str, Any]:
+    """seven rows, vocabulary 7, bos 6, eos 0, at most 4 tokens each"""
+    return _searched(solution, TableModel.random(7, 7, seed=20), [4] * 7, bos=6, eos=0)
+
+
+def loud_row(solution: Solution) -> dict[str, Any]:
+    """two rows, at most 6 tokens each; all logits of the first are above those of the second"""
+    language = TableModel.random(2, 7, seed=9)
+    language.by_place[0] += 40
+    return _searched(solution, language, [6, 6])
+
+
+def nearly_equal(solution: Solution) -> dict[str, Any]:
+    """five searches of one row, at most 4 tokens, all logits between -0.05 and 0.05"""
+    targets = set()
+    for _ in range(5):
+        language = TableModel.random(1, 7, seed=11)
+        language.by_place, language.by_tokens = language.by_place / 100, language.by_tokens / 100
+        targets.add(_searched(solution, language, [4])["targets"])
+    return {"different targets": len(targets)}
+
+
+def _chain() -> TableModel:
+    following = {1: 5, 5: 6, 6: 2, 2: 4, 4: 7, 7: 2, 0: 3, 3: 3}
+    rows = {token: [0.05] * 8 for token in following}
+    for token, after in following.items():
+        rows[token][after] = 0.65
+    rows[1][0] = rows[5][0] = rows[6][0] = 0.01
+    return TableModel.table(rows)
+
+
+def _four() -> TableModel:
+    return TableModel.random(4, 7, seed=1057)
+
+
+def _searched(
+    solution: Solution,
+    language: TableModel,
+    max_lengths: list[int],
+    *,
+    rows: list[int] | None = None,
+    bos: int = BOS,
+    eos: int = EOS,
+) -> dict[str, Any]:
+    limits = torch.tensor(max_lengths)
+    targets = solution.greedy(
+        language.step, language.state(rows), max_lengths=limits, bos=bos, eos=eos
+    )
+    targets = [[int(token) for token in target] for target in targets]
+    needed = max(
+        len(target) + (len(target) < limit)
+        for target, limit in zip(targets, max_lengths, strict=True)
+    )
+    return {
+        "targets": str(targets),
+        "tokens read in vain": max(0, language.rows_read - needed * len(max_lengths)),
+        "max_lengths are changed": limits.tolist() != max_lengths,
+    }
+
+
+def second_token(solution: Solution) -> dict[str, Any]:
+    """a cache of 1 target and 2 source tokens, 1 row, 1 head, d_head 1; the key 5, the value 6"""
+    old = _cache(solution, [1.0], [2.0], [[3.0], [4.0]], [[7.0], [8.0]])
+    key, value = torch.tensor([[[[5.0]]]]), torch.tensor([[[[6.0]]]])
+    return _grown(old, key, value)
+
+
+def next_token(solution: Solution) -> dict[str, Any]:
+    """a cache of 7 target and 11 source tokens, 5 rows, 3 heads, d_head 13"""
+    old = solution.BlockState(*_large())
+    return _grown(old, numbers(5, 3, 1, 13, seed=5), numbers(5, 3, 1, 13, seed=6))
+
+
+def two_rows(solution: Solution) -> dict[str, Any]:
+    """rows [1, 0] of 2 rows, 1 head, d_head 1, 1 target and 1 source token"""
+    old = _cache(
+        solution, [[[1.0]], [[2.0]]], [[[3.0]], [[4.0]]], [[[5.0]], [[6.0]]], [[[7.0]], [[8.0]]]
+    )
+    return _fields(old.select(torch.tensor([1, 0])))
+
+
+def chosen_rows(solution: Solution) -> dict[str, Any]:
+    """rows [2, 0, 0, 1] of 5 rows, 3 heads, d_head 13, 7 target and 11 source tokens"""
+    return _fields(solution.BlockState(*_large()).select(torch.tensor([2, 0, 0, 1])))
+
+
+def fewer_rows(solution: Solution) -> dict[str, Any]:
+    """rows [0, 2] of the same"""
+    return _fields(solution.BlockState(*_large()).select(torch.tensor([0, 2])))
+
+
+def _large() -> list[Tensor]:
+    return [numbers(5, 3, length, 13, seed=i) for i, length in enumerate((7, 7, 11, 11))]
+
+
+def _cache(solution: Solution, *fields: list[Any]) -> BlockState:
+    """A cache of one head and d_head 1."""
+    rows = 2 if isinstance(fields[0][0], list) else 1
+    return solution.BlockState(*(torch.tensor(each).view(rows, 1, -1, 1) for each in fields))
+
+
+def _grown(old: BlockState, key: Tensor, value: Tensor) -> dict[str, Any]:
+    before = {name: field.clone() for name, field in _fields(old).items()}
+    new = _fields(old.grown(key, value))
+    changed = any(not torch.equal(before[name], field) for name, field in _fields(old).items())
+    return new | {"the old cache is changed": changed}
+
+
+def _fields(cache: BlockState) -> dict[str, Tensor]:
+    return {
+        "self_keys": cache.self_keys,
+        "self_values": cache.self_values,
+        "memory_keys": cache.memory_keys,
+        "memory_values": cache.memory_values,
+    }
+
+
+def in_company(results: Results) -> str | None:
+    together, alone = results.get("sentences"), results.get("sentences_alone")
+    if together is None or alone is None or together["targets"] == alone["targets"]:
+        return None
+    return f"Together the rows give {together['targets']}, alone {alone['targets']}."
+
+
+def drawn(results: Results) -> str | None:
+    count = results["nearly_equal"]["different targets"] if "nearly_equal" in results else 1
+    return None if count == 1 else f"Five searches of the same row give {count} targets."
+
+
+def read_in_vain(results: Results) -> str | None:
+    for probe in ("one_sentence", "sentences"):
+        count = results[probe]["tokens read in vain"] if probe in results else 0
+        if count:
+            return f"The decoder reads {count} tokens more than it needs."
+    return None
+
+
+def length(results: Results) -> str | None:
+    keys = results["second_token"]["self_keys"] if "second_token" in results else None
+    if keys is None or keys.shape[2:3] == (2,):
+        return None
+    return f"From a cache of 1 token, grown makes self_keys of shape {keys.shape}."
+
+
+CHECK = Check(
+    reference=reference,
+    probes={
+        "greedy": (
+            one_sentence,
+            one_token,
+            sentences,
+            sentences_alone,
+            other_ids,
+            loud_row,
+            nearly_equal,
+        ),
+        "BlockState.grown": (second_token, next_token),
+        "BlockState.select": (two_rows, chosen_rows, fewer_rows),
+    },
+    laws={
+        "Greedy search draws nothing.": drawn,
+        "A sentence has the same target in any batch.": in_company,
+        "A step reads one token, and none after the end.": read_in_vain,
+        "A token adds 1 to the length of the cache.": length,
+    },
+)

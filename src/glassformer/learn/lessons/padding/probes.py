@@ -1,0 +1,126 @@
+"""What can go wrong in the padding mask, and in the softmax that uses a mask."""
+
+from types import SimpleNamespace
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from glassformer.learn.check import Check, Faults, Results, Solution, numbers
+
+__all__ = ["CHECK"]
+
+
+def reference(faults: Faults) -> Solution:
+    def padding_mask(tokens: Tensor, pad: int) -> Tensor:
+        real = tokens == pad if faults.get("polarity") == "padding-inverted" else tokens != pad
+        if faults.get("kind") == "padding-as-numbers":
+            real = real.to(torch.float32)
+        axes = faults.get("axes")
+        if axes == "padding-of-queries":
+            return real[:, None, :, None]
+        if axes == "padding-over-heads":
+            return real[None, :, None, :]
+        return real[:, None, None, :]
+
+    def masked_softmax(scores: Tensor, mask: Tensor | None = None) -> Tensor:
+        use = faults.get("use")
+        if mask is None or use == "softmax-without-mask":
+            return scores.softmax(dim=-1)
+        mask = ~mask if use == "mask-inverted" else mask
+        if use == "mask-added":
+            return (scores + mask).softmax(dim=-1)
+        if use == "mask-multiplied":
+            return (scores * mask).softmax(dim=-1)
+        if use == "mask-after-softmax":
+            return scores.softmax(dim=-1).masked_fill(~mask, 0.0)
+        lowest = {"mask-minus-9": -1e9, "mask-minus-4": -1e4}.get(
+            faults.get("low", ""), torch.finfo(scores.dtype).min
+        )
+        if faults.get("empty") == "mask-empty-row-nan":
+            lowest = -torch.inf
+        weights = scores.masked_fill(~mask, lowest).softmax(dim=-1)
+        if faults.get("low") or faults.get("empty"):
+            return weights
+        return weights.masked_fill(~mask, 0.0)
+
+    return SimpleNamespace(padding_mask=padding_mask, masked_softmax=masked_softmax)
+
+
+def one_sentence(solution: Solution) -> dict[str, Any]:
+    """tokens [[5, 6, 0]], pad 0"""
+    return {"mask": solution.padding_mask(torch.tensor([[5, 6, 0]]), 0)}
+
+
+def another_padding(solution: Solution) -> dict[str, Any]:
+    """tokens [[1, 0, 9], [1, 9, 9]], pad 9"""
+    return {"mask": solution.padding_mask(torch.tensor([[1, 0, 9], [1, 9, 9]]), 9)}
+
+
+def one_query(solution: Solution) -> dict[str, Any]:
+    """scores [[1, 2, 3]], mask [[True, True, False]]"""
+    mask = torch.tensor([[True, True, False]])
+    scores = torch.tensor([[1.0, 2.0, 3.0]], dtype=torch.float64)
+    return _softmax(solution, scores, mask)
+
+
+def no_mask(solution: Solution) -> dict[str, Any]:
+    """scores (2, 3, 5, 7), no mask"""
+    return _softmax(solution, numbers(2, 3, 5, 7), None)
+
+
+def batch(solution: Solution) -> dict[str, Any]:
+    """scores (2, 3, 5, 7), mask (2, 1, 1, 7) that hides three keys of the second sentence"""
+    mask = torch.arange(7) < torch.tensor([7, 4])[:, None, None, None]
+    return _softmax(solution, numbers(2, 3, 5, 7), mask)
+
+
+def large_scores(solution: Solution) -> dict[str, Any]:
+    """scores [[-30000, -30001, 30000]], mask [[True, True, False]]"""
+    scores = torch.tensor([[-30_000.0, -30_001.0, 30_000.0]], dtype=torch.float64)
+    return _softmax(solution, scores, torch.tensor([[True, True, False]]))
+
+
+def huge_scores(solution: Solution) -> dict[str, Any]:
+    """scores [[-2e9, -2e9 - 1, 3e9]], mask [[True, True, False]]"""
+    scores = torch.tensor([[-2e9, -2e9 - 1, 3e9]], dtype=torch.float64)
+    return _softmax(solution, scores, torch.tensor([[True, True, False]]))
+
+
+def nothing_to_see(solution: Solution) -> dict[str, Any]:
+    """scores [[1, 2]], mask [[False, False]]"""
+    scores = torch.tensor([[1.0, 2.0]], dtype=torch.float64)
+    return _softmax(solution, scores, torch.tensor([[False, False]]))
+
+
+def _softmax(solution: Solution, scores: Tensor, mask: Tensor | None) -> dict[str, Any]:
+    before = scores.clone()
+    weights = solution.masked_softmax(scores, mask)
+    return {"weights": weights, "scores are changed": not torch.equal(before, scores)}
+
+
+def row_sum(results: Results) -> str | None:
+    for probe in ("one_query", "no_mask", "batch"):
+        sums = results[probe]["weights"].sum(-1).flatten() if probe in results else []
+        for place, total in enumerate(sums):
+            if not abs(total - 1) < 1e-9:
+                return f"The weights of query {place} sum to {total:.4g}."
+    return None
+
+
+def hidden_weight(results: Results) -> str | None:
+    weight = results["one_query"]["weights"].flat[2] if "one_query" in results else 0.0
+    return None if weight == 0 else f"With scores 1, 2, 3 the hidden third key gets {weight:.3g}."
+
+
+CHECK = Check(
+    reference=reference,
+    probes={
+        "padding_mask": (one_sentence, another_padding),
+        "masked_softmax": (one_query, no_mask, batch, large_scores, huge_scores, nothing_to_see),
+    },
+    laws={
+        "A hidden key gets no weight.": hidden_weight,
+        "The weights of each query sum to 1.": row_sum,
+    },
+)

@@ -1,0 +1,227 @@
+"""What can go wrong in the sinusoids, and in their sum with the embeddings."""
+
+import math
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from glassformer.learn.check import Check, Faults, Results, Solution, numbers
+
+__all__ = ["CHECK"]
+
+
+def reference(faults: Faults) -> Solution:
+    def sinusoidal_positions(
+        length: int, d_model: int, *, layout: str = "interleaved", offset: int = 0
+    ) -> Tensor:
+        if d_model % 2 and faults.get("width") != "positions-odd-width":
+            raise ValueError("d_model is odd")
+        dtype = torch.float32 if faults.get("precision") else torch.float64
+        first = {"positions-offset-ignored": 0, "positions-from-1": offset + 1}.get(
+            faults.get("offset", ""), offset
+        )
+        positions = torch.arange(first, first + length, dtype=dtype)[:, None]
+        rates = _rates(d_model, faults.get("rate", ""), dtype)
+        # Two rates a pair: they differ in one fault.
+        pair = ((positions * rates[0]).sin(), (positions * rates[1]).cos())
+        if faults.get("pair"):
+            pair = (pair[1], pair[0])
+        interleaved = {
+            "positions-always-halves": False,
+            "positions-always-interleaved": True,
+        }.get(faults.get("layout", ""), layout == "interleaved")
+        table = torch.stack(pair, -1).flatten(1) if interleaved else torch.cat(pair, -1)
+        return table.float()
+
+    class PositionalEncoding(nn.Module):
+        def __init__(self, d_model: int, *, dropout: float = 0.0, max_length: int = 1024) -> None:
+            super().__init__()
+            self.dropout = nn.Dropout(dropout)
+            table = torch.zeros(max_length, d_model)
+            if faults.get("table"):
+                self.table = nn.Parameter(table)
+            else:
+                self.register_buffer("table", table)
+
+        def forward(self, embedded: Tensor, *, start: int = 0) -> Tensor:
+            rows = _rows(self.table, embedded, start=start, fault=faults.get("rows", ""))
+            result = _sum(embedded, rows, self.dropout, faults)
+            if faults.get("place"):
+                embedded.data += rows
+            return result
+
+    return SimpleNamespace(
+        sinusoidal_positions=sinusoidal_positions, PositionalEncoding=PositionalEncoding
+    )
+
+
+def _rates(d_model: int, fault: str, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
+    """The rates of the sines, and those of the cosines."""
+    half = d_model // 2
+    i = torch.arange(half, dtype=dtype)
+    exponents = {
+        "positions-exponent-i": i / d_model,
+        "positions-exponent-4i": 4 * i / d_model,
+        "positions-exponent-sign": -i / half,
+        "positions-tensor2tensor": i / max(half - 1, 1),
+    }.get(fault, i / half)
+    cosines = (2 * i + 1) / d_model if fault == "positions-exponent-column" else exponents
+    return 10_000.0**-exponents, 10_000.0**-cosines
+
+
+def _rows(table: Tensor, embedded: Tensor, *, start: int, fault: str) -> Tensor:
+    batch, length, _ = embedded.shape
+    return {
+        "positions-over-batch": table[start : start + batch, None],
+        "positions-start-ignored": table[:length],
+        "positions-end-is-len": table[start:length],
+    }.get(fault, table[start : start + length])
+
+
+def _sum(embedded: Tensor, rows: Tensor, dropout: nn.Module, faults: Faults) -> Tensor:
+    kind, root = faults.get("sum", ""), math.sqrt(embedded.size(-1))
+    if kind == "positions-discarded":
+        return embedded
+    result = {
+        "positions-scaled": root * (embedded + rows),
+        "positions-embedding-scaled-again": root * embedded + rows,
+    }.get(kind, embedded + rows)
+    return result if faults.get("dropout") else dropout(result)
+
+
+def two_rows(solution: Solution) -> dict[str, Any]:
+    """length 2, d_model 4"""
+    return {"table": solution.sinusoidal_positions(2, 4)}
+
+
+def table(solution: Solution) -> dict[str, Any]:
+    """length 5, d_model 14"""
+    return {"table": solution.sinusoidal_positions(5, 14)}
+
+
+def halves(solution: Solution) -> dict[str, Any]:
+    """length 5, d_model 14, layout "halves\""""
+    return {"table": solution.sinusoidal_positions(5, 14, layout="halves")}
+
+
+def offset(solution: Solution) -> dict[str, Any]:
+    """length 5, d_model 14, offset 3"""
+    return {"table": solution.sinusoidal_positions(5, 14, offset=3)}
+
+
+def far(solution: Solution) -> dict[str, Any]:
+    """length 2, d_model 14, offset 1,000,000"""
+    torch.set_default_dtype(torch.float32)  # a translator's; until the probe is over
+    rows = torch.as_tensor(solution.sinusoidal_positions(2, 14, offset=1_000_000))
+    right = reference({}).sinusoidal_positions(2, 14, offset=1_000_000)
+    exact = rows.shape == right.shape and bool((rows - right).abs().max() < 1e-3)
+    return {"precision of 0.001": exact}
+
+
+def odd_width(solution: Solution) -> dict[str, Any]:
+    """length 2, d_model 5, which is odd"""
+    try:
+        solution.sinusoidal_positions(2, 5)
+    except NotImplementedError:
+        raise
+    except Exception:
+        return {"error for d_model 5": True}
+    return {"error for d_model 5": False}
+
+
+class _Dropout(nn.Module):
+    """Drops the even columns, always."""
+
+    p = 0.5
+
+    def forward(self, x: Tensor) -> Tensor:
+        return x * (2.0 * (torch.arange(x.size(-1)) % 2))
+
+
+def first_tokens(solution: Solution) -> dict[str, Any]:
+    """embedded (3, 5, 14), a table (11, 14) of other numbers, no dropout"""
+    return _encoded(solution, numbers(3, 5, 14))
+
+
+def later_tokens(solution: Solution) -> dict[str, Any]:
+    """embedded (3, 5, 14), start 4"""
+    return _encoded(solution, numbers(3, 5, 14), start=4)
+
+
+def cached_step(solution: Solution) -> dict[str, Any]:
+    """the third token alone: embedded (3, 1, 14), start 2"""
+    return _encoded(solution, numbers(3, 5, 14)[:, 2:3], start=2)
+
+
+def with_dropout(solution: Solution) -> dict[str, Any]:
+    """embedded (3, 5, 14), and a dropout that drops the columns 0, 2, 4, …"""
+    return _encoded(solution, numbers(3, 5, 14), dropout=_Dropout())
+
+
+def _encoded(
+    solution: Solution, embedded: Tensor, *, start: int = 0, dropout: nn.Module | None = None
+) -> dict[str, Any]:
+    encoding = solution.PositionalEncoding(14, max_length=11).double()
+    encoding.table.data.copy_(numbers(11, 14, seed=1))
+    encoding.dropout = dropout or nn.Identity()
+    before = embedded.clone()
+    return {
+        "output": encoding(embedded, start=start),
+        "embedded is changed": not torch.equal(before, embedded),
+        "the table is trained": any(True for _ in encoding.parameters()),
+    }
+
+
+def moved(results: Results) -> str | None:
+    """Row p of a table with an offset is row p + offset of one without."""
+    if "table" not in results or "offset" not in results:
+        return None
+    whole, later = results["table"]["table"], results["offset"]["table"]
+    if whole.shape != later.shape:
+        return f"With offset 3 the table has shape {later.shape}, without {whole.shape}."
+    if np.allclose(whole[3:], later[:2], atol=1e-4):
+        return None
+    pair = f"{later[0, 0]:.3f}", f"{whole[3, 0]:.3f}"
+    return f"Row 0 with offset 3 begins with {pair[0]}, row 3 without offset with {pair[1]}."
+
+
+def unit_pairs(results: Results) -> str | None:
+    """Sine and cosine of an angle have squares with the sum 1."""
+    for probe in ("two_rows", "table", "halves"):
+        for row, values in enumerate(results[probe]["table"] if probe in results else ()):
+            total, right = (values**2).sum(), values.size / 2
+            if not abs(total - right) < 1e-3:
+                return f"The squares of row {row} sum to {total:.3f}, not {right:.0f}."
+    return None
+
+
+def step(results: Results) -> str | None:
+    """A step gives the output that the whole sequence has there."""
+    if "first_tokens" not in results or "cached_step" not in results:
+        return None
+    whole, alone = (results[probe]["output"] for probe in ("first_tokens", "cached_step"))
+    if alone.shape[1] != 1:
+        return f"One token goes in, {alone.shape[1]} come out."
+    if whole.shape[1:] != (5, alone.shape[2]) or np.allclose(whole[:, 2:3], alone):
+        return None
+    change = abs(whole[:, 2:3] - alone).max()
+    return (
+        f"The third token alone, with start 2, differs from itself in the sequence by {change:.3g}."
+    )
+
+
+CHECK = Check(
+    reference=reference,
+    probes={
+        "sinusoidal_positions": (two_rows, table, halves, offset, far, odd_width),
+        "PositionalEncoding.forward": (first_tokens, later_tokens, cached_step, with_dropout),
+    },
+    laws={
+        "Row p with an offset is row p + offset without.": moved,
+        "In each pair sin² + cos² is 1.": unit_pairs,
+        "A token alone, with its start, is what it is in the whole sequence.": step,
+    },
+)
