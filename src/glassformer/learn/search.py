@@ -8,13 +8,13 @@ import torch
 from torch import Tensor
 
 from glassformer.decoding.beam import penalty
-from glassformer.decoding.protocols import S, StepFunction
+from glassformer.decoding.protocols import S, StepFunction, Vocabulary
 
 __all__ = ["beam_search", "best_continuations", "greedy"]
 
 
 def greedy(
-    step: StepFunction[S], state: S, *, max_lengths: Tensor, bos: int, eos: int
+    step: StepFunction[S], state: S, *, max_lengths: Tensor, vocabulary: Vocabulary
 ) -> list[list[int]]:
     """The target of each row: at every step the most probable token.
 
@@ -23,15 +23,16 @@ def greedy(
     """
     targets: list[list[int]] = [[] for _ in max_lengths]
     unfinished = set(range(len(targets)))
-    last = torch.full_like(max_lengths, bos)
+    last = torch.full_like(max_lengths, vocabulary.bos_id)
     while unfinished:
         logits, state = step(last, state)
         last = logits.argmax(dim=-1)
         for row in sorted(unfinished):
             token = int(last[row])
-            if token != eos:
+            ended = token == vocabulary.eos_id
+            if not ended:
                 targets[row].append(token)
-            if token == eos or len(targets[row]) == max_lengths[row]:
+            if ended or len(targets[row]) == max_lengths[row]:
                 unfinished.remove(row)
     return targets
 
@@ -51,16 +52,22 @@ def best_continuations(totals: Tensor, logits: Tensor, count: int) -> list[tuple
 
 
 def beam_search(
-    step: StepFunction[S], state: S, *, beam: int, alpha: float, bos: int, eos: int, max_length: int
+    step: StepFunction[S],
+    state: S,
+    *,
+    max_length: int,
+    beam: int,
+    alpha: float,
+    vocabulary: Vocabulary,
 ) -> tuple[list[int], float]:
     """The best target of one sentence, and its score: log-probability over length penalty.
 
     ``decoding.beam.beam_search`` is this search for batches, with n-best lists and constraints.
     """
     live: list[list[int]] = [[]]
-    last, totals = torch.tensor([bos]), torch.zeros(1, dtype=torch.float64)
+    last, totals = torch.tensor([vocabulary.bos_id]), torch.zeros(1, dtype=torch.float64)
     finished: list[tuple[float, list[int]]] = []
-    led, length = False, 0
+    led, length, eos = False, 0, vocabulary.eos_id
     while length < max_length and not (led and len(finished) >= beam):
         length += 1
         logits, state = step(last, state)
