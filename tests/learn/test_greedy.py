@@ -19,8 +19,9 @@ def searched(function):
     return verdict("greedy", SimpleNamespace(greedy=function))
 
 
-def row_after_row(step, state, *, max_lengths, bos, eos):
+def row_after_row(step, state, *, max_lengths, vocabulary):
     """Right: each row alone, with a state of its own."""
+    bos, eos = vocabulary.bos_id, vocabulary.eos_id
     out = []
     for i in range(len(max_lengths)):
         own, token, target = state.select(torch.tensor([i])), bos, []
@@ -34,8 +35,9 @@ def row_after_row(step, state, *, max_lengths, bos, eos):
     return out
 
 
-def leaving(step, state, *, max_lengths, bos, eos):
+def leaving(step, state, *, max_lengths, vocabulary):
     """Right: rows that end leave the batch; the numbers are numpy's."""
+    bos, eos = vocabulary.bos_id, vocabulary.eos_id
     out, rows = [[] for _ in max_lengths], torch.arange(len(max_lengths))
     tokens = torch.tensor([bos] * len(rows))
     while len(rows):
@@ -52,8 +54,9 @@ def leaving(step, state, *, max_lengths, bos, eos):
     return out
 
 
-def stacked(step, state, *, max_lengths, bos, eos):
+def stacked(step, state, *, max_lengths, vocabulary):
     """Wrong: it stops when all rows say the end at once, and cuts at the maximum of all."""
+    bos, eos = vocabulary.bos_id, vocabulary.eos_id
     cur, outs = torch.full((len(max_lengths),), bos), []
     for _ in range(int(max_lengths.max())):
         logits, state = step(cur, state)
@@ -64,8 +67,9 @@ def stacked(step, state, *, max_lengths, bos, eos):
     return torch.stack(outs, dim=1).tolist()
 
 
-def drops_state(step, state, *, max_lengths, bos, eos):
+def drops_state(step, state, *, max_lengths, vocabulary):
     """Wrong: `_` where the new state comes."""
+    bos, eos = vocabulary.bos_id, vocabulary.eos_id
     n = len(max_lengths)
     ys, done, cur = [[] for _ in range(n)], [False] * n, torch.tensor([bos] * n)
     while not all(done):
@@ -79,8 +83,9 @@ def drops_state(step, state, *, max_lengths, bos, eos):
     return ys
 
 
-def appends_first(step, state, *, max_lengths, bos, eos):
+def appends_first(step, state, *, max_lengths, vocabulary):
     """Wrong: the token is appended before the test for the end."""
+    bos, eos = vocabulary.bos_id, vocabulary.eos_id
     n = len(max_lengths)
     ys, alive, cur = [[] for _ in range(n)], [True] * n, torch.tensor([bos] * n)
     while any(alive):
@@ -93,7 +98,7 @@ def appends_first(step, state, *, max_lengths, bos, eos):
     return ys
 
 
-def draws(step, state, *, max_lengths, bos, eos):
+def draws(step, state, *, max_lengths, vocabulary):
     """Wrong: it draws a token."""
 
     def drawn(tokens, old):
@@ -101,7 +106,7 @@ def draws(step, state, *, max_lengths, bos, eos):
         chosen = torch.multinomial(logits.softmax(-1), 1)
         return torch.zeros_like(logits).scatter(1, chosen, 1.0), new
 
-    return leaving(drawn, state, max_lengths=max_lengths, bos=bos, eos=eos)
+    return leaving(drawn, state, max_lengths=max_lengths, vocabulary=vocabulary)
 
 
 @pytest.mark.parametrize("function", [row_after_row, leaving])

@@ -251,20 +251,20 @@ def test_a_learners_adam_step_is_torchs_adam():
 
 
 def test_a_learners_greedy_search_finds_the_packages_targets():
-    def follow(step, state, *, bos, eos, most):
+    def follow(step, state, *, vocabulary, most):
         tokens = []
-        last = torch.tensor([bos])
+        last = torch.tensor([vocabulary.bos_id])
         while len(tokens) < most:
             logits, state = step(last, state)
             last = logits.argmax(dim=-1)
-            if int(last) == eos:
+            if int(last) == vocabulary.eos_id:
                 break
             tokens.append(int(last))
         return tokens
 
-    def own_greedy(step, state, *, max_lengths, bos, eos):
+    def own_greedy(step, state, *, max_lengths, vocabulary):
         (most,) = max_lengths.tolist()
-        return [follow(step, state, bos=bos, eos=eos, most=most)]
+        return [follow(step, state, vocabulary=vocabulary, most=most)]
 
     class NoState:
         def select(self, _rows):

@@ -5,25 +5,24 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from glassformer.decoding import beam, greedy
+from glassformer.decoding.protocols import DEFAULT_IDS
 from glassformer.learn.lessons.beam.plain import beam_search
 from glassformer.learn.lessons.greedy.plain import greedy as greedy_search
 from glassformer.learn.table_model import TableModel
-
-BOS, EOS = 2, 3
 
 
 def language(seed):
     """Padding, unknown and start never come, and the end does not come first."""
     result = TableModel.random(3, 11, seed=seed)
     result.by_tokens[..., :3] = -60
-    result.by_place[:, 0, EOS] = -60
+    result.by_place[:, 0, DEFAULT_IDS.eos_id] = -60
     return result
 
 
 @given(seed=st.integers(0, 10**6))
 def test_greedy(seed):
     toy, lengths = language(seed), torch.tensor([1, 5, 11])
-    found = greedy_search(toy.step, toy.state(), max_lengths=lengths, bos=BOS, eos=EOS)
+    found = greedy_search(toy.step, toy.state(), max_lengths=lengths, vocabulary=DEFAULT_IDS)
     theirs = greedy.greedy(toy.step, toy.state(), max_lengths=lengths)
     assert found == [list(target.tokens) for [target] in theirs]
 
@@ -39,11 +38,10 @@ def test_beam_search(seed, width, alpha, length):
     target, score = beam_search(
         toy.step,
         toy.state([1]),
+        max_length=length,
         beam=width,
         alpha=alpha,
-        bos=BOS,
-        eos=EOS,
-        max_length=length,
+        vocabulary=DEFAULT_IDS,
     )
     [[best]] = beam.beam_search(
         toy.step,

@@ -37,12 +37,12 @@ def _greedy(own: Callable[..., Any]) -> Callable[..., Any]:
             log_probabilities.append(logits.log_softmax(dim=-1))
             return logits, state
 
-        bos, eos = _ends(options)
-        targets = own(recorded, state, max_lengths=max_lengths, bos=bos, eos=eos)
+        vocabulary = options.get("vocabulary", DEFAULT_IDS)
+        targets = own(recorded, state, max_lengths=max_lengths, vocabulary=vocabulary)
         hypotheses = []
         for row, (target, most) in enumerate(zip(targets, max_lengths.tolist(), strict=True)):
             finished = len(target) < most
-            tokens = [*target, eos] if finished else target
+            tokens = [*target, vocabulary.eos_id] if finished else target
             steps = zip(log_probabilities, tokens, strict=False)
             total = sum(float(logits[row, token]) for logits, token in steps)
             hypotheses.append([Hypothesis(tuple(target), total, total, finished)])
@@ -66,8 +66,8 @@ def _beam_search(own: Callable[..., Any]) -> Callable[..., Any]:
         if not _free(options):
             options |= {"max_lengths": max_lengths, "beam": beam, "length_penalty": length_penalty}
             return package_beam_search(step, state, **options)
-        bos, eos = _ends(options)
-        settings = {"beam": beam, "alpha": length_penalty, "bos": bos, "eos": eos}
+        vocabulary = options.get("vocabulary", DEFAULT_IDS)
+        settings = {"beam": beam, "alpha": length_penalty, "vocabulary": vocabulary}
         hypotheses = []
         for row, most in enumerate(max_lengths.tolist()):
             alone = state.select(torch.tensor([row]))
@@ -152,12 +152,6 @@ def _free(options: Mapping[str, Any]) -> bool:
         for constraint in options.get("constraints", ())
     )
     return free and not options.get("processors") and options.get("n_best", 1) == 1
-
-
-def _ends(options: Mapping[str, Any]) -> tuple[int, int]:
-    """The ids of the start and the end symbol."""
-    vocabulary = options.get("vocabulary", DEFAULT_IDS)
-    return vocabulary.bos_id, vocabulary.eos_id
 
 
 ADAPTERS: Mapping[str, tuple[str, Adapter]] = {

@@ -25,6 +25,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from glassformer.decoding.protocols import Vocabulary
+
 
 def penalty(length: int, alpha: float) -> float:
     """Equation 14 of Wu et al.: what a log-probability is divided by.
@@ -52,13 +54,14 @@ def beam_search(
     step: Callable[[Tensor, Any], tuple[Tensor, Any]],
     state: Any,
     *,
+    max_length: int,
     beam: int,
     alpha: float,
-    bos: int,
-    eos: int,
-    max_length: int,
+    vocabulary: Vocabulary,
 ) -> tuple[list[int], float]:
-    """The best target of one sentence, without bos and eos, and its score.
+    """The best target of one sentence, and its score. The target holds neither bos nor eos.
+
+    bos is vocabulary.bos_id, the start symbol; eos is vocabulary.eos_id, the end symbol.
 
     It begins with one hypothesis: no tokens, log-probability 0, one row in the state. Each step
     1. reads the newest token of each hypothesis (at first bos);

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from glassformer.decoding.beam import penalty
-from glassformer.decoding.protocols import S, StepFunction
+from glassformer.decoding.protocols import S, StepFunction, Vocabulary
 
 __all__ = ["beam_search", "best_continuations"]
 
@@ -27,16 +27,22 @@ def best_continuations(totals: Tensor, logits: Tensor, count: int) -> list[tuple
 
 
 def beam_search(
-    step: StepFunction[S], state: S, *, beam: int, alpha: float, bos: int, eos: int, max_length: int
+    step: StepFunction[S],
+    state: S,
+    *,
+    max_length: int,
+    beam: int,
+    alpha: float,
+    vocabulary: Vocabulary,
 ) -> tuple[list[int], float]:
     """The best target of one sentence, and its score: log-probability over length penalty.
 
     ``decoding.beam.beam_search`` is this search for batches, with n-best lists and constraints.
     """
     live: list[list[int]] = [[]]
-    last, totals = torch.tensor([bos]), torch.zeros(1, dtype=torch.float64)
+    last, totals = torch.tensor([vocabulary.bos_id]), torch.zeros(1, dtype=torch.float64)
     finished: list[tuple[float, list[int]]] = []
-    led, length = False, 0
+    led, length, eos = False, 0, vocabulary.eos_id
     while length < max_length and not (led and len(finished) >= beam):
         length += 1
         logits, state = step(last, state)

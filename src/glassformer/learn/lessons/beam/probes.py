@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from glassformer.decoding.beam import penalty as right_penalty
-from glassformer.decoding.protocols import S, StepFunction
+from glassformer.decoding.protocols import S, StepFunction, Vocabulary
 from glassformer.learn.check import Check, Faults, Results, Solution, numbers
 from glassformer.learn.lessons.beam.plain import best_continuations as right_continuations
 from glassformer.learn.lessons.greedy.plain import greedy
@@ -17,6 +17,7 @@ from glassformer.learn.table_model import TableModel
 __all__ = ["CHECK"]
 
 BOS, EOS = 1, 2
+IDS = Vocabulary(bos_id=BOS, eos_id=EOS)
 Target = tuple[float, list[int]]
 
 
@@ -73,9 +74,10 @@ class _Search:
     """The search of `plain.beam_search`, with switches."""
 
     def __init__(
-        self, faults: Faults, *, beam: int, alpha: float, bos: int, eos: int, max_length: int
+        self, faults: Faults, *, max_length: int, beam: int, alpha: float, vocabulary: Vocabulary
     ) -> None:
-        self.faults, self.beam, self.alpha, self.bos, self.eos = faults, beam, alpha, bos, eos
+        self.faults, self.beam, self.alpha = faults, beam, alpha
+        self.bos, self.eos = vocabulary.bos_id, vocabulary.eos_id
         more = {"beam-one-too-many": 1, "beam-one-too-few": -1}.get(faults.get("length", ""), 0)
         self.max_length = max_length + more
         self.finished: list[Target] = []
@@ -225,11 +227,10 @@ def _searched(
     target, score = solution.beam_search(
         language.step,
         language.state(),
+        max_length=max_length,
         beam=beam,
         alpha=alpha,
-        bos=BOS,
-        eos=EOS,
-        max_length=max_length,
+        vocabulary=IDS,
     )
     tokens = [int(token) for token in target]
     return {"target": str(tokens), "score": torch.tensor(float(score)).double()}
@@ -252,9 +253,8 @@ def not_greedy(results: Results) -> str | None:
     if "a_beam_of_one" not in results:
         return None
     language = _random(9)
-    [target] = greedy(
-        language.step, language.state(), max_lengths=torch.tensor([9]), bos=BOS, eos=EOS
-    )
+    lengths = torch.tensor([9])
+    [target] = greedy(language.step, language.state(), max_lengths=lengths, vocabulary=IDS)
     found = str(results["a_beam_of_one"]["target"])
     return None if found == str(target) else f"It finds {found}, greedy search {target}."
 

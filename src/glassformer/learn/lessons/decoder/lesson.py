@@ -72,12 +72,7 @@ class DecoderBlock(nn.Module):
 
 
 class Decoder(nn.Module):
-    def __init__(
-        self,
-        blocks: list[DecoderBlock],
-        *,
-        final_norm: nn.Module | None = None,
-    ) -> None:
+    def __init__(self, blocks: list[DecoderBlock], *, final_norm: nn.Module | None = None) -> None:
         super().__init__()
         self.blocks = nn.ModuleList(blocks)
         self.norm = final_norm or nn.Identity()  # pre-norm blocks need a LayerNorm at the end

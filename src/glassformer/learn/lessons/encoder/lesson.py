@@ -59,12 +59,7 @@ class EncoderBlock(nn.Module):
 
 
 class Encoder(nn.Module):
-    def __init__(
-        self,
-        blocks: list[EncoderBlock],
-        *,
-        final_norm: nn.Module | None = None,
-    ) -> None:
+    def __init__(self, blocks: list[EncoderBlock], *, final_norm: nn.Module | None = None) -> None:
         super().__init__()
         self.blocks = nn.ModuleList(blocks)
         self.norm = final_norm or nn.Identity()  # pre-norm blocks need a LayerNorm at the end

@@ -27,18 +27,20 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from glassformer.decoding.protocols import Vocabulary
+
 
 def greedy(
     step: Callable[[Tensor, Any], tuple[Tensor, Any]],
     state: Any,
     *,
     max_lengths: Tensor,
-    bos: int,
-    eos: int,
+    vocabulary: Vocabulary,
 ) -> list[list[int]]:
     """The target of each row of the state: at every step the most probable token.
 
     max_lengths (rows,): integers -> a list of tokens for each row
+    bos is vocabulary.bos_id, the start symbol; eos is vocabulary.eos_id, the end symbol.
 
     The first step reads bos in every row. A row ends with eos, or with max_lengths[row] tokens.
     Its target holds neither bos nor eos. A row that has ended stays in the batch, and what it

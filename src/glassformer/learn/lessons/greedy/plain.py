@@ -6,13 +6,13 @@
 import torch
 from torch import Tensor
 
-from glassformer.decoding.protocols import S, StepFunction
+from glassformer.decoding.protocols import S, StepFunction, Vocabulary
 
 __all__ = ["greedy"]
 
 
 def greedy(
-    step: StepFunction[S], state: S, *, max_lengths: Tensor, bos: int, eos: int
+    step: StepFunction[S], state: S, *, max_lengths: Tensor, vocabulary: Vocabulary
 ) -> list[list[int]]:
     """The target of each row: at every step the most probable token.
 
@@ -21,14 +21,15 @@ def greedy(
     """
     targets: list[list[int]] = [[] for _ in max_lengths]
     unfinished = set(range(len(targets)))
-    last = torch.full_like(max_lengths, bos)
+    last = torch.full_like(max_lengths, vocabulary.bos_id)
     while unfinished:
         logits, state = step(last, state)
         last = logits.argmax(dim=-1)
         for row in sorted(unfinished):
             token = int(last[row])
-            if token != eos:
+            ended = token == vocabulary.eos_id
+            if not ended:
                 targets[row].append(token)
-            if token == eos or len(targets[row]) == max_lengths[row]:
+            if ended or len(targets[row]) == max_lengths[row]:
                 unfinished.remove(row)
     return targets

@@ -8,14 +8,14 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from glassformer.decoding.protocols import S, StepFunction
+from glassformer.decoding.protocols import S, StepFunction, Vocabulary
 from glassformer.learn.check import Check, Faults, Results, Solution, numbers
 from glassformer.learn.table_model import TableModel
 from glassformer.model.cache import BlockState
 
 __all__ = ["CHECK"]
 
-BOS, EOS = 1, 2
+IDS = Vocabulary(bos_id=1, eos_id=2)
 
 # The settings of the switch `end` that cut a target at its end symbol.
 _ENDING = ("", "greedy-first-end-ends-all", "greedy-end-kept", "greedy-never-early")
@@ -23,8 +23,9 @@ _ENDING = ("", "greedy-first-end-ends-all", "greedy-end-kept", "greedy-never-ear
 
 def reference(faults: Faults) -> Solution:
     def greedy(
-        step: StepFunction[S], state: S, *, max_lengths: Tensor, bos: int, eos: int
+        step: StepFunction[S], state: S, *, max_lengths: Tensor, vocabulary: Vocabulary
     ) -> list[list[int]]:
+        bos, eos = vocabulary.bos_id, vocabulary.eos_id
         limits = _limits(max_lengths, faults)
         first = {"greedy-starts-with-end": eos, "greedy-starts-with-zero": 0}
         start = torch.full_like(max_lengths, first.get(faults.get("start", ""), bos))
@@ -170,7 +171,9 @@ def sentences_alone(solution: Solution) -> dict[str, Any]:
 
 def other_ids(solution: Solution) -> dict[str, Any]:
     """seven rows, vocabulary 7, bos 6, eos 0, at most 4 tokens each"""
-    return _searched(solution, TableModel.random(7, 7, seed=20), [4] * 7, bos=6, eos=0)
+    return _searched(
+        solution, TableModel.random(7, 7, seed=20), [4] * 7, ids=Vocabulary(bos_id=6, eos_id=0)
+    )
 
 
 def loud_row(solution: Solution) -> dict[str, Any]:
@@ -209,12 +212,11 @@ def _searched(
     max_lengths: list[int],
     *,
     rows: list[int] | None = None,
-    bos: int = BOS,
-    eos: int = EOS,
+    ids: Vocabulary = IDS,
 ) -> dict[str, Any]:
     limits = torch.tensor(max_lengths)
     targets = solution.greedy(
-        language.step, language.state(rows), max_lengths=limits, bos=bos, eos=eos
+        language.step, language.state(rows), max_lengths=limits, vocabulary=ids
     )
     targets = [[int(token) for token in target] for target in targets]
     needed = max(
