@@ -186,3 +186,58 @@ def test_a_right_file_is_learned_until_it_is_edited(tmp_path):
     assert not folder.learned(ATTENTION)
     shutil.rmtree(folder.path)
     assert not folder.learned(ATTENTION)
+
+
+OUTPUT = RIGHT.replace("return weights @ value, weights", "output = weights @ value")
+
+
+@pytest.mark.parametrize(
+    "cut",
+    [
+        "    return output.detach(), weights.detach()\n",
+        "    return output.data, weights.data\n",
+        "    return torch.tensor(output.tolist()), torch.tensor(weights.tolist())\n",
+        "    return tuple(torch.from_numpy(x.detach().numpy()) for x in (output, weights))\n",
+    ],
+)
+def test_a_part_that_nothing_learns_through_is_not_right(verdict_of, cut):
+    verdict = verdict_of(OUTPUT + cut, "import torch\n")
+    assert verdict.outcome == "law"
+    assert verdict.lines[0].startswith("Nothing learns through it")
+
+
+def test_a_part_that_learns_from_some_inputs_alone_is_not_right(verdict_of):
+    verdict = verdict_of(RIGHT.replace("weights @ value,", "weights.detach() @ value,"))
+    assert verdict.outcome == "law"
+    assert "Your gradient by input 1 (2, 3, 5, 11)" in verdict.lines[0]
+
+
+def test_two_calls_that_differ_are_not_right(verdict_of):
+    verdict = verdict_of(
+        RIGHT.replace("weights @ value", "torch.dropout(weights, 0.1, True) @ value")
+    )
+    assert verdict.outcome == "law"
+    assert verdict.lines[0].startswith("Two calls with the same input give different values")
+
+
+def test_an_error_is_shown_at_the_line_of_the_hole(verdict_of):
+    body = RIGHT.replace("masked_softmax(scores, mask)", "helper(scores)")
+    verdict = verdict_of(body, "\n\ndef helper(scores):\n    return scores.no_such_method()\n")
+    assert verdict.lines[0].endswith("weights = helper(scores)")
+
+
+@pytest.mark.parametrize("encoding", ["utf-8-sig", "latin-1", "utf-16"])
+def test_a_file_in_any_encoding_is_judged(file_of, encoding):
+    file = file_of(RIGHT, "# größer\n")
+    file.write_bytes(file.read_text(encoding="utf-8").replace("√", "").encode(encoding, "replace"))
+    verdict = verdict_on(ATTENTION, file, answer_on(file, ATTENTION.name))
+    assert verdict.outcome == ("error" if encoding == "utf-16" else "right")
+    assert encoding != "utf-16" or "SyntaxError" in "\n".join(verdict.lines)
+
+
+def test_a_file_of_the_name_of_a_library_does_not_take_its_place(file_of, monkeypatch):
+    file = file_of()
+    (file.parent / "torch.py").write_text("raise ImportError('not torch')\n")
+    monkeypatch.chdir(file.parent)
+    with Worker() as worker:
+        assert examine(ATTENTION, file, worker).outcome == "right"

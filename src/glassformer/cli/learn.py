@@ -151,9 +151,10 @@ class SolutionOptions(LessonOptions):
 
     def run(self) -> int:
         from glassformer.learn.messages import solution_text
+        from glassformer.learn.source import read_source
 
         folder, chosen = self.chosen()
-        print(solution_text(chosen, folder.file(chosen).read_text(encoding="utf-8")))
+        print(solution_text(chosen, read_source(folder.file(chosen))))
         return 0
 
 

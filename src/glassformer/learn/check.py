@@ -1,10 +1,13 @@
-"""A check: probes of a solution, and a reference that can make each known mistake.
+"""A check: probes of a solution.
 
-A *probe* calls a :class:`Solution` and returns named values. A solution with the reference's values
-is right. A solution with the values of the reference with some fault has made that mistake.
+A *probe* calls a :class:`Solution` and returns named values. Each value also has a gradient by each
+random input and weight of the probe. A solution with the values and the gradients of the right one
+is right. A solution with the values of a known mistake has made that mistake.
 """
 
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from functools import cache
 from importlib import import_module
@@ -17,6 +20,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 __all__ = [
+    "GRADIENT",
     "Check",
     "Evidence",
     "Faults",
@@ -34,6 +38,11 @@ __all__ = [
 ]
 
 M = TypeVar("M", bound=nn.Module)
+
+GRADIENT = "gradient by "
+"""The beginning of the names of gradients among the values."""
+_LEAVES: ContextVar[list[tuple[str, Tensor]]] = ContextVar("leaves")
+"""The random inputs and weights of the probe that runs, by names for people."""
 
 
 class Solution(Protocol):
@@ -91,13 +100,35 @@ def measure(probes: Iterable[Probe], solution: Solution) -> Results:
 
 
 def values_of(probe: Probe, solution: Solution) -> Values:
-    """The values of one probe. A tensor that the solution makes is float64, as the inputs are."""
+    """The values of one probe, and their gradients.
+
+    A tensor that the solution makes is float64, as the inputs are.
+    """
     before = torch.get_default_dtype()
     torch.set_default_dtype(torch.float64)
+    leaves: list[tuple[str, Tensor]] = []
+    token = _LEAVES.set(leaves)
     try:
-        return _as_values(probe(solution))
+        values = probe(solution)
     finally:
         torch.set_default_dtype(before)
+        _LEAVES.reset(token)
+    return _as_values({**values, **_gradients(values, leaves)})
+
+
+def _gradients(values: Mapping[str, object], leaves: list[tuple[str, Tensor]]) -> dict[str, Tensor]:
+    """The gradients of a random mixture of all values, by each leaf; zero if none gets there."""
+    outputs = [x for x in values.values() if isinstance(x, Tensor) and x.is_floating_point()]
+    if not outputs or not leaves:
+        return {}
+    mixture = torch.stack([(x.double() * _drawn(tuple(x.shape), 99)).sum() for x in outputs]).sum()
+    gradients: Iterable[Tensor | None] = [None] * len(leaves)
+    with suppress(RuntimeError):  # no gradient at all, or a value that was changed in place
+        gradients = torch.autograd.grad(mixture, [leaf for _, leaf in leaves], allow_unused=True)
+    return {
+        f"{GRADIENT}{name}": torch.zeros_like(leaf) if gradient is None else gradient
+        for (name, leaf), gradient in zip(leaves, gradients, strict=True)
+    }
 
 
 def _as_values(values: Mapping[str, object]) -> Values:
@@ -118,7 +149,11 @@ def unpacked(answer: object, *names: str) -> Any:
 
 def numbers(*shape: int, seed: int = 0) -> Tensor:
     """Normal random numbers in float64, the same on every machine."""
-    return _drawn(shape, seed).clone()
+    drawn, leaves = _drawn(shape, seed).clone(), _LEAVES.get(None)
+    if leaves is None:
+        return drawn
+    leaves.append((f"input {len(leaves) + 1} {shape}", drawn.requires_grad_()))
+    return drawn.clone()  # a solution may change it in place
 
 
 @cache
@@ -131,7 +166,8 @@ def filled(module: M) -> M:
     """The module in float64, each parameter with random numbers that depend on its name alone."""
     module = module.double().eval()
     for name, weight in module.named_parameters():
-        weight.data = 0.5 * numbers(*weight.shape, seed=crc32(name.encode()))
+        weight.data = 0.5 * _drawn(tuple(weight.shape), crc32(name.encode()))
+        _LEAVES.get([]).append((f"the weight {name}", weight))
     return module
 
 

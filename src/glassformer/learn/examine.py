@@ -16,12 +16,16 @@ from typing import Any
 from glassformer.errors import InputError
 from glassformer.learn.folder import Folder
 from glassformer.learn.lesson import Lesson
-from glassformer.learn.source import lines_of
+from glassformer.learn.source import lines_of, read_source
 from glassformer.learn.verdict import Verdict
 
 __all__ = ["Worker", "checked_verdict", "examine", "verdict_on"]
 
 SECONDS = 10  # of a learner's code; then it says where it is, and ends
+_UNSTEADY = (
+    "Two calls with the same input give different values. Look for a new layer in each call, or for"
+    " dropout outside of training."
+)
 _STARTING = 50  # seconds until it runs, at most: on a busy machine the imports take long
 
 
@@ -36,7 +40,8 @@ class Worker:
         self._log = Path(self._directory.name, "log")
         with self._log.open("wb") as stream:
             self._process = subprocess.Popen(
-                [sys.executable, "-m", "glassformer.learn.worker"],
+                # -P: a file torch.py in the current directory is not torch.
+                [sys.executable, "-P", "-m", "glassformer.learn.worker"],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.DEVNULL,
                 stderr=stream,
@@ -117,7 +122,7 @@ def _verdict(lesson: Lesson, file: Path, answer: dict[str, Any]) -> Verdict:
 
     if failure := answer.get("file"):
         return Verdict(lesson.name, "error", tuple(_error_lines(failure)))
-    source = file.read_text(encoding="utf-8")
+    source = read_source(file)
     results = {
         probe: {name: array_from(value) for name, value in values.items()}
         for probe, values in answer["results"].items()
@@ -131,6 +136,8 @@ def _verdict(lesson: Lesson, file: Path, answer: dict[str, Any]) -> Verdict:
         if not set(lines_of(source, hole)) & set(answer["ran"]):
             text = f"No line of {hole} in your file ran: write it in this file, as a function."
             return Verdict(lesson.name, "error", (text,))
+        if set(names) & set(answer["unsteady"]):
+            return Verdict(lesson.name, "law", (_UNSTEADY,), hint=2)
         verdict = judge.verdict(results)
         if verdict is None:
             probe = next(iter(failures))
@@ -162,4 +169,4 @@ def _error_lines(failure: dict[str, Any]) -> Iterator[str]:
 
 
 def _code(file: Path, line: int) -> str:
-    return file.read_text(encoding="utf-8").splitlines()[line - 1].strip()
+    return read_source(file).splitlines()[line - 1].strip()

@@ -1,8 +1,8 @@
 """The verdict on a solution: right, or the mistake by its name.
 
 Each hole is judged by its own probes, and these are the questions in their order: Are all values
-right? Are they those of one known mistake, or of two? Do they break a law? If nothing is
-known: which number differs first?
+right, and then their gradients? Are they those of one known mistake, or of two? Do they break a
+law? If nothing is known: which number differs first?
 """
 
 from collections.abc import Iterator
@@ -14,7 +14,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from glassformer.learn.check import Check, Probe, Results, Solution, check_of, measure
+from glassformer.learn.check import (
+    GRADIENT,
+    Check,
+    Probe,
+    Results,
+    Solution,
+    Values,
+    check_of,
+    measure,
+)
 from glassformer.learn.edits import EditError, solution
 from glassformer.learn.lesson import Lesson
 from glassformer.learn.verdict import Mistake, Verdict
@@ -78,6 +87,8 @@ class Judge:
             if probe.__name__ in results
         }
         if len(results) == len(self.right) and same(results, self.right):
+            if wrong := tuple(self._difference(results, gradients=True)):
+                return Verdict(self.lesson.name, "law", (*_cut_off(results), *wrong), hint=2)
             return Verdict(self.lesson.name, "right")
         if mistakes := self.mistakes(results):
             hint = max(self.lesson.mistakes[name].hint for name in mistakes[0])
@@ -155,11 +166,16 @@ class Judge:
         if len(mistakes) == 1:
             yield from self._difference(results)
 
-    def _difference(self, results: Results) -> Iterator[str]:
-        """The first value that differs, in the smallest probe that shows it, with both numbers."""
+    def _difference(self, results: Results, *, gradients: bool = False) -> Iterator[str]:
+        """The first value that differs, in the smallest probe that shows it, with both numbers.
+
+        ``gradients``: the first gradient instead.
+        """
         for probe in self.probes:
             right = self.right[probe.__name__]
             for name, value in results.get(probe.__name__, {}).items():
+                if name.startswith(GRADIENT) != gradients:
+                    continue
                 if name not in right or not _equal(value, right[name]):
                     yield _compared(name, value, right[name])
                     yield f"The input: {probe.__doc__}."
@@ -182,10 +198,27 @@ def same(results: Results, others: Results) -> bool:
     """Whether each probe of ``results`` has the same values in ``others``."""
     return all(
         probe in others
-        and values.keys() == others[probe].keys()
-        and all(_equal(value, others[probe][name]) for name, value in values.items())
+        and _outputs(values).keys() == _outputs(others[probe]).keys()
+        and all(_equal(value, others[probe][name]) for name, value in _outputs(values).items())
         for probe, values in results.items()
     )
+
+
+def _outputs(values: Values) -> Values:
+    """The values without their gradients: a mistake is known by its values alone."""
+    return {name: value for name, value in values.items() if not name.startswith(GRADIENT)}
+
+
+def _cut_off(results: Results) -> Iterator[str]:
+    """A line if no gradient at all gets through a probe."""
+    for values in results.values():
+        gradients = [value for name, value in values.items() if name.startswith(GRADIENT)]
+        if gradients and not any(value.any() for value in gradients):
+            yield (
+                "Nothing learns through it: no gradient gets to its inputs and weights. Look for"
+                " no_grad, detach, .data, torch.tensor(…) or NumPy."
+            )
+            return
 
 
 def _equal(value: NDArray[Any], other: NDArray[Any]) -> bool:

@@ -1,9 +1,15 @@
 """Functions and methods of a learner's file, by their names, as text."""
 
 import ast
+from pathlib import Path
 from typing import Any
 
-__all__ = ["definition", "lines_of", "source_of"]
+__all__ = ["definition", "lines_of", "read_source", "source_of"]
+
+
+def read_source(file: Path) -> str:
+    """The text of a learner's file, as Python reads it; a letter that is not UTF-8 becomes �."""
+    return file.read_text(encoding="utf-8-sig", errors="replace")
 
 
 def lines_of(source: str, hole: str) -> range:

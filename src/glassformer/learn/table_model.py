@@ -44,8 +44,8 @@ class TableModel:
     @classmethod
     def random(cls, sentences: int, vocab: int, *, seed: int = 0) -> "TableModel":
         """Random logits."""
-        by_place = numbers(sentences, 11, vocab, seed=seed)
-        return cls(by_place, numbers(vocab, vocab, vocab, seed=seed + 1))
+        by_place = numbers(sentences, 11, vocab, seed=seed).detach()
+        return cls(by_place, numbers(vocab, vocab, vocab, seed=seed + 1).detach())
 
     @classmethod
     def table(cls, rows: dict[int, list[float]]) -> "TableModel":

@@ -9,6 +9,7 @@ from glassformer.learn.folder import Folder
 from glassformer.learn.keys import can_read_keys, pressed_key, single_keys
 from glassformer.learn.lesson import Lesson
 from glassformer.learn.messages import hint_text, print_verdict, solution_text
+from glassformer.learn.source import read_source
 
 __all__ = ["watch"]
 
@@ -51,7 +52,7 @@ def _watch(folder: Folder, lesson: Lesson, console: Console) -> bool:
                 hints = min(hints + 1, 3)
                 console.print(hint_text(lesson, hints), markup=False)
             if key == "s":
-                source = file.read_text(encoding="utf-8")
+                source = read_source(file)
                 console.print(solution_text(lesson, source), markup=False, soft_wrap=True)
             if key == "l":
                 from glassformer.learn.status import print_status  # with torch

@@ -27,7 +27,9 @@ import torch
 from numpy.typing import NDArray
 
 from glassformer.learn.check import Check, Results, check_of, values_of
+from glassformer.learn.judge import same
 from glassformer.learn.lesson import lesson
+from glassformer.learn.source import lines_of, read_source
 
 __all__ = ["answer_on", "array_from", "load_module", "main"]
 
@@ -69,17 +71,23 @@ def _called(file: Path, check: Check, holes: list[str]) -> dict[str, Any]:
         return {"file": {"error": "missing", "text": missing[0]}}
     results: Results = {}
     failures = {}
-    for probe in check.all_probes:
-        try:
-            results[probe.__name__] = values_of(probe, module)
-        except BaseException as error:
-            failures[probe.__name__] = _failure(error, file)
+    unsteady = []
+    for hole, probes in check.probes.items():
+        for probe in probes:
+            name = probe.__name__
+            try:
+                results[name] = values_of(probe, module)
+                if not same({name: results[name]}, {name: values_of(probe, module)}):
+                    unsteady.append(name)
+            except BaseException as error:
+                failures[name] = _failure(error, file, hole)
     return {
         "results": {
             probe: {name: _as_json(value) for name, value in values.items()}
             for probe, values in results.items()
         },
         "failures": failures,
+        "unsteady": unsteady,
     }
 
 
@@ -121,16 +129,19 @@ def _traced(file: Path) -> Iterator[set[int]]:
         sys.settrace(None)
 
 
-def _failure(error: BaseException, file: Path) -> dict[str, Any]:
-    """The error, the line of the learner's file that raised it, and the shapes on that line."""
+def _failure(error: BaseException, file: Path, hole: str = "") -> dict[str, Any]:
+    """The error, the learner's line that raised it, and the shapes there.
+
+    A line of ``hole`` comes before the lines that it calls.
+    """
     text = " ".join(str(error).split())[:500]
     failure: dict[str, Any] = {"error": type(error).__name__, "text": text}
     if isinstance(error, SyntaxError):
         return failure | {"line": error.lineno, "code": (error.text or "").strip()}
-    frame, line = _frame_of(error.__traceback__, file)
+    frame, line = _frame_of(error.__traceback__, file, hole)
     if frame is None:
         return failure
-    lines = file.read_text(encoding="utf-8").splitlines()
+    lines = read_source(file).splitlines()
     code = lines[line - 1].strip() if line <= len(lines) else ""
     shapes = {
         name: str(tuple(value.shape))
@@ -140,14 +151,16 @@ def _failure(error: BaseException, file: Path) -> dict[str, Any]:
     return failure | {"line": line, "code": code, "shapes": shapes}
 
 
-def _frame_of(trace: TracebackType | None, file: Path) -> tuple[FrameType | None, int]:
-    """The innermost frame of the learner's file, and its line."""
+def _frame_of(trace: TracebackType | None, file: Path, hole: str) -> tuple[FrameType | None, int]:
+    """The innermost frame of the hole, or of the learner's file, and its line."""
     frames = [
         (frame, line)
         for frame, line in traceback.walk_tb(trace)
         if frame.f_code.co_filename == str(file)
     ]
-    return frames[-1] if frames else (None, 0)
+    inside = lines_of(read_source(file), hole) if hole and frames else range(0)
+    within = [each for each in frames if each[1] in inside]
+    return [(None, 0), *frames, *within][-1]
 
 
 def _as_json(value: NDArray[Any]) -> dict[str, Any]:

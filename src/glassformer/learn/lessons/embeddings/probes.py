@@ -59,7 +59,7 @@ def one_token(solution: Solution) -> dict[str, Any]:
 
 def tokens(solution: Solution) -> dict[str, Any]:
     """tokens [[1, 4, 1], [6, 2, 5]], table (7, 5)"""
-    return _embedded(solution, torch.tensor([[1, 4, 1], [6, 2, 5]]), numbers(7, 5))
+    return _embedded(solution, torch.tensor([[1, 4, 1], [6, 2, 5]]), numbers(7, 5).detach())
 
 
 def _embedded(solution: Solution, tokens: Tensor, table: Tensor) -> dict[str, Any]:
@@ -83,20 +83,24 @@ def one_state(solution: Solution) -> dict[str, Any]:
 
 def states(solution: Solution) -> dict[str, Any]:
     """states (2, 3, 5), table (7, 5)"""
-    return {"logits": _model(solution, numbers(7, 5)).project(numbers(2, 3, 5, seed=1))}
+    return {
+        "logits": _model(solution, numbers(7, 5).detach()).project(
+            numbers(2, 3, 5, seed=1).detach()
+        )
+    }
 
 
 def update(solution: Solution) -> dict[str, Any]:
     """states (2, 3, 5), table (7, 5); then 1 is added to each number of the table"""
-    model = _model(solution, numbers(7, 5))
+    model = _model(solution, numbers(7, 5).detach())
     table = model.target_embedding.weight
-    logits = model.project(numbers(2, 3, 5, seed=1))
+    logits = model.project(numbers(2, 3, 5, seed=1).detach())
     if logits.requires_grad:
         logits.square().sum().backward()
     gradient = _gradient(table)
     table.data += 1
     return {
-        "logits after an update of the table": model.project(numbers(2, 3, 5, seed=1)),
+        "logits after an update of the table": model.project(numbers(2, 3, 5, seed=1).detach()),
         "gradient of the table": gradient,
         "number of tables": sum(weight.shape == table.shape for weight in model.parameters()),
     }

@@ -125,7 +125,7 @@ def batch(solution: Solution) -> dict[str, Any]:
 def more_padding(solution: Solution) -> dict[str, Any]:
     """the inputs of `batch`, with two more positions of padding: (3, 7, 11) and (3, 7)"""
     logits, labels = _sentences()
-    logits = torch.cat((logits, numbers(3, 2, 11, seed=2)), dim=1)
+    logits = torch.cat((logits, numbers(3, 2, 11, seed=2).detach()), dim=1)
     return _called(solution, logits, torch.cat((labels, torch.zeros_like(labels[:, :2])), dim=1))
 
 
@@ -152,7 +152,7 @@ def only_padding(solution: Solution) -> dict[str, Any]:
 def _sentences() -> tuple[Tensor, Tensor]:
     labels = picks(3, 5, below=10, seed=1) + 1
     padding = torch.arange(5) >= torch.tensor([[5], [3], [2]])
-    return numbers(3, 5, 11), labels.masked_fill(padding, 0)
+    return numbers(3, 5, 11).detach(), labels.masked_fill(padding, 0)
 
 
 def _called(solution: Solution, logits: Tensor, labels: Tensor, **settings: Any) -> dict[str, Any]:

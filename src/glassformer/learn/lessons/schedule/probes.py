@@ -139,12 +139,14 @@ def no_gradient(solution: Solution) -> dict[str, Any]:
 
 def later_step(solution: Solution) -> dict[str, Any]:
     """weight and gradient (3, 5), rate 0.1, state (6, mean, square) after six updates"""
-    return _step(solution, numbers(3, 5), numbers(3, 5, seed=1), state=_later(), rate=0.1)
+    return _step(
+        solution, numbers(3, 5).detach(), numbers(3, 5, seed=1).detach(), state=_later(), rate=0.1
+    )
 
 
 def other_constants(solution: Solution) -> dict[str, Any]:
     """the inputs of `later_step`, with betas (0.5, 0.8) and epsilon 0.1"""
-    weight, gradient = numbers(3, 5), numbers(3, 5, seed=1)
+    weight, gradient = numbers(3, 5).detach(), numbers(3, 5, seed=1).detach()
     settings: dict[str, Any] = {"betas": (0.5, 0.8), "epsilon": 0.1}
     return _step(solution, weight, gradient, state=_later(), rate=0.1, **settings)
 
@@ -159,7 +161,7 @@ def _begun(size: int) -> AdamState:
 
 
 def _later() -> AdamState:
-    return 6, 0.5 * numbers(3, 5, seed=2), numbers(3, 5, seed=3) ** 2
+    return 6, 0.5 * numbers(3, 5, seed=2).detach(), numbers(3, 5, seed=3).detach() ** 2
 
 
 def _step(solution: Solution, weight: Tensor, gradient: Tensor, **settings: Any) -> dict[str, Any]:
