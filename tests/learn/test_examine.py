@@ -213,9 +213,8 @@ def test_a_part_that_learns_from_some_inputs_alone_is_not_right(verdict_of):
 
 
 def test_two_calls_that_differ_are_not_right(verdict_of):
-    verdict = verdict_of(
-        RIGHT.replace("weights @ value", "torch.dropout(weights, 0.1, True) @ value")
-    )
+    dropped = RIGHT.replace("weights @ value", "torch.dropout(weights, 0.1, True) @ value")
+    verdict = verdict_of(dropped, "import torch\n")
     assert verdict.outcome == "law"
     assert verdict.lines[0].startswith("Two calls with the same input give different values")
 
