@@ -4,6 +4,7 @@ import re
 import textwrap
 from pathlib import Path
 
+from glassformer.learn.edits import changed_lines
 from glassformer.learn.judge import Judge
 from glassformer.learn.lesson import Lesson, lessons
 
@@ -145,12 +146,13 @@ def mistakes_page(every: list[Lesson]) -> str:
     """All mistakes that the checks know, by lesson."""
     parts = [
         "# The mistakes",
-        "Each is an edit of the right solution, so that a check can name it."
+        "Each is an edit of the right solution: - is the right line, + the wrong one."
         " The texts name it, quote the paper, and say how it harms a translator.\n",
     ]
     for lesson in every:
         parts.append(f"## {lesson.title}\n")
         for name, known in lesson.mistakes.items():
             parts.append(f"({name})=\n### {known.says.rstrip('.')}\n")
+            parts.append(f"```diff\n{changed_lines(lesson, name)}\n```\n")
             parts.append(f"{known.paper}\n\n*In a translator:* {known.costs}\n")
     return "\n".join(parts)

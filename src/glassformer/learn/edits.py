@@ -7,6 +7,7 @@ and trains a translator with it.
 
 import ast
 import builtins
+import difflib
 import textwrap
 from collections.abc import Callable, Iterable, Mapping
 from functools import cache
@@ -17,9 +18,18 @@ from typing import Any
 
 from glassformer.learn.check import Solution
 from glassformer.learn.lesson import KnownMistake, Lesson
-from glassformer.learn.source import definition
+from glassformer.learn.source import definition, source_of
 
-__all__ = ["FILES", "EditError", "edited", "executed", "file_of", "mistaken_texts", "solution"]
+__all__ = [
+    "FILES",
+    "EditError",
+    "changed_lines",
+    "edited",
+    "executed",
+    "file_of",
+    "mistaken_texts",
+    "solution",
+]
 
 FILES = (
     "data.batches",
@@ -82,6 +92,22 @@ def edited(text: str, mistake: KnownMistake) -> str:
             raise EditError(f"{mistake.hole}: {old!r} stands {code.count(old)} times in it")
         code = code.replace(old, new)
     return before + code + after
+
+
+def changed_lines(lesson: Lesson, mistake: str) -> str:
+    """The lines of the right solution that a mistake changes, as a diff.
+
+    >>> from glassformer.learn.lesson import lesson
+    >>> print(changed_lines(lesson("attention"), "mask-not-used"))
+    - weights = masked_softmax(scores, mask)
+    + weights = masked_softmax(scores)
+    """
+    known = lesson.mistakes[mistake]
+    right = _text(file_of(lesson.place_of(known.hole)))
+    sides = (source_of(text, known.hole).splitlines() for text in (right, edited(right, known)))
+    lines = [each for each in difflib.ndiff(*sides) if each[0] in "-+"]
+    indent = min(len(each) - len(each[2:].lstrip()) for each in lines if each[2:].strip()) - 2
+    return "\n".join(f"{each[:2]}{each[2 + indent :]}".rstrip() for each in lines)
 
 
 def executed(
