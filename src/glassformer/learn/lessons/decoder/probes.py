@@ -1,101 +1,14 @@
-"""What can go wrong in a decoder block, and in the stack of blocks."""
+"""Probes of a decoder block, and of the stack of blocks."""
 
-from types import SimpleNamespace
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from glassformer import Decoder, DecoderBlock
-from glassformer.learn.check import Check, Faults, Results, Solution, filled, numbers
+from glassformer import DecoderBlock
+from glassformer.learn.check import Check, Results, Solution, filled, numbers
 
 __all__ = ["CHECK"]
-
-
-def reference(faults: Faults) -> Solution:
-    class FaultyBlock(DecoderBlock):
-        def forward(
-            self,
-            x: Tensor,
-            memory: Tensor,
-            self_mask: Tensor | None = None,
-            memory_mask: Tensor | None = None,
-        ) -> Tensor:
-            masks = _masks(self_mask, memory_mask, faults)
-            return _block(self, x, memory, masks, faults)
-
-    class FaultyStack(Decoder):
-        def forward(
-            self,
-            x: Tensor,
-            memory: Tensor,
-            self_mask: Tensor | None = None,
-            memory_mask: Tensor | None = None,
-        ) -> Tensor:
-            masks = _stack_masks(self_mask, memory_mask, faults)
-            return _stack(self, x, memory, masks, faults)
-
-    return SimpleNamespace(DecoderBlock=FaultyBlock, Decoder=FaultyStack)
-
-
-Masks = tuple[Tensor | None, Tensor | None]
-
-
-def _masks(self_mask: Tensor | None, memory_mask: Tensor | None, faults: Faults) -> Masks:
-    """The masks that self-attention and cross-attention get."""
-    fault = faults.get("self_mask")
-    if fault == "decoder-masks-exchanged":
-        return memory_mask, self_mask
-    return (
-        None if fault == "decoder-self-mask-missing" else self_mask,
-        None if faults.get("memory_mask") else memory_mask,
-    )
-
-
-def _block(block: DecoderBlock, x: Tensor, memory: Tensor, masks: Masks, faults: Faults) -> Tensor:
-    order = faults.get("order")
-    if order == "decoder-cross-first":
-        x = _cross(block, x, memory, masks[1], faults)
-    if faults.get("self") == "decoder-keys-not-normed":
-        x = block.self_attention(x, x, x, masks[0])
-    elif not faults.get("self"):
-        x = block.self_attention(x, mask=masks[0])
-    if not order:
-        x = _cross(block, x, memory, masks[1], faults)
-    return block.feed_forward(x)
-
-
-def _cross(
-    block: DecoderBlock, x: Tensor, memory: Tensor, mask: Tensor | None, faults: Faults
-) -> Tensor:
-    fault = faults.get("cross", "")
-    shared = fault == "decoder-attention-shared"
-    attention = block.self_attention if shared else block.cross_attention
-    inputs = {
-        "decoder-memory-unused": (x,),
-        "decoder-values-from-target": (x, memory, x),
-        "decoder-queries-from-memory": (memory, x),
-        "decoder-target-unused": (memory,),
-    }.get(fault, (x, memory))
-    return attention(*inputs, mask=mask)
-
-
-def _stack_masks(self_mask: Tensor | None, memory_mask: Tensor | None, faults: Faults) -> Masks:
-    fault = faults.get("stack_masks")
-    if fault == "decoder-stack-masks-exchanged":
-        return memory_mask, self_mask
-    return (
-        None if fault == "decoder-stack-self-mask-missing" else self_mask,
-        None if fault == "decoder-stack-memory-mask-missing" else memory_mask,
-    )
-
-
-def _stack(stack: Decoder, x: Tensor, memory: Tensor, masks: Masks, faults: Faults) -> Tensor:
-    for block in stack.blocks:
-        x = block(x, memory, *masks)
-        if faults.get("memory") == "decoder-stack-memory-replaced":
-            memory = x
-    return x if faults.get("stack_norm") == "decoder-stack-norm-missing" else stack.norm(x)
 
 
 def two_words(solution: Solution) -> dict[str, Any]:
@@ -242,7 +155,6 @@ def padding(results: Results) -> str | None:
 
 
 CHECK = Check(
-    reference=reference,
     probes={
         "DecoderBlock.forward": (two_words, equal_lengths, post_norm, pre_norm, without_padding),
         "Decoder.forward": (two_steps, post_norm_stack, pre_norm_stack),

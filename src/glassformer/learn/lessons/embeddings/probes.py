@@ -1,55 +1,13 @@
-"""What can go wrong in the scaled embedding, and in the projection with the same table."""
+"""Probes of the scaled embedding, and of the projection with the same table."""
 
-import math
-from types import SimpleNamespace
 from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
-from glassformer.learn.check import Check, Faults, Results, Solution, numbers
+from glassformer.learn.check import Check, Results, Solution, numbers
 
 __all__ = ["CHECK"]
-
-
-def reference(faults: Faults) -> Solution:
-    class ScaledEmbedding(nn.Module):
-        def __init__(self, vocab_size: int, d_model: int) -> None:
-            super().__init__()
-            self.weight = nn.Parameter(torch.randn(vocab_size, d_model))
-
-        def forward(self, tokens: Tensor) -> Tensor:
-            vocab, d_model = self.weight.shape
-            factor = {
-                "embedding-not-scaled": 1.0,
-                "embedding-divided": 1 / math.sqrt(d_model),
-                "embedding-times-d_model": float(d_model),
-                "embedding-times-root-of-vocab": math.sqrt(vocab),
-            }.get(faults.get("factor", ""), math.sqrt(d_model))
-            table = self.weight.detach() if faults.get("gradient") else self.weight
-            return table[tokens] * factor
-
-    class Transformer(nn.Module):
-        def __init__(self, vocab_size: int, d_model: int) -> None:
-            super().__init__()
-            self.target_embedding = ScaledEmbedding(vocab_size, d_model)
-            table = self.target_embedding.weight
-            self.output: nn.Parameter | None = None
-            if faults.get("tie") == "projection-own-table":
-                self.output = nn.Parameter(table.data.clone())
-            if faults.get("tie") == "projection-shares-numbers":
-                self.output = nn.Parameter(table.data)
-
-        def project(self, states: Tensor) -> Tensor:
-            table: Tensor = self.target_embedding.weight if self.output is None else self.output
-            if faults.get("tie") == "projection-detached":
-                table = table.detach()
-            logits = states @ table.T
-            if faults.get("size") == "projection-scaled":
-                logits = logits * math.sqrt(states.size(-1))
-            return logits.softmax(-1) if faults.get("size") == "projection-softmax" else logits
-
-    return SimpleNamespace(ScaledEmbedding=ScaledEmbedding, Transformer=Transformer)
 
 
 def one_token(solution: Solution) -> dict[str, Any]:
@@ -138,7 +96,6 @@ def learned(results: Results) -> str | None:
 
 
 CHECK = Check(
-    reference=reference,
     probes={
         "ScaledEmbedding.forward": (one_token, tokens),
         "Transformer.project": (one_state, states, update),
