@@ -77,12 +77,6 @@ def test_an_unusual_right_solution(verdict_of):
             """,
             ("causal-self-hidden",),
         ),
-        # a triangle of numpy, never made a tensor
-        (
-            "subsequent",
-            "import numpy as np\nreturn np.tril(np.ones((length, length), dtype=bool))",
-            ("causal-not-a-tensor",),
-        ),
         ("subsequent", "return torch.tril(torch.ones(length, length))", ("causal-as-numbers",)),
         # all float, and off by one
         (
@@ -115,11 +109,6 @@ def test_an_unusual_right_solution(verdict_of):
             "labels[:, 1:] = labels[:, :-1].clone()\nlabels[:, 0] = bos\nreturn labels",
             ("shift-changes-labels",),
         ),
-        (
-            "shift",
-            "out = torch.zeros_like(labels)\nout[:, 1:] = labels[:, :-1]\nreturn out",
-            ("shift-starts-with-zero",),
-        ),
     ],
 )
 def test_a_mistake_as_people_make_it(verdict_of, hole, body, mistake):
@@ -131,6 +120,31 @@ def test_the_length_of_the_batch_is_no_length_of_a_sentence(verdict_of):
     """`len` of a tensor is its first axis: an error, which no known mistake explains."""
     verdict = verdict_of(target="return padding_mask(tokens, pad) & subsequent_mask(len(tokens))")
     assert (verdict.outcome, verdict.mistakes) == ("error", ())
+
+
+def test_a_triangle_of_numpy_is_no_tensor(verdict_of):
+    verdict = verdict_of(
+        subsequent="import numpy as np\nreturn np.tril(np.ones((length, length), dtype=bool))"
+    )
+    assert "Your mask is a tensor: False; right is True." in verdict.lines[0]
+
+
+@pytest.mark.parametrize(
+    ("shift", "evidence"),
+    [
+        (
+            "out = torch.zeros_like(labels)\nout[:, 1:] = labels[:, :-1]\nreturn out",
+            "The decoder's input begins with bos. With bos 2, your first input is 0.",
+        ),
+        (  # bos in the place of the first label
+            "out = labels.clone()\nout[:, 0] = bos\nreturn out",
+            "The decoder does not read the label that it has to predict."
+            " At step 1 the decoder reads 8, and has to predict 8.",
+        ),
+    ],
+)
+def test_a_shift_that_breaks_a_law(verdict_of, shift, evidence):
+    assert verdict_of(shift=shift).lines[0] == evidence
 
 
 def test_a_solution_that_no_list_knows_breaks_a_law(verdict_of):

@@ -99,10 +99,6 @@ def test_unusual_right_solutions():
             "\n        return self.self_attention(x, mask=mask) + self.feed_forward(x)\n",
             ("mistake", ("encoder-feed-forward-reads-x",)),
         ),
-        (
-            "\n        return self.self_attention(self.feed_forward(x), mask=mask)\n",
-            ("mistake", ("encoder-feed-forward-first",)),
-        ),
         (  # from a blog: post-norm by hand, without dropout
             """
         attention, network = self.self_attention, self.feed_forward

@@ -105,11 +105,6 @@ def test_unusual_right_solutions(verdict_of):
         ("merge", "return heads.mean(dim=1)", "merge-averaged"),
         (
             "project_keys_and_values",
-            "k, v = self.value(key), self.key(value)\nreturn self.split(k), self.split(v)",
-            "heads-exchanged",
-        ),
-        (
-            "project_keys_and_values",
             "kv = [self.split(self.key(x)) for x in (key, key)]\nreturn kv[0], kv[1]",
             ("heads-one-for-keys-and-values", "heads-values-of-key"),
         ),

@@ -1,68 +1,14 @@
-"""What can go wrong in the decoder's masks, and in the shift of its input."""
+"""Probes of the decoder's masks, and of the shift of its input."""
 
 from collections.abc import Callable
-from types import SimpleNamespace
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from glassformer.learn.check import Check, Faults, Results, Solution, picks
-from glassformer.model.masks import padding_mask
+from glassformer.learn.check import Check, Results, Solution, picks
 
 __all__ = ["CHECK"]
-
-
-def reference(faults: Faults) -> Solution:
-    def subsequent_mask(length: int) -> Any:
-        square = torch.ones(length, length, dtype=torch.bool)
-        mask = {
-            "causal-missing": square,
-            "causal-self-hidden": square.tril(-1),
-            "causal-next-visible": square.tril(1),
-            "causal-reversed": square.triu(),
-            "causal-inverted": square.triu(1),
-        }.get(faults.get("causal", ""), square.tril())
-        if faults.get("kind") == "causal-as-numbers":
-            return mask.to(torch.float32)
-        return mask.numpy() if faults.get("kind") == "causal-not-a-tensor" else mask
-
-    def target_mask(tokens: Tensor, pad: int) -> Tensor:
-        real = padding_mask(tokens, pad)
-        real = {
-            "target-padding-forgotten": torch.ones_like(real),
-            "target-padding-of-both": real & real.mT,
-        }.get(faults.get("padding", ""), real)
-        causal = torch.as_tensor(subsequent_mask(tokens.size(1)))
-        mask = real | causal if faults.get("join") == "target-or" else real & causal
-        return mask.squeeze(1) if faults.get("axes") == "target-without-heads" else mask
-
-    def shift(labels: Tensor, bos: int) -> Tensor:
-        move, start = faults.get("move", ""), faults.get("start")
-        shifted = _moved(labels, move)
-        if move not in _WITHOUT_START and not (start == "shift-rolled" and move in _ROLLED):
-            column = -1 if move == "shift-left" else 0
-            shifted[:, column] = 0 if start == "shift-starts-with-zero" else bos
-        if faults.get("place") == "shift-changes-labels":
-            labels[:, : shifted.size(1)] = shifted[:, : labels.size(1)]
-        return shifted
-
-    return SimpleNamespace(subsequent_mask=subsequent_mask, target_mask=target_mask, shift=shift)
-
-
-_WITHOUT_START = ("shift-missing", "shift-without-bos")
-_ROLLED = ("", "shift-left")  # these bring a label from one end to the other
-
-
-def _moved(labels: Tensor, move: str) -> Tensor:
-    """The labels, moved to the right and around the end, or as a fault moves them."""
-    if move in ("shift-missing", "shift-overwrites"):
-        return labels.clone()
-    if move == "shift-without-bos":
-        return labels[:, :-1].clone()
-    if move == "shift-too-long":
-        return torch.cat((labels[:, :1], labels), dim=1)
-    return labels.roll(-1 if move == "shift-left" else 1, dims=1)
 
 
 def three(solution: Solution) -> dict[str, Any]:
@@ -177,7 +123,6 @@ def first_is_not_bos(results: Results) -> str | None:
 
 
 CHECK = Check(
-    reference=reference,
     probes={
         "subsequent_mask": (three, seven),
         "target_mask": (two_sentences, another_padding, padding_first),

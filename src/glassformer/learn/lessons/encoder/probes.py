@@ -1,74 +1,14 @@
-"""What can go wrong in an encoder block, and in the stack of blocks."""
+"""Probes of an encoder block, and of the stack of blocks."""
 
-from types import SimpleNamespace
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from glassformer import Encoder, EncoderBlock, subsequent_mask
-from glassformer.learn.check import Check, Faults, Results, Solution, filled, numbers
+from glassformer import EncoderBlock
+from glassformer.learn.check import Check, Results, Solution, filled, numbers
 
 __all__ = ["CHECK"]
-
-
-def reference(faults: Faults) -> Solution:
-    class FaultyBlock(EncoderBlock):
-        def forward(self, x: Tensor, mask: Tensor | None = None) -> Tensor:
-            return _block(self, x, _mask(mask, x, faults), faults)
-
-    class FaultyStack(Encoder):
-        def forward(self, x: Tensor, mask: Tensor | None = None) -> Tensor:
-            return _stack(self, x, mask, faults)
-
-    return SimpleNamespace(EncoderBlock=FaultyBlock, Encoder=FaultyStack)
-
-
-def _mask(mask: Tensor | None, x: Tensor, faults: Faults) -> Tensor | None:
-    fault = faults.get("mask")
-    if fault == "encoder-mask-causal":
-        causal = subsequent_mask(x.size(1))
-        return causal if mask is None else mask & causal
-    return None if fault == "encoder-mask-missing" else mask
-
-
-def _block(block: EncoderBlock, x: Tensor, mask: Tensor | None, faults: Faults) -> Tensor:
-    feed_forward, fault = block.feed_forward, faults.get("feed")
-    if fault == "encoder-feed-forward-first":
-        return _attended(block, feed_forward(x), mask, faults)
-    attended = _attended(block, x, mask, faults)
-    if fault == "encoder-feed-forward-reads-x":
-        return attended + feed_forward(x)
-    if fault == "encoder-feed-forward-added-twice":
-        return attended + feed_forward(attended)
-    return feed_forward(attended)
-
-
-def _attended(block: EncoderBlock, x: Tensor, mask: Tensor | None, faults: Faults) -> Tensor:
-    attention = block.self_attention
-    match faults.get("attention"):
-        case "encoder-attention-missing":
-            return x
-        case "encoder-keys-not-normed":
-            return attention(x, x, x, mask)
-        case "encoder-residual-missing":
-            return attention.sublayer(x, mask=mask)
-        case "encoder-attention-added-twice":
-            return x + attention(x, mask=mask)
-    return attention(x, mask=mask)
-
-
-def _stack(stack: Encoder, x: Tensor, mask: Tensor | None, faults: Faults) -> Tensor:
-    blocks = {
-        "stack-first-only": stack.blocks[:1],
-        "stack-last-only": stack.blocks[-1:],
-    }.get(faults.get("blocks", ""), stack.blocks)
-    fault = faults.get("stack_norm")
-    for block in blocks:
-        x = block(x, None if faults.get("stack_mask") else mask)
-        if fault == "stack-norm-each":
-            x = stack.norm(x)
-    return x if fault else stack.norm(x)
 
 
 def one_word(solution: Solution) -> dict[str, Any]:
@@ -180,7 +120,6 @@ def order(results: Results) -> str | None:
 
 
 CHECK = Check(
-    reference=reference,
     probes={
         "EncoderBlock.forward": (one_word, post_norm, pre_norm, without_padding, reversed_words),
         "Encoder.forward": (two_steps, post_norm_stack, pre_norm_stack, stack_without_padding),

@@ -1,76 +1,15 @@
-"""What can go wrong in multi-head attention."""
+"""Probes of multi-head attention."""
 
-import math
-from types import SimpleNamespace
 from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
-from glassformer import MultiHeadAttention
-from glassformer.learn.check import Check, Evidence, Faults, Results, Solution, filled, numbers
+from glassformer.learn.check import Check, Evidence, Results, Solution, filled, numbers
 
 __all__ = ["CHECK"]
 
 HEADS, WIDTH, D_MODEL = 3, 5, 15
-
-
-def reference(faults: Faults) -> Solution:
-    def linear(projection: nn.Linear, x: Tensor) -> Tensor:
-        return x @ projection.weight.T if faults.get("linear") else projection(x)
-
-    class FaultyAttention(MultiHeadAttention):
-        def split(self, joint: Tensor) -> Tensor:
-            return _split(joint, self.num_heads, faults.get("split", ""))
-
-        def merge(self, heads: Tensor) -> Tensor:
-            return _merged(heads, faults.get("merge", ""))
-
-        def project_keys_and_values(self, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
-            if faults.get("source") == "heads-values-of-key":
-                value = key
-            fault = faults.get("projection", "")
-            if fault == "heads-unprojected":
-                return self.split(key), self.split(value)
-            by_key, by_value = {
-                "heads-one-projection": (self.query, self.query),
-                "heads-one-for-keys-and-values": (self.key, self.key),
-                "heads-exchanged": (self.value, self.key),
-            }.get(fault, (self.key, self.value))
-            return self.split(linear(by_key, key)), self.split(linear(by_value, value))
-
-        def attend(
-            self, query: Tensor, keys: Tensor, values: Tensor, mask: Tensor | None = None
-        ) -> Tensor:
-            queries = self.split(linear(self.query, query))
-            if faults.get("scale") == "heads-scale-of-d_model":
-                queries = queries * math.sqrt(queries.size(-1) / query.size(-1))
-            mask = None if faults.get("mask") == "heads-mask-not-used" else mask
-            heads, _ = self.attention(queries, keys, values, mask)
-            joint = self.merge(heads)
-            missing = faults.get("output") == "heads-output-missing"
-            return joint if missing else linear(self.output, joint)
-
-    return SimpleNamespace(MultiHeadAttention=FaultyAttention)
-
-
-def _split(joint: Tensor, heads: int, fault: str) -> Tensor:
-    batch, length, d_model = joint.shape
-    width = d_model // heads
-    if fault == "split-by-view":
-        return joint.reshape(batch, heads, length, width)
-    if fault == "split-interleaved":
-        return joint.reshape(batch, length, width, heads).permute(0, 3, 1, 2)
-    if fault == "split-head-width-d_model":
-        return joint[:, None].expand(batch, heads, length, d_model)
-    parts = joint.reshape(batch, length, heads, width)
-    return parts if fault == "split-without-transpose" else parts.transpose(1, 2)
-
-
-def _merged(heads: Tensor, fault: str) -> Tensor:
-    if fault == "merge-by-view":
-        return heads.reshape(heads.size(0), heads.size(2), -1)
-    return heads.mean(1) if fault == "merge-averaged" else heads.transpose(-3, -2).flatten(-2)
 
 
 def two_heads(solution: Solution) -> dict[str, Any]:
@@ -203,7 +142,6 @@ hidden = _same_output(
 alone = _same_output("whole", "second_sentence", slice(1, 2), "The first sentence of the batch")
 
 CHECK = Check(
-    reference=reference,
     probes={
         "MultiHeadAttention.split": (two_heads, three_heads),
         "MultiHeadAttention.merge": (merge_two, merge_three, there_and_back),

@@ -1,50 +1,13 @@
-"""What can go wrong in the padding mask, and in the softmax that uses a mask."""
+"""Probes of the padding mask, and of the softmax that uses it."""
 
-from types import SimpleNamespace
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from glassformer.learn.check import Check, Faults, Results, Solution, numbers
+from glassformer.learn.check import Check, Results, Solution, numbers
 
 __all__ = ["CHECK"]
-
-
-def reference(faults: Faults) -> Solution:
-    def padding_mask(tokens: Tensor, pad: int) -> Tensor:
-        real = tokens == pad if faults.get("polarity") == "padding-inverted" else tokens != pad
-        if faults.get("kind") == "padding-as-numbers":
-            real = real.to(torch.float32)
-        axes = faults.get("axes")
-        if axes == "padding-of-queries":
-            return real[:, None, :, None]
-        if axes == "padding-over-heads":
-            return real[None, :, None, :]
-        return real[:, None, None, :]
-
-    def masked_softmax(scores: Tensor, mask: Tensor | None = None) -> Tensor:
-        use = faults.get("use")
-        if mask is None or use == "softmax-without-mask":
-            return scores.softmax(dim=-1)
-        mask = ~mask if use == "mask-inverted" else mask
-        if use == "mask-added":
-            return (scores + mask).softmax(dim=-1)
-        if use == "mask-multiplied":
-            return (scores * mask).softmax(dim=-1)
-        if use == "mask-after-softmax":
-            return scores.softmax(dim=-1).masked_fill(~mask, 0.0)
-        lowest = {"mask-minus-9": -1e9, "mask-minus-4": -1e4}.get(
-            faults.get("low", ""), torch.finfo(scores.dtype).min
-        )
-        if faults.get("empty") == "mask-empty-row-nan":
-            lowest = -torch.inf
-        weights = scores.masked_fill(~mask, lowest).softmax(dim=-1)
-        if faults.get("low") or faults.get("empty"):
-            return weights
-        return weights.masked_fill(~mask, 0.0)
-
-    return SimpleNamespace(padding_mask=padding_mask, masked_softmax=masked_softmax)
 
 
 def one_sentence(solution: Solution) -> dict[str, Any]:
@@ -114,7 +77,6 @@ def hidden_weight(results: Results) -> str | None:
 
 
 CHECK = Check(
-    reference=reference,
     probes={
         "padding_mask": (one_sentence, another_padding),
         "masked_softmax": (one_query, no_mask, batch, large_scores, huge_scores, nothing_to_see),
