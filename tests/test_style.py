@@ -109,7 +109,8 @@ def source(path: Path) -> bool:
 
 def module(path: Path) -> bool:
     """The learner's files are no modules: they are copied."""
-    return source(path) and path.name != "__main__.py" and path.parent.name != "lessons"
+    learners = path.match("lessons/*/lesson.py")
+    return source(path) and path.name != "__main__.py" and not learners
 
 
 def anything(path: Path) -> bool:
