@@ -162,6 +162,13 @@ def encode_greedily(word, merges):
     return out
 
 
+def encode_of_letters(word, merges):
+    subwords = tuple(word)
+    for pair in merges:
+        subwords = byte_pairs.merge_pair(subwords, pair)
+    return subwords
+
+
 @pytest.mark.parametrize(
     ("hole", "function", "mistake"),
     [
@@ -173,6 +180,7 @@ def encode_greedily(word, merges):
         ("learn_merges", learn_top_pairs, "learn-counts-once"),
         ("learn_merges", learn_by_sorting, "learn-greatest-of-equals"),
         ("encode", encode_greedily, "encode-longest-first"),
+        ("encode", encode_of_letters, "mark-missing"),
     ],
 )
 def test_wrong_solutions_are_named(hole, function, mistake):

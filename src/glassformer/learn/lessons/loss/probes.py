@@ -1,102 +1,14 @@
-"""What can go wrong in the loss with label smoothing."""
+"""Probes of the loss with label smoothing."""
 
 import math
-from types import SimpleNamespace
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from glassformer.learn.check import Check, Faults, Results, Solution, numbers, picks
+from glassformer.learn.check import Check, Results, Solution, numbers, picks
 
 __all__ = ["CHECK"]
-
-
-def reference(faults: Faults) -> Solution:
-    def label_smoothed_cross_entropy(
-        logits: Tensor, labels: Tensor, *, smoothing: float = 0.1, pad_id: int = 0
-    ) -> Tensor:
-        if faults.get("shift") == "loss-shifts-again":
-            logits, labels = logits[:, :-1], labels[:, 1:]
-        label_part, doubt = parts(logits, labels, smoothing, pad_id, faults)
-        kind = faults.get("padding")
-        real = labels != (0 if kind == "pad-id-fixed" else pad_id)
-        every = torch.ones_like(real)
-        in_sum = every if kind in ("padding-counted", "padding-in-sum") else real
-        doubted = every if kind == "padding-smoothed" else in_sum
-        in_mean = every if kind in ("padding-counted", "padding-in-mean") else real
-        losses = label_part.masked_fill(~in_sum, 0.0) + doubt.masked_fill(~doubted, 0.0)
-        loss = transformed(reduced(losses, in_mean, faults), faults.get("value"))
-        return loss.detach() if faults.get("gradient") == "loss-detached" else loss
-
-    return SimpleNamespace(label_smoothed_cross_entropy=label_smoothed_cross_entropy)
-
-
-def parts(
-    logits: Tensor, labels: Tensor, smoothing: float, pad_id: int, faults: Faults
-) -> tuple[Tensor, Tensor]:
-    """The loss of each position in two parts: of the label, and of the doubt that is spread."""
-    logs = log_probabilities(logits, faults.get("logits"))
-    of_label = -logs.gather(-1, labels[..., None]).squeeze(-1)
-    of_all = -logs.sum(dim=-1)
-    if faults.get("smoothing") == "smoothing-without-pad":
-        of_all = of_all + logs[..., pad_id]
-    share, other = shares(smoothing, logits.size(-1), faults.get("smoothing"))
-    return (share - other) * of_label, other * of_all
-
-
-def log_probabilities(logits: Tensor, fault: str | None) -> Tensor:
-    match fault:
-        case "softmax-twice":
-            return logits.softmax(dim=-1).log_softmax(dim=-1)
-        case "softmax-forgotten":
-            return logits
-        case "log-forgotten":
-            return logits.softmax(dim=-1)
-        case "softmax-over-positions":
-            return logits.log_softmax(dim=-2)
-        case "log-of-softmax":
-            return logits.softmax(dim=-1).log()
-    return logits.log_softmax(dim=-1)
-
-
-def shares(smoothing: float, vocab: int, fault: str | None) -> tuple[float, float]:
-    """The share of the label, and that of every other symbol."""
-    kept = 1 - smoothing
-    even = smoothing / vocab
-    return {
-        "smoothing-missing": (1.0, 0.0),
-        "smoothing-exchanged": (smoothing + kept / vocab, kept / vocab),
-        "smoothing-fixed": (0.9 + 0.1 / vocab, 0.1 / vocab),
-        "smoothing-of-others": (kept, smoothing / (vocab - 1)),
-        "smoothing-without-pad": (kept, smoothing / (vocab - 2)),
-        "smoothing-truth-twice": (kept + smoothing / (vocab - 1), smoothing / (vocab - 1)),
-        "smoothing-overwritten": (kept, even),
-        "smoothing-not-taken": (1 + even, even),
-        "smoothing-not-divided": (1.0, smoothing),
-        "smoothing-not-spread": (kept, 0.0),
-    }.get(fault or "", (kept + even, even))
-
-
-def reduced(losses: Tensor, counted: Tensor, faults: Faults) -> Tensor:
-    """One number from the losses of all positions."""
-    least = 0 if faults.get("empty") == "loss-empty-nan" else 1
-    match faults.get("mean"):
-        case "loss-sum":
-            return losses.sum()
-        case "loss-of-each":
-            return losses
-        case "mean-of-sentences":
-            return (losses.sum(dim=1) / counted.sum(dim=1).clamp(min=least)).mean()
-        case "mean-over-sentences":
-            return losses.sum() / losses.size(0)
-    return losses.sum() / counted.sum().clamp(min=least)
-
-
-def transformed(loss: Tensor, fault: str | None) -> Tensor:
-    if fault == "loss-negative":
-        return -loss
-    return loss / math.log(2) if fault == "loss-in-bits" else loss
 
 
 def one_label(solution: Solution) -> dict[str, Any]:
@@ -213,7 +125,6 @@ def far_loss(results: Results) -> str | None:
 
 
 CHECK = Check(
-    reference=reference,
     probes={
         "label_smoothed_cross_entropy": (
             one_label,

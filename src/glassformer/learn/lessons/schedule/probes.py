@@ -1,95 +1,15 @@
-"""What can go wrong in the learning rate's schedule, and in one update of Adam."""
+"""Probes of the learning rate's schedule, and of one update of Adam."""
 
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from glassformer.learn.check import Check, Faults, Results, Solution, numbers, unpacked
+from glassformer.learn.check import Check, Results, Solution, numbers, unpacked
 from glassformer.learn.lessons.schedule.plain import AdamState
 
 __all__ = ["CHECK"]
-
-
-def reference(faults: Faults) -> Solution:
-    def noam_schedule(
-        update: int | float, *, d_model: int, warmup: int = 4000, factor: float = 1.0
-    ) -> float:
-        update -= faults.get("count") == "noam-from-zero"
-        warmup = 4000 if faults.get("warmup") == "noam-warmup-fixed" else warmup
-        factor = 1.0 if faults.get("factor") == "noam-factor-unused" else factor
-        power = {"noam-width-up": 0.5, "noam-width-unused": 0.0, "noam-width-without-root": -1.0}
-        root = update**-0.5
-        line = {
-            "noam-line-to-one": update / warmup,
-            "noam-line-of-root": update * warmup**-0.5,
-        }.get(faults.get("line", ""), update * warmup**-1.5)
-        rate = {
-            "noam-max": max(root, line),
-            "noam-no-warmup": root,
-            "noam-no-decay": line,
-        }.get(faults.get("terms", ""), min(root, line))
-        return factor * d_model ** power.get(faults.get("width", ""), -0.5) * rate
-
-    def adam_step(
-        weight: Tensor,
-        gradient: Tensor,
-        *,
-        state: AdamState,
-        rate: float,
-        betas: tuple[float, float] = (0.9, 0.98),
-        epsilon: float = 1e-9,
-    ) -> tuple[Tensor, AdamState]:
-        first, second = {
-            "adam-betas-exchanged": (betas[1], betas[0]),
-            "adam-betas-fixed": (0.9, 0.98),
-        }.get(faults.get("betas", ""), betas)
-        count = state[0] + (faults.get("updates") != "adam-from-zero")
-        mean = running_mean(state[1], gradient, first, faults.get("mean"))
-        squared = gradient if faults.get("squared") else gradient**2
-        square = second * state[2] + (1 - second) * squared
-        direction, unbiased = divided(mean, square, count, (first, second), epsilon, faults)
-        new = weight + (rate if faults.get("sign") == "adam-ascent" else -rate) * direction
-        if faults.get("place") == "adam-in-place":
-            weight.copy_(new)
-        updates = state[0] + (faults.get("state") != "adam-count-unchanged")
-        if faults.get("state") == "adam-state-unbiased":
-            mean, square = unbiased
-        return new, (updates, mean, square)
-
-    return SimpleNamespace(noam_schedule=noam_schedule, adam_step=adam_step)
-
-
-def running_mean(mean: Tensor, gradient: Tensor, beta: float, fault: str | None) -> Tensor:
-    if fault == "adam-mean-weights-exchanged":
-        return (1 - beta) * mean + beta * gradient
-    return beta * mean + (gradient if fault == "adam-mean-unweighted" else (1 - beta) * gradient)
-
-
-def divided(
-    mean: Tensor,
-    square: Tensor,
-    count: int,
-    betas: tuple[float, float],
-    epsilon: float,
-    faults: Faults,
-) -> tuple[Tensor, tuple[Tensor, Tensor]]:
-    """The direction of the step, and both means without their bias."""
-    bias = faults.get("bias")
-    power = 1 if bias == "adam-correction-without-power" else count
-    rest, rest_of_square = (1 - torch.tensor(beta) ** power for beta in betas)
-    if bias == "adam-correction-missing":
-        rest = rest_of_square = torch.ones(())
-    mean, square = mean / rest, square / rest_of_square
-    divisor = {
-        "adam-root-missing": square + epsilon,
-        "adam-epsilon-inside": (square + epsilon).sqrt(),
-        "adam-epsilon-missing": square.sqrt(),
-        "adam-epsilon-early": square.sqrt() + epsilon / rest_of_square.sqrt(),
-    }.get(faults.get("divisor", ""), square.sqrt() + epsilon)
-    return mean / divisor, (mean, square)
 
 
 def worked_example(solution: Solution) -> dict[str, Any]:
@@ -216,7 +136,6 @@ def scale(results: Results) -> str | None:
 
 
 CHECK = Check(
-    reference=reference,
     probes={
         "noam_schedule": (
             worked_example,

@@ -1,116 +1,13 @@
-"""What can go wrong in byte-pair encoding."""
+"""Probes of byte-pair encoding."""
 
-from itertools import pairwise
-from types import SimpleNamespace
 from typing import Any
 
-from glassformer.learn.check import Check, Faults, Results, Solution
-from glassformer.learn.lessons.subwords import plain as byte_pairs
+from glassformer.learn.check import Check, Results, Solution
 from glassformer.learn.lessons.subwords.plain import Pair, Subwords
 
 __all__ = ["CHECK"]
 
 FIVE_WORDS = {"sing": 5, "singer": 2, "ring": 3, "king": 4, "bringing": 1}
-
-
-def reference(faults: Faults) -> Solution:
-    def characters(word: str) -> Subwords:
-        marked = {"mark-missing": tuple(word), "mark-at-end": (*word, "▁")}
-        return marked.get(faults.get("mark", ""), byte_pairs.characters(word))
-
-    def count_pairs(words: dict[Subwords, int]) -> dict[Pair, int]:
-        counts: dict[Pair, int] = {}
-        before: Subwords = ()
-        for subwords, frequency in words.items():
-            row = subwords
-            if faults.get("words") == "pairs-across-words":
-                row, before = (*before[-1:], *subwords), subwords
-            for pair in pairs_of(row, faults.get("pairs")):
-                more = 1 if faults.get("frequency") == "pairs-without-frequency" else frequency
-                old = 0 if faults.get("sum") == "pairs-overwritten" else counts.get(pair, 0)
-                counts[pair] = old + more
-        return counts
-
-    return SimpleNamespace(
-        characters=characters,
-        count_pairs=count_pairs,
-        merge_pair=lambda subwords, pair: merged(subwords, pair, faults.get("merge")),
-        learn_merges=lambda frequencies, count: learned(frequencies, count, faults),
-        encode=lambda word, merges: encoded(word, merges, faults.get("encode")),
-    )
-
-
-def pairs_of(subwords: Subwords, fault: str | None) -> list[Pair]:
-    pairs = list(pairwise(subwords))
-    if fault == "pairs-once-in-a-word":
-        return list(dict.fromkeys(pairs))
-    return pairs[:-1] if fault == "pairs-last-missing" else pairs
-
-
-def merged(subwords: Subwords, pair: Pair, fault: str | None) -> Subwords:
-    one = "".join(pair)
-    if fault == "merge-inside-subwords":
-        return tuple(" ".join(subwords).replace(" ".join(pair), one).split(" "))
-    places = [place for place in range(len(subwords) - 1) if subwords[place : place + 2] == pair]
-    if fault == "merge-from-right":
-        places.reverse()
-    if fault == "merge-first-only":
-        places = places[:1]
-    taken: set[int] = set()
-    answer = dict(enumerate(subwords))
-    for place in places:
-        if fault != "merge-keeps-second" and taken & {place, place + 1}:
-            continue
-        taken |= {place, place + 1}
-        answer[place] = one
-        if fault != "merge-keeps-second":
-            del answer[place + 1]
-    if fault == "merge-last-lost" and len(subwords) - 1 not in taken:
-        answer.popitem()
-    return tuple(answer.values())
-
-
-def learned(frequencies: dict[str, int], count: int, faults: Faults) -> list[Pair]:
-    words = {byte_pairs.characters(word): number for word, number in frequencies.items()}
-    merges: list[Pair] = []
-    while len(merges) < count and (pairs := byte_pairs.count_pairs(words)):
-        if faults.get("recount") == "learn-counts-once":
-            return sorted(pairs, key=lambda pair: -pairs[pair])[:count]
-        best = chosen(pairs, faults.get("choice"))
-        merges.append(best)
-        if faults.get("recount") != "learn-never-merges":
-            words = {byte_pairs.merge_pair(row, best): words[row] for row in words}
-    return merges
-
-
-def chosen(pairs: dict[Pair, int], fault: str | None) -> Pair:
-    if fault == "learn-greatest-of-equals":
-        return max(pairs, key=lambda pair: (pairs[pair], pair))
-    rows = reversed(pairs) if fault == "learn-last-of-equals" else pairs
-    return max(rows, key=lambda pair: pairs[pair])
-
-
-def encoded(word: str, merges: list[Pair], fault: str | None) -> Subwords:
-    subwords = tuple(word) if fault == "encode-without-mark" else byte_pairs.characters(word)
-    if fault == "encode-longest-first":
-        return longest_first(subwords, {"".join(pair) for pair in merges})
-    if fault == "encode-leftmost-first":
-        while pairs := [pair for pair in pairwise(subwords) if pair in merges]:
-            subwords = merged(subwords, pairs[0], "merge-first-only")
-        return subwords
-    for pair in reversed(merges) if fault == "encode-backwards" else merges:
-        subwords = byte_pairs.merge_pair(subwords, pair)
-    return subwords
-
-
-def longest_first(subwords: Subwords, known: set[str]) -> Subwords:
-    answer: list[str] = []
-    text = "".join(subwords)
-    while text:
-        size = next(size for size in range(len(text), 0, -1) if size == 1 or text[:size] in known)
-        answer.append(text[:size])
-        text = text[size:]
-    return tuple(answer)
 
 
 def one_word(solution: Solution) -> dict[str, Any]:
@@ -227,7 +124,6 @@ def text(results: Results) -> str | None:
 
 
 CHECK = Check(
-    reference=reference,
     probes={
         "characters": (one_word,),
         "count_pairs": (two_words, repeated_letters),
