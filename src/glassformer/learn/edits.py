@@ -11,7 +11,7 @@ import difflib
 import textwrap
 from collections.abc import Callable, Iterable, Mapping
 from functools import cache
-from importlib.util import find_spec
+from importlib import import_module
 from pathlib import Path
 from types import CodeType, ModuleType, SimpleNamespace
 from typing import Any
@@ -157,9 +157,8 @@ def file_of(place: str) -> str:
 
 
 def _path(file: str) -> Path:
-    spec = find_spec(f"glassformer.{file}")
-    assert spec is not None
-    return Path(str(spec.origin))
+    """The path of a file; the module is imported, as the dataclasses of its new module want it."""
+    return Path(str(import_module(f"glassformer.{file}").__file__))
 
 
 @cache

@@ -25,9 +25,9 @@ def source_of(source: str, hole: str) -> str:
 
 
 def definition(source: str, hole: str) -> ast.stmt | None:
-    """The function, method or class of this name in a file; None if it is not there."""
+    """The last function, method or class of this name in a file; None if it is not there."""
     node: Any = ast.parse(source)
     for word in hole.split("."):
-        body = getattr(node, "body", [])
+        body = reversed(getattr(node, "body", []))
         node = next((each for each in body if getattr(each, "name", None) == word), None)
     return node

@@ -1,148 +1,18 @@
-"""What can go wrong in greedy search, and in the KV cache."""
+"""Probes of greedy search, and of the KV cache."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from types import SimpleNamespace
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from glassformer.decoding.protocols import S, StepFunction, Vocabulary
-from glassformer.learn.check import Check, Faults, Results, Solution, numbers
+from glassformer.decoding.protocols import Vocabulary
+from glassformer.learn.check import Check, Results, Solution, numbers
 from glassformer.learn.table_model import TableModel
 from glassformer.model.cache import BlockState
 
 __all__ = ["CHECK"]
 
 IDS = Vocabulary(bos_id=1, eos_id=2)
-
-# The settings of the switch `end` that cut a target at its end symbol.
-_ENDING = ("", "greedy-first-end-ends-all", "greedy-end-kept", "greedy-never-early")
-
-
-def reference(faults: Faults) -> Solution:
-    def greedy(
-        step: StepFunction[S], state: S, *, max_lengths: Tensor, vocabulary: Vocabulary
-    ) -> list[list[int]]:
-        bos, eos = vocabulary.bos_id, vocabulary.eos_id
-        limits = _limits(max_lengths, faults)
-        first = {"greedy-starts-with-end": eos, "greedy-starts-with-zero": 0}
-        start = torch.full_like(max_lengths, first.get(faults.get("start", ""), bos))
-        read = _reader(step, state, start, faults.get("state", ""))
-        chosen: list[list[int]] = [[] for _ in limits]  # of every step, after the end too
-        last = start
-        while not _finished(chosen, limits, eos, faults):
-            last = _choice(read(last), faults.get("choice", ""))
-            for row, token in enumerate(last.tolist()):
-                chosen[row].append(token)
-        kept = [bos] if "first" in faults else []
-        return [kept + target for target in _cut(chosen, limits, eos, faults.get("end", ""))]
-
-    return SimpleNamespace(greedy=greedy, BlockState=_block_state(faults))
-
-
-def _limits(max_lengths: Tensor, faults: Faults) -> list[int]:
-    limits: list[int] = max_lengths.tolist()
-    if faults.get("limits") == "greedy-longest-for-all":
-        limits = [max(limits)] * len(limits)
-    more = {"greedy-one-too-many": 1, "greedy-one-too-few": -1}.get(faults.get("length", ""), 0)
-    return [limit + more for limit in limits]
-
-
-def _reader(
-    step: StepFunction[S], first: S, start: Tensor, fault: str
-) -> Callable[[Tensor], Tensor]:
-    """A function from the newest tokens to the next logits."""
-    state, before = first, []
-
-    def read(last: Tensor) -> Tensor:
-        nonlocal state
-        before.append(last)
-        tokens = [last]
-        if fault in ("greedy-prefix-twice", "greedy-without-cache"):
-            tokens = before
-        if fault in ("greedy-state-not-carried", "greedy-without-cache"):
-            state = first
-        if fault == "greedy-feeds-start-again":
-            tokens = [start]
-        for each in tokens:
-            logits, state = step(each, state)
-        return logits
-
-    return read
-
-
-def _choice(logits: Tensor, fault: str) -> Tensor:
-    if fault == "greedy-over-sentences":
-        return logits.argmax(dim=0)
-    if fault == "greedy-over-all":
-        return torch.full((len(logits),), int(logits.argmax()))
-    return logits.argmax(dim=-1)
-
-
-def _finished(chosen: list[list[int]], limits: list[int], eos: int, faults: Faults) -> bool:
-    """Whether the search ends."""
-    length, end = len(chosen[0]), faults.get("end")
-    if length >= max(limits):
-        return True
-    if end in ("greedy-end-ignored", "greedy-end-left-out", "greedy-never-early"):
-        return False
-    if end == "greedy-all-at-once":
-        return length > 0 and all(target[-1] == eos for target in chosen)
-    ended = [eos in target or length >= limit for target, limit in zip(chosen, limits, strict=True)]
-    if end == "greedy-first-end-ends-all" and any(eos in target for target in chosen):
-        return True
-    return all(ended)
-
-
-def _cut(chosen: list[list[int]], limits: list[int], eos: int, fault: str) -> list[list[int]]:
-    """The targets: of all that was chosen, the tokens before the end."""
-    targets = []
-    for tokens, limit in zip(chosen, limits, strict=True):
-        target = tokens[: max(limit, 0)]
-        if fault == "greedy-end-left-out":
-            target = [token for token in target if token != eos]
-        elif fault in _ENDING and eos in target:
-            target = target[: target.index(eos) + (fault == "greedy-end-kept")]
-        targets.append(target)
-    return targets
-
-
-def _block_state(faults: Faults) -> type:
-    @dataclass(frozen=True)
-    class BlockState:
-        self_keys: Tensor
-        self_values: Tensor
-        memory_keys: Tensor
-        memory_values: Tensor
-
-        def grown(self, key: Tensor, value: Tensor) -> "BlockState":
-            fault = faults.get("growth", "")
-            keys = _joined(self.self_keys, key, fault)
-            values = _joined(self.self_values, value, fault)
-            return BlockState(keys, values, self.memory_keys, self.memory_values)
-
-        def select(self, rows: Tensor) -> "BlockState":
-            fault = faults.get("selection", "")
-            fields = (self.self_keys, self.self_values, self.memory_keys, self.memory_values)
-            count = {"cache-not-selected": 0, "cache-memory-not-selected": 2}.get(fault, 4)
-            axis = 1 if fault == "cache-selects-heads" else 0
-            selected = [field.index_select(axis, rows) for field in fields[:count]]
-            return BlockState(*selected, *fields[count:])
-
-    return BlockState
-
-
-def _joined(old: Tensor, new: Tensor, fault: str) -> Tensor:
-    if fault == "cache-replaced":
-        return new
-    if fault == "cache-prepended":
-        return torch.cat((new, old), dim=2)
-    if fault == "cache-grows-twice":
-        return torch.cat((old, new, new), dim=2)
-    axis = {"cache-over-heads": 1, "cache-over-features": -1}.get(fault, 2)
-    return torch.cat((old, new), dim=axis)
 
 
 def one_sentence(solution: Solution) -> dict[str, Any]:
@@ -315,7 +185,6 @@ def length(results: Results) -> str | None:
 
 
 CHECK = Check(
-    reference=reference,
     probes={
         "greedy": (
             one_sentence,

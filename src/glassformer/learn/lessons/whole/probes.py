@@ -1,13 +1,12 @@
-"""What can go wrong where the parts are put together: embeddings, masks, towers, projection."""
+"""Probes of the parts put together: embeddings, masks, towers, projection."""
 
-from types import SimpleNamespace
 from typing import Any
 
 import torch
 from torch import Tensor
 
 from glassformer import ModelConfig, Transformer
-from glassformer.learn.check import Check, Faults, Results, Solution, filled, numbers, picks
+from glassformer.learn.check import Check, Results, Solution, filled, numbers, picks
 from glassformer.model import masks
 from glassformer.model.cache import Memory
 
@@ -25,90 +24,6 @@ CONFIG = ModelConfig(
     pad_id=PAD,
     max_length=1024,
 )
-
-
-def reference(faults: Faults) -> Solution:
-    class FaultyTransformer(Transformer):
-        def encode(self, source: Tensor, *, source_mask: Tensor | None = None) -> Memory:
-            return _encode(self, source, source_mask, faults)
-
-        def decode(
-            self, target: Tensor, memory: Memory, *, target_mask: Tensor | None = None
-        ) -> Tensor:
-            return _decode(self, target, memory, _target_mask(self, target, target_mask, faults))
-
-        def forward(
-            self,
-            source: Tensor,
-            target: Tensor,
-            *,
-            source_mask: Tensor | None = None,
-            target_mask: Tensor | None = None,
-        ) -> Tensor:
-            source_mask = None if faults.get("given_source") else source_mask
-            target_mask = None if faults.get("given_target") else target_mask
-            source, target = _sides(source, target, faults)
-            memory = self.encode(source, source_mask=source_mask)
-            return _scores(self, self.decode(target, memory, target_mask=target_mask), faults)
-
-    def _decode(model: Transformer, target: Tensor, memory: Memory, mask: Tensor | None) -> Tensor:
-        of_source = faults.get("target_embedding") == "whole-source-embedding-for-target"
-        x = (model.source_embedding if of_source else model.target_embedding)(target)
-        if faults.get("target_positions") != "whole-target-positions-missing":
-            x = model.target_positions(x)
-        fault = faults.get("memory_mask")
-        if fault == "whole-masks-exchanged":
-            return model.decoder(x, memory.states, memory.mask, mask)
-        memory_mask = None if fault == "whole-memory-mask-not-used" else memory.mask
-        return model.decoder(x, memory.states, mask, memory_mask)
-
-    return SimpleNamespace(Transformer=FaultyTransformer)
-
-
-def _pad(model: Transformer, faults: Faults) -> int:
-    return 0 if faults.get("pad") == "whole-pad-zero" else model.config.pad_id
-
-
-def _encode(model: Transformer, source: Tensor, given: Tensor | None, faults: Faults) -> Memory:
-    fault = faults.get("source_mask")
-    mask = masks.padding_mask(source, _pad(model, faults))
-    if given is not None and fault != "whole-source-mask-ignored":
-        mask = given
-    x = model.source_embedding(source)
-    if faults.get("source_positions") != "whole-source-positions-missing":
-        x = model.source_positions(x)
-    return Memory(model.encoder(x, None if fault == "whole-source-mask-not-used" else mask), mask)
-
-
-def _target_mask(
-    model: Transformer, target: Tensor, given: Tensor | None, faults: Faults
-) -> Tensor | None:
-    fault = faults.get("target_mask")
-    if given is not None and fault != "whole-target-mask-ignored":
-        return given
-    if fault == "whole-target-mask-missing":
-        return None
-    if fault == "whole-target-mask-not-causal":
-        return masks.padding_mask(target, _pad(model, faults))
-    if fault == "whole-target-mask-shows-padding":
-        return masks.subsequent_mask(target.size(1))
-    return masks.target_mask(target, _pad(model, faults))
-
-
-def _sides(source: Tensor, target: Tensor, faults: Faults) -> tuple[Tensor, Tensor]:
-    """What the encoder reads, and what the decoder reads."""
-    return {
-        "whole-sides-exchanged": (target, source),
-        "whole-shifted-again": (source, target[:, :-1]),
-    }.get(faults.get("sides", ""), (source, target))
-
-
-def _scores(model: Transformer, states: Tensor, faults: Faults) -> Tensor:
-    fault = faults.get("projection")
-    if fault == "whole-projection-missing":
-        return states
-    logits = model.project(states)
-    return logits.softmax(-1) if fault == "whole-softmax" else logits
 
 
 def one_source(solution: Solution) -> dict[str, Any]:
@@ -248,7 +163,6 @@ def _change(results: Results, what: str, sentence: str) -> str | None:
 
 
 CHECK = Check(
-    reference=reference,
     probes={
         "Transformer.encode": (one_source, padded_sources, given_source_mask),
         "Transformer.decode": (one_target, equal_lengths, padded_targets, given_target_mask),
