@@ -63,7 +63,7 @@ def test_a_mistake_by_its_name(verdict_of):
     assert verdict.mistakes == (("scale-missing",),)
     assert verdict.lines[0] == "The scores are not divided by √d_k."
     assert "query [[3, 1]]" in verdict.lines[-1]
-    assert verdict.hint == 3
+    assert verdict.hint == 2
 
 
 def test_a_hole(verdict_of):

@@ -23,7 +23,6 @@ __all__ = [
     "GRADIENT",
     "Check",
     "Evidence",
-    "Faults",
     "Probe",
     "Results",
     "Solution",
@@ -46,7 +45,7 @@ _LEAVES: ContextVar[list[tuple[str, Tensor]]] = ContextVar("leaves")
 
 
 class Solution(Protocol):
-    """A learner's file, or ``reference(faults)``: the lesson's holes are its attributes.
+    """A learner's file, or the right solution: the lesson's holes are its attributes.
 
     The type is open, because a learner writes the file: each attribute is ``Any``, and the probes
     find out whether it is right.
@@ -59,8 +58,6 @@ Values: TypeAlias = dict[str, NDArray[Any]]
 """The named values of one probe."""
 Results: TypeAlias = dict[str, Values]
 """The values of each probe, by the probe's name. A probe that raised an error is left out."""
-Faults: TypeAlias = Mapping[str, str]
-"""The fault of each switch that is not right."""
 Probe: TypeAlias = Callable[[Solution], Mapping[str, object]]
 Evidence: TypeAlias = Callable[[Results], str | None]
 """A sentence with numbers from the learner's results; None if they show nothing."""
@@ -76,7 +73,6 @@ class Check:
 
     probes: Mapping[str, tuple[Probe, ...]]
     laws: Mapping[str, Evidence] = field(default_factory=dict)
-    reference: Callable[[Faults], Solution] | None = None  # TRANSITION
 
     @property
     def all_probes(self) -> list[Probe]:

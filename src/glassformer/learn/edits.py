@@ -103,9 +103,10 @@ def changed_lines(lesson: Lesson, mistake: str) -> str:
     + weights = masked_softmax(scores)
     """
     known = lesson.mistakes[mistake]
-    right = _text(file_of(lesson.place_of(known.hole)))
-    sides = (source_of(text, known.hole).splitlines() for text in (right, edited(right, known)))
-    lines = [each for each in difflib.ndiff(*sides) if each[0] in "-+"]
+    text = _text(file_of(lesson.place_of(known.hole)))
+    right, wrong = source_of(text, known.hole), source_of(edited(text, known), known.hole)
+    compared = difflib.ndiff(right.splitlines(), wrong.splitlines())
+    lines = [each for each in compared if each[0] in "-+"]
     indent = min(len(each) - len(each[2:].lstrip()) for each in lines if each[2:].strip()) - 2
     return "\n".join(f"{each[:2]}{each[2 + indent :]}".rstrip() for each in lines)
 

@@ -56,14 +56,14 @@ class Judge:
         if (lesson.name, hole) not in _JUDGES:
             check = check_of(lesson.name)
             probes = check.probes[hole]
-            right = measure(probes, _solution(lesson, check, ()))
+            right = measure(probes, solution(lesson))
             _JUDGES[lesson.name, hole] = cls(lesson, check, probes, right)
         return _JUDGES[lesson.name, hole]
 
     def solution(self, mistake: Mistake) -> Solution:
         """The right solution with a mistake; made once."""
         if mistake not in self.solutions:
-            self.solutions[mistake] = _solution(self.lesson, self.check, mistake)
+            self.solutions[mistake] = solution(self.lesson, *mistake)
         return self.solutions[mistake]
 
     def results(self, mistake: Mistake) -> Results:
@@ -91,9 +91,8 @@ class Judge:
                 return Verdict(self.lesson.name, "law", (*_cut_off(results), *wrong), hint=2)
             return Verdict(self.lesson.name, "right")
         if mistakes := self.mistakes(results):
-            hint = max(self.lesson.mistakes[name].hint for name in mistakes[0])
             lines = tuple(self._explained(mistakes, results))
-            return Verdict(self.lesson.name, "mistake", lines, mistakes, hint)
+            return Verdict(self.lesson.name, "mistake", lines, mistakes, hint=2)
         if len(results) < len(self.right):
             return None
         difference = tuple(self._difference(results))
@@ -180,15 +179,6 @@ class Judge:
                     yield _compared(name, value, right[name])
                     yield f"The input: {probe.__doc__}."
                     return
-
-
-def _solution(lesson: Lesson, check: Check, mistake: Mistake) -> Solution:  # TRANSITION
-    if check.reference is None:
-        return solution(lesson, *mistake)
-    faults = {lesson.mistakes[name].switch: name for name in mistake}
-    if len(faults) < len(mistake):
-        raise EditError("one switch")
-    return check.reference(faults)
 
 
 _JUDGES: dict[tuple[str, str], Judge] = {}  # by lesson and hole

@@ -56,8 +56,8 @@ class KnownMistake(_Record):
 
     In the part ``hole`` of its file, each old text of ``edit`` stands once, and the new text takes
     its place; or ``body`` takes the place of the whole body. ``says`` names the mistake, ``paper``
-    quotes the paper, ``costs`` is the harm to a translator. ``hint`` is the number of the hint
-    that helps. ``equals`` names another mistake that computes the same.
+    quotes the paper, ``costs`` is the harm to a translator. ``equals`` names another mistake that
+    computes the same.
     """
 
     hole: str
@@ -66,15 +66,13 @@ class KnownMistake(_Record):
     costs: str
     edit: dict[str, str] = Field(default_factory=dict)
     body: str = ""
-    hint: int = 2
     equals: str = ""
-    switch: str = ""
 
 
 class Lesson(_Record):
     """One lesson. ``holes`` maps each hole to the part of the package that is its solution.
 
-    The file groups the mistakes by what they share: their hole and the words of the paper.
+    The file has the mistakes of each hole under its name.
     """
 
     name: str
@@ -89,11 +87,11 @@ class Lesson(_Record):
 
     @field_validator("mistakes", mode="before")
     @classmethod
-    def _ungrouped(cls, groups: Any) -> Any:
+    def _with_their_holes(cls, holes: Any) -> Any:
         return {
-            name: {**{key: value for key, value in group.items() if key != "rows"}, **row}
-            for group in groups
-            for name, row in group["rows"].items()
+            name: {"hole": hole, **mistake}
+            for hole, mistakes in holes.items()
+            for name, mistake in mistakes.items()
         }
 
     def __hash__(self) -> int:
@@ -147,19 +145,6 @@ def lesson(name: str) -> Lesson:
             " 'glassformer learn --list' shows them all"
         )
     record = yaml.safe_load((_HERE / name / "lesson.yaml").read_text(encoding="utf-8"))
-    if "faults" in record:  # TRANSITION
-        rows = {
-            key: {
-                "switch": f["switch"],
-                "says": f["mistake"],
-                "paper": f["paper"],
-                "costs": f["effect"],
-                "hint": f.get("hint", 2),
-                "hole": next(iter(record["holes"])),
-            }
-            for key, f in record.pop("faults").items()
-        }
-        record["mistakes"] = [{"rows": rows}]
     return Lesson(name=name, **record)
 
 

@@ -7,7 +7,7 @@ __all__ = ["Mistake", "Outcome", "Verdict"]
 
 Outcome = Literal["right", "empty", "mistake", "law", "difference", "error"]
 Mistake = tuple[str, ...]
-"""The ids of the faults that together give the same values."""
+"""The ids of the mistakes that together give the same values."""
 
 
 @dataclass(frozen=True)
