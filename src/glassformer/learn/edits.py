@@ -41,8 +41,12 @@ def solution(lesson: Lesson, *mistakes: str) -> Solution:
     :class:`EditError` if two of them change the same text.
     """
     names = {hole.partition(".")[0]: file_of(place) for hole, place in lesson.holes.items()}
-    files = [*filter(set(names.values()).__contains__, FILES), *sorted(set(names.values()))]
-    modules = executed(dict.fromkeys(files), mistaken_texts({lesson: mistakes}))
+    known = filter(set(names.values()).__contains__, FILES)
+    files = list(dict.fromkeys((*known, *sorted(names.values()))))
+    texts = mistaken_texts({lesson: mistakes})
+    first = next((place for place, file in enumerate(files) if file in texts), len(files))
+    modules = {file: _copy(file) for file in files[:first]}
+    modules |= executed(files[first:], texts)
     return SimpleNamespace(**{name: vars(modules[file])[name] for name, file in names.items()})
 
 
@@ -128,6 +132,12 @@ def file_of(place: str) -> str:
     file, *_ = place.rpartition(".")
     owner = file.rpartition(".")[2]
     return file.rpartition(".")[0] if owner[0].isupper() else file
+
+
+@cache
+def _copy(file: str) -> ModuleType:
+    """An unchanged file once more: one for all mistakes of the files after it."""
+    return executed((file,), {})[file]
 
 
 def _path(file: str) -> Path:
