@@ -51,8 +51,12 @@ def solution(lesson: Lesson, *mistakes: str) -> Solution:
     :class:`EditError` if two of them change the same text.
     """
     names = {hole.partition(".")[0]: file_of(place) for hole, place in lesson.holes.items()}
-    files = [*filter(set(names.values()).__contains__, FILES), *sorted(set(names.values()))]
-    modules = executed(dict.fromkeys(files), mistaken_texts({lesson: mistakes}))
+    known = filter(set(names.values()).__contains__, FILES)
+    files = list(dict.fromkeys((*known, *sorted(names.values()))))
+    texts = mistaken_texts({lesson: mistakes})
+    first = next((place for place, file in enumerate(files) if file in texts), len(files))
+    modules = {file: import_module(f"glassformer.{file}") for file in files[:first]}
+    modules |= executed(files[first:], texts)
     return SimpleNamespace(**{name: vars(modules[file])[name] for name, file in names.items()})
 
 
@@ -63,6 +67,8 @@ def mistaken_texts(mistakes: Mapping[Lesson, Iterable[str]]) -> dict[str, str]:
         for name in names:
             mistake = lesson.mistakes[name]
             file = file_of(lesson.place_of(mistake.hole))
+            if mistake.body and file in texts:
+                raise EditError(f"{name}: it writes the whole of {mistake.hole}")
             texts[file] = edited(texts.get(file) or _text(file), mistake)
     return texts
 

@@ -1,6 +1,7 @@
 """Functions and methods of a learner's file, by their names, as text."""
 
 import ast
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -26,8 +27,14 @@ def source_of(source: str, hole: str) -> str:
 
 def definition(source: str, hole: str) -> ast.stmt | None:
     """The last function, method or class of this name in a file; None if it is not there."""
-    node: Any = ast.parse(source)
+    node: Any = _parsed(source)
     for word in hole.split("."):
         body = reversed(getattr(node, "body", []))
         node = next((each for each in body if getattr(each, "name", None) == word), None)
     return node
+
+
+@lru_cache(maxsize=64)
+def _parsed(source: str) -> ast.Module:
+    """Hundreds of pairs of mistakes change a few texts."""
+    return ast.parse(source)
