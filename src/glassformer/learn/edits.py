@@ -67,9 +67,11 @@ def mistaken_texts(mistakes: Mapping[Lesson, Iterable[str]]) -> dict[str, str]:
         for name in names:
             mistake = lesson.mistakes[name]
             file = file_of(lesson.place_of(mistake.hole))
-            if mistake.body and file in texts:
+            text = texts.get(file) or _text(file)
+            right, now = (source_of(each, mistake.hole) for each in (_text(file), text))
+            if mistake.body and now != right:
                 raise EditError(f"{name}: it writes the whole of {mistake.hole}")
-            texts[file] = edited(texts.get(file) or _text(file), mistake)
+            texts[file] = edited(text, mistake)
     return texts
 
 
