@@ -265,11 +265,19 @@ def _from_line(words: Sequence[str], known: Sequence[_Option], parser: _Parser) 
     namespace, rest = parser.parse_known_args([_dashed(word) for word in words[:end]])
     for word in rest:
         if match := _FLAG.fullmatch(word):
-            flags = [flag for option in known for flag in option.flags]
-            raise UsageError(f"unknown option {match[1]}{nearest(match[1], [*flags, '--config'])}")
+            raise UsageError(f"unknown option {match[1]}{_remedy(match[1], known)}")
     given = vars(namespace) | _placed([*rest, *words[end + 1 :]], known)
     optional = {option.keys[0] for option in known if NoneType in option.types}
     return {k: None if k in optional and v == "None" else v for k, v in given.items()}
+
+
+def _remedy(flag: str, known: Iterable[_Option]) -> str:
+    """The nearest option; a positional with a hyphen before its name needs none."""
+    for option in known:
+        if option.info.title and flag in option.flags:
+            return f": write {option.name} without it"
+    flags = [flag for option in known if not option.info.title for flag in option.flags]
+    return nearest(flag, [*flags, "--config"])
 
 
 def _dashed(word: str) -> str:
