@@ -7,7 +7,7 @@ from pathlib import Path
 
 from pydantic import Field
 
-from glassformer.cli.demo import MOST_PHRASES, DemoOptions
+from glassformer.cli.demo import DemoOptions, PhraseOptions
 from glassformer.config import Options
 from glassformer.errors import InputError, UsageError, nearest
 from glassformer.files import check_output
@@ -17,8 +17,6 @@ from glassformer.learn.lesson import Lesson, known_mistakes, lesson, lessons
 __all__ = ["DEFAULT_KIND", "OPTIONS", "run"]
 
 DEFAULT_KIND = "watch"
-
-_DEMO = DemoOptions()
 
 
 class LearnOptions(Options, ABC):
@@ -195,7 +193,7 @@ class ResetOptions(LessonOptions):
         return 0
 
 
-class TrainOptions(FolderOptions):
+class TrainOptions(FolderOptions, PhraseOptions):
     """Train a translator of dates and amounts with your parts in it, and score it.
 
     The phrases, the sizes and the length are those of 'glassformer demo'; the plain path runs.
@@ -205,12 +203,6 @@ class TrainOptions(FolderOptions):
     """Known mistakes to make, by their ids, in place of right parts."""
     out: Path | None = None
     """Directory of the translator. Left out: FOLDER/translator, followed by the mistakes' ids."""
-    size: int = Field(_DEMO.size, ge=100, le=MOST_PHRASES)
-    """Number of training phrases."""
-    epochs: float = Field(_DEMO.epochs, gt=0)
-    """How often the training reads them."""
-    seed: int = Field(_DEMO.seed, ge=0, lt=2**32)
-    """Seed of the phrases and of the training."""
 
     def run(self) -> int:
         from glassformer.cli.own_translator import train_own
