@@ -63,7 +63,7 @@ def run(options: BacktranslateOptions) -> int:
 
     Raises:
         UsageError: an option is out of its range, or does not go with another.
-        InputError: BUNDLE is no bundle, TEXT cannot be read, or OUT cannot be written.
+        InputError: BUNDLE is no bundle, or TEXT cannot be read.
     """
     _check(options)
     options.set_threads()
@@ -97,23 +97,20 @@ def _lines_done(partial: Path, options: BacktranslateOptions) -> int:
     """The lines of TEXT that the partial file has already; its first line names the options."""
     free = {"out", "verify", "device", "threads", "max_lines"}
     head = json.dumps(json.loads(options.model_dump_json(exclude=free))).encode() + b"\n"
-    try:
-        with partial.open("a+b") as file:
-            file.seek(0)
-            first, count, size = file.readline(), 0, len(head)
-            if first not in (b"", head):
-                raise InputError(
-                    f"{partial}: begun with other options: remove it, or give another --out"
-                )
-            for line in file:
-                if line.endswith(b"\n"):  # a kill may have cut the last line
-                    count, size = count + 1, size + len(line)
-            if first:
-                file.truncate(size)
-            else:
-                file.write(head)
-    except OSError as error:
-        raise InputError(f"{partial}: cannot be written ({error.strerror})") from error
+    with partial.open("a+b") as file:
+        file.seek(0)
+        first, count, size = file.readline(), 0, len(head)
+        if first not in (b"", head):
+            raise InputError(
+                f"{partial}: begun with other options: remove it, or give another --out"
+            )
+        for line in file:
+            if line.endswith(b"\n"):  # a kill may have cut the last line
+                count, size = count + 1, size + len(line)
+        if first:
+            file.truncate(size)
+        else:
+            file.write(head)
     return count
 
 

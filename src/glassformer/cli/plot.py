@@ -6,7 +6,6 @@ The options of each picture draw it. ``draw`` imports torch and matplotlib; ``--
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -79,8 +78,6 @@ class PositionsOptions(PlotOptions):
     """Number of positions."""
     columns: tuple[int, ...] = ()
     """For lines: the columns, from 0; none: four that fit d_model."""
-    rows: tuple[int, ...] = ()
-    """For lines: the vectors of these positions, from 0, in place of columns."""
     offset: int = Field(0, ge=0, le=1_000_000)
     """Position of the first token."""
     layout: Layout = "interleaved"
@@ -90,8 +87,9 @@ class PositionsOptions(PlotOptions):
 
     @model_validator(mode="after")
     def _within_the_table(self) -> PositionsOptions:
-        _check_below("--columns", self.columns, self.d_model)
-        _check_below("--rows", self.rows, self.length)
+        for column in self.columns:
+            if not 0 <= column < self.d_model:
+                raise ValueError(f"--columns {column}: expected 0 to {self.d_model - 1}")
         return self
 
     def draw(self) -> Figure:
@@ -105,8 +103,7 @@ class PositionsOptions(PlotOptions):
         table = TableOptions(layout=self.layout, frequencies=self.frequencies, offset=self.offset)
         if self.view == "heatmap":
             return plot_position_heatmap(*size, **table)
-        columns, rows = self.columns or None, self.rows or None
-        return plot_position_lines(*size, columns=columns, rows=rows, **table)
+        return plot_position_lines(*size, columns=self.columns or None, **table)
 
 
 class ScheduleOptions(PlotOptions):
@@ -266,12 +263,6 @@ def run(options: PlotOptions) -> int:
     save(options.draw(), out)
     print(f"wrote {out}")
     return 0
-
-
-def _check_below(option: str, numbers: Iterable[int], end: int) -> None:
-    for number in numbers:
-        if not 0 <= number < end:
-            raise ValueError(f"{option} {number}: expected 0 to {end - 1}")
 
 
 def _load(bundle: Path) -> Translator:
