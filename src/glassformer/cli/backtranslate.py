@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from itertools import islice
 from math import exp
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from pydantic import Field
 
@@ -127,10 +127,8 @@ def _translated(
     """The translations of a window, whose first line has this number; it seeds the draws."""
     from glassformer.translator import Sampling
 
-    settings: dict[str, Any] = {"beam": options.beam}
-    if options.sample:
-        settings = {"sampling": Sampling(seed=options.seed + number)}
-    return translator.translate(texts, **settings)
+    sampling = Sampling(seed=options.seed + number) if options.sample else None
+    return translator.translate(texts, beam=options.beam, sampling=sampling)
 
 
 def _row(

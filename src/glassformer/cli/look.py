@@ -10,8 +10,7 @@ from urllib.parse import urlencode
 
 from pydantic import Field
 
-from glassformer.cli.loading import LoadingOptions
-from glassformer.cli.server_threads import choose_threads, wait_asleep
+from glassformer.cli.loading import LoadingOptions, wait_asleep
 from glassformer.config import BEAM, MOST_BEAM, MOST_LENGTH_PENALTY
 from glassformer.errors import UsageError, missing_extra
 from glassformer.files import check_output, write_atomically
@@ -19,7 +18,6 @@ from glassformer.files import check_output, write_atomically
 if TYPE_CHECKING:
     from glassformer.data.terms import Terms
     from glassformer.parts import Parts
-    from glassformer.translator import Translator
 
 __all__ = ["OPTIONS", "LookOptions", "run"]
 
@@ -94,22 +92,14 @@ def _terms(options: LookOptions) -> Terms:
     return NO_TERMS if options.glossary is None else read_terms(options.glossary)
 
 
-def _load(options: LookOptions, parts: Parts) -> Translator:
-    from glassformer.threads import torch_threads
-
-    with torch_threads(1):  # this thread only loads: as `serve`
-        translator = options.load(options.bundle, parts=parts)
-    choose_threads(options.threads, [translator])
-    return translator
-
-
 def _write(options: LookOptions, parts: Parts, out: Path) -> int:
     from glassformer.inspection.trace.build import trace
     from glassformer.web.look.single_file import build_page
     from glassformer.web.look.stored import stored_answers
 
     terms = _terms(options)
-    bundle = _load(options, parts).bundle
+    [translator] = options.load_to_serve([options.bundle], parts=parts).values()
+    bundle = translator.bundle
     text = options.text or ""
     seen = trace(
         bundle, text, beam=options.beam, length_penalty=options.length_penalty, glossary=terms
@@ -129,7 +119,7 @@ def _serve(options: LookOptions, parts: Parts) -> int:
         raise missing_extra(error.name or "FastAPI", "serve") from None
 
     terms = _terms(options)
-    translator = _load(options, parts)
+    [translator] = options.load_to_serve([options.bundle], parts=parts).values()
     glossaries = {options.bundle.name: terms}
     settings = Settings(beam=options.beam, glossaries=glossaries)
     app = create_app({options.bundle.name: translator}, settings)
