@@ -134,10 +134,19 @@ def test_an_endless_loop_is_ended_and_its_line_is_named(verdict_of_a_worker, mon
     assert time.monotonic() - begin < 30
 
 
-def test_an_endless_loop_that_ignores_the_alarm_is_ended_too(verdict_of_a_worker, monkeypatch):
+def test_one_endless_computation_is_ended_and_its_line_is_named(verdict_of_a_worker, monkeypatch):
     monkeypatch.setattr(examine_module, "SECONDS", 1)
+    verdict = verdict_of_a_worker("    pow(3, 10 ** 10)\n")
+    assert "runs for ever" in verdict.lines[0]
+    assert verdict.lines[0].endswith(", pow(3, 10 ** 10)")
+
+
+def test_a_file_that_cannot_be_ended_from_inside_is_ended(verdict_of_a_worker, monkeypatch):
+    monkeypatch.setattr(examine_module, "SECONDS", 1)
+    monkeypatch.setattr(examine_module, "_STARTING", 9)
     verdict = verdict_of_a_worker(
-        "    import signal; signal.setitimer(signal.ITIMER_REAL, 0)\n    while True: pass\n"
+        "    import faulthandler; faulthandler.cancel_dump_traceback_later()\n"
+        "    while True: pass\n"
     )
     assert verdict.lines == ("Your code runs for ever, or far too long.",)
 

@@ -2,11 +2,12 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import replace
 from importlib import import_module
@@ -60,15 +61,16 @@ class Worker:
     def answer(self, lesson: Lesson, file: Path) -> dict[str, Any]:
         """The answer of the process about the file: results, errors, lines that ran, prints.
 
-        If it ran too long, ``endless`` is its last line. If it wrote no answer, ``log`` has
-        the last words of Python.
+        If the process ended before it, ``log`` has the last words of Python.
         """
         if not file.is_file():
             raise InputError(f"{file}: no such file: 'glassformer learn {file.parent}' makes it")
         out = Path(self._directory.name, "answer.json")
         request = json.dumps([str(file.resolve()), lesson.name, str(out), SECONDS])
-        with suppress(subprocess.TimeoutExpired):
+        try:
             self._process.communicate(request.encode(), _STARTING + SECONDS)
+        except subprocess.TimeoutExpired:
+            return {"log": "Timeout"}
         if not out.is_file():
             return {"log": self._log.read_text(encoding="utf-8", errors="replace")}
         answer: dict[str, Any] = json.loads(out.read_text(encoding="utf-8"))
@@ -93,20 +95,22 @@ def examine(lesson: Lesson, file: Path, worker: Worker) -> Verdict:
 
 def verdict_on(lesson: Lesson, file: Path, answer: dict[str, Any]) -> Verdict:
     """Judge an answer. The reference runs here, and sets torch's default type: use one thread."""
-    if "log" in answer or "endless" in answer:
-        return Verdict(lesson.name, "error", (_end_of(file, answer),))
+    if "log" in answer:
+        return Verdict(lesson.name, "error", (_end_of(file, answer["log"]),))
     return replace(_verdict(lesson, file, answer), printed=answer["printed"])
 
 
-def _end_of(file: Path, answer: dict[str, Any]) -> str:
+def _end_of(file: Path, log: str) -> str:
     """The message if the process has ended: it ran too long, it failed, or the file ended it."""
-    if line := answer.get("endless"):
-        code = _code(file, line)
-        return f"Your code runs for ever, or far too long: it was at line {line}, {code}"
-    if "endless" in answer or "Timeout" in answer["log"]:
-        return "Your code runs for ever, or far too long."
-    if "Traceback" in answer["log"]:  # errors of the learner's file are part of an answer
-        return f"The check failed, not your file: {answer['log'].strip().splitlines()[-1]}"
+    if "Timeout" in log:  # then the lines that ran, the innermost first
+        text = "Your code runs for ever, or far too long"
+        line = re.search(rf'{file.name}", line (\d+)', log)
+        if line is None:
+            return f"{text}."
+        code = file.read_text(encoding="utf-8").splitlines()[int(line[1]) - 1].strip()
+        return f"{text}: it was at line {line[1]}, {code}"
+    if "Traceback" in log:  # errors of the learner's file are part of an answer
+        return f"The check failed, not your file: {log.strip().splitlines()[-1]}"
     return "Your file ended Python before the check was done. Does it call os._exit?"
 
 
@@ -133,16 +137,12 @@ def _verdict(lesson: Lesson, file: Path, answer: dict[str, Any]) -> Verdict:
             return Verdict(lesson.name, "error", (text,))
         verdict = judge.verdict(results)
         if verdict is None:
-            probe = next(iter(failures))
-            lines = (*_error_lines(failures[probe]), f"The input: {_input(judge.probes, probe)}.")
+            probe = next(probe for probe in judge.probes if probe.__name__ in failures)
+            lines = (*_error_lines(failures[probe.__name__]), f"The input: {probe.__doc__}.")
             return Verdict(lesson.name, "error", lines, hint=2)
         if verdict.outcome != "right":
             return verdict
     return Verdict(lesson.name, "right")
-
-
-def _input(probes: Iterable[Any], name: str) -> str:
-    return next(str(probe.__doc__) for probe in probes if probe.__name__ == name)
 
 
 def _error_lines(failure: dict[str, Any]) -> Iterator[str]:
@@ -159,7 +159,3 @@ def _error_lines(failure: dict[str, Any]) -> Iterator[str]:
         yield f"{failure['error']}: {text}"
     for name, shape in failure.get("shapes", {}).items():
         yield f"{name} is {shape}"
-
-
-def _code(file: Path, line: int) -> str:
-    return file.read_text(encoding="utf-8").splitlines()[line - 1].strip()

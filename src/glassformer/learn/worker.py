@@ -3,23 +3,22 @@
 ``python -m glassformer.learn.worker`` reads ``[FILE, LESSON, OUT, SECONDS]`` as JSON from its
 standard input. It calls each probe of the lesson with the learner's module. It writes to ``OUT``,
 as JSON, the values and the lines of the file that ran. Nothing of the learner's runs in the process
-that judges. This one may use little memory; after ``SECONDS`` it writes its line to ``OUT``, and
-ends. If a system lacks such a limit, the check runs without it.
+that judges. This one may use little memory, if the system has such a limit. After ``SECONDS`` it
+writes its lines to standard error, and ends.
 """
 
 import faulthandler
 import io
 import json
-import os
 import re
-import signal
 import sys
 import traceback
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager, redirect_stderr, redirect_stdout, suppress
+from operator import attrgetter
 from pathlib import Path
-from types import FrameType, ModuleType, TracebackType
+from types import FrameType, ModuleType
 from typing import Any
 
 import numpy as np
@@ -34,14 +33,13 @@ __all__ = ["answer_on", "array_from", "load_module", "main"]
 MEMORY = 2 << 30  # bytes, above the size of Python with torch
 _SIZE = Path("/proc/self/statm")  # of this process, in pages
 PRINTED = 2_000  # characters of the learner's prints that are kept
-_GRACE = 2.0  # seconds for the handler of the alarm; C code, such as a huge product, delays it
 
 
 def main(file: Path, name: str, out: Path, seconds: float) -> None:
     """Write the answer on a file, in little memory and time."""
     torch.set_num_threads(1)
     check_of(name)
-    _end_after(seconds, file, out)
+    faulthandler.dump_traceback_later(seconds, exit=True)
     _bound_memory()
     out.write_text(json.dumps(answer_on(file, name)), encoding="utf-8")
 
@@ -64,9 +62,11 @@ def _called(file: Path, check: Check, holes: list[str]) -> dict[str, Any]:
         module = load_module(file)
     except BaseException as error:
         return {"file": _failure(error, file)}
-    missing = [hole for hole in holes if not _has(module, hole)]
-    if missing:
-        return {"file": {"error": "missing", "text": missing[0]}}
+    for hole in holes:
+        try:
+            attrgetter(hole)(module)
+        except AttributeError:
+            return {"file": {"error": "missing", "text": hole}}
     results: Results = {}
     failures = {}
     for probe in check.all_probes:
@@ -91,13 +91,6 @@ def load_module(file: Path) -> ModuleType:
     sys.modules[file.stem] = module  # dataclasses and annotations look it up
     exec(compile(file.read_bytes(), str(file), "exec"), vars(module))
     return module
-
-
-def _has(module: ModuleType, hole: str) -> bool:
-    part: Any = module
-    for word in hole.split("."):
-        part = getattr(part, word, None)
-    return part is not None
 
 
 @contextmanager
@@ -127,9 +120,11 @@ def _failure(error: BaseException, file: Path) -> dict[str, Any]:
     failure: dict[str, Any] = {"error": type(error).__name__, "text": text}
     if isinstance(error, SyntaxError):
         return failure | {"line": error.lineno, "code": (error.text or "").strip()}
-    frame, line = _frame_of(error.__traceback__, file)
-    if frame is None:
+    frames = traceback.walk_tb(error.__traceback__)
+    own = [(frame, line) for frame, line in frames if frame.f_code.co_filename == str(file)]
+    if not own:
         return failure
+    frame, line = own[-1]  # the innermost
     lines = file.read_text(encoding="utf-8").splitlines()
     code = lines[line - 1].strip() if line <= len(lines) else ""
     shapes = {
@@ -138,16 +133,6 @@ def _failure(error: BaseException, file: Path) -> dict[str, Any]:
         if isinstance(value, torch.Tensor) and re.search(rf"\b{re.escape(name)}\b", code)
     }
     return failure | {"line": line, "code": code, "shapes": shapes}
-
-
-def _frame_of(trace: TracebackType | None, file: Path) -> tuple[FrameType | None, int]:
-    """The innermost frame of the learner's file, and its line."""
-    frames = [
-        (frame, line)
-        for frame, line in traceback.walk_tb(trace)
-        if frame.f_code.co_filename == str(file)
-    ]
-    return frames[-1] if frames else (None, 0)
 
 
 def _as_json(value: NDArray[Any]) -> dict[str, Any]:
@@ -167,27 +152,6 @@ class _Bounded(io.StringIO):
     def write(self, text: str) -> int:
         super().write(text[: max(0, PRINTED - self.tell())])
         return len(text)
-
-
-def _end_after(seconds: float, file: Path, out: Path) -> None:
-    """End this process after so many seconds, and write the learner's line that runs then.
-
-    A system without SIGALRM (Windows) ends it a little later, and writes no line.
-    """
-
-    def end(_: int, frame: FrameType | None) -> None:
-        lines = (
-            line
-            for caller, line in traceback.walk_stack(frame)
-            if caller.f_code.co_filename == str(file)
-        )
-        out.write_text(json.dumps({"endless": next(lines, None)}), encoding="utf-8")
-        os._exit(1)
-
-    if hasattr(signal, "SIGALRM"):
-        signal.signal(signal.SIGALRM, end)
-        signal.setitimer(signal.ITIMER_REAL, seconds)
-    faulthandler.dump_traceback_later(seconds + _GRACE, exit=True)
 
 
 def _bound_memory() -> None:
