@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from importlib import import_module
-from typing import Any, Protocol, TypeAlias, TypeVar
+from typing import Any, TypeAlias, TypeVar
 from zlib import crc32
 
 import numpy as np
@@ -36,16 +36,8 @@ __all__ = [
 M = TypeVar("M", bound=nn.Module)
 
 
-class Solution(Protocol):
-    """A learner's file, or ``reference(faults)``: the lesson's holes are its attributes.
-
-    The type is open, because a learner writes the file: each attribute is ``Any``, and the probes
-    find out whether it is right.
-    """
-
-    def __getattribute__(self, name: str, /) -> Any: ...
-
-
+Solution: TypeAlias = Any
+"""A learner's file, or ``reference(faults)``: the lesson's holes are its attributes."""
 Values: TypeAlias = dict[str, NDArray[Any]]
 """The named values of one probe."""
 Results: TypeAlias = dict[str, Values]
@@ -95,17 +87,12 @@ def values_of(probe: Probe, solution: Solution) -> Values:
     before = torch.get_default_dtype()
     torch.set_default_dtype(torch.float64)
     try:
-        return _as_values(probe(solution))
+        return {
+            name: value.detach().numpy().copy() if isinstance(value, Tensor) else np.asarray(value)
+            for name, value in probe(solution).items()
+        }
     finally:
         torch.set_default_dtype(before)
-
-
-def _as_values(values: Mapping[str, object]) -> Values:
-    """The values as arrays of numpy."""
-    return {
-        name: value.detach().numpy().copy() if isinstance(value, Tensor) else np.asarray(value)
-        for name, value in values.items()
-    }
 
 
 def unpacked(answer: object, *names: str) -> Any:

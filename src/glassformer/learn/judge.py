@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from glassformer.learn.check import Check, Probe, Results, check_of, measure
+from glassformer.learn.check import Check, Probe, Results, Values, check_of, measure
 from glassformer.learn.lesson import Lesson
 from glassformer.learn.verdict import Mistake, Verdict
 
@@ -50,17 +50,18 @@ class Judge:
 
     def results(self, mistake: Mistake) -> Results:
         """The reference's results with the faults of a mistake."""
-        results: Results = {}
-        for probe in self.probes:
-            results |= self._result(mistake, probe)
-        return results
+        return {name: values for name, values in self._results(mistake) if values is not None}
 
-    def _result(self, mistake: Mistake, probe: Probe) -> Results:
-        """The reference's result of one probe, measured once."""
-        if (mistake, probe) not in self.measured:
-            faults = {self.lesson.faults[fault].switch: fault for fault in mistake}
-            self.measured[mistake, probe] = measure((probe,), self.check.reference(faults))
-        return self.measured[mistake, probe]
+    def _results(self, mistake: Mistake) -> Iterator[tuple[str, Values | None]]:
+        """The name of each probe, and its values with these faults, measured once.
+
+        The values are None if the probe raises an error.
+        """
+        for probe in self.probes:
+            if (mistake, probe) not in self.measured:
+                faults = {self.lesson.faults[fault].switch: fault for fault in mistake}
+                self.measured[mistake, probe] = measure((probe,), self.check.reference(faults))
+            yield probe.__name__, self.measured[mistake, probe].get(probe.__name__)
 
     def verdict(self, results: Results) -> Verdict | None:
         """The verdict; None if errors left out some probes, and no mistake explains the others."""
@@ -120,16 +121,8 @@ class Judge:
         Most mistakes differ in the first probe: the others are not measured then.
         """
         return bool(results) and all(
-            self._result(mistake, probe).keys() == shown.keys()
-            and same(shown, self._result(mistake, probe))
-            for probe, shown in self._of_each_probe(results)
+            _alike(results.get(probe), values) for probe, values in self._results(mistake)
         )
-
-    def _of_each_probe(self, results: Results) -> Iterator[tuple[Probe, Results]]:
-        """Each probe with its own result; with none if the probe raised an error."""
-        for probe in self.probes:
-            name = probe.__name__
-            yield probe, {name: results[name]} if name in results else {}
 
     def _explained(self, mistakes: tuple[Mistake, ...], results: Results) -> Iterator[str]:
         """Each mistake's name, numbers, the paper, the effect on a translator."""
@@ -163,11 +156,15 @@ _JUDGES: dict[tuple[str, str], Judge] = {}  # by lesson and hole
 
 def same(results: Results, others: Results) -> bool:
     """Whether each probe of ``results`` has the same values in ``others``."""
-    return all(
-        probe in others
-        and values.keys() == others[probe].keys()
-        and all(_equal(value, others[probe][name]) for name, value in values.items())
-        for probe, values in results.items()
+    return all(_alike(values, others.get(probe)) for probe, values in results.items())
+
+
+def _alike(values: Values | None, others: Values | None) -> bool:
+    """Whether one probe gives the same values, or the same error."""
+    if values is None or others is None:
+        return values is others
+    return values.keys() == others.keys() and all(
+        _equal(value, others[name]) for name, value in values.items()
     )
 
 

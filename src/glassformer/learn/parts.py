@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import wraps
 from importlib.util import find_spec, module_from_spec
+from operator import attrgetter
 from types import ModuleType
 from typing import Any
 
@@ -178,17 +179,14 @@ def _parts(lesson: Lesson, holes: Iterable[str], solution: Solution) -> Iterator
     for hole in holes:
         if lesson.holes[hole] in UNUSED:
             continue
-        *path, name = hole.split(".")
-        owner = solution
-        for word in path:
-            owner = getattr(owner, word)
-        functions = {key: value for key, value in vars(owner).items() if inspect.isfunction(value)}
+        owner = hole.rpartition(".")[0]
+        members = vars(getattr(solution, owner)) if owner else {}
         yield Part(
             lesson.holes[hole],
-            getattr(owner, name),
+            attrgetter(hole)(solution),
             lesson.name,
-            helpers=functions if path else {},
-            file=vars(solution),
+            helpers={key: value for key, value in members.items() if inspect.isfunction(value)},
+            file=solution.__dict__,
         )
 
 
