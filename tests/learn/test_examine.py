@@ -10,7 +10,7 @@ import pytest
 
 from glassformer.errors import InputError
 from glassformer.learn import examine as examine_module
-from glassformer.learn.examine import Worker, checked_verdict, examine, verdict_on
+from glassformer.learn.examine import Worker, checked_verdict, verdict_on
 from glassformer.learn.folder import Folder
 from glassformer.learn.lesson import lesson
 from glassformer.learn.worker import answer_on
@@ -52,8 +52,9 @@ def verdict_of_a_worker(file_of):
     """The verdict on such a file, which runs in a process of its own."""
 
     def verdict(body=RIGHT, end=""):
+        file = file_of(body, end)
         with Worker() as worker:
-            return examine(ATTENTION, file_of(body, end), worker)
+            return verdict_on(ATTENTION, file, worker.answer(ATTENTION, file))
 
     return verdict
 
@@ -177,7 +178,7 @@ def test_a_wrong_mask_argument_is_seen_in_the_smallest_probe(verdict_of):
 
 def test_a_file_that_is_not_there(tmp_path):
     with Worker() as worker, pytest.raises(InputError, match="no such file"):
-        examine(ATTENTION, tmp_path / "none.py", worker)
+        worker.answer(ATTENTION, tmp_path / "none.py")
 
 
 def test_a_right_file_is_learned_until_it_is_edited(tmp_path):

@@ -11,7 +11,7 @@ from glassformer.errors import InputError
 from glassformer.learn.adapters import UNUSED
 from glassformer.learn.folder import Folder
 from glassformer.learn.lesson import lessons
-from glassformer.learn.parts import Part, chosen_parts, own_parts
+from glassformer.learn.parts import Part, chosen_parts, hole_of, own_parts
 from glassformer.learn.record import parts_for, read_record, write_record
 from glassformer.parts import Parts
 from glassformer.translator import Translator
@@ -33,7 +33,7 @@ def train_own(folder: Folder, out: Path, mistakes: Sequence[str], options: DemoO
         if status:
             return status
         print_scores(Translator.load(out, parts=own), book.test)
-    calls = ", ".join(f"{part.hole} {part.calls:,}" for part in parts)
+    calls = ", ".join(f"{hole_of(part.place)} {part.calls:,}" for part in parts)
     print(f"calls of these parts: {calls}" if parts else "all parts were the package's")
     print(f"a translator: {out}")
     return 0
@@ -49,7 +49,9 @@ def with_parts(bundle: Path, folder: Path | None, stock: Parts) -> Iterator[Part
         yield stock
         return
     parts = parts_for(bundle, folder)
-    names = ", ".join(part.hole + (" (a mistake)" if part.mistakes else "") for part in parts)
+    names = ", ".join(
+        hole_of(part.place) + (" (a mistake)" if part.mistakes else "") for part in parts
+    )
     print(f"parts of {folder or bundle}, by the plain path: {names or 'none'}", file=sys.stderr)
     with running(parts):
         yield own_parts(parts)

@@ -20,7 +20,7 @@ from glassformer.learn.lesson import Lesson
 from glassformer.learn.source import lines_of
 from glassformer.learn.verdict import Verdict
 
-__all__ = ["Worker", "checked_verdict", "examine", "verdict_on"]
+__all__ = ["Worker", "checked_verdict", "verdict_on"]
 
 SECONDS = 10  # of a learner's code; then it says where it is, and ends
 _STARTING = 50  # seconds until it runs, at most: on a busy machine the imports take long
@@ -81,16 +81,11 @@ def checked_verdict(folder: Folder, lesson: Lesson, worker: Worker) -> Verdict:
     """Examine the lesson's file of a folder; a right one is noted there."""
     file = folder.file(lesson)
     source = file.read_bytes() if file.is_file() else b""
-    verdict = examine(lesson, file, worker)
+    import_module("glassformer.learn.judge")  # with torch, while the worker imports it too
+    verdict = verdict_on(lesson, file, worker.answer(lesson, file))
     if verdict.outcome == "right":
         folder.note_right(lesson, source)
     return verdict
-
-
-def examine(lesson: Lesson, file: Path, worker: Worker) -> Verdict:
-    """Run a learner's file on the lesson's probes in the worker, and judge it here."""
-    import_module("glassformer.learn.judge")  # with torch, while the worker imports it too
-    return verdict_on(lesson, file, worker.answer(lesson, file))
 
 
 def verdict_on(lesson: Lesson, file: Path, answer: dict[str, Any]) -> Verdict:
@@ -154,8 +149,6 @@ def _error_lines(failure: dict[str, Any]) -> Iterator[str]:
     text = failure["text"] or failure["error"]
     if "line" in failure:
         yield f"Line {failure['line']}: {failure['code']}"
-        yield f"{failure['error']}: {text}"
-    else:
-        yield f"{failure['error']}: {text}"
+    yield f"{failure['error']}: {text}"
     for name, shape in failure.get("shapes", {}).items():
         yield f"{name} is {shape}"

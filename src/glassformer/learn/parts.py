@@ -7,7 +7,8 @@ as they are. Each part counts its calls.
 
 import builtins
 import inspect
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import wraps
 from importlib.util import find_spec, module_from_spec
@@ -81,11 +82,6 @@ class Part:
         return ADAPTERS[self.place][0] if self.place in ADAPTERS else self.place
 
     @property
-    def hole(self) -> str:
-        """The name in the learner's file, such as ``padding_mask`` or ``FeedForward.forward``."""
-        return hole_of(self.place)
-
-    @property
     def whose(self) -> str:
         return f"mistake {', '.join(self.mistakes)}" if self.mistakes else "yours"
 
@@ -98,16 +94,14 @@ class Part:
         takes_all = any(each.kind is each.VAR_KEYWORD for each in parameters)
         names = {each.name for each in parameters}
 
-        @wraps(part_of(self.home))
         def call(*arguments: Any, **options: Any) -> Any:
             self.calls += 1
             if not takes_all:  # such as device=, which a lesson leaves out
                 options = {name: value for name, value in options.items() if name in names}
             return self.function(*arguments, **options)
 
-        if self.place not in ADAPTERS:
-            return call
-        return wraps(part_of(self.home))(ADAPTERS[self.place][1](call))
+        form = ADAPTERS[self.place][1](call) if self.place in ADAPTERS else call
+        return wraps(part_of(self.home))(form)
 
 
 def chosen_parts(folder: Folder | None, mistakes: Iterable[str]) -> list[Part]:
@@ -128,25 +122,20 @@ def learned_parts(folder: Folder) -> list[Part]:
 
 def mistaken_parts(mistakes: Iterable[str]) -> list[Part]:
     """The parts that make these known mistakes, and no other; mistakes of one lesson share one."""
-    by_lesson: dict[str, list[str]] = {}
+    known, by_lesson = known_mistakes(), defaultdict[str, list[str]](list)
     for mistake in dict.fromkeys(mistakes):
-        by_lesson.setdefault(_lesson_with(mistake).name, []).append(mistake)
+        if mistake not in known:
+            raise UsageError(
+                f"unknown mistake {mistake!r}{nearest(mistake, known)}: expected an id, such as"
+                f" {next(iter(known))!r}"
+            )
+        by_lesson[known[mistake].name].append(mistake)
     return [
         part
         for lesson in lessons()
         if lesson.name in by_lesson
         for part in _mistaken(lesson, by_lesson[lesson.name])
     ]
-
-
-def _lesson_with(mistake: str) -> Lesson:
-    known = known_mistakes()
-    if mistake not in known:
-        raise UsageError(
-            f"unknown mistake {mistake!r}{nearest(mistake, known)}: expected an id, such as"
-            f" {next(iter(known))!r}"
-        )
-    return known[mistake]
 
 
 def _mistaken(lesson: Lesson, mistakes: Sequence[str]) -> Iterator[Part]:
@@ -196,7 +185,10 @@ def own_parts(parts: Sequence[Part]) -> Parts:
     If a mistake is in a place that the cached search does not call, targets are found without it.
     """
     modules = _executed(parts)
-    own = {field: _at(modules, place) for field, place in _FIELDS.items()}
+    own: dict[str, Any] = {}
+    for each, place in _FIELDS.items():
+        file, _, name = place.rpartition(".")
+        own[each] = getattr(modules[f"glassformer.{file}"], name)
     if mistakes := ", ".join(dict.fromkeys(each for part in parts for each in part.mistakes)):
         own["model"].__qualname__ += f" with {mistakes}"
     if any(part.mistakes and part.place in NOT_IN_STEP for part in parts):
@@ -254,8 +246,3 @@ def _put(part: Part, module: ModuleType, name: str) -> None:
             if not hasattr(owner, helper):
                 setattr(owner, helper, value)
     setattr(owner, name, part.counted())
-
-
-def _at(modules: Mapping[str, ModuleType], place: str) -> Any:
-    file, _, name = place.rpartition(".")
-    return getattr(modules[f"glassformer.{file}"], name)

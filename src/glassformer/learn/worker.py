@@ -25,7 +25,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from glassformer.learn.check import Check, Results, check_of, values_of
+from glassformer.learn.check import Check, check_of, values_of
 from glassformer.learn.lesson import lesson
 
 __all__ = ["answer_on", "array_from", "load_module", "main"]
@@ -67,20 +67,14 @@ def _called(file: Path, check: Check, holes: list[str]) -> dict[str, Any]:
             attrgetter(hole)(module)
         except AttributeError:
             return {"file": {"error": "missing", "text": hole}}
-    results: Results = {}
-    failures = {}
+    results, failures = {}, {}
     for probe in check.all_probes:
         try:
-            results[probe.__name__] = values_of(probe, module)
+            values = values_of(probe, module)
+            results[probe.__name__] = {name: _as_json(value) for name, value in values.items()}
         except BaseException as error:
             failures[probe.__name__] = _failure(error, file)
-    return {
-        "results": {
-            probe: {name: _as_json(value) for name, value in values.items()}
-            for probe, values in results.items()
-        },
-        "failures": failures,
-    }
+    return {"results": results, "failures": failures}
 
 
 def load_module(file: Path) -> ModuleType:
