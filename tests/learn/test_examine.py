@@ -161,7 +161,13 @@ def test_a_missing_function(verdict_of):
 def test_the_packages_own_function_is_not_the_learners(verdict_of):
     verdict = verdict_of(HOLE, "\nfrom glassformer import scaled_dot_product_attention\n")
     assert verdict.outcome == "error"
-    assert "No line of scaled_dot_product_attention in your file ran" in verdict.lines[0]
+    assert verdict.lines[0].startswith("scaled_dot_product_attention is missing: write it in your")
+
+
+def test_a_decorated_function_is_the_learners(verdict_of):
+    end = "\nimport functools\n"
+    end += "scaled_dot_product_attention = functools.cache(scaled_dot_product_attention)\n"
+    assert verdict_of(end=end).outcome == "right"
 
 
 def test_a_patched_torch_changes_nothing_here(verdict_of_a_worker, verdict_of):

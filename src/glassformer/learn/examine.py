@@ -17,7 +17,6 @@ from typing import Any
 from glassformer.errors import InputError
 from glassformer.learn.folder import Folder
 from glassformer.learn.lesson import Lesson
-from glassformer.learn.source import lines_of
 from glassformer.learn.verdict import Verdict
 
 __all__ = ["Worker", "checked_verdict", "verdict_on"]
@@ -59,7 +58,7 @@ class Worker:
         self._directory.cleanup()
 
     def answer(self, lesson: Lesson, file: Path) -> dict[str, Any]:
-        """The answer of the process about the file: results, errors, lines that ran, prints.
+        """The answer of the process about the file: results, errors, prints.
 
         If the process ended before it, ``log`` has the last words of Python.
         """
@@ -92,7 +91,7 @@ def verdict_on(lesson: Lesson, file: Path, answer: dict[str, Any]) -> Verdict:
     """Judge an answer. The reference runs here, and sets torch's default type: use one thread."""
     if "log" in answer:
         return Verdict(lesson.name, "error", (_end_of(file, answer["log"]),))
-    return replace(_verdict(lesson, file, answer), printed=answer["printed"])
+    return replace(_verdict(lesson, answer), printed=answer["printed"])
 
 
 def _end_of(file: Path, log: str) -> str:
@@ -109,14 +108,13 @@ def _end_of(file: Path, log: str) -> str:
     return "Your file ended Python before the check was done. Does it call os._exit?"
 
 
-def _verdict(lesson: Lesson, file: Path, answer: dict[str, Any]) -> Verdict:
+def _verdict(lesson: Lesson, answer: dict[str, Any]) -> Verdict:
     """The verdict on the first hole that is not right."""
     from glassformer.learn.judge import Judge
     from glassformer.learn.worker import array_from
 
     if failure := answer.get("file"):
         return Verdict(lesson.name, "error", tuple(_error_lines(failure)))
-    source = file.read_text(encoding="utf-8")
     results = {
         probe: {name: array_from(value) for name, value in values.items()}
         for probe, values in answer["results"].items()
@@ -127,9 +125,6 @@ def _verdict(lesson: Lesson, file: Path, answer: dict[str, Any]) -> Verdict:
         failures = {name: answer["failures"][name] for name in names if name in answer["failures"]}
         if any(failure["error"] == "NotImplementedError" for failure in failures.values()):
             return Verdict(lesson.name, "empty", (f"{hole} is not written yet.",), hint=1)
-        if not set(lines_of(source, hole)) & set(answer["ran"]):
-            text = f"No line of {hole} in your file ran: write it in this file, as a function."
-            return Verdict(lesson.name, "error", (text,))
         verdict = judge.verdict(results)
         if verdict is None:
             probe = next(probe for probe in judge.probes if probe.__name__ in failures)
@@ -143,8 +138,8 @@ def _verdict(lesson: Lesson, file: Path, answer: dict[str, Any]) -> Verdict:
 def _error_lines(failure: dict[str, Any]) -> Iterator[str]:
     """An error of the learner's code in words: where, what, and the shapes on that line."""
     if failure["error"] == "missing":
-        remedy = "keep its name; 'glassformer learn reset' restores the file"
-        yield f"{failure['text']} is missing: {remedy}."
+        yield f"{failure['text']} is missing: write it in your file, as a function of this name."
+        yield "'glassformer learn reset' makes the file anew, and keeps yours beside it."
         return
     text = failure["text"] or failure["error"]
     if "line" in failure:

@@ -1,13 +1,14 @@
 """Verdicts, hints and solutions as text for a terminal."""
 
+import ast
 import difflib
 import textwrap
+from typing import Any
 
 from rich.console import Console
 from rich.text import Text
 
 from glassformer.learn.lesson import Lesson
-from glassformer.learn.source import source_of
 from glassformer.learn.verdict import Verdict
 
 __all__ = ["hint_text", "print_verdict", "solution_text"]
@@ -42,9 +43,18 @@ def solution_text(lesson: Lesson, source: str) -> str:
     """The package's own source of each hole, as a diff against the learner's; then the answers."""
     parts = []
     for hole, solution in lesson.solutions().items():
-        mine = textwrap.dedent(source_of(source, hole)).splitlines()
+        mine = textwrap.dedent(_source_of(source, hole)).splitlines()
         theirs = textwrap.dedent(solution).splitlines()
         names = ("yours", f"glassformer.{lesson.holes[hole]}")
         parts.append("\n".join(difflib.unified_diff(mine, theirs, *names, lineterm="", n=99)))
     parts += [f"{each.question}\n  {each.answer}" for each in lesson.questions]
     return "\n\n".join(parts)
+
+
+def _source_of(source: str, hole: str) -> str:
+    """The text of a function or method of a file; empty if it is not there."""
+    node: Any = ast.parse(source)
+    for word in hole.split("."):
+        body = getattr(node, "body", [])
+        node = next((each for each in body if getattr(each, "name", None) == word), None)
+    return "\n".join(source.splitlines()[node.lineno - 1 : node.end_lineno]) if node else ""

@@ -1,24 +1,24 @@
 """The process that runs a learner's file.
 
 ``python -m glassformer.learn.worker`` reads ``[FILE, LESSON, OUT, SECONDS]`` as JSON from its
-standard input. It calls each probe of the lesson with the learner's module. It writes to ``OUT``,
-as JSON, the values and the lines of the file that ran. Nothing of the learner's runs in the process
-that judges. This one may use little memory, if the system has such a limit. After ``SECONDS`` it
-writes its lines to standard error, and ends.
+standard input. It calls each probe of the lesson with the learner's module. It writes the values
+to ``OUT``, as JSON. Nothing of the learner's runs in the process that judges. This one may use
+little memory, if the system has such a limit. After ``SECONDS`` it writes the lines that it is at
+to standard error, and ends.
 """
 
 import faulthandler
+import inspect
 import io
 import json
 import re
 import sys
 import traceback
 import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager, redirect_stderr, redirect_stdout, suppress
+from contextlib import redirect_stderr, redirect_stdout, suppress
 from operator import attrgetter
 from pathlib import Path
-from types import FrameType, ModuleType
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -45,16 +45,15 @@ def main(file: Path, name: str, out: Path, seconds: float) -> None:
 
 
 def answer_on(file: Path, name: str) -> dict[str, Any]:
-    """Call all probes of a lesson: results, failures, the lines that ran, and the prints."""
+    """Call all probes of a lesson: results, failures, and the prints."""
     printed = _Bounded()
     with (
         redirect_stdout(printed),
         redirect_stderr(printed),
         warnings.catch_warnings(action="ignore"),  # they would stand before the verdict
-        _traced(file) as ran,
     ):
         answer = _called(file, check_of(name), list(lesson(name).holes))
-    return answer | {"printed": printed.getvalue(), "ran": sorted(ran)}
+    return answer | {"printed": printed.getvalue()}
 
 
 def _called(file: Path, check: Check, holes: list[str]) -> dict[str, Any]:
@@ -63,9 +62,7 @@ def _called(file: Path, check: Check, holes: list[str]) -> dict[str, Any]:
     except BaseException as error:
         return {"file": _failure(error, file)}
     for hole in holes:
-        try:
-            attrgetter(hole)(module)
-        except AttributeError:
+        if not _is_own(file, module, hole):
             return {"file": {"error": "missing", "text": hole}}
     results, failures = {}, {}
     for probe in check.all_probes:
@@ -87,25 +84,13 @@ def load_module(file: Path) -> ModuleType:
     return module
 
 
-@contextmanager
-def _traced(file: Path) -> Iterator[set[int]]:
-    """The numbers of the lines of ``file`` that run inside its functions."""
-    ran: set[int] = set()
-
-    def local(frame: FrameType, event: str, _: object) -> Any:
-        if event == "line":
-            ran.add(frame.f_lineno)
-        return local
-
-    def begin(frame: FrameType, *_: object) -> Any:
-        code = frame.f_code
-        return local if code.co_filename == str(file) and code.co_name != "<module>" else None
-
-    sys.settrace(begin)
+def _is_own(file: Path, module: ModuleType, hole: str) -> bool:
+    """Whether the function or method is of the file; it may be decorated."""
     try:
-        yield ran
-    finally:
-        sys.settrace(None)
+        function = inspect.unwrap(attrgetter(hole)(module))
+        return bool(function.__code__.co_filename == str(file))
+    except AttributeError:
+        return False
 
 
 def _failure(error: BaseException, file: Path) -> dict[str, Any]:
