@@ -159,7 +159,7 @@ def test_the_bundles_tokens(bundle):
         ),
         (["positions", "--d-model", 7], UsageError, "--d-model '7': expected a multiple of 2"),
         (["positions", "--length", 0], UsageError, "--length '0': expected at least 1"),
-        (["positions", "--columns", 128], UsageError, "--columns 128: expected 0 to 127"),
+        (["positions", "--columns", 128], UsageError, "column 128: the table has columns 0 to 127"),
         (["schedule", "--warmup", 1, 2], UsageError, "--warmup has 2 values and --d-model 3"),
         (
             ["schedule", "--d-model", 8, "--warmup", 0],

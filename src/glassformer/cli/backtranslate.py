@@ -136,11 +136,10 @@ def _row(
 ) -> str:
     """The pair as a line; a blank line if the pair is left out."""
     source, target = (" ".join(side.split()) for side in (translation.text, text))
-    if not source or not target:
-        return "\n"
-    if options.confidence and _confidence(translation, translator) < options.confidence:
-        return "\n"
-    return f"{source}\t{target}\n"
+    kept = bool(source and target)
+    if kept and options.confidence:
+        kept = _confidence(translation, translator) >= options.confidence
+    return f"{source}\t{target}\n" if kept else "\n"
 
 
 def _confidence(translation: Translation, translator: Translator) -> float:

@@ -81,11 +81,10 @@ class LessonOptions(FolderOptions):
 
     def chosen(self) -> tuple[Folder, Lesson]:
         """The folder and the lesson."""
-        folder = Folder(self.folder)
-        folder.check_exists()
-        return folder, lesson(self.lesson) if self.lesson else folder.next_lesson() or next(
-            lessons()
-        )
+        folder = Folder(self.folder).checked()
+        if self.lesson:
+            return folder, lesson(self.lesson)
+        return folder, folder.next_lesson() or next(lessons())
 
 
 class CheckOptions(LessonOptions):
@@ -119,9 +118,7 @@ class CheckOptions(LessonOptions):
 
         from glassformer.learn.hand_ins import check_hand_ins, folders_in, table_of
 
-        folders = folders_in(self.folder)
-        if not folders:
-            Folder(self.folder).check_exists()
+        folders = folders_in(self.folder) or [Folder(self.folder).checked()]
         verdicts = list(check_hand_ins(folders))
         if self.json_:
             for learner, verdict in verdicts:
@@ -166,8 +163,7 @@ class StatusOptions(FolderOptions):
 
         from glassformer.learn.status import own_boxes, print_status
 
-        folder = Folder(self.folder)
-        folder.check_exists()
+        folder = Folder(self.folder).checked()
         print_status(Console(highlight=False), folder)
         if self.svg:
             from glassformer.inspection.plots.canvas import save
@@ -207,8 +203,7 @@ class TrainOptions(FolderOptions, PhraseOptions):
     def run(self) -> int:
         from glassformer.cli.own_translator import train_own
 
-        folder = Folder(self.folder)
-        folder.check_exists()
+        folder = Folder(self.folder).checked()
         out = self.out or self.folder / "-".join(("translator", *self.mistake))
         options = DemoOptions(size=self.size, epochs=self.epochs, seed=self.seed)
         return train_own(folder, out, self.mistake, options)

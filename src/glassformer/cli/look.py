@@ -17,7 +17,7 @@ from glassformer.files import check_output, write_atomically
 
 if TYPE_CHECKING:
     from glassformer.data.terms import Terms
-    from glassformer.parts import Parts
+    from glassformer.translator import Translator
 
 __all__ = ["OPTIONS", "LookOptions", "run"]
 
@@ -61,12 +61,15 @@ def run(options: LookOptions) -> int:
     _check(options)
     wait_asleep()
     from glassformer.cli.own_translator import with_parts
+    from glassformer.data.terms import NO_TERMS, read_terms
     from glassformer.parts import FAST
 
     with with_parts(options.bundle, options.parts, FAST) as parts:
+        terms = NO_TERMS if options.glossary is None else read_terms(options.glossary)
+        [translator] = options.load_to_serve([options.bundle], parts=parts).values()
         if options.out is not None:
-            return _write(options, parts, options.out)
-        return _serve(options, parts)
+            return _write(options, translator, terms, options.out)
+        return _serve(options, translator, terms)
 
 
 def _check(options: LookOptions) -> None:
@@ -86,21 +89,12 @@ def _check(options: LookOptions) -> None:
     check_output("--out", options.out)
 
 
-def _terms(options: LookOptions) -> Terms:
-    from glassformer.data.terms import NO_TERMS, read_terms
-
-    return NO_TERMS if options.glossary is None else read_terms(options.glossary)
-
-
-def _write(options: LookOptions, parts: Parts, out: Path) -> int:
+def _write(options: LookOptions, translator: Translator, terms: Terms, out: Path) -> int:
     from glassformer.inspection.trace.build import trace
     from glassformer.web.look.single_file import build_page
     from glassformer.web.look.stored import stored_answers
 
-    terms = _terms(options)
-    [translator] = options.load_to_serve([options.bundle], parts=parts).values()
-    bundle = translator.bundle
-    text = options.text or ""
+    bundle, text = translator.bundle, options.text or ""
     seen = trace(
         bundle, text, beam=options.beam, length_penalty=options.length_penalty, glossary=terms
     )
@@ -112,14 +106,12 @@ def _write(options: LookOptions, parts: Parts, out: Path) -> int:
     return 0
 
 
-def _serve(options: LookOptions, parts: Parts) -> int:
+def _serve(options: LookOptions, translator: Translator, terms: Terms) -> int:
     try:
         from glassformer.web.server import Settings, create_app, listen, serve
     except ModuleNotFoundError as error:
         raise missing_extra(error.name or "FastAPI", "serve") from None
 
-    terms = _terms(options)
-    [translator] = options.load_to_serve([options.bundle], parts=parts).values()
     glossaries = {options.bundle.name: terms}
     settings = Settings(beam=options.beam, glossaries=glossaries)
     app = create_app({options.bundle.name: translator}, settings)

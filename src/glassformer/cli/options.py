@@ -153,7 +153,7 @@ def parse_options(options: type[_Model], words: Sequence[str]) -> _Model:
 
     Raises:
         UsageError: an option is unknown, missing, given twice, or of a wrong type or range.
-        InputError: the file cannot be read, or is no mapping in YAML.
+        InputError: the file is no mapping in YAML.
     """
     known = _options_of(options)
     given = _from_line(words, known, _parser(known, options.groups))
@@ -326,8 +326,6 @@ def _from_file(path: Path, known: Iterable[_Option]) -> dict[str, Any]:
 def _read(path: Path) -> dict[Any, Any]:
     try:
         content = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read ({error.strerror})") from error
     except (yaml.YAMLError, ValueError, RecursionError) as error:  # such as the date 2030-13-45
         reason = " ".join(str(error).split())
         raise InputError(f"{path}: not YAML ({reason})") from error

@@ -85,13 +85,6 @@ class PositionsOptions(PlotOptions):
     frequencies: Frequencies = "paper"
     """10000^(-2i/d_model), or tensor2tensor's 10000^(-i/(d_model/2-1))."""
 
-    @model_validator(mode="after")
-    def _within_the_table(self) -> PositionsOptions:
-        for column in self.columns:
-            if not 0 <= column < self.d_model:
-                raise ValueError(f"--columns {column}: expected 0 to {self.d_model - 1}")
-        return self
-
     def draw(self) -> Figure:
         from glassformer.inspection.plots.positions import (
             plot_position_heatmap,

@@ -70,7 +70,5 @@ def parts_for(directory: Path, folder: Path | None) -> list[Part]:
 
     The mistakes come from the package. Nothing of the translator's directory runs.
     """
-    if folder:
-        Folder(folder).check_exists()
     mistakes = [mistake for each in read_record(directory) for mistake in each.mistakes]
-    return chosen_parts(Folder(folder) if folder else None, mistakes)
+    return chosen_parts(Folder(folder).checked() if folder else None, mistakes)

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Unpack
 
 from glassformer.config import Layout
+from glassformer.errors import UsageError
 from glassformer.inspection.plots.canvas import (
     COLOURS,
     GREY,
@@ -54,7 +55,7 @@ def plot_position_lines(
     axes = figure.subplots()
     for place, each in enumerate(chosen):
         if not 0 <= each < most:
-            raise ValueError(f"{name} {each}: the table has {name}s 0 to {most - 1}")
+            raise UsageError(f"{name} {each}: the table has {name}s 0 to {most - 1}")
         colour = COLOURS[place % len(COLOURS)]
         axes.plot(lines[each], color=colour, label=f"{name} {each}", linewidth=1.8)
         if offset:
