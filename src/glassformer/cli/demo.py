@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -96,8 +97,7 @@ def train_on_phrases(
 ) -> tuple[Phrasebook, int]:
     """The phrases, and the exit status of a training on them in the directory.
 
-    The bundle gets ``about``, and phrases of the book: pages offer them, and `look` begins with
-    one.
+    The bundle gets ``about``, and phrases of the book as examples: the pages offer them.
     """
     from glassformer.bundle import MOST_EXAMPLES, load_bundle, save_bundle
     from glassformer.cli import train
@@ -107,8 +107,10 @@ def train_on_phrases(
     )
     watched = book.validation[:_WATCHED]
     files = {"train": book.train, "valid": watched, "test": book.test}
+    (directory / "phrases").mkdir(parents=True, exist_ok=True)
     for name, phrases in files.items():
-        _write_phrases(directory / "phrases" / f"{name}.tsv", phrases)
+        lines = "".join(f"{phrase.source}\t{phrase.target}\n" for phrase in phrases)
+        (directory / "phrases" / f"{name}.tsv").write_bytes(lines.encode())
     config = _config(options, directory).model_copy(update={"plain": parts is not None})
     shown = [next(p for p in watched if p.kind == kind) for kind in _kinds(watched)]
     status = train.run(config, _Watcher(shown), parts)
@@ -154,13 +156,6 @@ def _config(options: DemoOptions, directory: Path) -> TrainConfig:
     )
 
 
-def _write_phrases(path: Path, phrases: Sequence[Phrase]) -> None:
-    """Write phrases as the TSV file that training reads."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    lines = [f"{phrase.source}\t{phrase.target}\n" for phrase in phrases]
-    path.write_text("".join(lines), encoding="utf-8", newline="\n")
-
-
 def _kinds(phrases: Sequence[Phrase]) -> list[str]:
     present = {phrase.kind for phrase in phrases}
     return [kind for kind in KINDS if kind in present]
@@ -187,10 +182,8 @@ class _Watcher:
         from rich.table import Table
         from rich.text import Text
 
-        translations = {
-            pair.source: translation
-            for pair, translation in zip(validation.pairs, validation.translations, strict=True)
-        }
+        sources = [pair.source for pair in validation.pairs]
+        translations = dict(zip(sources, validation.translations, strict=True))
         title = (
             f"after {record['seconds']:.0f} s: {record['exact_match']:.1f} % of"
             f" {len(validation.pairs)} phrases with unseen years are right"
@@ -270,14 +263,9 @@ def _ask(translator: "Translator", options: DemoOptions) -> None:
     if options.phrase or not (sys.stdin.isatty() and sys.stdout.isatty()):
         return
     print(f"Type a phrase, such as {_date(options.source)}; an empty line ends the demo.")
-    while True:
-        try:
-            phrase = input("> ").strip()
-        except EOFError:
-            return
-        if not phrase:
-            return
-        print(_judged(translator, phrase, options))
+    with suppress(EOFError):
+        for phrase in iter(lambda: input("> ").strip(), ""):
+            print(_judged(translator, phrase, options))
 
 
 def _judged(translator: "Translator", phrase: str, options: DemoOptions) -> str:
