@@ -18,7 +18,6 @@ from glassformer.model.positions import TableOptions, sinusoidal_positions
 
 __all__ = ["plot_position_heatmap", "plot_position_lines"]
 
-
 _PAPER: TableOptions = {"layout": "interleaved", "frequencies": "paper", "offset": 0}
 
 
