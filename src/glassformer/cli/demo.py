@@ -93,11 +93,11 @@ def train_on_phrases(
     directory: Path,
     *,
     parts: "Parts | None" = None,
-    about: Mapping[str, Any] | None = None,
+    whose: Mapping[str, str] | None = None,
 ) -> tuple[Phrasebook, int]:
     """The phrases, and the exit status of a training on them in the directory.
 
-    The bundle gets ``about``, and phrases of the book as examples: the pages offer them.
+    The bundle gets phrases of the book as examples, and the owners of its parts.
     """
     from glassformer.bundle import MOST_EXAMPLES, load_bundle, save_bundle
     from glassformer.cli import train
@@ -117,7 +117,7 @@ def train_on_phrases(
     if not status:
         bundle = load_bundle(directory, parts=parts)
         examples = tuple(phrase.source for phrase in shown[:MOST_EXAMPLES])
-        about = {**bundle.about, **(about or {})}
+        about = {**bundle.about, "parts": dict(whose)} if whose else bundle.about
         save_bundle(replace(bundle, examples=examples, about=about), directory)
     return book, status
 

@@ -27,9 +27,9 @@ def train_own(folder: Folder, out: Path, mistakes: Sequence[str], options: DemoO
     whose = {part.place: part.whose for part in parts}
     write_record(out, parts, folder)
     _print_parts(whose)
-    own, about = own_parts(parts), {"parts": whose} if parts else {}
+    own = own_parts(parts)
     with running(parts):
-        book, status = train_on_phrases(options, out, parts=own, about=about)
+        book, status = train_on_phrases(options, out, parts=own, whose=whose)
         if status:
             return status
         print_scores(Translator.load(out, parts=own), book.test)
