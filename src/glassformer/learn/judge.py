@@ -70,7 +70,7 @@ class Judge:
             for probe in self.probes
             if probe.__name__ in results
         }
-        if len(results) == len(self.right) and same(results, self.right):
+        if same(self.right, results):
             return Verdict(self.lesson.name, "right")
         if mistakes := self.mistakes(results):
             hint = max(self.lesson.faults[fault].hint for fault in mistakes[0])
@@ -93,27 +93,22 @@ class Judge:
         """The single faults with these results; if there are none, the pairs of faults."""
         if same(results, self.right):
             return ()
-        for candidates in (self.singles(), self.pairs()):
+        singles: list[Mistake] = [(fault,) for fault in self.lesson.faults]
+        for candidates in (singles, self.pairs()):
             fitting = tuple(each for each in candidates if self._explains(each, results))
             if fitting:
                 return fitting
         return ()
 
-    def singles(self) -> Iterator[Mistake]:
-        """Every fault of the lesson alone."""
-        return ((fault,) for fault in self.lesson.faults)
-
     def pairs(self) -> Iterator[Mistake]:
         """Every two faults of different switches that this hole's probes show."""
-        shown = [fault for (fault,) in self.singles() if self._shows(fault)]
+        shown = [
+            fault for fault in self.lesson.faults if not same(self.right, self.results((fault,)))
+        ]
         for pair in combinations(shown, 2):
             one, other = (self.lesson.faults[fault].switch for fault in pair)
             if one != other:
                 yield pair
-
-    def _shows(self, fault: str) -> bool:
-        results = self.results((fault,))
-        return len(results) < len(self.right) or not same(results, self.right)
 
     def _explains(self, mistake: Mistake, results: Results) -> bool:
         """Whether the mistake has these values, and raises errors in the same probes.
@@ -145,7 +140,7 @@ class Judge:
         for probe in self.probes:
             right = self.right[probe.__name__]
             for name, value in results.get(probe.__name__, {}).items():
-                if name not in right or not _equal(value, right[name]):
+                if not _equal(value, right[name]):
                     yield _compared(name, value, right[name])
                     yield f"The input: {probe.__doc__}."
                     return
