@@ -7,7 +7,7 @@ from typing import get_args
 
 import pytest
 
-from glassformer.cli.plot.options import Part, TrainingOptions
+from glassformer.cli.plot import Part, TrainingOptions
 from glassformer.config import Markup, presets
 from glassformer.documents.files.formats import FORMATS
 from glassformer.inspection.plots.training_curves import Against
@@ -19,7 +19,7 @@ from glassformer.training.setup.options import Preset
 PACKAGE = Path(__file__).parents[1] / "src" / "glassformer"
 SECOND = {  # the sets that stand in a second place knowingly
     # The command line's help must not wait for torch and matplotlib: a test below holds these.
-    "cli/plot/options.py": {"cross, decoder, encoder", "minutes, updates"},
+    "cli/plot.py": {"cross, decoder, encoder", "minutes, updates"},
     "interchange/ctranslate2/reading/configuration.py": {"decoder, encoder"},  # CTranslate2's names
 }
 

@@ -245,7 +245,7 @@ def test_backtranslate_hands_on_its_options(command, tmp_path):
 
     assert offered == {"beam"}  # a further option needs its own line here
     assert set(searched) == {arrives(beam=7)}
-    assert drawn[len(searched) :] == [arrives(sampling=Sampling(seed=4))]
+    assert drawn[len(searched) :] == [arrives(beam=1, sampling=Sampling(seed=4))]
 
 
 # From requests: `alternatives` is the number of translations without the best.

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import pytest
 
 from glassformer.bundle import load_bundle
-from glassformer.cli.demo import DemoOptions, _judged
+from glassformer.cli.demo import DemoOptions, _ask, _judged
 from glassformer.cli.main import main
 from glassformer.data.phrasebook.book import phrasebook
 from glassformer.training.loop import Stopped
@@ -99,6 +99,26 @@ def test_the_oracle_judges(answer, judgement):
     translator = SimpleNamespace(translate=lambda _: [SimpleNamespace(text=answer)])
 
     assert _judged(translator, " March 4, 2030", DemoOptions()) == judgement
+
+
+@pytest.mark.parametrize("last", ["", EOFError], ids=str)
+def test_a_terminal_asks_until_an_empty_line_or_the_end(monkeypatch, capsys, last):
+    monkeypatch.setattr("sys.stdin.isatty", lambda: True, raising=False)
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True, raising=False)
+    lines = iter([" March 4, 2030 ", last])
+
+    def typed(_):
+        line = next(lines)
+        if line is EOFError:
+            raise EOFError
+        return line
+
+    monkeypatch.setattr("builtins.input", typed)
+    translator = SimpleNamespace(translate=lambda _: [SimpleNamespace(text="4. März 2030")])
+
+    _ask(translator, DemoOptions())
+
+    assert capsys.readouterr().out.splitlines()[1:] == ["4. März 2030  (right)"]
 
 
 @pytest.mark.parametrize(

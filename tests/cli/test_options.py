@@ -91,6 +91,9 @@ def test_an_underscore_is_as_good_as_a_hyphen():
         (["b", "--beem", "3"], "unknown option --beem (did you mean '--beam'?)"),
         (["b", "--beem=3"], "unknown option --beem (did you mean '--beam'?)"),
         (["b", "-x"], "unknown option -x"),
+        (["--bundle"], "unknown option --bundle: write BUNDLE without it"),
+        (["--bundle", "b"], "unknown option --bundle: write BUNDLE without it"),
+        (["b", "--texts=x"], "unknown option --texts: write TEXTS without it"),
         (["b", "--confg", "f"], "unknown option --confg (did you mean '--config'?)"),
         (["b", "--no-beam"], "unknown option --no-beam (did you mean '--beam'?)"),
         (["b", "--beam"], "--beam: expected one argument"),
@@ -287,10 +290,10 @@ def test_two_files_are_one_too_many():
         parse_options(Kinds, ["--config", "a.yaml", "--config=b.yaml"])
 
 
-def test_a_file_that_is_not_there_is_named(tmp_path):
+def test_a_file_that_is_not_there_is_named(tmp_path, refused):
     for path, reason in ((tmp_path / "no.yaml", "No such file"), (tmp_path, "Is a directory")):
-        with pytest.raises(InputError, match=f"{path}: cannot be read .{reason}"):
-            parse_options(Kinds, ["--config", str(path)])
+        status, line = refused("train", "--config", path)
+        assert (status, line.startswith(f"{path}: {reason}")) == (1, True)
 
 
 def test_all_that_training_settles_can_be_given_again_as_a_file(stored):

@@ -8,7 +8,6 @@ import torch
 from glassformer.bundle import Bundle, save_bundle
 from glassformer.cli import plot
 from glassformer.cli.options import parse_options
-from glassformer.cli.plot import options
 from glassformer.config import ModelConfig
 from glassformer.data.tokenizer import train_tokenizer
 from glassformer.errors import InputError, UsageError
@@ -60,6 +59,13 @@ def test_each_picture_is_written_and_named(arguments, tmp_path, capsys):
     assert "<svg" in out.read_text(encoding="utf-8")
 
 
+def test_a_picture_without_a_name_has_its_kinds(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert call("positions", "--length", 5, "--d-model", 4) == 0
+    assert capsys.readouterr().out == "wrote positions.png\n"
+    assert [path.name for path in tmp_path.iterdir()] == ["positions.png"]
+
+
 def test_a_picture_goes_through_a_pipe_or_a_link(tmp_path):
     pipe, link = tmp_path / "pipe.svg", tmp_path / "link.svg"
     os.mkfifo(pipe)
@@ -105,16 +111,14 @@ def test_attention_of_a_bundle(bundle, tmp_path, capsys, arguments):
 @pytest.mark.parametrize("part", ["encoder", "decoder"])
 def test_a_title_of_the_grid_can_be_typed(bundle, part):
     """The panel named "layer 2, head 1" is the picture of ``--layer 2 --head 1``."""
-    from glassformer.cli.plot.draw import draw
-
     given = {"bundle": bundle, "text": "two men", "target": "zwei Männer", "part": part}
-    panels = [axes for axes in draw(options.AttentionOptions(**given)).axes if axes.images]
+    panels = [axes for axes in plot.AttentionOptions(**given).draw().axes if axes.images]
     titles = [panel.get_title() for panel in panels]
     layers = 2 if part == "encoder" else 1
     assert titles == [f"layer {n}, head {m}" for n in range(1, layers + 1) for m in (1, 2)]
     for panel, title in zip(panels, titles, strict=True):
         layer, head = (int(words.split()[1]) for words in title.split(", "))
-        alone = draw(options.AttentionOptions(**given, layer=layer, head=head))
+        alone = plot.AttentionOptions(**given, layer=layer, head=head).draw()
         assert alone.get_suptitle().endswith(title)
         weights = [axes.images[0].get_array().tolist() for axes in (panel, alone.axes[0])]
         assert weights[0] == weights[1]
@@ -137,9 +141,7 @@ def test_attention_over_the_bundles_own_translation(bundle, tmp_path, capsys):
 
 
 def test_the_bundles_tokens(bundle):
-    from glassformer.cli.plot.draw import draw
-
-    figure = draw(options.MasksOptions(source="two twomen", bundle=bundle, padding=0))
+    figure = plot.MasksOptions(source="two twomen", bundle=bundle, padding=0).draw()
     labels = [tick.get_text() for tick in figure.axes[0].get_xticklabels()]
     assert labels[:2] == ["two", "two"]
     assert labels[-1] == "</s>"
@@ -157,7 +159,7 @@ def test_the_bundles_tokens(bundle):
         ),
         (["positions", "--d-model", 7], UsageError, "--d-model '7': expected a multiple of 2"),
         (["positions", "--length", 0], UsageError, "--length '0': expected at least 1"),
-        (["positions", "--columns", 128], UsageError, "--columns 128: expected 0 to 127"),
+        (["positions", "--columns", 128], UsageError, "column 128: the table has columns 0 to 127"),
         (["schedule", "--warmup", 1, 2], UsageError, "--warmup has 2 values and --d-model 3"),
         (
             ["schedule", "--d-model", 8, "--warmup", 0],

@@ -14,7 +14,7 @@ from urllib.request import Request, urlopen
 import pytest
 import torch
 
-from glassformer.cli.serve import ServeOptions, _translators
+from glassformer.cli.serve import ServeOptions
 from glassformer.errors import InputError
 from glassformer.threads import torch_threads
 
@@ -91,7 +91,7 @@ def test_sigterm_answers_what_is_in_flight_and_ends_with_0(process):
         (
             ["{bundle}", "--port", "0", "--api-key-file", "{bundle}/none"],
             1,
-            "--api-key-file {bundle}/none: cannot be read",
+            "{bundle}/none: no such file",
         ),
         (["{bundle}", "--port", "0", "--host", "256.0.0.1"], 1, "cannot listen on 256.0.0.1:0"),
         (
@@ -184,10 +184,11 @@ def test_who_loads_has_one_thread_and_who_translates_all(bundle_directory, monke
 
     monkeypatch.setattr(ServeOptions, "load", watched)
     with torch_threads(2):
-        options = ServeOptions(bundles=(bundle_directory,), engine="ctranslate2", device="cpu")
-        [translator] = _translators(options).values()
+        options = ServeOptions(bundles=(bundle_directory,), device="cpu")
+        loaded = options.load_to_serve(options.bundles, engine="ctranslate2")
+        [translator] = loaded.values()
         with pytest.raises(InputError, match="nowhere"):
-            _translators(ServeOptions(bundles=(Path("nowhere"),)))
+            options.load_to_serve([Path("nowhere")])
         assert torch.get_num_threads() == 2
         assert translator.engine.workers.cores == 2
     assert loading == [1, 1]

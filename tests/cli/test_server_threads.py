@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import pytest
 import torch
 
-from glassformer.cli.server_threads import choose_threads
+from glassformer.cli.loading import LoadingOptions
 from glassformer.threads import torch_threads
 
 SOURCE = Path(__file__).parents[2] / "src"
@@ -23,9 +23,10 @@ def of_width(d_model):
     ("given", "widths", "threads"),
     [(0, [128, 256], 1), (0, [128, 512], 3), (0, [1024], 3), (2, [128], 2), (2, [1024], 2)],
 )
-def test_small_models_have_one_thread_unless_it_is_given(given, widths, threads):
+def test_small_models_have_one_thread_unless_it_is_given(given, widths, threads, monkeypatch):
+    monkeypatch.setattr(LoadingOptions, "load", lambda _, width, **__: of_width(width))
     with torch_threads(3):
-        choose_threads(given, map(of_width, widths))
+        LoadingOptions(threads=given).load_to_serve(widths)
         assert torch.get_num_threads() == threads
 
 

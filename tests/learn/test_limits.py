@@ -41,7 +41,6 @@ def a_lower_limit(monkeypatch, _):  # a shell with `ulimit -v`
 @pytest.mark.parametrize("lacking", [no_process_file, no_resource, a_lower_limit])
 def test_a_right_solution_is_right_without_the_limit(monkeypatch, tmp_path, lacking):
     lacking(monkeypatch, tmp_path)
-    monkeypatch.delattr(signal, "SIGALRM")
     ends = []
     monkeypatch.setattr(faulthandler, "dump_traceback_later", lambda *_, **how: ends.append(how))
     file, out = tmp_path / ATTENTION.file_name, tmp_path / "answer.json"

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from itertools import islice
 from math import exp
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from pydantic import Field
 
@@ -63,7 +63,7 @@ def run(options: BacktranslateOptions) -> int:
 
     Raises:
         UsageError: an option is out of its range, or does not go with another.
-        InputError: BUNDLE is no bundle, TEXT cannot be read, or OUT cannot be written.
+        InputError: BUNDLE is no bundle, or TEXT cannot be read.
     """
     _check(options)
     options.set_threads()
@@ -97,23 +97,20 @@ def _lines_done(partial: Path, options: BacktranslateOptions) -> int:
     """The lines of TEXT that the partial file has already; its first line names the options."""
     free = {"out", "verify", "device", "threads", "max_lines"}
     head = json.dumps(json.loads(options.model_dump_json(exclude=free))).encode() + b"\n"
-    try:
-        with partial.open("a+b") as file:
-            file.seek(0)
-            first, count, size = file.readline(), 0, len(head)
-            if first not in (b"", head):
-                raise InputError(
-                    f"{partial}: begun with other options: remove it, or give another --out"
-                )
-            for line in file:
-                if line.endswith(b"\n"):  # a kill may have cut the last line
-                    count, size = count + 1, size + len(line)
-            if first:
-                file.truncate(size)
-            else:
-                file.write(head)
-    except OSError as error:
-        raise InputError(f"{partial}: cannot be written ({error.strerror})") from error
+    with partial.open("a+b") as file:
+        file.seek(0)
+        first, count, size = file.readline(), 0, len(head)
+        if first not in (b"", head):
+            raise InputError(
+                f"{partial}: begun with other options: remove it, or give another --out"
+            )
+        for line in file:
+            if line.endswith(b"\n"):  # a kill may have cut the last line
+                count, size = count + 1, size + len(line)
+        if first:
+            file.truncate(size)
+        else:
+            file.write(head)
     return count
 
 
@@ -130,10 +127,8 @@ def _translated(
     """The translations of a window, whose first line has this number; it seeds the draws."""
     from glassformer.translator import Sampling
 
-    settings: dict[str, Any] = {"beam": options.beam}
-    if options.sample:
-        settings = {"sampling": Sampling(seed=options.seed + number)}
-    return translator.translate(texts, **settings)
+    sampling = Sampling(seed=options.seed + number) if options.sample else None
+    return translator.translate(texts, beam=options.beam, sampling=sampling)
 
 
 def _row(
@@ -141,11 +136,10 @@ def _row(
 ) -> str:
     """The pair as a line; a blank line if the pair is left out."""
     source, target = (" ".join(side.split()) for side in (translation.text, text))
-    if not source or not target:
-        return "\n"
-    if options.confidence and _confidence(translation, translator) < options.confidence:
-        return "\n"
-    return f"{source}\t{target}\n"
+    kept = bool(source and target)
+    if kept and options.confidence:
+        kept = _confidence(translation, translator) >= options.confidence
+    return f"{source}\t{target}\n" if kept else "\n"
 
 
 def _confidence(translation: Translation, translator: Translator) -> float:

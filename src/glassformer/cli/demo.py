@@ -1,7 +1,8 @@
 """``glassformer demo``: trains a translator of dates, times and amounts while you watch."""
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,25 +22,38 @@ from glassformer.errors import InputError
 from glassformer.training.setup.options import TrainConfig
 
 if TYPE_CHECKING:
+    from rich.table import Table
+
     from glassformer.parts import Parts
     from glassformer.training.validation import Validation
     from glassformer.translator import Translator
 
 __all__ = [
-    "MOST_PHRASES",
     "OPTIONS",
     "DemoOptions",
-    "config_of",
+    "PhraseOptions",
     "print_scores",
     "run",
+    "score_table",
     "train_on_phrases",
-    "write_phrases",
 ]
 
-MOST_PHRASES = 200_000  # more take longer to draw than to train on
+_MOST_PHRASES = 200_000  # more take longer to draw than to train on
+_WATCHED = 500  # held-out phrases that each validation translates
 
 
-class DemoOptions(Options):
+class PhraseOptions(Options):
+    """The phrases of a training, and its length."""
+
+    size: int = Field(36_000, ge=100, le=_MOST_PHRASES)
+    """Number of training phrases."""
+    epochs: float = Field(4.8, gt=0)
+    """How often the training reads them."""
+    seed: int = Field(1, ge=0, lt=2**32)
+    """Seed of the phrases and of the training."""
+
+
+class DemoOptions(PhraseOptions):
     """Train a small translator of dates, times and amounts of money, and show it at work.
 
     The phrases come from Unicode's CLDR. Some years are held out from training, and the score is
@@ -54,17 +68,9 @@ class DemoOptions(Options):
     """Directory of the run, which is DIRECTORY/SOURCE-TARGET."""
     phrase: tuple[str, ...] = ()
     """Your phrases, to translate and judge at the end; without them, a terminal asks for some."""
-    size: int = Field(36_000, ge=100, le=MOST_PHRASES)
-    """Number of training phrases."""
-    epochs: float = Field(4.8, gt=0)
-    """How often the training reads them."""
-    seed: int = Field(1, ge=0, lt=2**32)
-    """Seed of the phrases and of the training."""
 
 
 OPTIONS = DemoOptions
-
-_WATCHED = 500  # held-out phrases that each validation translates
 
 
 def run(options: DemoOptions) -> int:
@@ -83,45 +89,44 @@ def run(options: DemoOptions) -> int:
 
 
 def train_on_phrases(
-    options: DemoOptions, directory: Path, *, parts: "Parts | None" = None
+    options: DemoOptions,
+    directory: Path,
+    *,
+    parts: "Parts | None" = None,
+    whose: Mapping[str, str] | None = None,
 ) -> tuple[Phrasebook, int]:
-    """The phrases, and the exit status of a training on them in the directory."""
+    """The phrases, and the exit status of a training on them in the directory.
+
+    The bundle gets phrases of the book as examples, and the owners of its parts.
+    """
+    from glassformer.bundle import MOST_EXAMPLES, load_bundle, save_bundle
+    from glassformer.cli import train
+
     book = phrasebook(
         source=options.source, target=options.target, seed=options.seed, size=options.size
     )
     watched = book.validation[:_WATCHED]
-    files = {
-        name: write_phrases(directory / "phrases" / f"{name}.tsv", phrases)
-        for name, phrases in (
-            ("train", book.train),
-            ("valid", watched),
-            ("test", book.test),
-        )
-    }
-    from glassformer.cli import train
-
-    config = config_of(options, directory, files).model_copy(update={"plain": parts is not None})
+    files = {"train": book.train, "valid": watched, "test": book.test}
+    (directory / "phrases").mkdir(parents=True, exist_ok=True)
+    for name, phrases in files.items():
+        lines = "".join(f"{phrase.source}\t{phrase.target}\n" for phrase in phrases)
+        (directory / "phrases" / f"{name}.tsv").write_bytes(lines.encode())
+    config = _config(options, directory).model_copy(update={"plain": parts is not None})
     shown = [next(p for p in watched if p.kind == kind) for kind in _kinds(watched)]
     status = train.run(config, _Watcher(shown), parts)
     if not status:
-        _add_examples(directory, shown, parts)
+        bundle = load_bundle(directory, parts=parts)
+        examples = tuple(phrase.source for phrase in shown[:MOST_EXAMPLES])
+        about = {**bundle.about, "parts": dict(whose)} if whose else bundle.about
+        save_bundle(replace(bundle, examples=examples, about=about), directory)
     return book, status
 
 
-def _add_examples(directory: Path, phrases: Sequence[Phrase], parts: "Parts | None") -> None:
-    """Give the bundle phrases of the book: the pages offer them, and `look` begins with one."""
-    from glassformer.bundle import MOST_EXAMPLES, load_bundle, save_bundle
-
-    examples = tuple(phrase.source for phrase in phrases[:MOST_EXAMPLES])
-    bundle = load_bundle(directory, parts=parts)
-    save_bundle(replace(bundle, examples=examples), directory)
-
-
-def config_of(options: DemoOptions, directory: Path, files: dict[str, Path]) -> TrainConfig:
+def _config(options: DemoOptions, directory: Path) -> TrainConfig:
     """The options of a small model and a short schedule: under three minutes on two cores."""
     return TrainConfig(
-        pairs=(files["train"],),
-        valid=(files["valid"],),
+        pairs=(directory / "phrases" / "train.tsv",),
+        valid=(directory / "phrases" / "valid.tsv",),
         run=directory,
         languages=(options.source, options.target),
         vocab_size=700,
@@ -151,14 +156,6 @@ def config_of(options: DemoOptions, directory: Path, files: dict[str, Path]) -> 
     )
 
 
-def write_phrases(path: Path, phrases: Sequence[Phrase]) -> Path:
-    """Write phrases as the TSV file that training reads."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    lines = [f"{phrase.source}\t{phrase.target}\n" for phrase in phrases]
-    path.write_text("".join(lines), encoding="utf-8", newline="\n")
-    return path
-
-
 def _kinds(phrases: Sequence[Phrase]) -> list[str]:
     present = {phrase.kind for phrase in phrases}
     return [kind for kind in KINDS if kind in present]
@@ -185,17 +182,14 @@ class _Watcher:
         from rich.table import Table
         from rich.text import Text
 
-        translations = {
-            pair.source: translation
-            for pair, translation in zip(validation.pairs, validation.translations, strict=True)
-        }
-        table = Table(
-            title=f"after {record['seconds']:.0f} s: {record['exact_match']:.1f} % of"
-            f" {len(validation.pairs)} phrases with unseen years are right",
-            title_justify="left",
+        sources = [pair.source for pair in validation.pairs]
+        translations = dict(zip(sources, validation.translations, strict=True))
+        title = (
+            f"after {record['seconds']:.0f} s: {record['exact_match']:.1f} % of"
+            f" {len(validation.pairs)} phrases with unseen years are right"
         )
-        for column in ("phrase", "translation so far", "", "right translation"):
-            table.add_column(column)
+        columns = "phrase", "translation so far", "", "right translation"
+        table = Table(*columns, title=title, title_justify="left")
         for phrase in self.shown:
             translation = translations.get(phrase.source, "")
             right = translation == phrase.target
@@ -214,17 +208,28 @@ class _Watcher:
 def print_scores(translator: "Translator", test: Sequence[Phrase]) -> None:
     """Print the exact match on phrases whose years neither training nor validation has."""
     from rich.console import Console
-    from rich.table import Table
 
     translations = translator.translate([phrase.source for phrase in test], beam=1)
-    rights = [t.text == p.target for t, p in zip(translations, test, strict=True)]
-    table = Table(title="exact match on held-out years", title_justify="left")
-    for column in ("kind", "phrases", "right"):
-        table.add_column(column)
-    for kind in [*_kinds(test), "all"]:
-        of_kind = [r for r, p in zip(rights, test, strict=True) if kind in (p.kind, "all")]
-        table.add_row(kind, f"{len(of_kind)}", f"{100 * sum(of_kind) / len(of_kind):.1f} %")
-    Console(highlight=False).print(table)
+    texts = {"right": [translation.text for translation in translations]}
+    Console(highlight=False).print(score_table("exact match on held-out years", test, texts))
+
+
+def score_table(
+    title: str, phrases: Sequence[Phrase], translations: Mapping[str, Sequence[str]]
+) -> "Table":
+    """The exact match of each kind of phrase, with a column for each of the translations."""
+    from rich.table import Table
+
+    table = Table("kind", "phrases", *translations, title=title, title_justify="left")
+    for kind in [*_kinds(phrases), "all"]:
+        places = [place for place, phrase in enumerate(phrases) if kind in (phrase.kind, "all")]
+        rights = [
+            sum(texts[place] == phrases[place].target for place in places)
+            for texts in translations.values()
+        ]
+        shares = [f"{100 * right / len(places):.1f} %" for right in rights]
+        table.add_row(kind, str(len(places)), *shares)
+    return table
 
 
 def _draw(translator: "Translator", options: DemoOptions, directory: Path) -> None:
@@ -258,14 +263,9 @@ def _ask(translator: "Translator", options: DemoOptions) -> None:
     if options.phrase or not (sys.stdin.isatty() and sys.stdout.isatty()):
         return
     print(f"Type a phrase, such as {_date(options.source)}; an empty line ends the demo.")
-    while True:
-        try:
-            phrase = input("> ").strip()
-        except EOFError:
-            return
-        if not phrase:
-            return
-        print(_judged(translator, phrase, options))
+    with suppress(EOFError):
+        for phrase in iter(lambda: input("> ").strip(), ""):
+            print(_judged(translator, phrase, options))
 
 
 def _judged(translator: "Translator", phrase: str, options: DemoOptions) -> str:

@@ -121,7 +121,10 @@ def _part(name: str, part: PartReport) -> Iterator[str]:
         yield from _lengths(f"{title} characters", side.characters)
         yield from _lengths(f"{title} words", side.words)
     for title, side in (("source", part.source), ("target", part.target)):
-        shares = ", ".join(_share(name, share) for name, share in side.scripts.items())
+        shares = ", ".join(
+            f"{script} {share:.1%}" if share >= 0.001 else f"{script} < 0.1%"
+            for script, share in side.scripts.items()
+        )
         yield f"  {title} scripts     {shares or 'no letters'}"
 
 
@@ -131,10 +134,6 @@ def _lengths(title: str, table: Lengths | None) -> Iterator[str]:
         numbers = [f"{number:,}" for number in whole]
         numbers.insert(2, f"{table.mean:,.1f}")
         yield f"  {title:18}" + "".join(f"{number:>9}" for number in numbers)
-
-
-def _share(name: str, share: float) -> str:
-    return f"{name} {share:.1%}" if share >= 0.001 else f"{name} < 0.1%"
 
 
 def _finding(finding: Finding) -> Iterator[str]:

@@ -12,7 +12,7 @@ from glassformer.cli.loading import LoadingOptions
 from glassformer.config import BEAM, MOST_BEAM, EngineName
 from glassformer.data.corpus import read_lines, read_pairs
 from glassformer.data.file_formats import file_format
-from glassformer.errors import InputError, UsageError, nearest
+from glassformer.errors import InputError, UsageError, check_choice
 from glassformer.evaluation import LANGUAGES, Scores, TranslatorLike, corpus_scores, reference_loss
 from glassformer.files import check_output, write_atomically
 from glassformer.significance import Comparison, compare
@@ -128,11 +128,7 @@ def _language(asked: str | None, references: Path) -> str | None:
     if asked is None:
         ending = Path(references.name.removesuffix(".gz")).suffix.removeprefix(".")
         return ending if ending in LANGUAGES else None
-    if asked not in LANGUAGES:
-        raise UsageError(
-            f"--language {asked!r} is not known{nearest(asked, LANGUAGES)}: leave it out to score "
-            f"without the paper ruler, or give one of {', '.join(LANGUAGES)}"
-        )
+    check_choice("--language", asked, LANGUAGES)
     return asked
 
 
@@ -155,22 +151,14 @@ def _translate(
     options.set_threads()
     translator: TranslatorLike = options.load(directory, engine=options.engine)
     hypotheses = [item.text for item in translator.translate(sources, beam=options.beam)]
-    if options.output:
-        _write_lines(options.output, hypotheses)
+    if options.output:  # a line for each line: no line feed inside
+        lines = [hypothesis.replace("\n", " ") + "\n" for hypothesis in hypotheses]
+        write_atomically(options.output, "".join(lines).encode())
     try:
         return hypotheses, reference_loss(translator, sources, references)
     except InputError as error:  # a reference too long for the model; the other scores stand
         print(f"glassformer: no loss: {error}", file=sys.stderr)
         return hypotheses, None
-
-
-def _write_lines(path: Path, lines: Sequence[str]) -> None:
-    """Write each line, its line feeds as spaces: the file stays aligned with the source."""
-    text = "".join(line.replace("\n", " ") + "\n" for line in lines)
-    try:
-        write_atomically(path, text.encode())
-    except OSError as error:
-        raise InputError(f"--output {path}: cannot be written: {error.strerror}") from error
 
 
 def _as_json(scores: Scores, comparison: Comparison | None) -> str:

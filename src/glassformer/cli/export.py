@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -49,9 +48,8 @@ def run(options: ExportOptions) -> int:
         UsageError: the program cannot hold an option of the model, or OUT exists.
         InputError: BUNDLE is no bundle, or a package is not installed.
     """
-    writer, default = _WRITERS[options.to]
-    quantization = options.quantization or default
-    notes = writer(_bundle(options), options, quantization)
+    quantization = options.quantization or ("int8" if options.to == "argos" else "float32")
+    notes = _write(options, _bundle(options), quantization)
     files = options.out.rglob("*") if options.out.is_dir() else [options.out]
     size = sum(path.stat().st_size for path in files if path.is_file())
     print(f"{options.out}: {options.to}, {quantization}, {size / 1e6:.1f} MB")
@@ -76,41 +74,28 @@ def _bundle(options: ExportOptions) -> Bundle:
     return bundle
 
 
-def _ctranslate2(bundle: Bundle, options: ExportOptions, quantization: str) -> list[str]:
+def _write(options: ExportOptions, bundle: Bundle, quantization: str) -> list[str]:
+    """Export to the program that is asked for; return notes for a person."""
+    out = options.out
+    if options.to == "argos":
+        from glassformer.interchange.argos.export import export_argos
+
+        languages = options.source_language, options.target_language
+        return export_argos(bundle, out, quantization=quantization, languages=languages)
+    if options.to == "hugging-face":
+        from glassformer.interchange.hugging_face.export import export_hugging_face
+
+        return export_hugging_face(bundle, out, quantization=quantization)
+    if options.to == "onnx":
+        from glassformer.interchange.onnx.export import export_onnx
+
+        return export_onnx(bundle, out, quantization=quantization)
     from glassformer.interchange.ctranslate2.export import export_ctranslate2
 
-    export_ctranslate2(bundle, options.out, quantization=quantization)
+    export_ctranslate2(bundle, out, quantization=quantization)
     prefixes = ("source", bundle.source_tokenizer), ("target_prefix", bundle.target_tokenizer)
     return [
         f"begin each {name} with the piece {' '.join(tokenizer.prefix)}"
         for name, tokenizer in prefixes
         if tokenizer.prefix
     ]
-
-
-def _hugging_face(bundle: Bundle, options: ExportOptions, quantization: str) -> list[str]:
-    from glassformer.interchange.hugging_face.export import export_hugging_face
-
-    return export_hugging_face(bundle, options.out, quantization=quantization)
-
-
-def _argos(bundle: Bundle, options: ExportOptions, quantization: str) -> list[str]:
-    from glassformer.interchange.argos.export import export_argos
-
-    languages = options.source_language, options.target_language
-    return export_argos(bundle, options.out, quantization=quantization, languages=languages)
-
-
-def _onnx(bundle: Bundle, options: ExportOptions, quantization: str) -> list[str]:
-    from glassformer.interchange.onnx.export import export_onnx
-
-    return export_onnx(bundle, options.out, quantization=quantization)
-
-
-# For each program its writer, which returns notes, and its number format without an option.
-_WRITERS: dict[str, tuple[Callable[[Bundle, ExportOptions, str], list[str]], str]] = {
-    "ctranslate2": (_ctranslate2, "float32"),
-    "hugging-face": (_hugging_face, "float32"),
-    "argos": (_argos, "int8"),
-    "onnx": (_onnx, "float32"),
-}

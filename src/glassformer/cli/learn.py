@@ -7,7 +7,7 @@ from pathlib import Path
 
 from pydantic import Field
 
-from glassformer.cli.demo import MOST_PHRASES, DemoOptions
+from glassformer.cli.demo import DemoOptions, PhraseOptions
 from glassformer.config import Options
 from glassformer.errors import InputError, UsageError, nearest
 from glassformer.files import check_output
@@ -17,8 +17,6 @@ from glassformer.learn.lesson import Lesson, known_mistakes, lesson, lessons
 __all__ = ["DEFAULT_KIND", "OPTIONS", "run"]
 
 DEFAULT_KIND = "watch"
-
-_DEMO = DemoOptions()
 
 
 class LearnOptions(Options, ABC):
@@ -83,11 +81,10 @@ class LessonOptions(FolderOptions):
 
     def chosen(self) -> tuple[Folder, Lesson]:
         """The folder and the lesson."""
-        folder = Folder(self.folder)
-        folder.check_exists()
-        return folder, lesson(self.lesson) if self.lesson else folder.next_lesson() or next(
-            lessons()
-        )
+        folder = Folder(self.folder).checked()
+        if self.lesson:
+            return folder, lesson(self.lesson)
+        return folder, folder.next_lesson() or next(lessons())
 
 
 class CheckOptions(LessonOptions):
@@ -121,9 +118,7 @@ class CheckOptions(LessonOptions):
 
         from glassformer.learn.hand_ins import check_hand_ins, folders_in, table_of
 
-        folders = folders_in(self.folder)
-        if not folders:
-            Folder(self.folder).check_exists()
+        folders = folders_in(self.folder) or [Folder(self.folder).checked()]
         verdicts = list(check_hand_ins(folders))
         if self.json_:
             for learner, verdict in verdicts:
@@ -169,8 +164,7 @@ class StatusOptions(FolderOptions):
 
         from glassformer.learn.status import own_boxes, print_status
 
-        folder = Folder(self.folder)
-        folder.check_exists()
+        folder = Folder(self.folder).checked()
         print_status(Console(highlight=False), folder)
         if self.svg:
             from glassformer.inspection.plots.canvas import save
@@ -196,7 +190,7 @@ class ResetOptions(LessonOptions):
         return 0
 
 
-class TrainOptions(FolderOptions):
+class TrainOptions(FolderOptions, PhraseOptions):
     """Train a translator of dates and amounts with your parts in it, and score it.
 
     The phrases, the sizes and the length are those of 'glassformer demo'; the plain path runs.
@@ -206,18 +200,11 @@ class TrainOptions(FolderOptions):
     """Known mistakes to make, by their ids, in place of right parts."""
     out: Path | None = None
     """Directory of the translator. Left out: FOLDER/translator, followed by the mistakes' ids."""
-    size: int = Field(_DEMO.size, ge=100, le=MOST_PHRASES)
-    """Number of training phrases."""
-    epochs: float = Field(_DEMO.epochs, gt=0)
-    """How often the training reads them."""
-    seed: int = Field(_DEMO.seed, ge=0, lt=2**32)
-    """Seed of the phrases and of the training."""
 
     def run(self) -> int:
         from glassformer.cli.own_translator import train_own
 
-        folder = Folder(self.folder)
-        folder.check_exists()
+        folder = Folder(self.folder).checked()
         out = self.out or self.folder / "-".join(("translator", *self.mistake))
         options = DemoOptions(size=self.size, epochs=self.epochs, seed=self.seed)
         return train_own(folder, out, self.mistake, options)

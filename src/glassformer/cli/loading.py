@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,7 +15,17 @@ if TYPE_CHECKING:
     from glassformer.parts import Parts
     from glassformer.translator import Translator
 
-__all__ = ["LoadingOptions"]
+__all__ = ["LoadingOptions", "wait_asleep"]
+
+_LARGE = 512  # d_model: the products of smaller models are quicker than threads that wait
+
+
+def wait_asleep() -> None:
+    """Let torch's threads wait for each other asleep; torch reads it at its first import.
+
+    Awake, they take the cores from other programs: on a busy machine a server is many times slower.
+    """
+    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
 
 class LoadingOptions(Options):
@@ -64,3 +76,32 @@ class LoadingOptions(Options):
         return Translator.of(
             bundle, directory, engine=engine, quantization=quantization, parts=parts
         )
+
+    def load_to_serve(
+        self,
+        directories: Iterable[Path],
+        *,
+        engine: str = "torch",
+        quantization: str = "float32",
+        parts: Parts | None = None,
+    ) -> dict[str, Translator]:
+        """The translators by their directories; the threads are set for a server.
+
+        Without ``threads``, torch has one if all models are small, or else all.
+        """
+        import torch
+
+        from glassformer.threads import torch_threads
+
+        self.set_threads()
+        # This thread only loads. Threads of its own, beside the translating ones, are more than the
+        # cores: all of them then wait for each other asleep, at half the speed.
+        with torch_threads(1):
+            translators = {
+                str(path): self.load(path, engine=engine, quantization=quantization, parts=parts)
+                for path in directories
+            }
+        small = all(each.model.config.d_model < _LARGE for each in translators.values())
+        if engine == "torch" and small and not self.threads:
+            torch.set_num_threads(1)
+        return translators

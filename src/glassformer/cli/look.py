@@ -10,15 +10,13 @@ from urllib.parse import urlencode
 
 from pydantic import Field
 
-from glassformer.cli.loading import LoadingOptions
-from glassformer.cli.server_threads import choose_threads, wait_asleep
+from glassformer.cli.loading import LoadingOptions, wait_asleep
 from glassformer.config import BEAM, MOST_BEAM, MOST_LENGTH_PENALTY
-from glassformer.errors import InputError, UsageError, missing_extra
+from glassformer.errors import UsageError, missing_extra
 from glassformer.files import check_output, write_atomically
 
 if TYPE_CHECKING:
     from glassformer.data.terms import Terms
-    from glassformer.parts import Parts
     from glassformer.translator import Translator
 
 __all__ = ["OPTIONS", "LookOptions", "run"]
@@ -58,18 +56,20 @@ def run(options: LookOptions) -> int:
 
     Raises:
         UsageError: an option is out of its range, or ``--out`` without ``--text``.
-        InputError: BUNDLE is no bundle, the glossary has a faulty line, the file cannot be
-            written, or the port is taken.
+        InputError: BUNDLE is no bundle, the glossary has a faulty line, or the port is taken.
     """
     _check(options)
     wait_asleep()
     from glassformer.cli.own_translator import with_parts
+    from glassformer.data.terms import NO_TERMS, read_terms
     from glassformer.parts import FAST
 
     with with_parts(options.bundle, options.parts, FAST) as parts:
+        terms = NO_TERMS if options.glossary is None else read_terms(options.glossary)
+        [translator] = options.load_to_serve([options.bundle], parts=parts).values()
         if options.out is not None:
-            return _write(options, parts, options.out)
-        return _serve(options, parts)
+            return _write(options, translator, terms, options.out)
+        return _serve(options, translator, terms)
 
 
 def _check(options: LookOptions) -> None:
@@ -89,51 +89,29 @@ def _check(options: LookOptions) -> None:
     check_output("--out", options.out)
 
 
-def _terms(options: LookOptions) -> Terms:
-    from glassformer.data.terms import NO_TERMS, read_terms
-
-    return NO_TERMS if options.glossary is None else read_terms(options.glossary)
-
-
-def _load(options: LookOptions, parts: Parts) -> Translator:
-    from glassformer.threads import torch_threads
-
-    with torch_threads(1):  # this thread only loads: as `serve`
-        translator = options.load(options.bundle, parts=parts)
-    choose_threads(options.threads, [translator])
-    return translator
-
-
-def _write(options: LookOptions, parts: Parts, out: Path) -> int:
+def _write(options: LookOptions, translator: Translator, terms: Terms, out: Path) -> int:
     from glassformer.inspection.trace.build import trace
     from glassformer.web.look.single_file import build_page
     from glassformer.web.look.stored import stored_answers
 
-    terms = _terms(options)
-    bundle = _load(options, parts).bundle
-    text = options.text or ""
+    bundle, text = translator.bundle, options.text or ""
     seen = trace(
         bundle, text, beam=options.beam, length_penalty=options.length_penalty, glossary=terms
     )
     for left_out in seen.bounds.left_out:
         print(left_out)
     page = build_page(stored_answers(bundle, seen, terms), title=text)
-    try:
-        write_atomically(out, page.encode())
-    except OSError as error:
-        raise InputError(f"{out}: cannot be written ({error.strerror})") from None
+    write_atomically(out, page.encode())
     print(f"wrote {out}: {len(page.encode()) / 1e6:.1f} MB, {seen.answer.text}")
     return 0
 
 
-def _serve(options: LookOptions, parts: Parts) -> int:
+def _serve(options: LookOptions, translator: Translator, terms: Terms) -> int:
     try:
         from glassformer.web.server import Settings, create_app, listen, serve
     except ModuleNotFoundError as error:
         raise missing_extra(error.name or "FastAPI", "serve") from None
 
-    terms = _terms(options)
-    translator = _load(options, parts)
     glossaries = {options.bundle.name: terms}
     settings = Settings(beam=options.beam, glossaries=glossaries)
     app = create_app({options.bundle.name: translator}, settings)

@@ -153,7 +153,7 @@ def parse_options(options: type[_Model], words: Sequence[str]) -> _Model:
 
     Raises:
         UsageError: an option is unknown, missing, given twice, or of a wrong type or range.
-        InputError: the file cannot be read, or is no mapping in YAML.
+        InputError: the file is no mapping in YAML.
     """
     known = _options_of(options)
     given = _from_line(words, known, _parser(known, options.groups))
@@ -265,11 +265,19 @@ def _from_line(words: Sequence[str], known: Sequence[_Option], parser: _Parser) 
     namespace, rest = parser.parse_known_args([_dashed(word) for word in words[:end]])
     for word in rest:
         if match := _FLAG.fullmatch(word):
-            flags = [flag for option in known for flag in option.flags]
-            raise UsageError(f"unknown option {match[1]}{nearest(match[1], [*flags, '--config'])}")
+            raise UsageError(f"unknown option {match[1]}{_remedy(match[1], known)}")
     given = vars(namespace) | _placed([*rest, *words[end + 1 :]], known)
     optional = {option.keys[0] for option in known if NoneType in option.types}
     return {k: None if k in optional and v == "None" else v for k, v in given.items()}
+
+
+def _remedy(flag: str, known: Iterable[_Option]) -> str:
+    """The nearest option; a positional with a hyphen before its name needs none."""
+    for option in known:
+        if option.info.title and flag in option.flags:
+            return f": write {option.name} without it"
+    flags = [flag for option in known if not option.info.title for flag in option.flags]
+    return nearest(flag, [*flags, "--config"])
 
 
 def _dashed(word: str) -> str:
@@ -318,8 +326,6 @@ def _from_file(path: Path, known: Iterable[_Option]) -> dict[str, Any]:
 def _read(path: Path) -> dict[Any, Any]:
     try:
         content = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read ({error.strerror})") from error
     except (yaml.YAMLError, ValueError, RecursionError) as error:  # such as the date 2030-13-45
         reason = " ".join(str(error).split())
         raise InputError(f"{path}: not YAML ({reason})") from error

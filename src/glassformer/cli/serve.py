@@ -8,14 +8,13 @@ from typing import TYPE_CHECKING, ClassVar
 
 from pydantic import Field
 
-from glassformer.cli.loading import LoadingOptions
-from glassformer.cli.server_threads import choose_threads, wait_asleep
+from glassformer.cli.loading import LoadingOptions, wait_asleep
 from glassformer.config import BEAM, MOST_BEAM, EngineName
+from glassformer.data.lines import read_lines
 from glassformer.errors import InputError, UsageError, counted, missing_extra
 
 if TYPE_CHECKING:
     from glassformer.data.terms import Terms
-    from glassformer.translator import Translator
     from glassformer.web.server import Settings
 
 __all__ = ["OPTIONS", "ServeOptions", "run"]
@@ -93,13 +92,12 @@ def run(options: ServeOptions) -> int:
         from glassformer.web.server import create_app, listen, serve
     except ModuleNotFoundError as error:
         raise missing_extra(error.name or "fastapi", "serve") from error
-    options.set_threads()
     settings = _settings(options)
     listener = listen(options.host, options.port)  # before loading: the port may be in use
     with listener:
-        translators = _translators(options)
-        if options.engine == "torch":
-            choose_threads(options.threads, translators.values())
+        translators = options.load_to_serve(
+            options.bundles, engine=options.engine, quantization=options.quantization
+        )
         app = create_app(translators, settings)
         host, port = listener.getsockname()[:2]
         shown = f"[{host}]" if ":" in host else host
@@ -158,22 +156,7 @@ def _glossaries(options: ServeOptions) -> dict[str, Terms]:
 
 
 def _keys(path: Path) -> list[str]:
-    try:
-        keys = [line.strip() for line in path.read_text("utf-8").splitlines() if line.strip()]
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"--api-key-file {path}: cannot be read ({error})") from error
+    keys = [line.strip() for line in read_lines(path) if line.strip()]
     if not keys:
         raise InputError(f"--api-key-file {path}: holds no key; write one a line")
     return keys
-
-
-def _translators(options: ServeOptions) -> dict[str, Translator]:
-    from glassformer.threads import torch_threads
-
-    # This thread only loads. Threads of its own, beside the translating ones, are more than the
-    # cores: all of them then wait for each other asleep, at half the speed.
-    with torch_threads(1):
-        return {
-            str(path): options.load(path, engine=options.engine, quantization=options.quantization)
-            for path in options.bundles
-        }

@@ -13,7 +13,6 @@ from torch import Tensor
 
 from glassformer.decoding.beam import beam_search as package_beam_search
 from glassformer.decoding.beam import penalty
-from glassformer.decoding.constraints import ForcedPrefix
 from glassformer.decoding.greedy import greedy as package_greedy
 from glassformer.decoding.protocols import DEFAULT_IDS, Hypothesis, S, StepFunction
 
@@ -28,7 +27,7 @@ def _greedy(own: Callable[..., Any]) -> Callable[..., Any]:
     def greedy(
         step: StepFunction[S], state: S, *, max_lengths: Tensor, **options: Any
     ) -> list[list[Hypothesis]]:
-        if not _free(options):
+        if not _free(**options):
             return package_greedy(step, state, max_lengths=max_lengths, **options)
         log_probabilities: list[Tensor] = []
 
@@ -63,7 +62,7 @@ def _beam_search(own: Callable[..., Any]) -> Callable[..., Any]:
         length_penalty: float,
         **options: Any,
     ) -> list[list[Hypothesis]]:
-        if not _free(options):
+        if not _free(**options):
             options |= {"max_lengths": max_lengths, "beam": beam, "length_penalty": length_penalty}
             return package_beam_search(step, state, **options)
         vocabulary = options.get("vocabulary", DEFAULT_IDS)
@@ -145,13 +144,9 @@ def _update(
     kept.update(step=torch.tensor(float(count)), exp_avg=mean, exp_avg_sq=square)
 
 
-def _free(options: Mapping[str, Any]) -> bool:
+def _free(*, constraints: Any = (), processors: Any = (), n_best: int = 1, **_: Any) -> bool:
     """Whether a lesson's search can do it: one free target for each sentence."""
-    free = all(
-        isinstance(constraint, ForcedPrefix) and not any(constraint.prefixes)
-        for constraint in options.get("constraints", ())
-    )
-    return free and not options.get("processors") and options.get("n_best", 1) == 1
+    return not constraints and not processors and n_best == 1
 
 
 ADAPTERS: Mapping[str, tuple[str, Adapter]] = {

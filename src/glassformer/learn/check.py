@@ -11,7 +11,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 from functools import cache
 from importlib import import_module
-from typing import Any, Protocol, TypeAlias, TypeVar
+from typing import Any, TypeAlias, TypeVar
 from zlib import crc32
 
 import numpy as np
@@ -44,16 +44,8 @@ _LEAVES: ContextVar[list[tuple[str, Tensor]]] = ContextVar("leaves")
 """The random inputs and weights of the probe that runs, by names for people."""
 
 
-class Solution(Protocol):
-    """A learner's file, or the right solution: the lesson's holes are its attributes.
-
-    The type is open, because a learner writes the file: each attribute is ``Any``, and the probes
-    find out whether it is right.
-    """
-
-    def __getattribute__(self, name: str, /) -> Any: ...
-
-
+Solution: TypeAlias = Any
+"""A learner's file, or the right solution: the lesson's holes are its attributes."""
 Values: TypeAlias = dict[str, NDArray[Any]]
 """The named values of one probe."""
 Results: TypeAlias = dict[str, Values]
@@ -109,7 +101,10 @@ def values_of(probe: Probe, solution: Solution) -> Values:
     finally:
         torch.set_default_dtype(before)
         _LEAVES.reset(token)
-    return _as_values({**values, **_gradients(values, leaves)})
+    return {
+        name: value.detach().numpy().copy() if isinstance(value, Tensor) else np.asarray(value)
+        for name, value in {**values, **_gradients(values, leaves)}.items()
+    }
 
 
 def _gradients(values: Mapping[str, object], leaves: list[tuple[str, Tensor]]) -> dict[str, Tensor]:
@@ -124,14 +119,6 @@ def _gradients(values: Mapping[str, object], leaves: list[tuple[str, Tensor]]) -
     return {
         f"{GRADIENT}{name}": torch.zeros_like(leaf) if gradient is None else gradient
         for (name, leaf), gradient in zip(leaves, gradients, strict=True)
-    }
-
-
-def _as_values(values: Mapping[str, object]) -> Values:
-    """The values as arrays of numpy."""
-    return {
-        name: value.detach().numpy().copy() if isinstance(value, Tensor) else np.asarray(value)
-        for name, value in values.items()
     }
 
 

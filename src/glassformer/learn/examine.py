@@ -2,11 +2,12 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import replace
 from importlib import import_module
@@ -16,10 +17,9 @@ from typing import Any
 from glassformer.errors import InputError
 from glassformer.learn.folder import Folder
 from glassformer.learn.lesson import Lesson
-from glassformer.learn.source import lines_of, read_source
 from glassformer.learn.verdict import Verdict
 
-__all__ = ["Worker", "checked_verdict", "examine", "verdict_on"]
+__all__ = ["Worker", "checked_verdict", "verdict_on"]
 
 SECONDS = 10  # of a learner's code; then it says where it is, and ends
 _UNSTEADY = (
@@ -63,17 +63,18 @@ class Worker:
         self._directory.cleanup()
 
     def answer(self, lesson: Lesson, file: Path) -> dict[str, Any]:
-        """The answer of the process about the file: results, errors, lines that ran, prints.
+        """The answer of the process about the file: results, errors, prints.
 
-        If it ran too long, ``endless`` is its last line. If it wrote no answer, ``log`` has
-        the last words of Python.
+        If the process ended before it, ``log`` has the last words of Python.
         """
         if not file.is_file():
             raise InputError(f"{file}: no such file: 'glassformer learn {file.parent}' makes it")
         out = Path(self._directory.name, "answer.json")
         request = json.dumps([str(file.resolve()), lesson.name, str(out), SECONDS])
-        with suppress(subprocess.TimeoutExpired):
+        try:
             self._process.communicate(request.encode(), _STARTING + SECONDS)
+        except subprocess.TimeoutExpired:
+            return {"log": "Timeout"}
         if not out.is_file():
             return {"log": self._log.read_text(encoding="utf-8", errors="replace")}
         answer: dict[str, Any] = json.loads(out.read_text(encoding="utf-8"))
@@ -84,45 +85,41 @@ def checked_verdict(folder: Folder, lesson: Lesson, worker: Worker) -> Verdict:
     """Examine the lesson's file of a folder; a right one is noted there."""
     file = folder.file(lesson)
     source = file.read_bytes() if file.is_file() else b""
-    verdict = examine(lesson, file, worker)
+    import_module("glassformer.learn.judge")  # with torch, while the worker imports it too
+    verdict = verdict_on(lesson, file, worker.answer(lesson, file))
     if verdict.outcome == "right":
         folder.note_right(lesson, source)
     return verdict
 
 
-def examine(lesson: Lesson, file: Path, worker: Worker) -> Verdict:
-    """Run a learner's file on the lesson's probes in the worker, and judge it here."""
-    import_module("glassformer.learn.judge")  # with torch, while the worker imports it too
-    return verdict_on(lesson, file, worker.answer(lesson, file))
-
-
 def verdict_on(lesson: Lesson, file: Path, answer: dict[str, Any]) -> Verdict:
     """Judge an answer. The reference runs here, and sets torch's default type: use one thread."""
-    if "log" in answer or "endless" in answer:
-        return Verdict(lesson.name, "error", (_end_of(file, answer),))
-    return replace(_verdict(lesson, file, answer), printed=answer["printed"])
+    if "log" in answer:
+        return Verdict(lesson.name, "error", (_end_of(file, answer["log"]),))
+    return replace(_verdict(lesson, answer), printed=answer["printed"])
 
 
-def _end_of(file: Path, answer: dict[str, Any]) -> str:
+def _end_of(file: Path, log: str) -> str:
     """The message if the process has ended: it ran too long, it failed, or the file ended it."""
-    if line := answer.get("endless"):
-        code = _code(file, line)
-        return f"Your code runs for ever, or far too long: it was at line {line}, {code}"
-    if "endless" in answer or "Timeout" in answer["log"]:
-        return "Your code runs for ever, or far too long."
-    if "Traceback" in answer["log"]:  # errors of the learner's file are part of an answer
-        return f"The check failed, not your file: {answer['log'].strip().splitlines()[-1]}"
+    if "Timeout" in log:  # then the lines that ran, the innermost first
+        text = "Your code runs for ever, or far too long"
+        line = re.search(rf'{file.name}", line (\d+)', log)
+        if line is None:
+            return f"{text}."
+        code = file.read_text(encoding="utf-8").splitlines()[int(line[1]) - 1].strip()
+        return f"{text}: it was at line {line[1]}, {code}"
+    if "Traceback" in log:  # errors of the learner's file are part of an answer
+        return f"The check failed, not your file: {log.strip().splitlines()[-1]}"
     return "Your file ended Python before the check was done. Does it call os._exit?"
 
 
-def _verdict(lesson: Lesson, file: Path, answer: dict[str, Any]) -> Verdict:
+def _verdict(lesson: Lesson, answer: dict[str, Any]) -> Verdict:
     """The verdict on the first hole that is not right."""
     from glassformer.learn.judge import Judge
     from glassformer.learn.worker import array_from
 
     if failure := answer.get("file"):
         return Verdict(lesson.name, "error", tuple(_error_lines(failure)))
-    source = read_source(file)
     results = {
         probe: {name: array_from(value) for name, value in values.items()}
         for probe, values in answer["results"].items()
@@ -133,40 +130,27 @@ def _verdict(lesson: Lesson, file: Path, answer: dict[str, Any]) -> Verdict:
         failures = {name: answer["failures"][name] for name in names if name in answer["failures"]}
         if any(failure["error"] == "NotImplementedError" for failure in failures.values()):
             return Verdict(lesson.name, "empty", (f"{hole} is not written yet.",), hint=1)
-        if not set(lines_of(source, hole)) & set(answer["ran"]):
-            text = f"No line of {hole} in your file ran: write it in this file, as a function."
-            return Verdict(lesson.name, "error", (text,))
         if set(names) & set(answer["unsteady"]):
             return Verdict(lesson.name, "law", (_UNSTEADY,), hint=2)
         verdict = judge.verdict(results)
         if verdict is None:
-            probe = next(iter(failures))
-            lines = (*_error_lines(failures[probe]), f"The input: {_input(judge.probes, probe)}.")
+            probe = next(probe for probe in judge.probes if probe.__name__ in failures)
+            lines = (*_error_lines(failures[probe.__name__]), f"The input: {probe.__doc__}.")
             return Verdict(lesson.name, "error", lines, hint=2)
         if verdict.outcome != "right":
             return verdict
     return Verdict(lesson.name, "right")
 
 
-def _input(probes: Iterable[Any], name: str) -> str:
-    return next(str(probe.__doc__) for probe in probes if probe.__name__ == name)
-
-
 def _error_lines(failure: dict[str, Any]) -> Iterator[str]:
     """An error of the learner's code in words: where, what, and the shapes on that line."""
     if failure["error"] == "missing":
-        remedy = "keep its name; 'glassformer learn reset' restores the file"
-        yield f"{failure['text']} is missing: {remedy}."
+        yield f"{failure['text']} is missing: write it in your file, as a function of this name."
+        yield "'glassformer learn reset' makes the file anew, and keeps yours beside it."
         return
     text = failure["text"] or failure["error"]
     if "line" in failure:
         yield f"Line {failure['line']}: {failure['code']}"
-        yield f"{failure['error']}: {text}"
-    else:
-        yield f"{failure['error']}: {text}"
+    yield f"{failure['error']}: {text}"
     for name, shape in failure.get("shapes", {}).items():
         yield f"{name} is {shape}"
-
-
-def _code(file: Path, line: int) -> str:
-    return read_source(file).splitlines()[line - 1].strip()

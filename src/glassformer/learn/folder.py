@@ -34,12 +34,13 @@ class Folder:
             self.reset(lesson)
         return [self.file(lesson) for lesson in missing]
 
-    def check_exists(self) -> None:
-        """Raise InputError if there is no such folder, or if it holds no lesson."""
+    def checked(self) -> "Folder":
+        """This folder; InputError if it does not exist, or holds no lesson."""
         if not self.has_lessons():
             raise InputError(
                 f"{self.path}: no lessons here: 'glassformer learn {self.path}' makes them"
             )
+        return self
 
     def has_lessons(self) -> bool:
         """Whether the file of at least one lesson is there."""

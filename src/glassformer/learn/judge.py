@@ -68,16 +68,17 @@ class Judge:
 
     def results(self, mistake: Mistake) -> Results:
         """The results of the right solution with a mistake."""
-        results: Results = {}
-        for probe in self.probes:
-            results |= self._result(mistake, probe)
-        return results
+        return {name: values for name, values in self._results(mistake) if values is not None}
 
-    def _result(self, mistake: Mistake, probe: Probe) -> Results:
-        """The result of one probe with a mistake, measured once."""
-        if (mistake, probe) not in self.measured:
-            self.measured[mistake, probe] = measure((probe,), self.solution(mistake))
-        return self.measured[mistake, probe]
+    def _results(self, mistake: Mistake) -> Iterator[tuple[str, Values | None]]:
+        """The name of each probe, and its values with a mistake, measured once.
+
+        The values are None if the probe raises an error.
+        """
+        for probe in self.probes:
+            if (mistake, probe) not in self.measured:
+                self.measured[mistake, probe] = measure((probe,), self.solution(mistake))
+            yield probe.__name__, self.measured[mistake, probe].get(probe.__name__)
 
     def verdict(self, results: Results) -> Verdict | None:
         """The verdict; None if errors left out some probes, and no mistake explains the others."""
@@ -86,7 +87,7 @@ class Judge:
             for probe in self.probes
             if probe.__name__ in results
         }
-        if len(results) == len(self.right) and same(results, self.right):
+        if same(self.right, results):
             if wrong := tuple(self._difference(results, gradients=True)):
                 return Verdict(self.lesson.name, "law", (*_cut_off(results), *wrong), hint=2)
             return Verdict(self.lesson.name, "right")
@@ -110,27 +111,22 @@ class Judge:
         """The single mistakes with these results; if there are none, the pairs of mistakes."""
         if same(results, self.right):
             return ()
-        for candidates in (self.singles(), self.pairs()):
+        singles: list[Mistake] = [(name,) for name in self.lesson.mistakes]
+        for candidates in (singles, self.pairs()):
             fitting = tuple(each for each in candidates if self._explains(each, results))
             if fitting:
                 return fitting
         return ()
 
-    def singles(self) -> Iterator[Mistake]:
-        """Every mistake of the lesson alone."""
-        return ((name,) for name in self.lesson.mistakes)
-
     def pairs(self) -> Iterator[Mistake]:
         """Every two mistakes that this hole's probes show, and whose edits both fit."""
-        shown = [name for (name,) in self.singles() if self._shows(name)]
+        shown = [
+            name for name in self.lesson.mistakes if not same(self.right, self.results((name,)))
+        ]
         for pair in combinations(shown, 2):
             with suppress(EditError):
                 self.solution(pair)
                 yield pair
-
-    def _shows(self, name: str) -> bool:
-        results = self.results((name,))
-        return len(results) < len(self.right) or not same(results, self.right)
 
     def _explains(self, mistake: Mistake, results: Results) -> bool:
         """Whether the mistake has these values, and raises errors in the same probes.
@@ -138,16 +134,8 @@ class Judge:
         Most mistakes differ in the first probe: the others are not measured then.
         """
         return bool(results) and all(
-            self._result(mistake, probe).keys() == shown.keys()
-            and same(shown, self._result(mistake, probe))
-            for probe, shown in self._of_each_probe(results)
+            _alike(results.get(probe), values) for probe, values in self._results(mistake)
         )
-
-    def _of_each_probe(self, results: Results) -> Iterator[tuple[Probe, Results]]:
-        """Each probe with its own result; with none if the probe raised an error."""
-        for probe in self.probes:
-            name = probe.__name__
-            yield probe, {name: results[name]} if name in results else {}
 
     def _explained(self, mistakes: tuple[Mistake, ...], results: Results) -> Iterator[str]:
         """Each mistake's name, numbers, the paper, the effect on a translator."""
@@ -175,7 +163,7 @@ class Judge:
             for name, value in results.get(probe.__name__, {}).items():
                 if name.startswith(GRADIENT) != gradients:
                     continue
-                if name not in right or not _equal(value, right[name]):
+                if not _equal(value, right[name]):
                     yield _compared(name, value, right[name])
                     yield f"The input: {probe.__doc__}."
                     return
@@ -186,17 +174,20 @@ _JUDGES: dict[tuple[str, str], Judge] = {}  # by lesson and hole
 
 def same(results: Results, others: Results) -> bool:
     """Whether each probe of ``results`` has the same values in ``others``."""
-    return all(
-        probe in others
-        and _outputs(values).keys() == _outputs(others[probe]).keys()
-        and all(_equal(value, others[probe][name]) for name, value in _outputs(values).items())
-        for probe, values in results.items()
+    return all(_alike(values, others.get(probe)) for probe, values in results.items())
+
+
+def _alike(values: Values | None, others: Values | None) -> bool:
+    """Whether one probe gives the same values, or the same error.
+
+    Gradients do not count: a mistake is known by its values.
+    """
+    if values is None or others is None:
+        return values is others
+    names, other_names = (
+        [name for name in each if not name.startswith(GRADIENT)] for each in (values, others)
     )
-
-
-def _outputs(values: Values) -> Values:
-    """The values without their gradients: a mistake is known by its values alone."""
-    return {name: value for name, value in values.items() if not name.startswith(GRADIENT)}
+    return names == other_names and all(_equal(values[name], others[name]) for name in names)
 
 
 def _cut_off(results: Results) -> Iterator[str]:

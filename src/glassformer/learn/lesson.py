@@ -8,8 +8,8 @@ the package calls a library, ``plain.py`` has the right solution.
 import inspect
 from collections.abc import Iterator
 from functools import cache
-from importlib import import_module
 from pathlib import Path
+from pkgutil import resolve_name
 from typing import Any
 
 import yaml
@@ -150,13 +150,4 @@ def lesson(name: str) -> Lesson:
 
 def part_of(place: str) -> Any:
     """The object at ``model.attention.MultiHeadAttention.split`` of the package."""
-    words = place.split(".")
-    for count in range(len(words), 0, -1):
-        try:
-            part: Any = import_module(".".join(["glassformer", *words[:count]]))
-        except ModuleNotFoundError:
-            continue
-        for word in words[count:]:
-            part = getattr(part, word)
-        return part
-    raise LookupError(place)
+    return resolve_name(f"glassformer.{place}")

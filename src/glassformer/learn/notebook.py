@@ -42,25 +42,17 @@ def notebook_of(lesson: Lesson) -> dict[str, Any]:
     '# Scaled dot-product attention'
     """
     text = lesson.template.rstrip() + "\n\n" + _CHECK.format(name=lesson.name)
-    parts = re.split(r"^# %%(.*)\n", text, flags=re.MULTILINE)[1:]
-    cells = [
-        _cell(number, parts[2 * number], parts[2 * number + 1]) for number in range(len(parts) // 2)
-    ]
+    parts = re.findall(r"^# %%([^\n]*)\n(.*?)(?=^# %%|\Z)", text, re.MULTILINE | re.DOTALL)
+    cells = [_cell(number, kind, text) for number, (kind, text) in enumerate(parts)]
     return {"cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 5}
 
 
 def _cell(number: int, kind: str, text: str) -> dict[str, Any]:
+    cell: dict[str, Any] = {"id": f"cell-{number}", "metadata": {}, "source": text.strip()}
     if "[markdown]" in kind:
         source = re.sub(r"^# ?", "", text.strip(), flags=re.MULTILINE)
-        return {"cell_type": "markdown", "id": f"cell-{number}", "metadata": {}, "source": source}
-    return {
-        "cell_type": "code",
-        "execution_count": None,
-        "id": f"cell-{number}",
-        "metadata": {},
-        "outputs": [],
-        "source": text.strip(),
-    }
+        return cell | {"cell_type": "markdown", "source": source}
+    return cell | {"cell_type": "code", "execution_count": None, "outputs": []}
 
 
 def check(name: str, solution: Mapping[str, Any]) -> None:

@@ -6,9 +6,11 @@ parts in their places. The package's modules stay as they are. Each part counts 
 """
 
 import inspect
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial, wraps
+from operator import attrgetter
 from types import ModuleType
 from typing import Any
 
@@ -69,11 +71,6 @@ class Part:
         return ADAPTERS[self.place][0] if self.place in ADAPTERS else self.place
 
     @property
-    def hole(self) -> str:
-        """The name in the learner's file, such as ``padding_mask`` or ``FeedForward.forward``."""
-        return hole_of(self.place)
-
-    @property
     def whose(self) -> str:
         return f"mistake {', '.join(self.mistakes)}" if self.mistakes else "yours"
 
@@ -88,16 +85,15 @@ class Part:
         takes_all = any(each.kind is each.VAR_KEYWORD for each in parameters)
         names = {each.name for each in parameters}
 
-        @wraps(part_of(self.home))
         def call(*arguments: Any, **options: Any) -> Any:
             self.calls += 1
             if not takes_all:  # such as device=, which a lesson leaves out
                 options = {name: value for name, value in options.items() if name in names}
             return function(*arguments, **options)
 
-        if self.function is None or self.place not in ADAPTERS:
-            return call
-        return wraps(part_of(self.home))(ADAPTERS[self.place][1](call))
+        adapted = self.function is not None and self.place in ADAPTERS
+        form = ADAPTERS[self.place][1](call) if adapted else call
+        return wraps(part_of(self.home))(form)
 
 
 def chosen_parts(folder: Folder | None, mistakes: Iterable[str]) -> list[Part]:
@@ -118,25 +114,20 @@ def learned_parts(folder: Folder) -> list[Part]:
 
 def mistaken_parts(mistakes: Iterable[str]) -> list[Part]:
     """The parts that make these known mistakes, and no other; mistakes of one lesson share one."""
-    by_lesson: dict[str, list[str]] = {}
+    known, by_lesson = known_mistakes(), defaultdict[str, list[str]](list)
     for mistake in dict.fromkeys(mistakes):
-        by_lesson.setdefault(_lesson_with(mistake).name, []).append(mistake)
+        if mistake not in known:
+            raise UsageError(
+                f"unknown mistake {mistake!r}{nearest(mistake, known)}: expected an id, such as"
+                f" {next(iter(known))!r}"
+            )
+        by_lesson[known[mistake].name].append(mistake)
     return [
         part
         for lesson in lessons()
         if lesson.name in by_lesson
         for part in _mistaken(lesson, by_lesson[lesson.name])
     ]
-
-
-def _lesson_with(mistake: str) -> Lesson:
-    known = known_mistakes()
-    if mistake not in known:
-        raise UsageError(
-            f"unknown mistake {mistake!r}{nearest(mistake, known)}: expected an id, such as"
-            f" {next(iter(known))!r}"
-        )
-    return known[mistake]
 
 
 def _mistaken(lesson: Lesson, mistakes: Sequence[str]) -> Iterator[Part]:
@@ -156,7 +147,7 @@ def _mistaken(lesson: Lesson, mistakes: Sequence[str]) -> Iterator[Part]:
         places.setdefault(place, []).append(mistake)
     for place, names in places.items():
         plain = file_of(place) not in FILES  # an adapter puts it in its place
-        function = _part(wrong, hole_of(place)) if plain else None
+        function = attrgetter(hole_of(place))(wrong) if plain else None
         yield Part(place, function, lesson.name, tuple(names))
 
 
@@ -164,22 +155,15 @@ def _parts(lesson: Lesson, holes: Iterable[str], solution: Solution) -> Iterator
     for hole in holes:
         if lesson.holes[hole] in UNUSED:
             continue
-        owner = _part(solution, hole.rpartition(".")[0])
-        functions = {key: value for key, value in vars(owner).items() if inspect.isfunction(value)}
+        owner = hole.rpartition(".")[0]
+        members = vars(getattr(solution, owner)) if owner else {}
         yield Part(
             lesson.holes[hole],
-            _part(solution, hole),
+            attrgetter(hole)(solution),
             lesson.name,
-            helpers=functions if "." in hole else {},
-            file=vars(solution),
+            helpers={key: value for key, value in members.items() if inspect.isfunction(value)},
+            file=solution.__dict__,
         )
-
-
-def _part(solution: Solution, hole: str) -> Any:
-    part: Any = solution
-    for word in filter(None, hole.split(".")):
-        part = getattr(part, word)
-    return part
 
 
 def own_parts(parts: Sequence[Part]) -> Parts:
@@ -188,7 +172,10 @@ def own_parts(parts: Sequence[Part]) -> Parts:
     If a mistake is in a place that the cached search does not call, targets are found without it.
     """
     modules = _executed(parts)
-    own = {field: _at(modules, place) for field, place in _FIELDS.items()}
+    own = {
+        field: attrgetter(hole_of(place))(modules[file_of(place)])
+        for field, place in _FIELDS.items()
+    }
     if mistakes := ", ".join(dict.fromkeys(each for part in parts for each in part.mistakes)):
         own["model"].__qualname__ += f" with {mistakes}"
     if any(part.mistakes and part.place in NOT_IN_STEP for part in parts):
@@ -226,7 +213,3 @@ def _put(parts: Sequence[Part], file: str, module: ModuleType) -> None:
                 setattr(owner, helper, value)
         if not name[0].isupper():  # a class has no calls to count
             setattr(owner, name, part.counted(getattr(owner, name, None)))
-
-
-def _at(modules: Mapping[str, ModuleType], place: str) -> Any:
-    return getattr(modules[file_of(place)], hole_of(place))

@@ -37,7 +37,11 @@ def write_record(directory: Path, parts: Sequence[Part], folder: Folder) -> None
     The learner's files are copied as text. The copies are a folder of learned lessons, too.
     """
     copies = Folder(directory / "parts")
-    records = [_recorded(part, folder) for part in parts]
+    records = []
+    for part in parts:
+        file = folder.file(lesson(part.lesson))
+        own = () if part.mistakes else (file.name, sha256(file))
+        records.append(Recorded(part.place, part.mistakes, *own))
     if (directory / "metrics.jsonl").exists() and read_record(directory) != records:
         raise InputError(f"{directory}: trained with other parts: give another --out, or remove it")
     copies.path.mkdir(parents=True, exist_ok=True)
@@ -47,13 +51,6 @@ def write_record(directory: Path, parts: Sequence[Part], folder: Folder) -> None
         copies.note_right(lesson(name), source)
     text = json.dumps([asdict(record) for record in records], indent=2) + "\n"
     write_atomically(copies.path / _NAME, text.encode())
-
-
-def _recorded(part: Part, folder: Folder) -> Recorded:
-    if part.mistakes:
-        return Recorded(part.place, part.mistakes)
-    file = folder.file(lesson(part.lesson))
-    return Recorded(part.place, file=file.name, sha256=sha256(file))
 
 
 def read_record(directory: Path) -> list[Recorded]:
@@ -73,7 +70,5 @@ def parts_for(directory: Path, folder: Path | None) -> list[Part]:
 
     The mistakes come from the package. Nothing of the translator's directory runs.
     """
-    if folder:
-        Folder(folder).check_exists()
     mistakes = [mistake for each in read_record(directory) for mistake in each.mistakes]
-    return chosen_parts(Folder(folder) if folder else None, mistakes)
+    return chosen_parts(Folder(folder).checked() if folder else None, mistakes)

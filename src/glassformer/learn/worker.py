@@ -1,32 +1,31 @@
 """The process that runs a learner's file.
 
 ``python -m glassformer.learn.worker`` reads ``[FILE, LESSON, OUT, SECONDS]`` as JSON from its
-standard input. It calls each probe of the lesson with the learner's module. It writes to ``OUT``,
-as JSON, the values and the lines of the file that ran. Nothing of the learner's runs in the process
-that judges. This one may use little memory; after ``SECONDS`` it writes its line to ``OUT``, and
-ends. If a system lacks such a limit, the check runs without it.
+standard input. It calls each probe of the lesson with the learner's module. It writes the values
+to ``OUT``, as JSON. Nothing of the learner's runs in the process that judges. This one may use
+little memory, if the system has such a limit. After ``SECONDS`` it writes the lines that it is at
+to standard error, and ends.
 """
 
 import faulthandler
+import inspect
 import io
 import json
-import os
 import re
-import signal
 import sys
 import traceback
 import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager, redirect_stderr, redirect_stdout, suppress
+from contextlib import redirect_stderr, redirect_stdout, suppress
+from operator import attrgetter
 from pathlib import Path
-from types import FrameType, ModuleType, TracebackType
+from types import ModuleType
 from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from glassformer.learn.check import Check, Results, check_of, values_of
+from glassformer.learn.check import Check, check_of, values_of
 from glassformer.learn.judge import same
 from glassformer.learn.lesson import lesson
 from glassformer.learn.source import lines_of, read_source
@@ -36,29 +35,27 @@ __all__ = ["answer_on", "array_from", "load_module", "main"]
 MEMORY = 2 << 30  # bytes, above the size of Python with torch
 _SIZE = Path("/proc/self/statm")  # of this process, in pages
 PRINTED = 2_000  # characters of the learner's prints that are kept
-_GRACE = 2.0  # seconds for the handler of the alarm; C code, such as a huge product, delays it
 
 
 def main(file: Path, name: str, out: Path, seconds: float) -> None:
     """Write the answer on a file, in little memory and time."""
     torch.set_num_threads(1)
     check_of(name)
-    _end_after(seconds, file, out)
+    faulthandler.dump_traceback_later(seconds, exit=True)
     _bound_memory()
     out.write_text(json.dumps(answer_on(file, name)), encoding="utf-8")
 
 
 def answer_on(file: Path, name: str) -> dict[str, Any]:
-    """Call all probes of a lesson: results, failures, the lines that ran, and the prints."""
+    """Call all probes of a lesson: results, failures, and the prints."""
     printed = _Bounded()
     with (
         redirect_stdout(printed),
         redirect_stderr(printed),
         warnings.catch_warnings(action="ignore"),  # they would stand before the verdict
-        _traced(file) as ran,
     ):
         answer = _called(file, check_of(name), list(lesson(name).holes))
-    return answer | {"printed": printed.getvalue(), "ran": sorted(ran)}
+    return answer | {"printed": printed.getvalue()}
 
 
 def _called(file: Path, check: Check, holes: list[str]) -> dict[str, Any]:
@@ -66,29 +63,21 @@ def _called(file: Path, check: Check, holes: list[str]) -> dict[str, Any]:
         module = load_module(file)
     except BaseException as error:
         return {"file": _failure(error, file)}
-    missing = [hole for hole in holes if not _has(module, hole)]
-    if missing:
-        return {"file": {"error": "missing", "text": missing[0]}}
-    results: Results = {}
-    failures = {}
-    unsteady = []
+    for hole in holes:
+        if not _is_own(file, module, hole):
+            return {"file": {"error": "missing", "text": hole}}
+    results, failures, unsteady = {}, {}, []
     for hole, probes in check.probes.items():
         for probe in probes:
             name = probe.__name__
             try:
-                results[name] = values_of(probe, module)
-                if not same({name: results[name]}, {name: values_of(probe, module)}):
+                values, again = values_of(probe, module), values_of(probe, module)
+                results[name] = {key: _as_json(value) for key, value in values.items()}
+                if not same({name: values}, {name: again}):
                     unsteady.append(name)
             except BaseException as error:
                 failures[name] = _failure(error, file, hole)
-    return {
-        "results": {
-            probe: {name: _as_json(value) for name, value in values.items()}
-            for probe, values in results.items()
-        },
-        "failures": failures,
-        "unsteady": unsteady,
-    }
+    return {"results": results, "failures": failures, "unsteady": unsteady}
 
 
 def load_module(file: Path) -> ModuleType:
@@ -101,32 +90,13 @@ def load_module(file: Path) -> ModuleType:
     return module
 
 
-def _has(module: ModuleType, hole: str) -> bool:
-    part: Any = module
-    for word in hole.split("."):
-        part = getattr(part, word, None)
-    return part is not None
-
-
-@contextmanager
-def _traced(file: Path) -> Iterator[set[int]]:
-    """The numbers of the lines of ``file`` that run inside its functions."""
-    ran: set[int] = set()
-
-    def local(frame: FrameType, event: str, _: object) -> Any:
-        if event == "line":
-            ran.add(frame.f_lineno)
-        return local
-
-    def begin(frame: FrameType, *_: object) -> Any:
-        code = frame.f_code
-        return local if code.co_filename == str(file) and code.co_name != "<module>" else None
-
-    sys.settrace(begin)
+def _is_own(file: Path, module: ModuleType, hole: str) -> bool:
+    """Whether the function or method is of the file; it may be decorated."""
     try:
-        yield ran
-    finally:
-        sys.settrace(None)
+        function = inspect.unwrap(attrgetter(hole)(module))
+        return bool(function.__code__.co_filename == str(file))
+    except AttributeError:
+        return False
 
 
 def _failure(error: BaseException, file: Path, hole: str = "") -> dict[str, Any]:
@@ -138,9 +108,13 @@ def _failure(error: BaseException, file: Path, hole: str = "") -> dict[str, Any]
     failure: dict[str, Any] = {"error": type(error).__name__, "text": text}
     if isinstance(error, SyntaxError):
         return failure | {"line": error.lineno, "code": (error.text or "").strip()}
-    frame, line = _frame_of(error.__traceback__, file, hole)
-    if frame is None:
+    frames = traceback.walk_tb(error.__traceback__)
+    own = [(frame, line) for frame, line in frames if frame.f_code.co_filename == str(file)]
+    if not own:
         return failure
+    inside = lines_of(read_source(file), hole)
+    own += [each for each in own if each[1] in inside]
+    frame, line = own[-1]  # the innermost
     lines = read_source(file).splitlines()
     code = lines[line - 1].strip() if line <= len(lines) else ""
     shapes = {
@@ -149,18 +123,6 @@ def _failure(error: BaseException, file: Path, hole: str = "") -> dict[str, Any]
         if isinstance(value, torch.Tensor) and re.search(rf"\b{re.escape(name)}\b", code)
     }
     return failure | {"line": line, "code": code, "shapes": shapes}
-
-
-def _frame_of(trace: TracebackType | None, file: Path, hole: str) -> tuple[FrameType | None, int]:
-    """The innermost frame of the hole, or of the learner's file, and its line."""
-    frames = [
-        (frame, line)
-        for frame, line in traceback.walk_tb(trace)
-        if frame.f_code.co_filename == str(file)
-    ]
-    inside = lines_of(read_source(file), hole) if hole and frames else range(0)
-    within = [each for each in frames if each[1] in inside]
-    return [(None, 0), *frames, *within][-1]
 
 
 def _as_json(value: NDArray[Any]) -> dict[str, Any]:
@@ -180,27 +142,6 @@ class _Bounded(io.StringIO):
     def write(self, text: str) -> int:
         super().write(text[: max(0, PRINTED - self.tell())])
         return len(text)
-
-
-def _end_after(seconds: float, file: Path, out: Path) -> None:
-    """End this process after so many seconds, and write the learner's line that runs then.
-
-    A system without SIGALRM (Windows) ends it a little later, and writes no line.
-    """
-
-    def end(_: int, frame: FrameType | None) -> None:
-        lines = (
-            line
-            for caller, line in traceback.walk_stack(frame)
-            if caller.f_code.co_filename == str(file)
-        )
-        out.write_text(json.dumps({"endless": next(lines, None)}), encoding="utf-8")
-        os._exit(1)
-
-    if hasattr(signal, "SIGALRM"):
-        signal.signal(signal.SIGALRM, end)
-        signal.setitimer(signal.ITIMER_REAL, seconds)
-    faulthandler.dump_traceback_later(seconds + _GRACE, exit=True)
 
 
 def _bound_memory() -> None:

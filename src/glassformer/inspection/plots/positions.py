@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Unpack
 
 from glassformer.config import Layout
+from glassformer.errors import UsageError
 from glassformer.inspection.plots.canvas import (
     COLOURS,
     GREY,
@@ -16,7 +17,6 @@ from glassformer.inspection.plots.canvas import (
 from glassformer.model.positions import TableOptions, sinusoidal_positions
 
 __all__ = ["plot_position_heatmap", "plot_position_lines"]
-
 
 _PAPER: TableOptions = {"layout": "interleaved", "frequencies": "paper", "offset": 0}
 
@@ -54,7 +54,7 @@ def plot_position_lines(
     axes = figure.subplots()
     for place, each in enumerate(chosen):
         if not 0 <= each < most:
-            raise ValueError(f"{name} {each}: the table has {name}s 0 to {most - 1}")
+            raise UsageError(f"{name} {each}: the table has {name}s 0 to {most - 1}")
         colour = COLOURS[place % len(COLOURS)]
         axes.plot(lines[each], color=colour, label=f"{name} {each}", linewidth=1.8)
         if offset:
