@@ -256,4 +256,4 @@ def test_a_file_of_the_name_of_a_library_does_not_take_its_place(file_of, monkey
     (file.parent / "torch.py").write_text("raise ImportError('not torch')\n")
     monkeypatch.chdir(file.parent)
     with Worker() as worker:
-        assert examine(ATTENTION, file, worker).outcome == "right"
+        assert verdict_on(ATTENTION, file, worker.answer(ATTENTION, file)).outcome == "right"
