@@ -305,7 +305,7 @@ def beam_server(translator, **settings):
 
 def test_the_server_s_terms_and_the_request_s_own(translator):
     own = Terms.of({"dog": "Schnee"})
-    with beam_server(translator, glossaries={"toy": own}) as client:
+    with beam_server(translator, glossaries=[own]) as client:
         plain = ask(client, q=TEXTS).json()["translatedText"]
         asked = ask(client, q=TEXTS, glossary={"hat": "Hut"}).json()["translatedText"]
         other = ask(client, q=TEXTS, glossary=TERMS).json()["translatedText"]
@@ -321,7 +321,7 @@ def test_the_server_s_terms_and_the_request_s_own(translator):
 
 
 def test_a_trace_shows_what_the_server_s_terms_force(translator):
-    with beam_server(translator, glossaries={"toy": Terms.of({"dog": "Schnee"})}) as client:
+    with beam_server(translator, glossaries=[Terms.of({"dog": "Schnee"})]) as client:
         asked = {"text": TEXTS[0], "beam": 3}
         traced = client.post("/api/v1/trace", json=asked).json()
     [term] = traced["terms"]

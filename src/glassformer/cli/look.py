@@ -132,10 +132,8 @@ def _serve(options: LookOptions, parts: Parts) -> int:
     except ModuleNotFoundError as error:
         raise missing_extra(error.name or "FastAPI", "serve") from None
 
-    terms = _terms(options)
+    settings = Settings(beam=options.beam, glossaries=[_terms(options)])
     translator = _load(options, parts)
-    glossaries = {options.bundle.name: terms}
-    settings = Settings(beam=options.beam, glossaries=glossaries)
     app = create_app({options.bundle.name: translator}, settings)
     place = listen("127.0.0.1", options.port)
     address = _address(place.getsockname()[1], options)

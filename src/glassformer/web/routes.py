@@ -22,7 +22,6 @@ from glassformer.web.request_body import described, parse
 from glassformer.web.schema import (
     DetectedLanguage,
     DetectRequest,
-    Document,
     ErrorResponse,
     Language,
     TraceRequest,
@@ -31,7 +30,7 @@ from glassformer.web.schema import (
     TranslatorInfo,
 )
 from glassformer.web.security import RefusedError, RequestLimits, key_is_known
-from glassformer.web.service import LanguagePair, Service
+from glassformer.web.service import Service
 
 __all__ = ["REFUSALS", "Api"]
 
@@ -60,7 +59,6 @@ class Api:
         add("/health", self.health, methods=["GET"])
         add("/languages", self.languages, methods=["GET"], response_model=list[Language])
         add("/frontend/settings", self.settings, methods=["GET"])
-        add("/spec", self.spec, methods=["GET"], include_in_schema=False)
         add("/metrics", self.prometheus, methods=["GET"], include_in_schema=False)
         add("/api/v1/translators", self.translators, methods=["GET"])
         for path, handler, extra in (
@@ -112,10 +110,6 @@ class Api:
             self.check_key(request, None)
         return self.service.translator_infos(examples=bool(key) or not self.keys)
 
-    async def spec(self, request: Request) -> Any:
-        """The OpenAPI document, where LibreTranslate has it."""
-        return request.app.openapi()
-
     async def prometheus(self, request: Request) -> Response:
         """The server's counters, in Prometheus's text format."""
         if self.keys and "authorization" not in request.headers:
@@ -130,7 +124,6 @@ class Api:
     async def translate(self, request: Request) -> dict[str, Any]:
         """LibreTranslate's: JSON, a form or a query string in, `translatedText` out."""
         asked = await parse(request, TranslateRequest, needed=("q", "source", "target"))
-        asked = asked.model_copy(update={"alignment": False})
         response = await self.documents(request, asked)
         texts = [document.text for document in response.documents]
         alternatives = [document.alternatives for document in response.documents]
@@ -147,47 +140,27 @@ class Api:
         """LibreTranslate's: the languages that a text may have, the likeliest first."""
         asked = await parse(request, DetectRequest, needed=("q",))
         self.check_key(request, asked.api_key)
-        texts = [asked.q] if isinstance(asked.q, str) else asked.q
-        self.check_size(texts, 0)
-        return await self.in_time(request, self.service.detect(texts))
+        self.check_size(asked.texts, 0)
+        return await self.in_time(request, self.service.detect(asked.texts))
 
     async def documents(self, request: Request, asked: TranslateRequest) -> TranslateResponse:
         """Translations with their segments, and the hypotheses of each segment."""
         self.check_key(request, asked.api_key)
-        texts = [asked.q] if isinstance(asked.q, str) else asked.q
-        self.check_size(texts, asked.alternatives)
-        response = await self.in_time(request, self._translated(asked, texts))
-        self.metrics.translated(response.source, response.target, sum(map(len, texts)))
-        return response
+        self.check_size(asked.texts, asked.alternatives)
+        return await self.in_time(request, self.translated(asked))
 
-    async def _translated(self, asked: TranslateRequest, texts: list[str]) -> TranslateResponse:
+    async def translated(self, asked: TranslateRequest) -> TranslateResponse:
         """The answer to a request whose key and size are checked."""
-        pair, detected = await self.service.languages(asked.source, asked.target, texts)
-        documents = await self._documents(pair, asked, texts)
-        return TranslateResponse(
-            source=pair[0], target=pair[1], documents=documents, detected=detected
-        )
-
-    async def _documents(
-        self, pair: LanguagePair, asked: TranslateRequest, texts: list[str]
-    ) -> list[Document]:
-        """The document of each text; a text that is in the target language already stays."""
-        if pair[0] == pair[1]:
-            return [Document(text=text, segments=[], alternatives=[]) for text in texts]
-        pair = self.service.pair(*pair)
-        if asked.format == "html":
-            return await self.service.translate_html(pair, texts, glossary=asked.glossary)
-        return await self.service.translate(
-            pair,
-            texts,
-            alternatives=asked.alternatives,
-            alignment=asked.alignment,
-            glossary=asked.glossary,
-        )
+        response = await self.service.documents(asked)
+        characters = self.metrics.characters.labels(response.source, response.target)
+        characters.inc(sum(map(len, asked.texts)))
+        return response
 
     async def trace(self, request: Request, asked: TraceRequest) -> Response:
         """The trace of one sentence, which the page at `/look/` draws."""
-        pair = self._check_trace(request, asked)
+        self.check_key(request, None)
+        self.check_size([asked.text, asked.reference or ""], 0)
+        pair = self.service.pair(asked.source, asked.target)
         trace = await self.in_time(request, self.service.trace(pair, asked))
         return Response(trace, media_type="application/json")
 
@@ -202,11 +175,6 @@ class Api:
             if key:
                 raise RefusedError(403, "Invalid API key")
             raise RefusedError(400, "Please contact the server operator to get an API key")
-
-    def _check_trace(self, request: Request, asked: TraceRequest) -> LanguagePair:
-        self.check_key(request, None)
-        self.check_size([asked.text, asked.reference or ""], 0)
-        return self.service.pair(asked.source, asked.target)
 
     def check_size(self, texts: list[str], alternatives: int) -> None:
         """Raises RefusedError 400 if the texts are too long, or too many others are asked for."""

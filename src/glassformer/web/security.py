@@ -20,7 +20,6 @@ __all__ = [
     "Guard",
     "RefusedError",
     "RequestLimits",
-    "is_foreign",
     "key_is_known",
     "read_body",
 ]
@@ -105,21 +104,6 @@ def key_is_known(key: str | None, keys: Collection[str]) -> bool:
     return not keys or sum(hmac.compare_digest(given, known.encode()) for known in keys) > 0
 
 
-def is_foreign(headers: Mapping[str, str], origins: Collection[str]) -> bool:
-    """Whether a browser sends this for a page of another site that is not among ``origins``.
-
-    Such a page cannot read the answer, but its form would make the server work. Only browsers send
-    Sec-Fetch-Site.
-
-    >>> is_foreign({"sec-fetch-site": "cross-site", "origin": "https://a.example"}, [])
-    True
-    >>> is_foreign({"sec-fetch-site": "same-origin"}, []), is_foreign({}, [])
-    (False, False)
-    """
-    foreign = headers.get("sec-fetch-site", "none") not in ("none", "same-origin")
-    return foreign and not {"*", headers.get("origin")} & set(origins)
-
-
 async def read_body(receive: Receive, limits: RequestLimits, *, file: bool = False) -> bytes:
     """A request's body. Raises RefusedError 413 if it is too large, 408 if it is too slow.
 
@@ -198,14 +182,19 @@ class Guard:
         except RefusedError as refusal:
             await refusal.response()(scope, receive, guarded_send)
         finally:
-            self._metrics.request(scope["path"], status, time.monotonic() - started)
+            # Not the path itself: each label costs memory, and clients choose the paths.
+            route = getattr(scope.get("route"), "path", "other")
+            self._metrics.request(route, status, time.monotonic() - started)
 
     async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
         headers = Headers(scope=scope)
         if scope["method"] != "POST":
             await self._app(scope, receive, send)
             return
-        if is_foreign(headers, self._origins):
+        # A foreign page cannot read the answer, but its form would make the server work. Only
+        # browsers send Sec-Fetch-Site.
+        foreign = headers.get("sec-fetch-site", "none") not in ("none", "same-origin")
+        if foreign and not {"*", headers.get("origin")} & set(self._origins):
             raise RefusedError(
                 403, "a page of another site asks: start the server with --allow-origin ORIGIN"
             )

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import signal
 import socket
-from collections.abc import AsyncIterator, Collection, Mapping
+from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -54,8 +54,8 @@ class Settings:
 
     `hosts`: the host names that it answers to; None: all. `origins`: those of foreign pages that
     may send requests. `trust_proxy`: a proxy on this machine names the client in X-Forwarded-For.
-    `glossaries`: terms by the names of the bundles. `through`: the language by way of which pairs
-    without a translator are translated; None: such pairs are refused.
+    `glossaries`: the terms of each bundle, in their order; or none. `through`: the language by way
+    of which pairs without a translator are translated; None: such pairs are refused.
     """
 
     beam: int = BEAM
@@ -64,7 +64,7 @@ class Settings:
     hosts: Collection[str] | None = ()
     origins: Collection[str] = ()
     trust_proxy: bool = False
-    glossaries: Mapping[str, Terms] = field(default_factory=dict)
+    glossaries: Sequence[Terms] = ()
     through: str | None = None
 
 
@@ -79,12 +79,8 @@ def create_app(translators: Mapping[str, Translator], settings: Settings | None 
     by_pair = translators_by_pair(translators)
     limits = settings.limits
     batcher = Batcher(patience=limits.timeout, observe=metrics.batch)
-    metrics.watch_queue(lambda: batcher.waiting)
-    glossaries = {
-        pair: settings.glossaries[name]
-        for name, pair in zip(translators, by_pair, strict=True)
-        if name in settings.glossaries
-    }
+    metrics.waiting.set_function(lambda: batcher.waiting)
+    glossaries = dict(zip(by_pair, settings.glossaries, strict=False))
     service = Service(
         by_pair, batcher, settings.beam, glossaries, limits.max_subwords, settings.through
     )
@@ -105,6 +101,7 @@ def create_app(translators: Mapping[str, Translator], settings: Settings | None 
         title="Glassformer",
         version="1",
         lifespan=lifespan,
+        openapi_url="/spec",  # where LibreTranslate has it
         docs_url=None,  # FastAPI's documentation pages load scripts from other hosts
         redoc_url=None,
     )
@@ -140,17 +137,13 @@ def _guarded(app: ASGIApp, settings: Settings, metrics: ServerMetrics) -> ASGIAp
 def _add_pages(app: FastAPI) -> None:
     """`/` is the translator's page, `/look/` the page that looks inside it."""
 
-    async def translate() -> FileResponse:
-        return FileResponse(_STATIC / "translate.html")
-
-    async def look() -> FileResponse:
-        return FileResponse(_STATIC / "look" / "look.html")
-
-    async def to_look() -> RedirectResponse:
-        return RedirectResponse("look/", 307)
-
-    for path, handler in (("/", translate), ("/look", to_look), ("/look/", look)):
-        app.add_api_route(path, handler, methods=["GET", "HEAD"], include_in_schema=False)
+    pages: dict[str, Callable[[], Response]] = {
+        "/": lambda: FileResponse(_STATIC / "translate.html"),
+        "/look": lambda: RedirectResponse("look/", 307),
+        "/look/": lambda: FileResponse(_STATIC / "look" / "look.html"),
+    }
+    for path, page in pages.items():
+        app.add_api_route(path, page, methods=["GET", "HEAD"], include_in_schema=False)
     app.mount("/look", StaticFiles(directory=_STATIC / "look"))
     app.mount("/static", StaticFiles(directory=_STATIC))
 

@@ -28,13 +28,14 @@ from glassformer.web.schema import (
     Document,
     TraceRequest,
     TranslatedSegment,
+    TranslateRequest,
+    TranslateResponse,
     TranslatorInfo,
 )
 from glassformer.web.security import RefusedError
 from glassformer.web.third_language import pairs_through, whole_documents
 
 if TYPE_CHECKING:
-    from glassformer.documents.files.content import FileContent
     from glassformer.text_engine import Translation
     from glassformer.translator import Translator
 
@@ -122,20 +123,20 @@ class Service:
         sample = "\n".join(texts)[:_SAMPLE]
         found = await asyncio.gather(*(self.translate(pair, [sample]) for pair in pairs.values()))
         detected = [
-            DetectedLanguage(language=source, confidence=round(100 * _confidence(document), 1))
+            DetectedLanguage(language=source, confidence=round(100 * document.confidence, 1))
             for source, [document] in zip(pairs, found, strict=True)
         ]
         return sorted(detected, key=lambda one: -one.confidence)
 
-    async def languages(
-        self, source: str, target: str, texts: Sequence[str]
+    async def _languages(
+        self, asked: TranslateRequest
     ) -> tuple[LanguagePair, DetectedLanguage | None]:
         """The codes of both languages; for the source auto, the one that the texts seem to have."""
-        wanted = self.code(target)
-        if source != "auto":
-            return (self.code(source), wanted), None
-        detected = (await self.detect(texts, wanted))[0]
-        return (detected.language, wanted), detected
+        detected, target = None, self.code(asked.target)
+        if asked.source == "auto":
+            [detected, *_] = await self.detect(asked.texts, target)
+        source = detected.language if detected else self.code(asked.source)
+        return (source, target) if source == target else self.pair(source, target), detected
 
     def translator_infos(self, *, examples: bool) -> list[TranslatorInfo]:
         """Languages, size and origin of each translator, and its examples if they may be shown."""
@@ -155,6 +156,25 @@ class Service:
             for source, target in self.pairs[len(infos) :]
         ]
 
+    async def documents(self, asked: TranslateRequest) -> TranslateResponse:
+        """The answer to a request; texts that are in the target language already stay."""
+        pair, detected = await self._languages(asked)
+        if pair[0] == pair[1]:
+            documents = [Document(text=text) for text in asked.texts]
+        elif asked.format == "html":
+            documents = await self.translate_html(pair, asked.texts, glossary=asked.glossary)
+        else:
+            documents = await self.translate(
+                pair,
+                asked.texts,
+                alternatives=asked.alternatives,
+                alignment=asked.alignment,
+                glossary=asked.glossary,
+            )
+        return TranslateResponse(
+            source=pair[0], target=pair[1], documents=documents, detected=detected
+        )
+
     async def translate(
         self,
         pair: LanguagePair,
@@ -171,8 +191,7 @@ class Service:
         Raises InputError if the texts with their terms are too long for the model.
         """
         if pair not in self.translators:
-            first, second = await self._through(pair, texts, glossary, html=False)
-            return whole_documents(texts, first, second)
+            return whole_documents(texts, *await self._through(pair, texts, glossary))
         translator = self.translators[pair]
         # In a thread: a long text takes a while, and the event loop serves other requests.
         rows = await asyncio.to_thread(translator.segments, texts)
@@ -218,7 +237,7 @@ class Service:
         )
 
     async def _through(
-        self, pair: LanguagePair, texts: Sequence[str], glossary: object, *, html: bool
+        self, pair: LanguagePair, texts: Sequence[str], glossary: object, *, html: bool = False
     ) -> tuple[list[Document], list[Document]]:
         """Both translations of each text, by way of the third language."""
         if glossary:
@@ -268,18 +287,9 @@ class Service:
         pairs = list(zip(flat, lengths, strict=True))
         rest = iter(await self._queued(pair, pairs, glossary, {"alignment": True}))
         return [
-            Document(text=page.written([next(rest) for _ in of_page]), segments=[], alternatives=[])
+            Document(text=page.written([next(rest) for _ in of_page]))
             for page, of_page in zip(pages, units, strict=True)
         ]
-
-    async def translate_file(self, pair: LanguagePair, content: FileContent) -> list[str]:
-        """The translations of a file's texts; texts in the target language already stay."""
-        if pair[0] == pair[1]:
-            return content.texts
-        pair = self.pair(*pair)
-        translate = self.translate_html if content.html else self.translate
-        documents = await translate(pair, content.texts)
-        return [document.text for document in documents]
 
     async def trace(self, pair: LanguagePair, request: TraceRequest) -> str:
         """One trace as JSON. Raises InputError if the request has no trace."""
@@ -309,12 +319,6 @@ def _with_terms(
         translated = translator.translate([batch[place][0] for place in places], **options)
         translations |= zip(places, translated, strict=True)
     return [translations[place] for place in range(len(batch))]
-
-
-def _confidence(document: Document) -> float:
-    """The mean confidence of its segments; 0 without any."""
-    found = [segment.hypotheses[0].confidence for segment in document.segments]
-    return math.fsum(found) / max(len(found), 1)
 
 
 def _learnt_from(about: Mapping[str, object]) -> str | None:
@@ -356,7 +360,13 @@ def _document(
     """The document of a text, from the hypotheses of each of its segments."""
     ranks = range(max(map(len, answers), default=1))
     (best, spans), *others = (
-        joined(text, row, [_ranked(answer, rank).text for answer in answers], language=language)
+        joined(
+            text,
+            row,
+            # A segment with fewer hypotheses has its best one again.
+            [answer[rank if rank < len(answer) else 0].text for answer in answers],
+            language=language,
+        )
         for rank in ranks
     )
     segments = [
@@ -364,8 +374,3 @@ def _document(
         for segment, span, hypotheses in zip(row, spans, answers, strict=True)
     ]
     return Document(text=best, segments=segments, alternatives=[other for other, _ in others])
-
-
-def _ranked(hypotheses: Sequence[Alternative], rank: int) -> Alternative:
-    """The hypothesis of this rank; the best if there are fewer."""
-    return hypotheses[rank] if rank < len(hypotheses) else hypotheses[0]

@@ -47,19 +47,16 @@ def whole_documents(
                     hypotheses=[_hypothesis(after.text, [before, after])],
                 )
             ],
-            alternatives=[],
         )
         for text, before, after in zip(texts, first, second, strict=True)
     ]
 
 
 def _hypothesis(text: str, documents: Sequence[Document]) -> Alternative:
-    found = [[segment.hypotheses[0] for segment in each.segments] for each in documents]
+    segments = [segment for document in documents for segment in document.segments]
     return Alternative(
         text=text,
-        score=math.fsum(one.score for of_one in found for one in of_one),
-        confidence=math.prod(
-            math.fsum(one.confidence for one in of_one) / max(1, len(of_one)) for of_one in found
-        ),
+        score=math.fsum(segment.hypotheses[0].score for segment in segments),
+        confidence=math.prod(document.confidence for document in documents),
         alignment=[],
     )

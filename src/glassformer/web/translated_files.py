@@ -22,7 +22,7 @@ from fastapi import APIRouter, Request, Response
 from glassformer.documents.files.formats import FORMATS, read_file
 from glassformer.web.request_body import described, parse
 from glassformer.web.routes import REFUSALS, Api
-from glassformer.web.schema import ErrorResponse, FileRequest
+from glassformer.web.schema import ErrorResponse, FileRequest, TranslateRequest
 from glassformer.web.security import FILE_PATH, RefusedError
 
 __all__ = ["FileApi", "Store"]
@@ -117,21 +117,22 @@ class FileApi:
             known = ", ".join(f".{each}" for each in FORMATS)
             raise RefusedError(400, f"Invalid request: file format not supported: expected {known}")
         target = self.api.service.code(asked.target)
-        translated = self._translated(asked.file.data, format_, (asked.source, target))
-        written = await self.api.in_time(request, translated)
+        written = await self.api.in_time(request, self._translated(asked, format_))
         key = self.store.add(written, f"{name.stem}_{target}.{format_}")
         return {"translatedFileUrl": f"{request.base_url}download_file/{key}"}
 
-    async def _translated(self, data: bytes, format: str, languages: tuple[str, str]) -> bytes:
-        service = self.api.service
-        content = await self._in_thread(read_file, data, format)
+    async def _translated(self, asked: FileRequest, format: str) -> bytes:
+        content = await self._in_thread(read_file, asked.file.data, format)
         if not content.html:  # of HTML only the subwords have a limit, not the markup
             self.api.check_size(content.texts, 0)
-        pair, _ = await service.languages(*languages, content.texts)
-        translations = await service.translate_file(pair, content)
-        written = await self._in_thread(content.write, translations)
-        self.api.metrics.translated(*pair, sum(map(len, content.texts)))
-        return written
+        question = TranslateRequest.model_construct(
+            q=content.texts,
+            source=asked.source,
+            target=asked.target,
+            format="html" if content.html else "text",
+        )
+        response = await self.api.translated(question)
+        return await self._in_thread(content.write, [each.text for each in response.documents])
 
     @cached_property
     def _threads(self) -> ThreadPoolExecutor:

@@ -15,7 +15,7 @@ from glassformer.data.terms import NO_TERMS, Terms
 from glassformer.inspection.ablation import changed
 from glassformer.inspection.scoring import log_probabilities
 from glassformer.inspection.trace.build import trace
-from glassformer.inspection.trace.schema import AttentionPart, Changes, Head, Trace
+from glassformer.inspection.trace.schema import Changes, Head, Trace
 
 __all__ = ["stored_answers"]
 
@@ -42,17 +42,10 @@ def _without(bundle: Bundle, traced: Trace) -> Mapping[str, list[float]] | None:
 
     None if the model has too many heads.
     """
-    config = bundle.model.config
-    layers: dict[AttentionPart, int] = {
-        "encoder": config.num_encoder_layers,
-        "decoder": config.num_decoder_layers,
-        "cross": config.num_decoder_layers,
-    }
     heads = [
-        Head(part, layer, head)
-        for part, count in layers.items()
-        for layer in range(count)
-        for head in range(config.num_heads)
+        Head(attention.part, attention.layer, head)
+        for attention in traced.attention
+        for head in range(bundle.model.config.num_heads)
     ]
     if len(heads) > _MAX_HEADS:
         return None
