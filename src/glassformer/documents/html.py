@@ -6,15 +6,15 @@ document: linear time. Python's ``html.parser`` takes quadratic time on such tex
 """
 
 import re
-from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from html import escape, unescape
 from typing import Literal, Unpack
 
 from glassformer.data.words import Span
 from glassformer.documents.bare_text import VOID, BareText, Mark
+from glassformer.documents.files.content import replaced
 from glassformer.documents.protection import TextTranslator
 from glassformer.documents.restoring import restored
 from glassformer.text_engine import Translation
@@ -96,37 +96,18 @@ class _Unit:
     def span(self) -> Span:
         return self.pieces[0][0][0], self.pieces[-1][0][1]
 
-    def bare_text(self, raw: "_Raw") -> BareText:
-        """The text with its markup as ``raw`` gives it."""
+    def bare_text(self, document: str) -> BareText:
+        """The text and the markup of the unit in its document."""
         parts, marks, length = [], [], 0
-        for (start, end), mark in self.pieces:
-            part = raw.between(start, end)
+        for span, mark in self.pieces:
+            part = document[slice(*span)]
             if mark is None:
                 part = _SPACES.sub(" ", unescape(part))
             else:
-                role, name = mark.role, mark.name
-                marks.append(Mark(length, length + len(part), role, name))
+                marks.append(replace(mark, start=length, end=length + len(part)))
             parts.append(part)
             length += len(part)
         return BareText("".join(parts), tuple(marks))
-
-
-@dataclass(frozen=True)
-class _Raw:
-    """A document in which some spans, in their order, have new texts."""
-
-    text: str
-    changes: Sequence[tuple[Span, str]] = ()
-
-    def between(self, start: int, end: int) -> str:
-        """The part from ``start`` to ``end`` with its changes."""
-        parts = []
-        number = bisect_left(self.changes, start, key=lambda change: change[0][0])
-        while number < len(self.changes) and self.changes[number][0][1] <= end:
-            span, new = self.changes[number]
-            parts += [self.text[start : span[0]], new]
-            start, number = span[1], number + 1
-        return "".join([*parts, self.text[start:end]])
 
 
 @dataclass(frozen=True)
@@ -157,32 +138,19 @@ class Page:
 
     def written(self, translations: Sequence[Translation]) -> str:
         """The document with the translations of its ``texts``, in their order."""
-        count = len(self.attributes)
-        changes = [
-            (span, escape(translation.text))
-            for span, translation in zip(self.attributes, translations, strict=False)
+        if count := len(self.attributes):  # first, because units hold some of them
+            values = [escape(translation.text) for translation in translations[:count]]
+            page = Page.of(replaced(self.text, zip(self.attributes, values, strict=True)))
+            return replace(page, attributes=()).written(translations[count:])
+        units = [
+            (unit.span, restored(bare, translation, write=_escaped).text)
+            for unit, bare, translation in zip(self.units, self._bare, translations, strict=True)
         ]
-        raw = _Raw(self.text, changes)
-        changes += [
-            (unit.span, restored(unit.bare_text(raw), translation, write=_escaped).text)
-            for unit, translation in zip(self.units, translations[count:], strict=True)
-        ]
-        outer = [change for change in changes if not self._inside_unit(change[0])]
-        return _Raw(self.text, sorted(outer)).between(0, len(self.text))
+        return replaced(self.text, units)
 
     @cached_property
     def _bare(self) -> list[BareText]:
-        raw = _Raw(self.text)
-        return [unit.bare_text(raw) for unit in self.units]
-
-    def _inside_unit(self, span: Span) -> bool:
-        """Whether a unit, not the span itself, contains the span."""
-        number = bisect_right(self.units, span[0], key=lambda unit: unit.span[0]) - 1
-        return (
-            number >= 0
-            and span != self.units[number].span
-            and span[1] <= self.units[number].span[1]
-        )
+        return [unit.bare_text(self.text) for unit in self.units]
 
 
 class _Reader:
