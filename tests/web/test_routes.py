@@ -6,6 +6,7 @@ import math
 from dataclasses import replace
 
 import pytest
+from pydantic import TypeAdapter
 from starlette.testclient import TestClient
 
 from glassformer.data.terms import Terms
@@ -269,7 +270,7 @@ def test_alignment_is_the_librarys(client, translator):
 def test_a_trace_is_given_as_the_library_writes_it(client, translator):
     answer = client.post("/api/v1/trace", json={"text": TEXTS[0], "beam": 2, "top": 3})
 
-    traced = Trace.from_json(answer.text)
+    traced = TypeAdapter(Trace).validate_json(answer.text)
     assert traced.source.text == TEXTS[0]
     assert traced.answer.text == translator.translate([TEXTS[0]], beam=2)[0].text
 

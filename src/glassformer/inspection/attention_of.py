@@ -9,7 +9,7 @@ from torch import Tensor
 from glassformer.bundle import TranslatorParts
 from glassformer.data.tokenizer import Tokenizer
 from glassformer.errors import InputError, UsageError, nearest
-from glassformer.inspection.capture import capture
+from glassformer.inspection.capture import capture, twin
 from glassformer.inspection.trace.schema import ATTENTION_PATHS, AttentionPart, Trace
 from glassformer.inspection.trace.subwords import labels, token_labels
 from glassformer.model.transformer import Transformer
@@ -111,13 +111,9 @@ def _weights(
     model: Transformer, source: list[int], target: list[int], block: str
 ) -> Float[Tensor, "layers heads q_len k_len"]:
     device = model.output_weight.device
-    training = model.training
-    model.eval()  # dropout would draw other weights each time
-    try:
-        with torch.no_grad(), capture(model) as seen:
-            model(torch.tensor([source], device=device), torch.tensor([target], device=device))
-    finally:
-        model.train(training)
+    model = twin(model).eval()  # dropout would draw other weights each time
+    with torch.no_grad(), capture(model) as seen:
+        model(torch.tensor([source], device=device), torch.tensor([target], device=device))
     wanted = {block.format(number) for number in range(len(seen))}
     maps = [weights[0] for name, weights in seen.attention_maps() if name in wanted]
     return torch.stack(maps).float().cpu()
