@@ -137,6 +137,7 @@ async def read_body(receive: Receive, limits: RequestLimits, *, file: bool = Fal
     return bytes(body)
 
 
+@dataclass
 class Guard:
     """An ASGI middleware around the app. `origins`: of foreign pages that may send requests.
 
@@ -145,24 +146,16 @@ class Guard:
     It reads the body of a POST within the limits before the app sees the request.
     """
 
-    def __init__(
-        self,
-        app: ASGIApp,
-        *,
-        limits: RequestLimits,
-        origins: Collection[str],
-        metrics: ServerMetrics,
-    ) -> None:
-        self._app = app
-        self._limits = limits
-        self._origins = origins
-        self._metrics = metrics
-        self._running = 0  # POST requests that are not answered yet
-        self._files = 0  # POST requests with a file
+    app: ASGIApp
+    limits: RequestLimits
+    origins: Collection[str]
+    metrics: ServerMetrics
+    _running: int = 0  # POST requests that are not answered yet
+    _files: int = 0  # POST requests with a file
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
-            await self._app(scope, receive, send)
+            await self.app(scope, receive, send)
             return
         started = time.monotonic()
         status = 500
@@ -184,23 +177,23 @@ class Guard:
         finally:
             # Not the path itself: each label costs memory, and clients choose the paths.
             route = getattr(scope.get("route"), "path", "other")
-            self._metrics.request(route, status, time.monotonic() - started)
+            self.metrics.request(route, status, time.monotonic() - started)
 
     async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
         headers = Headers(scope=scope)
         if scope["method"] != "POST":
-            await self._app(scope, receive, send)
+            await self.app(scope, receive, send)
             return
         # A foreign page cannot read the answer, but its form would make the server work. Only
         # browsers send Sec-Fetch-Site.
         foreign = headers.get("sec-fetch-site", "none") not in ("none", "same-origin")
-        if foreign and not {"*", headers.get("origin")} & set(self._origins):
+        if foreign and not {"*", headers.get("origin")} & set(self.origins):
             raise RefusedError(
                 403, "a page of another site asks: start the server with --allow-origin ORIGIN"
             )
         file = scope["path"] == FILE_PATH
-        if self._running >= self._limits.max_requests or (
-            file and self._files >= self._limits.max_files
+        if self._running >= self.limits.max_requests or (
+            file and self._files >= self.limits.max_files
         ):
             raise RefusedError(
                 503, "too many requests at once: try again soon", headers={"Retry-After": "2"}
@@ -208,8 +201,8 @@ class Guard:
         self._running += 1
         self._files += file
         try:
-            body = await read_body(receive, self._limits, file=file)
-            await self._app(scope, _replay(body, receive), send)
+            body = await read_body(receive, self.limits, file=file)
+            await self.app(scope, _replay(body, receive), send)
         finally:
             self._running -= 1
             self._files -= file

@@ -55,17 +55,16 @@ def translators_by_pair(translators: Mapping[str, Translator]) -> dict[LanguageP
 
     Raises UsageError if two bundles have the same pair.
     """
-    by_pair: dict[LanguagePair, Translator] = {}
     names: dict[LanguagePair, str] = {}
     for name, translator in translators.items():
         pair = translator.bundle.languages or ("source", "target")
-        if pair in by_pair:
+        if pair in names:
             raise UsageError(
                 f"{names[pair]} and {name} both translate {pair[0]} to {pair[1]}:"
                 " serve one of them, or each on a --port of its own"
             )
-        by_pair[pair], names[pair] = translator, name
-    return by_pair
+        names[pair] = name
+    return {pair: translators[name] for pair, name in names.items()}
 
 
 @dataclass(frozen=True)

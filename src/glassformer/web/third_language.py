@@ -37,26 +37,16 @@ def whole_documents(
 
     Its confidence is the product of both translations' own.
     """
-    return [
-        Document(
+    whole = []
+    for text, before, after in zip(texts, first, second, strict=True):
+        best = [segment.hypotheses[0] for segment in (*before.segments, *after.segments)]
+        hypothesis = Alternative(
             text=after.text,
-            segments=[
-                TranslatedSegment(
-                    source=(0, len(text)),
-                    target=(0, len(after.text)),
-                    hypotheses=[_hypothesis(after.text, [before, after])],
-                )
-            ],
+            score=math.fsum(each.score for each in best),
+            confidence=before.confidence * after.confidence,
+            alignment=[],
         )
-        for text, before, after in zip(texts, first, second, strict=True)
-    ]
-
-
-def _hypothesis(text: str, documents: Sequence[Document]) -> Alternative:
-    segments = [segment for document in documents for segment in document.segments]
-    return Alternative(
-        text=text,
-        score=math.fsum(segment.hypotheses[0].score for segment in segments),
-        confidence=math.prod(document.confidence for document in documents),
-        alignment=[],
-    )
+        source, target = (0, len(text)), (0, len(after.text))
+        segment = TranslatedSegment(source=source, target=target, hypotheses=[hypothesis])
+        whole.append(Document(text=after.text, segments=[segment]))
+    return whole

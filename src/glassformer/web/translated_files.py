@@ -29,9 +29,6 @@ __all__ = ["FileApi", "Store"]
 
 T = TypeVar("T")
 
-_MAX_BYTES = 64 << 20
-_SECONDS = 600.0
-
 
 @dataclass(frozen=True)
 class _StoredFile:
@@ -55,8 +52,8 @@ class Store:
     True
     """
 
-    max_bytes: int = _MAX_BYTES
-    seconds: float = _SECONDS
+    max_bytes: int = 64 << 20
+    seconds: float = 600.0
     _files: OrderedDict[str, _StoredFile] = field(default_factory=OrderedDict)
 
     def add(self, data: bytes, name: str) -> str:
