@@ -1,4 +1,4 @@
-"""The attention of one sentence, by a translator or from a trace: weights with labels."""
+"""The attention of one sentence, by a translator: weights with labels."""
 
 from dataclasses import dataclass
 
@@ -10,11 +10,11 @@ from glassformer.bundle import TranslatorParts
 from glassformer.data.tokenizer import Tokenizer
 from glassformer.errors import InputError, UsageError, nearest
 from glassformer.inspection.capture import capture, twin
-from glassformer.inspection.trace.schema import ATTENTION_PATHS, AttentionPart, Trace
-from glassformer.inspection.trace.subwords import labels, token_labels
+from glassformer.inspection.trace.schema import ATTENTION_PATHS, AttentionPart
+from glassformer.inspection.trace.subwords import token_labels
 from glassformer.model.transformer import Transformer
 
-__all__ = ["AXES_LABELS", "PART_NAMES", "Attention", "attention_in", "attention_of", "check_index"]
+__all__ = ["AXES_LABELS", "PART_NAMES", "Attention", "attention_of", "check_index"]
 
 PART_NAMES: dict[AttentionPart, str] = {
     "encoder": "Encoder's self-attention",
@@ -77,20 +77,6 @@ def attention_of(
         source=token_labels(parts.source_tokenizer, source),
         read=token_labels(parts.target_tokenizer, read),
         written=token_labels(parts.target_tokenizer, written),
-    )
-
-
-def attention_in(trace: Trace, part: AttentionPart) -> Attention:
-    """The weights of one part in a trace: from its source to its answer."""
-    maps = [
-        torch.from_numpy(layer.weights.array()) for layer in trace.attention if layer.part == part
-    ]
-    return Attention(
-        part,
-        torch.stack(maps),
-        source=labels(trace.source.pieces),
-        read=labels(trace.target.read),
-        written=labels(trace.target.pieces),
     )
 
 

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from glassformer.alignment.align import align
+from glassformer.alignment.align import Heads, align
 from glassformer.cli.plot.options import (
     AlignmentOptions,
     AttentionOptions,
@@ -18,9 +18,9 @@ from glassformer.cli.plot.options import (
 )
 from glassformer.data.tokenizer import Tokenizer
 from glassformer.errors import UsageError
-from glassformer.inspection.attention_of import attention_of
+from glassformer.inspection.attention_of import attention_of, check_index
 from glassformer.inspection.plots import masks, positions
-from glassformer.inspection.plots.alignment import links_in, plot_alignment
+from glassformer.inspection.plots.alignment import plot_alignment
 from glassformer.inspection.plots.attention import plot_attention
 from glassformer.inspection.plots.canvas import Figure
 from glassformer.inspection.plots.figure1 import plot_figure1
@@ -85,13 +85,17 @@ def _attention(options: AttentionOptions) -> Figure:
 
 def _alignment(options: AlignmentOptions) -> Figure:
     """The links by the chosen layer and head, or else by the bundle's best heads."""
-    seen = _traced(options)
-    texts = seen.source.text, seen.target.text
-    if options.layer is not None or options.head is not None:
-        links = links_in(seen, layer=_index(options.layer), head=_index(options.head))
-    else:
-        links = [*align(_load(options.bundle), [texts[0]], [texts[1]])[0]]
-    return plot_alignment(*texts, links)
+    seen, translator = _traced(options), _load(options.bundle)
+    heads, layer, head = None, _index(options.layer), _index(options.head)
+    if layer is not None or head is not None:
+        config = translator.model.config
+        check_index("layer", layer, config.num_decoder_layers)
+        check_index("head", head, config.num_heads)
+        every = Heads.of(None, config)
+        chosen = every.heads if head is None else (head,)
+        heads = Heads(every.layer if layer is None else layer, chosen, "output")
+    [links] = align(translator, [seen.source.text], [seen.target.text], heads=heads)
+    return plot_alignment(seen.source.text, seen.target.text, links)
 
 
 def _traced(options: SearchedOptions) -> Trace:

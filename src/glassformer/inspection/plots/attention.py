@@ -31,7 +31,7 @@ _WRITTEN_IN = 14  # the most tokens whose numbers fit the squares
 def plot_attention(
     attention: Attention, *, layer: int | None = None, head: int | Literal["mean"] | None = None
 ) -> Figure:
-    """The attention of one sentence, of a translator or from a trace.
+    """The attention of one sentence.
 
     Without ``layer`` and ``head``, all of them, layers by heads. Both are indices, from 0; the
     titles count from 1. ``head="mean"`` is the mean over the heads, and over the layers too if

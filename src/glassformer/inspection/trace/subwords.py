@@ -7,7 +7,7 @@ from glassformer.data.tokenizer import SPACE, Tokenizer
 from glassformer.data.words import Span, subword_spans, words
 from glassformer.inspection.trace.schema import Piece
 
-__all__ = ["label", "labels", "pieces_of", "text_of", "token_labels"]
+__all__ = ["label", "pieces_of", "text_of", "token_labels"]
 
 
 def text_of(piece: str) -> str:
@@ -27,11 +27,6 @@ def label(piece: str) -> str:
     """
     symbol = piece.startswith("<") and piece.endswith(">") and len(piece) > 2
     return text_of(piece) if symbol or piece.startswith(SPACE) else f"·{piece}"
-
-
-def labels(pieces: Sequence[Piece]) -> list[str]:
-    """The :func:`label` of each piece."""
-    return [label(piece.piece) for piece in pieces]
 
 
 def token_labels(tokenizer: Tokenizer, ids: Sequence[int]) -> list[str]:
