@@ -8,7 +8,6 @@ document: linear time. Python's ``html.parser`` takes quadratic time on such tex
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from html import escape, unescape
 from typing import Literal, Unpack
 
@@ -87,36 +86,15 @@ class _Token:
 
 
 @dataclass(frozen=True)
-class _Unit:
-    """Text that is translated together; each piece of its inline markup is a mark."""
-
-    pieces: tuple[tuple[Span, Mark | None], ...]
-
-    @property
-    def span(self) -> Span:
-        return self.pieces[0][0][0], self.pieces[-1][0][1]
-
-    def bare_text(self, document: str) -> BareText:
-        """The text and the markup of the unit in its document."""
-        parts, marks, length = [], [], 0
-        for span, mark in self.pieces:
-            part = document[slice(*span)]
-            if mark is None:
-                part = _SPACES.sub(" ", unescape(part))
-            else:
-                marks.append(replace(mark, start=length, end=length + len(part)))
-            parts.append(part)
-            length += len(part)
-        return BareText("".join(parts), tuple(marks))
-
-
-@dataclass(frozen=True)
 class Page:
-    """A document, its attributes to translate (the spans of their values), and its units."""
+    """A document, its attributes to translate (the spans of their values), and its units.
+
+    A unit is text that is translated together; each piece of its inline markup is a mark.
+    """
 
     text: str
     attributes: tuple[Span, ...]
-    units: tuple[_Unit, ...]
+    units: tuple[tuple[Span, BareText], ...]
 
     @classmethod
     def of(cls, text: str) -> "Page":
@@ -129,12 +107,12 @@ class Page:
     def texts(self) -> list[str]:
         """The texts to translate: attributes, then units without their markup."""
         values = [unescape(self.text[slice(*span)]) for span in self.attributes]
-        return [*values, *(unit.bare for unit in self._bare)]
+        return [*values, *(unit.bare for _, unit in self.units)]
 
     @property
     def has_inline(self) -> bool:
         """Whether a unit has inline markup, so that its translation needs an alignment."""
-        return any(unit.marks for unit in self._bare)
+        return any(unit.marks for _, unit in self.units)
 
     def written(self, translations: Sequence[Translation]) -> str:
         """The document with the translations of its ``texts``, in their order."""
@@ -143,21 +121,17 @@ class Page:
             page = Page.of(replaced(self.text, zip(self.attributes, values, strict=True)))
             return replace(page, attributes=()).written(translations[count:])
         units = [
-            (unit.span, restored(bare, translation, write=_escaped).text)
-            for unit, bare, translation in zip(self.units, self._bare, translations, strict=True)
+            (span, restored(unit, translation, write=_escaped).text)
+            for (span, unit), translation in zip(self.units, translations, strict=True)
         ]
         return replaced(self.text, units)
-
-    @cached_property
-    def _bare(self) -> list[BareText]:
-        return [unit.bare_text(self.text) for unit in self.units]
 
 
 class _Reader:
     """Reads a document's tokens into units and attributes."""
 
     def __init__(self, text: str) -> None:
-        self.units: list[_Unit] = []
+        self.units: list[tuple[Span, BareText]] = []
         self.attributes: list[Span] = []
         self._text = text
         self._pieces: list[tuple[Span, Mark | None]] = []  # of the open unit
@@ -208,7 +182,20 @@ class _Reader:
         if mark is None:
             raw = self._text[start:end]
             pieces[-1] = (start, start + len(raw.rstrip(_WHITE))), None
-        self.units.append(_Unit(tuple(pieces)))
+        span = pieces[0][0][0], pieces[-1][0][1]
+        self.units.append((span, self._bare_text(pieces)))
+
+    def _bare_text(self, pieces: Sequence[tuple[Span, Mark | None]]) -> BareText:
+        parts, marks, length = [], [], 0
+        for span, mark in pieces:
+            part = self._text[slice(*span)]
+            if mark is None:
+                part = _SPACES.sub(" ", unescape(part))
+            else:
+                marks.append(replace(mark, start=length, end=length + len(part)))
+            parts.append(part)
+            length += len(part)
+        return BareText("".join(parts), tuple(marks))
 
     def _is_edge(self, span: Span, mark: Mark | None) -> bool:
         """Whether a first or last piece of a unit stays outside: white space or a comment."""
