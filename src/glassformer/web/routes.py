@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Collection
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from fastapi import APIRouter, Request, Response
+from fastapi import FastAPI, Request, Response
 
 from glassformer.data.language_names import language_name
 from glassformer.documents.files.formats import FORMATS
@@ -52,10 +52,9 @@ class Api:
     metrics: ServerMetrics
     rate: RequestRate
 
-    def router(self) -> APIRouter:
-        """FastAPI's router for these addresses."""
-        router = APIRouter()
-        add = router.add_api_route
+    def add_to(self, app: FastAPI) -> None:
+        """The app answers at these addresses."""
+        add = app.add_api_route
         add("/health", self.health, methods=["GET"])
         add("/languages", self.languages, methods=["GET"], response_model=list[Language])
         add("/frontend/settings", self.settings, methods=["GET"])
@@ -68,7 +67,6 @@ class Api:
             ("/api/v1/trace", self.trace, None),
         ):
             add(path, handler, methods=["POST"], responses=REFUSALS, openapi_extra=extra)
-        return router
 
     async def health(self) -> dict[str, str]:
         """Whether the server runs."""

@@ -105,8 +105,8 @@ def create_app(translators: Mapping[str, Translator], settings: Settings | None 
         docs_url=None,  # FastAPI's documentation pages load scripts from other hosts
         redoc_url=None,
     )
-    app.include_router(api.router())
-    app.include_router(FileApi(api).router())
+    api.add_to(app)
+    FileApi(api).add_to(app)
     _add_pages(app)
     for kind in (RefusedError, InputError, RequestValidationError, HTTPException, Exception):
         app.add_exception_handler(kind, _error_response)

@@ -218,18 +218,20 @@ class Service:
 
         Requests for one pair with equal options share batches.
         """
-        self._check_subwords([length for _, length in texts])
+        size = sum(length for _, length in texts)
+        if size > self.max_subwords:
+            raise RefusedError(
+                400,
+                f"Invalid request: request ({size:,} subwords) exceeds the limit of"
+                f" {self.max_subwords:,}: send less text at once",
+            )
         terms = self._terms(pair, glossary or {})
         search["beam"] = max(self.beam, search.get("n_best", 1))
         translator = ProtectingTranslator(self.translators[pair])
-
-        def translate_batch(batch: Sequence[tuple[str, Terms]]) -> list[Translation]:
-            return _with_terms(translator, batch, search)
-
         return await asyncio.wrap_future(
             self.batcher.submit(
                 (pair, *search.items()),
-                translate_batch,
+                partial(_with_terms, translator, search=search),
                 [(text, terms) for text, _ in texts],
                 costs=[length + 1 for _, length in texts],
             )
@@ -246,14 +248,6 @@ class Service:
         first = await translate((pair[0], self.through), texts)
         second = await translate((self.through, pair[1]), [document.text for document in first])
         return first, second
-
-    def _check_subwords(self, lengths: Sequence[int]) -> None:
-        if (size := sum(lengths)) > self.max_subwords:
-            raise RefusedError(
-                400,
-                f"Invalid request: request ({size:,} subwords) exceeds the limit of"
-                f" {self.max_subwords:,}: send less text at once",
-            )
 
     def _terms(self, pair: LanguagePair, glossary: Mapping[str, str | Sequence[str]]) -> Terms:
         """The pair's terms, and those of a request. Raises RefusedError if they need a beam."""
@@ -308,7 +302,10 @@ class Service:
 
 
 def _with_terms(
-    translator: ProtectingTranslator, batch: Sequence[tuple[str, Terms]], search: TranslateSettings
+    translator: ProtectingTranslator,
+    batch: Sequence[tuple[str, Terms]],
+    *,
+    search: TranslateSettings,
 ) -> list[Translation]:
     """The translations of texts that come with their terms; those of equal terms together."""
     translations: dict[int, Translation] = {}

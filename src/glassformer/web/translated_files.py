@@ -17,7 +17,7 @@ from pathlib import PurePosixPath
 from typing import TypeVar
 from urllib.parse import quote
 
-from fastapi import APIRouter, Request, Response
+from fastapi import FastAPI, Request, Response
 
 from glassformer.documents.files.formats import FORMATS, read_file
 from glassformer.web.request_body import described, parse
@@ -86,11 +86,9 @@ class FileApi:
     api: Api
     store: Store = field(default_factory=Store)
 
-    def router(self) -> APIRouter:
-        """FastAPI's router for these addresses."""
-        router = APIRouter()
-        add = router.add_api_route
-        body = described(FileRequest)
+    def add_to(self, app: FastAPI) -> None:
+        """The app answers at these addresses."""
+        add, body = app.add_api_route, described(FileRequest)
         add(FILE_PATH, self.translate, methods=["POST"], responses=REFUSALS, openapi_extra=body)
         add(
             "/download_file/{name}",
@@ -98,7 +96,6 @@ class FileApi:
             methods=["GET"],
             responses={404: {"model": ErrorResponse}},
         )
-        return router
 
     async def translate(self, request: Request) -> dict[str, str]:
         """LibreTranslate's: a form with a file and its languages in, the translation's address out.

@@ -27,12 +27,14 @@ def stored_answers(bundle: Bundle, traced: Trace, terms: Terms = NO_TERMS) -> di
 
     ``terms``: the glossary of the trace.
     """
+    count = traced.bounds.source_pieces - 1
+    order = random.Random(count).sample(range(count), count)  # the same for the same length
     return {
         "trace": json.loads(traced.to_json()),
         "without": _without(bundle, traced),
         "changed": {
             "positions_off": _changed(bundle, traced, Changes(positions_off=True), terms),
-            "source_order": _changed(bundle, traced, Changes(source_order=_order(traced)), terms),
+            "source_order": _changed(bundle, traced, Changes(source_order=order), terms),
         },
     }
 
@@ -77,9 +79,3 @@ def _changed(bundle: Bundle, traced: Trace, changes: Changes, terms: Terms) -> d
         "text": other.answer.text,
         "log_probability": other.answer.log_probability,
     }
-
-
-def _order(traced: Trace) -> list[int]:
-    """The source's pieces in a shuffled order, the same for the same length."""
-    count = traced.bounds.source_pieces - 1
-    return random.Random(count).sample(range(count), count)
