@@ -13,7 +13,7 @@ from pydantic import Field
 from glassformer.cli.loading import LoadingOptions
 from glassformer.cli.server_threads import choose_threads, wait_asleep
 from glassformer.config import BEAM, MOST_BEAM, MOST_LENGTH_PENALTY
-from glassformer.errors import InputError, UsageError, missing_extra
+from glassformer.errors import UsageError, missing_extra
 from glassformer.files import check_output, write_atomically
 
 if TYPE_CHECKING:
@@ -58,8 +58,8 @@ def run(options: LookOptions) -> int:
 
     Raises:
         UsageError: an option is out of its range, or ``--out`` without ``--text``.
-        InputError: BUNDLE is no bundle, the glossary has a faulty line, the file cannot be
-            written, or the port is taken.
+        InputError: BUNDLE is no bundle, the glossary has a faulty line, or the port is taken.
+        OSError: the file cannot be written.
     """
     _check(options)
     wait_asleep()
@@ -118,10 +118,7 @@ def _write(options: LookOptions, parts: Parts, out: Path) -> int:
     for left_out in seen.bounds.left_out:
         print(left_out)
     page = build_page(stored_answers(bundle, seen, terms), title=text)
-    try:
-        write_atomically(out, page.encode())
-    except OSError as error:
-        raise InputError(f"{out}: cannot be written ({error.strerror})") from None
+    write_atomically(out, page.encode())
     print(f"wrote {out}: {len(page.encode()) / 1e6:.1f} MB, {seen.answer.text}")
     return 0
 

@@ -8,7 +8,7 @@ from torch import Tensor
 
 from glassformer.bundle import TranslatorParts
 from glassformer.data.tokenizer import Tokenizer
-from glassformer.errors import InputError, UsageError, nearest
+from glassformer.errors import InputError, UsageError, check_choice
 from glassformer.inspection.capture import capture, twin
 from glassformer.inspection.trace.schema import ATTENTION_PATHS, AttentionPart
 from glassformer.inspection.trace.subwords import token_labels
@@ -60,9 +60,7 @@ def attention_of(
     parts: TranslatorParts, source_text: str, target_text: str, *, part: AttentionPart = "cross"
 ) -> Attention:
     """Run the model once on this pair and keep the weights of one part."""
-    if part not in ATTENTION_PATHS:
-        known = ", ".join(ATTENTION_PATHS)
-        raise UsageError(f"part {part!r}: expected {known}{nearest(part, ATTENTION_PATHS)}")
+    check_choice("part", part, ATTENTION_PATHS)
     if not source_text.strip():
         raise InputError("the source sentence is empty: there is no token to attend to")
     model = parts.model

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import Tensor
 
-from glassformer.errors import InputError, UsageError, missing_extra
+from glassformer.errors import UsageError, missing_extra
 from glassformer.files import write_atomically
 
 try:
@@ -84,10 +84,7 @@ def save(figure: Figure, path: Path) -> None:
     with matplotlib.rc_context({"svg.hashsalt": "glassformer"}):
         metadata = {"Date": None} if suffix == ".svg" else None
         figure.savefig(buffer, format=suffix[1:], dpi=150, metadata=metadata)
-    try:
-        write_atomically(path, buffer.getvalue())
-    except OSError as error:
-        raise InputError(f"{path}: cannot be written ({error.strerror})") from None
+    write_atomically(path, buffer.getvalue())
 
 
 def picture_suffix(path: Path) -> str:
