@@ -108,9 +108,6 @@ class Sublayer:
             raise ValueError(f"{self.name} has not run inside the capture")
         return self.calls[-1]
 
-    def __repr__(self) -> str:
-        return f"Sublayer({self.name!r}, calls={len(self.calls)})"
-
 
 class Capture(Mapping[str, Sublayer]):
     """Every sublayer of a model, by the path of its residual block, in the model's order."""

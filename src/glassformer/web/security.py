@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import hmac
 import time
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
@@ -20,7 +19,6 @@ __all__ = [
     "Guard",
     "RefusedError",
     "RequestLimits",
-    "key_is_known",
     "read_body",
 ]
 
@@ -90,18 +88,6 @@ class RequestLimits:
     def max_body_bytes(self) -> int:
         """JSON and forms need at most 12 bytes for a character, as in ``\\ud83d\\ude00``."""
         return 12 * self.max_chars + (1 << 16)
-
-
-def key_is_known(key: str | None, keys: Collection[str]) -> bool:
-    """Whether ``key`` is among ``keys``; without ``keys`` every request may pass.
-
-    It compares all keys in constant time, so that its time gives none away.
-
-    >>> key_is_known("sesame", ["sesame"]), key_is_known(None, ["sesame"]), key_is_known(None, [])
-    (True, False, True)
-    """
-    given = (key or "").encode("utf-8", "surrogatepass")
-    return not keys or sum(hmac.compare_digest(given, known.encode()) for known in keys) > 0
 
 
 async def read_body(receive: Receive, limits: RequestLimits, *, file: bool = False) -> bytes:
