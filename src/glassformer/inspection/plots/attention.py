@@ -100,7 +100,7 @@ def plot_attention_head(
     image = draw_matrix(axes, weights, vmin=0)
     label_tokens(axes, rows=query_labels, columns=key_labels, cell=cell)
     if max(weights.shape) <= _WRITTEN_IN:
-        write_numbers(axes, 100 * weights, 0, most=100 * weights.max().item())
+        write_numbers(axes, 100 * weights, most=100 * weights.max().item())
     figure.suptitle(title, fontsize=11)
     axes.set_ylabel(axes_labels[0])
     axes.set_xlabel(axes_labels[1])
