@@ -70,7 +70,8 @@ def translated_html(
     """
     pages = [Page.of(document) for document in documents]
     texts = [text for page in pages for text in page.texts]
-    options["alignment"] = any(page.has_inline for page in pages)
+    # Inline markup needs an alignment.
+    options["alignment"] = any(unit.marks for page in pages for _, unit in page.units)
     rest = iter(translator.translate(texts, **options) if texts else [])
     return [page.written([next(rest) for _ in page.texts]) for page in pages]
 
@@ -108,11 +109,6 @@ class Page:
         """The texts to translate: attributes, then units without their markup."""
         values = [unescape(self.text[slice(*span)]) for span in self.attributes]
         return [*values, *(unit.bare for _, unit in self.units)]
-
-    @property
-    def has_inline(self) -> bool:
-        """Whether a unit has inline markup, so that its translation needs an alignment."""
-        return any(unit.marks for _, unit in self.units)
 
     def written(self, translations: Sequence[Translation]) -> str:
         """The document with the translations of its ``texts``, in their order."""

@@ -19,14 +19,7 @@ from glassformer.bundle import Bundle
 from glassformer.config import ModelConfig
 from glassformer.errors import check_choice, missing_extra
 from glassformer.files import new_directory, refuse_full_directory
-from glassformer.interchange.hugging_face.export import (
-    generation_settings,
-    model_card,
-    model_settings,
-    whole_text_notes,
-    write_json,
-    write_tokenizers,
-)
+from glassformer.interchange.hugging_face.export import model_card, write_settings
 from glassformer.interchange.onnx.graphs import DecoderGraph, EncoderGraph, cache_names
 from glassformer.interchange.stock import require_stock
 from glassformer.parts import PLAIN, rebuilt
@@ -55,13 +48,9 @@ def export_onnx(bundle: Bundle, directory: Path, *, quantization: str = "float32
     _require_packages(quantization)
     bundle = replace(bundle, model=rebuilt(bundle.model, PLAIN))
     with new_directory(directory) as place:
-        notes = write_tokenizers(bundle, place)
-        settings = model_settings(bundle, "marian", dtype="float32")
-        write_json(place / "config.json", settings)
-        write_json(
-            place / "generation_config.json",
-            {**generation_settings(bundle), "num_beams": 1},  # transformers.js has no beam search
-        )
+        notes = write_settings(
+            bundle, place, "marian", beam=1
+        )  # transformers.js has no beam search
         graphs = place / "onnx"
         graphs.mkdir()
         with torch.no_grad(), _quiet():
@@ -71,7 +60,7 @@ def export_onnx(bundle: Bundle, directory: Path, *, quantization: str = "float32
                 for name in ("encoder_model", "decoder_model_merged"):
                     _quantize(graphs / f"{name}.onnx", graphs / f"{name}_quantized.onnx")
         (place / "README.md").write_text(_readme(bundle, directory.name, quantization), "utf-8")
-    return [*notes, *whole_text_notes(bundle), "transformers.js searches greedily"]
+    return [*notes, "transformers.js searches greedily"]
 
 
 def _require_packages(quantization: str) -> None:
