@@ -89,8 +89,7 @@ def create_app(translators: Mapping[str, Translator], settings: Settings | None 
             f"--through {settings.through}: expected one BUNDLE into this language, and one out of"
             " it into another language"
         )
-    rate = RequestRate(limits.per_minute)
-    api = Api(service, settings.keys, limits, metrics, rate)
+    api = Api(service, settings.keys, limits, metrics, RequestRate(limits.per_minute))
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
@@ -136,7 +135,6 @@ def _guarded(app: ASGIApp, settings: Settings, metrics: ServerMetrics) -> ASGIAp
 
 def _add_pages(app: FastAPI) -> None:
     """`/` is the translator's page, `/look/` the page that looks inside it."""
-
     pages: dict[str, Callable[[], Response]] = {
         "/": lambda: FileResponse(_STATIC / "translate.html"),
         "/look": lambda: RedirectResponse("look/", 307),

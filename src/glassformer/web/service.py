@@ -7,6 +7,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
+from itertools import product
 from typing import TYPE_CHECKING, TypeAlias
 
 from glassformer.config import BEAM
@@ -33,7 +34,7 @@ from glassformer.web.schema import (
     TranslatorInfo,
 )
 from glassformer.web.security import RefusedError
-from glassformer.web.third_language import pairs_through, whole_documents
+from glassformer.web.third_language import whole_documents
 
 if TYPE_CHECKING:
     from glassformer.text_engine import Translation
@@ -85,7 +86,10 @@ class Service:
     @cached_property
     def pairs(self) -> list[LanguagePair]:
         """The pairs with a translator, then those by way of the language `through`."""
-        return [*self.translators, *pairs_through(self.through, self.translators.keys())]
+        sources = [source for source, target in self.translators if target == self.through]
+        targets = [target for source, target in self.translators if source == self.through]
+        two = [pair for pair in product(sources, targets) if pair[0] != pair[1]]
+        return list(dict.fromkeys([*self.translators, *two]))
 
     def code(self, asked: str) -> str:
         """The served code: de for DE, deu or de-DE. Raises RefusedError if none is."""

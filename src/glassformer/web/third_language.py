@@ -1,4 +1,4 @@
-"""Pairs of languages without a translator of their own: two translators, and a language between.
+"""A text by way of a third language, for pairs of languages without a translator of their own.
 
 German to French by way of English is German to English, then English to French. Each translation
 adds its own faults, and a meaning that the language between lacks is lost.
@@ -7,27 +7,11 @@ adds its own faults, and a meaning that the language between lacks is lost.
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 
 from glassformer.web.schema import Alternative, Document, TranslatedSegment
 
-__all__ = ["pairs_through", "whole_documents"]
-
-
-def pairs_through(third: str | None, pairs: Collection[tuple[str, str]]) -> list[tuple[str, str]]:
-    """The pairs that two of ``pairs`` make by way of the language ``third``; none for None.
-
-    >>> pairs_through("en", [("de", "en"), ("en", "fr"), ("en", "de")])
-    [('de', 'fr')]
-    """
-    sources = [source for source, target in pairs if target == third]
-    targets = [target for source, target in pairs if source == third]
-    return [
-        (source, target)
-        for source in sources
-        for target in targets
-        if source != target and (source, target) not in pairs
-    ]
+__all__ = ["whole_documents"]
 
 
 def whole_documents(
