@@ -7,11 +7,10 @@ from jaxtyping import Float
 from torch import Tensor
 
 from glassformer.bundle import TranslatorParts
-from glassformer.data.tokenizer import Tokenizer
 from glassformer.errors import InputError, UsageError, check_choice
 from glassformer.inspection.capture import capture, twin
 from glassformer.inspection.trace.schema import ATTENTION_PATHS, AttentionPart
-from glassformer.inspection.trace.subwords import token_labels
+from glassformer.inspection.trace.subwords import ended_ids, token_labels
 from glassformer.model.transformer import Transformer
 
 __all__ = ["AXES_LABELS", "PART_NAMES", "Attention", "attention_of", "check_index"]
@@ -65,10 +64,11 @@ def attention_of(
         raise InputError("the source sentence is empty: there is no token to attend to")
     model = parts.model
     config = model.config
-    ids = _ids(parts.source_tokenizer, source_text, "source", config.max_length_of_source)
-    words = _ids(parts.target_tokenizer, target_text, "target", config.max_length)
-    source = [*ids, config.eos_id]
-    read, written = [config.bos_id, *words], [*words, config.eos_id]
+    source = ended_ids(
+        parts.source_tokenizer, source_text, config.max_length_of_source, name="the source"
+    )
+    written = ended_ids(parts.target_tokenizer, target_text, config.max_length, name="the target")
+    read = [config.bos_id, *written[:-1]]
     return Attention(
         part,
         _weights(model, source, read, ATTENTION_PATHS[part]),
@@ -101,14 +101,3 @@ def _weights(
     wanted = {block.format(number) for number in range(len(seen))}
     maps = [weights[0] for name, weights in seen.attention_maps() if name in wanted]
     return torch.stack(maps).float().cpu()
-
-
-def _ids(tokenizer: Tokenizer, text: str, side: str, longest: int) -> list[int]:
-    ids = tokenizer.encode(text)
-    length = len(ids) + 1
-    if length > longest:
-        raise InputError(
-            f"the {side} sentence has {length} tokens and the model reads {longest} at most:"
-            " shorten it"
-        )
-    return ids

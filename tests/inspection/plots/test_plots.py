@@ -183,7 +183,7 @@ def test_chosen_layers_and_heads(parts, choice, titles):
             "two men " * 11 + "two men",
             {},
             InputError,
-            "source sentence has 25 tokens and the model reads 20",
+            "the source has 25 subwords, and this model has positions for 20",
         ),
     ],
 )

@@ -14,7 +14,7 @@ from glassformer.errors import InputError, UsageError
 from glassformer.inspection.ablation import changed, reordered
 from glassformer.inspection.beam_graph import Watch
 from glassformer.inspection.trace.schema import Piece, Query, TermPlace
-from glassformer.inspection.trace.subwords import pieces_of
+from glassformer.inspection.trace.subwords import ended_ids, pieces_of
 from glassformer.model.transformer import Transformer
 from glassformer.parts import PLAIN
 from glassformer.text_engine import TextEngine
@@ -85,14 +85,8 @@ class Sentence:
         """The ids of the question's reference with the end symbol; () without a reference."""
         if self.question.reference is None:
             return ()
-        ids = (*self.tokenizer.encode(self.question.reference), self.tokenizer.eos_id)
-        longest = self.model.config.max_length
-        if len(ids) > longest:
-            raise InputError(
-                f"the reference has {len(ids):,} subwords, and this model has positions for"
-                f" {longest:,}: shorten it"
-            )
-        return ids
+        longest, reference = self.model.config.max_length, self.question.reference
+        return tuple(ended_ids(self.tokenizer, reference, longest, name="the reference"))
 
     def search(self, watch: Watch) -> Hypothesis:
         """The best hypothesis of the translator's own search, which ``watch`` observes."""

@@ -17,7 +17,7 @@ from glassformer.config import BEAM, EXTRA_LENGTH
 from glassformer.data.preprocessing import LONGEST_SOURCE
 from glassformer.decoding.protocols import Vocabulary
 from glassformer.errors import UsageError, check_choice, counted
-from glassformer.files import new_directory, refuse_full_directory
+from glassformer.files import new_directory
 from glassformer.interchange.hugging_face.configuration import ACTIVATIONS, their_length_penalty
 from glassformer.interchange.hugging_face.families import FAMILIES, family_for, weight_table
 from glassformer.interchange.hugging_face.tokenizer_json import (
@@ -47,7 +47,6 @@ def export_hugging_face(
     package's, for an unknown quantization, or for a directory that is not empty.
     """
     check_choice("quantization", quantization, QUANTIZATIONS)
-    refuse_full_directory(directory)
     require_stock(bundle, "transformers")
     model_type = family_for(bundle.model.config)
     family = FAMILIES[model_type]
