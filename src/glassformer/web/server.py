@@ -114,17 +114,16 @@ def create_app(translators: Mapping[str, Translator], settings: Settings | None 
 
 def _guarded(app: ASGIApp, settings: Settings, metrics: ServerMetrics) -> ASGIApp:
     """The app behind its guards, which see each request first."""
-    origins = settings.origins
-    app = Guard(app, limits=settings.limits, origins=origins, metrics=metrics)
+    app = Guard(app, settings.limits, settings.origins, metrics)
     if settings.hosts is not None:
         # A foreign page can make its own name resolve to 127.0.0.1 (DNS rebinding). The browser
         # then sends that name.
         names = [*_LOCAL_NAMES, *settings.hosts]
         app = TrustedHostMiddleware(app, allowed_hosts=names, www_redirect=False)
-    if origins:
+    if settings.origins:
         app = CORSMiddleware(
             app,
-            allow_origins=list(origins),
+            allow_origins=list(settings.origins),
             allow_methods=["GET", "POST"],
             allow_headers=["Authorization", "Content-Type"],
         )

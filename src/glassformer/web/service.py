@@ -229,7 +229,10 @@ class Service:
                 f"Invalid request: request ({size:,} subwords) exceeds the limit of"
                 f" {self.max_subwords:,}: send less text at once",
             )
-        terms = self._terms(pair, glossary or {})
+        if glossary and self.beam == 1:
+            raise RefusedError(400, "glossary: it needs a beam, and this server has --beam 1")
+        terms = self.glossaries.get(pair, NO_TERMS)
+        terms = terms | Terms.of(glossary) if glossary else terms
         search["beam"] = max(self.beam, search.get("n_best", 1))
         translator = ProtectingTranslator(self.translators[pair])
         return await asyncio.wrap_future(
@@ -252,13 +255,6 @@ class Service:
         first = await translate((pair[0], self.through), texts)
         second = await translate((self.through, pair[1]), [document.text for document in first])
         return first, second
-
-    def _terms(self, pair: LanguagePair, glossary: Mapping[str, str | Sequence[str]]) -> Terms:
-        """The pair's terms, and those of a request. Raises RefusedError if they need a beam."""
-        if glossary and self.beam == 1:
-            raise RefusedError(400, "glossary: it needs a beam, and this server has --beam 1")
-        terms = self.glossaries.get(pair, NO_TERMS)
-        return terms | Terms.of(glossary) if glossary else terms
 
     async def translate_html(
         self,
