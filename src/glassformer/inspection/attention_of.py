@@ -11,7 +11,6 @@ from glassformer.errors import InputError, UsageError, check_choice
 from glassformer.inspection.capture import capture, twin
 from glassformer.inspection.trace.schema import ATTENTION_PATHS, AttentionPart
 from glassformer.inspection.trace.subwords import ended_ids, token_labels
-from glassformer.model.transformer import Transformer
 
 __all__ = ["AXES_LABELS", "PART_NAMES", "Attention", "attention_of", "check_index"]
 
@@ -62,16 +61,21 @@ def attention_of(
     check_choice("part", part, ATTENTION_PATHS)
     if not source_text.strip():
         raise InputError("the source sentence is empty: there is no token to attend to")
-    model = parts.model
-    config = model.config
+    config = parts.model.config
     source = ended_ids(
         parts.source_tokenizer, source_text, config.max_length_of_source, name="the source"
     )
     written = ended_ids(parts.target_tokenizer, target_text, config.max_length, name="the target")
     read = [config.bos_id, *written[:-1]]
+    model = twin(parts.model).eval()  # dropout would draw other weights each time
+    device = model.output_weight.device
+    with torch.no_grad(), capture(model) as seen:
+        model(torch.tensor([source], device=device), torch.tensor([read], device=device))
+    wanted = {ATTENTION_PATHS[part].format(number) for number in range(len(seen))}
+    maps = [weights[0] for name, weights in seen.attention_maps() if name in wanted]
     return Attention(
         part,
-        _weights(model, source, read, ATTENTION_PATHS[part]),
+        torch.stack(maps).float().cpu(),
         source=token_labels(parts.source_tokenizer, source),
         read=token_labels(parts.target_tokenizer, read),
         written=token_labels(parts.target_tokenizer, written),
@@ -89,15 +93,3 @@ def check_index(name: str, index: int | None, count: int) -> None:
     """
     if index is not None and not 0 <= index < count:
         raise UsageError(f"{name} {index + 1}: expected 1 to {count}; {name}s count from 1")
-
-
-def _weights(
-    model: Transformer, source: list[int], target: list[int], block: str
-) -> Float[Tensor, "layers heads q_len k_len"]:
-    device = model.output_weight.device
-    model = twin(model).eval()  # dropout would draw other weights each time
-    with torch.no_grad(), capture(model) as seen:
-        model(torch.tensor([source], device=device), torch.tensor([target], device=device))
-    wanted = {block.format(number) for number in range(len(seen))}
-    maps = [weights[0] for name, weights in seen.attention_maps() if name in wanted]
-    return torch.stack(maps).float().cpu()

@@ -191,14 +191,10 @@ def serve(app: ASGIApp, listener: socket.socket, *, trust_proxy: bool = False) -
 
 def uvicorn_config(app: ASGIApp, connections: Connections) -> uvicorn.Config:
     """Uvicorn's settings for this app, with these bounds of its connections."""
-
-    class Connection(BoundedConnection):
-        bounds = connections
-
     return uvicorn.Config(
         app,
         loop="asyncio",
-        http=Connection,
+        http=type("Connection", (BoundedConnection,), {"bounds": connections}),
         ws="none",
         lifespan="on",
         log_level="error",
