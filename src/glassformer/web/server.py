@@ -68,13 +68,12 @@ class Settings:
     through: str | None = None
 
 
-def create_app(translators: Mapping[str, Translator], settings: Settings | None = None) -> ASGIApp:
+def create_app(translators: Mapping[str, Translator], settings: Settings) -> ASGIApp:
     """An ASGI app that serves these translators, given by the names of their bundles.
 
     The batcher's thread ends with the app's lifespan. Raises UsageError if two translators have
     the same language pair, or if no pair needs the language `through`.
     """
-    settings = settings or Settings()
     metrics = ServerMetrics()
     by_pair = translators_by_pair(translators)
     limits = settings.limits
