@@ -143,8 +143,8 @@ def test_a_reference_shows_whether_search_or_model_is_at_fault(
         ({"reference": "Hund " * 2000}, InputError, r"the reference has .* has positions for"),
         ({"top": 0}, UsageError, r"top 0: expected at least 1"),
         ({"beam": 0}, ValueError, r"beam must be at least 1"),
-        ({"changes": Changes([Head("cross", 2, 0)])}, UsageError, r"layer 2: expected one of 0, 1"),
-        ({"changes": Changes([Head("cross", 0, -1)])}, UsageError, r"head -1: expected one of 0"),
+        ({"changes": Changes([Head("cross", 2, 0)])}, UsageError, r"layer '2': expected 0, 1"),
+        ({"changes": Changes([Head("cross", 0, -1)])}, UsageError, r"head '-1': expected 0"),
         ({"changes": Changes(source_order=[0])}, UsageError, r"source_order of 1 places: expected"),
     ],
 )

@@ -188,9 +188,10 @@ def test_scores_before_and_after_the_mask_lead_to_the_weights(model):
     )
     expected = torch.einsum("bhqd,bhkd->bhqk", query, key) / 7**0.5
     torch.testing.assert_close(one.scores, expected)
-    seen_by_first = one.masked_scores[0].isfinite()
-    assert torch.equal(seen_by_first, torch.ones(2, 3, 3, dtype=torch.bool).tril())
-    torch.testing.assert_close(one.masked_scores[0].softmax(-1), one.weights[0])
+    seen_by_first = one.attended.mask[0]
+    assert torch.equal(seen_by_first, torch.ones(1, 3, 3, dtype=torch.bool).tril())
+    masked = one.scores[0].masked_fill(~seen_by_first, -torch.inf)
+    torch.testing.assert_close(masked.softmax(-1), one.weights[0])
 
 
 def test_what_is_added_explains_what_comes_out(model):
@@ -267,7 +268,8 @@ def test_one_s_own_attention_is_recorded_with_its_weights(parts):
     read = block.sublayer.output(block.sublayer.merge(one.weights @ heads))
     torch.testing.assert_close(read, one.added)
     if parts.attention is not colder:  # queries and keys are the turned ones
-        torch.testing.assert_close(one.masked_scores.softmax(-1), one.weights)
+        masked = one.scores.masked_fill(~one.attended.mask, -torch.inf)
+        torch.testing.assert_close(masked.softmax(-1), one.weights)
     mask = one.attended.mask
     output, weights = block.sublayer.with_weights(one.input, mask=mask)
     torch.testing.assert_close(weights, one.weights)

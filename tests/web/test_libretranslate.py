@@ -122,7 +122,6 @@ def test_detect_needs_a_key_where_there_is_one(served):
 
 
 def test_spec_is_the_description_of_the_api(client):
-    assert client.get("/spec").json() == client.get("/openapi.json").json()
     paths = client.get("/spec").json()["paths"]
     for path in ("/detect", "/translate", "/translate_file"):
         assert {"200", "400", "413"} <= paths[path]["post"]["responses"].keys()

@@ -126,7 +126,7 @@ def test_metrics_count_what_was_done_and_keep_no_text(served):
 
 
 def test_the_api_is_described(client):
-    described = client.get("/openapi.json").json()
+    described = client.get("/spec").json()
 
     assert {"/translate", "/languages", "/api/v1/trace"} <= described["paths"].keys()
     assert "/metrics" not in described["paths"]

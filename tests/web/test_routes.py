@@ -6,6 +6,7 @@ import math
 from dataclasses import replace
 
 import pytest
+from pydantic import TypeAdapter
 from starlette.testclient import TestClient
 
 from glassformer.data.terms import Terms
@@ -269,7 +270,7 @@ def test_alignment_is_the_librarys(client, translator):
 def test_a_trace_is_given_as_the_library_writes_it(client, translator):
     answer = client.post("/api/v1/trace", json={"text": TEXTS[0], "beam": 2, "top": 3})
 
-    traced = Trace.from_json(answer.text)
+    traced = TypeAdapter(Trace).validate_json(answer.text)
     assert traced.source.text == TEXTS[0]
     assert traced.answer.text == translator.translate([TEXTS[0]], beam=2)[0].text
 
@@ -305,7 +306,7 @@ def beam_server(translator, **settings):
 
 def test_the_server_s_terms_and_the_request_s_own(translator):
     own = Terms.of({"dog": "Schnee"})
-    with beam_server(translator, glossaries={"toy": own}) as client:
+    with beam_server(translator, glossaries=[own]) as client:
         plain = ask(client, q=TEXTS).json()["translatedText"]
         asked = ask(client, q=TEXTS, glossary={"hat": "Hut"}).json()["translatedText"]
         other = ask(client, q=TEXTS, glossary=TERMS).json()["translatedText"]
@@ -321,7 +322,7 @@ def test_the_server_s_terms_and_the_request_s_own(translator):
 
 
 def test_a_trace_shows_what_the_server_s_terms_force(translator):
-    with beam_server(translator, glossaries={"toy": Terms.of({"dog": "Schnee"})}) as client:
+    with beam_server(translator, glossaries=[Terms.of({"dog": "Schnee"})]) as client:
         asked = {"text": TEXTS[0], "beam": 3}
         traced = client.post("/api/v1/trace", json=asked).json()
     [term] = traced["terms"]

@@ -10,7 +10,7 @@ from glassformer.errors import UsageError
 from glassformer.translator import Translator
 from glassformer.web.queue import Batcher
 from glassformer.web.security import RefusedError, RequestLimits
-from glassformer.web.server import create_app, listen
+from glassformer.web.server import Settings, create_app, listen
 from glassformer.web.service import Service
 
 
@@ -61,7 +61,7 @@ def test_a_trace_takes_the_first_pair_that_fits(translator):
 
 def test_two_translators_of_one_pair_are_refused(translator):
     with pytest.raises(UsageError, match=r"^a and b both translate en to de: serve one of them"):
-        create_app({"a": translator, "b": translator})
+        create_app({"a": translator, "b": translator}, Settings())
 
 
 def test_a_translator_without_languages_is_served(served, translator):

@@ -10,7 +10,7 @@ import uvicorn
 
 from glassformer.documents.protection import ProtectingTranslator
 from glassformer.translator import Translator
-from glassformer.web.server import create_app, listen
+from glassformer.web.server import Settings, create_app, listen
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 ARGUMENTS = [
@@ -31,7 +31,7 @@ TEXT = "<b>A dog</b> runs.\n\n  Two men 😀 sit."
 def address(translator):
     place = listen("127.0.0.1", 0)
     bundle = replace(translator.bundle, examples=tuple(EXAMPLES))
-    app = create_app({"toy": Translator(bundle)})
+    app = create_app({"toy": Translator(bundle)}, Settings())
     server = uvicorn.Server(uvicorn.Config(app, lifespan="on", ws="none", log_level="error"))
     thread = threading.Thread(target=server.run, kwargs={"sockets": [place]})
     thread.start()

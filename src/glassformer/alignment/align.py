@@ -37,8 +37,6 @@ __all__ = [
     "align",
     "cross_weights",
     "linked",
-    "merged_to_words",
-    "piece_shares",
     "with_alignment",
     "word_attention",
 ]
@@ -224,30 +222,28 @@ def word_attention(
             source, target = pairs[place]
             produced, reading = weights[:, :, :-1], weights[:, :, 1:]
             maps = np.stack([produced if row == "output" else reading for row in rows])
-            merged = merged_to_words(maps[..., : len(source.ids)], source.shares, target.shares)
+            merged = _merged(maps[..., : len(source.ids)], source.shares, target.shares)
             attention[place] = WordAttention(source.words, target.words, merged)
     return [attention[place] for place in range(len(pairs))]
 
 
-def merged_to_words(
+def _merged(
     weights: Float[np.ndarray, "*maps target_pieces source_pieces"],
     source: Float[np.ndarray, "source_words source_pieces"],
     target: Float[np.ndarray, "target_words target_pieces"],
 ) -> Float[np.ndarray, "*maps target_words source_words"]:
     """The attention of words: the mean over a target word's pieces, the sum over a source word's.
 
-    ``source`` and ``target`` are the :func:`piece_shares` of the two texts.
+    ``source`` and ``target`` are the :func:`_shares` of the two texts.
     """
     mean = target / np.maximum(target.sum(axis=1, keepdims=True), 1e-9)
     return np.asarray(mean @ (weights @ source.T))
 
 
-def piece_shares(
-    words: Sequence[Span], pieces: Sequence[Span]
-) -> Float[np.ndarray, "words pieces"]:
+def _shares(words: Sequence[Span], pieces: Sequence[Span]) -> Float[np.ndarray, "words pieces"]:
     """The share of each subword in each word: 1, or less if the subword touches several words.
 
-    >>> piece_shares([(0, 3), (4, 7)], [(0, 2), (2, 3), (3, 7), (7, 7)]).tolist()
+    >>> _shares([(0, 3), (4, 7)], [(0, 2), (2, 3), (3, 7), (7, 7)]).tolist()
     [[1.0, 1.0, 0.0, 0.0], [0.0, 0.0, 1.0, 0.0]]
     """
     owner = {place: word for word, span in enumerate(words) for place in range(*span)}
@@ -299,7 +295,7 @@ class _Text:
     @classmethod
     def of(cls, tokenizer: Tokenizer, text: str) -> "_Text":
         ids, spans = tokenizer.encode(text), words(text)
-        return cls(ids, spans, piece_shares(spans, subword_spans(tokenizer, ids, text)))
+        return cls(ids, spans, _shares(spans, subword_spans(tokenizer, ids, text)))
 
 
 def _weights(

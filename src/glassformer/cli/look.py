@@ -57,6 +57,7 @@ def run(options: LookOptions) -> int:
     Raises:
         UsageError: an option is out of its range, or ``--out`` without ``--text``.
         InputError: BUNDLE is no bundle, the glossary has a faulty line, or the port is taken.
+        OSError: the file cannot be written.
     """
     _check(options)
     wait_asleep()
@@ -112,8 +113,7 @@ def _serve(options: LookOptions, translator: Translator, terms: Terms) -> int:
     except ModuleNotFoundError as error:
         raise missing_extra(error.name or "FastAPI", "serve") from None
 
-    glossaries = {options.bundle.name: terms}
-    settings = Settings(beam=options.beam, glossaries=glossaries)
+    settings = Settings(beam=options.beam, glossaries=[terms])
     app = create_app({options.bundle.name: translator}, settings)
     place = listen("127.0.0.1", options.port)
     address = _address(place.getsockname()[1], options)

@@ -207,17 +207,22 @@ class AlignmentOptions(SearchedOptions):
     """Head of that layer, counted from 1; None: the best for alignment."""
 
     def draw(self) -> Figure:
-        from glassformer.alignment.align import align
-        from glassformer.inspection.plots.alignment import links_in, plot_alignment
+        from glassformer.alignment.align import Heads, align
+        from glassformer.inspection.attention_of import check_index
+        from glassformer.inspection.plots.alignment import plot_alignment
 
         translator = _load(self.bundle)
         seen = self.traced(translator)
-        texts = seen.source.text, seen.target.text
-        if self.layer is not None or self.head is not None:
-            links = links_in(seen, layer=_index(self.layer), head=_index(self.head))
-        else:
-            links = [*align(translator, [texts[0]], [texts[1]])[0]]
-        return plot_alignment(*texts, links)
+        heads, layer, head = None, _index(self.layer), _index(self.head)
+        if layer is not None or head is not None:
+            config = translator.model.config
+            check_index("layer", layer, config.num_decoder_layers)
+            check_index("head", head, config.num_heads)
+            every = Heads.of(None, config)
+            chosen = every.heads if head is None else (head,)
+            heads = Heads(every.layer if layer is None else layer, chosen, "output")
+        [links] = align(translator, [seen.source.text], [seen.target.text], heads=heads)
+        return plot_alignment(seen.source.text, seen.target.text, links)
 
 
 class Figure1Options(SearchedOptions):

@@ -140,8 +140,8 @@ def _settings(options: ServeOptions) -> Settings:
     )
 
 
-def _glossaries(options: ServeOptions) -> dict[str, Terms]:
-    """The terms of each bundle, by its name."""
+def _glossaries(options: ServeOptions) -> list[Terms]:
+    """The terms of each bundle, in their order."""
     from glassformer.data.terms import read_terms
 
     files, bundles = options.glossary, options.bundles
@@ -152,7 +152,7 @@ def _glossaries(options: ServeOptions) -> dict[str, Terms]:
         )
     if files and options.beam == 1:
         raise UsageError("--beam 1: a glossary needs a beam: give --beam 2 or more")
-    return {str(bundle): read_terms(file) for bundle, file in zip(bundles, files, strict=False)}
+    return [read_terms(file) for file in files]
 
 
 def _keys(path: Path) -> list[str]:

@@ -5,7 +5,7 @@ word between them, and the brackets around a point, stay together and come back 
 """
 
 from bisect import bisect_left
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate, chain, pairwise
@@ -121,13 +121,9 @@ class BareText:
             after = ends[number]
         return self.text[before] if before >= 0 else "", self.text[after : after + 1]
 
-    def marks_in(self, span: Span) -> Iterator[Mark]:
+    def marks_in(self, span: Span) -> Sequence[Mark]:
         """The marks inside a span of the text."""
-        first = bisect_left(self.marks, span[0], key=lambda mark: mark.start)
-        for number in range(first, len(self.marks)):
-            if self.marks[number].start >= span[1]:
-                return
-            yield self.marks[number]
+        return self.marks[slice(*(bisect_left(self._edges[0], place) for place in span))]
 
     @cached_property
     def _edges(self) -> tuple[list[int], list[int]]:

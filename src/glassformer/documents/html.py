@@ -6,15 +6,14 @@ document: linear time. Python's ``html.parser`` takes quadratic time on such tex
 """
 
 import re
-from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, replace
 from html import escape, unescape
 from typing import Literal, Unpack
 
 from glassformer.data.words import Span
 from glassformer.documents.bare_text import VOID, BareText, Mark
+from glassformer.documents.files.content import replaced
 from glassformer.documents.protection import TextTranslator
 from glassformer.documents.restoring import restored
 from glassformer.text_engine import Translation
@@ -71,7 +70,8 @@ def translated_html(
     """
     pages = [Page.of(document) for document in documents]
     texts = [text for page in pages for text in page.texts]
-    options["alignment"] = any(page.has_inline for page in pages)
+    # Inline markup needs an alignment.
+    options["alignment"] = any(unit.marks for page in pages for _, unit in page.units)
     rest = iter(translator.translate(texts, **options) if texts else [])
     return [page.written([next(rest) for _ in page.texts]) for page in pages]
 
@@ -87,55 +87,15 @@ class _Token:
 
 
 @dataclass(frozen=True)
-class _Unit:
-    """Text that is translated together; each piece of its inline markup is a mark."""
-
-    pieces: tuple[tuple[Span, Mark | None], ...]
-
-    @property
-    def span(self) -> Span:
-        return self.pieces[0][0][0], self.pieces[-1][0][1]
-
-    def bare_text(self, raw: "_Raw") -> BareText:
-        """The text with its markup as ``raw`` gives it."""
-        parts, marks, length = [], [], 0
-        for (start, end), mark in self.pieces:
-            part = raw.between(start, end)
-            if mark is None:
-                part = _SPACES.sub(" ", unescape(part))
-            else:
-                role, name = mark.role, mark.name
-                marks.append(Mark(length, length + len(part), role, name))
-            parts.append(part)
-            length += len(part)
-        return BareText("".join(parts), tuple(marks))
-
-
-@dataclass(frozen=True)
-class _Raw:
-    """A document in which some spans, in their order, have new texts."""
-
-    text: str
-    changes: Sequence[tuple[Span, str]] = ()
-
-    def between(self, start: int, end: int) -> str:
-        """The part from ``start`` to ``end`` with its changes."""
-        parts = []
-        number = bisect_left(self.changes, start, key=lambda change: change[0][0])
-        while number < len(self.changes) and self.changes[number][0][1] <= end:
-            span, new = self.changes[number]
-            parts += [self.text[start : span[0]], new]
-            start, number = span[1], number + 1
-        return "".join([*parts, self.text[start:end]])
-
-
-@dataclass(frozen=True)
 class Page:
-    """A document, its attributes to translate (the spans of their values), and its units."""
+    """A document, its attributes to translate (the spans of their values), and its units.
+
+    A unit is text that is translated together; each piece of its inline markup is a mark.
+    """
 
     text: str
     attributes: tuple[Span, ...]
-    units: tuple[_Unit, ...]
+    units: tuple[tuple[Span, BareText], ...]
 
     @classmethod
     def of(cls, text: str) -> "Page":
@@ -148,48 +108,26 @@ class Page:
     def texts(self) -> list[str]:
         """The texts to translate: attributes, then units without their markup."""
         values = [unescape(self.text[slice(*span)]) for span in self.attributes]
-        return [*values, *(unit.bare for unit in self._bare)]
-
-    @property
-    def has_inline(self) -> bool:
-        """Whether a unit has inline markup, so that its translation needs an alignment."""
-        return any(unit.marks for unit in self._bare)
+        return [*values, *(unit.bare for _, unit in self.units)]
 
     def written(self, translations: Sequence[Translation]) -> str:
         """The document with the translations of its ``texts``, in their order."""
-        count = len(self.attributes)
-        changes = [
-            (span, escape(translation.text))
-            for span, translation in zip(self.attributes, translations, strict=False)
+        if count := len(self.attributes):  # first, because units hold some of them
+            values = [escape(translation.text) for translation in translations[:count]]
+            page = Page.of(replaced(self.text, zip(self.attributes, values, strict=True)))
+            return replace(page, attributes=()).written(translations[count:])
+        units = [
+            (span, restored(unit, translation, write=_escaped).text)
+            for (span, unit), translation in zip(self.units, translations, strict=True)
         ]
-        raw = _Raw(self.text, changes)
-        changes += [
-            (unit.span, restored(unit.bare_text(raw), translation, write=_escaped).text)
-            for unit, translation in zip(self.units, translations[count:], strict=True)
-        ]
-        outer = [change for change in changes if not self._inside_unit(change[0])]
-        return _Raw(self.text, sorted(outer)).between(0, len(self.text))
-
-    @cached_property
-    def _bare(self) -> list[BareText]:
-        raw = _Raw(self.text)
-        return [unit.bare_text(raw) for unit in self.units]
-
-    def _inside_unit(self, span: Span) -> bool:
-        """Whether a unit, not the span itself, contains the span."""
-        number = bisect_right(self.units, span[0], key=lambda unit: unit.span[0]) - 1
-        return (
-            number >= 0
-            and span != self.units[number].span
-            and span[1] <= self.units[number].span[1]
-        )
+        return replaced(self.text, units)
 
 
 class _Reader:
     """Reads a document's tokens into units and attributes."""
 
     def __init__(self, text: str) -> None:
-        self.units: list[_Unit] = []
+        self.units: list[tuple[Span, BareText]] = []
         self.attributes: list[Span] = []
         self._text = text
         self._pieces: list[tuple[Span, Mark | None]] = []  # of the open unit
@@ -240,7 +178,20 @@ class _Reader:
         if mark is None:
             raw = self._text[start:end]
             pieces[-1] = (start, start + len(raw.rstrip(_WHITE))), None
-        self.units.append(_Unit(tuple(pieces)))
+        span = pieces[0][0][0], pieces[-1][0][1]
+        self.units.append((span, self._bare_text(pieces)))
+
+    def _bare_text(self, pieces: Sequence[tuple[Span, Mark | None]]) -> BareText:
+        parts, marks, length = [], [], 0
+        for span, mark in pieces:
+            part = self._text[slice(*span)]
+            if mark is None:
+                part = _SPACES.sub(" ", unescape(part))
+            else:
+                marks.append(replace(mark, start=length, end=length + len(part)))
+            parts.append(part)
+            length += len(part)
+        return BareText("".join(parts), tuple(marks))
 
     def _is_edge(self, span: Span, mark: Mark | None) -> bool:
         """Whether a first or last piece of a unit stays outside: white space or a comment."""

@@ -44,7 +44,7 @@ def places(
     """
     pair = _Pair(*texts, links, least)
     spans = _pair_spans(nodes, pair)
-    owners, neighbours = _Owners(nodes, pair, spans), _Neighbours.of(pair)
+    owners, neighbours = _Owners(nodes, pair, spans), _Neighbours(pair)
     for number, node in enumerate(nodes):
         if node.closing and number not in spans:
             spans[number] = owners.free_word(neighbours.place(node.place[0]), node.parent)
@@ -85,7 +85,8 @@ def _pair_spans(nodes: Sequence[Node], pair: _Pair) -> dict[int, Span]:
             continue
         start, end = spans[node.parent]
         if whole[number] == whole[node.parent]:
-            spans[number] = _without_space(pair.target, (start, end))
+            start = end - len(pair.target[start:end].lstrip())
+            spans[number] = start, start + len(pair.target[start:end].rstrip())
             continue
         fitting = [run for run in runs[number] if start <= run.span[0] and run.span[1] <= end]
         if fitting:
@@ -179,55 +180,40 @@ class _Owners:
         return first if place - first < last - place else last
 
 
-@dataclass(frozen=True)
 class _Neighbours:
-    """The source words with links, and for each the target places before and after its own."""
+    """The source words with links, and their links."""
 
-    starts: list[int]
-    ends: list[int]
-    sure: list[float]
-    befores: list[int]
-    afters: list[int]
-    edges: tuple[int, int, int]  # the source's length; the target's least place and length
-
-    @classmethod
-    def of(cls, pair: _Pair) -> "_Neighbours":
-        by_source: dict[Span, list[Link]] = defaultdict(list)
+    def __init__(self, pair: _Pair) -> None:
+        self._pair = pair
+        self._links: dict[Span, list[Link]] = defaultdict(list)
         for link in pair.links:
-            by_source[link.source].append(link)
-        linked = sorted(by_source)
-        most = [max(link.weight for link in by_source[word]) for word in linked]
-        surest = [
-            [link.target for link in by_source[word] if link.weight == weight]
-            for word, weight in zip(linked, most, strict=True)
-        ]
-        return cls(
-            [start for start, _ in linked],
-            [end for _, end in linked],
-            [
-                weight * (1 if pair.source[word[0]].isalnum() else _PUNCTUATION)
-                for word, weight in zip(linked, most, strict=True)
-            ],
-            [min(start for start, _ in targets) for targets in surest],
-            [max(end for _, end in targets) for targets in surest],
-            (len(pair.source), pair.least, len(pair.target)),
-        )
+            self._links[link.source].append(link)
+        self._words = sorted(self._links)
 
     def place(self, place: int) -> int:
         """The target place of a point in the source: beside its nearest, surest neighbour."""
-        length, least, most = self.edges
-        if place in (0, length):
-            return least if place == 0 else most
-        before = bisect_right(self.ends, place) - 1
-        after = bisect_left(self.starts, place)
+        most = len(self._pair.target)
+        if place in (0, len(self._pair.source)):
+            return self._pair.least if place == 0 else most
+        before = bisect_right(self._words, place, key=lambda word: word[1]) - 1
+        after = bisect_left(self._words, place, key=lambda word: word[0])
         sides: list[tuple[float, int]] = []
         if before >= 0:
-            gap = place - self.ends[before]
-            sides.append((self.sure[before] / (1 + gap), self.afters[before]))
-        if after < len(self.starts):
-            gap = self.starts[after] - place
-            sides.append((self.sure[after] / (1 + gap), self.befores[after]))
+            word = self._words[before]
+            sure, targets = self._surest(word)
+            sides.append((sure / (1 + place - word[1]), max(end for _, end in targets)))
+        if after < len(self._words):
+            word = self._words[after]
+            sure, targets = self._surest(word)
+            sides.append((sure / (1 + word[0] - place), min(start for start, _ in targets)))
         return max(sides, default=(0.0, most), key=lambda side: side[0])[1]
+
+    def _surest(self, word: Span) -> tuple[float, list[Span]]:
+        """The weight of a word's surest links, and their targets."""
+        links = self._links[word]
+        weight = max(link.weight for link in links)
+        sure = weight * (1 if self._pair.source[word[0]].isalnum() else _PUNCTUATION)
+        return sure, [link.target for link in links if link.weight == weight]
 
 
 def _keep_order(nodes: Sequence[Node], spans: dict[int, Span]) -> None:
@@ -239,12 +225,3 @@ def _keep_order(nodes: Sequence[Node], spans: dict[int, Span]) -> None:
     for numbers in groups.values():
         rising = sorted(spans[number] for number in numbers)
         spans.update(zip(numbers, rising, strict=True))
-
-
-def _without_space(text: str, span: Span) -> Span:
-    start, end = span
-    while start < end and text[start].isspace():
-        start += 1
-    while start < end and text[end - 1].isspace():
-        end -= 1
-    return start, end

@@ -1,6 +1,5 @@
 """Puts the marks of a text back into its translation, with white space as in the source."""
 
-from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from typing import Literal
@@ -92,31 +91,22 @@ class _Writer:
 
     def moved(self, links: Sequence[Link]) -> tuple[Link, ...]:
         """Links of the bare text as links of the whole text; each mark has a link to itself."""
-        starts = [0]
-        for part in self._parts:
-            starts.append(starts[-1] + len(part))
-        places: dict[tuple[str, int], int] = {}
-        origins: dict[str, list[int]] = {"target": [], "source": [], "": []}
-        for (side, origin), start in zip(self._origins, starts, strict=False):
-            places[side, origin] = start
-            origins[side].append(origin)
-
-        def place_of(side: str, place: int) -> int:
-            origin = origins[side][bisect_right(origins[side], place) - 1]
-            return places[side, origin] + place - origin
-
-        origins["source"].sort()
-        kept = self._bare.kept
+        written = 0
+        places: dict[str, dict[int, int]] = {"target": {}, "source": {}, "": {}}
+        for part, (side, origin) in zip(self._parts, self._origins, strict=True):
+            places[side].update((origin + n, written + n) for n in range(len(part)))
+            written += len(part)
+        place, kept = places["target"], self._bare.kept
         moved = [
             Link(
                 (kept[link.source[0]], kept[link.source[1] - 1] + 1),
-                (place_of("target", link.target[0]), place_of("target", link.target[1] - 1) + 1),
+                (place[link.target[0]], place[link.target[1] - 1] + 1),
                 link.weight,
             )
             for link in links
         ]
         for mark in self._bare.marks:
-            start = place_of("source", mark.start)
+            start = places["source"][mark.start]
             moved.append(Link((mark.start, mark.end), (start, start + mark.end - mark.start)))
         return tuple(sorted(moved, key=lambda link: (link.target, link.source)))
 

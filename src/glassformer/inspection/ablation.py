@@ -1,12 +1,12 @@
 """A model with heads or positions switched off, to see the effect of each."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import TypeVar, cast
 
 import torch
 from torch import Tensor, nn
 
-from glassformer.errors import UsageError
+from glassformer.errors import UsageError, check_choice
 from glassformer.inspection.capture import twin
 from glassformer.inspection.trace.schema import ATTENTION_PATHS, Changes, Head
 from glassformer.model.attention import MultiHeadAttention
@@ -68,16 +68,9 @@ def _switch_off(model: Transformer, head: Head) -> None:
 def _attention(model: Transformer, head: Head) -> MultiHeadAttention:
     config = model.config
     layers = config.num_encoder_layers if head.part == "encoder" else config.num_decoder_layers
-    _check("part", head.part, ATTENTION_PATHS)
-    _check("layer", head.layer, range(layers))
-    _check("head", head.head, range(config.num_heads))
+    check_choice("heads_off: part", head.part, ATTENTION_PATHS)
+    check_choice("heads_off: layer", str(head.layer), map(str, range(layers)))
+    check_choice("heads_off: head", str(head.head), map(str, range(config.num_heads)))
     path = ATTENTION_PATHS[head.part].format(head.layer) + ".sublayer"
     # An own attention has the same projection, and need not be of this class.
     return cast("MultiHeadAttention", model.get_submodule(path))
-
-
-def _check(name: str, value: object, known: Iterable[object]) -> None:
-    choices = list(known)
-    if value not in choices:
-        names = ", ".join(map(str, choices))
-        raise UsageError(f"heads_off: {name} {value!r}: expected one of {names}")

@@ -1,4 +1,4 @@
-"""The attention of one sentence, by a translator or from a trace: weights with labels."""
+"""The attention of one sentence, by a translator: weights with labels."""
 
 from dataclasses import dataclass
 
@@ -7,14 +7,12 @@ from jaxtyping import Float
 from torch import Tensor
 
 from glassformer.bundle import TranslatorParts
-from glassformer.data.tokenizer import Tokenizer
-from glassformer.errors import InputError, UsageError, nearest
-from glassformer.inspection.capture import capture
-from glassformer.inspection.trace.schema import ATTENTION_PATHS, AttentionPart, Trace
-from glassformer.inspection.trace.subwords import labels, token_labels
-from glassformer.model.transformer import Transformer
+from glassformer.errors import InputError, UsageError, check_choice
+from glassformer.inspection.capture import capture, twin
+from glassformer.inspection.trace.schema import ATTENTION_PATHS, AttentionPart
+from glassformer.inspection.trace.subwords import ended_ids, token_labels
 
-__all__ = ["AXES_LABELS", "PART_NAMES", "Attention", "attention_in", "attention_of", "check_index"]
+__all__ = ["AXES_LABELS", "PART_NAMES", "Attention", "attention_of", "check_index"]
 
 PART_NAMES: dict[AttentionPart, str] = {
     "encoder": "Encoder's self-attention",
@@ -60,37 +58,27 @@ def attention_of(
     parts: TranslatorParts, source_text: str, target_text: str, *, part: AttentionPart = "cross"
 ) -> Attention:
     """Run the model once on this pair and keep the weights of one part."""
-    if part not in ATTENTION_PATHS:
-        known = ", ".join(ATTENTION_PATHS)
-        raise UsageError(f"part {part!r}: expected {known}{nearest(part, ATTENTION_PATHS)}")
+    check_choice("part", part, ATTENTION_PATHS)
     if not source_text.strip():
         raise InputError("the source sentence is empty: there is no token to attend to")
-    model = parts.model
-    config = model.config
-    ids = _ids(parts.source_tokenizer, source_text, "source", config.max_length_of_source)
-    words = _ids(parts.target_tokenizer, target_text, "target", config.max_length)
-    source = [*ids, config.eos_id]
-    read, written = [config.bos_id, *words], [*words, config.eos_id]
+    config = parts.model.config
+    source = ended_ids(
+        parts.source_tokenizer, source_text, config.max_length_of_source, name="the source"
+    )
+    written = ended_ids(parts.target_tokenizer, target_text, config.max_length, name="the target")
+    read = [config.bos_id, *written[:-1]]
+    model = twin(parts.model).eval()  # dropout would draw other weights each time
+    device = model.output_weight.device
+    with torch.no_grad(), capture(model) as seen:
+        model(torch.tensor([source], device=device), torch.tensor([read], device=device))
+    wanted = {ATTENTION_PATHS[part].format(number) for number in range(len(seen))}
+    maps = [weights[0] for name, weights in seen.attention_maps() if name in wanted]
     return Attention(
         part,
-        _weights(model, source, read, ATTENTION_PATHS[part]),
+        torch.stack(maps).float().cpu(),
         source=token_labels(parts.source_tokenizer, source),
         read=token_labels(parts.target_tokenizer, read),
         written=token_labels(parts.target_tokenizer, written),
-    )
-
-
-def attention_in(trace: Trace, part: AttentionPart) -> Attention:
-    """The weights of one part in a trace: from its source to its answer."""
-    maps = [
-        torch.from_numpy(layer.weights.array()) for layer in trace.attention if layer.part == part
-    ]
-    return Attention(
-        part,
-        torch.stack(maps),
-        source=labels(trace.source.pieces),
-        read=labels(trace.target.read),
-        written=labels(trace.target.pieces),
     )
 
 
@@ -105,30 +93,3 @@ def check_index(name: str, index: int | None, count: int) -> None:
     """
     if index is not None and not 0 <= index < count:
         raise UsageError(f"{name} {index + 1}: expected 1 to {count}; {name}s count from 1")
-
-
-def _weights(
-    model: Transformer, source: list[int], target: list[int], block: str
-) -> Float[Tensor, "layers heads q_len k_len"]:
-    device = model.output_weight.device
-    training = model.training
-    model.eval()  # dropout would draw other weights each time
-    try:
-        with torch.no_grad(), capture(model) as seen:
-            model(torch.tensor([source], device=device), torch.tensor([target], device=device))
-    finally:
-        model.train(training)
-    wanted = {block.format(number) for number in range(len(seen))}
-    maps = [weights[0] for name, weights in seen.attention_maps() if name in wanted]
-    return torch.stack(maps).float().cpu()
-
-
-def _ids(tokenizer: Tokenizer, text: str, side: str, longest: int) -> list[int]:
-    ids = tokenizer.encode(text)
-    length = len(ids) + 1
-    if length > longest:
-        raise InputError(
-            f"the {side} sentence has {length} tokens and the model reads {longest} at most:"
-            " shorten it"
-        )
-    return ids

@@ -21,7 +21,7 @@ from glassformer.decoding.glossary import Glossary
 from glassformer.inspection.trace.schema import BeamGraph, BeamNode, Status
 from glassformer.inspection.trace.subwords import text_of
 
-__all__ = ["EndsAfter", "Fall", "Watch", "beam_graph"]
+__all__ = ["Fall", "Watch", "beam_graph"]
 
 Ids: TypeAlias = tuple[int, ...]
 
@@ -135,38 +135,6 @@ class Watch:
         lowest = min((each.log_probability for each in kept), default=math.inf)
         margin = lowest - last.log_probability
         return Fall(step, last.rank, margin if math.isfinite(margin) else None)
-
-
-@dataclass(frozen=True)
-class EndsAfter:
-    """A constraint: the target ends after ``length`` pieces. A forced end symbol asks for it.
-
-    >>> EndsAfter(0, 2)(torch.zeros(1, 4), torch.zeros(1, 0).long(), torch.tensor([0])).tolist()
-    [[-inf, -inf, 0.0, -inf]]
-    """
-
-    length: int
-    eos_id: int
-
-    def __call__(
-        self,
-        log_probabilities: Float[Tensor, "rows vocab"],
-        tokens: Int64[Tensor, "rows length"],
-        _sentences: Int64[Tensor, " rows"],
-    ) -> Float[Tensor, "rows vocab"]:
-        """-inf for every symbol but the end symbol, at the step of the end."""
-        if tokens.size(1) != self.length:
-            return log_probabilities
-        ids = torch.arange(log_probabilities.size(1), device=log_probabilities.device)
-        return log_probabilities.masked_fill(ids != self.eos_id, -torch.inf)
-
-    def select(self, _sentences: Sequence[int]) -> EndsAfter:
-        """The constraint itself: it holds for every sentence."""
-        return self
-
-    def needed(self, _sentence: int) -> int:
-        """Another constraint forces the pieces before the end."""
-        return 0
 
 
 def beam_graph(

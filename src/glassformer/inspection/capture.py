@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import Any, TypeVar
 
-import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
@@ -39,11 +38,6 @@ class Attended:
     def scores(self) -> Float[Tensor, "batch heads q_len k_len"]:
         r"""Before mask and softmax: :math:`QK^T/\sqrt{d_k}` (equation 1)."""
         return self.query @ self.key.transpose(-2, -1) / math.sqrt(self.query.size(-1))
-
-    @property
-    def masked_scores(self) -> Float[Tensor, "batch heads q_len k_len"]:
-        """The softmax's input: the scores, -inf at masked keys."""
-        return self.scores if self.mask is None else self.scores.masked_fill(~self.mask, -torch.inf)
 
 
 @dataclass(frozen=True)
@@ -109,17 +103,10 @@ class Sublayer:
         return self.attended.scores
 
     @property
-    def masked_scores(self) -> Float[Tensor, "batch heads q_len k_len"]:
-        return self.attended.masked_scores
-
-    @property
     def _last(self) -> Call:
         if not self.calls:
             raise ValueError(f"{self.name} has not run inside the capture")
         return self.calls[-1]
-
-    def __repr__(self) -> str:
-        return f"Sublayer({self.name!r}, calls={len(self.calls)})"
 
 
 class Capture(Mapping[str, Sublayer]):

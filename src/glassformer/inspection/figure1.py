@@ -5,7 +5,6 @@ The trace, the page, the picture and the status of the lessons all show these bo
 
 import re
 from collections.abc import Iterator, Mapping
-from types import MappingProxyType
 from typing import Any, Literal
 
 from torch import nn
@@ -15,7 +14,6 @@ from glassformer.model.transformer import Transformer
 
 __all__ = ["figure1"]
 
-_NO_PARTS: Mapping[str, str] = MappingProxyType({})
 # Title and section of a box by its name; the first match counts.
 _TITLES = (
     (r"source_embedding", "Input Embedding", "3.4"),
@@ -44,7 +42,7 @@ _BOXES_OF = (
 
 
 def figure1(
-    model: Transformer, src_len: int, tgt_len: int, *, parts: Mapping[str, str] = _NO_PARTS
+    model: Transformer, src_len: int, tgt_len: int, *, parts: Mapping[str, str] | None = None
 ) -> list[Box]:
     """The boxes in the order of the data, for a sentence of these lengths, without the batch.
 
@@ -80,7 +78,7 @@ def figure1(
             inner_shape=inner.get(title),
             parameters=_parameters(model, name),
             shared_with=_shared_with(model, name),
-            own=_owner(name, parts),
+            own=_owner(name, parts or {}),
         )
         boxes.append(box)
     return boxes

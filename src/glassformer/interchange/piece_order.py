@@ -1,48 +1,53 @@
 """A SentencePiece model whose pieces stand in the order of another program's ids."""
 
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from glassformer.data.sentencepiece_model import Piece, PieceType, SentencePieceModel
 from glassformer.data.tokenizer import Tokenizer
 from glassformer.errors import InputError
 
-__all__ = ["read_sentencepiece", "tokenizer_in_order"]
+__all__ = ["PieceOrder", "read_sentencepiece"]
 
 
-def tokenizer_in_order(
-    texts: Sequence[str],
-    path: Path,
-    *,
-    controls: Collection[str],
-    symbols: Mapping[str, str],
-    prefix: Sequence[str] = (),
-) -> Tokenizer:
-    """The tokenizer of the SentencePiece file ``path``, whose ids are places in ``texts``.
+@dataclass(frozen=True)
+class PieceOrder:
+    """The text of each id, and the texts that no input holds, the ``controls``.
 
-    A text that the file lacks cuts nothing. A piece that ``texts`` lacks cuts, and is unknown.
-    ``controls``: texts that no input holds. ``symbols``: the texts of unk, bos, eos and pad.
-
-    Raises InputError if the file is missing or no SentencePiece model.
+    ``symbols``: the texts of unk, bos, eos and pad.
     """
-    model = read_sentencepiece(path)
-    of_model = {piece.text: piece for piece in model.pieces}
-    lowest = min(piece.score for piece in model.pieces)  # BPE merges such a piece last of all
-    never_read = {*controls, *symbols.values()} - {symbols["unk"]}
 
-    def piece(text: str) -> Piece:
-        if text == symbols["unk"]:
-            return Piece(text, type=PieceType.UNKNOWN)
-        if text in never_read:
-            return Piece(text, type=PieceType.CONTROL)
-        return of_model.get(text, Piece(text, lowest - 1, PieceType.UNUSED))
+    texts: Sequence[str]
+    controls: Collection[str]
+    symbols: Mapping[str, str]
 
-    pieces = [piece(text) for text in texts]
-    special = (PieceType.UNKNOWN, PieceType.CONTROL)
-    present = set(texts)
-    rest = [p for p in model.pieces if p.text not in present and p.type not in special]
-    arranged = model.with_pieces([*pieces, *rest], symbols)
-    return Tokenizer(arranged.serialized(), name=str(path), prefix=prefix, known=len(pieces))
+    def tokenizer(self, path: Path, prefix: Sequence[str] = ()) -> Tokenizer:
+        """The tokenizer of the SentencePiece file ``path``, whose ids are places in the texts.
+
+        A text that the file lacks cuts nothing. A piece that the texts lack cuts, and is unknown.
+
+        Raises InputError if the file is missing or no SentencePiece model.
+        """
+        model = read_sentencepiece(path)
+        of_model = {piece.text: piece for piece in model.pieces}
+        lowest = min(piece.score for piece in model.pieces)  # BPE merges such a piece last of all
+        unknown = self.symbols["unk"]
+        never_read = {*self.controls, *self.symbols.values()} - {unknown}
+
+        def piece(text: str) -> Piece:
+            if text == unknown:
+                return Piece(text, type=PieceType.UNKNOWN)
+            if text in never_read:
+                return Piece(text, type=PieceType.CONTROL)
+            return of_model.get(text, Piece(text, lowest - 1, PieceType.UNUSED))
+
+        pieces = [piece(text) for text in self.texts]
+        special = (PieceType.UNKNOWN, PieceType.CONTROL)
+        present = set(self.texts)
+        rest = [p for p in model.pieces if p.text not in present and p.type not in special]
+        arranged = model.with_pieces([*pieces, *rest], self.symbols)
+        return Tokenizer(arranged.serialized(), name=str(path), prefix=prefix, known=len(pieces))
 
 
 def read_sentencepiece(path: Path) -> SentencePieceModel:

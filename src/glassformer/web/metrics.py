@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import partial
 
 from prometheus_client import (
@@ -16,9 +15,6 @@ from prometheus_client import (
 
 __all__ = ["ServerMetrics"]
 
-# Other paths share one label: each label costs memory, and clients choose the paths.
-_LIBRETRANSLATE = ("/translate", "/detect", "/languages", "/health", "/metrics", "/spec")
-_PATHS = frozenset(["/", *_LIBRETRANSLATE, "/api/v1/translate", "/api/v1/trace"])
 _SECONDS = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
 _SIZES = (1, 2, 4, 8, 16, 32, 64, 128, 256)
 
@@ -27,12 +23,8 @@ class ServerMetrics:
     """The counters of one server.
 
     >>> metrics = ServerMetrics()
-    >>> metrics.watch_queue(lambda: 3)
     >>> metrics.request("/translate", 200, 0.02)
-    >>> text = metrics.text().decode()
-    >>> 'glassformer_requests_total{path="/translate",status="200"} 1.0' in text
-    True
-    >>> "glassformer_waiting_segments 3.0" in text
+    >>> 'glassformer_requests_total{path="/translate",status="200"} 1.0' in metrics.text().decode()
     True
     """
 
@@ -50,30 +42,21 @@ class ServerMetrics:
             ["path"],
             buckets=_SECONDS,
         )
-        self._characters = counter(
+        self.characters = counter(
             "glassformer_characters", "Translated characters", ["source", "target"]
         )
         self._batches = histogram(
             "glassformer_batch_segments", "Segments in a batch", buckets=_SIZES
         )
         self._busy = counter("glassformer_batch_seconds", "Seconds in which models worked")
-        self._waiting = Gauge(
+        self.waiting = Gauge(
             "glassformer_waiting_segments", "Segments in the queue", registry=registry
         )
 
-    def watch_queue(self, waiting: Callable[[], int]) -> None:
-        """Call ``waiting`` for the number of segments in the queue whenever a client asks."""
-        self._waiting.set_function(waiting)
-
     def request(self, path: str, status: int, seconds: float) -> None:
         """Count an answered request."""
-        path = path if path in _PATHS else "other"
         self._requests.labels(path, str(status)).inc()
         self._seconds.labels(path).observe(seconds)
-
-    def translated(self, source: str, target: str, characters: int) -> None:
-        """Count the characters of a translated text."""
-        self._characters.labels(source, target).inc(characters)
 
     def batch(self, segments: int, seconds: float) -> None:
         """Count a batch that a model has finished."""

@@ -87,7 +87,7 @@ class Batcher:
         self._observe = observe
         self._queue: deque[_Request] = deque()
         self._running: list[_Request] = []  # those with items in the running batch
-        self._budgets: dict[Hashable, int] = {}
+        self._budgets: dict[Hashable, int] = defaultdict(lambda: _FIRST_BUDGET)
         self._speeds: dict[Hashable, deque[float]] = defaultdict(lambda: deque(maxlen=_RECENT))
         self._changed = threading.Condition()
         self._closing = False
@@ -163,15 +163,12 @@ class Batcher:
                 self._queue.extend(self._running)
                 self._running = []
 
-    def _queue_of_waiting(self) -> deque[_Request]:
-        """The queue without cancelled and failed requests."""
-        return deque(request for request in self._queue if request.waits)
-
     def _next_batch(self) -> list[tuple[_Request, int]]:
         """Each item of the next batch as its request and place; empty at the end."""
         with self._changed:
             while True:
-                self._queue = self._queue_of_waiting()
+                # Without cancelled and failed requests.
+                self._queue = deque(request for request in self._queue if request.waits)
                 if self._queue:
                     return self._take_batch()
                 if self._closing:
@@ -181,7 +178,7 @@ class Batcher:
     def _take_batch(self) -> list[tuple[_Request, int]]:
         """One item in turn of each request with the first one's key, up to the key's budget."""
         key = self._queue[0].key
-        left = self._budgets.get(key, _FIRST_BUDGET)
+        left = self._budgets[key]
         turns = deque(request for request in self._queue if request.key == key)
         longest = max(_SHORT, _ALIKE * turns[0].next_cost)
         batch: list[tuple[_Request, int]] = []
@@ -222,12 +219,11 @@ class Batcher:
 
     def _adapt_budget(self, key: Hashable, cost: int, seconds: float) -> None:
         """Halve the budget after a slow batch, double it after a quick batch that used it."""
-        budget = self._budgets.get(key, _FIRST_BUDGET)
+        budget = self._budgets[key]
         if seconds > 2 * self._seconds:
-            budget = max(1, budget // 2)
+            self._budgets[key] = max(1, budget // 2)
         elif seconds < self._seconds and 2 * cost > budget:
-            budget = min(2 * budget, _LARGEST_BUDGET)
-        self._budgets[key] = budget
+            self._budgets[key] = min(2 * budget, _LARGEST_BUDGET)
 
 
 def _answers(function: BatchFunction, items: Sequence[object]) -> Sequence[object]:

@@ -28,24 +28,24 @@ class RequestRate:
     """
 
     def __init__(self, per_minute: int, *, clock: Callable[[], float] = time.monotonic) -> None:
-        self._pause = _MINUTE / per_minute if per_minute else 0.0
         self._per_minute = per_minute
         self._clock = clock
         self._full: dict[str, float] = {}  # when the bucket of each client is full again
 
     def count(self, client: str) -> None:
         """Count a request. Raises RefusedError 429 if the client has none left."""
+        if not self._per_minute:
+            return
         now = self._clock()
-        full = max(self._full.get(client, now), now) + self._pause
+        full = max(self._full.get(client, now), now) + _MINUTE / self._per_minute
         wait = full - now - _MINUTE
-        if self._pause and wait > 1e-6:
+        if wait > 1e-6:
             seconds = math.ceil(wait)
             raise RefusedError(
                 429,
                 f"more than {self._per_minute} requests a minute: try again in {seconds} s",
                 headers={"Retry-After": str(seconds)},
             )
-        if self._pause:
-            self._full[client] = full
+        self._full[client] = full
         if len(self._full) > _MOST_CLIENTS:
             self._full = {name: when for name, when in self._full.items() if when > now}

@@ -8,11 +8,12 @@ LibreTranslate's JSON (libretranslate.com/docs), so that its clients work. The a
 from __future__ import annotations
 
 import asyncio
+import hmac
 from collections.abc import Awaitable, Collection
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from fastapi import APIRouter, Request, Response
+from fastapi import FastAPI, Request, Response
 
 from glassformer.data.language_names import language_name
 from glassformer.documents.files.formats import FORMATS
@@ -22,7 +23,6 @@ from glassformer.web.request_body import described, parse
 from glassformer.web.schema import (
     DetectedLanguage,
     DetectRequest,
-    Document,
     ErrorResponse,
     Language,
     TraceRequest,
@@ -30,8 +30,8 @@ from glassformer.web.schema import (
     TranslateResponse,
     TranslatorInfo,
 )
-from glassformer.web.security import RefusedError, RequestLimits, key_is_known
-from glassformer.web.service import LanguagePair, Service
+from glassformer.web.security import RefusedError, RequestLimits
+from glassformer.web.service import Service
 
 __all__ = ["REFUSALS", "Api"]
 
@@ -53,14 +53,12 @@ class Api:
     metrics: ServerMetrics
     rate: RequestRate
 
-    def router(self) -> APIRouter:
-        """FastAPI's router for these addresses."""
-        router = APIRouter()
-        add = router.add_api_route
+    def add_to(self, app: FastAPI) -> None:
+        """The app answers at these addresses."""
+        add = app.add_api_route
         add("/health", self.health, methods=["GET"])
         add("/languages", self.languages, methods=["GET"], response_model=list[Language])
         add("/frontend/settings", self.settings, methods=["GET"])
-        add("/spec", self.spec, methods=["GET"], include_in_schema=False)
         add("/metrics", self.prometheus, methods=["GET"], include_in_schema=False)
         add("/api/v1/translators", self.translators, methods=["GET"])
         for path, handler, extra in (
@@ -70,7 +68,6 @@ class Api:
             ("/api/v1/trace", self.trace, None),
         ):
             add(path, handler, methods=["POST"], responses=REFUSALS, openapi_extra=extra)
-        return router
 
     async def health(self) -> dict[str, str]:
         """Whether the server runs."""
@@ -112,10 +109,6 @@ class Api:
             self.check_key(request, None)
         return self.service.translator_infos(examples=bool(key) or not self.keys)
 
-    async def spec(self, request: Request) -> Any:
-        """The OpenAPI document, where LibreTranslate has it."""
-        return request.app.openapi()
-
     async def prometheus(self, request: Request) -> Response:
         """The server's counters, in Prometheus's text format."""
         if self.keys and "authorization" not in request.headers:
@@ -130,71 +123,52 @@ class Api:
     async def translate(self, request: Request) -> dict[str, Any]:
         """LibreTranslate's: JSON, a form or a query string in, `translatedText` out."""
         asked = await parse(request, TranslateRequest, needed=("q", "source", "target"))
-        asked = asked.model_copy(update={"alignment": False})
         response = await self.documents(request, asked)
-        texts = [document.text for document in response.documents]
-        alternatives = [document.alternatives for document in response.documents]
-        is_list = isinstance(asked.q, list)
-        answer: dict[str, Any] = {"translatedText": texts if is_list else texts[0]}
+        documents = response.documents
+        answer: dict[str, list[Any]] = {"translatedText": [each.text for each in documents]}
         if asked.alternatives:
-            answer["alternatives"] = alternatives if is_list else alternatives[0]
+            answer["alternatives"] = [each.alternatives for each in documents]
         if response.detected:
-            detected = response.detected.model_dump()
-            answer["detectedLanguage"] = [detected for _ in texts] if is_list else detected
-        return answer
+            answer["detectedLanguage"] = [response.detected.model_dump()] * len(documents)
+        if isinstance(asked.q, list):
+            return answer
+        return {name: values[0] for name, values in answer.items()}
 
     async def detect(self, request: Request) -> list[DetectedLanguage]:
         """LibreTranslate's: the languages that a text may have, the likeliest first."""
         asked = await parse(request, DetectRequest, needed=("q",))
         self.check_key(request, asked.api_key)
-        texts = [asked.q] if isinstance(asked.q, str) else asked.q
-        self.check_size(texts, 0)
-        return await self.in_time(request, self.service.detect(texts))
+        self.check_size(asked.texts, 0)
+        return await self.in_time(request, self.service.detect(asked.texts))
 
     async def documents(self, request: Request, asked: TranslateRequest) -> TranslateResponse:
         """Translations with their segments, and the hypotheses of each segment."""
         self.check_key(request, asked.api_key)
-        texts = [asked.q] if isinstance(asked.q, str) else asked.q
-        self.check_size(texts, asked.alternatives)
-        response = await self.in_time(request, self._translated(asked, texts))
-        self.metrics.translated(response.source, response.target, sum(map(len, texts)))
-        return response
+        self.check_size(asked.texts, asked.alternatives)
+        return await self.in_time(request, self.translated(asked))
 
-    async def _translated(self, asked: TranslateRequest, texts: list[str]) -> TranslateResponse:
+    async def translated(self, asked: TranslateRequest) -> TranslateResponse:
         """The answer to a request whose key and size are checked."""
-        pair, detected = await self.service.languages(asked.source, asked.target, texts)
-        documents = await self._documents(pair, asked, texts)
-        return TranslateResponse(
-            source=pair[0], target=pair[1], documents=documents, detected=detected
-        )
-
-    async def _documents(
-        self, pair: LanguagePair, asked: TranslateRequest, texts: list[str]
-    ) -> list[Document]:
-        """The document of each text; a text that is in the target language already stays."""
-        if pair[0] == pair[1]:
-            return [Document(text=text, segments=[], alternatives=[]) for text in texts]
-        pair = self.service.pair(*pair)
-        if asked.format == "html":
-            return await self.service.translate_html(pair, texts, glossary=asked.glossary)
-        return await self.service.translate(
-            pair,
-            texts,
-            alternatives=asked.alternatives,
-            alignment=asked.alignment,
-            glossary=asked.glossary,
-        )
+        response = await self.service.documents(asked)
+        characters = self.metrics.characters.labels(response.source, response.target)
+        characters.inc(sum(map(len, asked.texts)))
+        return response
 
     async def trace(self, request: Request, asked: TraceRequest) -> Response:
         """The trace of one sentence, which the page at `/look/` draws."""
-        pair = self._check_trace(request, asked)
+        self.check_key(request, None)
+        self.check_size([asked.text, asked.reference or ""], 0)
+        pair = self.service.pair(asked.source, asked.target)
         trace = await self.in_time(request, self.service.trace(pair, asked))
         return Response(trace, media_type="application/json")
 
     def check_key(self, request: Request, given: str | None) -> None:
         """Count the request. Raises RefusedError 400, 403 or 429."""
         key = given or _bearer(request)
-        known = key_is_known(key, self.keys)
+        sent = (key or "").encode("utf-8", "surrogatepass")
+        # It compares all keys, each in constant time, so that its time gives none away.
+        equal = [hmac.compare_digest(sent, known.encode()) for known in self.keys]
+        known = any(equal) or not self.keys
         if request.method == "POST" or not known:
             address = request.client.host if request.client else "unknown"
             self.rate.count(f"key {key}" if self.keys and known else address)
@@ -202,11 +176,6 @@ class Api:
             if key:
                 raise RefusedError(403, "Invalid API key")
             raise RefusedError(400, "Please contact the server operator to get an API key")
-
-    def _check_trace(self, request: Request, asked: TraceRequest) -> LanguagePair:
-        self.check_key(request, None)
-        self.check_size([asked.text, asked.reference or ""], 0)
-        return self.service.pair(asked.source, asked.target)
 
     def check_size(self, texts: list[str], alternatives: int) -> None:
         """Raises RefusedError 400 if the texts are too long, or too many others are asked for."""

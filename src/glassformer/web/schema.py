@@ -5,6 +5,7 @@ A span is two offsets in characters (Unicode code points): the first, and the on
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Annotated, Literal, get_args
 
@@ -76,11 +77,26 @@ class _Request(BaseModel):
     model_config = ConfigDict(use_attribute_docstrings=True, allow_inf_nan=False)
 
 
-class TranslateRequest(_Request):
-    """The body of ``/translate`` and ``/api/v1/translate``; other members are ignored."""
+class _KeyedRequest(_Request):
+    api_key: str | None = None
+    """A key, if the server needs one; or send ``Authorization: Bearer KEY``."""
+
+
+class DetectRequest(_KeyedRequest):
+    """The body of ``/detect``; other members are ignored."""
 
     q: Text | list[Text]
     """A text or a list of texts."""
+
+    @property
+    def texts(self) -> list[str]:
+        """The texts of ``q``."""
+        return [self.q] if isinstance(self.q, str) else self.q
+
+
+class TranslateRequest(DetectRequest):
+    """The body of ``/translate`` and ``/api/v1/translate``; other members are ignored."""
+
     source: Code = "auto"
     """A language code; auto: the source of the only translator into `target`."""
     target: Code
@@ -94,8 +110,6 @@ class TranslateRequest(_Request):
     glossary: dict[Term, Forms] = Field({}, max_length=_MOST_TERMS)
     """Target terms by source terms; a target term may be a list of forms, of which one will do. The
     terms of a request come before those of the server. JSON only: a form has no objects."""
-    api_key: str | None = None
-    """A key, if the server needs one; or send ``Authorization: Bearer KEY``."""
 
 
 @dataclass(frozen=True)
@@ -106,16 +120,7 @@ class Upload:
     data: bytes
 
 
-class DetectRequest(_Request):
-    """The body of ``/detect``; other members are ignored."""
-
-    q: Text | list[Text]
-    """A text or a list of texts."""
-    api_key: str | None = None
-    """A key, if the server needs one; or send ``Authorization: Bearer KEY``."""
-
-
-class FileRequest(_Request):
+class FileRequest(_KeyedRequest):
     """The form of ``/translate_file``; other fields are ignored."""
 
     file: Annotated[
@@ -128,8 +133,6 @@ class FileRequest(_Request):
     """A language code, or auto."""
     target: Code
     """A language code."""
-    api_key: str | None = None
-    """A key, if the server needs one; or send ``Authorization: Bearer KEY``."""
 
 
 class TraceRequest(_Request):
@@ -180,8 +183,14 @@ class Document(BaseModel):
     """The translation of a text; the n-th alternative has the n-th hypothesis of each segment."""
 
     text: str
-    segments: list[TranslatedSegment]
-    alternatives: list[str]
+    segments: list[TranslatedSegment] = []
+    alternatives: list[str] = []
+
+    @property
+    def confidence(self) -> float:
+        """The mean confidence of its segments; 0 without any."""
+        confidences = [segment.hypotheses[0].confidence for segment in self.segments]
+        return math.fsum(confidences) / max(len(confidences), 1)
 
 
 class DetectedLanguage(BaseModel):

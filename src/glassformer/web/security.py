@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import hmac
 import time
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
@@ -20,8 +19,6 @@ __all__ = [
     "Guard",
     "RefusedError",
     "RequestLimits",
-    "is_foreign",
-    "key_is_known",
     "read_body",
 ]
 
@@ -93,33 +90,6 @@ class RequestLimits:
         return 12 * self.max_chars + (1 << 16)
 
 
-def key_is_known(key: str | None, keys: Collection[str]) -> bool:
-    """Whether ``key`` is among ``keys``; without ``keys`` every request may pass.
-
-    It compares all keys in constant time, so that its time gives none away.
-
-    >>> key_is_known("sesame", ["sesame"]), key_is_known(None, ["sesame"]), key_is_known(None, [])
-    (True, False, True)
-    """
-    given = (key or "").encode("utf-8", "surrogatepass")
-    return not keys or sum(hmac.compare_digest(given, known.encode()) for known in keys) > 0
-
-
-def is_foreign(headers: Mapping[str, str], origins: Collection[str]) -> bool:
-    """Whether a browser sends this for a page of another site that is not among ``origins``.
-
-    Such a page cannot read the answer, but its form would make the server work. Only browsers send
-    Sec-Fetch-Site.
-
-    >>> is_foreign({"sec-fetch-site": "cross-site", "origin": "https://a.example"}, [])
-    True
-    >>> is_foreign({"sec-fetch-site": "same-origin"}, []), is_foreign({}, [])
-    (False, False)
-    """
-    foreign = headers.get("sec-fetch-site", "none") not in ("none", "same-origin")
-    return foreign and not {"*", headers.get("origin")} & set(origins)
-
-
 async def read_body(receive: Receive, limits: RequestLimits, *, file: bool = False) -> bytes:
     """A request's body. Raises RefusedError 413 if it is too large, 408 if it is too slow.
 
@@ -153,6 +123,7 @@ async def read_body(receive: Receive, limits: RequestLimits, *, file: bool = Fal
     return bytes(body)
 
 
+@dataclass
 class Guard:
     """An ASGI middleware around the app. `origins`: of foreign pages that may send requests.
 
@@ -161,24 +132,16 @@ class Guard:
     It reads the body of a POST within the limits before the app sees the request.
     """
 
-    def __init__(
-        self,
-        app: ASGIApp,
-        *,
-        limits: RequestLimits,
-        origins: Collection[str],
-        metrics: ServerMetrics,
-    ) -> None:
-        self._app = app
-        self._limits = limits
-        self._origins = origins
-        self._metrics = metrics
-        self._running = 0  # POST requests that are not answered yet
-        self._files = 0  # POST requests with a file
+    app: ASGIApp
+    limits: RequestLimits
+    origins: Collection[str]
+    metrics: ServerMetrics
+    _running: int = 0  # POST requests that are not answered yet
+    _files: int = 0  # POST requests with a file
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
-            await self._app(scope, receive, send)
+            await self.app(scope, receive, send)
             return
         started = time.monotonic()
         status = 500
@@ -198,20 +161,25 @@ class Guard:
         except RefusedError as refusal:
             await refusal.response()(scope, receive, guarded_send)
         finally:
-            self._metrics.request(scope["path"], status, time.monotonic() - started)
+            # Not the path itself: each label costs memory, and clients choose the paths.
+            route = getattr(scope.get("route"), "path", "other")
+            self.metrics.request(route, status, time.monotonic() - started)
 
     async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
         headers = Headers(scope=scope)
         if scope["method"] != "POST":
-            await self._app(scope, receive, send)
+            await self.app(scope, receive, send)
             return
-        if is_foreign(headers, self._origins):
+        # A foreign page cannot read the answer, but its form would make the server work. Only
+        # browsers send Sec-Fetch-Site.
+        foreign = headers.get("sec-fetch-site", "none") not in ("none", "same-origin")
+        if foreign and not {"*", headers.get("origin")} & set(self.origins):
             raise RefusedError(
                 403, "a page of another site asks: start the server with --allow-origin ORIGIN"
             )
         file = scope["path"] == FILE_PATH
-        if self._running >= self._limits.max_requests or (
-            file and self._files >= self._limits.max_files
+        if self._running >= self.limits.max_requests or (
+            file and self._files >= self.limits.max_files
         ):
             raise RefusedError(
                 503, "too many requests at once: try again soon", headers={"Retry-After": "2"}
@@ -219,8 +187,8 @@ class Guard:
         self._running += 1
         self._files += file
         try:
-            body = await read_body(receive, self._limits, file=file)
-            await self._app(scope, _replay(body, receive), send)
+            body = await read_body(receive, self.limits, file=file)
+            await self.app(scope, _replay(body, receive), send)
         finally:
             self._running -= 1
             self._files -= file

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import signal
 import socket
-from collections.abc import AsyncIterator, Collection, Mapping
+from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -54,8 +54,8 @@ class Settings:
 
     `hosts`: the host names that it answers to; None: all. `origins`: those of foreign pages that
     may send requests. `trust_proxy`: a proxy on this machine names the client in X-Forwarded-For.
-    `glossaries`: terms by the names of the bundles. `through`: the language by way of which pairs
-    without a translator are translated; None: such pairs are refused.
+    `glossaries`: the terms of each bundle, in their order; or none. `through`: the language by way
+    of which pairs without a translator are translated; None: such pairs are refused.
     """
 
     beam: int = BEAM
@@ -64,27 +64,22 @@ class Settings:
     hosts: Collection[str] | None = ()
     origins: Collection[str] = ()
     trust_proxy: bool = False
-    glossaries: Mapping[str, Terms] = field(default_factory=dict)
+    glossaries: Sequence[Terms] = ()
     through: str | None = None
 
 
-def create_app(translators: Mapping[str, Translator], settings: Settings | None = None) -> ASGIApp:
+def create_app(translators: Mapping[str, Translator], settings: Settings) -> ASGIApp:
     """An ASGI app that serves these translators, given by the names of their bundles.
 
     The batcher's thread ends with the app's lifespan. Raises UsageError if two translators have
     the same language pair, or if no pair needs the language `through`.
     """
-    settings = settings or Settings()
     metrics = ServerMetrics()
     by_pair = translators_by_pair(translators)
     limits = settings.limits
     batcher = Batcher(patience=limits.timeout, observe=metrics.batch)
-    metrics.watch_queue(lambda: batcher.waiting)
-    glossaries = {
-        pair: settings.glossaries[name]
-        for name, pair in zip(translators, by_pair, strict=True)
-        if name in settings.glossaries
-    }
+    metrics.waiting.set_function(lambda: batcher.waiting)
+    glossaries = dict(zip(by_pair, settings.glossaries, strict=False))
     service = Service(
         by_pair, batcher, settings.beam, glossaries, limits.max_subwords, settings.through
     )
@@ -93,8 +88,7 @@ def create_app(translators: Mapping[str, Translator], settings: Settings | None 
             f"--through {settings.through}: expected one BUNDLE into this language, and one out of"
             " it into another language"
         )
-    rate = RequestRate(limits.per_minute)
-    api = Api(service, settings.keys, limits, metrics, rate)
+    api = Api(service, settings.keys, limits, metrics, RequestRate(limits.per_minute))
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
@@ -105,11 +99,12 @@ def create_app(translators: Mapping[str, Translator], settings: Settings | None 
         title="Glassformer",
         version="1",
         lifespan=lifespan,
+        openapi_url="/spec",  # where LibreTranslate has it
         docs_url=None,  # FastAPI's documentation pages load scripts from other hosts
         redoc_url=None,
     )
-    app.include_router(api.router())
-    app.include_router(FileApi(api).router())
+    api.add_to(app)
+    FileApi(api).add_to(app)
     _add_pages(app)
     for kind in (RefusedError, InputError, RequestValidationError, HTTPException, Exception):
         app.add_exception_handler(kind, _error_response)
@@ -118,17 +113,16 @@ def create_app(translators: Mapping[str, Translator], settings: Settings | None 
 
 def _guarded(app: ASGIApp, settings: Settings, metrics: ServerMetrics) -> ASGIApp:
     """The app behind its guards, which see each request first."""
-    origins = settings.origins
-    app = Guard(app, limits=settings.limits, origins=origins, metrics=metrics)
+    app = Guard(app, settings.limits, settings.origins, metrics)
     if settings.hosts is not None:
         # A foreign page can make its own name resolve to 127.0.0.1 (DNS rebinding). The browser
         # then sends that name.
         names = [*_LOCAL_NAMES, *settings.hosts]
         app = TrustedHostMiddleware(app, allowed_hosts=names, www_redirect=False)
-    if origins:
+    if settings.origins:
         app = CORSMiddleware(
             app,
-            allow_origins=list(origins),
+            allow_origins=list(settings.origins),
             allow_methods=["GET", "POST"],
             allow_headers=["Authorization", "Content-Type"],
         )
@@ -139,18 +133,13 @@ def _guarded(app: ASGIApp, settings: Settings, metrics: ServerMetrics) -> ASGIAp
 
 def _add_pages(app: FastAPI) -> None:
     """`/` is the translator's page, `/look/` the page that looks inside it."""
-
-    async def translate() -> FileResponse:
-        return FileResponse(_STATIC / "translate.html")
-
-    async def look() -> FileResponse:
-        return FileResponse(_STATIC / "look" / "look.html")
-
-    async def to_look() -> RedirectResponse:
-        return RedirectResponse("look/", 307)
-
-    for path, handler in (("/", translate), ("/look", to_look), ("/look/", look)):
-        app.add_api_route(path, handler, methods=["GET", "HEAD"], include_in_schema=False)
+    pages: dict[str, Callable[[], Response]] = {
+        "/": lambda: FileResponse(_STATIC / "translate.html"),
+        "/look": lambda: RedirectResponse("look/", 307),
+        "/look/": lambda: FileResponse(_STATIC / "look" / "look.html"),
+    }
+    for path, page in pages.items():
+        app.add_api_route(path, page, methods=["GET", "HEAD"], include_in_schema=False)
     app.mount("/look", StaticFiles(directory=_STATIC / "look"))
     app.mount("/static", StaticFiles(directory=_STATIC))
 
@@ -201,14 +190,10 @@ def serve(app: ASGIApp, listener: socket.socket, *, trust_proxy: bool = False) -
 
 def uvicorn_config(app: ASGIApp, connections: Connections) -> uvicorn.Config:
     """Uvicorn's settings for this app, with these bounds of its connections."""
-
-    class Connection(BoundedConnection):
-        bounds = connections
-
     return uvicorn.Config(
         app,
         loop="asyncio",
-        http=Connection,
+        http=type("Connection", (BoundedConnection,), {"bounds": connections}),
         ws="none",
         lifespan="on",
         log_level="error",

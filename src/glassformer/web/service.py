@@ -7,6 +7,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
+from itertools import product
 from typing import TYPE_CHECKING, TypeAlias
 
 from glassformer.config import BEAM
@@ -28,13 +29,14 @@ from glassformer.web.schema import (
     Document,
     TraceRequest,
     TranslatedSegment,
+    TranslateRequest,
+    TranslateResponse,
     TranslatorInfo,
 )
 from glassformer.web.security import RefusedError
-from glassformer.web.third_language import pairs_through, whole_documents
+from glassformer.web.third_language import whole_documents
 
 if TYPE_CHECKING:
-    from glassformer.documents.files.content import FileContent
     from glassformer.text_engine import Translation
     from glassformer.translator import Translator
 
@@ -54,17 +56,16 @@ def translators_by_pair(translators: Mapping[str, Translator]) -> dict[LanguageP
 
     Raises UsageError if two bundles have the same pair.
     """
-    by_pair: dict[LanguagePair, Translator] = {}
     names: dict[LanguagePair, str] = {}
     for name, translator in translators.items():
         pair = translator.bundle.languages or ("source", "target")
-        if pair in by_pair:
+        if pair in names:
             raise UsageError(
                 f"{names[pair]} and {name} both translate {pair[0]} to {pair[1]}:"
                 " serve one of them, or each on a --port of its own"
             )
-        by_pair[pair], names[pair] = translator, name
-    return by_pair
+        names[pair] = name
+    return {pair: translators[name] for pair, name in names.items()}
 
 
 @dataclass(frozen=True)
@@ -85,7 +86,10 @@ class Service:
     @cached_property
     def pairs(self) -> list[LanguagePair]:
         """The pairs with a translator, then those by way of the language `through`."""
-        return [*self.translators, *pairs_through(self.through, self.translators.keys())]
+        sources = [source for source, target in self.translators if target == self.through]
+        targets = [target for source, target in self.translators if source == self.through]
+        two = [pair for pair in product(sources, targets) if pair[0] != pair[1]]
+        return list(dict.fromkeys([*self.translators, *two]))
 
     def code(self, asked: str) -> str:
         """The served code: de for DE, deu or de-DE. Raises RefusedError if none is."""
@@ -122,20 +126,20 @@ class Service:
         sample = "\n".join(texts)[:_SAMPLE]
         found = await asyncio.gather(*(self.translate(pair, [sample]) for pair in pairs.values()))
         detected = [
-            DetectedLanguage(language=source, confidence=round(100 * _confidence(document), 1))
+            DetectedLanguage(language=source, confidence=round(100 * document.confidence, 1))
             for source, [document] in zip(pairs, found, strict=True)
         ]
         return sorted(detected, key=lambda one: -one.confidence)
 
-    async def languages(
-        self, source: str, target: str, texts: Sequence[str]
+    async def _languages(
+        self, asked: TranslateRequest
     ) -> tuple[LanguagePair, DetectedLanguage | None]:
         """The codes of both languages; for the source auto, the one that the texts seem to have."""
-        wanted = self.code(target)
-        if source != "auto":
-            return (self.code(source), wanted), None
-        detected = (await self.detect(texts, wanted))[0]
-        return (detected.language, wanted), detected
+        detected, target = None, self.code(asked.target)
+        if asked.source == "auto":
+            [detected, *_] = await self.detect(asked.texts, target)
+        source = detected.language if detected else self.code(asked.source)
+        return (source, target) if source == target else self.pair(source, target), detected
 
     def translator_infos(self, *, examples: bool) -> list[TranslatorInfo]:
         """Languages, size and origin of each translator, and its examples if they may be shown."""
@@ -155,6 +159,25 @@ class Service:
             for source, target in self.pairs[len(infos) :]
         ]
 
+    async def documents(self, asked: TranslateRequest) -> TranslateResponse:
+        """The answer to a request; texts that are in the target language already stay."""
+        pair, detected = await self._languages(asked)
+        if pair[0] == pair[1]:
+            documents = [Document(text=text) for text in asked.texts]
+        elif asked.format == "html":
+            documents = await self.translate_html(pair, asked.texts, glossary=asked.glossary)
+        else:
+            documents = await self.translate(
+                pair,
+                asked.texts,
+                alternatives=asked.alternatives,
+                alignment=asked.alignment,
+                glossary=asked.glossary,
+            )
+        return TranslateResponse(
+            source=pair[0], target=pair[1], documents=documents, detected=detected
+        )
+
     async def translate(
         self,
         pair: LanguagePair,
@@ -171,8 +194,7 @@ class Service:
         Raises InputError if the texts with their terms are too long for the model.
         """
         if pair not in self.translators:
-            first, second = await self._through(pair, texts, glossary, html=False)
-            return whole_documents(texts, first, second)
+            return whole_documents(texts, *await self._through(pair, texts, glossary))
         translator = self.translators[pair]
         # In a thread: a long text takes a while, and the event loop serves other requests.
         rows = await asyncio.to_thread(translator.segments, texts)
@@ -200,25 +222,30 @@ class Service:
 
         Requests for one pair with equal options share batches.
         """
-        self._check_subwords([length for _, length in texts])
-        terms = self._terms(pair, glossary or {})
+        size = sum(length for _, length in texts)
+        if size > self.max_subwords:
+            raise RefusedError(
+                400,
+                f"Invalid request: request ({size:,} subwords) exceeds the limit of"
+                f" {self.max_subwords:,}: send less text at once",
+            )
+        if glossary and self.beam == 1:
+            raise RefusedError(400, "glossary: it needs a beam, and this server has --beam 1")
+        terms = self.glossaries.get(pair, NO_TERMS)
+        terms = terms | Terms.of(glossary) if glossary else terms
         search["beam"] = max(self.beam, search.get("n_best", 1))
         translator = ProtectingTranslator(self.translators[pair])
-
-        def translate_batch(batch: Sequence[tuple[str, Terms]]) -> list[Translation]:
-            return _with_terms(translator, batch, search)
-
         return await asyncio.wrap_future(
             self.batcher.submit(
                 (pair, *search.items()),
-                translate_batch,
+                partial(_with_terms, translator, search=search),
                 [(text, terms) for text, _ in texts],
                 costs=[length + 1 for _, length in texts],
             )
         )
 
     async def _through(
-        self, pair: LanguagePair, texts: Sequence[str], glossary: object, *, html: bool
+        self, pair: LanguagePair, texts: Sequence[str], glossary: object, *, html: bool = False
     ) -> tuple[list[Document], list[Document]]:
         """Both translations of each text, by way of the third language."""
         if glossary:
@@ -228,21 +255,6 @@ class Service:
         first = await translate((pair[0], self.through), texts)
         second = await translate((self.through, pair[1]), [document.text for document in first])
         return first, second
-
-    def _check_subwords(self, lengths: Sequence[int]) -> None:
-        if (size := sum(lengths)) > self.max_subwords:
-            raise RefusedError(
-                400,
-                f"Invalid request: request ({size:,} subwords) exceeds the limit of"
-                f" {self.max_subwords:,}: send less text at once",
-            )
-
-    def _terms(self, pair: LanguagePair, glossary: Mapping[str, str | Sequence[str]]) -> Terms:
-        """The pair's terms, and those of a request. Raises RefusedError if they need a beam."""
-        if glossary and self.beam == 1:
-            raise RefusedError(400, "glossary: it needs a beam, and this server has --beam 1")
-        terms = self.glossaries.get(pair, NO_TERMS)
-        return terms | Terms.of(glossary) if glossary else terms
 
     async def translate_html(
         self,
@@ -268,18 +280,9 @@ class Service:
         pairs = list(zip(flat, lengths, strict=True))
         rest = iter(await self._queued(pair, pairs, glossary, {"alignment": True}))
         return [
-            Document(text=page.written([next(rest) for _ in of_page]), segments=[], alternatives=[])
+            Document(text=page.written([next(rest) for _ in of_page]))
             for page, of_page in zip(pages, units, strict=True)
         ]
-
-    async def translate_file(self, pair: LanguagePair, content: FileContent) -> list[str]:
-        """The translations of a file's texts; texts in the target language already stay."""
-        if pair[0] == pair[1]:
-            return content.texts
-        pair = self.pair(*pair)
-        translate = self.translate_html if content.html else self.translate
-        documents = await translate(pair, content.texts)
-        return [document.text for document in documents]
 
     async def trace(self, pair: LanguagePair, request: TraceRequest) -> str:
         """One trace as JSON. Raises InputError if the request has no trace."""
@@ -299,7 +302,10 @@ class Service:
 
 
 def _with_terms(
-    translator: ProtectingTranslator, batch: Sequence[tuple[str, Terms]], search: TranslateSettings
+    translator: ProtectingTranslator,
+    batch: Sequence[tuple[str, Terms]],
+    *,
+    search: TranslateSettings,
 ) -> list[Translation]:
     """The translations of texts that come with their terms; those of equal terms together."""
     translations: dict[int, Translation] = {}
@@ -309,12 +315,6 @@ def _with_terms(
         translated = translator.translate([batch[place][0] for place in places], **options)
         translations |= zip(places, translated, strict=True)
     return [translations[place] for place in range(len(batch))]
-
-
-def _confidence(document: Document) -> float:
-    """The mean confidence of its segments; 0 without any."""
-    found = [segment.hypotheses[0].confidence for segment in document.segments]
-    return math.fsum(found) / max(len(found), 1)
 
 
 def _learnt_from(about: Mapping[str, object]) -> str | None:
@@ -356,7 +356,13 @@ def _document(
     """The document of a text, from the hypotheses of each of its segments."""
     ranks = range(max(map(len, answers), default=1))
     (best, spans), *others = (
-        joined(text, row, [_ranked(answer, rank).text for answer in answers], language=language)
+        joined(
+            text,
+            row,
+            # A segment with fewer hypotheses has its best one again.
+            [answer[rank if rank < len(answer) else 0].text for answer in answers],
+            language=language,
+        )
         for rank in ranks
     )
     segments = [
@@ -364,8 +370,3 @@ def _document(
         for segment, span, hypotheses in zip(row, spans, answers, strict=True)
     ]
     return Document(text=best, segments=segments, alternatives=[other for other, _ in others])
-
-
-def _ranked(hypotheses: Sequence[Alternative], rank: int) -> Alternative:
-    """The hypothesis of this rank; the best if there are fewer."""
-    return hypotheses[rank] if rank < len(hypotheses) else hypotheses[0]

@@ -1,4 +1,4 @@
-"""Pairs of languages without a translator of their own: two translators, and a language between.
+"""A text by way of a third language, for pairs of languages without a translator of their own.
 
 German to French by way of English is German to English, then English to French. Each translation
 adds its own faults, and a meaning that the language between lacks is lost.
@@ -7,27 +7,11 @@ adds its own faults, and a meaning that the language between lacks is lost.
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 
 from glassformer.web.schema import Alternative, Document, TranslatedSegment
 
-__all__ = ["pairs_through", "whole_documents"]
-
-
-def pairs_through(third: str | None, pairs: Collection[tuple[str, str]]) -> list[tuple[str, str]]:
-    """The pairs that two of ``pairs`` make by way of the language ``third``; none for None.
-
-    >>> pairs_through("en", [("de", "en"), ("en", "fr"), ("en", "de")])
-    [('de', 'fr')]
-    """
-    sources = [source for source, target in pairs if target == third]
-    targets = [target for source, target in pairs if source == third]
-    return [
-        (source, target)
-        for source in sources
-        for target in targets
-        if source != target and (source, target) not in pairs
-    ]
+__all__ = ["whole_documents"]
 
 
 def whole_documents(
@@ -37,29 +21,16 @@ def whole_documents(
 
     Its confidence is the product of both translations' own.
     """
-    return [
-        Document(
+    whole = []
+    for text, before, after in zip(texts, first, second, strict=True):
+        best = [segment.hypotheses[0] for segment in (*before.segments, *after.segments)]
+        hypothesis = Alternative(
             text=after.text,
-            segments=[
-                TranslatedSegment(
-                    source=(0, len(text)),
-                    target=(0, len(after.text)),
-                    hypotheses=[_hypothesis(after.text, [before, after])],
-                )
-            ],
-            alternatives=[],
+            score=math.fsum(each.score for each in best),
+            confidence=before.confidence * after.confidence,
+            alignment=[],
         )
-        for text, before, after in zip(texts, first, second, strict=True)
-    ]
-
-
-def _hypothesis(text: str, documents: Sequence[Document]) -> Alternative:
-    found = [[segment.hypotheses[0] for segment in each.segments] for each in documents]
-    return Alternative(
-        text=text,
-        score=math.fsum(one.score for of_one in found for one in of_one),
-        confidence=math.prod(
-            math.fsum(one.confidence for one in of_one) / max(1, len(of_one)) for of_one in found
-        ),
-        alignment=[],
-    )
+        source, target = (0, len(text)), (0, len(after.text))
+        segment = TranslatedSegment(source=source, target=target, hypotheses=[hypothesis])
+        whole.append(Document(text=after.text, segments=[segment]))
+    return whole

@@ -17,20 +17,17 @@ from pathlib import PurePosixPath
 from typing import TypeVar
 from urllib.parse import quote
 
-from fastapi import APIRouter, Request, Response
+from fastapi import FastAPI, Request, Response
 
 from glassformer.documents.files.formats import FORMATS, read_file
 from glassformer.web.request_body import described, parse
 from glassformer.web.routes import REFUSALS, Api
-from glassformer.web.schema import ErrorResponse, FileRequest
+from glassformer.web.schema import ErrorResponse, FileRequest, TranslateRequest
 from glassformer.web.security import FILE_PATH, RefusedError
 
 __all__ = ["FileApi", "Store"]
 
 T = TypeVar("T")
-
-_MAX_BYTES = 64 << 20
-_SECONDS = 600.0
 
 
 @dataclass(frozen=True)
@@ -55,8 +52,8 @@ class Store:
     True
     """
 
-    max_bytes: int = _MAX_BYTES
-    seconds: float = _SECONDS
+    max_bytes: int = 64 << 20
+    seconds: float = 600.0
     _files: OrderedDict[str, _StoredFile] = field(default_factory=OrderedDict)
 
     def add(self, data: bytes, name: str) -> str:
@@ -89,11 +86,9 @@ class FileApi:
     api: Api
     store: Store = field(default_factory=Store)
 
-    def router(self) -> APIRouter:
-        """FastAPI's router for these addresses."""
-        router = APIRouter()
-        add = router.add_api_route
-        body = described(FileRequest)
+    def add_to(self, app: FastAPI) -> None:
+        """The app answers at these addresses."""
+        add, body = app.add_api_route, described(FileRequest)
         add(FILE_PATH, self.translate, methods=["POST"], responses=REFUSALS, openapi_extra=body)
         add(
             "/download_file/{name}",
@@ -101,7 +96,6 @@ class FileApi:
             methods=["GET"],
             responses={404: {"model": ErrorResponse}},
         )
-        return router
 
     async def translate(self, request: Request) -> dict[str, str]:
         """LibreTranslate's: a form with a file and its languages in, the translation's address out.
@@ -117,21 +111,22 @@ class FileApi:
             known = ", ".join(f".{each}" for each in FORMATS)
             raise RefusedError(400, f"Invalid request: file format not supported: expected {known}")
         target = self.api.service.code(asked.target)
-        translated = self._translated(asked.file.data, format_, (asked.source, target))
-        written = await self.api.in_time(request, translated)
+        written = await self.api.in_time(request, self._translated(asked, format_))
         key = self.store.add(written, f"{name.stem}_{target}.{format_}")
         return {"translatedFileUrl": f"{request.base_url}download_file/{key}"}
 
-    async def _translated(self, data: bytes, format: str, languages: tuple[str, str]) -> bytes:
-        service = self.api.service
-        content = await self._in_thread(read_file, data, format)
+    async def _translated(self, asked: FileRequest, format: str) -> bytes:
+        content = await self._in_thread(read_file, asked.file.data, format)
         if not content.html:  # of HTML only the subwords have a limit, not the markup
             self.api.check_size(content.texts, 0)
-        pair, _ = await service.languages(*languages, content.texts)
-        translations = await service.translate_file(pair, content)
-        written = await self._in_thread(content.write, translations)
-        self.api.metrics.translated(*pair, sum(map(len, content.texts)))
-        return written
+        question = TranslateRequest.model_construct(
+            q=content.texts,
+            source=asked.source,
+            target=asked.target,
+            format="html" if content.html else "text",
+        )
+        response = await self.api.translated(question)
+        return await self._in_thread(content.write, [each.text for each in response.documents])
 
     @cached_property
     def _threads(self) -> ThreadPoolExecutor:

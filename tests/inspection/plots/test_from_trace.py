@@ -7,13 +7,11 @@ import pytest
 import torch
 from matplotlib.text import Text
 
-from glassformer.alignment.align import Heads, align
 from glassformer.bundle import Bundle
 from glassformer.config import ModelConfig
 from glassformer.data.tokenizer import train_tokenizer
 from glassformer.data.words import Link
-from glassformer.errors import UsageError
-from glassformer.inspection.attention_of import attention_in
+from glassformer.inspection.attention_of import attention_of
 from glassformer.inspection.plots import alignment, attention, figure1, lettering
 from glassformer.inspection.trace.build import trace
 from glassformer.model.transformer import Transformer
@@ -62,21 +60,6 @@ def words(ticks):
     return [tick.get_text() for tick in ticks]
 
 
-def plot_cross(seen):
-    return attention.plot_attention(attention_in(seen, "cross"))
-
-
-def test_attention_is_the_traces(seen):
-    panels = plot_cross(seen).axes[:6]
-    maps = [one.weights.array() for one in seen.attention if one.part == "cross"]
-    for place, axes in enumerate(panels):
-        np.testing.assert_array_equal(shown(axes), maps[place // 3][place % 3].astype(float))
-    one = attention.plot_attention(attention_in(seen, "decoder"), layer=1, head=2).axes[0]
-    assert words(one.get_xticklabels())[0] == "<s>"
-    with pytest.raises(UsageError, match="layer 2: expected 1 to 1; layers count from 1"):
-        attention.plot_attention(attention_in(seen, "encoder"), layer=1)
-
-
 @pytest.mark.parametrize("norm", ["post", "pre"])
 def test_figure_1_has_the_shapes_and_all_parameters(norm):
     found = traced(parts_of(norm), "two men", "ein Mann")
@@ -89,20 +72,6 @@ def test_figure_1_has_the_shapes_and_all_parameters(norm):
     assert drawn.count("Norm: 24 parameters") == (5 if norm == "pre" else 0)
     assert drawn.count("Add & Norm: 24 parameters") == (0 if norm == "pre" else 5)
     assert drawn.count("+") == (5 if norm == "pre" else 0)
-
-
-def test_links_are_those_of_the_alignment(parts, seen):
-    found = alignment.links_in(seen, layer=1, head=2)
-    expected = align(parts, [seen.source.text], [seen.target.text], heads=Heads(1, (2,), "output"))[
-        0
-    ]
-    assert [(one.source, one.target) for one in found] == [
-        (one.source, one.target) for one in expected
-    ]
-    assert [one.weight for one in found] == pytest.approx([o.weight for o in expected], abs=0.01)
-    assert alignment.links_in(seen) != []
-    with pytest.raises(UsageError, match="layer 6"):
-        alignment.links_in(seen, layer=5)
 
 
 def test_lines_join_the_words_of_their_links():
@@ -131,11 +100,11 @@ def test_no_two_texts_overlap(parts, many):
         assert not one.overlaps(other)
 
 
-def test_a_character_that_no_font_has_is_noted(monkeypatch, seen):
-    assert "□" not in "".join(t.get_text() for t in plot_cross(seen).findobj(Text))
+def test_a_character_that_no_font_has_is_noted(monkeypatch, parts, seen):
+    heads = attention_of(parts, seen.source.text, seen.target.text)
+    assert "□" not in "".join(t.get_text() for t in attention.plot_attention(heads).findobj(Text))
     monkeypatch.setattr(lettering, "_in_a_font", lambda one: one.isascii() or one in "…·□")
-    for draw in (plot_cross, figure1.plot_figure1):
-        picture = draw(seen)  # Männer
+    for picture in (attention.plot_attention(heads), figure1.plot_figure1(seen)):  # Männer
         texts_drawn = [text.get_text() for text in picture.findobj(Text)]
         assert any("□" in text and len(text) < 20 for text in texts_drawn)
         picture.draw_without_rendering()

@@ -3,10 +3,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
+from pydantic import TypeAdapter
 
 from glassformer.data.preprocessing import SourceLengths
 from glassformer.decoding.beam import beam_search, penalty
-from glassformer.errors import InputError
 from glassformer.inspection.beam_graph import Watch
 from glassformer.inspection.trace import build as trace_module
 from glassformer.inspection.trace.array_codec import encode_array
@@ -217,12 +217,8 @@ def test_going_on_from_another_candidate(translator, traced):
 
 def test_json_gives_the_trace_back(traced):
     text = traced.to_json()
-    assert Trace.from_json(text) == traced
+    assert TypeAdapter(Trace).validate_json(text) == traced
     assert "NaN" not in text
-    with pytest.raises(InputError, match=r"a trace of version 99, but this glassformer reads 1"):
-        Trace.from_json(replace(traced, version=99).to_json())
-    with pytest.raises(InputError, match=r"^not a trace: answer: Field required"):
-        Trace.from_json(text.replace('"answer"', '"anwser"', 1))
 
 
 def test_bounds_are_said_where_they_bite(translator, traced, monkeypatch):

@@ -14,7 +14,7 @@ from glassformer.bundle import load_bundle
 from glassformer.cli.main import main
 from glassformer.inspection.trace.build import trace
 from glassformer.inspection.trace.schema import Changes, Head
-from glassformer.web.look.single_file import build_page, look_folder
+from glassformer.web.look.single_file import LOOK_FOLDER, build_page
 from glassformer.web.look.stored import stored_answers
 
 HOSTILE = '</script><img src=x onerror="alert(1)"> <!-- \u2028 & "'
@@ -46,7 +46,7 @@ class Elements(HTMLParser):
 def modules() -> dict[str, str]:
     return {
         file.name: file.read_text("utf-8")
-        for file in look_folder().iterdir()
+        for file in LOOK_FOLDER.iterdir()
         if file.name.endswith(".js")
     }
 

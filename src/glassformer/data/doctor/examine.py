@@ -206,9 +206,8 @@ class _PartCheck:
         severity, meaning = MEANINGS[code]
         if code in LIGHT and tally.count < COMMON * self.pairs:
             severity = "note"
-        counts = asdict(tally)
-        where = where or self.name
-        return Finding(code, severity, self.name, where, meaning=meaning, **counts)
+        places = asdict(tally)
+        return Finding(code, severity, self.name, where or self.name, meaning=meaning, **places)
 
     def findings(self) -> list[Finding]:
         """Every fault that occurs in this part alone."""

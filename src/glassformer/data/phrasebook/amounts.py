@@ -39,7 +39,7 @@ def _amount_form(style: Literal["standard", "name"], weight: int) -> Form:
         return format_currency(amount, code, locale=locale, format_type=style)
 
     # $1,953.00 shows a year's digits: the split that holds out the year holds out the amount.
-    return Form("amount", style, weight, _draw, write, _guess, years=lambda value: (int(value[1]),))
+    return Form("amount", weight, _draw, write, _guess, years=lambda value: (int(value[1]),))
 
 
 # A sixth of the training phrases: their digits, in any order, teach the model to copy a year that

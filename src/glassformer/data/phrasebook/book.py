@@ -105,7 +105,7 @@ def phrasebook(
     """
     if size < 1:
         raise UsageError(f"a phrasebook of size {size}: expected 1 or more phrases")
-    locales = _locales(source, target)
+    locales = _locale(source), _locale(target)
     return Phrasebook(
         _sample(TRAINING_YEARS, size, locales, Random(f"{seed} train")),
         _sample(VALIDATION_YEARS, max(1, size // 24), locales, Random(f"{seed} validation")),
@@ -121,7 +121,7 @@ def oracle(text: str, *, source: str = "en", target: str = "de") -> str | None:
     >>> oracle("Mar 4 - 7, 2021"), oracle("$1,234.50")
     ('4.–7. März 2021', '1.234,50 $')
     """
-    locales = _locales(source, target)
+    locales = _locale(source), _locale(target)
     clues = Clues(normalise(text), locales[0])
     if len(clues.text) > MOST_CHARACTERS or len(clues.runs) > MOST_RUNS:
         return None
@@ -184,10 +184,6 @@ def _write(form: Form, value: Value, locale: Locale) -> str | None:
     except (LookupError, ValueError):  # forms and Babel raise them for missing data
         return None
     return None if leaked(text) else text
-
-
-def _locales(source: str, target: str) -> tuple[Locale, Locale]:
-    return _locale(source), _locale(target)
 
 
 @lru_cache(maxsize=64)

@@ -56,7 +56,6 @@ def _write_date(day: date, name: str, locale: Locale) -> str:
 def _date_form(name: str, weight: int) -> Form:
     return Form(
         "date",
-        name,
         weight,
         draw=lambda rng, years: (_draw_date(rng, years),),
         write=lambda value, locale: _write_date(value[0], name, locale),
@@ -98,7 +97,6 @@ def _interval_form(skeleton: str, weight: int, spans: str) -> Form:
 
     return Form(
         "interval",
-        skeleton,
         weight,
         draw,
         write,
@@ -115,7 +113,6 @@ def _write_time(moment: time, style: str, locale: Locale) -> str:
 def _time_form(style: str, weight: int) -> Form:
     return Form(
         "time",
-        style,
         weight,
         draw=lambda rng, _: (_draw_time(rng, seconds=style == "medium"),),
         write=lambda value, locale: _write_time(value[0], style, locale),
@@ -140,7 +137,6 @@ def _moment_form(style: str, weight: int) -> Form:
 
     return Form(
         "time",
-        f"{style} date",
         weight,
         draw=lambda rng, years: (_draw_date(rng, years), _draw_time(rng, seconds=False)),
         write=write,

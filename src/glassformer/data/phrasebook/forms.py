@@ -154,7 +154,6 @@ class Form:
     """
 
     kind: str
-    name: str
     weight: int
     draw: Callable[[Random, Years], Value]
     write: Callable[[Value, Locale], str]

@@ -36,6 +36,7 @@ _RUN, _TEXT, _FORMAT = f"{_W}r", f"{_W}t", f"{_W}rPr"
 _BREAKS = frozenset({f"{_W}tab", f"{_W}br", f"{_W}cr"})
 _CONTAINERS = frozenset({f"{_W}ins", f"{_W}smartTag"})  # only their content is read
 _NOISE = frozenset({f"{_W}proofErr", f"{_W}lastRenderedPageBreak", f"{_W}del"})
+_XML: dict[str, Any] = {"xml_declaration": True, "encoding": "UTF-8", "standalone": True}
 _UNSEEN = frozenset({f"{_W}lang", f"{_W}noProof"})  # formats that change nothing to be seen
 _NAMES = {"break": "br", "point": "img", "link": "a"}
 _TAG = re.compile(r'<(?P<close>/?)(?P<name>span|a|img|br)(?: id="(?P<id>\d+)")?>')
@@ -64,7 +65,8 @@ def read_docx(data: bytes) -> FileContent:
         written = BytesIO()
         with zipfile.ZipFile(written, "w") as archive:
             for info, part in parts.items():
-                archive.writestr(info, _bytes(trees[info]) if info in trees else part)
+                tree = trees.get(info)
+                archive.writestr(info, part if tree is None else etree.tostring(tree, **_XML))
         return written.getvalue()
 
     return FileContent([paragraph.html for paragraph in paragraphs], write, html=True)
@@ -91,10 +93,6 @@ def _tree(part: bytes) -> Element:
         return etree.fromstring(part, parser)
     except etree.XMLSyntaxError:
         raise InputError("a damaged Word document: a part of it is no XML") from None
-
-
-def _bytes(tree: Element) -> bytes:
-    return etree.tostring(tree, xml_declaration=True, encoding="UTF-8", standalone=True)
 
 
 class _Paragraph:

@@ -6,7 +6,7 @@ from typing import Unpack
 
 from glassformer.documents.files.content import FileContent, decoded
 from glassformer.documents.files.gettext import read_gettext
-from glassformer.documents.files.subtitles import read_srt, read_vtt
+from glassformer.documents.files.subtitles import read_subtitles
 from glassformer.documents.html import translated_html
 from glassformer.documents.protection import TextTranslator
 from glassformer.errors import missing_extra
@@ -54,8 +54,8 @@ def _read_docx(data: bytes) -> FileContent:
 _READERS: dict[str, Callable[[bytes], FileContent]] = {
     "txt": partial(_read_text, html=False),
     "html": partial(_read_text, html=True),
-    "srt": read_srt,
-    "vtt": read_vtt,
+    "srt": partial(read_subtitles, escaped=False),
+    "vtt": partial(read_subtitles, escaped=True),
     "po": read_gettext,
     "docx": _read_docx,
 }

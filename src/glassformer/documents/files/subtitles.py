@@ -11,7 +11,7 @@ from html import escape, unescape
 
 from glassformer.documents.files.content import FileContent, decoded, replaced
 
-__all__ = ["read_srt", "read_vtt"]
+__all__ = ["read_subtitles"]
 
 _CUE = re.compile(r"^[^\n]*-->[^\n]*\n((?:(?![^\n]*-->)[^\n]*\S[^\n]*(?:\n|\Z))+)", re.MULTILINE)
 _TAG = re.compile(r"</?[A-Za-z][^<>\n]*>")
@@ -19,10 +19,11 @@ _POSITION = re.compile(r"(?:\{\\[^{}\n]*\})*")  # such as {\an8}, at the beginni
 _DASHES = ("-", "–", "—")
 
 
-def read_srt(data: bytes) -> FileContent:
-    """The texts of SubRip subtitles.
+def read_subtitles(data: bytes, *, escaped: bool) -> FileContent:
+    """The texts of subtitles; ``escaped``: characters may be escaped as in HTML, as in WebVTT.
 
-    >>> content = read_srt(b"1\\n00:01,000 --> 00:02,000\\nTom & <i>Ann</i>\\nare here.\\n")
+    >>> srt = b"1\\n00:01,000 --> 00:02,000\\nTom & <i>Ann</i>\\nare here.\\n"
+    >>> content = read_subtitles(srt, escaped=False)
     >>> content.texts
     ['Tom &amp; <i>Ann</i> are here.']
     >>> print(content.write(["Tom &amp; <i>Anna</i> sind hier."]).decode())
@@ -32,15 +33,6 @@ def read_srt(data: bytes) -> FileContent:
     sind hier.
     <BLANKLINE>
     """
-    return _read(data, escaped=False)
-
-
-def read_vtt(data: bytes) -> FileContent:
-    """The texts of WebVTT subtitles, whose characters may be escaped as in HTML."""
-    return _read(data, escaped=True)
-
-
-def _read(data: bytes, *, escaped: bool) -> FileContent:
     text, mark = decoded(data)
     spans, texts = [], []
     for cue in _CUE.finditer(text):
@@ -65,23 +57,17 @@ def _read(data: bytes, *, escaped: bool) -> FileContent:
 
 def _texts(block: str) -> list[tuple[int, str]]:
     """The texts of a cue with their offsets: the whole block, or each line of a dialogue."""
-    lines = block.split("\n")
-    if not all(_TAG.sub("", line).lstrip().startswith(_DASHES) for line in lines):
+    lines = [*re.finditer(r"[^\n]+", block)]
+    if not all(_TAG.sub("", line[0]).lstrip().startswith(_DASHES) for line in lines):
         return [(0, block)]
-    texts, offset = [], 0
-    for line in lines:
-        texts.append((offset, line.rstrip("\r")))
-        offset += len(line) + 1
-    return texts
+    return [(line.start(), line[0].rstrip("\r")) for line in lines]
 
 
 def _escaped(text: str) -> str:
     """SubRip as HTML: its tags stay tags, and every other character is itself."""
-    parts, place = [], 0
-    for tag in _TAG.finditer(text):
-        parts += [escape(text[place : tag.start()], quote=False), tag[0]]
-        place = tag.end()
-    return "".join([*parts, escape(text[place:], quote=False)])
+    parts = re.split(f"({_TAG.pattern})", text)  # every second one is a tag
+    parts[::2] = [escape(part, quote=False) for part in parts[::2]]
+    return "".join(parts)
 
 
 def _wrapped(text: str, count: int) -> list[str]:

@@ -2,16 +2,11 @@
 
 from collections.abc import Iterable
 
-import numpy as np
-
-from glassformer.alignment.align import linked, merged_to_words, piece_shares
 from glassformer.data.words import Link, Span, words
-from glassformer.inspection.attention_of import attention_in, check_index
 from glassformer.inspection.plots.canvas import BLUES, GREY, INK, Figure, colormaps, sheet
 from glassformer.inspection.plots.lettering import noted, text_inches, write
-from glassformer.inspection.trace.schema import Trace
 
-__all__ = ["links_in", "plot_alignment"]
+__all__ = ["plot_alignment"]
 
 _ROW, _LETTERS, _BETWEEN = 0.28, 10.0, 2.2
 
@@ -20,7 +15,7 @@ def plot_alignment(source: str, target: str, links: Iterable[Link]) -> Figure:
     """The words of both texts in two columns, with a line for each link.
 
     The darker a line, the surer the link. Words without a link are grey. ``links`` come from
-    ``Translation.alignment`` or from :func:`links_in`.
+    ``Translation.alignment`` or from :func:`~glassformer.alignment.align.align`.
 
     Raises:
         ValueError: a link's span is no word of its text.
@@ -65,30 +60,3 @@ def _check(links: list[Link], spans: tuple[list[Span], list[Span]]) -> None:
         ):
             if span not in known:
                 raise ValueError(f"link {link}: {span} is no word of the {side}")
-
-
-def links_in(trace: Trace, *, layer: int | None = None, head: int | None = None) -> list[Link]:
-    """The links of a trace's answer to its source, by the cross-attention of one layer.
-
-    ``head=None`` is the mean of the layer's heads. ``layer=None`` is the layer of a bundle that
-    stores no heads (:class:`~glassformer.alignment.align.Heads`).
-
-    Raises:
-        UsageError: a layer or head that the model does not have.
-    """
-    weights = attention_in(trace, "cross").weights  # (layers, heads, tgt_len, src_len)
-    layers = weights.size(0)
-    check_index("layer", layer, layers)
-    check_index("head", head, weights.size(1))
-    if layer is None:
-        layer = layers - 2 if layers > 2 else layers - 1
-    maps = weights[layer].mean(dim=0) if head is None else weights[layer, head]
-    source, target = (
-        piece_shares(side.words, [(piece.start, piece.end) for piece in side.pieces])
-        for side in (trace.source, trace.target)
-    )
-    merged = merged_to_words(maps.numpy(), source, target)
-    return [
-        Link(trace.source.words[read], trace.target.words[word], float(merged[word, read]))
-        for word, read in np.argwhere(linked(merged)).tolist()
-    ]

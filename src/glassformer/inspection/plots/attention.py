@@ -31,7 +31,7 @@ _WRITTEN_IN = 14  # the most tokens whose numbers fit the squares
 def plot_attention(
     attention: Attention, *, layer: int | None = None, head: int | Literal["mean"] | None = None
 ) -> Figure:
-    """The attention of one sentence, of a translator or from a trace.
+    """The attention of one sentence.
 
     Without ``layer`` and ``head``, all of them, layers by heads. Both are indices, from 0; the
     titles count from 1. ``head="mean"`` is the mean over the heads, and over the layers too if
@@ -100,7 +100,7 @@ def plot_attention_head(
     image = draw_matrix(axes, weights, vmin=0)
     label_tokens(axes, rows=query_labels, columns=key_labels, cell=cell)
     if max(weights.shape) <= _WRITTEN_IN:
-        write_numbers(axes, 100 * weights, 0, most=100 * weights.max().item())
+        write_numbers(axes, 100 * weights, most=100 * weights.max().item())
     figure.suptitle(title, fontsize=11)
     axes.set_ylabel(axes_labels[0])
     axes.set_xlabel(axes_labels[1])

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import Tensor
 
-from glassformer.errors import InputError, UsageError, missing_extra
+from glassformer.errors import UsageError, missing_extra
 from glassformer.files import write_atomically
 
 try:
@@ -84,10 +84,7 @@ def save(figure: Figure, path: Path) -> None:
     with matplotlib.rc_context({"svg.hashsalt": "glassformer"}):
         metadata = {"Date": None} if suffix == ".svg" else None
         figure.savefig(buffer, format=suffix[1:], dpi=150, metadata=metadata)
-    try:
-        write_atomically(path, buffer.getvalue())
-    except OSError as error:
-        raise InputError(f"{path}: cannot be written ({error.strerror})") from None
+    write_atomically(path, buffer.getvalue())
 
 
 def picture_suffix(path: Path) -> str:
@@ -147,12 +144,10 @@ def draw_scale(
     figure.colorbar(image, ax=axes, label=label, shrink=shrink, aspect=length / 0.14, pad=0.015)
 
 
-def write_numbers(
-    axes: Axes, values: Tensor, digits: int, *, most: float, size: float = 7.5
-) -> None:
-    """The number in each square of a matrix, white where it is dark; ``most``: darkest."""
-    style: dict[str, Any] = {"ha": "center", "va": "center", "fontsize": size}
+def write_numbers(axes: Axes, values: Tensor, *, most: float) -> None:
+    """The whole number in each square of a matrix, white where it is dark; ``most``: darkest."""
+    style: dict[str, Any] = {"ha": "center", "va": "center", "fontsize": 7.5}
     for row, line in enumerate(values.tolist()):
         for column, value in enumerate(line):
             colour = "white" if value > 0.55 * most else INK
-            axes.text(column, row, f"{value:.{digits}f}", color=colour, **style)
+            axes.text(column, row, f"{value:.0f}", color=colour, **style)

@@ -72,13 +72,13 @@ def label_tokens(
     axes.set_yticks(range(0, len(rows), step), [drawable(row) for row in rows[::step]], **style)
 
 
-def cell_inches(count: int, *, room: float = 12.0, largest: float = 0.42) -> float:
+def cell_inches(count: int, *, room: float = 12.0) -> float:
     """The side of a square such that ``count`` squares fit into ``room`` inches, if possible.
 
     >>> cell_inches(5), cell_inches(48)
     (0.42, 0.25)
     """
-    return min(largest, max(room / max(count, 1), 0.1), 2 * room / max(count, 1))
+    return min(0.42, max(room / max(count, 1), 0.1), 2 * room / max(count, 1))
 
 
 def label_inches(labels: Sequence[str], cell: float) -> float:

@@ -6,20 +6,23 @@ from dataclasses import dataclass, replace
 from glassformer.bundle import Bundle
 from glassformer.data.terms import NO_TERMS, Terms
 from glassformer.data.tokenizer import Tokenizer
-from glassformer.decoding.constraints import Constraint
+from glassformer.decoding.constraints import ForcedPrefix
 from glassformer.decoding.engine import Job, SearchOptions
 from glassformer.decoding.glossary import Glossary
-from glassformer.decoding.protocols import Hypothesis
+from glassformer.decoding.protocols import Hypothesis, Vocabulary
 from glassformer.errors import InputError, UsageError
 from glassformer.inspection.ablation import changed, reordered
-from glassformer.inspection.beam_graph import EndsAfter, Watch
+from glassformer.inspection.beam_graph import Watch
 from glassformer.inspection.trace.schema import Piece, Query, TermPlace
-from glassformer.inspection.trace.subwords import pieces_of
+from glassformer.inspection.trace.subwords import ended_ids, pieces_of
 from glassformer.model.transformer import Transformer
 from glassformer.parts import PLAIN
 from glassformer.text_engine import TextEngine
 
 __all__ = ["Sentence", "prefix_ids"]
+
+# The end symbol may be forced too; prefix_ids has refused all other special ids.
+_NO_SPECIAL_IDS = Vocabulary(pad_id=-1, unk_id=-1, bos_id=-1, eos_id=-1)
 
 
 @dataclass(frozen=True)
@@ -82,24 +85,15 @@ class Sentence:
         """The ids of the question's reference with the end symbol; () without a reference."""
         if self.question.reference is None:
             return ()
-        ids = (*self.tokenizer.encode(self.question.reference), self.tokenizer.eos_id)
-        longest = self.model.config.max_length
-        if len(ids) > longest:
-            raise InputError(
-                f"the reference has {len(ids):,} subwords, and this model has positions for"
-                f" {longest:,}: shorten it"
-            )
-        return ids
+        longest, reference = self.model.config.max_length, self.question.reference
+        return tuple(ended_ids(self.tokenizer, reference, longest, name="the reference"))
 
     def search(self, watch: Watch) -> Hypothesis:
         """The best hypothesis of the translator's own search, which ``watch`` observes."""
-        question, eos_id = self.question, self.tokenizer.eos_id
-        prefix, constraints = question.forced_prefix, list[Constraint]([watch])
-        if prefix[-1:] == [eos_id]:
-            prefix = prefix[:-1]
-            constraints.insert(0, EndsAfter(len(prefix), eos_id))
+        question = self.question
+        prefix = ForcedPrefix([question.forced_prefix], _NO_SPECIAL_IDS)
         # The search adds the end symbol of the source itself.
-        job = Job([self.source_ids[:-1]], [prefix], self.glossary, constraints)
+        job = Job([self.source_ids[:-1]], (), self.glossary, [prefix, watch])
         options = SearchOptions(beam=question.beam, length_penalty=question.length_penalty)
         best = self.engine.engine.submit(job, options).result()[0][0]
         if not best.tokens and not best.finished:

@@ -1,6 +1,6 @@
 """The schema of a trace: one translation with all that the model computed for it, as dataclasses.
 
-``Trace.to_json()`` writes the fields under their own names, and ``Trace.from_json`` reads them.
+``Trace.to_json()`` writes the fields under their own names; pydantic's type adapter reads them.
 Arrays are :class:`~glassformer.inspection.trace.array_codec.EncodedArray`. Steps of decoding,
 layers, heads, positions and ranks are indices and count from 0; page and pictures add 1. Step ``i``
 reads ``target.read[i]``, writes ``target.pieces[i]``, and is row ``i`` of each decoder map.
@@ -12,11 +12,9 @@ Within one ``version`` fields are added; no field is renamed or changes its mean
 from dataclasses import dataclass, field
 from typing import Literal
 
-from pydantic import TypeAdapter, ValidationError
 from pydantic_core import to_json
 
 from glassformer.config import BEAM, Frequencies, Layout, PositionKind
-from glassformer.errors import InputError
 from glassformer.inspection.trace.array_codec import EncodedArray
 
 __all__ = [
@@ -412,21 +410,3 @@ class Trace:
     def to_json(self) -> str:
         """The trace as one line of JSON."""
         return to_json(self).decode()
-
-    @staticmethod
-    def from_json(text: str) -> "Trace":
-        """The trace that :meth:`to_json` wrote; InputError for any other text."""
-        try:
-            trace = _ADAPTER.validate_json(text)
-        except ValidationError as error:
-            first = error.errors()[0]
-            place = ".".join(map(str, first["loc"])) or "the text"
-            raise InputError(f"not a trace: {place}: {first['msg']}") from None
-        if trace.version != VERSION:
-            raise InputError(
-                f"a trace of version {trace.version}, but this glassformer reads {VERSION}"
-            )
-        return trace
-
-
-_ADAPTER = TypeAdapter(Trace)

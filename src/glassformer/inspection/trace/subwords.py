@@ -5,9 +5,10 @@ from collections.abc import Sequence
 
 from glassformer.data.tokenizer import SPACE, Tokenizer
 from glassformer.data.words import Span, subword_spans, words
+from glassformer.errors import InputError
 from glassformer.inspection.trace.schema import Piece
 
-__all__ = ["label", "labels", "pieces_of", "text_of", "token_labels"]
+__all__ = ["ended_ids", "label", "pieces_of", "text_of", "token_labels"]
 
 
 def text_of(piece: str) -> str:
@@ -29,14 +30,20 @@ def label(piece: str) -> str:
     return text_of(piece) if symbol or piece.startswith(SPACE) else f"·{piece}"
 
 
-def labels(pieces: Sequence[Piece]) -> list[str]:
-    """The :func:`label` of each piece."""
-    return [label(piece.piece) for piece in pieces]
-
-
 def token_labels(tokenizer: Tokenizer, ids: Sequence[int]) -> list[str]:
     """The :func:`label` of each id."""
     return [label(tokenizer.subword(index)) for index in ids]
+
+
+def ended_ids(tokenizer: Tokenizer, text: str, longest: int, *, name: str) -> list[int]:
+    """The ids of a text and the end symbol; InputError if the model has no room for them."""
+    ids = [*tokenizer.encode(text), tokenizer.eos_id]
+    if len(ids) > longest:
+        raise InputError(
+            f"{name} has {len(ids):,} subwords, and this model has positions for {longest:,}:"
+            " shorten it"
+        )
+    return ids
 
 
 def pieces_of(tokenizer: Tokenizer, ids: Sequence[int], text: str) -> list[Piece]:

@@ -66,13 +66,11 @@ def load_ctranslate2(
             f"quantization {quantization!r}: on this machine's {device.type} CTranslate2 computes"
             f" in {', '.join(sorted(supported))}"
         )
-    source_names = token_names(bundle.source_tokenizer)
-    target_names = token_names(bundle.target_tokenizer)
     model, temporary = _converted(bundle, directory, quantization)
     return CTranslate2Engine(
         Workers(model, device, quantization, temporary=temporary),
-        source_names,
-        target_names,
+        token_names(bundle.source_tokenizer),
+        token_names(bundle.target_tokenizer),
         Vocabulary.of(bundle.target_tokenizer),
         torch_engine,
         extra_length,

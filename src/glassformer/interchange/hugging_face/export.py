@@ -17,7 +17,7 @@ from glassformer.config import BEAM, EXTRA_LENGTH
 from glassformer.data.preprocessing import LONGEST_SOURCE
 from glassformer.decoding.protocols import Vocabulary
 from glassformer.errors import UsageError, check_choice, counted
-from glassformer.files import new_directory, refuse_full_directory
+from glassformer.files import new_directory
 from glassformer.interchange.hugging_face.configuration import ACTIVATIONS, their_length_penalty
 from glassformer.interchange.hugging_face.families import FAMILIES, family_for, weight_table
 from glassformer.interchange.hugging_face.tokenizer_json import (
@@ -29,16 +29,7 @@ from glassformer.interchange.hugging_face.vocabulary import KEY, OfBundle
 from glassformer.interchange.hugging_face.weights import their_start, write_weights
 from glassformer.interchange.stock import require_stock
 
-__all__ = [
-    "QUANTIZATIONS",
-    "export_hugging_face",
-    "generation_settings",
-    "model_card",
-    "model_settings",
-    "whole_text_notes",
-    "write_json",
-    "write_tokenizers",
-]
+__all__ = ["QUANTIZATIONS", "export_hugging_face", "model_card", "write_settings"]
 
 QUANTIZATIONS = ("float32", "float16", "bfloat16")
 _EPSILON = 1e-5  # of LayerNorm, in all families
@@ -56,7 +47,6 @@ def export_hugging_face(
     package's, for an unknown quantization, or for a directory that is not empty.
     """
     check_choice("quantization", quantization, QUANTIZATIONS)
-    refuse_full_directory(directory)
     require_stock(bundle, "transformers")
     model_type = family_for(bundle.model.config)
     family = FAMILIES[model_type]
@@ -66,10 +56,7 @@ def export_hugging_face(
         del table["final_logits_bias"]
     start = their_start(bundle.model)
     with new_directory(directory) as place:
-        notes = write_tokenizers(bundle, place, start=start)
-        settings = model_settings(bundle, model_type, dtype=quantization, start=start)
-        write_json(place / "config.json", settings)
-        write_json(place / "generation_config.json", generation_settings(bundle, start=start))
+        notes = write_settings(bundle, place, model_type, dtype=quantization, start=start)
         write_weights(
             bundle.model,
             place / "model.safetensors",
@@ -78,7 +65,6 @@ def export_hugging_face(
             sinusoids=family.stored_sinusoids,
         )
         (place / "README.md").write_text(_readme(bundle, directory.name), "utf-8")
-    notes += whole_text_notes(bundle)
     theirs = their_length_penalty(bundle.length_penalty)
     notes.append(
         f"length_penalty {theirs:g} is theirs for {bundle.length_penalty:g}: alike at 20 subwords"
@@ -86,16 +72,43 @@ def export_hugging_face(
     return [f"it is a {family.title} model", *notes]
 
 
-def write_json(path: Path, content: dict[str, Any]) -> None:
+def write_settings(
+    bundle: Bundle,
+    place: Path,
+    model_type: str,
+    *,
+    dtype: str = "float32",
+    start: int | None = None,
+    beam: int = BEAM,
+) -> list[str]:
+    """Write the tokenizers, the model's options and those of the search; return notes.
+
+    ``start``: the id that takes the place of our start symbol, which is left out.
+    """
+    generation = _generation_settings(bundle, start) | {"num_beams": beam}
+    ids = {name: value for name, value in generation.items() if name.endswith("_token_id")}
+    settings = _model_settings(bundle, model_type, left_out=start is not None)
+    _write_json(place / "config.json", {**settings, "dtype": dtype, **ids})
+    _write_json(place / "generation_config.json", generation)
+    notes = _write_tokenizers(bundle, place, start)
+    if bundle.source_lengths or bundle.normalisation == "text":
+        notes.append(
+            "a text is translated whole: it is not cut into sentences, and capitals stay capitals"
+        )
+    if bundle.alignment:
+        notes.append("the heads that align words are not in it")
+    return notes
+
+
+def _write_json(path: Path, content: dict[str, Any]) -> None:
     """Write a JSON file as people read it."""
     path.write_text(json.dumps(content, ensure_ascii=False, indent=2) + "\n", "utf-8")
 
 
-def write_tokenizers(bundle: Bundle, place: Path, *, start: int | None = None) -> list[str]:
+def _write_tokenizers(bundle: Bundle, place: Path, start: int | None) -> list[str]:
     """Write the tokenizers as JSON, and as SentencePiece models for ``import``; return notes.
 
     The source's stands in ``place``; the target's in ``target``, if its vocabulary is another.
-    ``start``: the id that takes the place of our start symbol, which is left out.
     """
     source, target = bundle.tokenizers
     own = OfBundle(
@@ -118,11 +131,11 @@ def write_tokenizers(bundle: Bundle, place: Path, *, start: int | None = None) -
         content = tokenizer_json(tokenizer, size=size, normalisation=normalisation)
         options = tokenizer_config(tokenizer, size=size, longest=longest)
         symbols = {name: text for name, text in options.items() if name[3:] == "_token"}
-        write_json(directory / "tokenizer.json", content)
-        write_json(directory / "special_tokens_map.json", symbols)
+        _write_json(directory / "tokenizer.json", content)
+        _write_json(directory / "special_tokens_map.json", symbols)
         if directory == place:
             options[KEY] = own.model_dump()
-        write_json(directory / "tokenizer_config.json", options)
+        _write_json(directory / "tokenizer_config.json", options)
     source.save(place / "source.model")
     target.save(place / "target.model")
     notes = []
@@ -137,11 +150,8 @@ def write_tokenizers(bundle: Bundle, place: Path, *, start: int | None = None) -
     return notes
 
 
-def generation_settings(bundle: Bundle, *, start: int | None = None) -> dict[str, Any]:
-    """The content of ``generation_config.json``: our search, as far as theirs has its options.
-
-    ``start``: as in :func:`write_tokenizers`.
-    """
+def _generation_settings(bundle: Bundle, start: int | None) -> dict[str, Any]:
+    """The content of ``generation_config.json``: our search, as far as theirs has its options."""
     config, target = bundle.model.config, bundle.target_tokenizer
     size = config.target_vocab_size - (start is not None)
     never = [index for index in Vocabulary.of(target).never_produced if index < size]
@@ -155,7 +165,6 @@ def generation_settings(bundle: Bundle, *, start: int | None = None) -> dict[str
         "bad_words_ids": [[index] for index in never],
         "min_new_tokens": len(target.prefix_ids) + 1,  # no translation is empty
         "max_length": min(config.max_length, LONGEST_SOURCE + EXTRA_LENGTH),
-        "num_beams": BEAM,
         "early_stopping": True,  # nearest to ours; the others prefer long translations
         "length_penalty": their_length_penalty(bundle.length_penalty),
         "do_sample": False,
@@ -202,22 +211,18 @@ def _refuse(bundle: Bundle, model_type: str) -> None:
         )
 
 
-def model_settings(
-    bundle: Bundle, model_type: str, *, dtype: str, start: int | None = None
-) -> dict[str, Any]:
-    """The content of ``config.json``: the inverse of ``configuration.model_config``."""
+def _model_settings(bundle: Bundle, model_type: str, *, left_out: bool) -> dict[str, Any]:
+    """The sizes and options in ``config.json``: the inverse of ``configuration.model_config``.
+
+    ``left_out``: our start symbol is.
+    """
     config = bundle.model.config
-    shared = config.tying in ("three-way", "embeddings")
-    added = start is not None
     activation = {ours: theirs for theirs, ours in reversed([*ACTIVATIONS.items()])}
-    generation = generation_settings(bundle, start=start)
-    ids = {name: value for name, value in generation.items() if name.endswith("_token_id")}
     settings: dict[str, Any] = {
         "architectures": [FAMILIES[model_type].architecture],
         "model_type": model_type,
         "is_encoder_decoder": True,
-        "dtype": dtype,
-        "vocab_size": config.source_vocab_size - added,
+        "vocab_size": config.source_vocab_size - left_out,
         "d_model": config.d_model,
         "encoder_layers": config.num_encoder_layers,
         "decoder_layers": config.num_decoder_layers,
@@ -232,24 +237,11 @@ def model_settings(
         "activation_dropout": config.activation_dropout,
         "max_position_embeddings": config.max_length,
         "tie_word_embeddings": config.tying in ("three-way", "target"),
-        **ids,
     }
     if model_type == "marian":
-        settings["decoder_vocab_size"] = config.target_vocab_size - added
-        settings["share_encoder_decoder_embeddings"] = shared
+        settings["decoder_vocab_size"] = config.target_vocab_size - left_out
+        settings["share_encoder_decoder_embeddings"] = config.tying in ("three-way", "embeddings")
     return settings
-
-
-def whole_text_notes(bundle: Bundle) -> list[str]:
-    """What other programs leave out, although this program does it."""
-    notes = []
-    if bundle.source_lengths or bundle.normalisation == "text":
-        notes.append(
-            "a text is translated whole: it is not cut into sentences, and capitals stay capitals"
-        )
-    if bundle.alignment:
-        notes.append("the heads that align words are not in it")
-    return notes
 
 
 def _readme(bundle: Bundle, name: str) -> str:

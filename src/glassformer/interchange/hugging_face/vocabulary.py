@@ -11,7 +11,7 @@ Here the pieces themselves stand in the order of the ids, so that no table is ne
 """
 
 import re
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -24,7 +24,7 @@ from glassformer.data.preprocessing import SourceLengths
 from glassformer.data.tokenizer import Tokenizer
 from glassformer.errors import InputError
 from glassformer.interchange.importing import read_json
-from glassformer.interchange.piece_order import read_sentencepiece, tokenizer_in_order
+from glassformer.interchange.piece_order import PieceOrder, read_sentencepiece
 
 __all__ = [
     "KEY",
@@ -95,22 +95,6 @@ class _Files:
     directory: Path
     options: Mapping[str, Any]
     settings: Mapping[str, Any]
-
-
-@dataclass(frozen=True)
-class _Names:
-    """The text of each id, and the texts that no input holds."""
-
-    texts: Sequence[str]
-    controls: Set[str]
-    symbols: Mapping[str, str]
-    """The texts of unk, bos, eos and pad."""
-
-    def tokenizer(self, path: Path, prefix: Sequence[str] = ()) -> Tokenizer:
-        """The tokenizer of a SentencePiece file in the order of the ids."""
-        return tokenizer_in_order(
-            self.texts, path, controls=self.controls, symbols=self.symbols, prefix=prefix
-        )
 
 
 def read_vocabulary(directory: Path, settings: Mapping[str, Any], wanted: Languages) -> Tokenizers:
@@ -187,7 +171,7 @@ def _marian(files: _Files, wanted: Languages) -> Tokenizers:
         path = directory / table
         texts = _texts(path, size)
         languages = filter(pattern.fullmatch, texts)
-        sides.append(_names(files, texts, controls=languages, path=path))
+        sides.append(_piece_order(files, texts, controls=languages, path=path))
     source = wanted.source or files.options.get("source_lang")
     target = wanted.target or files.options.get("target_lang")
     tokens = None
@@ -231,8 +215,8 @@ def _one_model(files: _Files, kind: str, wanted: Languages) -> Tokenizers:
             f"{directory}: the tokenizer has {len(texts)} tokens, and config.json {size}"
         )
     texts += [f"<unused {place}>" for place in range(len(texts), size)]
-    names = _names(files, texts, controls=added.values(), path=path)
-    known = languages_in(names.texts, _LANGUAGES[kind])
+    order = _piece_order(files, texts, controls=added.values(), path=path)
+    known = languages_in(order.texts, _LANGUAGES[kind])
     if not known:
         raise InputError(
             f"{directory}: no language token stands in tokenizer_config.json, tokenizer.json or"
@@ -242,8 +226,8 @@ def _one_model(files: _Files, kind: str, wanted: Languages) -> Tokenizers:
     source, target = tokens.pair(wanted.source, wanted.target)
     before_source, before_target = tokens.prefixes(source, target)
     return Tokenizers(
-        names.tokenizer(path, before_source),
-        names.tokenizer(path, before_target),
+        order.tokenizer(path, before_source),
+        order.tokenizer(path, before_target),
         (source or "", target),
         tokens,
     )
@@ -285,7 +269,9 @@ def _content(token: object) -> str:
     return str(token["content"] if isinstance(token, dict) else token)
 
 
-def _names(files: _Files, texts: Sequence[str], *, controls: Iterable[str], path: Path) -> _Names:
+def _piece_order(
+    files: _Files, texts: Sequence[str], *, controls: Iterable[str], path: Path
+) -> PieceOrder:
     """The texts with our start symbol after them, which takes its name from any of theirs.
 
     ``path``: the file of the texts. ``controls``: those that no input holds.
@@ -306,4 +292,4 @@ def _names(files: _Files, texts: Sequence[str], *, controls: Iterable[str], path
             )
     renamed = [f"<s {index}>" if text == _START else text for index, text in enumerate(texts)]
     unused = {text for text in renamed if text.startswith(("<s ", "<unused "))}
-    return _Names([*renamed, _START], {*controls, *unused} - {unknown, _START}, symbols)
+    return PieceOrder([*renamed, _START], {*controls, *unused} - {unknown, _START}, symbols)

@@ -18,15 +18,8 @@ from torch import nn
 from glassformer.bundle import Bundle
 from glassformer.config import ModelConfig
 from glassformer.errors import check_choice, missing_extra
-from glassformer.files import new_directory, refuse_full_directory
-from glassformer.interchange.hugging_face.export import (
-    generation_settings,
-    model_card,
-    model_settings,
-    whole_text_notes,
-    write_json,
-    write_tokenizers,
-)
+from glassformer.files import new_directory
+from glassformer.interchange.hugging_face.export import model_card, write_settings
 from glassformer.interchange.onnx.graphs import DecoderGraph, EncoderGraph, cache_names
 from glassformer.interchange.stock import require_stock
 from glassformer.parts import PLAIN, rebuilt
@@ -50,18 +43,13 @@ def export_onnx(bundle: Bundle, directory: Path, *, quantization: str = "float32
         InputError: a package of the extra ``export`` is not installed.
     """
     check_choice("quantization", quantization, QUANTIZATIONS)
-    refuse_full_directory(directory)
     require_stock(bundle, "the ONNX export")
     _require_packages(quantization)
     bundle = replace(bundle, model=rebuilt(bundle.model, PLAIN))
     with new_directory(directory) as place:
-        notes = write_tokenizers(bundle, place)
-        settings = model_settings(bundle, "marian", dtype="float32")
-        write_json(place / "config.json", settings)
-        write_json(
-            place / "generation_config.json",
-            {**generation_settings(bundle), "num_beams": 1},  # transformers.js has no beam search
-        )
+        notes = write_settings(
+            bundle, place, "marian", beam=1
+        )  # transformers.js has no beam search
         graphs = place / "onnx"
         graphs.mkdir()
         with torch.no_grad(), _quiet():
@@ -71,7 +59,7 @@ def export_onnx(bundle: Bundle, directory: Path, *, quantization: str = "float32
                 for name in ("encoder_model", "decoder_model_merged"):
                     _quantize(graphs / f"{name}.onnx", graphs / f"{name}_quantized.onnx")
         (place / "README.md").write_text(_readme(bundle, directory.name, quantization), "utf-8")
-    return [*notes, *whole_text_notes(bundle), "transformers.js searches greedily"]
+    return [*notes, "transformers.js searches greedily"]
 
 
 def _require_packages(quantization: str) -> None:
@@ -100,9 +88,10 @@ def _write_encoder(bundle: Bundle, path: Path) -> None:
 def _write_decoder(bundle: Bundle, path: Path) -> None:
     config = bundle.model.config
     batch, source, target, d_head = 2, 7, 3, config.d_model // config.num_heads
+    names = cache_names(config, "past_key_values")
     caches = [
         torch.zeros(batch, config.num_heads, target if "decoder" in name else 4, d_head)
-        for name in cache_names(config, "past_key_values")
+        for name in names
     ]
     example = (
         torch.ones(batch, 1, dtype=torch.int64),
@@ -111,6 +100,12 @@ def _write_decoder(bundle: Bundle, path: Path) -> None:
         caches,
     )
     of_source = {0: "batch_size", 1: "encoder_sequence_length"}
+    # transformers.js begins with 0 for each name but the batch. Programs that give a cache of the
+    # memory give a whole one, or none.
+    of_caches = {
+        name: {0: "batch_size", 2: "past_decoder" if ".decoder." in name else "past_encoder"}
+        for name in names
+    }
     _write_graph(
         DecoderGraph(bundle.model),
         example,
@@ -119,22 +114,11 @@ def _write_decoder(bundle: Bundle, path: Path) -> None:
             "input_ids": {0: "batch_size"},
             "encoder_hidden_states": of_source,
             "encoder_attention_mask": of_source,
-            **_cache_axes(config),
+            **of_caches,
         },
         outputs=["logits", *cache_names(config, "present")],
         config=config,
     )
-
-
-def _cache_axes(config: ModelConfig) -> dict[str, dict[int, str]]:
-    """The axes of each cache that vary. transformers.js begins with 0 for each name but the batch.
-
-    Programs that give a cache of the memory give a whole one, or none.
-    """
-    return {
-        name: {0: "batch_size", 2: "past_decoder" if ".decoder." in name else "past_encoder"}
-        for name in cache_names(config, "past_key_values")
-    }
 
 
 def _write_graph(

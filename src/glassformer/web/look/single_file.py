@@ -12,10 +12,11 @@ import json
 from collections.abc import Mapping
 from html import escape
 from importlib.resources import files
-from importlib.resources.abc import Traversable
 
-__all__ = ["build_page", "look_folder"]
+__all__ = ["LOOK_FOLDER", "build_page"]
 
+LOOK_FOLDER = files("glassformer.web") / "static" / "look"
+"""The folder with look.html, its styles and its modules."""
 _STYLES = ("theme.css", "look.css")
 _LINKS = "\n".join(f'<link rel="stylesheet" href="{name}">' for name in _STYLES)
 _SCRIPT = '<script type="module" src="main.js"></script>'
@@ -26,21 +27,15 @@ _LOADER = (
 )
 
 
-def look_folder() -> Traversable:
-    """The folder with look.html, its styles and its modules."""
-    return files("glassformer.web") / "static" / "look"
-
-
 def build_page(stored: Mapping[str, object], *, title: str = "") -> str:
     """The page as one HTML file; its modules read `stored` as JSON.
 
     ``stored["trace"]`` is a trace's JSON as Python values. ``stored["without"]`` and
     ``stored["changed"]`` are precomputed answers, or None.
     """
-    folder = look_folder()
-    style = "".join((folder / name).read_text("utf-8") for name in _STYLES)
-    imports = _json({"imports": _module_urls(folder)})
-    page = (folder / "look.html").read_text("utf-8")
+    style = "".join((LOOK_FOLDER / name).read_text("utf-8") for name in _STYLES)
+    imports = _json({"imports": _module_urls()})
+    page = (LOOK_FOLDER / "look.html").read_text("utf-8")
     policy = (
         f"default-src 'none'; script-src 'strict-dynamic' '{_hash(imports)}' '{_hash(_LOADER)}';"
         f" style-src '{_hash(style)}'; img-src data:; base-uri 'none'; form-action 'none'"
@@ -57,14 +52,14 @@ def build_page(stored: Mapping[str, object], *, title: str = "") -> str:
     return page.replace(_SCRIPT, scripts)
 
 
-def _module_urls(folder: Traversable) -> dict[str, str]:
+def _module_urls() -> dict[str, str]:
     """The source of each module as a ``data:`` URL, by the module's name.
 
     Nothing is relative to a ``data:`` URL, so the modules import each other by name, not by path.
     """
     sources = {
         file.name: file.read_text("utf-8").replace(' from "./', ' from "')
-        for file in folder.iterdir()
+        for file in LOOK_FOLDER.iterdir()
         if file.name.endswith(".js")
     }
     return {

@@ -15,7 +15,7 @@ from glassformer.data.terms import NO_TERMS, Terms
 from glassformer.inspection.ablation import changed
 from glassformer.inspection.scoring import log_probabilities
 from glassformer.inspection.trace.build import trace
-from glassformer.inspection.trace.schema import AttentionPart, Changes, Head, Trace
+from glassformer.inspection.trace.schema import Changes, Head, Trace
 
 __all__ = ["stored_answers"]
 
@@ -27,12 +27,14 @@ def stored_answers(bundle: Bundle, traced: Trace, terms: Terms = NO_TERMS) -> di
 
     ``terms``: the glossary of the trace.
     """
+    count = traced.bounds.source_pieces - 1
+    order = random.Random(count).sample(range(count), count)  # the same for the same length
     return {
         "trace": json.loads(traced.to_json()),
         "without": _without(bundle, traced),
         "changed": {
             "positions_off": _changed(bundle, traced, Changes(positions_off=True), terms),
-            "source_order": _changed(bundle, traced, Changes(source_order=_order(traced)), terms),
+            "source_order": _changed(bundle, traced, Changes(source_order=order), terms),
         },
     }
 
@@ -42,17 +44,10 @@ def _without(bundle: Bundle, traced: Trace) -> Mapping[str, list[float]] | None:
 
     None if the model has too many heads.
     """
-    config = bundle.model.config
-    layers: dict[AttentionPart, int] = {
-        "encoder": config.num_encoder_layers,
-        "decoder": config.num_decoder_layers,
-        "cross": config.num_decoder_layers,
-    }
     heads = [
-        Head(part, layer, head)
-        for part, count in layers.items()
-        for layer in range(count)
-        for head in range(config.num_heads)
+        Head(attention.part, attention.layer, head)
+        for attention in traced.attention
+        for head in range(bundle.model.config.num_heads)
     ]
     if len(heads) > _MAX_HEADS:
         return None
@@ -84,9 +79,3 @@ def _changed(bundle: Bundle, traced: Trace, changes: Changes, terms: Terms) -> d
         "text": other.answer.text,
         "log_probability": other.answer.log_probability,
     }
-
-
-def _order(traced: Trace) -> list[int]:
-    """The source's pieces in a shuffled order, the same for the same length."""
-    count = traced.bounds.source_pieces - 1
-    return random.Random(count).sample(range(count), count)

@@ -92,12 +92,8 @@ def read_translator(
         read_weights(Transformer(config), file, (source, target))
     model = Transformer(config)
     read_weights(model, file, (source, target))
-    stored = file.stored.values()
-    notes = (
-        (_QUANTIZED,)
-        if any(w.dtype in (torch.int8, torch.int16) and w.dim() for w in stored)
-        else ()
-    )
+    kinds = {weight.dtype for weight in file.stored.values() if weight.dim()}
+    notes = (_QUANTIZED,) if kinds & {torch.int8, torch.int16} else ()
     tokenizers = (
         source.tokenizer(source_model),
         target.tokenizer(target_model, prefix=target_prefix),

@@ -53,12 +53,12 @@ class ModelFile:
 
     def same(self, first: str, second: str) -> bool:
         """Whether two weights are one."""
+        pairs = (
+            [self.stored.get(name + end) for name in (first, second)] for end in ("", "_scale")
+        )
         return all(
             one is other or (one is not None and other is not None and torch.equal(one, other))
-            for one, other in (
-                (self.stored[first], self.stored[second]),
-                (self.stored.get(f"{first}_scale"), self.stored.get(f"{second}_scale")),
-            )
+            for one, other in pairs
         )
 
     def option(self, name: str, default: float = 0.0) -> float:

@@ -14,7 +14,7 @@ from torch import Tensor
 from glassformer.data.tokenizer import Tokenizer
 from glassformer.errors import InputError
 from glassformer.interchange.importing import NEVER, parsed_json
-from glassformer.interchange.piece_order import tokenizer_in_order
+from glassformer.interchange.piece_order import PieceOrder
 
 __all__ = ["Tokens", "append_rows", "read_tokens"]
 
@@ -51,13 +51,8 @@ class Tokens:
             )
         renamed = {text for text in self.texts if text.startswith("<s ")}
         appended = {_PADDING, prefix, *self.texts[self.size :]}
-        return tokenizer_in_order(
-            self.texts,
-            path,
-            controls=appended | renamed,
-            symbols=self.symbols,
-            prefix=[prefix] if prefix else (),
-        )
+        order = PieceOrder(self.texts, appended | renamed, self.symbols)
+        return order.tokenizer(path, [prefix] if prefix else ())
 
 
 def read_tokens(
