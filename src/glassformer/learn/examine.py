@@ -9,6 +9,7 @@ import tempfile
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -19,7 +20,7 @@ from glassformer.learn.lesson import Lesson
 from glassformer.learn.source import lines_of, read_source
 from glassformer.learn.verdict import Verdict
 
-__all__ = ["Worker", "checked_verdict", "examine", "verdict_on"]
+__all__ = ["Worker", "checked_once", "checked_verdict", "examine", "verdict_on"]
 
 SECONDS = 10  # of a learner's code; then it says where it is, and ends
 _UNSTEADY = (
@@ -90,6 +91,12 @@ def checked_verdict(folder: Folder, lesson: Lesson, worker: Worker) -> Verdict:
     return verdict
 
 
+def checked_once(folder: Folder, lesson: Lesson) -> Verdict:
+    """The same, in a worker of its own."""
+    with Worker() as worker:
+        return checked_verdict(folder, lesson, worker)
+
+
 def examine(lesson: Lesson, file: Path, worker: Worker) -> Verdict:
     """Run a learner's file on the lesson's probes in the worker, and judge it here."""
     import_module("glassformer.learn.judge")  # with torch, while the worker imports it too
@@ -128,23 +135,23 @@ def _verdict(lesson: Lesson, file: Path, answer: dict[str, Any]) -> Verdict:
         for probe, values in answer["results"].items()
     }
     for hole in lesson.holes:
-        judge = Judge.of(lesson, hole)
+        judge, wrong = Judge.of(lesson, hole), partial(Verdict, lesson.name, hole=hole)
         names = [probe.__name__ for probe in judge.probes]
         failures = {name: answer["failures"][name] for name in names if name in answer["failures"]}
         if any(failure["error"] == "NotImplementedError" for failure in failures.values()):
-            return Verdict(lesson.name, "empty", (f"{hole} is not written yet.",), hint=1)
+            return wrong("empty", (f"{hole} is not written yet.",), hint=1)
         if not set(lines_of(source, hole)) & set(answer["ran"]):
             text = f"No line of {hole} in your file ran: write it in this file, as a function."
-            return Verdict(lesson.name, "error", (text,))
+            return wrong("error", (text,))
         if set(names) & set(answer["unsteady"]):
-            return Verdict(lesson.name, "law", (_UNSTEADY,), hint=2)
+            return wrong("law", (_UNSTEADY,), hint=2)
         verdict = judge.verdict(results)
         if verdict is None:
             probe = next(iter(failures))
             lines = (*_error_lines(failures[probe]), f"The input: {_input(judge.probes, probe)}.")
-            return Verdict(lesson.name, "error", lines, hint=2)
+            return wrong("error", lines, hint=2)
         if verdict.outcome != "right":
-            return verdict
+            return replace(verdict, hole=hole)
     return Verdict(lesson.name, "right")
 
 
