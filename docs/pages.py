@@ -80,11 +80,11 @@ def lesson_page(lesson: Lesson) -> str:
     """The learner's file as a page, with hints, solution and answers folded."""
     title, *cells = [page_of_cell(cell) for cell in lesson.template.split("# %%")[1:]]
     place = f"Lesson {lesson.number} · section {lesson.section} · {lesson.minutes} minutes"
+    kinds = ("the idea", "the shapes", "almost the code")
     hints = "\n".join(
-        folded(f"Hint {number}: {kind}", hint)
-        for number, kind, hint in zip(
-            (1, 2, 3), ("the idea", "the shapes", "almost the code"), lesson.hints, strict=True
-        )
+        folded(f"{hole}, hint {number}: {kind}", hint)
+        for hole, three in lesson.hints.items()
+        for number, (kind, hint) in enumerate(zip(kinds, three, strict=True), start=1)
     )
     solutions = "\n".join(
         f"```python\n{textwrap.dedent(source).rstrip()}\n```\n"

@@ -60,8 +60,9 @@ def test_each_lesson_has_a_page_with_its_solution_folded(pages, tmp_path):
         page = (tmp_path / f"{lesson.name}.md").read_text(encoding="utf-8")
         assert f"({lesson.name}.md)" in contents
         assert page.startswith("# ")
-        for hint in lesson.hints:
-            assert hint.strip() in page
+        for hole, hints in lesson.hints.items():
+            for number, hint in enumerate(hints, start=1):
+                assert hint.strip() in page.partition(f"{hole}, hint {number}: ")[2]
         for source in lesson.solutions().values():
             assert source.strip().splitlines()[-1].strip() in page
         for name in lesson.mistakes:

@@ -43,7 +43,22 @@ def test_hints_of_the_current_lesson_and_of_a_named_one(folder, capsys):
     assert main(["learn", "hint", str(folder.path), "--number", "2"]) == 0
     assert capsys.readouterr().out.startswith("Hint 2 of 3, Scaled dot-product attention:\n")
     assert main(["learn", "hint", str(folder.path), "beam"]) == 0
-    assert capsys.readouterr().out.startswith("Hint 1 of 3, Beam search:\n")
+    assert capsys.readouterr().out.startswith("Hint 1 of 3, penalty:\n")
+
+
+def test_a_hint_is_on_the_first_hole_that_is_not_right(folder, capsys):
+    padding = lesson("padding")
+    body = "    return (tokens != pad)[:, None, None, :]\n"
+    text = padding.template.replace(HOLE, body, 1)
+    folder.file(padding).write_text(text, encoding="utf-8")
+    assert main(["learn", "hint", str(folder.path), "padding"]) == 0
+    assert capsys.readouterr().out.startswith("Hint 1 of 3, masked_softmax:\n")
+    folder.file(padding).write_text(text.replace("!=", "=="), encoding="utf-8")
+    assert main(["learn", "hint", str(folder.path), "padding"]) == 0
+    assert capsys.readouterr().out.startswith("Hint 1 of 3, padding_mask:\n")
+    folder.file(padding).write_text("def padding_mask(:\n", encoding="utf-8")
+    assert main(["learn", "hint", str(folder.path), "padding"]) == 0
+    assert capsys.readouterr().out.startswith("Hint 1 of 3, padding_mask:\n")
 
 
 def test_the_solution_is_the_packages_source_as_a_diff(folder, capsys):

@@ -64,13 +64,14 @@ def test_a_mistake_by_its_name(verdict_of):
     assert verdict.mistakes == (("scale-missing",),)
     assert verdict.lines[0] == "The scores are not divided by √d_k."
     assert "query [[3, 1]]" in verdict.lines[-1]
-    assert verdict.hint == 2
+    assert (verdict.hint, verdict.hole) == (2, "scaled_dot_product_attention")
 
 
 def test_a_hole(verdict_of):
     verdict = verdict_of(HOLE)
     assert verdict.outcome == "empty"
     assert verdict.lines == ("scaled_dot_product_attention is not written yet.",)
+    assert verdict.hole == "scaled_dot_product_attention"
 
 
 def test_prints_are_shown_and_a_flood_of_them_is_cut(verdict_of):

@@ -7,8 +7,8 @@ import pytest
 from rich.console import Console
 
 from glassformer.learn.judge import Judge
-from glassformer.learn.lesson import lesson
-from glassformer.learn.messages import print_verdict
+from glassformer.learn.lesson import Lesson, lesson
+from glassformer.learn.messages import hint_text, print_verdict
 from glassformer.learn.verdict import Verdict
 
 ATTENTION = lesson("attention")
@@ -29,6 +29,21 @@ def test_a_wrong_verdict_has_its_lines_the_prints_and_a_hint():
         "A law.",
         "Hint 2 of 3: glassformer learn hint --number 2",
     ]
+
+
+def test_a_hint_is_on_one_hole():
+    title, text = hint_text(lesson("subwords"), "encode", 3).splitlines()
+    assert title == "Hint 3 of 3, encode:"
+    assert text == "subwords = characters(word); for pair in merges: subwords = …"
+    title, *_ = hint_text(ATTENTION, "scaled_dot_product_attention", 1).splitlines()
+    assert title == "Hint 1 of 3, Scaled dot-product attention:"
+
+
+def test_a_lesson_has_hints_on_each_hole():
+    record = lesson("padding").model_dump() | {"mistakes": {}}
+    del record["hints"]["masked_softmax"]
+    with pytest.raises(ValueError, match=r"hints of \['padding_mask'\]: expected the holes"):
+        Lesson(**record)
 
 
 def test_a_mistake_has_its_name_the_paper_the_effect_and_a_number():

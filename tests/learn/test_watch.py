@@ -18,6 +18,7 @@ RIGHT = """\
     weights = masked_softmax(scores, mask)
     return weights @ value, weights
 """
+MASK = "    return (tokens != pad)[:, None, None, :]\n"
 
 
 class Terminal:
@@ -69,6 +70,15 @@ def test_keys_and_saves(terminal, tmp_path):
     terminal.press("n")
     terminal.expect("02_padding.py")
     terminal.expect("q quit")
+    terminal.press("hh")
+    terminal.expect("Hint 2 of 3, padding_mask")
+    padding = lesson("padding")
+    text = padding.template.replace(HOLE, MASK, 1)
+    (tmp_path / "lessons" / padding.file_name).write_text(text, encoding="utf-8")
+    terminal.expect("masked_softmax is not written yet")
+    terminal.expect("q quit")
+    terminal.press("h")
+    terminal.expect("Hint 1 of 3, masked_softmax")
     terminal.press("n")
     terminal.expect("03_causal.py")
     terminal.expect("q quit")

@@ -99,14 +99,13 @@ class CheckOptions(LessonOptions):
     def run(self) -> int:
         from rich.console import Console
 
-        from glassformer.learn.examine import Worker, checked_verdict
+        from glassformer.learn.examine import checked_once
         from glassformer.learn.messages import print_verdict
 
         if self.folder.is_dir() and not Folder(self.folder).has_lessons():
             return self._check_hand_ins()
         folder, chosen = self.chosen()
-        with Worker() as worker:
-            verdict = checked_verdict(folder, chosen, worker)
+        verdict = checked_once(folder, chosen)
         if self.json_:
             print(json.dumps(asdict(verdict), ensure_ascii=False))
         else:
@@ -129,15 +128,17 @@ class CheckOptions(LessonOptions):
 
 
 class HintOptions(LessonOptions):
-    """Print a hint: first the idea, then the shapes, then almost the code."""
+    """Check a lesson; print a hint on its first hole that is not right: idea, shapes, or code."""
 
     number: int = Field(1, ge=1, le=3)
     """The number of the hint."""
 
     def run(self) -> int:
+        from glassformer.learn.examine import checked_once
         from glassformer.learn.messages import hint_text
 
-        print(hint_text(self.chosen()[1], self.number))
+        folder, chosen = self.chosen()
+        print(hint_text(chosen, checked_once(folder, chosen).hole, self.number))
         return 0
 
 

@@ -10,6 +10,7 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -17,9 +18,10 @@ from typing import Any
 from glassformer.errors import InputError
 from glassformer.learn.folder import Folder
 from glassformer.learn.lesson import Lesson
+from glassformer.learn.source import read_source
 from glassformer.learn.verdict import Verdict
 
-__all__ = ["Worker", "checked_verdict", "verdict_on"]
+__all__ = ["Worker", "checked_once", "checked_verdict", "verdict_on"]
 
 SECONDS = 10  # of a learner's code; then it says where it is, and ends
 _UNSTEADY = (
@@ -92,6 +94,12 @@ def checked_verdict(folder: Folder, lesson: Lesson, worker: Worker) -> Verdict:
     return verdict
 
 
+def checked_once(folder: Folder, lesson: Lesson) -> Verdict:
+    """The same, in a worker of its own."""
+    with Worker() as worker:
+        return checked_verdict(folder, lesson, worker)
+
+
 def verdict_on(lesson: Lesson, file: Path, answer: dict[str, Any]) -> Verdict:
     """Judge an answer. The reference runs here, and sets torch's default type: use one thread."""
     if "log" in answer:
@@ -106,7 +114,7 @@ def _end_of(file: Path, log: str) -> str:
         line = re.search(rf'{file.name}", line (\d+)', log)
         if line is None:
             return f"{text}."
-        code = file.read_text(encoding="utf-8").splitlines()[int(line[1]) - 1].strip()
+        code = read_source(file).splitlines()[int(line[1]) - 1].strip()
         return f"{text}: it was at line {line[1]}, {code}"
     if "Traceback" in log:  # errors of the learner's file are part of an answer
         return f"The check failed, not your file: {log.strip().splitlines()[-1]}"
@@ -125,20 +133,20 @@ def _verdict(lesson: Lesson, answer: dict[str, Any]) -> Verdict:
         for probe, values in answer["results"].items()
     }
     for hole in lesson.holes:
-        judge = Judge.of(lesson, hole)
+        judge, wrong = Judge.of(lesson, hole), partial(Verdict, lesson.name, hole=hole)
         names = [probe.__name__ for probe in judge.probes]
         failures = {name: answer["failures"][name] for name in names if name in answer["failures"]}
         if any(failure["error"] == "NotImplementedError" for failure in failures.values()):
-            return Verdict(lesson.name, "empty", (f"{hole} is not written yet.",), hint=1)
+            return wrong("empty", (f"{hole} is not written yet.",), hint=1)
         if set(names) & set(answer["unsteady"]):
-            return Verdict(lesson.name, "law", (_UNSTEADY,), hint=2)
+            return wrong("law", (_UNSTEADY,), hint=2)
         verdict = judge.verdict(results)
         if verdict is None:
             probe = next(probe for probe in judge.probes if probe.__name__ in failures)
             lines = (*_error_lines(failures[probe.__name__]), f"The input: {probe.__doc__}.")
-            return Verdict(lesson.name, "error", lines, hint=2)
+            return wrong("error", lines, hint=2)
         if verdict.outcome != "right":
-            return verdict
+            return replace(verdict, hole=hole)
     return Verdict(lesson.name, "right")
 
 

@@ -13,7 +13,7 @@ from pkgutil import resolve_name
 from typing import Any
 
 import yaml
-from pydantic import BaseModel, ConfigDict, Field, field_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validator
 
 from glassformer.errors import UsageError, nearest
 
@@ -72,7 +72,7 @@ class KnownMistake(_Record):
 class Lesson(_Record):
     """One lesson. ``holes`` maps each hole to the part of the package that is its solution.
 
-    The file has the mistakes of each hole under its name.
+    ``hints`` has three of each hole. The file has the mistakes of each hole under its name.
     """
 
     name: str
@@ -81,9 +81,16 @@ class Lesson(_Record):
     minutes: int
     understood: str
     holes: dict[str, str]
-    hints: tuple[str, str, str]
+    hints: dict[str, tuple[str, str, str]]
     questions: tuple[Question, ...]
     mistakes: dict[str, KnownMistake]
+
+    @field_validator("hints")
+    @classmethod
+    def _of_each_hole(cls, hints: dict[str, Any], record: ValidationInfo) -> dict[str, Any]:
+        if list(hints) != (holes := list(record.data["holes"])):
+            raise ValueError(f"hints of {list(hints)}: expected the holes in their order, {holes}")
+        return hints
 
     @field_validator("mistakes", mode="before")
     @classmethod

@@ -32,10 +32,15 @@ def print_verdict(console: Console, lesson: Lesson, verdict: Verdict) -> None:
             console.print(Text(f"To try: {question.question}"))
 
 
-def hint_text(lesson: Lesson, number: int) -> str:
-    """The hint of this number: the idea, the shapes, or almost the code."""
-    hint = textwrap.fill(lesson.hints[number - 1].strip(), 90)
-    return f"Hint {number} of 3, {lesson.title}:\n{hint}"
+def hint_text(lesson: Lesson, hole: str, number: int) -> str:
+    """The hint of this number on a hole: the idea, the shapes, or almost the code.
+
+    If ``hole`` is empty, it is the first one.
+    """
+    hole = hole or next(iter(lesson.holes))
+    hint = textwrap.fill(lesson.hints[hole][number - 1].strip(), 90)
+    subject = hole if len(lesson.holes) > 1 else lesson.title
+    return f"Hint {number} of 3, {subject}:\n{hint}"
 
 
 def solution_text(lesson: Lesson, source: str) -> str:

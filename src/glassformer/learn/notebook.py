@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -79,5 +80,6 @@ def check(name: str, solution: Mapping[str, Any]) -> None:
         except NotImplementedError:
             verdict = Verdict(name, "empty", (f"{hole} is not written yet.",), hint=1)
         if verdict.outcome != "right":
+            verdict = replace(verdict, hole=hole)
             break
     print_verdict(Console(highlight=False), chosen, verdict)

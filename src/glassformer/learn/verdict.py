@@ -15,7 +15,8 @@ class Verdict:
     """The verdict on one lesson's file.
 
     ``mistakes`` are the known mistakes that give just these values; more than one if the probes
-    cannot tell them apart. ``lines`` is the message; ``hint`` is the number of the hint that helps.
+    cannot tell them apart. ``lines`` is the message; ``hint`` is the number of the hint that helps,
+    ``hole`` the hole that is not right: empty if all are, or if the file did not run.
     """
 
     lesson: str
@@ -23,5 +24,6 @@ class Verdict:
     lines: tuple[str, ...] = ()
     mistakes: tuple[Mistake, ...] = ()
     hint: int | None = None
+    hole: str = ""
     printed: str = ""
     """The beginning of the file's prints."""

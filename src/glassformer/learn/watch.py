@@ -33,7 +33,7 @@ def watch(folder: Folder, console: Console) -> None:
 
 def _watch(folder: Folder, lesson: Lesson, console: Console) -> bool:
     """Watch one lesson until the key n; False if the learner quits."""
-    file, checked, hints = folder.file(lesson), -1.0, 0
+    file, checked, hints, hole = folder.file(lesson), -1.0, 0, ""
     with ExitStack() as workers:
         worker = workers.enter_context(Worker())
         while True:
@@ -41,7 +41,10 @@ def _watch(folder: Folder, lesson: Lesson, console: Console) -> bool:
             if changed != checked:
                 checked = changed
                 console.rule(file.name)  # a path may be longer than the line
-                print_verdict(console, lesson, checked_verdict(folder, lesson, worker))
+                verdict = checked_verdict(folder, lesson, worker)
+                print_verdict(console, lesson, verdict)
+                if verdict.hole not in ("", hole):
+                    hole, hints = verdict.hole, 0
                 console.print(_KEYS if can_read_keys() else _NO_KEYS, style="dim")
                 workers.close()
                 worker = workers.enter_context(Worker())
@@ -50,7 +53,7 @@ def _watch(folder: Folder, lesson: Lesson, console: Console) -> bool:
                 return key == "n"
             if key == "h":
                 hints = min(hints + 1, 3)
-                console.print(hint_text(lesson, hints), markup=False)
+                console.print(hint_text(lesson, hole, hints), markup=False)
             if key == "s":
                 source = read_source(file)
                 console.print(solution_text(lesson, source), markup=False, soft_wrap=True)
