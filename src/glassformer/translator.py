@@ -16,7 +16,7 @@ from glassformer.data.preprocessing import Preprocessing, Segment
 from glassformer.data.terms import Terms
 from glassformer.data.tokenizer import Tokenizer
 from glassformer.data.words import Link
-from glassformer.decoding.engine import Engine, Future, SearchOptions, SearchSettings, TorchEngine
+from glassformer.decoding.engine import Engine, SearchOptions, SearchSettings, TorchEngine
 from glassformer.decoding.sampling import Sampling
 from glassformer.devices import device_of
 from glassformer.errors import InputError, UsageError, check_choice
@@ -174,29 +174,6 @@ class Translator:
         Raises UsageError for an impossible prefix or glossary, ValueError for a number out of its
         range.
         """
-        return self.submit(
-            texts,
-            prefixes=prefixes,
-            glossary=glossary,
-            alignment=alignment,
-            split=split,
-            **search,
-        ).result()
-
-    def submit(
-        self,
-        texts: Sequence[str],
-        *,
-        prefixes: Sequence[str] | None = None,
-        glossary: Mapping[str, str | Sequence[str]] | Terms | None = None,
-        alignment: bool = False,
-        split: bool = True,
-        **search: Unpack[SearchSettings],
-    ) -> Future[list[Translation]]:
-        """A future of :meth:`translate`: CTranslate2 translates while the caller goes on.
-
-        Torch translates at once, so that its future is done.
-        """
         if isinstance(texts, str):
             raise TypeError("texts must be a list of texts, not one text")
         if prefixes is not None and len(prefixes) != len(texts):
@@ -204,10 +181,10 @@ class Translator:
         settings: SearchSettings = {"length_penalty": self.length_penalty, **search}
         options = SearchOptions(**settings)
         terms = glossary if isinstance(glossary, Terms) else Terms.of(glossary or {})
-        translations = self._text_engine.submit(texts, options, prefixes or (), terms, split=split)
-        if not alignment:
-            return translations
-        return Future([translations], lambda: self._aligned(translations.result()))
+        translations = self._text_engine.translate(
+            texts, options, prefixes or (), terms, split=split
+        )
+        return self._aligned(translations) if alignment else translations
 
     def segments(self, texts: Sequence[str], *, split: bool = True) -> list[list[Segment]]:
         """The segments in which :meth:`translate` translates each text."""
