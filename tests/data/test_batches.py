@@ -126,7 +126,7 @@ def test_backwards_the_source_is_what_is_said(packed):
 
 def test_labels_are_the_target_one_step_on_and_counts_are_those_of_the_tensors(packed):
     for rows in plan_batches(
-        packed.source_lengths, packed.target_lengths, tokens=20, seed=0, epoch=0
+        packed.source.lengths, packed.target.lengths, tokens=20, seed=0, epoch=0
     ):
         batch = make_batch(packed, rows)
         assert torch.equal(batch.target[:, 1:], batch.labels[:, :-1])
