@@ -26,7 +26,7 @@ from glassformer.config import (
     EngineName,
     Markup,
 )
-from glassformer.data.lines import MAX_LINE_BYTES, decode_line
+from glassformer.data.lines import MAX_LINE_BYTES, decoded
 from glassformer.data.words import pharaoh
 from glassformer.errors import InputError, UsageError
 
@@ -264,16 +264,17 @@ def _windows(descriptor: int) -> Iterator[_Window]:
     """
     number, rest = 0, b""
     while block := os.read(descriptor, _AT_ONCE):
-        *lines, rest = (rest + block).split(b"\n")
-        yield from _decoded(lines, number)
-        number += len(lines)
+        whole, feed, rest = (rest + block).rpartition(b"\n")
+        for texts in decoded(whole, "standard input", number) if feed else [[]]:
+            yield _Window(number, texts)
+            number += len(texts)
         if len(rest) > MAX_LINE_BYTES:
             raise InputError(
                 f"standard input, line {number + 1}: longer than {MAX_LINE_BYTES >> 20} MiB;"
                 " end each text with a line feed"
             )
-    if rest:
-        yield from _decoded([rest], number)
+    for texts in decoded(rest, "standard input", number) if rest else []:
+        yield _Window(number, texts)
 
 
 def _input_waits(descriptor: int) -> bool:
@@ -282,21 +283,6 @@ def _input_waits(descriptor: int) -> bool:
         return not select.select([descriptor], [], [], 0)[0]
     except (OSError, ValueError):  # Windows can only tell of sockets
         return True
-
-
-def _decoded(lines: list[bytes], before: int) -> Iterator[_Window]:
-    """The lines as text, up to the first that is not UTF-8; then an error that names it."""
-    texts: list[str] = []
-    for number, line in enumerate(lines, start=before + 1):
-        try:
-            texts.append(decode_line(line, first=number == 1))
-        except UnicodeDecodeError as error:
-            yield _Window(before, texts)
-            raise InputError(
-                f"standard input, line {number}: not UTF-8 (byte offset {error.start});"
-                " the lines before it are translated"
-            ) from None
-    yield _Window(before, texts)
 
 
 def _rows(translation: Translation, number: int, source: str, options: TranslateOptions) -> str:
