@@ -53,7 +53,7 @@ _LOG = logging.getLogger(__name__)
 
 @runtime_checkable
 class TranslatorParts(Protocol):
-    """A model, its tokenizers and its preprocessing: a ``Bundle`` or a ``Translator`` is one."""
+    """A model and its tokenizers: a ``Bundle`` or a ``Translator`` is one."""
 
     @property
     def model(self) -> Transformer: ...
@@ -61,8 +61,6 @@ class TranslatorParts(Protocol):
     def source_tokenizer(self) -> Tokenizer: ...
     @property
     def target_tokenizer(self) -> Tokenizer: ...
-    @property
-    def preprocessing(self) -> Preprocessing: ...
 
 
 @dataclass(frozen=True)

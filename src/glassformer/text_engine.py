@@ -191,7 +191,15 @@ class TextEngine:
         forms = [list(terms.forms_in(segment.text).values()) for segment in segments]
         if not any(forms):
             return None
-        glossary = _glossary_of(forms, self.target, self._letters)
+        ids = {
+            form: encoded_forms(self.target, form)
+            for form in {form: None for found in forms for term in found for form in term}
+        }
+        glossary = Glossary(
+            [[[row for form in term for row in ids[form]] for term in found] for found in forms],
+            Vocabulary.of(self.target),
+            *self._letters,
+        )
         for place, segment in enumerate(segments):
             room = self.room - len(segment.ids) - (len(forced[place]) if forced else 0)
             if glossary.needed(place) > room:
@@ -230,7 +238,7 @@ class TextEngine:
                 self._joined(text, row, [next(decoded) for _ in row], chosen) for chosen in of_text
             ]
             best, *others = _distinct(translations)
-            yield replace(best, alternatives=tuple(others))
+            yield replace(best, alternatives=tuple(others)) if others else best
 
     def _joined(
         self,
@@ -251,26 +259,6 @@ class TextEngine:
         segments = tuple(map(SegmentTranslation, row, written, spans))
         score = fsum(hypothesis.score for hypothesis in hypotheses) / len(hypotheses)
         return Translation(whole, score, segments=segments)
-
-
-def _glossary_of(
-    forms: Sequence[Sequence[Sequence[str]]],
-    target: Tokenizer,
-    letters: tuple[frozenset[int], frozenset[int]],
-) -> Glossary:
-    """The glossary of the terms of each segment; a term is a list of forms.
-
-    ``letters``: :func:`~glassformer.data.terms.letter_ids` of ``target``.
-    """
-    ids = {
-        form: encoded_forms(target, form)
-        for form in dict.fromkeys(form for found in forms for term in found for form in term)
-    }
-    return Glossary(
-        [[[row for form in term for row in ids[form]] for term in found] for found in forms],
-        Vocabulary.of(target),
-        *letters,
-    )
 
 
 def _distinct(translations: Iterable[Translation]) -> list[Translation]:

@@ -12,7 +12,7 @@ from glassformer.bundle import Bundle, load_bundle
 from glassformer.config import EngineName
 from glassformer.data.batches import like_sizes, pad_rows
 from glassformer.data.normaliser import normaliser
-from glassformer.data.preprocessing import Preprocessing, Segment
+from glassformer.data.preprocessing import Segment
 from glassformer.data.terms import Terms
 from glassformer.data.tokenizer import Tokenizer
 from glassformer.data.words import Link
@@ -99,32 +99,20 @@ class Translator:
             raise UsageError(f"quantization {quantization!r}: only engine ctranslate2 has it")
         if engine != "torch" and parts != FAST:
             raise UsageError(f"engine {engine}: it has forms of its own: leave plain and parts out")
-        device = next(bundle.model.parameters()).device
+        if quantization == "bfloat16" and engine == "torch":
+            parts = in_bfloat16(parts)
+        translator = cls(bundle, next(bundle.model.parameters()).device, parts=parts)
         if engine == "torch":
-            return cls(
-                bundle,
-                device,
-                parts=in_bfloat16(parts) if quantization == "bfloat16" else parts,
-            )
-        translator = cls(bundle, device)
+            return translator
         from glassformer.interchange.ctranslate2.load import load_ctranslate2
 
-        ctranslate2 = load_ctranslate2(
-            bundle,
-            directory,
-            translator._torch_engine,
-            quantization=quantization,
-            extra_length=bundle.model.config.extra_length,
-        )
+        behind = translator._torch_engine
+        ctranslate2 = load_ctranslate2(bundle, directory, behind, quantization=quantization)
         return replace(translator, engine=ctranslate2)
 
     @property
     def model(self) -> Transformer:
         return self.bundle.model
-
-    @property
-    def length_penalty(self) -> float:
-        return self.bundle.length_penalty
 
     @property
     def source_tokenizer(self) -> Tokenizer:
@@ -133,10 +121,6 @@ class Translator:
     @property
     def target_tokenizer(self) -> Tokenizer:
         return self.bundle.target_tokenizer
-
-    @property
-    def preprocessing(self) -> Preprocessing:
-        return self.bundle.preprocessing
 
     @property
     def tokenizers(self) -> tuple[Tokenizer, Tokenizer]:
@@ -178,7 +162,7 @@ class Translator:
             raise TypeError("texts must be a list of texts, not one text")
         if prefixes is not None and len(prefixes) != len(texts):
             raise ValueError(f"{len(prefixes)} prefixes for {len(texts)} texts")
-        settings: SearchSettings = {"length_penalty": self.length_penalty, **search}
+        settings: SearchSettings = {"length_penalty": self.bundle.length_penalty, **search}
         options = SearchOptions(**settings)
         terms = glossary if isinstance(glossary, Terms) else Terms.of(glossary or {})
         translations = self._text_engine.translate(
@@ -245,7 +229,11 @@ class Translator:
     def _text_engine(self) -> TextEngine:
         engine = self.engine or self._torch_engine
         return TextEngine.of(
-            self.model, self.tokenizers, self.parts, preprocessing=self.preprocessing, engine=engine
+            self.model,
+            self.tokenizers,
+            self.parts,
+            preprocessing=self.bundle.preprocessing,
+            engine=engine,
         )
 
     def _aligned(self, translations: Sequence[Translation]) -> list[Translation]:

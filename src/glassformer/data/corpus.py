@@ -19,7 +19,6 @@ from glassformer.errors import InputError, UsageError
 from glassformer.files import open_atomically
 
 __all__ = [
-    "REASONS",
     "Filter",
     "Format",
     "Limits",
@@ -108,9 +107,6 @@ def _from_one_file(path: Path, kind: Format, keys: tuple[str, str]) -> Iterator[
             raise InputError(f"{path}, line {number}: {error}") from error
 
 
-REASONS = ("empty", "long", "ratio")
-
-
 @dataclass(frozen=True)
 class Limits:
     """The limits beyond which training drops a pair, in characters without the space around them.
@@ -134,18 +130,6 @@ class Limits:
                 raise UsageError(f"{name} {getattr(self, name)}: expected {least} or more")
 
 
-def _reason(source: int, target: int, limits: Limits) -> str | None:
-    """The reason by the lengths of the two sides."""
-    shorter, longer = (source, target) if source < target else (target, source)
-    if shorter == 0:
-        return "empty"
-    if longer > limits.max_chars:
-        return "long"
-    if longer > limits.ratio_from and longer > limits.max_ratio * shorter:
-        return "ratio"
-    return None
-
-
 class Filter:
     """Keeps the pairs that training can use, and counts the others by reason.
 
@@ -160,7 +144,7 @@ class Filter:
         self.limits = limits or Limits()
         self.kept = 0
         self.characters = 0  # of the pairs that are kept, both sides
-        self.counts = dict.fromkeys(REASONS, 0)
+        self.counts = {"empty": 0, "long": 0, "ratio": 0}
 
     def __call__(self, pairs: Iterable[Pair]) -> Iterator[Pair]:
         return (
@@ -171,12 +155,19 @@ class Filter:
 
     def reason(self, source: int, target: int) -> str | None:
         """Counts one pair by its sides' lengths; the reason if it is dropped."""
-        reason = _reason(source, target, self.limits)
-        if reason is None:
+        shorter, longer = (source, target) if source < target else (target, source)
+        limits = self.limits
+        if shorter == 0:
+            reason = "empty"
+        elif longer > limits.max_chars:
+            reason = "long"
+        elif longer > limits.ratio_from and longer > limits.max_ratio * shorter:
+            reason = "ratio"
+        else:
             self.kept += 1
             self.characters += source + target
-        else:
-            self.counts[reason] += 1
+            return None
+        self.counts[reason] += 1
         return reason
 
     def __str__(self) -> str:

@@ -87,7 +87,6 @@ class Tokenizer:
         self.prefix = tuple(prefix)
         self.known = known
         self._model = _parse(serialized, name)
-        self.fingerprint = _fingerprint(self)
         pieces = self._model.get_piece_size() if known is None else known
         if not 0 < pieces <= self._model.get_piece_size():
             raise InputError(
@@ -171,6 +170,13 @@ class Tokenizer:
             outside = next(index for index in kept if not 0 <= index < self.vocab_size)
             raise ValueError(f"token id {outside}: expected 0 to {self.vocab_size - 1}")
         return kept
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """The hash of all that the ids of a text depend on."""
+        changed = self.prefix or self.known is not None
+        settings = repr((self.prefix, self.known)) if changed else ""
+        return sha256(self.serialized + settings.encode())
 
     @cached_property
     def blank_ids(self) -> frozenset[int]:
@@ -341,13 +347,6 @@ def _parse(serialized: bytes, name: str) -> sentencepiece.SentencePieceProcessor
             "(not the .vocab list beside it)"
         )
     return model
-
-
-def _fingerprint(tokenizer: Tokenizer) -> str:
-    """The hash of all that the ids of a text depend on."""
-    changed = tokenizer.prefix or tokenizer.known is not None
-    settings = repr((tokenizer.prefix, tokenizer.known)) if changed else ""
-    return sha256(tokenizer.serialized + settings.encode())
 
 
 def _require_symbols(tokenizer: Tokenizer, name: str) -> None:

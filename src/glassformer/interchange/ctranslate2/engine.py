@@ -33,7 +33,6 @@ from functools import cached_property
 from threading import Lock
 from typing import TYPE_CHECKING
 
-from glassformer.config import EXTRA_LENGTH
 from glassformer.decoding.beam import penalty
 from glassformer.decoding.engine import Engine, Job, SearchOptions
 from glassformer.decoding.protocols import Hypothesis, Vocabulary
@@ -63,7 +62,7 @@ class CTranslate2Engine:
     target_names: Sequence[str]
     special: Vocabulary
     torch: Engine
-    extra_length: int = EXTRA_LENGTH
+    extra_length: int
     at_once: int = 1024  # it sorts them by tokens, so that batches are full and little is padding
     threads: int = 2  # one makes the next job and reads the last answer while CTranslate2 works
     _choosing: Lock = field(default_factory=Lock, repr=False, compare=False)
