@@ -389,7 +389,7 @@ def searched(bundle, monkeypatch):
     searches = {name: recording(name) for name in SEARCHES}
     monkeypatch.setattr(torch_searches, "sample", searches.pop("sample"))
     plain = torch_engine(bundle.model, bundle.tokenizers, replace(PLAIN, **searches))
-    engine = replace(plain, extra_length=EXTRA)
+    engine = replace(plain, settings=replace(plain.settings, extra_length=EXTRA))
 
     def run(options):
         calls.clear()

@@ -6,6 +6,7 @@ import pytest
 import torch
 
 from glassformer.data.tokenizer import train_tokenizer
+from glassformer.decoding.batched import DecodingSettings
 from glassformer.decoding.engine import SearchOptions, TorchEngine
 from glassformer.decoding.protocols import Hypothesis, Vocabulary
 from glassformer.parts import PLAIN
@@ -151,7 +152,7 @@ def test_no_translation_is_blank_or_begins_or_ends_with_a_space(beam):
     tokenizer = train_tokenizer(["A  dog", "A  hat"] * 3, vocab_size=300)
     model = Shy(tokenizer, "hat")
     ids = Vocabulary.of(tokenizer)
-    engine = TorchEngine(model, PLAIN, ids, ids, torch.device("cpu"))
+    engine = TorchEngine(model, PLAIN, ids, DecodingSettings(vocabulary=ids))
     texts = TextEngine(engine, tokenizer, tokenizer, longest=200, room=250)
     for translation in texts.translate(["Monday", "A", "7"], SearchOptions(beam=beam)):
         assert translation.text

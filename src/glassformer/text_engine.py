@@ -12,7 +12,7 @@ from glassformer.data.preprocessing import LONGEST_SOURCE, Preprocessing, Segmen
 from glassformer.data.terms import NO_TERMS, Terms, encoded_forms, letter_ids
 from glassformer.data.tokenizer import Tokenizer
 from glassformer.data.words import Link, Span
-from glassformer.decoding.batched import SequenceModel
+from glassformer.decoding.batched import DecodingSettings, SequenceModel
 from glassformer.decoding.engine import Engine, Job, SearchOptions, SearchParts, TorchEngine
 from glassformer.decoding.glossary import Glossary
 from glassformer.decoding.protocols import Hypothesis, Vocabulary
@@ -298,11 +298,6 @@ def torch_engine(
 ) -> TorchEngine:
     """The engine that decodes ``model`` with the forms of ``parts``."""
     source, target = map(Vocabulary.of, tokenizers)
-    return TorchEngine(
-        parts.decoder(model),
-        parts,
-        source,
-        target,
-        next(model.parameters()).device,
-        model.config.extra_length,
-    )
+    device = next(model.parameters()).device
+    settings = DecodingSettings(model.config.extra_length, device=device, vocabulary=source)
+    return TorchEngine(parts.decoder(model), parts, target, settings)

@@ -6,7 +6,6 @@ engine is `TorchEngine`; CTranslate2's is in `interchange`.
 
 from __future__ import annotations
 
-import math
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -17,7 +16,6 @@ import torch
 
 from glassformer.config import (
     BEAM,
-    EXTRA_LENGTH,
     LENGTH_PENALTY,
     MOST_BEAM,
     MOST_MIN_LENGTH,
@@ -170,19 +168,12 @@ class SearchParts(Protocol):
 
 @dataclass(frozen=True)
 class TorchEngine:
-    """The searches of this package on a model of this program.
-
-    `extra_length`: how many tokens longer than its source a target may be (section 6.1).
-    `max_length_ratio`: how many times as long it may be, and a few tokens longer.
-    """
+    """The searches of this package on a model of this program; a job sets the other settings."""
 
     model: SequenceModel
     parts: SearchParts
-    source: Vocabulary
     target: Vocabulary
-    device: torch.device
-    extra_length: int = EXTRA_LENGTH
-    max_length_ratio: float = math.inf
+    settings: DecodingSettings
     at_once: int = sys.maxsize  # the more it knows, the better it can sort
     threads: int = 1  # it has threads of its own
 
@@ -200,14 +191,11 @@ class TorchEngine:
             job.sources,
             search=self._search(options),
             constraints=constraints,
-            settings=DecodingSettings(
-                extra_length=self.extra_length,
-                max_length_ratio=self.max_length_ratio,
+            settings=replace(
+                self.settings,
                 min_length=options.min_length,
                 max_tokens=_GREEDY_TOKENS if options.beam == 1 else _BEAM_TOKENS,
                 cores=torch.get_num_threads() if shared else 1,
-                device=self.device,
-                vocabulary=self.source,
             ),
         )
 
@@ -218,7 +206,9 @@ class TorchEngine:
         }
         if options.sampling is not None:
             # One generator for all batches: each draws anew.
-            seeded = torch.Generator(self.device).manual_seed(options.sampling.seed % 2**64)
+            seeded = torch.Generator(self.settings.device).manual_seed(
+                options.sampling.seed % 2**64
+            )
             return partial(
                 sample,
                 sampling=options.sampling,

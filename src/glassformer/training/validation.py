@@ -88,7 +88,8 @@ def validate(
     if not math.isfinite(loss):
         raise NotFiniteError(f"loss {loss}")
     engine = torch_engine(model, data.tokenizers, parts)
-    engine = replace(engine, max_length_ratio=data.longest_target)
+    settings = replace(engine.settings, max_length_ratio=data.longest_target)
+    engine = replace(engine, settings=settings)
     translator = TextEngine.of(
         model, data.tokenizers, parts, preprocessing=data.preprocessing, engine=engine
     )
