@@ -168,7 +168,11 @@ class Translator:
         translations = self._text_engine.translate(
             texts, options, prefixes or (), terms, split=split
         )
-        return self._aligned(translations) if alignment else translations
+        if not alignment:
+            return translations
+        from glassformer.alignment.align import with_alignment
+
+        return with_alignment(self, translations)
 
     def segments(self, texts: Sequence[str], *, split: bool = True) -> list[list[Segment]]:
         """The segments in which :meth:`translate` translates each text."""
@@ -235,11 +239,6 @@ class Translator:
             preprocessing=self.bundle.preprocessing,
             engine=engine,
         )
-
-    def _aligned(self, translations: Sequence[Translation]) -> list[Translation]:
-        from glassformer.alignment.align import with_alignment
-
-        return with_alignment(self, translations)
 
     def _ended(self, tokenizer: Tokenizer, texts: Sequence[str]) -> list[list[int]]:
         return [[*ids, tokenizer.eos_id] for ids in tokenizer.encode_batch(texts)]

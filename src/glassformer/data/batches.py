@@ -46,13 +46,10 @@ class Batch:
 
     def to(self, device: torch.device | str) -> "Batch":
         """The same batch on another device."""
-        return type(self)(
-            source=to_device(self.source, device),
-            target=to_device(self.target, device),
-            labels=to_device(self.labels, device),
-            tokens=self.tokens,
-            target_tokens=self.target_tokens,
+        source, target, labels = (
+            to_device(tensor, device) for tensor in (self.source, self.target, self.labels)
         )
+        return Batch(source, target, labels, self.tokens, self.target_tokens)
 
 
 def to_device(tensor: Tensor, device: torch.device | str) -> Tensor:

@@ -277,12 +277,10 @@ def _train(lines: Iterable[str], options: dict[str, Any]) -> Tokenizer:
 
 
 def _check_options(vocab_size: int, kind: str, coverage: float, normalization: str) -> None:
-    if vocab_size > _LARGEST_VOCABULARY:
-        raise UsageError(f"vocab_size {vocab_size}: expected at most {_LARGEST_VOCABULARY:,}")
-    if vocab_size < SMALLEST_VOCABULARY:
+    if not SMALLEST_VOCABULARY <= vocab_size <= _LARGEST_VOCABULARY:
         raise UsageError(
-            f"vocab_size {vocab_size}: expected at least {SMALLEST_VOCABULARY} "
-            "(256 bytes, 4 special symbols and some subwords)"
+            f"vocab_size {vocab_size}: expected {SMALLEST_VOCABULARY} (256 bytes, 4 special symbols"
+            f" and some subwords) to {_LARGEST_VOCABULARY:,}"
         )
     if not 0.98 <= coverage <= 1.0:
         raise UsageError(f"character_coverage {coverage}: expected 0.98 to 1")
