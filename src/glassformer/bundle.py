@@ -307,22 +307,13 @@ def _load_tokenizers(config: _StoredConfig, directory: Path) -> tuple[Tokenizer,
     source_file, target_file = (directory / name for name in config.tokenizer_files)
     source = Tokenizer.load(source_file, prefix=config.source_prefix, known=config.source_known)
     target = Tokenizer.load(target_file, prefix=config.target_prefix, known=config.target_known)
-    model = config.model
-    for side, tokenizer, size in (
-        ("source", source, model.source_vocab_size),
-        ("target", target, model.target_vocab_size),
-    ):
-        if tokenizer.vocab_size != size:
-            raise InputError(
-                f"{directory}: the {side} tokenizer has {tokenizer.vocab_size} tokens"
-                f" and the model {size}"
-            )
     ids = {name: getattr(target, name) for name in ("pad_id", "unk_id", "bos_id", "eos_id")}
-    for name, index in {**ids, "pad_of_source": source.pad_id}.items():
-        if getattr(model, name) != index:
+    sizes = {"source_vocab_size": source.vocab_size, "target_vocab_size": target.vocab_size}
+    for name, value in {**sizes, **ids, "pad_of_source": source.pad_id}.items():
+        if (own := getattr(config.model, name)) != value:
             raise InputError(
-                f"{directory}: {name} is {getattr(model, name)} in the model and {index} in its"
-                " tokenizer: copy the bundle anew"
+                f"{directory}: {name} is {own} in the model and {value} in its tokenizer: copy the"
+                " bundle anew"
             )
     return source, target
 

@@ -80,13 +80,6 @@ def plan_batches(
     """
     source = np.asarray(source_lengths, dtype=np.int64) + 1
     target = np.asarray(target_lengths, dtype=np.int64) + 1
-    if source.shape != target.shape or source.ndim != 1:
-        raise ValueError(
-            f"lengths of shape {source.shape} and {target.shape}: expected one row each, "
-            "with a length for every pair"
-        )
-    if tokens < 1:
-        raise ValueError(f"tokens {tokens}: expected at least 1")
     generator = np.random.default_rng((seed, epoch))
     order = _by_length(source, target, generator)
     batches = _cut(order, source[order], target[order], tokens)

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from glassformer.data.file_formats import Format, file_format, join_record, split_record
 from glassformer.data.lines import read_lines
-from glassformer.errors import InputError, UsageError
+from glassformer.errors import InputError
 from glassformer.files import open_atomically
 
 __all__ = [
@@ -122,12 +122,6 @@ class Limits:
     #: The ratio counts once the longer side has more characters than this: "Ja." may be
     #: translated at length.
     ratio_from: int = 20
-
-    def __post_init__(self) -> None:
-        lowest = {"max_chars": 1, "max_ratio": 1, "ratio_from": 0}
-        for name, least in lowest.items():
-            if not getattr(self, name) >= least:
-                raise UsageError(f"{name} {getattr(self, name)}: expected {least} or more")
 
 
 class Filter:
