@@ -10,6 +10,7 @@ Training drops a pair that cannot be a sentence and its translation, by :class:`
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import zip_longest
 from pathlib import Path
 from typing import NamedTuple
 
@@ -78,25 +79,17 @@ def write_pairs(path: Path, pairs: Iterable[Pair]) -> int:
 
 
 def _aligned(source: Path, target: Path) -> Iterator[Pair]:
-    sources, targets = read_lines(source), read_lines(target)
-    paired = 0
-    for text in sources:
-        translation = next(targets, None)
-        if translation is None:
-            extra = 1 + sum(1 for _ in sources)
-            raise InputError(_unequal(source, paired + extra, target, paired))
-        paired += 1
+    lines = enumerate(zip_longest(read_lines(source), read_lines(target)), start=1)
+    for number, (text, translation) in lines:
+        if text is None or translation is None:
+            shorter, longer = number - 1, number + sum(1 for _ in lines)
+            counts = (shorter, longer) if text is None else (longer, shorter)
+            raise InputError(
+                f"{source} has {counts[0]:,} lines and {target} has {counts[1]:,}: line n of one"
+                " must translate line n of the other: 'glassformer doctor' finds the line where"
+                " they part"
+            )
         yield Pair(text, translation)
-    extra = sum(1 for _ in targets)
-    if extra:
-        raise InputError(_unequal(source, paired, target, paired + extra))
-
-
-def _unequal(source: Path, source_count: int, target: Path, target_count: int) -> str:
-    return (
-        f"{source} has {source_count:,} lines and {target} has {target_count:,}: line n of one "
-        "must translate line n of the other: 'glassformer doctor' finds the line where they part"
-    )
 
 
 def _from_one_file(path: Path, kind: Format, keys: tuple[str, str]) -> Iterator[Pair]:

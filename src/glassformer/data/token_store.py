@@ -97,7 +97,15 @@ class Packed:
     @classmethod
     def open(cls, directory: str | Path) -> "Packed":
         """Open a packed corpus; :class:`InputError` where it is missing, cut off or damaged."""
-        return cls(Path(directory), _read_meta(Path(directory)))
+        path = Path(directory, "meta.json")
+        try:
+            meta = _META.validate_json(path.read_bytes(), strict=True)
+        except (OSError, ValidationError) as error:
+            raise InputError(
+                f"{path}: missing, or not the description of a packed corpus: delete the directory"
+                " to pack the corpus again"
+            ) from error
+        return cls(Path(directory), meta)
 
     def _side(self, side: str) -> Sentences:
         meta, arrays = self.meta, []
@@ -159,7 +167,9 @@ def pack(
             meta = _meta(partial, writers, tokenizers, max_tokens, dropped)
             (partial / "meta.json").write_text(json.dumps(asdict(meta), indent=2) + "\n")
             flush_directory(partial)
-        _take_the_place_of(directory, partial)
+        (directory / "meta.json").unlink(missing_ok=True)  # the rest alone is not packed
+        shutil.rmtree(directory, ignore_errors=True)
+        partial.rename(directory)
     finally:
         shutil.rmtree(partial, ignore_errors=True)
     return Packed.open(directory)
@@ -243,22 +253,3 @@ def _content_hash(directory: Path) -> str:
     """SHA-256 over all ids and offsets: the same data have the same hash, wherever packed."""
     files = [directory / f"{side}.{part}" for side in _SIDES for part in _PARTS]
     return sha256("\n".join(map(sha256, files)).encode())
-
-
-def _take_the_place_of(directory: Path, partial: Path) -> None:
-    """Give ``partial`` the name ``directory``; a directory without ``meta.json`` is not packed."""
-    (directory / "meta.json").unlink(missing_ok=True)
-    if directory.exists():
-        shutil.rmtree(directory)
-    partial.rename(directory)
-
-
-def _read_meta(directory: Path) -> PackedMeta:
-    path = directory / "meta.json"
-    try:
-        return _META.validate_json(path.read_bytes(), strict=True)
-    except (OSError, ValidationError) as error:
-        raise InputError(
-            f"{path}: missing, or not the description of a packed corpus: delete the directory to"
-            " pack the corpus again"
-        ) from error

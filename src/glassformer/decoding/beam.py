@@ -79,11 +79,6 @@ class _Settings:
     n_best: int
     rules: OutputRules
 
-    @property
-    def glossaries(self) -> list[Glossary]:
-        """The constraints that allocate the places in the beam."""
-        return [each for each in self.rules.constraints if isinstance(each, Glossary)]
-
     def __post_init__(self) -> None:
         check_search(self.beam, self.n_best, self.alpha)
 
@@ -195,7 +190,8 @@ def _propose(
     best, places = sums.flatten(1).topk(min(2 * settings.beam, width * kept), dim=1)
     parents = places // kept  # (live, choices)
     chosen = tokens_of_row.view(live, -1).gather(1, places)
-    for glossary in settings.glossaries:
+    for glossary in (each for each in settings.rules.constraints if isinstance(each, Glossary)):
+        # It allocates the places in the beam.
         following = settings.rules.log_probabilities(logits, tokens, owners)
         every = alive.log_probabilities.unsqueeze(2) + following.view(live, width, -1)
         vocab = every.shape[2]
