@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import chain
-from math import fsum
+from math import fsum, inf
 from typing import Protocol
 
 from glassformer.data.preprocessing import LONGEST_SOURCE, Preprocessing, Segment, joined
@@ -294,10 +294,15 @@ class DecodingParts(SearchParts, Protocol):
 
 
 def torch_engine(
-    model: Transformer, tokenizers: tuple[Tokenizer, Tokenizer], parts: DecodingParts
+    model: Transformer,
+    tokenizers: tuple[Tokenizer, Tokenizer],
+    parts: DecodingParts,
+    *,
+    max_length_ratio: float = inf,
 ) -> TorchEngine:
     """The engine that decodes ``model`` with the forms of ``parts``."""
     source, target = map(Vocabulary.of, tokenizers)
     device = next(model.parameters()).device
-    settings = DecodingSettings(model.config.extra_length, device=device, vocabulary=source)
+    lengths = model.config.extra_length, max_length_ratio
+    settings = DecodingSettings(*lengths, device=device, vocabulary=source)
     return TorchEngine(parts.decoder(model), parts, target, settings)

@@ -7,7 +7,7 @@ So a translation that becomes far longer than the references is cut off.
 import math
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -87,9 +87,7 @@ def validate(
     loss = mean_loss(model, data.batches, parts.losses, seconds=seconds / 2)
     if not math.isfinite(loss):
         raise NotFiniteError(f"loss {loss}")
-    engine = torch_engine(model, data.tokenizers, parts)
-    settings = replace(engine.settings, max_length_ratio=data.longest_target)
-    engine = replace(engine, settings=settings)
+    engine = torch_engine(model, data.tokenizers, parts, max_length_ratio=data.longest_target)
     translator = TextEngine.of(
         model, data.tokenizers, parts, preprocessing=data.preprocessing, engine=engine
     )
