@@ -1,6 +1,7 @@
 """torch's threads: a pool without helpers, a setting that is put back; and work in order."""
 
 import threading
+import time
 
 import pytest
 import torch
@@ -95,3 +96,20 @@ def test_nothing_comes_after_work_that_fails(threads):
     with pytest.raises(ZeroDivisionError):
         next(results)
     assert list(results) == []
+
+
+def test_after_a_fault_no_further_item_begins():
+    begun, second = [], threading.Event()
+
+    def work(item):
+        begun.append(item)
+        if item == 0:
+            second.wait(60)
+            raise ZeroDivisionError
+        second.set()
+        time.sleep(0.05)  # the third item waits behind it
+        return item
+
+    with pytest.raises(ZeroDivisionError):
+        list(in_order(work, range(9), threads=2))
+    assert len(begun) <= 3

@@ -83,7 +83,8 @@ def in_order(
     pending: deque[Future[B]] = deque()
     end: StopIteration | InputError | None = None
     rest = iter(items)
-    with ThreadPoolExecutor(threads) as pool:
+    pool = ThreadPoolExecutor(threads)
+    try:
         while end is None:
             try:
                 pending.append(pool.submit(work, next(rest)))
@@ -91,5 +92,7 @@ def in_order(
                 end = error
             while pending and (end or waits() or len(pending) > threads or pending[0].done()):
                 yield pending.popleft().result()
+    finally:  # after a fault, or Ctrl+C, no further item begins
+        pool.shutdown(cancel_futures=True)
     if isinstance(end, InputError):
         raise end
