@@ -127,7 +127,7 @@ def test_ctranslate2_itself_begins_with_the_language(nllb, pairs, tmp_path):
     job = Job([bundle.source_tokenizer.encode(source) for source, _ in pairs])
     options = SearchOptions(beam=1, length_penalty=0.0)
 
-    results = [result.result() for result in fast.engine._ask(job.sources, options)]
+    results = fast.engine._translated(job.sources, options)
 
     for result in results:
         assert [names[0] for names in result.hypotheses] == [*bundle.target_tokenizer.prefix]
