@@ -87,7 +87,7 @@ def training_batches(corpus: Corpus, place: Path, *, tokens: int, number: int) -
 
 
 def _endless(packed: Packed, tokens: int) -> Iterator[tuple[Any, Any, Any]]:
-    lengths = (packed.source_lengths, packed.target_lengths)
+    lengths = (packed.source.lengths, packed.target.lengths)
     for epoch in count():
         for rows in plan_batches(*lengths, tokens=tokens, seed=1, epoch=epoch):
             batch = make_batch(packed, rows)

@@ -299,7 +299,10 @@ FAULTS = {
         "tokenizer.model: not a SentencePiece model",
     ),
     "no positions": (lambda d: change_model(d, max_length=2), "max_length: expected at least 3"),
-    "another vocabulary": (larger_vocabulary, "tokenizer has [0-9]+ tokens and the model 500"),
+    "another vocabulary": (
+        larger_vocabulary,
+        "source_vocab_size is 500 in the model and [0-9]+ in its tokenizer",
+    ),
     "other symbols": (lambda d: change_model(d, pad_id=9), "pad_id is 9 in the model and 0 in its"),
     "a setting less": (without_a_setting, "config.json: model.num_heads: missing, and a default"),
     "a setting as text": (

@@ -1,6 +1,6 @@
 """Each field of ``SearchOptions`` reaches each engine, from each face of the program.
 
-The two halves meet at an engine's ``submit``. First: a setting that a person gives arrives there,
+The two halves meet at an engine's ``decode``. First: a setting that a person gives arrives there,
 and no other changes. Second: a setting that arrives there reaches torch's searches, and
 CTranslate2. ``FIELDS`` names every field, so that a new field fails here until each way carries it.
 """
@@ -9,7 +9,7 @@ import asyncio
 import io
 import sys
 import zipfile
-from concurrent.futures import Future as FutureOfWorkers
+from concurrent.futures import Future
 from dataclasses import dataclass, field, fields, replace
 from functools import partial
 from inspect import signature
@@ -28,7 +28,7 @@ from glassformer.cli.serve import ServeOptions, _settings
 from glassformer.cli.translate import TranslateOptions
 from glassformer.decoding import engine as torch_searches
 from glassformer.decoding.beam import penalty
-from glassformer.decoding.engine import Future, Job, SearchOptions, SearchSettings, TorchEngine
+from glassformer.decoding.engine import Job, SearchOptions, SearchSettings, TorchEngine
 from glassformer.decoding.logits_processors import MinLength, NoRepeatNgram, RepetitionPenalty
 from glassformer.decoding.protocols import Hypothesis, Vocabulary
 from glassformer.documents.files.formats import FORMATS, translated_file
@@ -70,10 +70,11 @@ class Recorder:
 
     received: list = field(default_factory=list)
     at_once: int = 4
+    threads: int = 1
 
-    def submit(self, job, options):
+    def decode(self, job, options):
         self.received.append(options)
-        return Future((), lambda: [[Hypothesis((300,), -1.0, -1.0, True)] for _ in job.sources])
+        return [[Hypothesis((300,), -1.0, -1.0, True)] for _ in job.sources]
 
 
 @pytest.fixture(scope="module")
@@ -132,7 +133,6 @@ def in_file(translator, *, format, **search):
 
 WAYS = {
     "translate": lambda translator, **search: translator.translate(LINES, **search),
-    "submit": lambda translator, **search: translator.submit(LINES, **search).result(),
     "html": lambda translator, **search: translated_html(
         translator, ["<p>A <i>dog</i>", "<p>hat"], **search
     ),
@@ -306,7 +306,7 @@ def test_requests_share_a_batch_only_if_their_options_are_equal(translator):
     class Keys:
         def submit(self, key, function, items, **_):
             keys.append(key)
-            future = FutureOfWorkers()
+            future = Future()
             future.set_result(function(items))
             return future
 
@@ -325,13 +325,13 @@ def test_requests_share_a_batch_only_if_their_options_are_equal(translator):
 
 @pytest.fixture
 def traced(monkeypatch):
-    received, submit = [], TorchEngine.submit
+    received, decode = [], TorchEngine.decode
 
     def recording(engine, job, options):
         received.append(options)
-        return submit(engine, job, options)
+        return decode(engine, job, options)
 
-    monkeypatch.setattr(TorchEngine, "submit", recording)
+    monkeypatch.setattr(TorchEngine, "decode", recording)
     return received
 
 
@@ -389,11 +389,11 @@ def searched(bundle, monkeypatch):
     searches = {name: recording(name) for name in SEARCHES}
     monkeypatch.setattr(torch_searches, "sample", searches.pop("sample"))
     plain = torch_engine(bundle.model, bundle.tokenizers, replace(PLAIN, **searches))
-    engine = replace(plain, extra_length=EXTRA)
+    engine = replace(plain, settings=replace(plain.settings, extra_length=EXTRA))
 
     def run(options):
         calls.clear()
-        [[answer]] = engine.submit(Job([[300]]), options).result()
+        [[answer]] = engine.decode(Job([[300]]), options)
         [(search, settings)] = calls
         return search, settings, answer
 
@@ -470,8 +470,7 @@ class RecordingTranslator:
         scores = [-1.0 - place / 8 for place in range(count)]
         if not self.certain:  # the most probable target is blank: torch decodes the sentence
             targets[0] = ["</s>"]
-        result = SimpleNamespace(hypotheses=targets, scores=scores)
-        return [SimpleNamespace(result=lambda: result) for _ in sources]
+        return [SimpleNamespace(hypotheses=targets, scores=scores) for _ in sources]
 
 
 @pytest.fixture
@@ -490,8 +489,8 @@ def ctranslate2(bundle, workers, recorder):
 
 @ONE_OF_FIELDS
 def test_ctranslate2_takes_it(ctranslate2, workers, recorder, name):
-    ctranslate2.submit(Job([[300]]), SearchOptions()).result()
-    ctranslate2.submit(Job([[300]]), SearchOptions(**{name: FIELDS[name]})).result()
+    ctranslate2.decode(Job([[300]]), SearchOptions())
+    ctranslate2.decode(Job([[300]]), SearchOptions(**{name: FIELDS[name]}))
 
     if IN_CTRANSLATE2[name] is None:
         assert recorder.received[-1] == SearchOptions(**{name: FIELDS[name]})
@@ -507,7 +506,7 @@ def test_torch_takes_it_for_the_sentences_that_ctranslate2_leaves(
 ):
     workers.many.certain = False
 
-    ctranslate2.submit(Job([[300]]), SearchOptions(**{name: FIELDS[name]})).result()
+    ctranslate2.decode(Job([[300]]), SearchOptions(**{name: FIELDS[name]}))
 
     assert recorder.received == [SearchOptions(**{name: FIELDS[name]})]
 
@@ -517,7 +516,7 @@ def test_ctranslate2_s_hypotheses_are_counted_and_scored_by_the_options(ctransla
 
     for alpha in (0.0, 0.25):
         options = SearchOptions(beam=4, n_best=3, length_penalty=alpha)
-        [answer] = engine.submit(Job([[300]]), options).result()
+        [answer] = engine.decode(Job([[300]]), options)
 
         expected = [-1.0 / penalty(3, alpha), -1.125 / penalty(2, alpha), -1.25 / penalty(5, alpha)]
         assert [hypothesis.score for hypothesis in answer] == expected

@@ -1,13 +1,13 @@
-"""Texts through an engine: order, empty lines, and how far it reads ahead; the engine is a stub."""
+"""Texts through an engine: order, empty lines, alternatives; the engine is a stub."""
 
 from dataclasses import dataclass, field
-from types import SimpleNamespace
 
 import pytest
 import torch
 
 from glassformer.data.tokenizer import train_tokenizer
-from glassformer.decoding.engine import Future, SearchOptions, TorchEngine
+from glassformer.decoding.batched import DecodingSettings
+from glassformer.decoding.engine import SearchOptions, TorchEngine
 from glassformer.decoding.protocols import Hypothesis, Vocabulary
 from glassformer.parts import PLAIN
 from glassformer.text_engine import TextEngine, Translation
@@ -17,21 +17,14 @@ LINES = ["A dog runs.", "", "x", "  ", "An old hat and a dog", "hat"]
 
 @dataclass
 class Echo:
-    """Echoes each source; a job is done once `ahead` later jobs are submitted."""
+    """Echoes each source."""
 
     at_once: int = 3
-    ahead: int = 0
+    threads: int = 1
     jobs: list = field(default_factory=list)
-    answered: int = 0
 
-    def submit(self, job, options):
+    def decode(self, job, options):
         self.jobs.append([len(source) for source in job.sources])
-        last = len(self.jobs) + self.ahead
-        part = SimpleNamespace(done=lambda: len(self.jobs) >= last)
-        return Future([part], lambda: self._hypotheses(job, options))
-
-    def _hypotheses(self, job, options):
-        self.answered += 1
         return [
             [Hypothesis(tuple(source), -1.0 - n, -1.0, True) for n in range(options.n_best)]
             for source in job.sources
@@ -44,19 +37,19 @@ def tokenizer():
 
 
 def through(tokenizer, engine, windows, *, longest=200, **options):
-    """Future after future of the windows' translations, each submitted when it is asked for."""
+    """The translations of each window."""
     texts = TextEngine(engine, tokenizer, tokenizer, longest=longest, room=250)
-    return (texts.submit(window, SearchOptions(**options)) for window in windows)
+    return [texts.translate(window, SearchOptions(**options)) for window in windows]
 
 
 @pytest.mark.parametrize("at_once", [1, 2, 3, 100])
-@pytest.mark.parametrize("ahead", [0, 2, 50])
-def test_each_window_comes_back_whole_and_in_its_order(tokenizer, at_once, ahead):
+@pytest.mark.parametrize("threads", [1, 2, 50])
+def test_each_window_comes_back_whole_and_in_its_order(tokenizer, at_once, threads):
     windows = [LINES, [], ["dog"], LINES[::-1], [""]]
 
-    futures = list(through(tokenizer, Echo(at_once, ahead), windows))
+    translated = through(tokenizer, Echo(at_once, threads), windows)
 
-    assert [[translation.text for translation in future.result()] for future in futures] == [
+    assert [[translation.text for translation in window] for window in translated] == [
         [text if text.strip() else "" for text in window] for window in windows
     ]
 
@@ -64,28 +57,19 @@ def test_each_window_comes_back_whole_and_in_its_order(tokenizer, at_once, ahead
 def test_a_window_goes_in_jobs_of_like_lengths(tokenizer):
     engine = Echo(at_once=2)
 
-    list(through(tokenizer, engine, [["a", "a dog and a hat", "a hat", "a dog and a hut", "an"]]))
+    through(tokenizer, engine, [["a", "a dog and a hat", "a hat", "a dog and a hut", "an"]])
 
     sizes = [max(job) for job in engine.jobs]
     assert [len(job) for job in engine.jobs] == [2, 2, 1]
     assert sizes == sorted(sizes, reverse=True)
 
 
-def test_a_result_is_there_before_anything_else_is_submitted(tokenizer):
-    engine = Echo(ahead=50)
-    future = next(through(tokenizer, engine, [["a", "hat"], ["dog"]]))
-
-    assert not future.done()
-    assert [translation.text for translation in future.result()] == ["a", "hat"]
-    assert len(engine.jobs) == 1
-
-
 def test_a_text_in_pieces_is_one_translation_with_the_mean_score(tokenizer):
     text = "A dog runs. An old hat. A dog. A hat."
 
-    [future] = through(tokenizer, Echo(), [[text]], longest=12, n_best=2)
+    [translated] = through(tokenizer, Echo(), [[text]], longest=12, n_best=2)
 
-    assert future.result() == [Translation(text, -1.0)]
+    assert translated == [Translation(text, -1.0)]
 
 
 @dataclass
@@ -94,17 +78,17 @@ class Beam:
 
     targets: list
     at_once: int = 9
+    threads: int = 1
 
-    def submit(self, job, options):
+    def decode(self, job, options):
         answer = [
             Hypothesis(tuple(ids), -float(n), 0.0, True) for n, ids in enumerate(self.targets)
         ]
-        return Future([], lambda: [answer[: options.n_best]] * len(job.sources))
+        return [answer[: options.n_best]] * len(job.sources)
 
 
 def alternatives(tokenizer, targets):
-    [future] = through(tokenizer, Beam(targets), [["hat"]], n_best=len(targets), beam=len(targets))
-    [best] = future.result()
+    [[best]] = through(tokenizer, Beam(targets), [["hat"]], n_best=len(targets), beam=len(targets))
     assert best.score == 0.0
     return best.text, [(other.text, other.score) for other in best.alternatives]
 
@@ -168,7 +152,7 @@ def test_no_translation_is_blank_or_begins_or_ends_with_a_space(beam):
     tokenizer = train_tokenizer(["A  dog", "A  hat"] * 3, vocab_size=300)
     model = Shy(tokenizer, "hat")
     ids = Vocabulary.of(tokenizer)
-    engine = TorchEngine(model, PLAIN, ids, ids, torch.device("cpu"))
+    engine = TorchEngine(model, PLAIN, ids, DecodingSettings(vocabulary=ids))
     texts = TextEngine(engine, tokenizer, tokenizer, longest=200, room=250)
     for translation in texts.translate(["Monday", "A", "7"], SearchOptions(beam=beam)):
         assert translation.text

@@ -41,7 +41,11 @@ def unpacked(path: Path, wanted: Callable[[str], bool]) -> Iterator[Path]:
     ):
         place = Path(temporary)
         members = [info for info in all_members if wanted(info.filename)]
-        _check_size(members, path)
+        if (size := sum(info.file_size for info in members)) > _MOST_BYTES:
+            raise InputError(
+                f"{path}: {size / 1e9:.1f} GB when unpacked: expected at most"
+                f" {_MOST_BYTES / 1e9:.1f} GB; unpack it yourself, and give the directory"
+            )
         try:
             for info in members:
                 target = place / info.filename
@@ -58,16 +62,6 @@ def unpacked(path: Path, wanted: Callable[[str], bool]) -> Iterator[Path]:
             message = str(error).replace(f"{place}/", f"{path}: ").replace(str(place), str(path))
             error.args = (message,)
             raise
-
-
-def _check_size(members: list[zipfile.ZipInfo], path: Path) -> None:
-    """Raise InputError if the members of ``path`` are too large together."""
-    size = sum(info.file_size for info in members)
-    if size > _MOST_BYTES:
-        raise InputError(
-            f"{path}: {size / 1e9:.1f} GB when unpacked: expected at most"
-            f" {_MOST_BYTES / 1e9:.1f} GB; unpack it yourself, and give the directory"
-        )
 
 
 @contextmanager

@@ -12,7 +12,7 @@ memory is taken. Links to regular files are followed.
 import json
 import logging
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
@@ -53,7 +53,7 @@ _LOG = logging.getLogger(__name__)
 
 @runtime_checkable
 class TranslatorParts(Protocol):
-    """A model, its tokenizers and its preprocessing: a ``Bundle`` or a ``Translator`` is one."""
+    """A model and its tokenizers: a ``Bundle`` or a ``Translator`` is one."""
 
     @property
     def model(self) -> Transformer: ...
@@ -61,8 +61,6 @@ class TranslatorParts(Protocol):
     def source_tokenizer(self) -> Tokenizer: ...
     @property
     def target_tokenizer(self) -> Tokenizer: ...
-    @property
-    def preprocessing(self) -> Preprocessing: ...
 
 
 @dataclass(frozen=True)
@@ -122,6 +120,11 @@ class Bundle:
         return Preprocessing(self.normalisation, self.languages, self.source_lengths)
 
 
+# The fields of a bundle that ``config.json`` holds as they are.
+_AS_IT_IS = {field.name for field in fields(Bundle)}
+_AS_IT_IS -= {"model", "source_tokenizer", "target_tokenizer"}
+
+
 class _StoredConfig(BaseModel):
     """The content of ``config.json``."""
 
@@ -174,22 +177,14 @@ def save_bundle(bundle: Bundle, directory: Path) -> None:
     source, target = bundle.source_tokenizer, bundle.target_tokenizer
     config = _StoredConfig(
         format_version=FORMAT_VERSION,
-        languages=bundle.languages,
         joint=source.serialized == target.serialized,
         model=bundle.model.config,
         source_prefix=source.prefix,
         target_prefix=target.prefix,
         source_known=source.known,
         target_known=target.known,
-        length_penalty=bundle.length_penalty,
-        normalisation=bundle.normalisation,
-        source_lengths=bundle.source_lengths,
-        language_tokens=bundle.language_tokens,
-        examples=bundle.examples,
-        parts=dict(bundle.parts),
-        about=dict(bundle.about),
-        alignment=dict(bundle.alignment) if bundle.alignment is not None else None,
         sha256={},
+        **{name: getattr(bundle, name) for name in _AS_IT_IS},
     )
     for tokenizer, name in zip(bundle.tokenizers, config.tokenizer_files, strict=True):
         tokenizer.save(directory / name)
@@ -256,16 +251,9 @@ def load_bundle(
         model.to(device).eval().requires_grad_(False),
         source_tokenizer,
         target_tokenizer,
-        languages=config.languages,
         # Bundles of format_version 1 and 2 hold sentences of their validation text there.
         about={name: value for name, value in config.about.items() if name != "examples"},
-        alignment=config.alignment,
-        length_penalty=config.length_penalty,
-        normalisation=config.normalisation,
-        source_lengths=config.source_lengths,
-        language_tokens=config.language_tokens,
-        examples=config.examples,
-        parts=config.parts,
+        **{name: getattr(config, name) for name in _AS_IT_IS - {"about"}},
     )
 
 
@@ -319,22 +307,13 @@ def _load_tokenizers(config: _StoredConfig, directory: Path) -> tuple[Tokenizer,
     source_file, target_file = (directory / name for name in config.tokenizer_files)
     source = Tokenizer.load(source_file, prefix=config.source_prefix, known=config.source_known)
     target = Tokenizer.load(target_file, prefix=config.target_prefix, known=config.target_known)
-    model = config.model
-    for side, tokenizer, size in (
-        ("source", source, model.source_vocab_size),
-        ("target", target, model.target_vocab_size),
-    ):
-        if tokenizer.vocab_size != size:
-            raise InputError(
-                f"{directory}: the {side} tokenizer has {tokenizer.vocab_size} tokens"
-                f" and the model {size}"
-            )
     ids = {name: getattr(target, name) for name in ("pad_id", "unk_id", "bos_id", "eos_id")}
-    for name, index in {**ids, "pad_of_source": source.pad_id}.items():
-        if getattr(model, name) != index:
+    sizes = {"source_vocab_size": source.vocab_size, "target_vocab_size": target.vocab_size}
+    for name, value in {**sizes, **ids, "pad_of_source": source.pad_id}.items():
+        if (own := getattr(config.model, name)) != value:
             raise InputError(
-                f"{directory}: {name} is {getattr(model, name)} in the model and {index} in its"
-                " tokenizer: copy the bundle anew"
+                f"{directory}: {name} is {own} in the model and {value} in its tokenizer: copy the"
+                " bundle anew"
             )
     return source, target
 

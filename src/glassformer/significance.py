@@ -104,21 +104,16 @@ def compare(
     return Comparison(sentences=len(system), bleu=bleu, chrf=chrf)
 
 
-def _p_value(baseline: Result, system: Result) -> float:
+def _difference(results: Sequence[str | Result], *, signature: str) -> Difference:
+    baseline, system = (result for result in results if isinstance(result, Result))
     # No difference is no evidence. sacreBLEU counts the samples that differ by more than the
     # systems do. Of two equal outputs it finds none, and reports its smallest p.
     p_value = 1.0 if baseline.score == system.score else system.p_value
-    if p_value is None:
-        raise RuntimeError("sacreBLEU's paired test gave no p-value for the system")
-    return float(p_value)
-
-
-def _difference(results: Sequence[str | Result], *, signature: str) -> Difference:
-    baseline, system = (result for result in results if isinstance(result, Result))
+    assert p_value is not None
     return Difference(
         baseline=float(baseline.score),
         system=float(system.score),
-        p_value=_p_value(baseline, system),
+        p_value=float(p_value),
         baseline_interval=_interval(baseline),
         system_interval=_interval(system),
         signature=signature,
@@ -126,8 +121,8 @@ def _difference(results: Sequence[str | Result], *, signature: str) -> Differenc
 
 
 def _interval(result: Result) -> tuple[float, float]:
-    if result.mean is None or result.ci is None:
-        raise RuntimeError("sacreBLEU's paired test gave no confidence interval")
+    assert result.mean is not None
+    assert result.ci is not None
     return float(result.mean - result.ci), float(result.mean + result.ci)
 
 

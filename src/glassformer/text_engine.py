@@ -4,26 +4,21 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from math import fsum
+from itertools import chain
+from math import fsum, inf
 from typing import Protocol
 
 from glassformer.data.preprocessing import LONGEST_SOURCE, Preprocessing, Segment, joined
 from glassformer.data.terms import NO_TERMS, Terms, encoded_forms, letter_ids
 from glassformer.data.tokenizer import Tokenizer
 from glassformer.data.words import Link, Span
-from glassformer.decoding.batched import SequenceModel
-from glassformer.decoding.engine import (
-    Engine,
-    Future,
-    Job,
-    SearchOptions,
-    SearchParts,
-    TorchEngine,
-)
+from glassformer.decoding.batched import DecodingSettings, SequenceModel
+from glassformer.decoding.engine import Engine, Job, SearchOptions, SearchParts, TorchEngine
 from glassformer.decoding.glossary import Glossary
 from glassformer.decoding.protocols import Hypothesis, Vocabulary
 from glassformer.errors import UsageError
 from glassformer.model.transformer import Transformer
+from glassformer.threads import in_order
 
 __all__ = [
     "DecodingParts",
@@ -100,12 +95,6 @@ class TextEngine:
         )
 
     def translate(
-        self, texts: Sequence[str], options: SearchOptions, prefixes: Sequence[str] = ()
-    ) -> list[Translation]:
-        """One translation for each text, in their order; a blank text gives a blank one."""
-        return self.submit(texts, options, prefixes).result()
-
-    def submit(
         self,
         texts: Sequence[str],
         options: SearchOptions,
@@ -113,30 +102,27 @@ class TextEngine:
         terms: Terms = NO_TERMS,
         *,
         split: bool = True,
-    ) -> Future[list[Translation]]:
-        """A future of :meth:`translate`. The engine gets the texts in jobs of like lengths.
+    ) -> list[Translation]:
+        """One translation for each text, in their order; a blank text gives a blank one.
 
-        Without ``split``, sentence ends separate segments only in a line that is too long.
+        The engine gets the texts in jobs of like lengths. Without ``split``, sentence ends separate
+        segments only in a line that is too long.
         """
         self._check(options, forced=any(prefixes) or bool(terms.entries))
-        jobs = []
-        for places in _chunks(texts, self.engine.at_once):
+
+        def translations(places: list[int]) -> list[Translation]:
             chosen = [texts[place] for place in places]
             rows = self.segments(chosen, split=split)
             forced = self._forced([prefixes[place] for place in places] if prefixes else [], rows)
             segments = [segment for row in rows for segment in row]
             glossary = self.glossary(terms, segments, forced)
             job = Job([segment.ids for segment in segments], forced, glossary)
-            jobs.append((places, chosen, rows, self.engine.submit(job, options)))
+            return list(self.translations(chosen, rows, self.engine.decode(job, options)))
 
-        def finish() -> list[Translation]:
-            by_place: dict[int, Translation] = {}
-            for places, chosen, rows, hypotheses in jobs:
-                translations = self.translations(chosen, rows, hypotheses.result())
-                by_place |= zip(places, translations, strict=True)
-            return [by_place[place] for place in range(len(texts))]
-
-        return Future([hypotheses for *_, hypotheses in jobs], finish)
+        chunks = _chunks(texts, self.engine.at_once)
+        answers = in_order(translations, chunks, threads=min(len(chunks), self.engine.threads))
+        by_place = dict(zip(chain(*chunks), chain.from_iterable(answers), strict=True))
+        return [by_place[place] for place in range(len(texts))]
 
     def _check(self, options: SearchOptions, *, forced: bool) -> None:
         """Raise UsageError for a length without room, or n-grams that forced text may repeat."""
@@ -161,7 +147,7 @@ class TextEngine:
     ) -> list[list[Hypothesis]]:
         """The hypotheses of each segment of all texts."""
         job = Job([segment.ids for row in rows for segment in row])
-        return self.engine.submit(job, options).result()
+        return self.engine.decode(job, options)
 
     def _forced(
         self, prefixes: Sequence[str], rows: Sequence[Sequence[Segment]]
@@ -205,7 +191,15 @@ class TextEngine:
         forms = [list(terms.forms_in(segment.text).values()) for segment in segments]
         if not any(forms):
             return None
-        glossary = _glossary_of(forms, self.target, self._letters)
+        ids = {
+            form: encoded_forms(self.target, form)
+            for form in {form: None for found in forms for term in found for form in term}
+        }
+        glossary = Glossary(
+            [[[row for form in term for row in ids[form]] for term in found] for found in forms],
+            Vocabulary.of(self.target),
+            *self._letters,
+        )
         for place, segment in enumerate(segments):
             room = self.room - len(segment.ids) - (len(forced[place]) if forced else 0)
             if glossary.needed(place) > room:
@@ -244,7 +238,7 @@ class TextEngine:
                 self._joined(text, row, [next(decoded) for _ in row], chosen) for chosen in of_text
             ]
             best, *others = _distinct(translations)
-            yield replace(best, alternatives=tuple(others))
+            yield replace(best, alternatives=tuple(others)) if others else best
 
     def _joined(
         self,
@@ -265,26 +259,6 @@ class TextEngine:
         segments = tuple(map(SegmentTranslation, row, written, spans))
         score = fsum(hypothesis.score for hypothesis in hypotheses) / len(hypotheses)
         return Translation(whole, score, segments=segments)
-
-
-def _glossary_of(
-    forms: Sequence[Sequence[Sequence[str]]],
-    target: Tokenizer,
-    letters: tuple[frozenset[int], frozenset[int]],
-) -> Glossary:
-    """The glossary of the terms of each segment; a term is a list of forms.
-
-    ``letters``: :func:`~glassformer.data.terms.letter_ids` of ``target``.
-    """
-    ids = {
-        form: encoded_forms(target, form)
-        for form in dict.fromkeys(form for found in forms for term in found for form in term)
-    }
-    return Glossary(
-        [[[row for form in term for row in ids[form]] for term in found] for found in forms],
-        Vocabulary.of(target),
-        *letters,
-    )
 
 
 def _distinct(translations: Iterable[Translation]) -> list[Translation]:
@@ -320,15 +294,15 @@ class DecodingParts(SearchParts, Protocol):
 
 
 def torch_engine(
-    model: Transformer, tokenizers: tuple[Tokenizer, Tokenizer], parts: DecodingParts
+    model: Transformer,
+    tokenizers: tuple[Tokenizer, Tokenizer],
+    parts: DecodingParts,
+    *,
+    max_length_ratio: float = inf,
 ) -> TorchEngine:
     """The engine that decodes ``model`` with the forms of ``parts``."""
     source, target = map(Vocabulary.of, tokenizers)
-    return TorchEngine(
-        parts.decoder(model),
-        parts,
-        source,
-        target,
-        next(model.parameters()).device,
-        model.config.extra_length,
-    )
+    device = next(model.parameters()).device
+    lengths = model.config.extra_length, max_length_ratio
+    settings = DecodingSettings(*lengths, device=device, vocabulary=source)
+    return TorchEngine(parts.decoder(model), parts, target, settings)

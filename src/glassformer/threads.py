@@ -1,16 +1,23 @@
-"""The number of threads that torch computes with.
+"""Work on several threads, and the number of threads that torch computes with.
 
 torch has one setting for the whole program. A thread copies it at its first computation.
 """
 
 import threading
-from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
+from typing import TypeVar
 
 import torch
 
-__all__ = ["pool_of_single_threads", "torch_threads"]
+from glassformer.errors import InputError
+
+__all__ = ["in_order", "pool_of_single_threads", "torch_threads"]
+
+A = TypeVar("A")
+B = TypeVar("B")
 
 _STARTING = threading.Lock()
 
@@ -52,3 +59,40 @@ def pool_of_single_threads(count: int) -> ThreadPoolExecutor:
             started.abort()
             raise
     return pool
+
+
+def in_order(
+    work: Callable[[A], B],
+    items: Iterable[A],
+    *,
+    threads: int,
+    waits: Callable[[], bool] = lambda: False,
+) -> Iterator[B]:
+    """``work`` of each item, in their order, as a stream of bounded memory.
+
+    ``threads`` items are under way at once, and one more waits. With 1, the caller's thread works.
+    ``waits``: whether the next item is still to come; then the results of all others come first. An
+    InputError of ``items`` comes after the results of the items before it.
+
+    >>> list(in_order(str.upper, ["a", "b", "c"], threads=2))
+    ['A', 'B', 'C']
+    """
+    if threads == 1:
+        yield from map(work, items)
+        return
+    pending: deque[Future[B]] = deque()
+    end: StopIteration | InputError | None = None
+    rest = iter(items)
+    pool = ThreadPoolExecutor(threads)
+    try:
+        while end is None:
+            try:
+                pending.append(pool.submit(work, next(rest)))
+            except (StopIteration, InputError) as error:
+                end = error
+            while pending and (end or waits() or len(pending) > threads or pending[0].done()):
+                yield pending.popleft().result()
+    finally:  # after a fault, or Ctrl+C, no further item begins
+        pool.shutdown(cancel_futures=True)
+    if isinstance(end, InputError):
+        raise end

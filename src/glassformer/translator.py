@@ -12,11 +12,11 @@ from glassformer.bundle import Bundle, load_bundle
 from glassformer.config import EngineName
 from glassformer.data.batches import like_sizes, pad_rows
 from glassformer.data.normaliser import normaliser
-from glassformer.data.preprocessing import Preprocessing, Segment
+from glassformer.data.preprocessing import Segment
 from glassformer.data.terms import Terms
 from glassformer.data.tokenizer import Tokenizer
 from glassformer.data.words import Link
-from glassformer.decoding.engine import Engine, Future, SearchOptions, SearchSettings, TorchEngine
+from glassformer.decoding.engine import Engine, SearchOptions, SearchSettings, TorchEngine
 from glassformer.decoding.sampling import Sampling
 from glassformer.devices import device_of
 from glassformer.errors import InputError, UsageError, check_choice
@@ -99,32 +99,20 @@ class Translator:
             raise UsageError(f"quantization {quantization!r}: only engine ctranslate2 has it")
         if engine != "torch" and parts != FAST:
             raise UsageError(f"engine {engine}: it has forms of its own: leave plain and parts out")
-        device = next(bundle.model.parameters()).device
+        if quantization == "bfloat16" and engine == "torch":
+            parts = in_bfloat16(parts)
+        translator = cls(bundle, next(bundle.model.parameters()).device, parts=parts)
         if engine == "torch":
-            return cls(
-                bundle,
-                device,
-                parts=in_bfloat16(parts) if quantization == "bfloat16" else parts,
-            )
-        translator = cls(bundle, device)
+            return translator
         from glassformer.interchange.ctranslate2.load import load_ctranslate2
 
-        ctranslate2 = load_ctranslate2(
-            bundle,
-            directory,
-            translator._torch_engine,
-            quantization=quantization,
-            extra_length=bundle.model.config.extra_length,
-        )
+        behind = translator._torch_engine
+        ctranslate2 = load_ctranslate2(bundle, directory, behind, quantization=quantization)
         return replace(translator, engine=ctranslate2)
 
     @property
     def model(self) -> Transformer:
         return self.bundle.model
-
-    @property
-    def length_penalty(self) -> float:
-        return self.bundle.length_penalty
 
     @property
     def source_tokenizer(self) -> Tokenizer:
@@ -133,10 +121,6 @@ class Translator:
     @property
     def target_tokenizer(self) -> Tokenizer:
         return self.bundle.target_tokenizer
-
-    @property
-    def preprocessing(self) -> Preprocessing:
-        return self.bundle.preprocessing
 
     @property
     def tokenizers(self) -> tuple[Tokenizer, Tokenizer]:
@@ -174,40 +158,21 @@ class Translator:
         Raises UsageError for an impossible prefix or glossary, ValueError for a number out of its
         range.
         """
-        return self.submit(
-            texts,
-            prefixes=prefixes,
-            glossary=glossary,
-            alignment=alignment,
-            split=split,
-            **search,
-        ).result()
-
-    def submit(
-        self,
-        texts: Sequence[str],
-        *,
-        prefixes: Sequence[str] | None = None,
-        glossary: Mapping[str, str | Sequence[str]] | Terms | None = None,
-        alignment: bool = False,
-        split: bool = True,
-        **search: Unpack[SearchSettings],
-    ) -> Future[list[Translation]]:
-        """A future of :meth:`translate`: CTranslate2 translates while the caller goes on.
-
-        Torch translates at once, so that its future is done.
-        """
         if isinstance(texts, str):
             raise TypeError("texts must be a list of texts, not one text")
         if prefixes is not None and len(prefixes) != len(texts):
             raise ValueError(f"{len(prefixes)} prefixes for {len(texts)} texts")
-        settings: SearchSettings = {"length_penalty": self.length_penalty, **search}
+        settings: SearchSettings = {"length_penalty": self.bundle.length_penalty, **search}
         options = SearchOptions(**settings)
         terms = glossary if isinstance(glossary, Terms) else Terms.of(glossary or {})
-        translations = self._text_engine.submit(texts, options, prefixes or (), terms, split=split)
+        translations = self._text_engine.translate(
+            texts, options, prefixes or (), terms, split=split
+        )
         if not alignment:
             return translations
-        return Future([translations], lambda: self._aligned(translations.result()))
+        from glassformer.alignment.align import with_alignment
+
+        return with_alignment(self, translations)
 
     def segments(self, texts: Sequence[str], *, split: bool = True) -> list[list[Segment]]:
         """The segments in which :meth:`translate` translates each text."""
@@ -268,13 +233,12 @@ class Translator:
     def _text_engine(self) -> TextEngine:
         engine = self.engine or self._torch_engine
         return TextEngine.of(
-            self.model, self.tokenizers, self.parts, preprocessing=self.preprocessing, engine=engine
+            self.model,
+            self.tokenizers,
+            self.parts,
+            preprocessing=self.bundle.preprocessing,
+            engine=engine,
         )
-
-    def _aligned(self, translations: Sequence[Translation]) -> list[Translation]:
-        from glassformer.alignment.align import with_alignment
-
-        return with_alignment(self, translations)
 
     def _ended(self, tokenizer: Tokenizer, texts: Sequence[str]) -> list[list[int]]:
         return [[*ids, tokenizer.eos_id] for ids in tokenizer.encode_batch(texts)]

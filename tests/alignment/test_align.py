@@ -186,13 +186,6 @@ def test_the_links_of_a_segment_stand_in_the_whole_texts(translator):
     assert [(link.source, link.target, link.weight) for link in best.alignment] == expected
 
 
-def test_a_future_is_aligned_too(translator):
-    expected = [one.alignment for one in translator.translate(SOURCES, alignment=True)]
-    submitted = translator.submit(SOURCES, alignment=True).result()
-
-    assert [one.alignment for one in submitted] == expected
-
-
 def test_the_bundle_says_which_heads(translator, bundle_directory):
     stored = Heads(0, (1,), "input").as_dict()
     other = replace(translator, bundle=replace(load_bundle(bundle_directory), alignment=stored))

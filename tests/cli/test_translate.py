@@ -131,8 +131,8 @@ def test_bytes_that_are_not_utf8_are_named_and_what_is_before_them_answered(tran
     assert status == 1
     assert out == expected
     assert err == (
-        "glassformer: error: standard input, line 3: not UTF-8 (byte offset 3);"
-        " the lines before it are translated\n"
+        "glassformer: error: standard input, line 3: not UTF-8: 0xFF at byte offset 3 of the line:"
+        " convert the file, e.g. with 'iconv -f LATIN1 -t UTF-8'\n"
     )
 
 

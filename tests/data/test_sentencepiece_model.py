@@ -8,7 +8,7 @@ import sentencepiece
 from google.protobuf import runtime_version
 from google.protobuf.runtime_version import VersionError
 
-from glassformer.data.sentencepiece_model import Piece, PieceType, Segmentation, SentencePieceModel
+from glassformer.data.sentencepiece_model import Piece, PieceType, SentencePieceModel
 from glassformer.data.tokenizer import Tokenizer
 from glassformer.errors import InputError
 
@@ -105,10 +105,13 @@ def test_without_protobuf_the_extra_is_named(monkeypatch, cause):
 
 
 def test_the_options_of_segmentation():
-    assert SentencePieceModel.parse(trained(vocab_size=60)).segmentation.characters
     options = {"normalization_rule_name": "identity", "add_dummy_prefix": False}
     options |= {"remove_extra_whitespaces": False, "treat_whitespace_as_suffix": True}
     model = SentencePieceModel.parse(trained(vocab_size=60, model_type="bpe", **options))
-    assert model.segmentation == Segmentation("bpe", b"", False, False, True)
     again = model.with_pieces(model.pieces, {"unk": "<unk>"})
-    assert again.segmentation == model.segmentation
+    for each in (model, again):
+        assert each.kind == "bpe"
+        assert each.rest.trainer_spec.treat_whitespace_as_suffix
+        assert not each.rest.normalizer_spec.add_dummy_prefix
+        assert not each.rest.normalizer_spec.remove_extra_whitespaces
+        assert not each.rest.normalizer_spec.precompiled_charsmap

@@ -206,9 +206,3 @@ def test_a_module_in_training_mode_is_an_error():
     with pytest.raises(ValueError, match=r"training mode: call model\.eval\(\)"):
         decode_sentences(Module(), SOURCES, search=greedy)
     assert len(decode_sentences(Module().eval(), SOURCES, search=greedy)) == len(SOURCES)
-
-
-@pytest.mark.parametrize("name", ["max_tokens", "extra_length", "cores"])
-def test_a_wrong_parameter_is_named(name):
-    with pytest.raises(ValueError, match=f"{name} must be at least 1, not 0"):
-        DecodingSettings(**{name: 0})

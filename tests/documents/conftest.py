@@ -6,7 +6,6 @@ from dataclasses import dataclass, field
 import pytest
 
 from glassformer.data.words import Link, words
-from glassformer.decoding.engine import Future
 from glassformer.text_engine import Translation
 
 WORDS = {"hello": "hallo", "you": "du", "have": "hast", "items": "Dinge", "see": "siehe"}
@@ -31,10 +30,6 @@ class WordTranslator:
             self._translation(text, prefix, options)
             for text, prefix in zip(texts, prefixes, strict=True)
         ]
-
-    def submit(self, texts, **options):
-        translations = self.translate(texts, **options)
-        return Future((), lambda: translations)
 
     def _translation(self, text, prefix, options):
         if re.search(self.keeps, text):

@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 
 from glassformer.data.protected import lost_spans, protected_spans
 from glassformer.data.words import Link, words
-from glassformer.decoding.engine import Future
 from glassformer.documents.protection import ProtectingTranslator
 from glassformer.text_engine import Translation
 
@@ -96,9 +95,6 @@ class Answers:
     def translate(self, texts, **_options):
         found = [self.answers[text].pop(0) for text in texts]
         return [x if isinstance(x, Translation) else Translation(x, -1.0) for x in found]
-
-    def submit(self, texts, **options):
-        return Future((), lambda: self.translate(texts, **options))
 
 
 @pytest.mark.parametrize(
@@ -193,9 +189,6 @@ class Shuffled:
 
     def translate(self, texts, **options):
         return [self._translation(text, options) for text in texts]
-
-    def submit(self, texts, **options):
-        return Future((), lambda: self.translate(texts, **options))
 
     def _translation(self, text, options):
         order = self.draw(st.permutations(text.split()))

@@ -122,7 +122,7 @@ def test_translations_are_at_most_twice_as_long_as_the_references(
     )
     pairs = [Pair("a b c d", "a"), Pair("a b", "b")]
     packed = pack(pairs, *tokenizers, tmp_path / "v", max_tokens=50)
-    lengths = [packed.source_lengths, packed.target_lengths]
+    lengths = [packed.source.lengths, packed.target.lengths]
     batches = [make_batch(packed, torch.tensor([0, 1]).numpy())]
 
     validate(model, ValidationSet(pairs, batches, tokenizers), FAST)

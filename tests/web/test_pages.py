@@ -57,7 +57,7 @@ def test_every_answer_has_the_strict_headers(client, method, path, status):
 
 def test_a_fault_of_ours_has_the_headers_too_and_tells_nothing(served, translator, monkeypatch):
     client = served()
-    monkeypatch.setattr(type(translator), "submit", lambda *_, **__: 1 / 0)
+    monkeypatch.setattr(type(translator), "translate", lambda *_, **__: 1 / 0)
 
     answer = client.post("/translate", json={"q": "secret", "source": "en", "target": "de"})
 

@@ -147,7 +147,7 @@ def _confidence(translation: Translation, translator: Translator) -> float:
     from glassformer.decoding.beam import penalty
 
     [tokens] = translator.count_tokens([translation.text])
-    return exp(translation.score * penalty(tokens, translator.length_penalty) / tokens)
+    return exp(translation.score * penalty(tokens, translator.bundle.length_penalty) / tokens)
 
 
 def _write_pairs(partial: Path, out: Path) -> int:

@@ -33,6 +33,8 @@ COMMANDS = {
     "plot": "draw masks, positions, schedule, curves, attention and alignment",
 }
 
+_ABOUT = "\nThe Transformer of 'Attention Is All You Need', to read and to translate with.\n"
+_CONFIG = "\n--config FILE reads options from YAML; an option on the line wins over it."
 _HELP = {"-h", "--help"}
 _NO_MEMORY = ("can't allocate memory", "out of memory", "bad_alloc", "failed to map segment")
 _LESS_MEMORY = {
@@ -77,7 +79,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _dispatch(words: list[str]) -> int:
     if not words or words[0] in _HELP:
-        print(_overview(), file=sys.stdout if words else sys.stderr)
+        text = _overview("glassformer", "COMMAND", COMMANDS, _ABOUT) + _CONFIG
+        print(text, file=sys.stdout if words else sys.stderr)
         return 0 if words else 2
     command, *rest = words
     _check_known(command, COMMANDS, "command")
@@ -98,7 +101,8 @@ def _run(command: str, words: list[str]) -> int:
         if not words:
             raise UsageError(f"{title}: expected one of {', '.join(options)}")
         if words[0] in _HELP:
-            print(_overview_of_kinds(title, options))
+            firsts = {kind: (each.__doc__ or "").split("\n")[0] for kind, each in options.items()}
+            print(_overview(title, "KIND", firsts))
             return 0
         kind, *words = words
         _check_known(kind, options, "kind")
@@ -124,26 +128,13 @@ def _check_known(word: str, known: Iterable[str], noun: str) -> None:
         raise UsageError(f"unknown {noun} {word!r}{hint}")
 
 
-def _overview() -> str:
+def _overview(title: str, noun: str, texts: Mapping[str, str], about: str = "") -> str:
     return f"""\
-usage: glassformer COMMAND [OPTIONS]
+usage: {title} {noun} [OPTIONS]
+{about}
+{_table(texts)}
 
-The Transformer of 'Attention Is All You Need', to read and to translate with.
-
-{_table(COMMANDS)}
-
-glassformer COMMAND --help shows every option with its default.
---config FILE reads options from YAML; an option on the line wins over it."""
-
-
-def _overview_of_kinds(title: str, kinds: Mapping[str, type]) -> str:
-    first_lines = {kind: (options.__doc__ or "").split("\n")[0] for kind, options in kinds.items()}
-    return f"""\
-usage: {title} KIND [OPTIONS]
-
-{_table(first_lines)}
-
-{title} KIND --help shows every option with its default."""
+{title} {noun} --help shows every option with its default."""
 
 
 def _table(texts: Mapping[str, str]) -> str:

@@ -7,11 +7,11 @@ import json
 import os
 import select
 import sys
-from collections import deque
 from collections.abc import Iterator
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, cast
 
 from pydantic import Field, model_validator
 
@@ -26,13 +26,13 @@ from glassformer.config import (
     EngineName,
     Markup,
 )
-from glassformer.data.lines import MAX_LINE_BYTES, decode_line
+from glassformer.data.lines import MAX_LINE_BYTES, decoded
 from glassformer.data.words import pharaoh
 from glassformer.errors import InputError, UsageError
 
 if TYPE_CHECKING:
     from glassformer.data.terms import Terms
-    from glassformer.decoding.engine import Future, SearchSettings
+    from glassformer.decoding.engine import SearchSettings
     from glassformer.documents.protection import TextTranslator
     from glassformer.translator import Sampling, Translation
 
@@ -168,7 +168,8 @@ def run(options: TranslateOptions) -> int:
         if options.format != "text":
             _translate_file(protecting, options, glossary)
         else:
-            _translate_input(_Output(protecting, options, glossary))
+            threads = translator.engine.threads if translator.engine else 1
+            _translate_input(protecting, options, glossary, threads=threads)
     return 0
 
 
@@ -194,72 +195,41 @@ def _translate_file(
     sys.stdout.flush()
 
 
-def _translate_input(output: _Output) -> None:
+def _translate_input(
+    translator: TextTranslator, options: TranslateOptions, glossary: Terms | None, *, threads: int
+) -> None:
+    """Write the translation of each line of standard input to standard output, in order."""
+    from glassformer.threads import in_order
+
     descriptor = sys.stdin.fileno()
-    try:
-        for texts in _windows(descriptor):
-            output.submit(texts)
-            if not _something_there(descriptor):  # the next read waits for input
-                output.write_all()
-    except InputError:
-        output.write_all()  # the lines before the faulty one
-        raise
-    output.write_all()
 
-
-class _Output:
-    """Writes the translations of the submitted lines to standard output, in order."""
-
-    def __init__(
-        self, translator: TextTranslator, options: TranslateOptions, glossary: Terms | None
-    ) -> None:
-        self._translator = translator
-        self._glossary = glossary
-        self._options = options
-        self._pending: deque[tuple[list[str], Future[list[Translation]]]] = deque()
-        self._submitted = 0
-        self._written = 0
-
-    def submit(self, texts: list[str]) -> None:
-        """Translate the lines; write the translations that are done.
-
-        A drawn line goes by itself: its translation does not depend on the lines beside it.
-        """
-        for window in [[text] for text in texts] if self._options.sample else [texts]:
-            self._pending.append((window, self._future(window)))
-            self._submitted += len(window)
-            while self._pending and self._pending[0][1].done():
-                self._write_first()
-
-    def write_all(self) -> None:
-        """Write all translations of the submitted lines."""
-        while self._pending:
-            self._write_first()
-
-    def _future(self, texts: list[str]) -> Future[list[Translation]]:
-        options = self._options
+    def rows(window: _Window) -> str:
         search = _search(options)
         if options.sample:
-            search["sampling"] = _sampling(options, self._submitted)
-        return self._translator.submit(
-            texts,
-            prefixes=[options.prefix] * len(texts) if options.prefix else None,
-            glossary=self._glossary,
+            search["sampling"] = _sampling(options, window.first)
+        translations = translator.translate(
+            window.texts,
+            prefixes=[options.prefix] * len(window.texts) if options.prefix else None,
+            glossary=glossary,
             alignment=options.alignment,
             split=options.split,
             **search,
         )
+        numbered = enumerate(zip(translations, window.texts, strict=True), start=window.first)
+        return "".join(_rows(found, number, text, options) for number, (found, text) in numbered)
 
-    def _write_first(self) -> None:
-        texts, future = self._pending.popleft()
-        rows = "".join(
-            _rows(translation, self._written + place, texts[place], self._options)
-            for place, translation in enumerate(future.result())
+    windows = _windows(descriptor)
+    if options.sample:  # a drawn line goes by itself: the lines beside it must not change it
+        windows = (
+            _Window(number, [text])
+            for window in windows
+            for number, text in enumerate(window.texts, start=window.first)
         )
+    waits = partial(_input_waits, descriptor)
+    for written in in_order(rows, windows, threads=threads, waits=waits):
         # As bytes: UTF-8 with LF, also if the terminal or the system prefers others.
-        sys.stdout.buffer.write(rows.encode())
+        sys.stdout.buffer.write(written.encode())
         sys.stdout.flush()
-        self._written += len(texts)
 
 
 def _search(options: TranslateOptions) -> SearchSettings:
@@ -280,46 +250,39 @@ def _sampling(options: TranslateOptions, number: int) -> Sampling:
     return Sampling(options.temperature, options.top_k, options.top_p, seed)
 
 
-def _windows(descriptor: int) -> Iterator[list[str]]:
+class _Window(NamedTuple):
+    """Lines that are translated together, and the number of the first one, from 0."""
+
+    first: int
+    texts: list[str]
+
+
+def _windows(descriptor: int) -> Iterator[_Window]:
     """The lines that end in each block of the input, as text; a last one may lack its line feed.
 
     A block inside a long line gives an empty window. InputError after the lines before a fault.
     """
     number, rest = 0, b""
     while block := os.read(descriptor, _AT_ONCE):
-        *lines, rest = (rest + block).split(b"\n")
-        yield from _decoded(lines, number)
-        number += len(lines)
+        whole, feed, rest = (rest + block).rpartition(b"\n")
+        for texts in decoded(whole, "standard input", number) if feed else [[]]:
+            yield _Window(number, texts)
+            number += len(texts)
         if len(rest) > MAX_LINE_BYTES:
             raise InputError(
                 f"standard input, line {number + 1}: longer than {MAX_LINE_BYTES >> 20} MiB;"
                 " end each text with a line feed"
             )
-    if rest:
-        yield from _decoded([rest], number)
+    for texts in decoded(rest, "standard input", number) if rest else []:
+        yield _Window(number, texts)
 
 
-def _something_there(descriptor: int) -> bool:
-    """Whether a read returns without waiting; False also if the system cannot tell."""
+def _input_waits(descriptor: int) -> bool:
+    """Whether a read would wait for input; True also if the system cannot tell."""
     try:
-        return bool(select.select([descriptor], [], [], 0)[0])
+        return not select.select([descriptor], [], [], 0)[0]
     except (OSError, ValueError):  # Windows can only tell of sockets
-        return False
-
-
-def _decoded(lines: list[bytes], before: int) -> Iterator[list[str]]:
-    """The lines as text, up to the first that is not UTF-8; then an error that names it."""
-    texts: list[str] = []
-    for number, line in enumerate(lines, start=before + 1):
-        try:
-            texts.append(decode_line(line, first=number == 1))
-        except UnicodeDecodeError as error:
-            yield texts
-            raise InputError(
-                f"standard input, line {number}: not UTF-8 (byte offset {error.start});"
-                " the lines before it are translated"
-            ) from None
-    yield texts
+        return True
 
 
 def _rows(translation: Translation, number: int, source: str, options: TranslateOptions) -> str:

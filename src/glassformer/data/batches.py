@@ -46,13 +46,10 @@ class Batch:
 
     def to(self, device: torch.device | str) -> "Batch":
         """The same batch on another device."""
-        return type(self)(
-            source=to_device(self.source, device),
-            target=to_device(self.target, device),
-            labels=to_device(self.labels, device),
-            tokens=self.tokens,
-            target_tokens=self.target_tokens,
+        source, target, labels = (
+            to_device(tensor, device) for tensor in (self.source, self.target, self.labels)
         )
+        return Batch(source, target, labels, self.tokens, self.target_tokens)
 
 
 def to_device(tensor: Tensor, device: torch.device | str) -> Tensor:
@@ -83,13 +80,6 @@ def plan_batches(
     """
     source = np.asarray(source_lengths, dtype=np.int64) + 1
     target = np.asarray(target_lengths, dtype=np.int64) + 1
-    if source.shape != target.shape or source.ndim != 1:
-        raise ValueError(
-            f"lengths of shape {source.shape} and {target.shape}: expected one row each, "
-            "with a length for every pair"
-        )
-    if tokens < 1:
-        raise ValueError(f"tokens {tokens}: expected at least 1")
     generator = np.random.default_rng((seed, epoch))
     order = _by_length(source, target, generator)
     batches = _cut(order, source[order], target[order], tokens)

@@ -10,16 +10,16 @@ Training drops a pair that cannot be a sentence and its translation, by :class:`
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import zip_longest
 from pathlib import Path
 from typing import NamedTuple
 
 from glassformer.data.file_formats import Format, file_format, join_record, split_record
 from glassformer.data.lines import read_lines
-from glassformer.errors import InputError, UsageError
+from glassformer.errors import InputError
 from glassformer.files import open_atomically
 
 __all__ = [
-    "REASONS",
     "Filter",
     "Format",
     "Limits",
@@ -79,25 +79,17 @@ def write_pairs(path: Path, pairs: Iterable[Pair]) -> int:
 
 
 def _aligned(source: Path, target: Path) -> Iterator[Pair]:
-    sources, targets = read_lines(source), read_lines(target)
-    paired = 0
-    for text in sources:
-        translation = next(targets, None)
-        if translation is None:
-            extra = 1 + sum(1 for _ in sources)
-            raise InputError(_unequal(source, paired + extra, target, paired))
-        paired += 1
+    lines = enumerate(zip_longest(read_lines(source), read_lines(target)), start=1)
+    for number, (text, translation) in lines:
+        if text is None or translation is None:
+            shorter, longer = number - 1, number + sum(1 for _ in lines)
+            counts = (shorter, longer) if text is None else (longer, shorter)
+            raise InputError(
+                f"{source} has {counts[0]:,} lines and {target} has {counts[1]:,}: line n of one"
+                " must translate line n of the other: 'glassformer doctor' finds the line where"
+                " they part"
+            )
         yield Pair(text, translation)
-    extra = sum(1 for _ in targets)
-    if extra:
-        raise InputError(_unequal(source, paired, target, paired + extra))
-
-
-def _unequal(source: Path, source_count: int, target: Path, target_count: int) -> str:
-    return (
-        f"{source} has {source_count:,} lines and {target} has {target_count:,}: line n of one "
-        "must translate line n of the other: 'glassformer doctor' finds the line where they part"
-    )
 
 
 def _from_one_file(path: Path, kind: Format, keys: tuple[str, str]) -> Iterator[Pair]:
@@ -106,9 +98,6 @@ def _from_one_file(path: Path, kind: Format, keys: tuple[str, str]) -> Iterator[
             yield Pair(*split_record(line, kind, keys=keys))
         except InputError as error:
             raise InputError(f"{path}, line {number}: {error}") from error
-
-
-REASONS = ("empty", "long", "ratio")
 
 
 @dataclass(frozen=True)
@@ -127,24 +116,6 @@ class Limits:
     #: translated at length.
     ratio_from: int = 20
 
-    def __post_init__(self) -> None:
-        lowest = {"max_chars": 1, "max_ratio": 1, "ratio_from": 0}
-        for name, least in lowest.items():
-            if not getattr(self, name) >= least:
-                raise UsageError(f"{name} {getattr(self, name)}: expected {least} or more")
-
-
-def _reason(source: int, target: int, limits: Limits) -> str | None:
-    """The reason by the lengths of the two sides."""
-    shorter, longer = (source, target) if source < target else (target, source)
-    if shorter == 0:
-        return "empty"
-    if longer > limits.max_chars:
-        return "long"
-    if longer > limits.ratio_from and longer > limits.max_ratio * shorter:
-        return "ratio"
-    return None
-
 
 class Filter:
     """Keeps the pairs that training can use, and counts the others by reason.
@@ -160,7 +131,7 @@ class Filter:
         self.limits = limits or Limits()
         self.kept = 0
         self.characters = 0  # of the pairs that are kept, both sides
-        self.counts = dict.fromkeys(REASONS, 0)
+        self.counts = {"empty": 0, "long": 0, "ratio": 0}
 
     def __call__(self, pairs: Iterable[Pair]) -> Iterator[Pair]:
         return (
@@ -171,12 +142,19 @@ class Filter:
 
     def reason(self, source: int, target: int) -> str | None:
         """Counts one pair by its sides' lengths; the reason if it is dropped."""
-        reason = _reason(source, target, self.limits)
-        if reason is None:
+        shorter, longer = (source, target) if source < target else (target, source)
+        limits = self.limits
+        if shorter == 0:
+            reason = "empty"
+        elif longer > limits.max_chars:
+            reason = "long"
+        elif longer > limits.ratio_from and longer > limits.max_ratio * shorter:
+            reason = "ratio"
+        else:
             self.kept += 1
             self.characters += source + target
-        else:
-            self.counts[reason] += 1
+            return None
+        self.counts[reason] += 1
         return reason
 
     def __str__(self) -> str:

@@ -13,9 +13,9 @@ of a line; the caller adds the file and the line's number.
 import json
 import re
 from pathlib import Path
-from typing import Literal, get_args
+from typing import Literal, cast, get_args
 
-from glassformer.errors import InputError, UsageError, counted, nearest
+from glassformer.errors import InputError, UsageError, check_choice, counted
 
 __all__ = ["Format", "file_format", "join_record", "split_record"]
 
@@ -39,11 +39,9 @@ def file_format(
     >>> file_format("train.de", "train.en"), file_format("train.tsv.gz")
     ('lines', 'tsv')
     """
-    formats: tuple[Format, ...] = get_args(Format)
-    given = next((name for name in formats if name == format), None)
-    if format is not None and given is None:
-        known = ", ".join(formats)
-        raise UsageError(f"format {format!r}: expected one of {known}{nearest(format, formats)}")
+    if format is not None:
+        check_choice("format", format, get_args(Format))
+    given = cast("Format | None", format)
     if target is not None:
         if given not in (None, "lines"):
             raise UsageError(

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from glassformer.errors import InputError, nearest
 
-__all__ = ["BOM", "decode_line", "raw_blocks", "read_lines", "utf16_name"]
+__all__ = ["BOM", "decode_line", "decoded", "raw_blocks", "read_lines", "utf16_name"]
 
 #: A byte order mark, decoded.
 BOM = "\ufeff"
@@ -141,31 +141,28 @@ def read_lines(path: Path | str) -> Iterator[str]:
     """
     number = 0
     for block in raw_blocks(path):
-        lines = _decoded(block, first=number == 0)
-        if lines is None:
-            yield from _up_to_the_fault(path, block, number)
-            return
-        yield from lines
-        number += len(lines)
+        for lines in decoded(block, path, number):
+            yield from lines
+            number += len(lines)
 
 
-def _decoded(block: bytes, *, first: bool) -> list[str] | None:
-    """All lines of a block at once; None if one is not UTF-8."""
+def decoded(block: bytes, name: Path | str, before: int) -> Iterator[list[str]]:
+    """All lines of a block as text, at once; ``before`` of the file stand before it.
+
+    Raises InputError after the lines before one that is not UTF-8; it calls the file ``name``.
+    """
     try:
         text = block.decode()
     except UnicodeDecodeError:
-        return None
-    lines = (text.removeprefix(BOM) if first else text).split("\n")
-    return [line.removesuffix("\r") for line in lines] if "\r" in text else lines
-
-
-def _up_to_the_fault(path: Path | str, block: bytes, before: int) -> Iterator[str]:
-    """The lines before the one that is not UTF-8, and its error."""
-    for number, raw in enumerate(block.split(b"\n"), start=before + 1):
-        try:
-            yield decode_line(raw, first=number == 1)
-        except UnicodeDecodeError as error:
-            raise InputError(_not_utf8(path, number, error)) from error
+        texts: list[str] = []
+        for number, raw in enumerate(block.split(b"\n"), start=before + 1):
+            try:
+                texts.append(decode_line(raw, first=number == 1))
+            except UnicodeDecodeError as error:
+                yield texts
+                raise InputError(_not_utf8(name, number, error)) from error
+    lines = (text.removeprefix(BOM) if before == 0 else text).split("\n")
+    yield [line.removesuffix("\r") for line in lines] if "\r" in text else lines
 
 
 def _not_utf8(path: Path | str, number: int, error: UnicodeDecodeError) -> str:

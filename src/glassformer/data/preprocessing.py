@@ -29,6 +29,7 @@ __all__ = [
 LONGEST_SOURCE = 200
 
 _LINE = re.compile(r"[^\r\n]+")
+_WORD = re.compile(r"[^\W\d_]{2,}")
 _BULLET = re.compile(r"\s*[-–—*+•‣◦▪·]\s")  # of a list; "4. " may begin a date
 _SEVERAL = 0.2  # share of sources with several sentences, from which a model can read them
 
@@ -166,16 +167,12 @@ def _unit(line: Normalised, start: int, end: int, *, capitals: bool) -> Iterator
         return
     start += part.index(text)
     places = line.places[start : start + len(text) + 1]
-    lowered = text[0] + text[1:].lower()
-    if capitals and _in_capitals(text) and len(lowered) == len(text):
-        yield Segment(lowered, places, [], capitals=True)
-    else:
-        yield Segment(text, places, [])
-
-
-def _in_capitals(text: str) -> bool:
-    """Whether all letters are capitals, and there are several words of them."""
-    return text.isupper() and len(re.findall(r"[^\W\d_]{2,}", text)) > 1
+    if capitals and text.isupper() and len(_WORD.findall(text)) > 1:  # several, all in capitals
+        lowered = text[0] + text[1:].lower()
+        if len(lowered) == len(text):
+            yield Segment(lowered, places, [], capitals=True)
+            return
+    yield Segment(text, places, [])
 
 
 def _within(unit: Segment, ids: list[int], tokenizer: Tokenizer, limit: int) -> Iterator[Segment]:

@@ -18,7 +18,7 @@ from glassformer.errors import InputError, missing_extra
 if TYPE_CHECKING:
     from google.protobuf.message import Message
 
-__all__ = ["Piece", "PieceType", "Segmentation", "SentencePieceModel"]
+__all__ = ["Piece", "PieceType", "SentencePieceModel"]
 
 _KINDS = {1: "unigram", 2: "bpe", 3: "word", 4: "char"}
 
@@ -43,22 +43,6 @@ class Piece:
     text: str
     score: float = 0.0
     type: PieceType = PieceType.NORMAL
-
-
-@dataclass(frozen=True)
-class Segmentation:
-    """How a model cuts a text, but for its pieces. The defaults are SentencePiece's."""
-
-    kind: str = "unigram"
-    """unigram, bpe, word or char."""
-    characters: bytes = b""
-    """SentencePiece's table of characters that others replace, such as NFKC's; empty: none."""
-    dummy_prefix: bool = True
-    """A text begins as if a space stood before it."""
-    single_spaces: bool = True
-    """Several spaces are read as one, and those around the text are left out."""
-    space_as_suffix: bool = False
-    """A space belongs to the word before it."""
 
 
 @dataclass(frozen=True)
@@ -107,16 +91,9 @@ class SentencePieceModel:
         return SentencePieceModel(tuple(pieces), rest)
 
     @property
-    def segmentation(self) -> Segmentation:
-        """The options of segmentation, out of the trainer's and the normaliser's fields."""
-        trainer, normaliser = self.rest.trainer_spec, self.rest.normalizer_spec
-        return Segmentation(
-            _KINDS[trainer.model_type],
-            normaliser.precompiled_charsmap,
-            normaliser.add_dummy_prefix,
-            normaliser.remove_extra_whitespaces,
-            trainer.treat_whitespace_as_suffix,
-        )
+    def kind(self) -> str:
+        """How it cuts a text: unigram, bpe, word or char."""
+        return _KINDS[self.rest.trainer_spec.model_type]
 
     def serialized(self) -> bytes:
         """The bytes of a ``.model`` file."""

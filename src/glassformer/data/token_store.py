@@ -6,9 +6,7 @@ ids in one row, and ``source.offsets``, where each sentence begins and the last 
 used. The directory gets its name only when it is whole, with ``meta.json`` in it.
 """
 
-import hashlib
 import json
-import operator
 import shutil
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -17,10 +15,11 @@ from dataclasses import asdict, dataclass
 from functools import cached_property
 from itertools import chain, islice
 from pathlib import Path
-from typing import SupportsIndex
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import TypeAdapter, ValidationError
 
 from glassformer.data.corpus import Pair
 from glassformer.data.tokenizer import Tokenizer
@@ -30,7 +29,6 @@ from glassformer.hashes import sha256
 
 __all__ = ["Packed", "Sentences", "pack"]
 
-FORMAT_VERSION = 1
 _CHUNK = 20_000  # pairs that are encoded at once
 _OFFSET = np.dtype("<i8")
 _SIDES, _PARTS = ("source", "target"), ("ids", "offsets")
@@ -45,7 +43,7 @@ class PackedMeta:
     and ``target`` each with ``pad``, ``bos``, ``eos``. ``tokenizers`` holds their fingerprints.
     """
 
-    format_version: int
+    format_version: Literal[1]
     pairs: int
     dropped_empty: int
     dropped_long: int
@@ -55,6 +53,9 @@ class PackedMeta:
     symbols: dict[str, dict[str, int]]
     tokenizers: dict[str, str]
     content_hash: str
+
+
+_META = TypeAdapter(PackedMeta)
 
 
 class Sentences:
@@ -67,11 +68,8 @@ class Sentences:
     def __len__(self) -> int:
         return len(self.offsets) - 1
 
-    def __getitem__(self, index: SupportsIndex) -> NDArray[np.integer]:
-        if not -len(self) <= operator.index(index) < len(self):
-            raise IndexError(f"sentence {index}: expected 0 to {len(self) - 1}")
-        row = operator.index(index) % len(self)
-        return np.asarray(self.ids[self.offsets[row] : self.offsets[row + 1]])
+    def __getitem__(self, row: int) -> NDArray[np.integer]:
+        return np.asarray(self.ids[self.offsets[:-1][row] : self.offsets[1:][row]])
 
     @cached_property
     def lengths(self) -> NDArray[np.int32]:
@@ -94,47 +92,43 @@ class Packed:
     def __init__(self, directory: Path, meta: PackedMeta) -> None:
         self.directory = directory
         self.meta = meta
-        self.source, self.target = (
-            Sentences(
-                np.memmap(directory / f"{side}.ids", meta.dtype[side], mode="r"),
-                np.memmap(directory / f"{side}.offsets", _OFFSET, mode="r"),
-            )
-            for side in _SIDES
-        )
+        self.source, self.target = map(self._side, _SIDES)
 
     @classmethod
     def open(cls, directory: str | Path) -> "Packed":
         """Open a packed corpus; :class:`InputError` where it is missing, cut off or damaged."""
-        directory = Path(directory)
-        meta = _read_meta(directory)
-        for side in _SIDES:
-            _check_size(directory / f"{side}.offsets", (meta.pairs + 1) * _OFFSET.itemsize)
-            width = np.dtype(meta.dtype[side]).itemsize
-            _check_size(directory / f"{side}.ids", meta.tokens[side] * width)
-        return cls(directory, meta)
+        path = Path(directory, "meta.json")
+        try:
+            meta = _META.validate_json(path.read_bytes(), strict=True)
+        except (OSError, ValidationError) as error:
+            raise InputError(
+                f"{path}: missing, or not the description of a packed corpus: delete the directory"
+                " to pack the corpus again"
+            ) from error
+        return cls(Path(directory), meta)
+
+    def _side(self, side: str) -> Sentences:
+        meta, arrays = self.meta, []
+        for part, kind, length in (
+            ("ids", meta.dtype[side], meta.tokens[side]),
+            ("offsets", _OFFSET, meta.pairs + 1),
+        ):
+            path = self.directory / f"{side}.{part}"
+            try:
+                arrays.append(np.memmap(path, kind, mode="r", shape=(length,)))
+            except (OSError, ValueError) as error:
+                raise InputError(
+                    f"{path}: missing or cut off ({error}): delete the directory to pack the corpus"
+                    " again"
+                ) from error
+        return Sentences(*arrays)
 
     def __len__(self) -> int:
         return self.meta.pairs
 
-    @property
-    def source_lengths(self) -> NDArray[np.int32]:
-        """Subwords of every source sentence, without the end symbol."""
-        return self.source.lengths
-
-    @property
-    def target_lengths(self) -> NDArray[np.int32]:
-        """Subwords of every target sentence, without start and end symbols."""
-        return self.target.lengths
-
-    @property
-    def content_hash(self) -> str:
-        """SHA-256 over all ids and offsets: the same data have the same hash, wherever packed."""
-        return self.meta.content_hash
-
     def verify(self) -> None:
         """Read everything and compare it with the hash; :class:`InputError` where it differs."""
-        files = [self.directory / f"{side}.{part}" for side in _SIDES for part in _PARTS]
-        if _combined(map(sha256, files)) != self.content_hash:
+        if _content_hash(self.directory) != self.meta.content_hash:
             raise InputError(
                 f"{self.directory}: the packed data differ from their content hash: changed or "
                 "damaged; delete the directory to pack them again"
@@ -161,18 +155,21 @@ def pack(
     shutil.rmtree(partial, ignore_errors=True)
     partial.mkdir(parents=True)
     try:
-        with naming(directory), ExitStack() as files:
-            writers = {
-                side: _Writer(partial, side, tokenizers[side].vocab_size, files) for side in _SIDES
-            }
-            for chunk in _encoded_chunks(pairs, tokenizers, max_tokens, dropped):
-                for place, side in enumerate(_SIDES):
-                    writers[side].write([row[place] for row in chunk])
-        meta = _meta(writers, tokenizers, max_tokens, dropped)
         with naming(directory):
+            with ExitStack() as files:
+                writers = {
+                    side: _Writer(partial, side, tokenizers[side].vocab_size, files)
+                    for side in _SIDES
+                }
+                for chunk in _encoded_chunks(pairs, tokenizers, max_tokens, dropped):
+                    for place, side in enumerate(_SIDES):
+                        writers[side].write([row[place] for row in chunk])
+            meta = _meta(partial, writers, tokenizers, max_tokens, dropped)
             (partial / "meta.json").write_text(json.dumps(asdict(meta), indent=2) + "\n")
             flush_directory(partial)
-        _take_the_place_of(directory, partial)
+        (directory / "meta.json").unlink(missing_ok=True)  # the rest alone is not packed
+        shutil.rmtree(directory, ignore_errors=True)
+        partial.rename(directory)
     finally:
         shutil.rmtree(partial, ignore_errors=True)
     return Packed.open(directory)
@@ -202,36 +199,28 @@ def _encoded_chunks(
 
 
 class _Writer:
-    """Appends the sentences of one side to its two files, and hashes what it writes."""
+    """Appends the sentences of one side to its two files."""
 
     def __init__(self, directory: Path, side: str, vocab_size: int, files: ExitStack) -> None:
         self.dtype = np.dtype("<u2" if vocab_size <= 2**16 else "<u4")
         self.sentences = self.tokens = 0
-        self._files, self._digests = {}, {}
-        for part in _PARTS:
-            self._files[part] = files.enter_context((directory / f"{side}.{part}").open("wb"))
-            self._digests[part] = hashlib.sha256()
-        self._append("offsets", np.zeros(1, _OFFSET))
+        self._ids, self._offsets = (
+            files.enter_context((directory / f"{side}.{part}").open("wb")) for part in _PARTS
+        )
+        self._offsets.write(np.zeros(1, _OFFSET).tobytes())
 
     def write(self, sentences: Sequence[Sequence[int]]) -> None:
         lengths = np.fromiter(map(len, sentences), dtype=_OFFSET, count=len(sentences))
         tokens = int(lengths.sum())
         ids = np.fromiter(chain.from_iterable(sentences), dtype=self.dtype, count=tokens)
-        self._append("ids", ids)
-        self._append("offsets", self.tokens + np.cumsum(lengths, dtype=_OFFSET))
+        self._ids.write(ids.tobytes())
+        self._offsets.write((self.tokens + np.cumsum(lengths, dtype=_OFFSET)).tobytes())
         self.tokens += tokens
         self.sentences += len(sentences)
 
-    def digests(self) -> list[str]:
-        return [self._digests[part].hexdigest() for part in _PARTS]
-
-    def _append(self, part: str, values: NDArray[np.integer]) -> None:
-        written = values.tobytes()
-        self._files[part].write(written)
-        self._digests[part].update(written)
-
 
 def _meta(
+    directory: Path,
     writers: dict[str, _Writer],
     tokenizers: dict[str, Tokenizer],
     max_tokens: int,
@@ -244,61 +233,23 @@ def _meta(
             f"are longer than {max_tokens} subwords; check the text, or raise the limit"
         )
     return PackedMeta(
-        format_version=FORMAT_VERSION,
+        format_version=1,
         pairs=pairs,
         dropped_empty=dropped["empty"],
         dropped_long=dropped["long"],
         max_tokens=max_tokens,
-        dtype={side: writers[side].dtype.str for side in _SIDES},
-        tokens={side: writers[side].tokens for side in _SIDES},
+        dtype={side: writer.dtype.str for side, writer in writers.items()},
+        tokens={side: writer.tokens for side, writer in writers.items()},
         symbols={
             side: {"pad": tokenizer.pad_id, "bos": tokenizer.bos_id, "eos": tokenizer.eos_id}
             for side, tokenizer in tokenizers.items()
         },
-        tokenizers={side: tokenizers[side].fingerprint for side in _SIDES},
-        content_hash=_combined(digest for side in _SIDES for digest in writers[side].digests()),
+        tokenizers={side: tokenizer.fingerprint for side, tokenizer in tokenizers.items()},
+        content_hash=_content_hash(directory),
     )
 
 
-def _combined(digests: Iterable[str]) -> str:
-    return sha256("\n".join(digests).encode())
-
-
-def _take_the_place_of(directory: Path, partial: Path) -> None:
-    """Give ``partial`` the name ``directory``; a directory can only be renamed onto none."""
-    old = directory.with_name(directory.name + ".old")
-    shutil.rmtree(old, ignore_errors=True)
-    if directory.exists():
-        directory.rename(old)
-    partial.rename(directory)
-    shutil.rmtree(old, ignore_errors=True)
-
-
-def _read_meta(directory: Path) -> PackedMeta:
-    """Read ``meta.json``; :class:`InputError` where it is missing, damaged or of another format."""
-    path = directory / "meta.json"
-    try:
-        fields = json.loads(path.read_text())
-        if fields["format_version"] == FORMAT_VERSION:
-            return PackedMeta(**fields)
-    except OSError as error:
-        raise InputError(
-            f"{directory}: not a packed corpus (meta.json: {error.strerror}); pack it again"
-        ) from None
-    except (json.JSONDecodeError, UnicodeDecodeError, KeyError, TypeError):
-        raise InputError(
-            f"{path}: not the description of a packed corpus; delete the directory to pack it again"
-        ) from None
-    raise InputError(
-        f"{path}: format_version {fields['format_version']}, this program reads {FORMAT_VERSION}; "
-        "delete the directory to pack the corpus again"
-    )
-
-
-def _check_size(path: Path, expected: int) -> None:
-    size = path.stat().st_size if path.is_file() else 0
-    if size != expected:
-        raise InputError(
-            f"{path}: {size} bytes, expected {expected}: the file is cut off or damaged; delete "
-            "the directory to pack the corpus again"
-        )
+def _content_hash(directory: Path) -> str:
+    """SHA-256 over all ids and offsets: the same data have the same hash, wherever packed."""
+    files = [directory / f"{side}.{part}" for side in _SIDES for part in _PARTS]
+    return sha256("\n".join(map(sha256, files)).encode())

@@ -87,7 +87,6 @@ class Tokenizer:
         self.prefix = tuple(prefix)
         self.known = known
         self._model = _parse(serialized, name)
-        self.fingerprint = _fingerprint(self)
         pieces = self._model.get_piece_size() if known is None else known
         if not 0 < pieces <= self._model.get_piece_size():
             raise InputError(
@@ -171,6 +170,13 @@ class Tokenizer:
             outside = next(index for index in kept if not 0 <= index < self.vocab_size)
             raise ValueError(f"token id {outside}: expected 0 to {self.vocab_size - 1}")
         return kept
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """The hash of all that the ids of a text depend on."""
+        changed = self.prefix or self.known is not None
+        settings = repr((self.prefix, self.known)) if changed else ""
+        return sha256(self.serialized + settings.encode())
 
     @cached_property
     def blank_ids(self) -> frozenset[int]:
@@ -271,12 +277,10 @@ def _train(lines: Iterable[str], options: dict[str, Any]) -> Tokenizer:
 
 
 def _check_options(vocab_size: int, kind: str, coverage: float, normalization: str) -> None:
-    if vocab_size > _LARGEST_VOCABULARY:
-        raise UsageError(f"vocab_size {vocab_size}: expected at most {_LARGEST_VOCABULARY:,}")
-    if vocab_size < SMALLEST_VOCABULARY:
+    if not SMALLEST_VOCABULARY <= vocab_size <= _LARGEST_VOCABULARY:
         raise UsageError(
-            f"vocab_size {vocab_size}: expected at least {SMALLEST_VOCABULARY} "
-            "(256 bytes, 4 special symbols and some subwords)"
+            f"vocab_size {vocab_size}: expected {SMALLEST_VOCABULARY} (256 bytes, 4 special symbols"
+            f" and some subwords) to {_LARGEST_VOCABULARY:,}"
         )
     if not 0.98 <= coverage <= 1.0:
         raise UsageError(f"character_coverage {coverage}: expected 0.98 to 1")
@@ -341,13 +345,6 @@ def _parse(serialized: bytes, name: str) -> sentencepiece.SentencePieceProcessor
             "(not the .vocab list beside it)"
         )
     return model
-
-
-def _fingerprint(tokenizer: Tokenizer) -> str:
-    """The hash of all that the ids of a text depend on."""
-    changed = tokenizer.prefix or tokenizer.known is not None
-    settings = repr((tokenizer.prefix, tokenizer.known)) if changed else ""
-    return sha256(tokenizer.serialized + settings.encode())
 
 
 def _require_symbols(tokenizer: Tokenizer, name: str) -> None:

@@ -84,11 +84,6 @@ class DecodingSettings:
     device: torch.device = field(default=torch.device("cpu"))
     vocabulary: Vocabulary = DEFAULT_IDS
 
-    def __post_init__(self) -> None:
-        for name in ("max_tokens", "extra_length", "cores"):
-            if getattr(self, name) < 1:
-                raise ValueError(f"{name} must be at least 1, not {getattr(self, name)}")
-
     def max_length(self, source: Sequence[int]) -> int:
         """The most tokens of a target, before constraints add theirs."""
         relative = self.max_length_ratio * max(1, len(source)) + _FEW

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import Generic, Unpack, overload
+from typing import Generic, TypeVar, Unpack
 
 import torch
 from jaxtyping import Bool, Float, Int64
@@ -29,6 +29,8 @@ from glassformer.decoding.glossary import Glossary
 from glassformer.decoding.protocols import IMPOSSIBLE, Hypothesis, S, StepFunction, select_beams
 
 __all__ = ["BeamState", "beam_search", "check_search", "penalty"]
+
+Number = TypeVar("Number", float, Tensor)
 
 
 @dataclass(frozen=True)
@@ -66,7 +68,6 @@ class _Candidates:
     parents: Int64[Tensor, "live choices"]
     tokens: Int64[Tensor, "live choices"]
     ends: Bool[Tensor, "live choices"]
-    width: int  # how many may continue
 
 
 @dataclass(frozen=True)
@@ -77,11 +78,6 @@ class _Settings:
     alpha: float
     n_best: int
     rules: OutputRules
-
-    @property
-    def glossaries(self) -> list[Glossary]:
-        """The constraints that allocate the places in the beam."""
-        return [each for each in self.rules.constraints if isinstance(each, Glossary)]
 
     def __post_init__(self) -> None:
         check_search(self.beam, self.n_best, self.alpha)
@@ -132,7 +128,7 @@ def beam_search(
     while len(alive.sentences):
         alive, candidates = _propose(step, alive, settings)
         alive = _set_aside(alive, candidates, settings)
-        alive = _extend(alive, candidates)
+        alive = _extend(alive, candidates, settings)
         alive = _retire(alive, settings)
     return [_ranked(targets)[:n_best] or [IMPOSSIBLE] for targets in alive.finished]
 
@@ -149,18 +145,13 @@ def check_search(beam: int, n_best: int, length_penalty: float) -> None:
         )
 
 
-@overload
-def penalty(length: int, alpha: float) -> float: ...
-@overload
-def penalty(length: Tensor, alpha: float) -> Tensor: ...
-def penalty(length: int | Tensor, alpha: float) -> float | Tensor:
+def penalty(length: Number, alpha: float) -> Number:
     """Wu et al.'s length penalty, equation 14; 1 for every length if alpha is 0.
 
     >>> penalty(1, 0.6), round(penalty(13, 0.5), 3)
     (1.0, 1.732)
     """
-    ratio: float | Tensor = (5 + length) / 6
-    return ratio**alpha
+    return ((5 + length) / 6) ** alpha
 
 
 def _begin(state: S, settings: _Settings) -> BeamState[S]:
@@ -199,16 +190,16 @@ def _propose(
     best, places = sums.flatten(1).topk(min(2 * settings.beam, width * kept), dim=1)
     parents = places // kept  # (live, choices)
     chosen = tokens_of_row.view(live, -1).gather(1, places)
-    for glossary in settings.glossaries:
+    for glossary in (each for each in settings.rules.constraints if isinstance(each, Glossary)):
+        # It allocates the places in the beam.
         following = settings.rules.log_probabilities(logits, tokens, owners)
         every = alive.log_probabilities.unsqueeze(2) + following.view(live, width, -1)
         vocab = every.shape[2]
         places = glossary.allocate(alive.sentences, alive.tokens, every, parents * vocab + chosen)
         best, parents, chosen = every.flatten(1).gather(1, places), places // vocab, places % vocab
     ends = chosen == settings.rules.vocabulary.eos_id
-    candidates = _Candidates(best, parents, chosen, ends, settings.beam)
     rows = torch.arange(live * width, device=tokens.device).view(live, width)
-    return replace(alive, decoder=decoder, rows=rows), candidates
+    return replace(alive, decoder=decoder, rows=rows), _Candidates(best, parents, chosen, ends)
 
 
 def _set_aside(alive: BeamState[S], candidates: _Candidates, settings: _Settings) -> BeamState[S]:
@@ -244,10 +235,10 @@ def _bar(finished: list[Hypothesis], settings: _Settings, *, led: bool) -> float
     return _ranked(finished)[settings.n_best - 1].score
 
 
-def _extend(alive: BeamState[S], candidates: _Candidates) -> BeamState[S]:
+def _extend(alive: BeamState[S], candidates: _Candidates, settings: _Settings) -> BeamState[S]:
     """Continue the best candidates that do not end."""
     # A stable sort moves candidates that end to the back, and keeps the others in their order.
-    order = candidates.ends.int().argsort(dim=1, stable=True)[:, : candidates.width]
+    order = candidates.ends.int().argsort(dim=1, stable=True)[:, : settings.beam]
     parents = candidates.parents.gather(1, order)  # (live, width)
     # A small vocabulary may have too few that continue: one that ended only fills its place.
     sums = candidates.log_probabilities.masked_fill(candidates.ends, -torch.inf).gather(1, order)

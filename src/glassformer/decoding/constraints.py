@@ -21,7 +21,6 @@ from glassformer.decoding.protocols import DEFAULT_IDS, Vocabulary, log_softmax
 __all__ = [
     "BestTokens",
     "Constraint",
-    "Forbidden",
     "ForcedPrefix",
     "OutputRules",
     "RuleOptions",
@@ -84,35 +83,6 @@ def check_ordinary_ids(ids: Sequence[int], vocabulary: Vocabulary, name: str) ->
             raise ValueError(
                 f"{name} holds the id {token}, which is special or negative: give ids of subwords"
             )
-
-
-@dataclass(frozen=True)
-class Forbidden:
-    """Ids that no sentence may hold.
-
-    >>> Forbidden([1])(torch.zeros(1, 3), torch.zeros(1, 0).long(), torch.tensor([0])).tolist()
-    [[0.0, -inf, 0.0]]
-    """
-
-    ids: Sequence[int]
-
-    def __call__(
-        self,
-        log_probabilities: Float[Tensor, "rows vocab"],
-        _tokens: Int64[Tensor, "rows length"],
-        _sentences: Int64[Tensor, " rows"],
-    ) -> Float[Tensor, "rows vocab"]:
-        """-inf in the forbidden columns."""
-        log_probabilities[:, list(self.ids)] = -torch.inf
-        return log_probabilities
-
-    def select(self, _sentences: Sequence[int]) -> Forbidden:
-        """The constraint itself: it is the same for every sentence."""
-        return self
-
-    def needed(self, _sentence: int) -> int:
-        """No token."""
-        return 0
 
 
 @dataclass(frozen=True)
@@ -251,7 +221,8 @@ class OutputRules:
             visible = torch.ones(allowed.shape[1], dtype=torch.bool, device=allowed.device)
             visible[[*self.vocabulary.blank_ids, self.vocabulary.eos_id]] = False
             allowed = allowed.masked_fill(blank.unsqueeze(1) & ~visible, -torch.inf)
-        for constraint in (Forbidden(self._never(tokens.shape[1])), *self.constraints):
+        allowed[:, list(self._never(tokens.shape[1]))] = -torch.inf
+        for constraint in self.constraints:
             allowed = constraint(allowed, tokens, sentences)
         return allowed
 

@@ -1,24 +1,21 @@
 """The engine that runs a model: source ids in, hypotheses out.
 
-An engine has one method, `submit`: it takes a job and returns a future of the job's hypotheses. The
-caller can submit more while the engine computes. Torch's engine is `TorchEngine`;
-CTranslate2's is in `interchange`.
+An engine has one method, `decode`: it takes a job and returns the job's hypotheses. Torch's
+engine is `TorchEngine`; CTranslate2's is in `interchange`.
 """
 
 from __future__ import annotations
 
-import math
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Generic, Protocol, TypedDict, TypeVar, runtime_checkable
+from typing import Any, Protocol, TypedDict, runtime_checkable
 
 import torch
 
 from glassformer.config import (
     BEAM,
-    EXTRA_LENGTH,
     LENGTH_PENALTY,
     MOST_BEAM,
     MOST_MIN_LENGTH,
@@ -45,7 +42,6 @@ from glassformer.decoding.sampling import Sampling, sample
 
 __all__ = [
     "Engine",
-    "Future",
     "Job",
     "Sampling",
     "SearchOptions",
@@ -53,8 +49,6 @@ __all__ = [
     "SearchSettings",
     "TorchEngine",
 ]
-
-T = TypeVar("T")
 
 # The most tokens of a batch: enough for large products, few enough for the processor's cache. Beam
 # search follows several targets of each sentence.
@@ -137,28 +131,6 @@ class Job:
     constraints: Sequence[Constraint] = ()
 
 
-@dataclass(frozen=True)
-class Future(Generic[T]):
-    """A result to come: `finish` makes it from the `parts`, which other threads compute.
-
-    `parts`: futures too, of this class or with the same two methods.
-
-    >>> Future((), lambda: "ready").result()
-    'ready'
-    """
-
-    parts: Sequence[Any]
-    finish: Callable[[], T]
-
-    def done(self) -> bool:
-        """Whether all parts are computed."""
-        return all(part.done() for part in self.parts)
-
-    def result(self) -> T:
-        """The result; waits for the parts. Call it once: each call finishes anew."""
-        return self.finish()
-
-
 @runtime_checkable
 class Engine(Protocol):
     """The interface of an engine."""
@@ -168,8 +140,13 @@ class Engine(Protocol):
         """The number of sources that suits a job best."""
         ...
 
-    def submit(self, job: Job, options: SearchOptions, /) -> Future[list[list[Hypothesis]]]:
-        """The hypotheses of each source, best first, at most `n_best`; waits if it is too busy."""
+    @property
+    def threads(self) -> int:
+        """The number of threads that suit it best, each with a job of its own."""
+        ...
+
+    def decode(self, job: Job, options: SearchOptions, /) -> list[list[Hypothesis]]:
+        """The hypotheses of each source, best first, at most `n_best`."""
         ...
 
 
@@ -191,23 +168,17 @@ class SearchParts(Protocol):
 
 @dataclass(frozen=True)
 class TorchEngine:
-    """The searches of this package on a model of this program.
-
-    `extra_length`: how many tokens longer than its source a target may be (section 6.1).
-    `max_length_ratio`: how many times as long it may be, and a few tokens longer.
-    """
+    """The searches of this package on a model of this program; a job sets the other settings."""
 
     model: SequenceModel
     parts: SearchParts
-    source: Vocabulary
     target: Vocabulary
-    device: torch.device
-    extra_length: int = EXTRA_LENGTH
-    max_length_ratio: float = math.inf
+    settings: DecodingSettings
     at_once: int = sys.maxsize  # the more it knows, the better it can sort
+    threads: int = 1  # it has threads of its own
 
-    def submit(self, job: Job, options: SearchOptions) -> Future[list[list[Hypothesis]]]:
-        """Decodes at once: the future is done."""
+    def decode(self, job: Job, options: SearchOptions) -> list[list[Hypothesis]]:
+        """The hypotheses of each source."""
         constraints: list[Constraint] = []
         if job.prefixes:
             constraints.append(ForcedPrefix(job.prefixes, self.target))
@@ -215,22 +186,18 @@ class TorchEngine:
             constraints.append(job.glossary)
         constraints += job.constraints
         shared = self.parts.parallel and options.sampling is None  # draws have their order
-        hypotheses = decode_sentences(
+        return decode_sentences(
             self.model,
             job.sources,
             search=self._search(options),
             constraints=constraints,
-            settings=DecodingSettings(
-                extra_length=self.extra_length,
-                max_length_ratio=self.max_length_ratio,
+            settings=replace(
+                self.settings,
                 min_length=options.min_length,
                 max_tokens=_GREEDY_TOKENS if options.beam == 1 else _BEAM_TOKENS,
                 cores=torch.get_num_threads() if shared else 1,
-                device=self.device,
-                vocabulary=self.source,
             ),
         )
-        return Future((), lambda: hypotheses)
 
     def _search(self, options: SearchOptions) -> Search:
         common: dict[str, Any] = {
@@ -239,7 +206,9 @@ class TorchEngine:
         }
         if options.sampling is not None:
             # One generator for all batches: each draws anew.
-            seeded = torch.Generator(self.device).manual_seed(options.sampling.seed % 2**64)
+            seeded = torch.Generator(self.settings.device).manual_seed(
+                options.sampling.seed % 2**64
+            )
             return partial(
                 sample,
                 sampling=options.sampling,

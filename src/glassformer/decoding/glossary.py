@@ -96,15 +96,11 @@ class Glossary:
     def _progress(self, sentence: int, text: str) -> int:
         whole, begun = 0, 0
         for phrases in self._texts[sentence]:
-            if self._holds(phrases, text):
+            if self._place(phrases, text):
                 whole += max(map(len, phrases))
             else:
                 begun = max(begun, *(self._begun(phrase, text) for phrase in phrases))
         return whole + begun
-
-    def _holds(self, phrases: Sequence[str], text: str) -> bool:
-        """Whether one of the phrases stands in the text as whole words."""
-        return self._place(phrases, text) is not None
 
     def _place(self, phrases: Sequence[str], text: str) -> range | None:
         for phrase in phrases:
@@ -133,7 +129,7 @@ class Glossary:
 
     def _following(self, sentence: int, text: str) -> set[int]:
         """The next token of each phrase of the missing terms."""
-        missing = [phrases for phrases in self._texts[sentence] if not self._holds(phrases, text)]
+        missing = [phrases for phrases in self._texts[sentence] if not self._place(phrases, text)]
         return {ord(phrase[self._begun(phrase, text)]) for phrase in chain.from_iterable(missing)}
 
     def __call__(

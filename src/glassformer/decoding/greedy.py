@@ -89,17 +89,10 @@ def follow(
         if not leaves.any():
             continue
         for i in leaves.nonzero().flatten().tolist():
-            hypotheses[int(rows[i])] = _hypothesis(tokens[i], float(total[i]), bool(ended[i]))
+            if (log_p := float(total[i])) > -torch.inf:
+                ids, ends = tuple(tokens[i].tolist()), bool(ended[i])
+                hypotheses[int(rows[i])] = Hypothesis(ids[:-1] if ends else ids, log_p, log_p, ends)
         stays = (~leaves).nonzero().flatten()
         rows, sentences, tokens = rows[stays], sentences[stays], tokens[stays]
         total, last, state = total[stays], last[stays], state.select(stays)
     return hypotheses
-
-
-def _hypothesis(
-    tokens: Int64[Tensor, " length"], log_probability: float, ended: bool
-) -> Hypothesis:
-    if log_probability == -torch.inf:
-        return IMPOSSIBLE
-    ids = tuple(tokens.tolist())
-    return Hypothesis(ids[:-1] if ended else ids, log_probability, log_probability, ended)

@@ -13,7 +13,6 @@ from typing import Literal, TypeAlias, Unpack
 
 from glassformer.data.protected import ProtectedSpan, measures, protected_spans
 from glassformer.data.words import Link
-from glassformer.decoding.engine import Future
 from glassformer.documents.bare_text import VOID, BareText, Mark
 from glassformer.documents.restoring import restored
 from glassformer.text_engine import Translation
@@ -35,8 +34,6 @@ class ProtectingTranslator:
     >>> class Forgetful:
     ...     def translate(self, texts, **options):
     ...         return [Translation(text.replace("{n}", "duck"), -1.0) for text in texts]
-    ...     def submit(self, texts, **options):
-    ...         return Future((), lambda: self.translate(texts))
     >>> [t.text for t in ProtectingTranslator(Forgetful()).translate(["Hi {n}!", "{n} 👍🏽"])]
     ['Hi {n}!', '{n} 👍🏽']
     """
@@ -47,38 +44,27 @@ class ProtectingTranslator:
         self, texts: Sequence[str], **options: Unpack[TranslateSettings]
     ) -> list[Translation]:
         """One translation for each text, in their order; ``options`` are the translator's."""
-        return self.submit(texts, **options).result()
-
-    def submit(
-        self, texts: Sequence[str], **options: Unpack[TranslateSettings]
-    ) -> Future[list[Translation]]:
-        """A future of :meth:`translate`; further translations begin when its result is fetched."""
         prefixes = options.get("prefixes") or [""] * len(texts)
         rows = [_Row.of(text, prefix) for text, prefix in zip(texts, prefixes, strict=False)]
         wrong = isinstance(texts, str) or len(prefixes) != len(texts)  # the translator says so
         if wrong or not any(row.spans or row.stays for row in rows):
-            return self.translator.submit(texts, **options)
+            return self.translator.translate(texts, **options)
         sent = [place for place, row in enumerate(rows) if not row.stays]
-        first = self.translator.submit(
+        first = self.translator.translate(
             [rows[place].text for place in sent], **_of_rows(options, sent)
         )
-
-        def finish() -> list[Translation]:
-            translations = dict(zip(sent, first.result(), strict=True))
-            for every in (False, True):
-                faults = {
-                    place: rows[place].kinds if every else kinds
-                    for place, translation in translations.items()
-                    if (kinds := rows[place].faults(translation.text))
-                }
-                translations |= self._without(rows, faults, options)
-            aligned = bool(options.get("alignment"))
-            return [
-                row.finished(translations.get(place), aligned=aligned)
-                for place, row in enumerate(rows)
-            ]
-
-        return Future([first], finish)
+        translations = dict(zip(sent, first, strict=True))
+        for every in (False, True):
+            faults = {
+                place: rows[place].kinds if every else kinds
+                for place, translation in translations.items()
+                if (kinds := rows[place].faults(translation.text))
+            }
+            translations |= self._without(rows, faults, options)
+        aligned = bool(options.get("alignment"))
+        return [
+            row.finished(translations.get(place), aligned=aligned) for place, row in enumerate(rows)
+        ]
 
     def _without(
         self, rows: Sequence["_Row"], faults: Mapping[int, set[str]], options: TranslateSettings

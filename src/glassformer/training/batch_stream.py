@@ -19,8 +19,8 @@ def epoch_plan(
 ) -> list[NDArray[np.int64]]:
     """The rows of each batch of an epoch; a batch has at most ``tokens`` tokens."""
     return plan_batches(
-        packed.source_lengths,
-        packed.target_lengths,
+        packed.source.lengths,
+        packed.target.lengths,
         tokens=tokens or 4096,
         seed=seed,
         epoch=epoch,

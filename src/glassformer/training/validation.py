@@ -6,7 +6,7 @@ So a translation that becomes far longer than the references is cut off.
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -86,8 +86,7 @@ def validate(
     loss = mean_loss(model, data.batches, parts.losses, deadline.share(1 / 2))
     if not math.isfinite(loss):
         raise NotFiniteError(f"loss {loss}")
-    engine = torch_engine(model, data.tokenizers, parts)
-    engine = replace(engine, max_length_ratio=data.longest_target)
+    engine = torch_engine(model, data.tokenizers, parts, max_length_ratio=data.longest_target)
     translator = TextEngine.of(
         model, data.tokenizers, parts, preprocessing=data.preprocessing, engine=engine
     )

@@ -335,7 +335,7 @@ def _hypotheses(
 
     def hypothesis(translation: Translation) -> Alternative:
         tokens = next(counts)
-        log_probability = translation.score * penalty(tokens, translator.length_penalty)
+        log_probability = translation.score * penalty(tokens, translator.bundle.length_penalty)
         return Alternative(
             text=translation.text,
             score=translation.score,

@@ -53,7 +53,7 @@ def test_no_beam_loses_what_greedy_search_has_right(copying, engine):
 def test_a_sure_model_needs_no_torch(copying, monkeypatch):
     """If no empty target and no forbidden symbol is likely, CTranslate2 answers every sentence."""
     translator = Translator.load(copying, device="cpu", engine="ctranslate2")
-    monkeypatch.delattr(TorchEngine, "submit")
+    monkeypatch.delattr(TorchEngine, "decode")
     for beam in (1, 2, 5):
         answers = translator.translate(DIGITS, beam=beam)
         assert [translation.text for translation in answers] == DIGITS

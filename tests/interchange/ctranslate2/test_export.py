@@ -53,16 +53,17 @@ class Counted:
     engine: Engine
     sources: int = 0
     at_once: int = 1
+    threads: int = 1
 
-    def submit(self, job, options):
+    def decode(self, job, options):
         self.sources += len(job.sources)
-        return self.engine.submit(job, options)
+        return self.engine.decode(job, options)
 
 
 class NoEngine:
-    at_once = 1
+    at_once = threads = 1
 
-    def submit(self, *_):
+    def decode(self, *_):
         raise AssertionError("torch was asked")
 
 

@@ -321,7 +321,7 @@ class Compared:
         for beam, some in ((1, texts), (4, texts[:1])):
             job = Job(self.bundle.source_tokenizer.encode_batch(some))
             options = SearchOptions(beam=beam, length_penalty=0.0)
-            for text, [found] in zip(some, engine.submit(job, options).result(), strict=True):
+            for text, [found] in zip(some, engine.decode(job, options), strict=True):
                 tokens, score = self.generated(text, beam=beam)
                 assert list(found.tokens) == tokens
                 assert self.forced in (None, tokens[0])

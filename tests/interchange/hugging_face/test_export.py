@@ -116,7 +116,7 @@ def assert_same_translations(bundle, tokenizer, model, text):
     ids = batch.input_ids[0].tolist()[:-1]
     for beam in (1, 4):
         options = SearchOptions(beam=beam, length_penalty=0.0)
-        [[found]] = engine.submit(Job([ids]), options).result()
+        [[found]] = engine.decode(Job([ids]), options)
         [theirs] = model.generate(
             input_ids=batch.input_ids,
             attention_mask=batch.attention_mask,

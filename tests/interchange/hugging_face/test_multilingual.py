@@ -127,11 +127,11 @@ def test_ctranslate2_itself_begins_with_the_language(nllb, pairs, tmp_path):
     job = Job([bundle.source_tokenizer.encode(source) for source, _ in pairs])
     options = SearchOptions(beam=1, length_penalty=0.0)
 
-    results = [result.result() for result in fast.engine._ask(job.sources, options)]
+    results = fast.engine._translated(job.sources, options)
 
     for result in results:
         assert [names[0] for names in result.hypotheses] == [*bundle.target_tokenizer.prefix]
-    found = fast.engine.submit(job, options).result()
+    found = fast.engine.decode(job, options)
     lengths = map(len, job.sources)
     own = [fast.engine._ranked(*each, options) for each in zip(results, lengths, strict=True)]
     assert any(own)  # torch does not decode all of them
@@ -145,7 +145,7 @@ def test_the_score_of_a_pair_is_the_search_s(one, pairs):
     tokens = bundle.target_tokenizer.encode(translation.text)
     engine = torch_engine(bundle.model, translator.tokenizers, FAST)
     job = Job([bundle.source_tokenizer.encode(source)], [tokens])
-    [[forced]] = engine.submit(job, SearchOptions(beam=4, length_penalty=0.0)).result()
+    [[forced]] = engine.decode(job, SearchOptions(beam=4, length_penalty=0.0))
 
     assert forced.finished
     assert list(forced.tokens) == tokens

@@ -154,7 +154,7 @@ def greedy(graphs, row, bundle):
 def ours(bundle, text):
     engine = torch_engine(bundle.model, bundle.tokenizers, FAST)
     job = Job([bundle.source_tokenizer.encode(text)])
-    return list(engine.submit(job, SearchOptions(beam=1)).result()[0][0].tokens)
+    return list(engine.decode(job, SearchOptions(beam=1))[0][0].tokens)
 
 
 def attentions_of(model):

@@ -242,7 +242,7 @@ def test_a_second_call_makes_nothing_anew(config, monkeypatch):
         monkeypatch.setattr(f"glassformer.training.setup.{name}.read_pairs", only_of_the_run)
     second = prepare(config(60))
 
-    assert second.packed.content_hash == first.packed.content_hash
+    assert second.packed.meta.content_hash == first.packed.meta.content_hash
     assert second.valid == first.valid
 
 

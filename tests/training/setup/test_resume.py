@@ -123,7 +123,7 @@ def test_files_of_kept_pairs_that_are_gone_are_made_again(config):
     again = prepare(config(60))
 
     assert again.valid == prepared.valid
-    assert again.packed.content_hash == prepared.packed.content_hash
+    assert again.packed.meta.content_hash == prepared.packed.meta.content_hash
 
 
 @pytest.mark.parametrize(

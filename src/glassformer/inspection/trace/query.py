@@ -95,7 +95,7 @@ class Sentence:
         # The search adds the end symbol of the source itself.
         job = Job([self.source_ids[:-1]], (), self.glossary, [prefix, watch])
         options = SearchOptions(beam=question.beam, length_penalty=question.length_penalty)
-        best = self.engine.engine.submit(job, options).result()[0][0]
+        best = self.engine.engine.decode(job, options)[0][0]
         if not best.tokens and not best.finished:
             raise UsageError("no translation is as forced_prefix and glossary ask")
         return best

@@ -27,21 +27,20 @@ differ by about 1e-6 may change places.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
-from functools import cached_property, partial
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from threading import Lock
 from typing import TYPE_CHECKING
 
-from glassformer.config import EXTRA_LENGTH
 from glassformer.decoding.beam import penalty
-from glassformer.decoding.engine import Engine, Future, Job, SearchOptions
+from glassformer.decoding.engine import Engine, Job, SearchOptions
 from glassformer.decoding.protocols import Hypothesis, Vocabulary
 from glassformer.errors import InputError
 from glassformer.interchange.ctranslate2.workers import FAULTS, Workers
 
 if TYPE_CHECKING:
-    from ctranslate2 import AsyncTranslationResult, TranslationResult
+    from ctranslate2 import TranslationResult
 
 __all__ = ["CTranslate2Engine"]
 
@@ -51,7 +50,7 @@ _NOTHING = Hypothesis((), 0.0, 0.0, finished=True)  # the target of a blank sour
 
 @dataclass(frozen=True)
 class CTranslate2Engine:
-    """Workers that translate job after job, while the caller goes on.
+    """Workers that translate the jobs of several threads.
 
     `source_names` and `target_names`: the subwords of the ids. `special`: the target's special ids.
     `torch` decodes the sentences for which CTranslate2 differs from our search. `extra_length`: how
@@ -63,30 +62,50 @@ class CTranslate2Engine:
     target_names: Sequence[str]
     special: Vocabulary
     torch: Engine
-    extra_length: int = EXTRA_LENGTH
+    extra_length: int
     at_once: int = 1024  # it sorts them by tokens, so that batches are full and little is padding
+    threads: int = 2  # one makes the next job and reads the last answer while CTranslate2 works
+    _choosing: Lock = field(default_factory=Lock, repr=False, compare=False)
 
-    def submit(self, job: Job, options: SearchOptions) -> Future[list[list[Hypothesis]]]:
-        """Queues the job; waits if the queue is full. Prefixes and sampling are torch's work."""
+    def decode(self, job: Job, options: SearchOptions) -> list[list[Hypothesis]]:
+        """The hypotheses of each source; torch decodes the sentences that it must.
+
+        Prefixes and sampling are torch's work.
+        """
         if options.sampling is not None or any(job.prefixes):
-            return self.torch.submit(job, options)
-        results = self._ask([job.sources[place] for place in _places(job)], options)
-        return Future(results, partial(self._answer, job, results, options))
+            return self.torch.decode(job, options)
+        sources = job.sources
+        places = _places(job)
+        answers = [[] if source else [_NOTHING] for source in sources]
+        results = self._translated([sources[place] for place in places], options)
+        for place, result in zip(places, results, strict=True):
+            answers[place] = self._ranked(result, len(sources[place]), options)
+        left = [place for place, answer in enumerate(answers) if not answer]
+        if left:
+            glossary = None if job.glossary is None else job.glossary.select(left)
+            remainder = Job([sources[place] for place in left], glossary=glossary)
+            decoded = self.torch.decode(remainder, options)
+            for place, answer in zip(left, decoded, strict=True):
+                answers[place] = answer
+        return answers
 
-    def _ask(
+    def _translated(
         self, sources: Sequence[Sequence[int]], options: SearchOptions
-    ) -> list[AsyncTranslationResult]:
-        """CTranslate2's future of each source."""
+    ) -> list[TranslationResult]:
+        """CTranslate2's answer to each source.
+
+        Raises InputError if CTranslate2 fails: it loads some damaged models without an error.
+        """
         if not sources:
             return []
-        alone = len(sources) == 1 and not self.workers.busy
-        translator = self.workers.alone if alone else self.workers.many
+        with self._choosing:  # each translator is made at its first use, by one thread
+            alone = len(sources) == 1 and not self.workers.busy
+            translator = self.workers.alone if alone else self.workers.many
         begin = [self.target_names[index] for index in self.special.prefix_ids]
-        with self._faults_named():
-            results: list[AsyncTranslationResult] = translator.translate_batch(
+        try:
+            results: list[TranslationResult] = translator.translate_batch(
                 [[self.source_names[index] for index in source] for source in sources],
                 target_prefix=[begin] * len(sources) if begin else None,
-                asynchronous=True,
                 max_batch_size=_BATCH_TOKENS,
                 batch_type="tokens",
                 beam_size=options.beam,
@@ -101,18 +120,12 @@ class CTranslate2Engine:
                 min_decoding_length=options.min_length,
                 max_decoding_length=self._most(max(map(len, sources)), options),
             )
-        return results
-
-    @contextmanager
-    def _faults_named(self) -> Iterator[None]:
-        """Raise InputError if CTranslate2 fails: it loads some damaged models without an error."""
-        try:
-            yield
         except FAULTS as error:
             raise InputError(
                 f"{self.workers.directory}: CTranslate2 cannot translate with this model ({error}):"
                 " delete the directory, and it is made anew; or take engine torch"
             ) from error
+        return results
 
     def _most(self, length: int, options: SearchOptions) -> int:
         """The maximum length of the target of a source of ``length`` subwords."""
@@ -137,24 +150,6 @@ class CTranslate2Engine:
         first, second, *_ = [*names[len(self.special.prefix_ids) :], end, end]
         return first == end or (first in self._blanks and second in {end, *self._blanks})
 
-    def _answer(
-        self, job: Job, results: Sequence[AsyncTranslationResult], options: SearchOptions
-    ) -> list[list[Hypothesis]]:
-        """The hypotheses of a job, waited for; torch decodes the sentences that it must."""
-        sources = job.sources
-        answers = [[] if source else [_NOTHING] for source in sources]
-        with self._faults_named():
-            for place, result in zip(_places(job), results, strict=True):
-                answers[place] = self._ranked(result.result(), len(sources[place]), options)
-        left = [place for place, answer in enumerate(answers) if not answer]
-        if left:
-            glossary = None if job.glossary is None else job.glossary.select(left)
-            remainder = Job([sources[place] for place in left], glossary=glossary)
-            decoded = self.torch.submit(remainder, options).result()
-            for place, answer in zip(left, decoded, strict=True):
-                answers[place] = answer
-        return answers
-
     def _ranked(
         self, result: TranslationResult, length: int, options: SearchOptions
     ) -> list[Hypothesis]:
@@ -163,15 +158,16 @@ class CTranslate2Engine:
         Finished targets come first, then targets cut at the maximum length; each best first.
         """
         end, *forbidden = self._ends
+        hypotheses, scores = result.hypotheses, result.scores  # each access makes new lists
         most = self._most(length, options)
         begun = len(self.special.prefix_ids)
-        if any(names[-1] in forbidden or names[begun:] == [end] for names in result.hypotheses):
+        if any(names[-1] in forbidden or names[begun:] == [end] for names in hypotheses):
             return []
-        blank = list(map(self._is_blank, result.hypotheses))
+        blank = list(map(self._is_blank, hypotheses))
         if blank[0]:  # the most probable one
             return []
         answer = []
-        for names, total, is_blank in zip(result.hypotheses, result.scores, blank, strict=True):
+        for names, total, is_blank in zip(hypotheses, scores, blank, strict=True):
             finished = names[-1] == end
             ids = tuple(map(self._ids.__getitem__, names[:-1] if finished else names))
             score = total / penalty(len(names), options.length_penalty)  # |Y| counts the end symbol
@@ -180,12 +176,12 @@ class CTranslate2Engine:
         answer.sort(key=lambda target: (not target.finished, -target.score))
         answer = answer[: options.n_best]
         certain = len(answer) == options.n_best and answer[-1].finished
-        longest = max(map(len, result.hypotheses))
-        dropped = 1 < len(result.hypotheses) == options.beam  # CTranslate2 may have dropped some
+        longest = max(map(len, hypotheses))
+        dropped = 1 < len(hypotheses) == options.beam  # CTranslate2 may have dropped some
         if (longest > most or dropped or any(blank)) and not certain:
             return []
         # A dropped target is less probable than every returned one: its greatest possible score.
-        best = min(result.scores) / penalty(min(longest, most), options.length_penalty)
+        best = min(scores) / penalty(min(longest, most), options.length_penalty)
         return [] if dropped and best > answer[-1].score else answer
 
 

@@ -11,7 +11,6 @@ import tempfile
 from pathlib import Path
 
 from glassformer.bundle import Bundle
-from glassformer.config import EXTRA_LENGTH
 from glassformer.decoding.engine import Engine
 from glassformer.decoding.protocols import Vocabulary
 from glassformer.errors import InputError, UsageError, check_choice
@@ -44,7 +43,6 @@ def load_ctranslate2(
     torch_engine: Engine,
     *,
     quantization: str = "float32",
-    extra_length: int = EXTRA_LENGTH,
 ) -> CTranslate2Engine:
     """The engine for the bundle in ``directory``, on the device of the bundle's model.
 
@@ -73,7 +71,7 @@ def load_ctranslate2(
         token_names(bundle.target_tokenizer),
         Vocabulary.of(bundle.target_tokenizer),
         torch_engine,
-        extra_length,
+        bundle.model.config.extra_length,
     )
 
 

@@ -36,10 +36,11 @@ def tokenizer_json(
     Raises UsageError for a kind of SentencePiece model that the format lacks.
     """
     model = SentencePieceModel.parse(tokenizer.serialized)
-    if model.segmentation.kind not in get_args(Subwords) or model.segmentation.space_as_suffix:
+    space_as_suffix = model.rest.trainer_spec.treat_whitespace_as_suffix
+    if model.kind not in get_args(Subwords) or space_as_suffix:
         raise UsageError(
-            f"a SentencePiece model of kind {model.segmentation.kind!r}"
-            f"{', with spaces as suffixes' if model.segmentation.space_as_suffix else ''}:"
+            f"a SentencePiece model of kind {model.kind!r}"
+            f"{', with spaces as suffixes' if space_as_suffix else ''}:"
             " tokenizer.json holds bpe and unigram with spaces as prefixes; export to ctranslate2"
         )
     pieces = _pieces(tokenizer, model, size)
@@ -60,10 +61,8 @@ def tokenizer_json(
         },
         "pre_tokenizer": None,
         "post_processor": _template(tokenizer, pieces),
-        "decoder": _decoder(escapes, dummy_prefix=model.segmentation.dummy_prefix),
-        "model": _model(
-            model.segmentation.kind, pieces, unknown=tokenizer.unk_id, has_bytes=has_bytes
-        ),
+        "decoder": _decoder(escapes, dummy_prefix=model.rest.normalizer_spec.add_dummy_prefix),
+        "model": _model(model.kind, pieces, unknown=tokenizer.unk_id, has_bytes=has_bytes),
     }
 
 
@@ -180,13 +179,13 @@ def _template(tokenizer: Tokenizer, pieces: Sequence[Piece]) -> dict[str, Any]:
 
 def _sentencepiece_normalisers(model: SentencePieceModel) -> list[dict[str, Any]]:
     """The steps of the model itself, up to a text with ``▁`` for each space."""
-    options, steps = model.segmentation, []
-    if options.characters:
-        table = base64.b64encode(options.characters).decode()
+    options, steps = model.rest.normalizer_spec, []
+    if options.precompiled_charsmap:
+        table = base64.b64encode(options.precompiled_charsmap).decode()
         steps.append({"type": "Precompiled", "precompiled_charsmap": table})
-    if options.single_spaces:
+    if options.remove_extra_whitespaces:
         steps += [_replace_pattern("^ +| +$", ""), _replace_pattern(" {2,}", " ")]
-    if options.dummy_prefix:
+    if options.add_dummy_prefix:
         steps.append({"type": "Prepend", "prepend": SPACE})
     return [*steps, _replace(" ", SPACE)]
 
