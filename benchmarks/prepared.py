@@ -15,8 +15,8 @@ import numpy as np
 from glassformer.data.batches import make_batch, plan_batches
 from glassformer.data.corpus import Pair, read_pairs
 from glassformer.data.phrasebook.book import phrasebook
+from glassformer.data.subword_training import train_tokenizer
 from glassformer.data.token_store import Packed, pack
-from glassformer.data.tokenizer import train_tokenizer
 from glassformer.errors import InputError
 
 __all__ = [

@@ -14,7 +14,7 @@ import tests.shapes  # noqa: F401  before the package: it checks the shapes of w
 # isort: split
 from glassformer.bundle import Bundle, save_bundle
 from glassformer.config import ModelConfig
-from glassformer.data.tokenizer import train_tokenizer
+from glassformer.data.subword_training import train_tokenizer
 from glassformer.model.transformer import Transformer
 from tests.fast import fast_part, is_slow
 

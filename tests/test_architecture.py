@@ -90,9 +90,8 @@ DATA_BUDGET = {"learn/lessons/*/lesson.yaml": 2029, "web/static/**/*.*": 4629}
 CORE = {
     ".": "bundle parts text_engine translator",
     "cli": "main translate",
-    "data": "batches corpus normaliser preprocessing protected token_store tokenizer",
+    "data": "batches corpus normaliser preprocessing token_store tokenizer",
     "decoding": "batched beam engine greedy",
-    "documents": "protection",
     "model": "attention blocks cache decoder embeddings encoder masks positions transformer",
     "training": "loop loss optimiser schedule train",
 }

@@ -15,7 +15,7 @@ from glassformer import bundle as module
 from glassformer.bundle import Bundle, load_bundle, save_bundle
 from glassformer.config import ModelConfig
 from glassformer.data.preprocessing import Preprocessing, SourceLengths
-from glassformer.data.tokenizer import train_tokenizer
+from glassformer.data.subword_training import train_tokenizer
 from glassformer.errors import ChecksumError, InputError
 from glassformer.files import write_atomically
 from glassformer.model.transformer import Transformer

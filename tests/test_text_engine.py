@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 import pytest
 import torch
 
-from glassformer.data.tokenizer import train_tokenizer
+from glassformer.data.subword_training import train_tokenizer
 from glassformer.decoding.batched import DecodingSettings
 from glassformer.decoding.engine import SearchOptions, TorchEngine
 from glassformer.decoding.protocols import Hypothesis, Vocabulary

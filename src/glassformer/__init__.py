@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:  # what the table below does, said so that type checkers and editors see it
     from glassformer.config import ModelConfig, presets
     from glassformer.data.batches import pad_rows
-    from glassformer.data.tokenizer import Tokenizer, train_tokenizer
+    from glassformer.data.subword_training import train_tokenizer
+    from glassformer.data.tokenizer import Tokenizer
     from glassformer.decoding.beam import beam_search
     from glassformer.decoding.greedy import greedy
     from glassformer.decoding.sampling import Sampling, sample

@@ -9,7 +9,8 @@ from glassformer.cli.main import main
 from glassformer.config import ModelConfig
 from glassformer.data.languages import LanguageTokens
 from glassformer.data.sentencepiece_model import Piece, PieceType, SentencePieceModel
-from glassformer.data.tokenizer import Tokenizer, train_tokenizer
+from glassformer.data.subword_training import train_tokenizer
+from glassformer.data.tokenizer import Tokenizer
 from glassformer.errors import UsageError
 from glassformer.model.transformer import Transformer
 from glassformer.translator import Translator

@@ -9,7 +9,7 @@ from glassformer.bundle import Bundle, save_bundle
 from glassformer.cli import plot
 from glassformer.cli.options import parse_options
 from glassformer.config import ModelConfig
-from glassformer.data.tokenizer import train_tokenizer
+from glassformer.data.subword_training import train_tokenizer
 from glassformer.errors import InputError, UsageError
 from glassformer.model.transformer import Transformer
 

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from glassformer.config import ModelConfig
 from glassformer.data.batches import make_batch, plan_batches, shift
 from glassformer.data.corpus import Pair
+from glassformer.data.subword_training import train_tokenizer
 from glassformer.data.token_store import Packed, pack
-from glassformer.data.tokenizer import train_tokenizer
 from glassformer.model.transformer import Transformer
 
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from glassformer.data.normaliser import normalised
 from glassformer.data.preprocessing import Preprocessing, Segment, SourceLengths, joined
 from glassformer.data.splitting import sentence_spans
-from glassformer.data.tokenizer import train_tokenizer
+from glassformer.data.subword_training import train_tokenizer
 
 SINGLE = SourceLengths(median=20, longest=40, several=0.01)
 SEVERAL = SourceLengths(median=20, longest=30, several=0.5)

@@ -2,8 +2,8 @@
 
 import pytest
 
+from glassformer.data.subword_training import train_tokenizer
 from glassformer.data.terms import Terms, encoded_forms, letter_ids, read_terms
-from glassformer.data.tokenizer import train_tokenizer
 from glassformer.errors import InputError, UsageError
 
 GLOSSARY = {

@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 
 from glassformer.data import token_store as module
 from glassformer.data.corpus import Pair
+from glassformer.data.subword_training import train_tokenizer
 from glassformer.data.token_store import Packed, pack
-from glassformer.data.tokenizer import Tokenizer, train_tokenizer
+from glassformer.data.tokenizer import Tokenizer
 from glassformer.errors import InputError
 
 PAIRS = [

@@ -7,9 +7,10 @@ import sentencepiece
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from glassformer.data import tokenizer as module
+from glassformer.data import subword_training as module
 from glassformer.data.sentencepiece_model import Piece, PieceType, SentencePieceModel
-from glassformer.data.tokenizer import BOS, EOS, PAD, UNK, Tokenizer, train_tokenizer
+from glassformer.data.subword_training import train_tokenizer
+from glassformer.data.tokenizer import BOS, EOS, PAD, UNK, Tokenizer
 from glassformer.errors import InputError, UsageError
 
 WORDS = ["ein", "eine", "der", "Hund", "Hunde", "Katze", "läuft", "spielt", "Park", "alte"]

@@ -3,7 +3,8 @@
 import pytest
 
 from glassformer.data.sentencepiece_model import Piece, PieceType, SentencePieceModel
-from glassformer.data.tokenizer import Tokenizer, train_tokenizer
+from glassformer.data.subword_training import train_tokenizer
+from glassformer.data.tokenizer import Tokenizer
 from glassformer.data.trimming import trim_tokenizer
 
 TEXTS = [

@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from glassformer.data.tokenizer import Tokenizer, train_tokenizer
+from glassformer.data.subword_training import train_tokenizer
+from glassformer.data.tokenizer import Tokenizer
 from glassformer.data.words import Link, pharaoh, subword_spans, words
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=30)

@@ -29,7 +29,7 @@ from safetensors.torch import load_file, save_file
 from glassformer.bundle import Bundle, load_bundle, save_bundle
 from glassformer.cli.main import main
 from glassformer.config import ModelConfig
-from glassformer.data.tokenizer import train_tokenizer
+from glassformer.data.subword_training import train_tokenizer
 from glassformer.hashes import MANIFEST, sha256, write_manifest
 from glassformer.interchange.ctranslate2.package import import_ctranslate2
 from glassformer.model.transformer import Transformer

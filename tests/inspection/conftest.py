@@ -9,7 +9,8 @@ from torch import Tensor, nn
 
 from glassformer.bundle import Bundle
 from glassformer.config import ModelConfig
-from glassformer.data.tokenizer import Tokenizer, train_tokenizer
+from glassformer.data.subword_training import train_tokenizer
+from glassformer.data.tokenizer import Tokenizer
 from glassformer.model.transformer import Transformer
 from glassformer.translator import Translator
 

@@ -9,7 +9,7 @@ from torch import nn
 
 from glassformer.bundle import Bundle
 from glassformer.config import ModelConfig
-from glassformer.data.tokenizer import train_tokenizer
+from glassformer.data.subword_training import train_tokenizer
 from glassformer.errors import UsageError
 from glassformer.interchange.ctranslate2.export import export_ctranslate2, token_names
 from glassformer.interchange.hugging_face.export import export_hugging_face

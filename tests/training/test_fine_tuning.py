@@ -12,7 +12,7 @@ from pydantic import ValidationError
 from glassformer import train
 from glassformer.bundle import Bundle, load_bundle, save_bundle
 from glassformer.config import ModelConfig
-from glassformer.data.tokenizer import train_tokenizer
+from glassformer.data.subword_training import train_tokenizer
 from glassformer.errors import InputError, UsageError
 from glassformer.evaluation import Scores
 from glassformer.model.transformer import Transformer

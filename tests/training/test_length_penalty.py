@@ -8,7 +8,7 @@ from glassformer.bundle import load_bundle
 from glassformer.config import LENGTH_PENALTY
 from glassformer.data.corpus import Pair
 from glassformer.data.preprocessing import Preprocessing
-from glassformer.data.tokenizer import train_tokenizer
+from glassformer.data.subword_training import train_tokenizer
 from glassformer.decoding import engine as module
 from glassformer.decoding.protocols import Hypothesis
 from glassformer.parts import FAST

@@ -10,7 +10,7 @@ from sentencepiece import SentencePieceTrainer
 
 from glassformer import Translator, train
 from glassformer.bundle import load_bundle
-from glassformer.data.tokenizer import train_tokenizer
+from glassformer.data.subword_training import train_tokenizer
 from glassformer.errors import InputError, UsageError
 from glassformer.training import train as module
 from glassformer.training.checkpoint import checkpoints

@@ -10,8 +10,8 @@ from glassformer.bundle import Bundle
 from glassformer.config import ModelConfig
 from glassformer.data.batches import make_batch
 from glassformer.data.corpus import Pair
+from glassformer.data.subword_training import train_tokenizer
 from glassformer.data.token_store import pack
-from glassformer.data.tokenizer import train_tokenizer
 from glassformer.decoding import engine
 from glassformer.model.transformer import Transformer
 from glassformer.parts import FAST

@@ -97,7 +97,7 @@ class Preprocessing:
     ``lengths``: None if nobody has measured the training's sources; then only the ends of lines
     separate segments.
 
-    >>> from glassformer.data.tokenizer import train_tokenizer
+    >>> from glassformer.data.subword_training import train_tokenizer
     >>> tokenizer = train_tokenizer(["A dog runs.", "A cat sleeps."] * 3, vocab_size=300)
     >>> preprocessing = Preprocessing("text", ("en", "de"), SourceLengths(10, 20, 0.0))
     >>> [segments] = preprocessing.segments([" A  dog.  A CAT.\\n- A dog "], tokenizer, limit=200)

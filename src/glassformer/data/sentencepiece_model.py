@@ -49,7 +49,8 @@ class Piece:
 class SentencePieceModel:
     """The pieces of a model; ``rest`` is its message without them.
 
-    >>> from glassformer.data.tokenizer import Tokenizer, train_tokenizer
+    >>> from glassformer.data.subword_training import train_tokenizer
+    >>> from glassformer.data.tokenizer import Tokenizer
     >>> tokenizer = train_tokenizer(["a cat"] * 3, vocab_size=300)
     >>> model = SentencePieceModel.parse(tokenizer.serialized)
     >>> turned = Tokenizer(model.with_pieces(model.pieces[::-1], {}).serialized())

@@ -137,7 +137,7 @@ def encoded_forms(tokenizer: Tokenizer, form: str) -> list[list[int]]:
 
     Raises UsageError for a character that the tokenizer lacks.
 
-    >>> from glassformer.data.tokenizer import train_tokenizer
+    >>> from glassformer.data.subword_training import train_tokenizer
     >>> tokenizer = train_tokenizer(["Hund (Hund)"] * 9, vocab_size=320)
     >>> [[tokenizer.subword(i) for i in ids] for ids in encoded_forms(tokenizer, "Hund")]
     [['▁Hund'], ['Hund']]

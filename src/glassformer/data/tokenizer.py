@@ -10,24 +10,18 @@ A person may bring another SentencePiece model. Without byte fallback, an unknow
 becomes the unknown symbol; changes of the model's own normalisation stay.
 
 A multilingual model reads its language as the first subwords: a tokenizer has them as its prefix.
-
-Sources: Sennrich et al. 2016 (BPE), Kudo 2018 (unigram).
 """
 
-import io
 import os
-import random
-from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from functools import cached_property
-from itertools import chain, compress, islice
+from itertools import compress
 from pathlib import Path
-from typing import Any, SupportsInt, get_args
+from typing import SupportsInt
 
 import sentencepiece
 
-from glassformer.config import Subwords
-from glassformer.errors import InputError, UsageError, check_choice
+from glassformer.errors import InputError
 from glassformer.files import read_regular, write_atomically
 from glassformer.hashes import sha256
 
@@ -36,17 +30,15 @@ __all__ = [
     "EOS",
     "ESCAPES",
     "PAD",
-    "SMALLEST_VOCABULARY",
     "SPACE",
     "UNK",
     "Tokenizer",
-    "train_tokenizer",
+    "escaped",
+    "require_unicode",
 ]
 
 PAD, UNK, BOS, EOS = 0, 1, 2, 3  # the special symbols of every model that is trained here
-_LARGEST_VOCABULARY = 1_000_000
 _MOST_BYTES = 256 << 20  # of a model's file; those of a million subwords have a tenth
-SMALLEST_VOCABULARY = 300  # 256 bytes, 4 special symbols, and a few subwords of text
 SPACE = "\u2581"  # SentencePiece writes it for a space
 _ESCAPE = "\ufdd0"  # a noncharacter: Unicode keeps it for use inside programs like this one
 ESCAPES = {_ESCAPE + "_": SPACE, _ESCAPE + "=": _ESCAPE}
@@ -54,9 +46,6 @@ ESCAPES = {_ESCAPE + "_": SPACE, _ESCAPE + "=": _ESCAPE}
 
 # Bytes of white space, as SentencePiece writes them.
 _BLANK_BYTES = frozenset(f"<0x{code:02X}>" for code in range(128) if chr(code).isspace())
-_TRAINING_LINES = 2_000_000  # more lines do not change the subwords, only the memory
-_LINE_CHARACTERS = 4_000  # longer lines are cut: SentencePiece would drop them
-_TRAINING_THREADS = 4  # a constant: the number of threads changes the sums of the unigram model
 
 
 class Tokenizer:
@@ -70,6 +59,7 @@ class Tokenizer:
     Marian's is: the first subwords of the model. Each subword of a text is looked up there. None:
     the vocabulary is the model's.
 
+    >>> from glassformer.data.subword_training import train_tokenizer
     >>> tokenizer = train_tokenizer(["the cat sat", "the dog sat"], vocab_size=400)
     >>> tokenizer.subwords("the cat"), tokenizer.decode(tokenizer.encode("the cow ▁ 🐄"))
     (['▁the', '▁cat'], 'the cow ▁ 🐄')
@@ -182,6 +172,7 @@ class Tokenizer:
     def blank_ids(self) -> frozenset[int]:
         """The subwords of white space alone, as spaces and line ends in bytes are.
 
+        >>> from glassformer.data.subword_training import train_tokenizer
         >>> tokenizer = train_tokenizer(["a b", "a c"], vocab_size=300)
         >>> sorted(map(tokenizer.subword, tokenizer.blank_ids))[-2:]
         ['<0x20>', '▁']
@@ -206,113 +197,20 @@ class Tokenizer:
         return self._model.id_to_piece(int(index))
 
     def _escaped(self, texts: Sequence[str]) -> list[str]:
-        _require_unicode(texts)
+        require_unicode(texts)
         # Without byte fallback the escape itself could be an unknown character.
-        return [_escape(text) for text in texts] if self._has_bytes else list(texts)
+        return [escaped(text) for text in texts] if self._has_bytes else list(texts)
 
     def __repr__(self) -> str:
         return f"Tokenizer(vocab_size={self.vocab_size}, fingerprint={self.fingerprint[:12]!r})"
-
-
-def train_tokenizer(
-    lines: Iterable[str],
-    *,
-    vocab_size: int,
-    kind: str = "bpe",
-    character_coverage: float = 1.0,
-    normalization: str = "identity",
-    seed: int = 0,
-) -> Tokenizer:
-    """Learn the subwords of ``lines``; the same lines and options give the same bytes.
-
-    ``kind`` is "bpe" or "unigram"; ``normalization`` is "identity" or "nfkc" (Unicode's).
-    ``lines`` is read once; of more than two million lines, ``seed`` draws two million. If the
-    corpus is too small for ``vocab_size``, the tokenizer's ``vocab_size`` is smaller. If its
-    characters do not fit, the rarest become bytes, as with ``character_coverage`` below 1.
-    """
-    _check_options(vocab_size, kind, character_coverage, normalization)
-    sample = _sample(lines, seed)
-    if not any(sample):
-        raise InputError("no text to learn subwords from: every line is empty")
-    _require_unicode(sample)
-    options: dict[str, Any] = {
-        "vocab_size": vocab_size,
-        "model_type": kind,
-        "normalization_rule_name": normalization,
-        "character_coverage": character_coverage,
-    }
-    try:
-        return _train(map(_escape, sample), options)
-    except RuntimeError as error:
-        if "required_chars" not in str(error):
-            raise
-    room = vocab_size - 256 - 4  # without bytes and special symbols; subwords need half
-    return _train(_without_rare_characters(sample, room // 2), options)
-
-
-def _train(lines: Iterable[str], options: dict[str, Any]) -> Tokenizer:
-    written = io.BytesIO()
-    sentencepiece.SentencePieceTrainer.train(
-        sentence_iterator=(
-            line[start : start + _LINE_CHARACTERS]
-            for line in lines
-            for start in range(0, len(line), _LINE_CHARACTERS)
-        ),
-        model_writer=written,
-        pad_id=PAD,
-        unk_id=UNK,
-        bos_id=BOS,
-        eos_id=EOS,
-        byte_fallback=True,
-        add_dummy_prefix=True,
-        split_digits=True,  # the model copies an unseen number digit by digit
-        remove_extra_whitespaces=False,
-        hard_vocab_limit=False,  # a small corpus gives fewer subwords, not an error
-        max_sentence_length=4 * _LINE_CHARACTERS + 4,  # in bytes
-        num_threads=_TRAINING_THREADS,
-        minloglevel=2,
-        **options,
-    )
-    return Tokenizer(written.getvalue())
-
-
-def _check_options(vocab_size: int, kind: str, coverage: float, normalization: str) -> None:
-    if not SMALLEST_VOCABULARY <= vocab_size <= _LARGEST_VOCABULARY:
-        raise UsageError(
-            f"vocab_size {vocab_size}: expected {SMALLEST_VOCABULARY} (256 bytes, 4 special symbols"
-            f" and some subwords) to {_LARGEST_VOCABULARY:,}"
-        )
-    if not 0.98 <= coverage <= 1.0:
-        raise UsageError(f"character_coverage {coverage}: expected 0.98 to 1")
-    check_choice("kind", kind, get_args(Subwords))
-    check_choice("normalization", normalization, ("identity", "nfkc"))
-
-
-def _sample(lines: Iterable[str], seed: int) -> list[str]:
-    """All lines, or a uniform sample of too many (reservoir sampling)."""
-    remaining = iter(lines)
-    sample = list(islice(remaining, _TRAINING_LINES))
-    generator = random.Random(seed)
-    for number, line in enumerate(remaining, start=len(sample) + 1):
-        place = int(generator.random() * number)
-        if place < _TRAINING_LINES:
-            sample[place] = line
-    return sample
-
-
-def _without_rare_characters(lines: list[str], characters: int) -> Iterator[str]:
-    """The lines with only their most frequent characters; a space stands for each other one."""
-    counts = Counter(chain.from_iterable(map(_escape, lines)))
-    kept = {character for character, _ in counts.most_common(characters)}
-    for line in lines:
-        yield "".join(character if character in kept else " " for character in _escape(line))
 
 
 def _threads(texts: int) -> int:
     return min(8, os.cpu_count() or 1, 1 + texts // 64)  # a thread is worth its start for 64 texts
 
 
-def _escape(text: str) -> str:
+def escaped(text: str) -> str:
+    """The text as a model with byte fallback reads it: without the character ``▁``."""
     return text.replace(_ESCAPE, _ESCAPE + "=").replace(SPACE, _ESCAPE + "_")
 
 
@@ -320,7 +218,8 @@ def _unescape(text: str) -> str:
     return text.replace(_ESCAPE + "_", SPACE).replace(_ESCAPE + "=", _ESCAPE)
 
 
-def _require_unicode(texts: Iterable[str]) -> None:
+def require_unicode(texts: Iterable[str]) -> None:
+    """Raise InputError for half a surrogate pair, which is no Unicode text."""
     for number, text in enumerate(texts, start=1):
         try:
             text.encode()

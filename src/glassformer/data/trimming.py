@@ -23,7 +23,7 @@ def trim_tokenizer(tokenizer: Tokenizer, texts: Iterable[str]) -> tuple[Tokenize
     have the same subwords as before. A subword of other texts that is left out is cut into smaller
     ones.
 
-    >>> from glassformer.data.tokenizer import train_tokenizer
+    >>> from glassformer.data.subword_training import train_tokenizer
     >>> tokenizer = train_tokenizer(["a cat sat", "ein Hund", "ein Hut"] * 9, vocab_size=320)
     >>> trimmed, ids = trim_tokenizer(tokenizer, ["ein Hut"])
     >>> trimmed.vocab_size < tokenizer.vocab_size, trimmed.subwords("ein Hut")

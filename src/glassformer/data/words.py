@@ -88,7 +88,7 @@ def subword_spans(tokenizer: Tokenizer, ids: Sequence[int], text: str) -> list[S
     Each byte of a character covers the whole character. If the tokenizer changes the text (NFKC),
     the spans hold the nearest characters.
 
-    >>> from glassformer.data.tokenizer import train_tokenizer
+    >>> from glassformer.data.subword_training import train_tokenizer
     >>> tokenizer = train_tokenizer(["the cat sat"] * 3, vocab_size=400)
     >>> subword_spans(tokenizer, tokenizer.encode("the cat é"), "the cat é")
     [(0, 3), (3, 7), (7, 8), (8, 9), (8, 9)]

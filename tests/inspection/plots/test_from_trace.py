@@ -9,7 +9,7 @@ from matplotlib.text import Text
 
 from glassformer.bundle import Bundle
 from glassformer.config import ModelConfig
-from glassformer.data.tokenizer import train_tokenizer
+from glassformer.data.subword_training import train_tokenizer
 from glassformer.data.words import Link
 from glassformer.inspection.attention_of import attention_of
 from glassformer.inspection.plots import alignment, attention, figure1, lettering

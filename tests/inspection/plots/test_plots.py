@@ -11,7 +11,7 @@ import torch
 
 from glassformer.config import ModelConfig
 from glassformer.data.preprocessing import Preprocessing
-from glassformer.data.tokenizer import train_tokenizer
+from glassformer.data.subword_training import train_tokenizer
 from glassformer.errors import InputError, UsageError
 from glassformer.inspection.attention_of import attention_of
 from glassformer.inspection.plots import attention, masks, positions

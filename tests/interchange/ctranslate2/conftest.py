@@ -5,7 +5,7 @@ import torch
 
 from glassformer.bundle import Bundle, save_bundle
 from glassformer.config import ModelConfig
-from glassformer.data.tokenizer import train_tokenizer
+from glassformer.data.subword_training import train_tokenizer
 from glassformer.model.transformer import Transformer
 
 SOURCES = ["A dog runs across the grass.", "Two men sit in the snow; one sings.", "An old hat."] * 3

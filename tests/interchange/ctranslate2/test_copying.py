@@ -6,7 +6,7 @@ from torch import nn
 
 from glassformer.bundle import Bundle, save_bundle
 from glassformer.config import ModelConfig
-from glassformer.data.tokenizer import train_tokenizer
+from glassformer.data.subword_training import train_tokenizer
 from glassformer.decoding.engine import TorchEngine
 from glassformer.model.transformer import Transformer
 from glassformer.translator import Translator

@@ -10,7 +10,7 @@ from glassformer.bundle import Bundle
 from glassformer.config import ModelConfig
 from glassformer.data.normaliser import normaliser
 from glassformer.data.preprocessing import SourceLengths
-from glassformer.data.tokenizer import train_tokenizer
+from glassformer.data.subword_training import train_tokenizer
 from glassformer.decoding.engine import Job, SearchOptions
 from glassformer.errors import InputError, UsageError
 from glassformer.interchange.hugging_face.export import export_hugging_face

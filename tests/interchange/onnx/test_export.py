@@ -11,7 +11,7 @@ import torch
 
 from glassformer.bundle import Bundle, save_bundle
 from glassformer.config import ModelConfig
-from glassformer.data.tokenizer import train_tokenizer
+from glassformer.data.subword_training import train_tokenizer
 from glassformer.decoding.engine import Job, SearchOptions
 from glassformer.errors import InputError
 from glassformer.interchange.onnx.export import export_onnx

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from glassformer.data.corpus import read_pairs
-from glassformer.data.tokenizer import train_tokenizer
+from glassformer.data.subword_training import train_tokenizer
 from glassformer.errors import InputError
 from glassformer.training.setup import kept_pairs
 from glassformer.training.setup import prepare as module

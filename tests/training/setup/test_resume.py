@@ -8,7 +8,7 @@ import pytest
 import torch
 import yaml
 
-from glassformer.data.tokenizer import train_tokenizer
+from glassformer.data.subword_training import train_tokenizer
 from glassformer.errors import InputError
 from glassformer.training.checkpoint import RunState, save_checkpoint
 from glassformer.training.optimiser import new_optimiser

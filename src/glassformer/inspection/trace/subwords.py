@@ -51,7 +51,7 @@ def pieces_of(tokenizer: Tokenizer, ids: Sequence[int], text: str) -> list[Piece
 
     A space that is a piece of its own belongs to the word behind it.
 
-    >>> from glassformer.data.tokenizer import train_tokenizer
+    >>> from glassformer.data.subword_training import train_tokenizer
     >>> tokenizer = train_tokenizer(["the cat sat.", "the dog sat."], vocab_size=400)
     >>> pieces = pieces_of(tokenizer, [*tokenizer.encode("the cog"), tokenizer.eos_id], "the cog")
     >>> [(piece.text, piece.start, piece.end, piece.word) for piece in pieces]

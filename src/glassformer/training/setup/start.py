@@ -14,7 +14,8 @@ import torch
 from glassformer.bundle import Bundle, load_bundle
 from glassformer.data.corpus import Pair, read_lines, read_pairs, write_pairs
 from glassformer.data.normaliser import Normalisation, normaliser
-from glassformer.data.tokenizer import Tokenizer, train_tokenizer
+from glassformer.data.subword_training import train_tokenizer
+from glassformer.data.tokenizer import Tokenizer
 from glassformer.data.trimming import trim_tokenizer
 from glassformer.decoding.engine import SearchOptions
 from glassformer.errors import UsageError
