@@ -109,7 +109,8 @@ __all__ = [
 _HOMES = {
     "config": "ModelConfig presets",
     "data.batches": "pad_rows",
-    "data.tokenizer": "Tokenizer train_tokenizer",
+    "data.subword_training": "train_tokenizer",
+    "data.tokenizer": "Tokenizer",
     "decoding.beam": "beam_search",
     "decoding.greedy": "greedy",
     "decoding.sampling": "Sampling sample",
