@@ -1,14 +1,13 @@
 """A teacher's table: who has solved which lesson, and with which mistakes."""
 
-import io
+import csv
 import json
 
 import torch
-from rich.console import Console
 
 from glassformer.cli.main import main
 from glassformer.learn.folder import Folder
-from glassformer.learn.hand_ins import table_of
+from glassformer.learn.hand_ins import line_of
 from glassformer.learn.lesson import lesson
 from glassformer.learn.verdict import Verdict
 
@@ -44,26 +43,38 @@ def test_each_learner_has_a_row(tmp_path, capsys):
     assert torch.get_default_dtype() == torch.float32  # the probes' float64 is gone
 
 
-def test_the_table_has_a_row_for_each_learner():
-    verdicts = [
-        ("ada", Verdict("attention", "right")),
-        ("ben", Verdict("attention", "mistake", mistakes=(("scale-missing",), ("a", "b")))),
-        ("ben", Verdict("padding", "empty")),
-    ]
-    out = io.StringIO()
-    Console(file=out, width=80).print(table_of(verdicts))
-    ada, ben, more = (line for line in out.getvalue().splitlines() if line.startswith("│"))
-    assert ada.split() == ["│", "ada", "│", "1", "│", "│"]
-    assert "1: scale-missing or a + b" in ben
-    assert "2: not written yet" in more
+VERDICTS = [
+    Verdict("attention", "mistake", mistakes=(("scale-missing",), ("a", "b"))),
+    Verdict("padding", "empty"),
+    Verdict("heads", "difference", ("Your joint is 1; right is 2.",)),
+    Verdict("loss", "right"),
+]
 
 
-def test_without_json_the_table_is_printed(tmp_path, capsys, monkeypatch):
-    Folder(tmp_path / "ada").make()
-    verdicts = [("ada", Verdict("attention", "mistake", mistakes=(("scale-missing",),)))]
-    monkeypatch.setattr("glassformer.learn.hand_ins.check_hand_ins", lambda _: verdicts)
-    assert main(["learn", "check", str(tmp_path)]) == 1
-    assert "1: scale-missing" in capsys.readouterr().out
+def test_a_learner_has_one_line():
+    assert line_of("ben", VERDICTS) == (
+        "ben: right 11; 1 scale-missing or a + b; 2 not written yet;"
+        " 4 difference: Your joint is 1; right is 2."
+    )
+    assert line_of("eva", []) == "eva: nothing begun"
+
+
+def test_who_has_not_begun_has_a_line_too(tmp_path, capsys):
+    Folder(tmp_path / "eva").make()
+    assert main(["learn", "check", str(tmp_path)]) == 0
+    assert capsys.readouterr().out == "eva: nothing begun\n"
+
+
+def test_the_table_as_csv(tmp_path, capsys, monkeypatch):
+    Folder(tmp_path / "ben").make()
+    found = [("ben", VERDICTS), ("eva", [])]
+    monkeypatch.setattr("glassformer.learn.hand_ins.check_hand_ins", lambda _: found)
+    assert main(["learn", "check", str(tmp_path), "--csv"]) == 1
+    names, ben, eva = csv.reader(capsys.readouterr().out.splitlines())
+    assert names[:3] == ["learner", "attention", "padding"]
+    assert ben[:4] == ["ben", "scale-missing or a + b", "not written yet", ""]
+    assert ben[11] == "right"
+    assert eva == ["eva", *[""] * 15]
 
 
 def test_a_folder_without_lessons_is_named(tmp_path, capsys):

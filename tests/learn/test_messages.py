@@ -8,7 +8,7 @@ from rich.console import Console
 
 from glassformer.learn.judge import Judge
 from glassformer.learn.lesson import Lesson, lesson
-from glassformer.learn.messages import hint_text, print_verdict
+from glassformer.learn.messages import hint_text, print_verdict, solution_text
 from glassformer.learn.verdict import Verdict
 
 ATTENTION = lesson("attention")
@@ -16,7 +16,7 @@ ATTENTION = lesson("attention")
 
 def printed(verdict):
     out = io.StringIO()
-    print_verdict(Console(file=out, width=60), ATTENTION, verdict)
+    print_verdict(Console(file=out, width=60), lesson(verdict.lesson), verdict, "h: hint 2 of 3")
     return out.getvalue()
 
 
@@ -27,8 +27,22 @@ def test_a_wrong_verdict_has_its_lines_the_prints_and_a_hint():
         "Your file prints:",
         "  scores 7",
         "A law.",
-        "Hint 2 of 3: glassformer learn hint --number 2",
+        "h: hint 2 of 3",
     ]
+
+
+def test_a_hole_that_is_done_is_acknowledged():
+    text = printed(Verdict("heads", "empty", ("…",), hint=1, hole="MultiHeadAttention.merge"))
+    line = "MultiHeadAttention.split right · now MultiHeadAttention.merge"
+    assert " ".join(text.split()).startswith(f"4. Many heads: not written yet {line} (2 of")
+
+
+def test_a_solution_is_a_diff_of_the_code_alone():
+    text = solution_text(ATTENTION, ATTENTION.template)
+    assert "+    weights = masked_softmax(scores, mask)" in text
+    assert "-    raise NotImplementedError" in text
+    assert "Equation 1" not in text
+    assert "+    weights = masked_softmax(scores, mask)" in solution_text(ATTENTION, "def broken(:")
 
 
 def test_a_hint_is_on_one_hole():

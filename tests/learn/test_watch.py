@@ -55,8 +55,14 @@ def terminal(tmp_path):
 
 
 def test_keys_and_saves(terminal, tmp_path):
+    terminal.expect("01_attention.py in your editor")
     terminal.expect("not written yet")
+    terminal.expect("h: hint 1 of 3")
     terminal.expect("q quit")
+    terminal.press("s")
+    terminal.expect("Then press s again")
+    terminal.press("s")
+    terminal.expect("+    weights = masked_softmax(scores, mask)")
     terminal.press("hh")
     terminal.expect("Hint 1 of 3")
     terminal.expect("Hint 2 of 3")

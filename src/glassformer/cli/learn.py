@@ -1,6 +1,7 @@
 """``glassformer learn``: build the Transformer part by part; a check names each mistake."""
 
 import json
+import sys
 from abc import ABC, abstractmethod
 from dataclasses import asdict
 from pathlib import Path
@@ -67,8 +68,8 @@ class WatchOptions(FolderOptions):
         hint = nearest(str(self.folder), OPTIONS)
         if hint and not self.folder.exists():
             raise UsageError(f"unknown action '{self.folder}'{hint}; a new folder: ./{self.folder}")
-        for file in folder.make():
-            print(f"wrote {file}")
+        if written := folder.make():
+            print(f"wrote {len(written)} files into {folder.path}")
         watch(folder, Console(highlight=False))
         return 0
 
@@ -95,6 +96,8 @@ class CheckOptions(LessonOptions):
 
     json_: bool = Field(False, alias="json")
     """Print each verdict as one line of JSON."""
+    csv: bool = False
+    """Print the table of several learners as CSV: a column for each lesson."""
 
     def run(self) -> int:
         from rich.console import Console
@@ -109,22 +112,30 @@ class CheckOptions(LessonOptions):
         if self.json_:
             print(json.dumps(asdict(verdict), ensure_ascii=False))
         else:
-            print_verdict(Console(highlight=False), chosen, verdict)
+            command = f"glassformer learn hint {folder.path} {chosen.name} --number {verdict.hint}"
+            print_verdict(Console(highlight=False), chosen, verdict, f"A hint: {command}")
         return 0 if verdict.outcome == "right" else 1
 
     def _check_hand_ins(self) -> int:
-        from rich.console import Console
+        import csv
 
-        from glassformer.learn.hand_ins import check_hand_ins, folders_in, table_of
+        from glassformer.learn.hand_ins import cells_of, check_hand_ins, folders_in, line_of
 
         folders = folders_in(self.folder) or [Folder(self.folder).checked()]
-        verdicts = list(check_hand_ins(folders))
-        if self.json_:
-            for learner, verdict in verdicts:
-                print(json.dumps({"learner": learner, **asdict(verdict)}, ensure_ascii=False))
-        else:
-            Console(highlight=False).print(table_of(verdicts))
-        return 0 if all(verdict.outcome == "right" for _, verdict in verdicts) else 1
+        table, right = csv.writer(sys.stdout, lineterminator="\n"), True
+        if self.csv:
+            table.writerow(["learner", *(each.name for each in lessons())])
+        for learner, verdicts in check_hand_ins(folders):
+            right = right and all(verdict.outcome == "right" for verdict in verdicts)
+            if self.json_:
+                for verdict in verdicts:
+                    print(json.dumps({"learner": learner, **asdict(verdict)}, ensure_ascii=False))
+            elif self.csv:
+                table.writerow([learner, *cells_of(verdicts)])
+            else:
+                print(line_of(learner, verdicts))
+            sys.stdout.flush()
+        return 0 if right else 1
 
 
 class HintOptions(LessonOptions):

@@ -65,7 +65,7 @@ def check(name: str, solution: Mapping[str, Any]) -> None:
 
     from glassformer.learn.check import values_of
     from glassformer.learn.judge import Judge
-    from glassformer.learn.messages import print_verdict
+    from glassformer.learn.messages import hint_text, print_verdict
     from glassformer.learn.verdict import Verdict
 
     chosen, verdict = lesson(name), Verdict(name, "right")
@@ -82,4 +82,5 @@ def check(name: str, solution: Mapping[str, Any]) -> None:
         if verdict.outcome != "right":
             verdict = replace(verdict, hole=hole)
             break
-    print_verdict(Console(highlight=False), chosen, verdict)
+    hint = hint_text(chosen, verdict.hole, verdict.hint or 1)
+    print_verdict(Console(color_system=None, force_jupyter=False), chosen, verdict, hint)

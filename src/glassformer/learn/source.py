@@ -1,11 +1,12 @@
 """Functions and methods of a learner's file, by their names, as text."""
 
 import ast
+import textwrap
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-__all__ = ["definition", "lines_of", "read_source", "source_of"]
+__all__ = ["code_of", "definition", "lines_of", "read_source", "source_of"]
 
 
 def read_source(file: Path) -> str:
@@ -23,6 +24,18 @@ def source_of(source: str, hole: str) -> str:
     """The text of a function or method of a file; empty if it is not there."""
     node = definition(source, hole)
     return "\n".join(source.splitlines()[node.lineno - 1 : node.end_lineno]) if node else ""
+
+
+def code_of(source: str, hole: str) -> str:
+    """The text of a function or method without its docstring, and without its indent."""
+    node: Any = definition(source, hole)
+    if node is None:
+        return ""
+    lines = source.splitlines()[node.lineno - 1 : node.end_lineno]
+    first = node.body[0]
+    if ast.get_docstring(node) is not None:
+        del lines[first.lineno - node.lineno : first.end_lineno - node.lineno + 1]
+    return textwrap.dedent("\n".join(lines))
 
 
 def definition(source: str, hole: str) -> ast.stmt | None:

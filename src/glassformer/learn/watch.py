@@ -15,6 +15,7 @@ __all__ = ["watch"]
 
 _SECONDS = 0.3  # between two looks at the file
 _KEYS = "h hint   s solution   n next lesson   l list   q quit"
+_EARLY = "Look at the solution before you have tried the hints? Then press s again."
 _NO_KEYS = "Ctrl-C ends the watch"
 
 
@@ -24,6 +25,14 @@ def watch(folder: Folder, console: Console) -> None:
     Each lesson stays until the key n, a right one too: the next one's errors would only confuse.
     """
     lesson = folder.next_lesson()
+    if lesson:
+        console.print(
+            "Fifteen short files build the Transformer, part by part; each save is checked here.\n"
+            f"Open {folder.file(lesson)} in your editor ({lesson.minutes} minutes).\n"
+            "Replace `raise NotImplementedError` with your lines, and save.",
+            markup=False,
+            soft_wrap=True,
+        )
     with single_keys():
         while lesson and _watch(folder, lesson, console):
             lesson = folder.next_lesson(after=lesson)
@@ -33,7 +42,7 @@ def watch(folder: Folder, console: Console) -> None:
 
 def _watch(folder: Folder, lesson: Lesson, console: Console) -> bool:
     """Watch one lesson until the key n; False if the learner quits."""
-    file, checked, hints, hole = folder.file(lesson), -1.0, 0, ""
+    file, checked, hints, hole, asked = folder.file(lesson), -1.0, 0, "", False
     with ExitStack() as workers:
         worker = workers.enter_context(Worker())
         while True:
@@ -42,9 +51,10 @@ def _watch(folder: Folder, lesson: Lesson, console: Console) -> bool:
                 checked = changed
                 console.rule(file.name)  # a path may be longer than the line
                 verdict = checked_verdict(folder, lesson, worker)
-                print_verdict(console, lesson, verdict)
                 if verdict.hole not in ("", hole):
-                    hole, hints = verdict.hole, 0
+                    hole, hints, asked = verdict.hole, 0, False
+                print_verdict(console, lesson, verdict, f"h: hint {min(hints + 1, 3)} of 3")
+                asked = asked or verdict.outcome == "right"
                 console.print(_KEYS if can_read_keys() else _NO_KEYS, style="dim")
                 workers.close()
                 worker = workers.enter_context(Worker())
@@ -54,7 +64,10 @@ def _watch(folder: Folder, lesson: Lesson, console: Console) -> bool:
             if key == "h":
                 hints = min(hints + 1, 3)
                 console.print(hint_text(lesson, hole, hints), markup=False)
-            if key == "s":
+            if key == "s" and not (asked or hints == 3):
+                asked = True
+                console.print(_EARLY)
+            elif key == "s":
                 source = read_source(file)
                 console.print(solution_text(lesson, source), markup=False, soft_wrap=True)
             if key == "l":
