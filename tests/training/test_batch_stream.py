@@ -24,7 +24,7 @@ def test_all_batches_are_read_once_an_epoch_across_updates(made, monkeypatch):
     )
     trainer = made(accumulate=3, updates=20, validations=1)
     packed = trainer.prepared.packed
-    trainer.run()
+    trainer.fit()
 
     plans = [rows for epoch in range(20) for rows in plan_of(trainer.config, packed, epoch)]
     assert len(read) == 60
@@ -39,7 +39,7 @@ def test_both_ways_every_other_update_of_the_first_share_is_backwards(made, monk
         "make_batch",
         lambda *where, **how: (turned.append(how["backwards"]), inner(*where, **how))[1],
     )
-    made(both_ways=0.5, updates=10, validations=1).run()
+    made(both_ways=0.5, updates=10, validations=1).fit()
 
     assert turned == [False, True, False, True, *[False] * 6]
 

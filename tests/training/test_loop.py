@@ -44,7 +44,7 @@ def records(trainer, kind):
 
 def test_as_many_updates_and_validations_as_said(made):
     trainer = made(updates=12, validations=3)
-    trainer.run()
+    trainer.fit()
 
     assert trainer.state.update == 12
     assert [v["update"] for v in trainer.state.validations] == [4, 8, 12]
@@ -53,14 +53,14 @@ def test_as_many_updates_and_validations_as_said(made):
 
 def test_the_end_is_validated_though_it_is_not_due(made):
     trainer = made(updates=11, validations=2)
-    trainer.run()
+    trainer.fit()
 
     assert [v["update"] for v in trainer.state.validations] == [5, 10, 11]
 
 
 def test_the_metrics_have_their_keys(made):
     trainer = made(updates=51, validations=1)
-    trainer.run()
+    trainer.fit()
 
     updates, [validation] = records(trainer, "update"), records(trainer, "validation")
     assert [record["update"] for record in updates] == [50, 51]
@@ -86,7 +86,7 @@ def test_a_report_is_the_mean_since_the_last_one(made, monkeypatch):
 
     monkeypatch.setattr(module, "update", numbered)
     trainer = made(updates=60, validations=1)
-    trainer.run()
+    trainer.fit()
 
     assert [r["loss"] for r in records(trainer, "update")] == [25.5, 55.5]
 
@@ -100,7 +100,7 @@ def test_the_rate_follows_the_schedule(made, monkeypatch):
         return inner(*arguments, rate=rate, **options)
 
     monkeypatch.setattr(module, "update", watched)
-    made(updates=6, warmup=3, rate_factor=0.7, anneal=0.5).run()
+    made(updates=6, warmup=3, rate_factor=0.7, anneal=0.5).fit()
 
     schedule = Schedule(updates=6, d_model=16, warmup=3, factor=0.7, anneal=0.5)
     assert rates == [schedule.rate(update) for update in range(1, 7)]
@@ -114,7 +114,7 @@ SCORES = [(1.0, 5.0), (3.0, 4.0), (3.0, 3.5), (2.0, 3.0), (2.5, 3.2), (0.5, 3.4)
 def test_patience_ends_training(made, monkeypatch, recorder, metric, best, end):
     scripted(monkeypatch, SCORES)
     trainer = made(updates=7, validations=7, metric=metric, patience=2)
-    trainer.run()
+    trainer.fit()
 
     assert trainer.state.update == end
     assert module.best(trainer.state.validations, trainer.config)["update"] == best
@@ -127,7 +127,7 @@ def test_patience_ends_training(made, monkeypatch, recorder, metric, best, end):
 def test_no_patience_is_no_end(made, monkeypatch):
     scripted(monkeypatch, SCORES)
     trainer = made(updates=7, validations=7, patience=0)
-    trainer.run()
+    trainer.fit()
 
     assert trainer.state.update == 7
 
@@ -144,15 +144,15 @@ def test_patience_is_decided_alike_after_a_break(made, monkeypatch):
     with monkeypatch.context() as patch:
         patch.setattr(module, "update", lambda *a, **n: (ask_to_stop(), inner(*a, **n))[1])
         with pytest.raises(Stopped):
-            first.run()
+            first.fit()
     assert first.state.update == 1
 
     second = made(**options)
-    second.run()
+    second.fit()
 
     assert (second.state.update, best(second.state.validations, second.config)["update"]) == (5, 3)
     third = made(**options)
-    third.run()
+    third.fit()
     assert third.state.update == 5
 
 
@@ -170,7 +170,7 @@ def test_what_is_averaged_is_kept(made, monkeypatch, average, metric, expected):
     trainer = made(
         updates=7, validations=7, patience=0, average=average, average_count=2, metric=metric
     )
-    trainer.run()
+    trainer.fit()
 
     assert averaged_updates(trainer.state.validations, trainer.config) == expected
     assert kept(trainer) == sorted({*expected, 7})
@@ -182,7 +182,7 @@ def test_checkpoints_by_time(made, monkeypatch):
     monkeypatch.setattr(
         module, "save_checkpoint", lambda *a: (saved.append(a[3].update), inner(*a))[1]
     )
-    made(updates=5, validations=1, checkpoint_minutes=1e-9).run()
+    made(updates=5, validations=1, checkpoint_minutes=1e-9).fit()
 
     assert saved == [1, 2, 3, 4, 5]
 
@@ -190,7 +190,7 @@ def test_checkpoints_by_time(made, monkeypatch):
 def test_between_validations_nothing_is_saved_in_haste(made, monkeypatch):
     saved = []
     monkeypatch.setattr(module, "save_checkpoint", lambda *a: saved.append(a[3].update))
-    made(updates=5, validations=1, checkpoint_minutes=60.0).run()
+    made(updates=5, validations=1, checkpoint_minutes=60.0).fit()
 
     assert saved == [5]
 
@@ -221,7 +221,7 @@ def test_a_signal_saves_and_stops(made, monkeypatch, number):
     with monkeypatch.context() as patch:
         patch.setattr(module, "update", interrupted)
         with pytest.raises(Stopped, match="stopped and saved at update 1; the same command") as e:
-            trainer.run()
+            trainer.fit()
 
     assert e.value.signal == number
     assert kept(trainer) == [1]
@@ -236,7 +236,7 @@ def test_a_signal_to_another_rank_saves_and_stops(made, monkeypatch):
 
     monkeypatch.setattr(module.Ranks, "all_reduce_max", greatest)
     with pytest.raises(Stopped, match="stopped and saved at update 2") as caught:
-        trainer.run()
+        trainer.fit()
 
     assert caught.value.signal == signal.SIGTERM
     assert kept(trainer) == [2]
@@ -249,12 +249,12 @@ def test_a_second_signal_stops_at_once(made, monkeypatch):
 
     monkeypatch.setattr(module, "update", twice)
     with pytest.raises(KeyboardInterrupt):
-        made().run()
+        made().fit()
 
 
 def test_it_runs_outside_the_main_thread(made):
     trainer = made(updates=2, validations=1)
-    thread = threading.Thread(target=trainer.run)
+    thread = threading.Thread(target=trainer.fit)
     thread.start()
     thread.join()
 
@@ -268,13 +268,13 @@ def spoil(model):
 
 def test_a_loss_that_is_not_finite_names_the_batch_and_keeps_the_checkpoint(made):
     trainer = made(updates=2, validations=2)
-    trainer.run()
+    trainer.fit()
     good = {path.name for path in checkpoints(trainer.checkpoint_directory)}
     trainer.pace = replace(trainer.pace, schedule=replace(trainer.pace.schedule, updates=4))
     spoil(trainer.model)
 
     with pytest.raises(InputError) as caught:
-        trainer.run()
+        trainer.fit()
 
     said = str(caught.value)
     assert (
@@ -293,7 +293,7 @@ def test_without_a_checkpoint_none_is_promised(made):
     spoil(trainer.model)
 
     with pytest.raises(InputError, match="there is no checkpoint yet"):
-        trainer.run()
+        trainer.fit()
 
 
 def test_a_validation_that_is_not_finite_is_not_saved(made, monkeypatch):
@@ -301,7 +301,7 @@ def test_a_validation_that_is_not_finite_is_not_saved(made, monkeypatch):
     trainer = made(updates=4, validations=2)
 
     with pytest.raises(InputError, match="validation at update 4 is not finite: loss nan"):
-        trainer.run()
+        trainer.fit()
 
     assert kept(trainer) == [2]
 

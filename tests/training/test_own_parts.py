@@ -190,7 +190,7 @@ def test_the_losses_are_the_own_ones_in_updates_and_validations(config, recorder
     parts = replace(PLAIN, losses=losses, shift=own_shift)
     trainer = new_trainer(prepare(config(updates=1, validations=1), parts), recorder)
     of_validation = len(shifted)
-    trainer.run()
+    trainer.fit()
     trainer.metrics.close()
 
     assert set(seen) == {(True, 0.1), (False, 0.0)}

@@ -24,7 +24,7 @@ def test_the_losses_are_those_of_the_fast_form(config, recorder, tmp_path, chang
     for plain in (True, False):
         options = {"updates": 8, "validations": 2, "dropout": 0.0, "plain": plain, **changes}
         trainer = new_trainer(prepare(config(run=tmp_path / str(plain), **options)), recorder)
-        trainer.run()
+        trainer.fit()
         trainer.metrics.close()
         losses[plain] = losses_of(trainer)
 

@@ -51,7 +51,7 @@ class Stopped(Exception):  # noqa: N818  no error: the run is saved and can cont
 
 @dataclass
 class Trainer:
-    """A model with its optimiser, data and place in the run. :meth:`run` is the loop."""
+    """A model with its optimiser, data and place in the run. :meth:`fit` is the loop."""
 
     model: Transformer
     optimiser: torch.optim.Optimizer
@@ -79,7 +79,7 @@ class Trainer:
     def checkpoint_directory(self) -> Path:
         return self.prepared.run.checkpoints
 
-    def run(self, ranks: Ranks = ALONE) -> None:
+    def fit(self, ranks: Ranks = ALONE) -> None:
         """Update the weights until the last update, the end of patience or a signal.
 
         ``ranks`` are the processes that share each batch: this one alone, unless torchrun started

@@ -74,7 +74,7 @@ def train(
         trainer = new_trainer(prepared, reporter, lambda: time.monotonic() - began)
         with closing(trainer.metrics):
             with from_torchrun(prepared.device) as ranks:
-                trainer.run(ranks)
+                trainer.fit(ranks)
             model, averaged = final_weights(trainer)
         scorer = Scorer(prepared, trainer.pace.deadline())
         model = child_or_mean(model, scorer, reporter)
