@@ -94,10 +94,12 @@ def train_on_phrases(
     *,
     parts: "Parts | None" = None,
     whose: Mapping[str, str] | None = None,
+    changes: Mapping[str, object] | None = None,
 ) -> tuple[Phrasebook, int]:
     """The phrases, and the exit status of a training on them in the directory.
 
-    The bundle gets phrases of the book as examples, and the owners of its parts.
+    The bundle gets phrases of the book as examples, and the owners of its parts. ``changes``: the
+    training's options that differ from the demo's.
     """
     from glassformer.bundle import MOST_EXAMPLES, load_bundle, save_bundle
     from glassformer.cli import train
@@ -111,7 +113,7 @@ def train_on_phrases(
     for name, phrases in files.items():
         lines = "".join(f"{phrase.source}\t{phrase.target}\n" for phrase in phrases)
         (directory / "phrases" / f"{name}.tsv").write_bytes(lines.encode())
-    config = _config(options, directory).model_copy(update={"plain": parts is not None})
+    config = _config(options, directory).model_copy(update=dict(changes or {}))
     shown = [next(p for p in watched if p.kind == kind) for kind in _kinds(watched)]
     status = train.run(config, _Watcher(shown), parts)
     if not status:
@@ -185,8 +187,9 @@ class _Watcher:
         sources = [pair.source for pair in validation.pairs]
         translations = dict(zip(sources, validation.translations, strict=True))
         title = (
-            f"after {record['seconds']:.0f} s: {record['exact_match']:.1f} % of"
-            f" {len(validation.pairs)} phrases with unseen years are right"
+            f"after {record['seconds']:.0f} s: loss {record['loss']:.4f},"
+            f" {record['exact_match']:.1f} % of {len(validation.pairs)} phrases with unseen years"
+            " are right"
         )
         columns = "phrase", "translation so far", "", "right translation"
         table = Table(*columns, title=title, title_justify="left")

@@ -205,7 +205,8 @@ class ResetOptions(LessonOptions):
 class TrainOptions(FolderOptions, PhraseOptions):
     """Train a translator of dates and amounts with your parts in it, and score it.
 
-    The phrases, the sizes and the length are those of 'glassformer demo'; the plain path runs.
+    The phrases and the sizes are those of 'glassformer demo'; norm, label smoothing and dropout are
+    the paper's. The plain path runs.
     """
 
     mistake: tuple[str, ...] = ()

@@ -1,6 +1,7 @@
 """A translator of one's own parts: ``learn train``, and ``--parts FOLDER`` of other commands."""
 
 import sys
+import textwrap
 import traceback
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -21,6 +22,11 @@ __all__ = ["running", "train_own", "with_parts"]
 _ERRORS = (ArithmeticError, AttributeError, LookupError, RuntimeError, TypeError, ValueError)
 
 
+# The finale runs every lesson: the paper's norm, its smoothing and its dropout too.
+_TRAINING = {"plain": True, "norm": "post", "label_smoothing": 0.1, "dropout": 0.1}
+_BEAM, _SEARCHED = 4, 200
+
+
 def train_own(folder: Folder, out: Path, mistakes: Sequence[str], options: DemoOptions) -> int:
     """Train the demo's translator with the learned parts and the mistakes; the exit status."""
     parts = chosen_parts(folder, mistakes)
@@ -29,10 +35,15 @@ def train_own(folder: Folder, out: Path, mistakes: Sequence[str], options: DemoO
     _print_parts(whose)
     own = own_parts(parts)
     with running(parts):
-        book, status = train_on_phrases(options, out, parts=own, whose=whose)
+        book, status = train_on_phrases(options, out, parts=own, whose=whose, changes=_TRAINING)
         if status:
             return status
-        print_scores(Translator.load(out, parts=own), book.test)
+        translator = Translator.load(out, parts=own)
+        print_scores(translator, book.test)
+        phrases = book.test[:_SEARCHED]
+        found = translator.translate([phrase.source for phrase in phrases], beam=_BEAM)
+        right = sum(a.text == b.target for a, b in zip(found, phrases, strict=True))
+        print(f"beam search with {_BEAM}: {right} of {len(phrases)} phrases are right")
     calls = ", ".join(f"{hole_of(part.place)} {part.calls:,}" for part in parts)
     print(f"calls of these parts: {calls}" if parts else "all parts were the package's")
     print(f"a translator: {out}")
@@ -58,15 +69,15 @@ def with_parts(bundle: Path, folder: Path | None, stock: Parts) -> Iterator[Part
 
 
 def _print_parts(whose: Mapping[str, str]) -> None:
-    """A row for each hole of the lessons: its place, and the owner of its part."""
-    from rich.console import Console
-    from rich.table import Table
-
-    title = "the parts of this translator"
-    table = Table("part", "whose", title=title, title_justify="left")
-    for place in [place for lesson in lessons() for place in lesson.holes.values()]:
-        table.add_row(place, UNUSED.get(place) or whose.get(place, "the package's"))
-    Console(highlight=False, width=120).print(table)  # names of parts are not cut
+    """The parts of each owner: the learner's, the package's, and those with a mistake."""
+    owners: dict[str, list[str]] = {}
+    for lesson in lessons():
+        for place in lesson.holes.values():
+            owner = UNUSED.get(place) or whose.get(place, "the package's")
+            owners.setdefault(owner, []).append(hole_of(place))
+    for owner, holes in owners.items():
+        lines = f"{owner}: {', '.join(holes)}"
+        print(textwrap.fill(lines, 79, subsequent_indent="  ", break_long_words=False))
 
 
 @contextmanager
