@@ -68,9 +68,9 @@ CHOOSERS = {
 # A file belongs to the room with the longest name that begins its path. A room that needs more
 # takes it from another, or changes its number in a commit that says what the lines buy.
 BUDGET = {
-    "": 2594,  # the files at the top
+    "": 2595,  # the files at the top
     "alignment": 523,
-    "cli": 2961,
+    "cli": 2987,
     "data": 2630,
     "data/doctor": 1299,
     "data/phrasebook": 591,
@@ -78,7 +78,7 @@ BUDGET = {
     "documents": 1658,
     "inspection": 3205,
     "interchange": 3634,
-    "learn": 4588,
+    "learn": 4632,
     "model": 1722,
     "training": 4574,
     "web": 2128,

@@ -146,7 +146,7 @@ FILES = {
         ("T.EN T.DE --tokenizer no.model", 1, "no.model: not a SentencePiece model"),
         ("T.EN T.DE --tokenizer none.model", 1, "none.model: "),
         ("T.EN T.DE --tokenizer a b", 2, "two tokenizers are not joint"),
-        ("T.EN T.DE --vocab-size 20", 2, "vocab_size 20: expected at least 300"),
+        ("T.EN T.DE --vocab-size 20", 2, "vocab_size 20: expected 300"),
         ("T.EN T.DE --d-model 63", 2, "d_model must be even"),
         ("T.EN T.DE --d-model 66 --num-heads 4", 2, "d_model 66 is not divisible by num_heads 4"),
         ("T.EN T.DE --device gpu", 2, "device 'gpu': expected"),

@@ -272,7 +272,7 @@ def test_a_call_that_cannot_be_does_not_bind_the_run(config, recorder):
         ({"device": "mps"}, "device 'mps': expected cpu, cuda, cuda:N or auto"),
         ({"device": "cuda:99"}, "device 'cuda:99': this machine has [0-9]+ CUDA devices"),
         ({"preset": None, "d_model": 30, "num_heads": None}, "d_model 30 is not divisible"),
-        ({"vocab_size": 20}, "vocab_size 20: expected at least 300"),
+        ({"vocab_size": 20}, "vocab_size 20: expected 300"),
     ):
         with pytest.raises(UsageError, match=message) as caught:
             train(config(**changes), recorder)
