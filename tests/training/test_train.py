@@ -259,7 +259,7 @@ def test_a_rate_that_is_huge_ends_in_one_line_and_nothing_is_lost(config, record
 
 
 def test_an_error_closes_what_was_open(config, recorder, monkeypatch):
-    monkeypatch.setattr(module.Trainer, "run", lambda *_: 1 / 0)
+    monkeypatch.setattr(module.Trainer, "fit", lambda *_: 1 / 0)
 
     with pytest.raises(ZeroDivisionError):
         train(config(), recorder)
