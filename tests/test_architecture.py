@@ -20,6 +20,7 @@ Imports inside functions count as well.
 import ast
 import re
 from collections import Counter
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -116,6 +117,7 @@ def may_import(importer: str, imported: str) -> bool:
     return height[imported] < height[importer] and (importer, imported) not in STRANGERS
 
 
+@cache
 def imports_of(path: Path, source: Path) -> list[tuple[int, str]]:
     """Line and full name of everything of this program that a file imports."""
     package = list(path.relative_to(source).parent.parts)
@@ -317,6 +319,7 @@ def test_the_core_keeps_to_its_budget_of_lines():
     assert sum(map(lines_of, core)) <= CORE_BUDGET
 
 
+@pytest.fixture(scope="module")
 def functions() -> list[tuple[str, ast.FunctionDef | ast.AsyncFunctionDef]]:
     """``file:name`` and the definition of each function of the package."""
     return [
@@ -335,16 +338,16 @@ def parameters(function: ast.FunctionDef | ast.AsyncFunctionDef) -> list[ast.arg
     return [arg for arg in [*named, *packed] if arg.arg not in ("self", "cls")]
 
 
-def test_functions_have_few_parameters():
-    long = {name for name, node in functions() if len(parameters(node)) > MOST_PARAMETERS}
+def test_functions_have_few_parameters(functions):
+    long = {name for name, node in functions if len(parameters(node)) > MOST_PARAMETERS}
 
     assert not long, f"give the parameters that belong together as one record: {sorted(long)}"
 
 
-def test_parameters_have_types():
+def test_parameters_have_types(functions):
     hidden = [
         f"{name}:{parameter.arg}"
-        for name, node in functions()
+        for name, node in functions
         if not name.startswith("learn/")
         for parameter in parameters(node)
         if parameter.annotation and re.search(r"\bAny\b", ast.unparse(parameter.annotation))

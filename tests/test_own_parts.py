@@ -58,9 +58,11 @@ def test_it_trains_translates_and_is_captured(name, pairs, tmp_path):
         d_model=16,
         num_heads=2,
         d_ff=24,
+        num_encoder_layers=1,
+        num_decoder_layers=1,
         vocab_size=300,
-        updates=50,
-        validations=2,
+        updates=6,
+        validations=1,
         batch_tokens=400,
         beam=2,
     )

@@ -1,11 +1,9 @@
 """The commands and examples of README and of the reading guide run, on small files made here."""
 
-import os
 import re
 import shlex
 import signal
 import subprocess
-import sys
 import urllib.request
 from pathlib import Path
 
@@ -13,6 +11,7 @@ import pytest
 
 from glassformer.cli.main import main
 from glassformer.data.phrasebook.book import phrasebook
+from tests.processes import Command
 
 pytestmark = pytest.mark.usefixtures("without_shape_types")
 ROOT = Path(__file__).parent.parent
@@ -60,85 +59,58 @@ def test_the_commands_of_make_exist():
         assert make.returncode == 0, make.stderr
 
 
-def serve(command: str, workplace: Path, environment: dict[str, str]) -> None:
+def output_until(pattern: str, command: Command) -> re.Match[str]:
+    """Read what the command prints until the pattern stands there."""
+    output = ""
+    while not (found := re.search(pattern, output)):
+        line = command.stdout.readline()
+        assert line, output + command.stderr.read()
+        output += line
+    return found
+
+
+def serve(words: list[str]) -> None:
     """The server answers at the address that it prints, and ends well after SIGTERM."""
-    words = [*command.split(), *(["--no-browser"] if "look" in command else []), "--port", "0"]
-    with subprocess.Popen(
-        words,
-        cwd=workplace,
-        env=environment,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-    ) as process:
-        try:
-            output = ""
-            while not (address := re.search(r"http://127\.0\.0\.1:\d+\S*", output)):
-                line = process.stdout.readline()
-                assert line, output
-                output += line
-            with urllib.request.urlopen(address[0], timeout=30) as page:
-                assert b"<html" in page.read()
-            process.terminate()
-            assert process.wait(timeout=30) == 0
-        finally:
-            process.kill()
+    browser = ["--no-browser"] if words[0] == "look" else []
+    with Command([*words, *browser, "--port", "0"]) as command:
+        address = output_until(r"http://127\.0\.0\.1:\d+\S*", command)[0]
+        with urllib.request.urlopen(address, timeout=30) as page:
+            assert b"<html" in page.read()
+        command.send(signal.SIGTERM)
+        assert command.wait() == 0
 
 
-def watch(command: str, workplace: Path, environment: dict[str, str]) -> None:
+def watch(words: list[str]) -> None:
     """The watch writes the lessons and judges the first; Ctrl-C ends it."""
-    # A shell starts a job in the background with SIGINT ignored; children would ignore it too.
-    signal.signal(signal.SIGINT, signal.default_int_handler)
-    with subprocess.Popen(
-        command.split(), cwd=workplace, env=environment, stdout=subprocess.PIPE, text=True
-    ) as process:
-        try:
-            output = ""
-            while "not written yet" not in output:
-                line = process.stdout.readline()
-                assert line, output
-                output += line
-            process.send_signal(signal.SIGINT)
-            assert process.wait(timeout=30) == 130
-        finally:
-            process.kill()
-
-
-def run_in_shell(command: str, workplace: Path, environment: dict[str, str]) -> None:
-    process = subprocess.run(
-        command,
-        shell=True,
-        cwd=workplace,
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert process.returncode == 0, f"{command}\n{process.stdout}\n{process.stderr}"
+    with Command(words) as command:
+        output_until("not written yet", command)
+        command.send(signal.SIGINT)
+        assert command.wait() == 130
 
 
 def test_every_other_command_runs(workplace, monkeypatch, capfd):
-    """A plain command runs in this process: a new one loads torch for seconds."""
+    """A command runs in this process, or in one that forks: a new one loads torch for seconds."""
     monkeypatch.chdir(workplace)
-    environment = dict(os.environ, PATH=f"{Path(sys.executable).parent}:{os.environ['PATH']}")
     others = [command for command in commands() if not command.startswith(SKIPPED)]
     assert len(others) >= 12
     for command in others:
+        echo, pipe, last = command.rpartition(" | ")
+        program, *words = shlex.split(last, comments=True)
+        assert program == "glassformer"
         if re.fullmatch(r"glassformer (look|serve) \S+", command):
-            serve(command, workplace, environment)
+            serve(words)
             continue
         if re.fullmatch(r"glassformer learn \S+", command):
-            watch(command, workplace, environment)
+            watch(words)
             continue
-        if command.startswith("glassformer learn train"):
-            command += " --size 200 --epochs 0.1"
-        if command.startswith("glassformer train"):
-            command += " --updates 10 --validations 1"  # as many as a page needs
-        words = shlex.split(command, comments=True)
-        if words[0] == "glassformer" and not {"|", "<", ">"} & set(words):
-            assert main(words[1:]) == 0, f"{command}\n{capfd.readouterr()}"
-        else:
-            run_in_shell(command, workplace, environment)
+        if words[:2] == ["learn", "train"]:
+            words += ["--size", "200", "--epochs", "0.1"]
+        if words[0] == "train":
+            words += ["--updates", "10", "--validations", "1"]  # as many as a page needs
+        Path("input").write_bytes(subprocess.check_output(echo, shell=True) if pipe else b"")
+        with Path("input").open() as piped:
+            monkeypatch.setattr("sys.stdin", piped)
+            assert main(words) == 0, f"{command}\n{capfd.readouterr()}"
 
 
 def test_the_python_examples_run(workplace, monkeypatch):

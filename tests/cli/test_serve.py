@@ -1,10 +1,8 @@
 """``glassformer serve``: its options, and the process with its signals."""
 
 import json
-import os
 import signal
 import socket
-import subprocess
 import sys
 import threading
 import time
@@ -17,27 +15,17 @@ import torch
 from glassformer.cli.serve import ServeOptions
 from glassformer.errors import InputError
 from glassformer.threads import torch_threads
-
-SOURCE = Path(__file__).parents[2] / "src"
+from tests.processes import Command
 
 
 @pytest.fixture
 def process(bundle_directory):
     """A running server, and its address."""
     words = ["serve", str(bundle_directory), "--port", "0", "--threads", "1", "--device", "cpu"]
-    started = subprocess.Popen(
-        [sys.executable, "-m", "glassformer", *words],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        env={**os.environ, "PYTHONPATH": str(SOURCE)},
-    )
-    line = started.stdout.readline()
-    assert line.endswith("/ translates until Ctrl+C\n"), started.stderr.read()
-    yield started, line.split()[0]
-    if started.poll() is None:
-        started.kill()
-    started.communicate(timeout=30)
+    with Command(words) as started:
+        line = started.stdout.readline()
+        assert line.endswith("/ translates until Ctrl+C\n"), started.stderr.read()
+        yield started, line.split()[0]
 
 
 def ask(address: str, text: str) -> dict:
@@ -60,10 +48,10 @@ def test_sigterm_answers_what_is_in_flight_and_ends_with_0(process):
         with urlopen(address + "metrics", timeout=60) as metrics:
             if b"glassformer_waiting_segments 0.0" not in metrics.read():
                 break
-    started.send_signal(signal.SIGTERM)
+    started.send(signal.SIGTERM)
     asking.join(120)
 
-    assert started.wait(60) == 0
+    assert started.wait() == 0
     assert answers[0]["translatedText"].count("\n") >= 60
     assert started.stderr.read() == ""
     with pytest.raises(OSError, match=r"refused|reset"):

@@ -1,9 +1,7 @@
 """``translate`` through the real command line: one line for one line, whatever the lines hold."""
 
 import json
-import os
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 
@@ -16,14 +14,7 @@ from glassformer.cli.translate import TranslateOptions, _rows
 from glassformer.documents.html import translated_html
 from glassformer.documents.protection import ProtectingTranslator
 from glassformer.translator import Translation, Translator
-
-COMMAND = [sys.executable, "-m", "glassformer", "translate"]
-ENVIRONMENT = {
-    **os.environ,
-    "PYTHONPATH": str(Path(__file__).parents[2] / "src"),
-    "OMP_NUM_THREADS": "1",
-    "PYTHONIOENCODING": "ascii",  # the output must be UTF-8 all the same
-}
+from tests.processes import Command
 
 
 @pytest.fixture
@@ -391,27 +382,17 @@ def test_a_directory_that_is_not_there_is_named(tmp_path, refused):
 @pytest.mark.parametrize("engine", ["torch", "ctranslate2"])
 def test_another_program_gets_each_answer_at_once(bundle_directory, engine):
     """A pipe that is kept open; then the reader goes away, and the program ends quietly."""
-    process = subprocess.Popen(
-        [*COMMAND, str(bundle_directory), "--threads", "1", "--engine", engine],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        env=ENVIRONMENT,
-    )
     texts = ["A dog runs.", "", "漢字", "An old hat."]
     expected = Translator.load(bundle_directory).translate(texts)
-    try:
+    words = ["translate", bundle_directory, "--threads", 1, "--engine", engine]
+    with Command(words) as process:
         for text, translation in zip(texts, expected, strict=True):
             # The last one comes with the beginning of the next line.
-            process.stdin.write(f"{text}\n{'A' if text == texts[-1] else ''}".encode())
+            process.stdin.write(f"{text}\n{'A' if text == texts[-1] else ''}")
             process.stdin.flush()
-            assert process.stdout.readline().decode() == f"{translation.text}\n"
+            assert process.stdout.readline() == f"{translation.text}\n"
         process.stdout.close()
-        process.stdin.write(b"A hat.\nA dog.\n")
+        process.stdin.write("A hat.\nA dog.\n")
         process.stdin.close()
-        assert process.stderr.read() == b""
-        assert process.wait(timeout=60) == 1
-    finally:
-        process.kill()
-        process.stderr.close()
-        process.wait()
+        assert process.stderr.read() == ""
+        assert process.wait() == 1

@@ -5,6 +5,7 @@ A file that ends Python, runs for ever or changes torch runs in a process of its
 
 import shutil
 import time
+from types import SimpleNamespace
 
 import pytest
 
@@ -127,7 +128,7 @@ def test_an_error_of_the_file_itself(verdict_of):
 
 
 def test_an_endless_loop_is_ended_and_its_line_is_named(verdict_of_a_worker, monkeypatch):
-    monkeypatch.setattr(examine_module, "SECONDS", 3)
+    monkeypatch.setattr(examine_module, "SECONDS", 1)
     begin = time.monotonic()
     # Between two lines of Python the traceback may break off: this one waits in C.
     verdict = verdict_of_a_worker("    while True: math.factorial(3_000)\n")
@@ -194,8 +195,8 @@ def test_a_right_file_is_learned_until_it_is_edited(tmp_path):
     assert folder.next_lesson() == ATTENTION
     file = folder.file(ATTENTION)
     file.write_text(ATTENTION.template.replace(HOLE, RIGHT), encoding="utf-8")
-    with Worker() as worker:
-        assert checked_verdict(folder, ATTENTION, worker).outcome == "right"
+    here = SimpleNamespace(answer=lambda chosen, file: answer_on(file, chosen.name))
+    assert checked_verdict(folder, ATTENTION, here).outcome == "right"
     assert folder.learned(ATTENTION)
     assert folder.next_lesson() == lesson("2")
     assert folder.next_lesson(after=lesson("15")) == lesson("2")

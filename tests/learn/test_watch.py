@@ -3,13 +3,12 @@
 import os
 import pty
 import select
-import subprocess
-import sys
 import time
 
 import pytest
 
 from glassformer.learn.lesson import lesson
+from tests.processes import start
 
 ATTENTION = lesson("attention")
 HOLE = "    raise NotImplementedError\n"
@@ -26,7 +25,7 @@ class Terminal:
 
     def __init__(self, words):
         self.near, far = pty.openpty()
-        self.process = subprocess.Popen(words, stdin=far, stdout=far, stderr=far, close_fds=True)
+        self.process = start(words, far, far, far)
         os.close(far)
         self.printed = ""
 
@@ -46,11 +45,10 @@ class Terminal:
 
 @pytest.fixture
 def terminal(tmp_path):
-    words = [sys.executable, "-m", "glassformer", "learn", str(tmp_path / "lessons")]
-    terminal = Terminal(words)
+    terminal = Terminal(["learn", tmp_path / "lessons"])
     yield terminal
     terminal.process.kill()
-    terminal.process.wait()
+    terminal.process.join()
     os.close(terminal.near)
 
 
@@ -89,4 +87,5 @@ def test_keys_and_saves(terminal, tmp_path):
     terminal.expect("03_causal.py")
     terminal.expect("q quit")
     terminal.press("q")
-    assert terminal.process.wait(30) == 0
+    terminal.process.join(30)
+    assert terminal.process.exitcode == 0

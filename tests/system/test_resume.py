@@ -6,7 +6,6 @@ half a bundle.
 """
 
 import json
-import multiprocessing
 import os
 import random
 import signal
@@ -14,6 +13,8 @@ import time
 from pathlib import Path
 
 import pytest
+
+from tests.processes import CONTEXT
 
 OPTIONS = {
     "preset": "tiny",
@@ -71,14 +72,6 @@ KILLS = [
 
 
 @pytest.fixture(scope="module")
-def processes():
-    """A server that has torch loaded and forks in a moment; it never computes itself."""
-    context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["glassformer.cli.main", "glassformer.training.train"])
-    return context
-
-
-@pytest.fixture(scope="module")
 def corpus(tmp_path_factory):
     directory = tmp_path_factory.mktemp("corpus")
     draw = random.Random(1)
@@ -91,8 +84,8 @@ def corpus(tmp_path_factory):
 class Runner:
     """Starts ``glassformer train`` with the toy corpus in processes of their own."""
 
-    def __init__(self, processes, corpus, directory, changes):
-        self.processes, self.run = processes, directory / "run"
+    def __init__(self, corpus, directory, changes):
+        self.run = directory / "run"
         self.log = directory / "log"
         options = {"run": self.run, **OPTIONS, **changes}
         self.words = ["train", str(corpus / "train.src"), str(corpus / "train.tgt")]
@@ -101,7 +94,7 @@ class Runner:
 
     def start(self, kill=None):
         code = CHILD.format(log=str(self.log), kill=kill, words=self.words)
-        process = self.processes.Process(target=exec, args=(code, {}))
+        process = CONTEXT.Process(target=exec, args=(code, {}))
         process.start()
         return process
 
@@ -127,16 +120,16 @@ class Runner:
 
 
 @pytest.fixture(scope="module")
-def whole(processes, corpus, tmp_path_factory):
+def whole(corpus, tmp_path_factory):
     """A run that nothing interrupts."""
-    runner = Runner(processes, corpus, tmp_path_factory.mktemp("whole"), {})
+    runner = Runner(corpus, tmp_path_factory.mktemp("whole"), {})
     runner.finish()
     return runner
 
 
-def test_killed_again_and_again(whole, processes, corpus, tmp_path):
+def test_killed_again_and_again(whole, corpus, tmp_path):
     # A checkpoint after each update: killed in the middle between two reports, too.
-    run = Runner(processes, corpus, tmp_path, {"checkpoint_minutes": 1e-9})
+    run = Runner(corpus, tmp_path, {"checkpoint_minutes": 1e-9})
 
     for kill in KILLS:
         assert run(kill) == -signal.SIGKILL, (kill, run.log.read_text())
@@ -147,8 +140,8 @@ def test_killed_again_and_again(whole, processes, corpus, tmp_path):
     assert run.metrics() == whole.metrics()
 
 
-def test_a_signal_saves_first(whole, processes, corpus, tmp_path):
-    run = Runner(processes, corpus, tmp_path, {})
+def test_a_signal_saves_first(whole, corpus, tmp_path):
+    run = Runner(corpus, tmp_path, {})
     process = run.start()
     wait_for(run.run / "metrics.jsonl", process)
     os.kill(process.pid, signal.SIGTERM)

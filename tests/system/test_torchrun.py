@@ -1,4 +1,8 @@
-"""``torchrun … -m glassformer train`` with two ranks: started, killed and continued."""
+"""Two ranks train: as one process does, killed and continued, and under torchrun itself.
+
+Under torchrun a killed training goes on. The others fork, with the variables that torchrun sets;
+``make test-faults`` kills ranks under torchrun.
+"""
 
 import json
 import os
@@ -13,15 +17,15 @@ from pathlib import Path
 
 import pytest
 
+from tests.processes import as_torchrun, start
+
 OPTIONS = {
     **{"preset": "tiny", "d-model": 16, "num-heads": 2, "d-ff": 16},
     **{"num-encoder-layers": 1, "num-decoder-layers": 1, "vocab-size": 300, "batch-tokens": 160},
     **{"warmup": 10, "rate-factor": 0.5, "optimiser": "adam", "beam": 1, "patience": 0},
     **{"precision": "float32", "device": "cpu", "threads": 1},
 }
-# As a person types it: with `--run`, which begins like `--run-path`, torchrun would refuse it.
-TWO_RANKS = ["torchrun", "--standalone", "--nproc-per-node", "2", "-m", "glassformer"]
-ONE_PROCESS = ["glassformer"]
+TORCHRUN = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
 
 
 @pytest.fixture(scope="module")
@@ -38,18 +42,30 @@ class Training:
     """A run directory, and the log of all processes that have trained in it."""
 
     def __init__(self, texts, directory, changes):
-        self.texts, self.run, self.log = texts, directory / "run", directory / "log"
-        self.options = [f"--{name}={value}" for name, value in {**OPTIONS, **changes}.items()]
+        directory.mkdir(exist_ok=True)
+        self.run, self.log = directory / "run", directory / "log"
+        # As a person types it: `--run` begins like `--run-path`, so that torchrun would refuse it.
+        self.words = ["train", *texts, "--out", str(self.run)]
+        self.words += [f"--{name}={value}" for name, value in {**OPTIONS, **changes}.items()]
 
-    def start(self, launcher):
-        command = [*launcher, "train", *self.texts, "--out", str(self.run)]
-        modules = {"torchrun": "torch.distributed.run", "glassformer": "glassformer"}
-        command[:1] = [sys.executable, "-m", modules[command[0]]]
+    def start(self, ranks):
+        """Processes that fork: one for each rank."""
+        with self.log.open("a") as log, Path(os.devnull).open("r+") as null:
+            streams = null.fileno(), null.fileno(), log.fileno()
+            environments = as_torchrun(ranks) if ranks > 1 else [{}]
+            return [start(self.words, *streams, environment=each) for each in environments]
+
+    def finish(self, ranks=1):
+        assert [ended(process) for process in self.start(ranks)] == [0] * ranks, (
+            self.log.read_text()
+        )
+
+    def finish_under_torchrun(self):
+        command = [*TORCHRUN, "-m", "glassformer", *self.words]
         with self.log.open("a") as log:
-            return subprocess.Popen([*command, *self.options], stderr=log)
-
-    def finish(self, launcher):
-        assert self.start(launcher).wait(timeout=300) == 0, self.log.read_text()
+            assert subprocess.run(command, stderr=log, timeout=300).returncode == 0, (
+                self.log.read_text()
+            )
 
     def wait_for_checkpoint(self):
         deadline = time.monotonic() + 90
@@ -65,33 +81,18 @@ class Training:
         return [{name: record[name] for name in names if name in record} for record in lines]
 
 
-def rank_of(process: int, number: int) -> int:
-    """The process id of a rank that torchrun has started."""
-    [child] = [
-        int(path.parent.name)
-        for path in Path("/proc").glob("[0-9]*/environ")
-        if os.access(path, os.R_OK) and is_rank(path, process, number)
-    ]
-    return child
-
-
-def is_rank(environ: Path, parent: int, number: int) -> bool:
-    try:
-        fields = (environ.parent / "stat").read_text().rpartition(")")[2].split()
-        return int(fields[1]) == parent and f"\0RANK={number}\0" in environ.read_text()
-    except OSError:  # the process ends meanwhile
-        return False
+def ended(process):
+    """The exit status."""
+    process.join(timeout=300)
+    return process.exitcode
 
 
 def test_two_ranks_learn_as_one_process(texts, tmp_path):
     changes = {"updates": 12, "validations": 3, "dropout": 0.0, "accumulate": 2, "both-ways": 1.0}
-    runs = []
-    for name, launcher in (("one", ONE_PROCESS), ("two", TWO_RANKS)):
-        (tmp_path / name).mkdir()
-        runs.append(Training(texts, tmp_path / name, changes))
-        runs[-1].finish(launcher)
+    one, two = (Training(texts, tmp_path / name, changes) for name in ("one", "two"))
+    one.finish()
+    two.finish(ranks=2)
 
-    one, two = runs
     assert two.records("update", "tokens") == one.records("update", "tokens")
     for ours, alone in zip(two.records("loss"), one.records("loss"), strict=True):
         assert ours["loss"] == pytest.approx(alone["loss"], rel=1e-4)
@@ -102,15 +103,14 @@ def test_two_ranks_learn_as_one_process(texts, tmp_path):
 
 def test_killed_and_continued_it_ends_with_the_same_bits(texts, tmp_path):
     changes = {"updates": 60, "validations": 3, "dropout": 0.2}
-    (tmp_path / "whole").mkdir()
     whole = Training(texts, tmp_path / "whole", changes)
-    whole.finish(TWO_RANKS)
+    whole.finish(ranks=2)
     run = Training(texts, tmp_path, changes)
 
-    process = run.start(TWO_RANKS)
+    waiting, killed = run.start(ranks=2)
     run.wait_for_checkpoint()
-    os.kill(rank_of(process.pid, 1), signal.SIGKILL)
-    assert process.wait(timeout=120) != 0
+    killed.kill()
+    assert (ended(killed), ended(waiting)) == (-signal.SIGKILL, 1)
     [line] = [x for x in run.log.read_text().splitlines() if x.startswith("glassformer: error")]
     assert re.fullmatch(
         r".* another rank of this training ended or hangs \(.+\); the last good checkpoint is"
@@ -119,7 +119,7 @@ def test_killed_and_continued_it_ends_with_the_same_bits(texts, tmp_path):
     )
     assert not (run.run / "config.json").exists()
     shutil.copytree(run.run, tmp_path / "alone" / "run")
-    run.finish(TWO_RANKS)
+    run.finish_under_torchrun()
 
     names = ("kind", "update", "loss", "bleu", "tokens")
     assert run.records(*names) == whole.records(*names)
@@ -127,6 +127,6 @@ def test_killed_and_continued_it_ends_with_the_same_bits(texts, tmp_path):
     assert (run.run / weights).read_bytes() == (whole.run / weights).read_bytes()
 
     alone = Training(texts, tmp_path / "alone", changes)  # on another number of ranks
-    alone.finish(ONE_PROCESS)
+    alone.finish()
     assert "continuing from update" in alone.log.read_text()
     assert (alone.run / "config.json").exists()

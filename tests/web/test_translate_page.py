@@ -53,10 +53,11 @@ def browser():
         started.close()
 
 
-@pytest.fixture(params=[360, 1920])
+@pytest.fixture
 def page(browser, address, request):
     """The page with an answer; at the end, nothing may have been complained of."""
-    opened = browser.new_page(viewport={"width": request.param, "height": 900})
+    width = getattr(request, "param", 360)
+    opened = browser.new_page(viewport={"width": width, "height": 900})
     complaints = []
     opened.on("console", lambda m: complaints.append(m.text) if m.type == "error" else None)
     opened.on("pageerror", lambda error: complaints.append(str(error)))
@@ -68,6 +69,7 @@ def page(browser, address, request):
     assert complaints == []
 
 
+@pytest.mark.parametrize("page", [360, 1920], indirect=True)
 def test_the_page_shows_what_the_library_says(page, translator):
     lines = [line.strip() for line in TEXT.split("\n") if line]
     best = ProtectingTranslator(translator).translate(lines, n_best=5, alignment=True)
@@ -138,7 +140,6 @@ def test_an_empty_box_has_no_answer_but_examples(page):
     assert page.text_content("#announced") == f"Translation: {page.text_content('#target')}"
 
 
-@pytest.mark.parametrize("page", [360], indirect=True)
 def test_a_fault_stands_in_the_place_of_the_translation(page):
     page.fill("#source", "a" * 20_001)
     page.wait_for_selector("#problem:has-text('longer than this server allows')")

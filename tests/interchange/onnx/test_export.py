@@ -2,14 +2,16 @@
 
 import json
 import shutil
-import subprocess
 import sys
+from contextlib import redirect_stdout
+from io import StringIO
 from pathlib import Path
 
 import pytest
 import torch
 
 from glassformer.bundle import Bundle, save_bundle
+from glassformer.cli.main import main
 from glassformer.config import ModelConfig
 from glassformer.data.subword_training import train_tokenizer
 from glassformer.decoding.engine import Job, SearchOptions
@@ -24,6 +26,7 @@ from glassformer.model.transformer import Transformer
 from glassformer.parts import FAST
 from glassformer.text_engine import torch_engine
 
+pytestmark = pytest.mark.usefixtures("without_shape_types")  # a traced shape is a symbol
 TEXTS = ["A dog runs across the grass.", "Two men sit in the snow.", "Ein Hut, ein Hund \U0001f415"]
 
 
@@ -99,20 +102,15 @@ def require_packages():
 
 @pytest.fixture(scope="module")
 def exported(tokenizer, tmp_path_factory):
-    """A bundle, its export, and the words of the command.
-
-    The command is a process of its own: torch traces with shapes that are symbols, and the tests'
-    checks of shapes would not take them.
-    """
+    """A bundle, its export, and the words of the command."""
     require_packages()
     place = tmp_path_factory.mktemp("onnx")
     bundle = bundle_of(tokenizer, norm="pre", activation="gelu")
     save_bundle(bundle, place / "bundle")
-    command = [sys.executable, "-m", "glassformer.cli.main", "export", "--to", "onnx"]
-    names = [str(place / "bundle"), str(place / "out")]
-    done = subprocess.run([*command, *names], capture_output=True, text=True)
-    assert (done.returncode, done.stderr) == (0, "")
-    return bundle, place / "out", done.stdout
+    with redirect_stdout(StringIO()) as said:
+        words = ["export", "--to", "onnx", str(place / "bundle"), str(place / "out")]
+        assert main(words) == 0
+    return bundle, place / "out", said.getvalue()
 
 
 def test_numbers_translations_and_files(exported):

@@ -1,9 +1,7 @@
 """Ranks: sums that are the same on each, one gradient whatever the shares, and a lost process."""
 
-import multiprocessing
 import os
 import signal
-import socket
 from contextlib import contextmanager
 
 import pytest
@@ -15,6 +13,7 @@ from glassformer.training import muon
 from glassformer.training.parallel import ranks as parallel
 from glassformer.training.parallel import worker
 from glassformer.training.parallel.ranks import ALONE, from_torchrun, machine_threads
+from tests.processes import CONTEXT, as_torchrun
 
 RANK = """
 import os
@@ -29,14 +28,6 @@ with from_torchrun(torch.device("cpu")) as ranks:
 """
 
 
-@pytest.fixture(scope="module")
-def processes():
-    """A server that has torch loaded and forks in a moment; it never computes itself."""
-    context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["glassformer.training.parallel.worker"])
-    return context
-
-
 def received(pipe):
     try:
         return pipe.recv() if pipe.poll(60) else None
@@ -44,29 +35,18 @@ def received(pipe):
         return None
 
 
-def free_port():
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        return listener.getsockname()[1]
-
-
 @pytest.fixture
-def on_ranks(processes):
+def on_ranks():
     """What ``work(ranks, given)``, defined by ``code``, returns on each of some ranks."""
 
     def run(size, code, given=None):
         code += RANK
-        pipes = [processes.Pipe(duplex=False) for _ in range(size)]
+        pipes = [CONTEXT.Pipe(duplex=False) for _ in range(size)]
         receivers = [receiver for receiver, _ in pipes]
-        # As torchrun sets them.
-        environment = {"TORCHELASTIC_RUN_ID": "test", "MASTER_ADDR": "127.0.0.1"}
-        environment |= {"WORLD_SIZE": str(size), "LOCAL_WORLD_SIZE": str(size)}
-        environment["MASTER_PORT"] = str(free_port())
         started = []
-        for rank, (_, sender) in enumerate(pipes):
-            numbers = {"RANK": str(rank), "LOCAL_RANK": str(rank)}
-            names = {"environment": environment | numbers, "given": given, "pipe": sender}
-            started.append(processes.Process(target=exec, args=(code, names)))
+        for environment, (_, sender) in zip(as_torchrun(size), pipes, strict=True):
+            names = {"environment": environment, "given": given, "pipe": sender}
+            started.append(CONTEXT.Process(target=exec, args=(code, names)))
         for process, (_, sender) in zip(started, pipes, strict=True):
             process.start()
             sender.close()  # so that a receiver notices the end of its process
@@ -209,9 +189,8 @@ def test_ranks_divide_muons_products(on_ranks, monkeypatch):
 
 
 def test_a_rank_that_does_not_reach_the_others_says_what_to_set(monkeypatch):
-    torchruns = {"TORCHELASTIC_RUN_ID": "test", "MASTER_ADDR": "127.0.0.1", "RANK": "0"}
-    torchruns |= {"WORLD_SIZE": "1", "MASTER_PORT": str(free_port())}
-    for name, value in {**torchruns, "GLOO_SOCKET_IFNAME": "no-interface"}.items():
+    [environment] = as_torchrun(1)
+    for name, value in {**environment, "GLOO_SOCKET_IFNAME": "no-interface"}.items():
         monkeypatch.setenv(name, value)
 
     said = r"^rank 0 does not reach the other ranks \(.+\); if .* set GLOO_SOCKET_IFNAME"

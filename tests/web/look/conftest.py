@@ -68,16 +68,31 @@ def seen(bundle, text):
     return trace(bundle, text)
 
 
-@pytest.fixture
-def tab(browser):
-    """A tab that fails the test at its end where the page has complained."""
-    tab = browser.new_page(viewport={"width": 1280, "height": 900})
-    said: list[str] = []
-    tab.on("console", lambda message: said.append(message.text) if message.type == "error" else 0)
-    tab.on("pageerror", lambda error: said.append(str(error)))
+@pytest.fixture(scope="module")
+def one_tab(browser):
+    """A new tab takes a second."""
+    tab = browser.new_page()
     tab.set_default_timeout(20_000)
     yield tab
     tab.close()
+
+
+@pytest.fixture
+def tab(one_tab):
+    """A tab that fails the test at its end where the page has complained."""
+    one_tab.set_viewport_size({"width": 1280, "height": 900})
+    said: list[str] = []
+    listeners = {
+        "console": lambda message: said.append(message.text) if message.type == "error" else None,
+        "pageerror": lambda error: said.append(str(error)),
+    }
+    for event, listener in listeners.items():
+        one_tab.on(event, listener)
+    yield one_tab
+    for event, listener in listeners.items():
+        one_tab.remove_listener(event, listener)
+    one_tab.unroute_all()
+    one_tab.evaluate("localStorage.clear(); sessionStorage.clear()")
     assert said == []
 
 

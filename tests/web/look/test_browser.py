@@ -2,18 +2,20 @@
 
 import re
 import select
-import subprocess
-import sys
 from urllib.parse import quote
 
 import pytest
 
 from glassformer.cli.main import main
+from tests.processes import Command
 
 PANELS = ("player", "attention", "masks", "positions", "beam", "lens", "worked", "erase")
+NAMELESS = """() => [...document.querySelectorAll('button, input, [role=button], [tabindex]')]
+  .filter((one) => !one.getAttribute('aria-label') && !one.textContent.trim()
+    && !one.closest('label')).map((one) => one.outerHTML.slice(0, 120))"""
 
 
-def test_every_panel_fits_a_phone_and_the_widest_any_window(tab, look):
+def test_every_panel_fits_its_window_and_every_control_has_a_name(tab, look):
     windows = [(panel, 360, "light") for panel in PANELS]
     windows += [("masks", 360, "dark"), ("attention", 1920, "light"), ("beam", 1920, "dark")]
     for panel, width, theme in windows:
@@ -24,6 +26,7 @@ def test_every_panel_fits_a_phone_and_the_widest_any_window(tab, look):
         assert tab.evaluate("document.documentElement.scrollWidth") <= width, panel
         assert tab.inner_text(".panel h2")
         assert tab.locator(".panel .error").count() == 0
+        assert tab.evaluate(NAMELESS) == [], panel
 
 
 def test_a_panel_alone_is_a_figure(look):
@@ -139,25 +142,14 @@ def test_a_larger_hand_is_part_of_the_link(look):
     assert larger > 1.2 * width
 
 
-def test_every_control_has_a_name(look):
-    nameless = """() => [...document.querySelectorAll('button, input, [role=button], [tabindex]')]
-      .filter((one) => !one.getAttribute('aria-label') && !one.textContent.trim()
-        && !one.closest('label')).map((one) => one.outerHTML.slice(0, 120))"""
-    for panel in PANELS:
-        tab = look(panel=panel)
-        assert tab.evaluate(nameless) == [], panel
-
-
 @pytest.fixture(scope="module")
 def served(run_directory, text):
     pytest.importorskip("fastapi", reason="fastapi is not installed")
     pytest.importorskip("uvicorn", reason="uvicorn is not installed")
-    command = [sys.executable, "-m", "glassformer", "look", str(run_directory), "--no-browser"]
-    command += ["--threads", "1", "--text", text]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
-        assert select.select([process.stdout], [], [], 180)[0], "the server does not begin"
-        yield process.stdout.readline().strip()
-        process.terminate()
+    words = ["look", run_directory, "--no-browser", "--threads", "1", "--text", text]
+    with Command(words) as command:
+        assert select.select([command.stdout], [], [], 180)[0], "the server does not begin"
+        yield command.stdout.readline().strip()
 
 
 def test_it_begins_with_an_example_and_leads_to_the_translator_and_back(tab, served, examples):

@@ -1,0 +1,100 @@
+"""Processes that fork from a server with torch loaded: a new Python loads it for seconds.
+
+A program's first moments are those of a new Python in ``cli/test_main.py``,
+``cli/test_server_threads.py`` and ``system/test_torchrun.py``.
+"""
+
+import multiprocessing
+import os
+import signal
+import socket
+import sys
+from multiprocessing.connection import Connection
+from pathlib import Path
+from types import TracebackType
+
+# The server never computes itself: a child of a process with threads at work may hang.
+CONTEXT = multiprocessing.get_context("forkserver")
+CONTEXT.set_forkserver_preload(
+    [
+        "glassformer.cli.main",
+        "glassformer.training.train",
+        "glassformer.training.parallel.worker",
+        "glassformer.translator",
+        "glassformer.web.server",
+        "torch._dynamo",  # an optimiser loads it at its first step
+        __name__,
+    ]
+)
+
+
+def run(words: list[str], directory: str, environment: dict[str, str], streams: list) -> None:
+    """``glassformer WORDS`` in a child, with its standard input, output and errors."""
+    from glassformer.cli.main import main
+
+    for number, stream in enumerate(streams):
+        os.dup2(stream.fileno(), number)
+    # ASCII: where a command owes UTF-8, it does not trust the terminal.
+    sys.stdin, sys.stdout, sys.stderr = (
+        os.fdopen(number, mode, encoding="ascii", closefd=False)
+        for number, mode in enumerate("rww")
+    )
+    # A shell starts a job in the background with SIGINT ignored; a child would ignore it too.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    os.chdir(directory)
+    os.environ.update(environment)
+    sys.exit(main(words))
+
+
+def start(words, *streams: int, directory=".", environment=None):
+    """Start ``glassformer WORDS``; three file descriptors are its input, output and errors."""
+    copies = [Connection(os.dup(stream)) for stream in streams]
+    arguments = ([*map(str, words)], str(Path(directory).resolve()), environment or {}, copies)
+    process = CONTEXT.Process(target=run, args=arguments, daemon=True)
+    process.start()
+    return process
+
+
+def as_torchrun(size: int) -> list[dict[str, str]]:
+    """The variables of each rank of a training, as torchrun sets them."""
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        port = listener.getsockname()[1]
+    group = {"TORCHELASTIC_RUN_ID": "test", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port)}
+    group |= {"WORLD_SIZE": str(size), "LOCAL_WORLD_SIZE": str(size)}
+    return [group | {"RANK": str(rank), "LOCAL_RANK": str(rank)} for rank in range(size)]
+
+
+class Command:
+    """``glassformer WORDS`` with a pipe to its input, and from its output and its errors."""
+
+    def __init__(self, words, directory=".") -> None:
+        theirs_in, ours_in = os.pipe()
+        (ours_out, theirs_out), (ours_err, theirs_err) = os.pipe(), os.pipe()
+        theirs = theirs_in, theirs_out, theirs_err
+        self.process = start(words, *theirs, directory=directory)
+        for number in theirs:
+            os.close(number)
+        self.stdin, self.stdout, self.stderr = (
+            os.fdopen(number, mode, encoding="utf-8", newline="\n")
+            for number, mode in ((ours_in, "w"), (ours_out, "r"), (ours_err, "r"))
+        )
+
+    def send(self, number: int) -> None:
+        """Send a signal."""
+        os.kill(self.process.pid, number)
+
+    def wait(self, seconds: float = 60) -> int:
+        """The exit status, of an end within these seconds."""
+        self.process.join(seconds)
+        assert self.process.exitcode is not None, "it still runs"
+        return self.process.exitcode
+
+    def __enter__(self) -> "Command":
+        return self
+
+    def __exit__(self, *_: type | BaseException | TracebackType | None) -> None:
+        self.process.kill()
+        self.process.join()
+        for stream in (self.stdin, self.stdout, self.stderr):
+            stream.close()
