@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -28,6 +29,20 @@ def mask(solution: Solution) -> dict[str, Any]:
     return _called(solution, *_inputs(), mask)
 
 
+def empty_row(solution: Solution) -> dict[str, Any]:
+    """the same, with a mask (5, 7) that hides all keys from the second query"""
+    mask = torch.ones(5, 7, dtype=torch.bool)
+    mask[1] = False
+    return _called(solution, *_inputs(), mask)
+
+
+def large_scores(solution: Solution) -> dict[str, Any]:
+    """query [[300, 100]], keys [[-300, 0], [-400, 0], [1, 1]], the last one hidden"""
+    query = torch.tensor([[300.0, 100.0]], dtype=torch.float64)
+    key = torch.tensor([[-300.0, 0.0], [-400.0, 0.0], [1.0, 1.0]], dtype=torch.float64)
+    return _called(solution, query, key, numbers(3, 5), torch.tensor([[True, True, False]]))
+
+
 def reversed_keys(solution: Solution) -> dict[str, Any]:
     """the inputs of `heads`, with keys and values in reversed order"""
     query, key, value = _inputs()
@@ -47,8 +62,9 @@ def _called(solution: Solution, *inputs: Tensor) -> dict[str, Any]:
 
 
 def row_sum(results: Results) -> str | None:
-    """The first query whose weights do not sum to 1."""
-    for values in results.values():
+    """The first query whose weights do not sum to 1; one that sees nothing has none."""
+    for probe in ("one_query", "heads", "mask", "large_scores"):
+        values = results.get(probe, {"weights": np.ones((1, 1))})
         sums = values["weights"].sum(-1).flatten()
         for place, total in enumerate(sums):
             if not abs(total - 1) < 1e-9:
@@ -67,7 +83,16 @@ def order(results: Results) -> str | None:
 
 
 CHECK = Check(
-    probes={"scaled_dot_product_attention": (one_query, heads, mask, reversed_keys)},
+    probes={
+        "scaled_dot_product_attention": (
+            one_query,
+            heads,
+            mask,
+            empty_row,
+            large_scores,
+            reversed_keys,
+        )
+    },
     laws={
         "The weights of each query sum to 1.": row_sum,
         "Attention does not know the order of the keys.": order,

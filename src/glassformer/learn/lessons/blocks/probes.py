@@ -44,6 +44,11 @@ def vectors(solution: Solution) -> dict[str, Any]:
     return _layer_norm(solution, numbers(2, 3, 5), weight, bias, epsilon=0.5)
 
 
+def large_mean(solution: Solution) -> dict[str, Any]:
+    """x (2, 3, 5) with a mean of about 100,000, weight 1, bias 0, epsilon 0.5"""
+    return _layer_norm(solution, numbers(2, 3, 5) + 1e5, torch.ones(5), torch.zeros(5), epsilon=0.5)
+
+
 def alone(solution: Solution) -> dict[str, Any]:
     """the first vector of `vectors` alone: x (1, 1, 5)"""
     weight, bias = numbers(5, seed=1), numbers(5, seed=2)
@@ -71,6 +76,7 @@ def _block(solution: Solution, norm: str, dropout: nn.Module | None = None) -> A
     """A residual block with a norm and a dropout of our own: no other hole matters."""
     block = solution.ResidualBlock(filled(nn.Linear(5, 5)), 5, norm=norm)
     block.norm = filled(nn.LayerNorm(5))
+    block.norm.epsilon = block.norm.eps  # its name in the learner's file
     block.dropout = dropout or nn.Identity()
     return block
 
@@ -159,7 +165,7 @@ def free_stream(results: Results) -> str | None:
 CHECK = Check(
     probes={
         "FeedForward.forward": (network,),
-        "layer_norm": (small_numbers, large_epsilon, equal_numbers, vectors, alone),
+        "layer_norm": (small_numbers, large_epsilon, equal_numbers, vectors, large_mean, alone),
         "ResidualBlock.before": (post_input, pre_input),
         "ResidualBlock.add": (post_sum, pre_sum, post_dropout, pre_dropout),
     },

@@ -21,6 +21,12 @@ def seven(solution: Solution) -> dict[str, Any]:
     return _mask(solution.subsequent_mask(7))
 
 
+def long(solution: Solution) -> dict[str, Any]:
+    """length 300"""
+    mask = torch.as_tensor(solution.subsequent_mask(300))
+    return {"number of keys of each query": mask.sum(-1), "keys of the last query": mask[-1]}
+
+
 def two_sentences(solution: Solution) -> dict[str, Any]:
     """tokens [[2, 7, 0], [2, 8, 9]], pad 0"""
     return _target(solution, torch.tensor([[2, 7, 0], [2, 8, 9]]), 0)
@@ -124,7 +130,7 @@ def first_is_not_bos(results: Results) -> str | None:
 
 CHECK = Check(
     probes={
-        "subsequent_mask": (three, seven),
+        "subsequent_mask": (three, seven, long),
         "target_mask": (two_sentences, another_padding, padding_first),
         "shift": (two_targets, another_start),
     },

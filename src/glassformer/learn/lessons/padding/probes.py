@@ -20,6 +20,11 @@ def another_padding(solution: Solution) -> dict[str, Any]:
     return {"mask": solution.padding_mask(torch.tensor([[1, 0, 9], [1, 9, 9]]), 9)}
 
 
+def padding_first(solution: Solution) -> dict[str, Any]:
+    """tokens [[0, 0, 5, 6], [7, 0, 8, 0]], pad 0"""
+    return {"mask": solution.padding_mask(torch.tensor([[0, 0, 5, 6], [7, 0, 8, 0]]), 0)}
+
+
 def one_query(solution: Solution) -> dict[str, Any]:
     """scores [[1, 2, 3]], mask [[True, True, False]]"""
     mask = torch.tensor([[True, True, False]])
@@ -47,7 +52,8 @@ def large_scores(solution: Solution) -> dict[str, Any]:
 def huge_scores(solution: Solution) -> dict[str, Any]:
     """scores [[-2e9, -2e9 - 1, 3e9]], mask [[True, True, False]]"""
     scores = torch.tensor([[-2e9, -2e9 - 1, 3e9]], dtype=torch.float64)
-    return _softmax(solution, scores, torch.tensor([[True, True, False]]))
+    values = _softmax(solution, scores, torch.tensor([[True, True, False]]))
+    return values | {"weights": values["weights"].float()}  # a logarithm has no more digits there
 
 
 def nothing_to_see(solution: Solution) -> dict[str, Any]:
@@ -78,7 +84,7 @@ def hidden_weight(results: Results) -> str | None:
 
 CHECK = Check(
     probes={
-        "padding_mask": (one_sentence, another_padding),
+        "padding_mask": (one_sentence, another_padding, padding_first),
         "masked_softmax": (one_query, no_mask, batch, large_scores, huge_scores, nothing_to_see),
     },
     laws={
