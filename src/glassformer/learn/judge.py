@@ -207,8 +207,13 @@ def _equal(value: NDArray[Any], other: NDArray[Any]) -> bool:
         return False
     if value.dtype.kind != "f":
         return bool(np.array_equal(value, other))
+    return bool(_close(value, other).all())
+
+
+def _close(value: NDArray[Any], other: NDArray[Any]) -> NDArray[np.bool_]:
+    """Where two arrays of numbers are equal, as closely as their types allow."""
     tolerance = max(_TOLERANCES[value.dtype.name], _TOLERANCES[other.dtype.name])
-    return bool(np.allclose(value, other, rtol=tolerance, atol=tolerance, equal_nan=True))
+    return np.isclose(value, other, rtol=tolerance, atol=tolerance, equal_nan=True)
 
 
 def _compared(name: str, value: NDArray[Any], right: NDArray[Any]) -> str:
@@ -219,9 +224,7 @@ def _compared(name: str, value: NDArray[Any], right: NDArray[Any]) -> str:
     if value.size <= 6:
         shown, expected = _both_listed(value.tolist(), right.tolist())
         return f"Your {name}: {shown}; right is {expected}."
-    wrong = np.argwhere(value != right)
-    if value.dtype.kind == "f":
-        wrong = np.argwhere(~np.isclose(value, right, rtol=1e-6, atol=1e-9, equal_nan=True))
+    wrong = np.argwhere(~_close(value, right) if value.dtype.kind == "f" else value != right)
     place = tuple(wrong[0].tolist())
     shown, expected = _both_listed(value[place].item(), right[place].item())
     return (
