@@ -3,7 +3,8 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
-PYTEST := OMP_NUM_THREADS=1 $(BIN)/pytest -n auto --dist loadfile --no-loadscope-reorder
+# Compiled files are kept, even if the shell says otherwise: each worker compiles the tests anew.
+PYTEST := PYTHONDONTWRITEBYTECODE= OMP_NUM_THREADS=1 $(BIN)/pytest -n auto --dist loadfile --no-loadscope-reorder
 CHECKS := $(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy
 PIP := $(BIN)/pip --quiet --disable-pip-version-check
 # What only torch's CUDA build needs.
