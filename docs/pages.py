@@ -79,7 +79,9 @@ If a softmax in the first lesson reads no mask, the check answers:
 def lesson_page(lesson: Lesson) -> str:
     """The learner's file as a page, with hints, solution and answers folded."""
     title, *cells = [page_of_cell(cell) for cell in lesson.template.split("# %%")[1:]]
-    place = f"Lesson {lesson.number} · section {lesson.section} · {lesson.minutes} minutes"
+    hard = 1 + (lesson.minutes > 10) + (lesson.minutes > 15)
+    marks = "●" * hard + "○" * (3 - hard)
+    place = f"Lesson {lesson.number} · {marks} · section {lesson.section} · {lesson.minutes} minutes"
     kinds = ("the idea", "the shapes", "almost the code")
     hints = "\n".join(
         folded(f"{hole}, hint {number}: {kind}", hint)
@@ -91,15 +93,13 @@ def lesson_page(lesson: Lesson) -> str:
         for source in lesson.solutions().values()
     )
     answers = "\n\n".join(f"**{each.question}** {each.answer}" for each in lesson.questions)
-    mistakes = "\n".join(
-        f"- [{known.says}](mistakes.md#{name})" for name, known in lesson.mistakes.items()
-    )
     heading, text = title.split("\n", 1)
     return "\n".join(
         [
             heading,
             f"\n{place}. Afterwards you know {lesson.understood}.\n",
             text,
+            *picture(lesson.name),
             cells[0],
             f"Your file: `{lesson.file_name}`. The check: `glassformer learn check`.\n",
             hints,
@@ -107,11 +107,17 @@ def lesson_page(lesson: Lesson) -> str:
             *cells[1:],
             folded("Answers", answers),
             *live_figure(lesson.name),
-            "## Known mistakes\n\nThe check knows these by name.\n",
-            mistakes,
-            "",
+            "## Known mistakes\n\nThe check knows these by name: - is the right line, + the wrong"
+            " one.\n",
+            *(mistake for name in lesson.mistakes for mistake in mistake_lines(lesson, name)),
         ]
     )
+
+
+def picture(name: str) -> list[str]:
+    """The axes of the weights, for the lesson that first has all four."""
+    caption = "The weights of two sentences, two heads, four queries and five keys"
+    return [f"![{caption}](../_static/axes.svg)\n"] if name == "heads" else []
 
 
 def live_figure(name: str) -> list[str]:
@@ -142,17 +148,27 @@ def folded(title: str, text: str) -> str:
     return f"::::{{dropdown}} {title}\n{text.strip()}\n::::\n"
 
 
+def mistake_lines(lesson: Lesson, name: str) -> list[str]:
+    """A mistake: its name, the wrong line beside the right one, the paper, and the harm."""
+    known = lesson.mistakes[name]
+    return [
+        f"({name})=\n### {known.says.rstrip('.')}\n",
+        f"```diff\n{changed_lines(lesson, name)}\n```\n",
+        f"{known.paper}\n\n*In a translator:* {known.costs}\n",
+    ]
+
+
 def mistakes_page(every: list[Lesson]) -> str:
-    """All mistakes that the checks know, by lesson."""
+    """A link to each mistake that the checks know, by lesson."""
     parts = [
         "# The mistakes",
-        "Each is an edit of the right solution: - is the right line, + the wrong one."
-        " The texts name it, quote the paper, and say how it harms a translator.\n",
+        "The page of each lesson shows the wrong line beside the right one, quotes the paper, and"
+        " says how the mistake harms a translator.\n",
     ]
     for lesson in every:
         parts.append(f"## {lesson.title}\n")
-        for name, known in lesson.mistakes.items():
-            parts.append(f"({name})=\n### {known.says.rstrip('.')}\n")
-            parts.append(f"```diff\n{changed_lines(lesson, name)}\n```\n")
-            parts.append(f"{known.paper}\n\n*In a translator:* {known.costs}\n")
+        parts += [
+            f"- [{known.says}]({lesson.name}.md#{name})" for name, known in lesson.mistakes.items()
+        ]
+        parts.append("")
     return "\n".join(parts)

@@ -66,8 +66,8 @@ def test_each_lesson_has_a_page_with_its_solution_folded(pages, tmp_path):
         for source in lesson.solutions().values():
             assert source.strip().splitlines()[-1].strip() in page
         for name in lesson.mistakes:
-            assert f"mistakes.md#{name}" in page
-            assert f"({name})=" in mistakes
+            assert f"({name})=" in page
+            assert f"({lesson.name}.md#{name})" in mistakes
 
 
 def test_a_broken_link_and_a_foreign_file_are_named(tmp_path):
