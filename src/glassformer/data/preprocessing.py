@@ -217,4 +217,6 @@ def joined(
 
 def _visible(text: str) -> str:
     """The white space and bullets between segments, without invisible characters."""
+    if text.isprintable():  # so are nearly all: nothing, or a space
+        return text
     return "".join(letter for letter in text if letter.isspace() or letter.isprintable())

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
 __all__ = ["CTranslate2Engine"]
 
-_BATCH_TOKENS = 512  # of sources, with padding: enough to fill a core, little enough to share out
+_BATCH_TOKENS = 1024  # of sources, with padding: enough to fill a core, little enough to share out
 _NOTHING = Hypothesis((), 0.0, 0.0, finished=True)  # the target of a blank source
 
 
