@@ -80,8 +80,10 @@ def lesson_page(lesson: Lesson) -> str:
     """The learner's file as a page, with hints, solution and answers folded."""
     title, *cells = [page_of_cell(cell) for cell in lesson.template.split("# %%")[1:]]
     hard = 1 + (lesson.minutes > 10) + (lesson.minutes > 15)
-    marks = "●" * hard + "○" * (3 - hard)
-    place = f"Lesson {lesson.number} · {marks} · section {lesson.section} · {lesson.minutes} minutes"
+    marks = "●" * hard + "○" * (3 - hard)  # easy, or hard
+    place = (
+        f"Lesson {lesson.number} · {marks} · {lesson.minutes} minutes · section {lesson.section}"
+    )
     kinds = ("the idea", "the shapes", "almost the code")
     hints = "\n".join(
         folded(f"{hole}, hint {number}: {kind}", hint)

@@ -72,21 +72,21 @@ BUDGET = {
     "": 2595,  # the files at the top
     "alignment": 523,
     "cli": 2987,
-    "data": 2630,
+    "data": 2632,
     "data/doctor": 1299,
     "data/phrasebook": 591,
     "decoding": 1745,
     "documents": 1658,
     "inspection": 3205,
     "interchange": 3634,
-    "learn": 4632,
+    "learn": 4688,
     "model": 1722,
     "training": 4574,
     "web": 2128,
 }
 LEARNERS_FILES = "learn/lessons/*/lesson.py"
 BUDGET[LEARNERS_FILES] = 1192
-DATA_BUDGET = {"learn/lessons/*/lesson.yaml": 1876, "web/static/**/*.*": 4629}
+DATA_BUDGET = {"learn/lessons/*/lesson.yaml": 1906, "web/static/**/*.*": 4629}
 # The files that the two tables of docs/reading.md name: a reader never has to leave them.
 CORE = {
     ".": "bundle parts text_engine translator",
@@ -96,7 +96,7 @@ CORE = {
     "model": "attention blocks cache decoder embeddings encoder masks positions transformer",
     "training": "loop loss optimiser schedule train",
 }
-CORE_BUDGET = 5455
+CORE_BUDGET = 5457
 # Parameters of type Any: their number outside of learn. Each hides a type from the reader.
 ANY_BUDGET = 43
 MOST_PARAMETERS = 6  # a record behind ``**`` counts as one
