@@ -209,6 +209,8 @@ class TrainOptions(FolderOptions, PhraseOptions):
     the paper's. The plain path runs.
     """
 
+    epochs: float = Field(2.0, gt=0)
+    """How often the training reads the phrases."""
     mistake: tuple[str, ...] = ()
     """Known mistakes to make, by their ids, in place of right parts."""
     out: Path | None = None
