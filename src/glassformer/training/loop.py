@@ -7,7 +7,6 @@ ends with the same bits on the same machine.
 
 import time
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
 
 import torch
@@ -24,7 +23,7 @@ from glassformer.training.checkpoint import (
 )
 from glassformer.training.checkpoint_averaging import averaged_updates, best, validations_since_best
 from glassformer.training.loss_meter import LossMeter
-from glassformer.training.optimiser import Learner, NotFiniteError, update
+from glassformer.training.optimiser import Learner, NotFiniteError, new_learner, update
 from glassformer.training.parallel.ranks import ALONE, RankLostError, Ranks
 from glassformer.training.parallel.worker import broadcast_run
 from glassformer.training.reporting import Metrics, Reporter
@@ -90,13 +89,12 @@ class Trainer:
                 f"{ranks.size} ranks share each batch of {self.config.batch_tokens:,} tokens: the"
                 " same training as on one, sooner; for larger batches give --batch-tokens"
             )
-        smoothing = self.config.label_smoothing
-        learner = Learner(
-            self.model.train(),
+        learner = new_learner(
+            self.model,
             self.optimiser,
-            losses=partial(self.prepared.parts.losses, smoothing=smoothing),
+            self.config,
+            losses=self.prepared.parts.losses,
             precision=self.state.precision,
-            clip=self.config.clip,
             ranks=ranks,
         )
         try:

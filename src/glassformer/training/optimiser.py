@@ -12,11 +12,11 @@ from torch import Tensor, nn
 
 from glassformer.data.batches import Batch
 from glassformer.model.transformer import Transformer
-from glassformer.training.loss import batch_losses
+from glassformer.training.loss import Losses, batch_losses
 from glassformer.training.mixed_precision import working_copy
 from glassformer.training.muon import Muon
 from glassformer.training.parallel.ranks import ALONE, Ranks
-from glassformer.training.setup.options import OptimiserKind
+from glassformer.training.setup.options import LearningOptions, OptimiserKind
 
 __all__ = [
     "Learner",
@@ -24,6 +24,7 @@ __all__ = [
     "NotFiniteError",
     "Update",
     "adam_of",
+    "new_learner",
     "new_optimiser",
     "update",
 ]
@@ -139,6 +140,26 @@ class Learner:
         optimiser.step()
         self.refresh()
         return losses
+
+
+def new_learner(
+    model: Transformer,
+    optimiser: torch.optim.Optimizer,
+    options: LearningOptions,
+    *,
+    losses: Losses,
+    precision: str,
+    ranks: Ranks = ALONE,
+) -> Learner:
+    """A learner with the settings of ``options``; the model is put into training mode."""
+    return Learner(
+        model.train(),
+        optimiser,
+        losses=partial(losses, smoothing=options.label_smoothing),
+        precision=precision,
+        clip=options.clip,
+        ranks=ranks,
+    )
 
 
 def update(learner: Learner, batches: Sequence[Batch], *, rate: float) -> Update:
