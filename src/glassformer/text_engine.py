@@ -303,6 +303,10 @@ def torch_engine(
     """The engine that decodes ``model`` with the forms of ``parts``."""
     source, target = map(Vocabulary.of, tokenizers)
     device = next(model.parameters()).device
-    lengths = model.config.extra_length, max_length_ratio
-    settings = DecodingSettings(*lengths, device=device, vocabulary=source)
+    settings = DecodingSettings(
+        extra_length=model.config.extra_length,
+        max_length_ratio=max_length_ratio,
+        device=device,
+        vocabulary=source,
+    )
     return TorchEngine(parts.decoder(model), parts, target, settings)

@@ -190,10 +190,14 @@ def serve(app: ASGIApp, listener: socket.socket, *, trust_proxy: bool = False) -
 
 def uvicorn_config(app: ASGIApp, connections: Connections) -> uvicorn.Config:
     """Uvicorn's settings for this app, with these bounds of its connections."""
+
+    class Connection(BoundedConnection):
+        bounds = connections
+
     return uvicorn.Config(
         app,
         loop="asyncio",
-        http=type("Connection", (BoundedConnection,), {"bounds": connections}),
+        http=Connection,
         ws="none",
         lifespan="on",
         log_level="error",

@@ -47,9 +47,7 @@ def export_onnx(bundle: Bundle, directory: Path, *, quantization: str = "float32
     _require_packages(quantization)
     bundle = replace(bundle, model=rebuilt(bundle.model, PLAIN))
     with new_directory(directory) as place:
-        notes = write_settings(
-            bundle, place, "marian", beam=1
-        )  # transformers.js has no beam search
+        notes = write_settings(bundle, place, "marian", beam=1)  # transformers.js searches greedily
         graphs = place / "onnx"
         graphs.mkdir()
         with torch.no_grad(), _quiet():
