@@ -79,11 +79,7 @@ If a softmax in the first lesson reads no mask, the check answers:
 def lesson_page(lesson: Lesson) -> str:
     """The learner's file as a page, with hints, solution and answers folded."""
     title, *cells = [page_of_cell(cell) for cell in lesson.template.split("# %%")[1:]]
-    hard = 1 + (lesson.minutes > 10) + (lesson.minutes > 15)
-    marks = "●" * hard + "○" * (3 - hard)  # easy, or hard
-    place = (
-        f"Lesson {lesson.number} · {marks} · {lesson.minutes} minutes · section {lesson.section}"
-    )
+    place = f"Lesson {lesson.number} · section {lesson.section} · {lesson.minutes} minutes"
     kinds = ("the idea", "the shapes", "almost the code")
     hints = "\n".join(
         folded(f"{hole}, hint {number}: {kind}", hint)
