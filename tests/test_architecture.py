@@ -69,20 +69,20 @@ CHOOSERS = {
 # A file belongs to the room with the longest name that begins its path. A room that needs more
 # takes it from another, or changes its number in a commit that says what the lines buy.
 BUDGET = {
-    "": 2595,  # the files at the top
+    "": 2599,  # the files at the top
     "alignment": 523,
-    "cli": 2989,
+    "cli": 2997,
     "data": 2632,
     "data/doctor": 1299,
     "data/phrasebook": 591,
     "decoding": 1745,
     "documents": 1658,
     "inspection": 3205,
-    "interchange": 3634,
-    "learn": 4688,
+    "interchange": 3632,
+    "learn": 4693,
     "model": 1722,
-    "training": 4574,
-    "web": 2128,
+    "training": 4587,
+    "web": 2132,
 }
 LEARNERS_FILES = "learn/lessons/*/lesson.py"
 BUDGET[LEARNERS_FILES] = 1192
@@ -96,7 +96,7 @@ CORE = {
     "model": "attention blocks cache decoder embeddings encoder masks positions transformer",
     "training": "loop loss optimiser schedule train",
 }
-CORE_BUDGET = 5457
+CORE_BUDGET = 5480
 # Parameters of type Any: their number outside of learn. Each hides a type from the reader.
 ANY_BUDGET = 43
 MOST_PARAMETERS = 6  # a record behind ``**`` counts as one

@@ -116,3 +116,11 @@ def test_what_is_mistyped_is_named(refused, tmp_path):
     )
     status, line = refused("learn", "hint", tmp_path)
     assert (status, "no lessons here" in line) == (1, True)
+
+
+def test_csv_is_for_a_class(tmp_path, capsys):
+    Folder(tmp_path).make()
+    assert main(["learn", "check", str(tmp_path), "--csv"]) == 2
+    assert "is one learner's folder: give the one above it" in capsys.readouterr().err
+    assert main(["learn", "check", str(tmp_path), "--csv", "--json"]) == 2
+    assert "--csv and --json: give one of them" in capsys.readouterr().err

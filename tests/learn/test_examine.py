@@ -65,7 +65,7 @@ def test_a_mistake_by_its_name(verdict_of):
     assert verdict.mistakes == (("scale-missing",),)
     assert verdict.lines[0] == "The scores are not divided by √d_k."
     assert "query [[3, 1]]" in verdict.lines[-1]
-    assert (verdict.hint, verdict.hole) == (2, "scaled_dot_product_attention")
+    assert verdict.hole == "scaled_dot_product_attention"
 
 
 def test_a_hole(verdict_of):
@@ -228,7 +228,7 @@ def test_a_part_that_nothing_learns_through_is_not_right(verdict_of, cut):
 def test_a_part_that_learns_from_some_inputs_alone_is_not_right(verdict_of):
     verdict = verdict_of(RIGHT.replace("weights @ value,", "weights.detach() @ value,"))
     assert verdict.outcome == "law"
-    assert "Your gradient by input 1 (2, 3, 5, 11)" in verdict.lines[0]
+    assert "Your gradient with respect to input 1 (2, 3, 5, 11)" in verdict.lines[0]
 
 
 def test_two_calls_that_differ_are_not_right(verdict_of):

@@ -21,7 +21,15 @@ def printed(verdict):
 
 
 def test_a_wrong_verdict_has_its_lines_the_prints_and_a_hint():
-    text = printed(Verdict("attention", "law", ("A law.",), hint=2, printed="scores 7\n"))
+    text = printed(
+        Verdict(
+            "attention",
+            "law",
+            ("A law.",),
+            hole="scaled_dot_product_attention",
+            printed="scores 7\n",
+        )
+    )
     assert text.splitlines() == [
         "1. Scaled dot-product attention: not right yet",
         "Your file prints:",
@@ -32,7 +40,7 @@ def test_a_wrong_verdict_has_its_lines_the_prints_and_a_hint():
 
 
 def test_a_hole_that_is_done_is_acknowledged():
-    text = printed(Verdict("heads", "empty", ("…",), hint=1, hole="MultiHeadAttention.merge"))
+    text = printed(Verdict("heads", "empty", ("…",), hole="MultiHeadAttention.merge"))
     line = "MultiHeadAttention.split right · now MultiHeadAttention.merge"
     assert " ".join(text.split()).startswith(f"4. Many heads: not written yet {line} (2 of")
 

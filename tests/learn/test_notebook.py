@@ -3,9 +3,10 @@
 import json
 
 import pytest
+import torch
 
 from glassformer.learn.lesson import LESSONS, lesson
-from glassformer.learn.notebook import notebook_of, write_notebooks
+from glassformer.learn.notebook import check, notebook_of, write_notebooks
 
 HOLE = "    raise NotImplementedError"
 BODY = """\
@@ -47,3 +48,12 @@ def test_notebooks_are_written_once(tmp_path):
     files[0].write_text("mine", encoding="utf-8")
     assert write_notebooks(tmp_path) == []
     assert files[0].read_text(encoding="utf-8") == "mine"
+
+
+def test_a_notebook_names_two_calls_that_differ(capsys):
+    def attend(query, key, value, _mask=None):
+        weights = torch.softmax(query @ key.mT, -1)
+        return torch.dropout(weights, 0.5, True) @ value, weights
+
+    check("attention", {"scaled_dot_product_attention": attend})
+    assert "Two calls with the same input" in " ".join(capsys.readouterr().out.split())

@@ -68,7 +68,7 @@ def compare(directories: Sequence[Path], out: Path, folder: Path | None) -> int:
 def _described(directory: Path) -> str:
     """The directory, and the parts that its translator was trained with."""
     recorded = read_record(directory)
-    mistakes = dict.fromkeys(fault for each in recorded for fault in each.mistakes)
+    mistakes = dict.fromkeys(name for each in recorded for name in each.mistakes)
     own = [hole_of(each.place) for each in recorded if not each.mistakes]
     words = [f"mistakes: {', '.join(mistakes)}"] if mistakes else []
     if own:

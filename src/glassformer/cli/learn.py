@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from dataclasses import asdict
 from pathlib import Path
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from glassformer.cli.demo import DemoOptions, PhraseOptions
 from glassformer.config import Options
@@ -91,13 +91,19 @@ class LessonOptions(FolderOptions):
 class CheckOptions(LessonOptions):
     """Check a lesson once; exit status 0 if it is right.
 
-    If FOLDER holds the folders of several learners, all their lessons are checked, as a table.
+    If FOLDER holds the folders of several learners, each of them gets a line.
     """
 
     json_: bool = Field(False, alias="json")
     """Print each verdict as one line of JSON."""
     csv: bool = False
-    """Print the table of several learners as CSV: a column for each lesson."""
+    """Print several learners as a table in CSV, with a column for each lesson."""
+
+    @model_validator(mode="after")
+    def _options_agree(self) -> "CheckOptions":
+        if self.csv and self.json_:
+            raise ValueError("--csv and --json: give one of them")
+        return self
 
     def run(self) -> int:
         from rich.console import Console
@@ -107,13 +113,15 @@ class CheckOptions(LessonOptions):
 
         if self.folder.is_dir() and not Folder(self.folder).has_lessons():
             return self._check_hand_ins()
+        if self.csv:
+            raise UsageError(f"--csv: {self.folder} is one learner's folder: give the one above it")
         folder, chosen = self.chosen()
         verdict = checked_once(folder, chosen)
         if self.json_:
             print(json.dumps(asdict(verdict), ensure_ascii=False))
         else:
-            command = f"glassformer learn hint {folder.path} {chosen.name} --number {verdict.hint}"
-            print_verdict(Console(highlight=False), chosen, verdict, f"A hint: {command}")
+            hint = f"A hint: glassformer learn hint {folder.path} {chosen.name}"
+            print_verdict(Console(highlight=False), chosen, verdict, hint)
         return 0 if verdict.outcome == "right" else 1
 
     def _check_hand_ins(self) -> int:

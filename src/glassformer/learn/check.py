@@ -38,11 +38,10 @@ __all__ = [
 
 M = TypeVar("M", bound=nn.Module)
 
-GRADIENT = "gradient by "
+GRADIENT = "gradient with respect to "
 """The beginning of the names of gradients among the values."""
 _LEAVES: ContextVar[list[tuple[str, Tensor]]] = ContextVar("leaves")
 """The random inputs and weights of the probe that runs, by names for people."""
-
 
 Solution: TypeAlias = Any
 """A learner's file, or the right solution: the lesson's holes are its attributes."""
@@ -66,13 +65,9 @@ class Check:
     probes: Mapping[str, tuple[Probe, ...]]
     laws: Mapping[str, Evidence] = field(default_factory=dict)
 
-    @property
-    def all_probes(self) -> list[Probe]:
-        return [probe for probes in self.probes.values() for probe in probes]
-
 
 def check_of(lesson: str) -> Check:
-    """The check of the lesson of this name, from its module in ``checks/``."""
+    """The check of the lesson of this name, from ``probes.py`` in its folder."""
     return import_module(f"glassformer.learn.lessons.{lesson}.probes").CHECK
 
 
@@ -131,7 +126,10 @@ def unpacked(answer: object, *names: str) -> Any:
 
 
 def numbers(*shape: int, seed: int = 0) -> Tensor:
-    """Normal random numbers in float64, the same on every machine."""
+    """Normal random numbers in float64, the same on every machine.
+
+    A probe detaches those whose gradient nobody needs, such as a cache's.
+    """
     drawn, leaves = _drawn(shape, seed).clone(), _LEAVES.get(None)
     if leaves is None:
         return drawn

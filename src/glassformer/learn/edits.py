@@ -1,4 +1,4 @@
-"""A known mistake is an edit of the right solution; this applies it, and runs the file.
+"""Applies known mistakes, which are edits of the right solution, and runs the edited files.
 
 The right solution of a hole is a function or method of the package. Its file runs once more, in a
 module of its own, with the text of the edit in it. So one record names a mistake, shows its line,
@@ -68,9 +68,8 @@ def mistaken_texts(mistakes: Mapping[Lesson, Iterable[str]]) -> dict[str, str]:
             mistake = lesson.mistakes[name]
             file = file_of(lesson.place_of(mistake.hole))
             text = texts.get(file) or _text(file)
-            right, now = (source_of(each, mistake.hole) for each in (_text(file), text))
-            if mistake.body and now != right:
-                raise EditError(f"{name}: it writes the whole of {mistake.hole}")
+            if mistake.body and source_of(text, mistake.hole) not in _text(file):
+                raise EditError(f"{name}: {mistake.hole} has another mistake already")
             texts[file] = edited(text, mistake)
     return texts
 

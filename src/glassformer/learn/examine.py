@@ -24,10 +24,6 @@ from glassformer.learn.verdict import Verdict
 __all__ = ["Worker", "checked_once", "checked_verdict", "verdict_on"]
 
 SECONDS = 10  # of a learner's code; then it says where it is, and ends
-_UNSTEADY = (
-    "Two calls with the same input give different values. Look for a new layer in each call, or for"
-    " dropout outside of training."
-)
 _STARTING = 50  # seconds until it runs, at most: on a busy machine the imports take long
 
 
@@ -123,7 +119,7 @@ def _end_of(file: Path, log: str) -> str:
 
 def _verdict(lesson: Lesson, answer: dict[str, Any]) -> Verdict:
     """The verdict on the first hole that is not right."""
-    from glassformer.learn.judge import Judge
+    from glassformer.learn.judge import UNSTEADY, Judge
     from glassformer.learn.worker import array_from
 
     if failure := answer.get("file"):
@@ -137,14 +133,14 @@ def _verdict(lesson: Lesson, answer: dict[str, Any]) -> Verdict:
         names = [probe.__name__ for probe in judge.probes]
         failures = {name: answer["failures"][name] for name in names if name in answer["failures"]}
         if any(failure["error"] == "NotImplementedError" for failure in failures.values()):
-            return wrong("empty", (f"{hole} is not written yet.",), hint=1)
+            return wrong("empty", (f"{hole} is not written yet.",))
         if set(names) & set(answer["unsteady"]):
-            return wrong("law", (_UNSTEADY,), hint=2)
+            return wrong("law", (UNSTEADY,))
         verdict = judge.verdict(results)
         if verdict is None:
             probe = next(probe for probe in judge.probes if probe.__name__ in failures)
             lines = (*_error_lines(failures[probe.__name__]), f"The input: {probe.__doc__}.")
-            return wrong("error", lines, hint=2)
+            return wrong("error", lines)
         if verdict.outcome != "right":
             return replace(verdict, hole=hole)
     return Verdict(lesson.name, "right")

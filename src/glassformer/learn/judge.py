@@ -28,7 +28,13 @@ from glassformer.learn.edits import EditError, solution
 from glassformer.learn.lesson import Lesson
 from glassformer.learn.verdict import Mistake, Verdict
 
-__all__ = ["Judge", "same"]
+__all__ = ["UNSTEADY", "Judge", "same"]
+
+UNSTEADY = (
+    "Two calls with the same input give different values. Look for a new layer in each call, or for"
+    " dropout outside of training."
+)
+"""The message if the values of a probe change from call to call."""
 
 _TOLERANCES = {"float64": 1e-9, "float32": 1e-4, "float16": 1e-2}
 
@@ -89,17 +95,17 @@ class Judge:
         }
         if same(self.right, results):
             if wrong := tuple(self._difference(results, gradients=True)):
-                return Verdict(self.lesson.name, "law", (*_cut_off(results), *wrong), hint=2)
+                return Verdict(self.lesson.name, "law", (*_cut_off(results), *wrong))
             return Verdict(self.lesson.name, "right")
         if mistakes := self.mistakes(results):
             lines = tuple(self._explained(mistakes, results))
-            return Verdict(self.lesson.name, "mistake", lines, mistakes, hint=2)
+            return Verdict(self.lesson.name, "mistake", lines, mistakes)
         if len(results) < len(self.right):
             return None
         difference = tuple(self._difference(results))
         for law, evidence in self._broken_laws(results):
-            return Verdict(self.lesson.name, "law", (f"{law} {evidence}", *difference), hint=2)
-        return Verdict(self.lesson.name, "difference", difference, hint=2)
+            return Verdict(self.lesson.name, "law", (f"{law} {evidence}", *difference))
+        return Verdict(self.lesson.name, "difference", difference)
 
     def _broken_laws(self, results: Results) -> Iterator[tuple[str, str]]:
         """Each law that the results break, with the evidence in numbers."""

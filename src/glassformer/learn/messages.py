@@ -30,7 +30,7 @@ def print_verdict(console: Console, lesson: Lesson, verdict: Verdict, hint: str)
         console.print(Text("Your file prints:\n" + textwrap.indent(verdict.printed.rstrip(), "  ")))
     for line in verdict.lines:
         console.print(Text(line), soft_wrap=False)
-    if verdict.hint:
+    if verdict.hole:
         console.print(Text(hint, style="dim"), soft_wrap=True)
     if verdict.outcome == "right":
         for question in lesson.questions:

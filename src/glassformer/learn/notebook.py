@@ -64,7 +64,7 @@ def check(name: str, solution: Mapping[str, Any]) -> None:
     from rich.console import Console
 
     from glassformer.learn.check import values_of
-    from glassformer.learn.judge import Judge
+    from glassformer.learn.judge import UNSTEADY, Judge, same
     from glassformer.learn.messages import hint_text, print_verdict
     from glassformer.learn.verdict import Verdict
 
@@ -72,15 +72,21 @@ def check(name: str, solution: Mapping[str, Any]) -> None:
     for hole in chosen.holes:
         judge = Judge.of(chosen, hole)
         try:
-            results = {
-                probe.__name__: values_of(probe, SimpleNamespace(**solution))
-                for probe in judge.probes
-            }
-            verdict = judge.verdict(results) or verdict
+            results, again = (
+                {
+                    probe.__name__: values_of(probe, SimpleNamespace(**solution))
+                    for probe in judge.probes
+                }
+                for _ in range(2)
+            )
+            if same(results, again):
+                verdict = judge.verdict(results) or verdict
+            else:
+                verdict = Verdict(name, "law", (UNSTEADY,))
         except NotImplementedError:
-            verdict = Verdict(name, "empty", (f"{hole} is not written yet.",), hint=1)
+            verdict = Verdict(name, "empty", (f"{hole} is not written yet.",))
         if verdict.outcome != "right":
             verdict = replace(verdict, hole=hole)
             break
-    hint = hint_text(chosen, verdict.hole, verdict.hint or 1)
+    hint = hint_text(chosen, verdict.hole, 1)
     print_verdict(Console(color_system=None, force_jupyter=False), chosen, verdict, hint)

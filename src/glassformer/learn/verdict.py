@@ -15,15 +15,14 @@ class Verdict:
     """The verdict on one lesson's file.
 
     ``mistakes`` are the known mistakes that give just these values; more than one if the probes
-    cannot tell them apart. ``lines`` is the message; ``hint`` is the number of the hint that helps,
-    ``hole`` the hole that is not right: empty if all are, or if the file did not run.
+    cannot tell them apart. ``lines`` is the message, ``hole`` the hole that is not right: empty
+    if all are, or if the file did not run.
     """
 
     lesson: str
     outcome: Outcome
     lines: tuple[str, ...] = ()
     mistakes: tuple[Mistake, ...] = ()
-    hint: int | None = None
     hole: str = ""
     printed: str = ""
     """The beginning of the file's prints."""

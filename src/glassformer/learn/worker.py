@@ -112,10 +112,10 @@ def _failure(error: BaseException, file: Path, hole: str = "") -> dict[str, Any]
     own = [(frame, line) for frame, line in frames if frame.f_code.co_filename == str(file)]
     if not own:
         return failure
-    inside = lines_of(read_source(file), hole)
-    own += [each for each in own if each[1] in inside]
-    frame, line = own[-1]  # the innermost
-    lines = read_source(file).splitlines()
+    source = read_source(file)
+    inside = lines_of(source, hole)
+    frame, line = [*own, *(each for each in own if each[1] in inside)][-1]  # the innermost
+    lines = source.splitlines()
     code = lines[line - 1].strip() if line <= len(lines) else ""
     shapes = {
         name: str(tuple(value.shape))
