@@ -23,6 +23,7 @@ __all__ = [
     "GRADIENT",
     "Check",
     "Evidence",
+    "KnownDropout",
     "Probe",
     "Results",
     "Solution",
@@ -150,6 +151,19 @@ def filled(module: M) -> M:
         weight.data = 0.5 * _drawn(tuple(weight.shape), crc32(name.encode()))
         _LEAVES.get([]).append((f"the weight {name}", weight))
     return module
+
+
+class KnownDropout(nn.Module):
+    """A dropout without chance: it multiplies the features by these factors."""
+
+    p = 0.5
+
+    def __init__(self, factors: Tensor | float) -> None:
+        super().__init__()
+        self.factors = factors
+
+    def forward(self, x: Tensor) -> Tensor:
+        return x * self.factors
 
 
 def picks(*shape: int, below: int, seed: int = 0) -> Tensor:

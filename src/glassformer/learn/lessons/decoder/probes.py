@@ -6,7 +6,7 @@ import torch
 from torch import Tensor, nn
 
 from glassformer import DecoderBlock
-from glassformer.learn.check import Check, Results, Solution, filled, numbers
+from glassformer.learn.check import Check, KnownDropout, Results, Solution, filled, numbers
 
 __all__ = ["CHECK"]
 
@@ -36,7 +36,7 @@ def pre_norm(solution: Solution) -> dict[str, Any]:
     """x (2, 5, 33), memory (2, 7, 33), both masks, pre-norm, a factor of 3 for each dropout"""
     block = _made(solution, norm="pre")
     for part in (block.self_attention, block.cross_attention, block.feed_forward):
-        part.dropout = _Tripled()
+        part.dropout = KnownDropout(3.0)
     return _called(block, *_inputs(7), _causal(), _hidden(7))
 
 
@@ -89,11 +89,6 @@ class _MemoryAdded(DecoderBlock):
         memory_mask: Tensor | None = None,  # noqa: ARG002
     ) -> Tensor:
         return x + memory
-
-
-class _Tripled(nn.Module):
-    def forward(self, x: Tensor) -> Tensor:
-        return 3 * x
 
 
 def _made(solution: Solution, **options: Any) -> Any:

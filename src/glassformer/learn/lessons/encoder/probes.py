@@ -6,7 +6,7 @@ import torch
 from torch import Tensor, nn
 
 from glassformer import EncoderBlock
-from glassformer.learn.check import Check, Results, Solution, filled, numbers
+from glassformer.learn.check import Check, KnownDropout, Results, Solution, filled, numbers
 
 __all__ = ["CHECK"]
 
@@ -26,7 +26,7 @@ def pre_norm(solution: Solution) -> dict[str, Any]:
     """x (2, 5, 21), a mask (2, 1, 1, 5), pre-norm, a factor of 3 for each dropout"""
     block = _made(solution, norm="pre")
     for residual in (block.self_attention, block.feed_forward):
-        residual.dropout = _Tripled()
+        residual.dropout = KnownDropout(3.0)
     return _called(block, numbers(2, 5, 21), _hidden())
 
 
@@ -74,11 +74,6 @@ class _Step(EncoderBlock):
 
     def forward(self, x: Tensor, mask: Tensor | None = None) -> Tensor:  # noqa: ARG002
         return self.factor * x + self.plus
-
-
-class _Tripled(nn.Module):
-    def forward(self, x: Tensor) -> Tensor:
-        return 3 * x
 
 
 def _made(solution: Solution, **options: Any) -> Any:
