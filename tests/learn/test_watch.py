@@ -23,11 +23,18 @@ MASK = "    return (tokens != pad)[:, None, None, :]\n"
 class Terminal:
     """A pseudo-terminal with a process in it, and all that the process has printed."""
 
-    def __init__(self, words):
+    def __init__(self, words, *, keyboard=True):
         self.near, far = pty.openpty()
-        self.process = start(words, far, far, far)
+        nothing = os.open(os.devnull, os.O_RDONLY)
+        self.process = start(words, far if keyboard else nothing, far, far)
         os.close(far)
+        os.close(nothing)
         self.printed = ""
+
+    def close(self):
+        self.process.kill()
+        self.process.join()
+        os.close(self.near)
 
     def press(self, keys):
         os.write(self.near, keys.encode())
@@ -47,9 +54,7 @@ class Terminal:
 def terminal(tmp_path):
     terminal = Terminal(["learn", tmp_path / "lessons"])
     yield terminal
-    terminal.process.kill()
-    terminal.process.join()
-    os.close(terminal.near)
+    terminal.close()
 
 
 def test_keys_and_saves(terminal, tmp_path):
@@ -89,3 +94,10 @@ def test_keys_and_saves(terminal, tmp_path):
     terminal.press("q")
     terminal.process.join(30)
     assert terminal.process.exitcode == 0
+
+
+def test_without_a_keyboard_the_watch_names_the_command_of_the_hint(tmp_path):
+    terminal = Terminal(["learn", tmp_path], keyboard=False)
+    terminal.expect("A hint: glassformer learn hint")
+    terminal.expect("Ctrl-C ends the watch")
+    terminal.close()

@@ -109,7 +109,7 @@ class CheckOptions(LessonOptions):
         from rich.console import Console
 
         from glassformer.learn.examine import checked_once
-        from glassformer.learn.messages import print_verdict
+        from glassformer.learn.messages import hint_command, print_verdict
 
         if self.folder.is_dir() and not Folder(self.folder).has_lessons():
             return self._check_hand_ins()
@@ -120,7 +120,7 @@ class CheckOptions(LessonOptions):
         if self.json_:
             print(json.dumps(asdict(verdict), ensure_ascii=False))
         else:
-            hint = f"A hint: glassformer learn hint {folder.path} {chosen.name}"
+            hint = hint_command(folder, chosen)
             print_verdict(Console(highlight=False), chosen, verdict, hint)
         return 0 if verdict.outcome == "right" else 1
 

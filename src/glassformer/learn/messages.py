@@ -7,11 +7,12 @@ from contextlib import suppress
 from rich.console import Console
 from rich.text import Text
 
+from glassformer.learn.folder import Folder
 from glassformer.learn.lesson import Lesson
 from glassformer.learn.source import code_of
 from glassformer.learn.verdict import Verdict
 
-__all__ = ["hint_text", "print_verdict", "solution_text"]
+__all__ = ["hint_command", "hint_text", "print_verdict", "solution_text"]
 
 _MARKS = {"right": ("right", "green"), "empty": ("not written yet", "yellow")}
 
@@ -35,6 +36,11 @@ def print_verdict(console: Console, lesson: Lesson, verdict: Verdict, hint: str)
     if verdict.outcome == "right":
         for question in lesson.questions:
             console.print(Text(f"To try: {question.question}"))
+
+
+def hint_command(folder: Folder, lesson: Lesson) -> str:
+    """The command that prints a hint."""
+    return f"A hint: glassformer learn hint {folder.path} {lesson.name}"
 
 
 def hint_text(lesson: Lesson, hole: str, number: int) -> str:

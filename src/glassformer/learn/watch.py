@@ -8,7 +8,7 @@ from glassformer.learn.examine import Worker, checked_verdict
 from glassformer.learn.folder import Folder
 from glassformer.learn.keys import can_read_keys, pressed_key, single_keys
 from glassformer.learn.lesson import Lesson
-from glassformer.learn.messages import hint_text, print_verdict, solution_text
+from glassformer.learn.messages import hint_command, hint_text, print_verdict, solution_text
 from glassformer.learn.source import read_source
 
 __all__ = ["watch"]
@@ -53,7 +53,10 @@ def _watch(folder: Folder, lesson: Lesson, console: Console) -> bool:
                 verdict = checked_verdict(folder, lesson, worker)
                 if verdict.hole not in ("", hole):
                     hole, hints, asked = verdict.hole, 0, False
-                print_verdict(console, lesson, verdict, f"h: hint {min(hints + 1, 3)} of 3")
+                hint = hint_command(folder, lesson)
+                if can_read_keys():
+                    hint = f"h: hint {min(hints + 1, 3)} of 3"
+                print_verdict(console, lesson, verdict, hint)
                 asked = asked or verdict.outcome == "right"
                 console.print(_KEYS if can_read_keys() else _NO_KEYS, style="dim")
                 workers.close()
