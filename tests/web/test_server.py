@@ -1,6 +1,8 @@
 """What a server is made of: its translators, its keys, its bounds."""
 
+import re
 import socket
+import threading
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
@@ -22,6 +24,11 @@ def ask(client, **question):
     return client.post(
         "/translate", json={"q": "A dog.", "source": "en", "target": "de"} | question
     )
+
+
+def waiting_segments(client) -> int:
+    metrics = client.get("/metrics").text
+    return int(float(re.search(r"^glassformer_waiting_segments (\S+)", metrics, re.M)[1]))
 
 
 def test_several_translators_by_their_pairs(served, translator):
@@ -102,16 +109,24 @@ def test_what_takes_too_long_is_given_up(served):
     assert answer.json()["error"].startswith("not finished within 0 s: send less text at once")
 
 
-def test_a_short_request_is_answered_beside_a_long_one(served):
+def test_a_short_request_is_answered_beside_a_long_one(served, monkeypatch):
+    batches = threading.Semaphore(0)  # those that may begin
+    answer = Batcher._answer
+    monkeypatch.setattr(Batcher, "_answer", lambda *batch: batches.acquire() and answer(*batch))
     client = served()
     long_text = "\n".join(f"Two men sit in the snow {'x' * 60} {n}." for n in range(60))
-    with ThreadPoolExecutor(1) as pool:
+
+    with ThreadPoolExecutor(2) as pool:
         long = pool.submit(ask, client, q=long_text)
-        while "glassformer_waiting_segments 0.0" in client.get("/metrics").text:
-            assert not long.done()
-        for _ in range(3):
-            assert ask(client).status_code == 200
-            assert not long.done()
+        while (left := waiting_segments(client)) not in range(1, 60):
+            assert not long.done()  # until the first batch has its lines
+        short = pool.submit(ask, client)
+        while waiting_segments(client) != left + 1:
+            assert not short.done()
+        batches.release(2)
+        assert short.result(60).status_code == 200
+        assert not long.done()
+        batches.release(60)
         assert long.result(60).json()["translatedText"].count("\n") == 59
 
 
