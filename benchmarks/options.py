@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from benchmarks.machine import cores
+from benchmarks.mistakes import MISTAKES
 from benchmarks.prepared import SIZES
 
 __all__ = ["FIGURES", "PEERS", "parse"]
@@ -92,9 +93,18 @@ def _add_serving(parser: argparse.ArgumentParser) -> None:
     add("--seconds", type=float, default=20.0, help="length of each load")
 
 
+def _add_mistakes(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add("--mistakes", nargs="+", default=MISTAKES, help="ids of the lessons' known mistakes")
+    add("--epochs", type=float, default=1.0, help="how often a training reads the phrases")
+    add("--seeds", type=int, default=3, help="trainings with each mistake")
+    add("--right-seeds", type=int, default=5, help="trainings with right parts")
+
+
 FIGURES = {
     "training": ("tokens/s of training beside other programs", _add_training),
     "decoding": ("sentences/s of one translator by all engines", _add_decoding),
     "quality": ("minutes of train, from text files to a scored bundle", _add_quality),
+    "mistakes": ("what known mistakes of the lessons cost a translator", _add_mistakes),
     "serving": ("sentences/s and waiting times of the server", _add_serving),
 }
