@@ -55,9 +55,9 @@ class KnownMistake(_Record):
     """One mistake: an edit of the right solution.
 
     In the part ``hole`` of its file, each old text of ``edit`` stands once, and the new text takes
-    its place; or ``body`` takes the place of the whole body. ``says`` names the mistake, ``paper``
-    quotes the paper, ``costs`` is the harm to a translator. ``equals`` names another mistake that
-    computes the same.
+    its place; or ``body`` takes the place of the whole body. ``says`` names the mistake, ``costs`` is
+    the harm to a translator. ``paper`` quotes the paper: in the file, a mistake without it has the
+    quote above it. ``equals`` names another mistake that computes the same.
     """
 
     hole: str
@@ -95,11 +95,13 @@ class Lesson(_Record):
     @field_validator("mistakes", mode="before")
     @classmethod
     def _with_their_holes(cls, holes: Any) -> Any:
-        return {
-            name: {"hole": hole, **mistake}
-            for hole, mistakes in holes.items()
-            for name, mistake in mistakes.items()
-        }
+        records = {}
+        for hole, mistakes in holes.items():
+            paper = ""
+            for name, mistake in mistakes.items():
+                paper = mistake.get("paper", paper)
+                records[name] = {"hole": hole, **mistake, "paper": paper}
+        return records
 
     def __hash__(self) -> int:
         return hash(self.name)
