@@ -1,7 +1,8 @@
 """What known mistakes of the lessons cost: `glassformer learn train`, with a mistake and without.
 
-The same seed stands against the same seed. A cost is sure if no seed with the mistake comes into
-the range of the right parts' seeds. Results stay in a file, so that the same call goes on.
+The same seed stands against the same seed. A cost is sure if each translator with the mistake is
+worse than each one without. Results stay in a file, so that the same call goes on. `measured.json`
+is the file of the lessons' check, `src/glassformer/learn/measured.json`.
 """
 
 import argparse
@@ -21,10 +22,10 @@ from benchmarks.environments import Failed
 from benchmarks.machine import facts
 from benchmarks.report import save, table
 from glassformer.learn.folder import Folder
+from glassformer.learn.measured import RIGHT
 
 __all__ = ["MISTAKES", "main"]
 
-RIGHT = "right parts"
 # Those whose cost surprises: they raise no error, and most translators with them still learn.
 MISTAKES = (
     "causal-missing",
@@ -92,6 +93,8 @@ def main(options: argparse.Namespace) -> None:
     columns = ["mistake", "% right", "cost, by seed", "sure", "validation loss"]
     print(f"\n{table('What mistakes cost', columns, list(_rows(runs)))}\n")
     save(options.out / "mistakes.json", {"facts": facts(), "runs": list(map(asdict, runs))})
+    lines = ",\n".join(f"{json.dumps(name)}: {json.dumps(own)}" for name, own in _figures(runs))
+    (options.out / "measured.json").write_text(f"{{\n{lines}\n}}\n", encoding="utf-8")
 
 
 def _read(file: Path) -> list[Run]:
@@ -115,16 +118,27 @@ def _train(folder: Folder, epochs: float, mistake: str, seed: int) -> Run:
     return Run(mistake, seed, float(score[1]), losses[-1])
 
 
+def _by_mistake(runs: Sequence[Run]) -> dict[str, list[Run]]:
+    runs_of: dict[str, list[Run]] = defaultdict(list)
+    for run in runs:
+        runs_of[run.mistake].append(run)
+    return runs_of
+
+
+def _figures(runs: Sequence[Run]) -> Iterator[tuple[str, dict[str, object]]]:
+    """What the check says of a mistake: the file `measured.json` of the lessons."""
+    for mistake, own in _by_mistake(runs).items():
+        loss = round(mean(run.loss for run in own), 4)
+        yield mistake, {"right": [run.score for run in own], "loss": loss}
+
+
 def _rows(runs: Sequence[Run]) -> Iterator[list[str]]:
     """A row for the right parts, then one for each mistake, the greatest cost first."""
-    right = {run.seed: run for run in runs if run.mistake == RIGHT}
+    by_mistake = _by_mistake(runs)
+    right = {run.seed: run for run in by_mistake.pop(RIGHT)}
     scores = [run.score for run in right.values()]
     loss = mean(run.loss for run in right.values())
     yield [RIGHT, f"{mean(scores):.1f} ({min(scores)} to {max(scores)})", "", "", f"{loss:.3f}"]
-    by_mistake: dict[str, list[Run]] = defaultdict(list)
-    for run in runs:
-        if run.mistake != RIGHT:
-            by_mistake[run.mistake].append(run)
     for mistake, own in sorted(by_mistake.items(), key=lambda item: mean(r.score for r in item[1])):
         costs = ", ".join(f"{run.score - right[run.seed].score:+.1f}" for run in own)
         sure = all(run.score < min(scores) for run in own)

@@ -55,9 +55,9 @@ class KnownMistake(_Record):
     """One mistake: an edit of the right solution.
 
     In the part ``hole`` of its file, each old text of ``edit`` stands once, and the new text takes
-    its place; or ``body`` takes the place of the whole body. ``says`` names the mistake, ``costs`` is
-    the harm to a translator. ``paper`` quotes the paper: in the file, a mistake without it has the
-    quote above it. ``equals`` names another mistake that computes the same.
+    its place; or ``body`` takes the place of the whole body. ``says`` names the mistake, ``costs``
+    is the harm to a translator. ``paper`` quotes the paper: in the file, a mistake without it has
+    the quote above it. ``equals`` names another mistake that computes the same.
     """
 
     hole: str
