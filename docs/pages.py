@@ -7,6 +7,7 @@ from pathlib import Path
 from glassformer.learn.edits import changed_lines
 from glassformer.learn.judge import Judge
 from glassformer.learn.lesson import Lesson, lessons
+from glassformer.learn.measured import cost_of
 
 __all__ = ["write"]
 
@@ -43,7 +44,7 @@ def lessons_page(every: list[Lesson]) -> str:
     lines = "\n".join(answer.lines if answer else ())
     hours = sum(each.minutes for each in every) / 60
     rows = "\n".join(
-        f"{each.number}. [{each.title}]({each.name}.md) ({each.minutes} minutes). Afterwards you"
+        f"{each.number}. [{each.title}]({each.name}.md) ({each.minutes} minutes, {each.difficulty}). Afterwards you"
         f" know {each.understood}."
         for each in every
     )
@@ -80,6 +81,7 @@ def lesson_page(lesson: Lesson) -> str:
     """The learner's file as a page, with hints, solution and answers folded."""
     title, *cells = [page_of_cell(cell) for cell in lesson.template.split("# %%")[1:]]
     place = f"Lesson {lesson.number} · section {lesson.section} · {lesson.minutes} minutes"
+    place += f" · {lesson.difficulty}"
     kinds = ("the idea", "the shapes", "almost the code")
     hints = "\n".join(
         folded(f"{hole}, hint {number}: {kind}", hint)
@@ -113,9 +115,19 @@ def lesson_page(lesson: Lesson) -> str:
 
 
 def picture(name: str) -> list[str]:
-    """The axes of the weights, for the lesson that first has all four."""
-    caption = "The weights of two sentences, two heads, four queries and five keys"
-    return [f"![{caption}](../_static/axes.svg)\n"] if name == "heads" else []
+    """The axes of the weights, for the lesson that first has all four; two losses."""
+    pictures = {
+        "causal": (
+            "../losses.png",
+            "The loss of two trainings: the one without a mask sees the answers. Its loss is lower,"
+            " and not one of its translations is right",
+        ),
+        "heads": (
+            "../_static/axes.svg",
+            "The weights of two sentences, two heads, four queries and five keys",
+        ),
+    }
+    return [f"![{text}]({file})\n" for file, text in [pictures[name]]] if name in pictures else []
 
 
 def live_figure(name: str) -> list[str]:
@@ -152,7 +164,7 @@ def mistake_lines(lesson: Lesson, name: str) -> list[str]:
     return [
         f"({name})=\n### {known.says.rstrip('.')}\n",
         f"```diff\n{changed_lines(lesson, name)}\n```\n",
-        f"{known.paper}\n\n*In a translator:* {known.costs}\n",
+        f"{known.paper}\n\n*In a translator:* {known.costs} {cost_of(name) or ''}".rstrip() + "\n",
     ]
 
 

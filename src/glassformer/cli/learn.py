@@ -56,7 +56,7 @@ class WatchOptions(FolderOptions):
             return 0
         if self.list:
             for each in lessons():
-                place = f"section {each.section}, {each.minutes} minutes"
+                place = f"section {each.section}, {each.minutes} minutes, {each.difficulty}"
                 print(f"{each.number:2}. {each.title} ({place})")
                 print(f"    Afterwards you know {each.understood}.")
             return 0

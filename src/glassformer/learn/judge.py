@@ -26,6 +26,7 @@ from glassformer.learn.check import (
 )
 from glassformer.learn.edits import EditError, solution
 from glassformer.learn.lesson import Lesson
+from glassformer.learn.measured import cost_of
 from glassformer.learn.verdict import Mistake, Verdict
 
 __all__ = ["UNSTEADY", "Judge", "same"]
@@ -156,6 +157,8 @@ class Judge:
             yield f"{known.says} {evidence}".rstrip()
             yield known.paper
             yield f"In a translator: {known.costs}"
+            if cost := cost_of(name):
+                yield cost
         if len(mistakes) == 1:
             yield from self._difference(results)
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 from pkgutil import resolve_name
-from typing import Any
+from typing import Any, Literal
 
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validator
@@ -79,6 +79,7 @@ class Lesson(_Record):
     title: str
     section: str
     minutes: int
+    difficulty: Literal["easy", "medium", "hard"]
     understood: str
     holes: dict[str, str]
     hints: dict[str, tuple[str, str, str]]

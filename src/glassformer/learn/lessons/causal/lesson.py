@@ -70,4 +70,6 @@ def shift(labels: Tensor, bos: int) -> Tensor:
 #
 # 1. Padding stands after the words. Which rows of target_mask does the padding change at all?
 # 2. Train with the shift but without the mask, or with the mask but without the shift. Where does
-#    the decoder find its answer?
+#    the decoder find its answer? `glassformer learn train FOLDER` trains without the mistake, and
+#    with `--mistake causal-missing` with it; `glassformer learn compare FOLDER/translator
+#    causal-missing` draws both losses. Which one is lower? Which translator is right?
