@@ -30,7 +30,6 @@ __all__ = ["MISTAKES", "main"]
 MISTAKES = (
     "causal-missing",
     "causal-next-visible",
-    "causal-self-hidden",
     "scale-missing",
     "scale-without-root",
     "scale-of-d_model",
@@ -61,6 +60,7 @@ MISTAKES = (
     "encoder-attention-missing",
     "heads-output-missing",
     "positions-embedding-scaled-again",
+    "causal-self-hidden",
 )
 
 

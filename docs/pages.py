@@ -44,8 +44,8 @@ def lessons_page(every: list[Lesson]) -> str:
     lines = "\n".join(answer.lines if answer else ())
     hours = sum(each.minutes for each in every) / 60
     rows = "\n".join(
-        f"{each.number}. [{each.title}]({each.name}.md) ({each.minutes} minutes, {each.difficulty}). Afterwards you"
-        f" know {each.understood}."
+        f"{each.number}. [{each.title}]({each.name}.md) ({each.minutes} minutes,"
+        f" {each.difficulty}). Afterwards you know {each.understood}."
         for each in every
     )
     names = "\n".join(each.name for each in every)

@@ -30,7 +30,7 @@ PACKAGE = SOURCE / "glassformer"
 
 LAYERS = (
     {"errors"},
-    {"archive", "config", "devices", "files", "threads"},
+    {"archive", "config", "devices", "files", "progress", "threads"},
     {"hashes"},
     {"model", "data", "tensors"},
     {"decoding", "evaluation", "significance", "bundle"},
@@ -69,7 +69,7 @@ CHOOSERS = {
 # A file belongs to the room with the longest name that begins its path. A room that needs more
 # takes it from another, or changes its number in a commit that says what the lines buy.
 BUDGET = {
-    "": 2599,  # the files at the top
+    "": 2719,  # the files at the top
     "alignment": 523,
     "cli": 2997,
     "data": 2632,

@@ -4,7 +4,6 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from itertools import chain
 from math import fsum, inf
 from typing import Protocol
 
@@ -18,6 +17,7 @@ from glassformer.decoding.glossary import Glossary
 from glassformer.decoding.protocols import Hypothesis, Vocabulary
 from glassformer.errors import UsageError
 from glassformer.model.transformer import Transformer
+from glassformer.progress import working
 from glassformer.threads import in_order
 
 __all__ = [
@@ -120,8 +120,13 @@ class TextEngine:
             return list(self.translations(chosen, rows, self.engine.decode(job, options)))
 
         chunks = _chunks(texts, self.engine.at_once)
-        answers = in_order(translations, chunks, threads=min(len(chunks), self.engine.threads))
-        by_place = dict(zip(chain(*chunks), chain.from_iterable(answers), strict=True))
+        by_place: dict[int, Translation] = {}
+        with working("translating", total=len(texts) if len(chunks) > 1 else None) as advance:
+            threads = min(len(chunks), self.engine.threads)
+            answers = in_order(translations, chunks, threads=threads)
+            for places, answer in zip(chunks, answers, strict=True):
+                by_place |= zip(places, answer, strict=True)
+                advance(len(places))
         return [by_place[place] for place in range(len(texts))]
 
     def _check(self, options: SearchOptions, *, forced: bool) -> None:

@@ -54,6 +54,12 @@ class Recorder:
 
 
 @pytest.fixture
+def notes():
+    """Takes the lines of a preparation: ``prepare(…, note=notes.append)``."""
+    return []
+
+
+@pytest.fixture
 def recorder():
     return Recorder()
 

@@ -56,7 +56,7 @@ def child(config, parent):
 
 
 def test_a_child_begins_with_the_parents_weights_and_subwords(child, parent, recorder):
-    prepared = prepare(child(languages=("xx", "yy")))
+    prepared = prepare(child(languages=("xx", "yy")), note=recorder.note)
     trainer = new_trainer(prepared, recorder)
     before = load_bundle(parent)
     for name, weight in before.model.state_dict().items():
@@ -156,15 +156,15 @@ def wordy(tmp_path):
 
 
 @pytest.mark.parametrize("tying", ["three-way", "target", "none"])
-def test_a_trimmed_parent_keeps_the_logits_of_the_subwords_that_stay(child, wordy, tying):
+def test_a_trimmed_parent_keeps_the_logits_of_the_subwords_that_stay(notes, child, wordy, tying):
     before = load_bundle(wordy(tying))
-    prepared = prepare(child(parent=wordy(tying), trim_vocabulary=True))
+    prepared = prepare(child(parent=wordy(tying), trim_vocabulary=True), note=notes.append)
     trimmed = prepared.start.parent.model.config
     sizes = [tokenizer.vocab_size for tokenizer in prepared.tokenizers]
     assert sizes == [trimmed.source_vocab_size, trimmed.target_vocab_size]
     assert all(size < old.vocab_size for size, old in zip(sizes, before.tokenizers, strict=True))
     shown = " and ".join(map(str, dict.fromkeys(sizes)))
-    assert any(f"vocabulary trimmed to {shown} subwords" in note for note in prepared.notes)
+    assert any(f"vocabulary trimmed to {shown} subwords" in note for note in notes)
 
     def logits(model, tokenizers):
         source, target = (tokenizer.encode("a b c") for tokenizer in tokenizers)

@@ -3,14 +3,17 @@
 import io
 import json
 import sys
+import threading
 import types
+from contextlib import contextmanager
 
 import pytest
 from rich.console import Console
 
 from glassformer.data.corpus import Pair
 from glassformer.errors import InputError
-from glassformer.training.reporting import Metrics, TextReporter, duration
+from glassformer.training import reporting
+from glassformer.training.reporting import Metrics, TextReporter
 from glassformer.training.validation import Validation
 
 RECORD = {
@@ -49,7 +52,16 @@ def test_plain_lines_where_there_is_no_terminal():
     )
 
 
-def test_a_live_bar_on_a_terminal():
+def test_a_live_line_on_a_terminal(monkeypatch):
+    events = []
+
+    @contextmanager
+    def working(words, total):
+        events.append((words, total))
+        yield lambda amount, words: events.append((amount, words[:20]))
+        events.append("end")
+
+    monkeypatch.setattr(reporting, "working", working)
     reporter, shown = reporter_on(terminal=True)
 
     reporter.update(RECORD, updates=5_000, seconds_left=200.0)
@@ -58,11 +70,27 @@ def test_a_live_bar_on_a_terminal():
     reporter.close()
     reporter.close()
 
-    text = shown.getvalue()
-    assert "update 1,300/5,000" in text
-    assert "━" in text
-    assert "a note" in text
-    assert "\x1b[?25h" in text  # the cursor is shown again
+    assert shown.getvalue() == "a note\n"
+    assert events == [
+        ("training", 5_000),
+        (1_250, "update 1,250/5,000  "),
+        (50, "update 1,300/5,000  "),
+        "end",
+    ]
+
+
+def test_the_live_line_ends_with_the_last_update(monkeypatch):
+    ended = threading.Event()
+
+    @contextmanager
+    def working(*_, total):
+        yield lambda *_: total
+        ended.set()
+
+    monkeypatch.setattr(reporting, "working", working)
+    reporter, _ = reporter_on(terminal=True)
+    reporter.update(RECORD, updates=1_250, seconds_left=0.0)
+    assert ended.is_set()
 
 
 def test_it_goes_to_standard_error(capsys):
@@ -91,8 +119,7 @@ def test_a_validation_shows_scores_and_translations():
 
     lines = shown.getvalue().splitlines()
     assert lines[0] == (
-        "validation at update 1,250: BLEU 30.50  chrF++ 51.20  loss 1.250  perplexity 3.49"
-        "  after 1:15 min  (best so far)"
+        "validation, update 1,250: BLEU 30.50  chrF++ 51.20  loss 1.250  1:15 min  best so far"
     )
     assert [line.split() for line in lines[1:4]] == [
         ["source", "source", "2"],
@@ -113,14 +140,6 @@ def test_fewer_pairs_than_samples(count, samples, shown_of):
     reporter.validated({"update": 1, "perplexity": 1.0, "seconds": 1.0, "best": False}, found)
 
     assert shown.getvalue().count("translation ") == shown_of
-
-
-@pytest.mark.parametrize(
-    ("seconds", "text"),
-    [(-3.0, "0 s"), (59.4, "59 s"), (60.0, "1:00 min"), (3599.4, "59:59 min"), (3600.0, "1:00 h")],
-)
-def test_durations(seconds, text):
-    assert duration(seconds) == text
 
 
 def lines_of(path):

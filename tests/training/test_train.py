@@ -4,6 +4,7 @@ import json
 import re
 import shutil
 import sys
+from types import SimpleNamespace
 
 import pytest
 from sentencepiece import SentencePieceTrainer
@@ -209,15 +210,38 @@ def test_a_run_of_minutes_says_how_long_it_took_with_its_earlier_calls(config, r
 def test_more_minutes_continue_a_finished_run(config, recorder, most):
     most(4)
     run = train(config(updates=None, minutes=10.0), recorder).directory
-    assert not recorder.noted("more minutes than before")
+    assert not recorder.noted("a longer run than before")
     most(8)
     train(config(updates=None, minutes=20.0), recorder)
 
-    assert recorder.noted("more minutes than before: the learning rate rises again")
+    assert recorder.noted("a longer run than before: the learning rate rises again")
     assert recorder.noted("continuing from update 4")
     state = json.loads((checkpoints(run / "checkpoints")[-1] / "state.json").read_text())
     assert (state["plan"]["minutes"], state["update"], state["plan"]["share"]) == (20.0, 8, 1.0)
     assert state["validations"][0]["update"] > 4
+
+
+def newest_state(run):
+    file = checkpoints(run / "checkpoints")[-1] / "state.json"
+    return SimpleNamespace(**json.loads(file.read_text()))
+
+
+@pytest.mark.parametrize("kind", ["updates", "epochs"])
+def test_a_finished_run_goes_on_with_more_updates_or_epochs(config, recorder, kind):
+    options = {"updates": None, "validations": 2, "patience": 1}
+    run = train(config(**options | {kind: 2}), recorder).directory
+    before = newest_state(run).update
+    train(config(**options | {kind: 4}), recorder)
+
+    assert recorder.noted("a longer run than before: the learning rate rises again")
+    state = newest_state(run)
+    assert state.update == state.updates == 2 * before
+    assert state.validations[0]["update"] > before
+
+    train(config(**options), recorder)  # the length is kept
+    assert newest_state(run) == state
+    with pytest.raises(InputError, match=f"the run has {2 * before} updates, and the options say"):
+        train(config(**options | {kind: 2}), recorder)
 
 
 @pytest.mark.parametrize(("warmup", "least_bleu"), [(10**6, 5.0), (1, 5.0), (10**6, -1.0)])

@@ -16,6 +16,7 @@ from glassformer.cli.loading import LoadingOptions
 from glassformer.config import MOST_BEAM
 from glassformer.errors import InputError, UsageError, counted
 from glassformer.files import check_output
+from glassformer.progress import shown_progress
 
 if TYPE_CHECKING:
     from glassformer.text_engine import Translation
@@ -56,6 +57,7 @@ class BacktranslateOptions(LoadingOptions):
 OPTIONS = BacktranslateOptions
 
 
+@shown_progress()
 def run(options: BacktranslateOptions) -> int:
     """Translate, and print the number of pairs.
 

@@ -15,6 +15,7 @@ from glassformer.data.doctor.report import Finding, Lengths, PartReport
 from glassformer.data.file_formats import Format
 from glassformer.data.preprocessing import SourceLengths
 from glassformer.errors import counted
+from glassformer.progress import shown_progress, working
 from glassformer.training.setup.augmentation import settle_shares
 from glassformer.training.setup.kept_pairs import even_sample
 from glassformer.training.setup.options import TrainConfig
@@ -63,6 +64,7 @@ class DoctorOptions(Options):
 OPTIONS = DoctorOptions
 
 
+@shown_progress()
 def run(options: DoctorOptions) -> int:
     """Examine, print the report, and return the exit status: 1 if training could not go on.
 
@@ -75,9 +77,10 @@ def run(options: DoctorOptions) -> int:
     limits = Limits(max_chars=options.max_chars, max_ratio=options.max_ratio)
     if options.write:
         check_folder(options.write, parts)
-    report = examine(
-        parts["train"], valid=parts.get("valid"), test=parts.get("test"), limits=limits
-    )
+    with working("examining"):
+        report = examine(
+            parts["train"], valid=parts.get("valid"), test=parts.get("test"), limits=limits
+        )
     results: dict[str, list[str]] = {"choices": _choices(report, options)}
     if options.write:
         results["written"] = _write(options.write, report, parts=parts, limits=limits)
@@ -187,7 +190,8 @@ def _write(
     """Writes the mended files unless a fault stops that; a line for each kind of change."""
     if not report.ok:
         return [f"{folder}: nothing is written: mend the errors above first"]
-    cleaned = write_clean(folder, parts, limits=limits)
+    with working("writing"):
+        cleaned = write_clean(folder, parts, limits=limits)
     pairs = ", ".join(
         f"{counted(count, 'pair')} in {name}" for name, count in cleaned.pairs.items()
     )

@@ -15,6 +15,7 @@ from glassformer.data.file_formats import file_format
 from glassformer.errors import InputError, UsageError, check_choice
 from glassformer.evaluation import LANGUAGES, Scores, TranslatorLike, corpus_scores, reference_loss
 from glassformer.files import check_output, write_atomically
+from glassformer.progress import shown_progress, working
 from glassformer.significance import Comparison, compare
 
 __all__ = ["OPTIONS", "EvaluateOptions", "run"]
@@ -66,6 +67,7 @@ class EvaluateOptions(LoadingOptions):
 OPTIONS = EvaluateOptions
 
 
+@shown_progress()
 def run(options: EvaluateOptions) -> int:
     """Translate if a bundle is given, score, print the scores, and return the exit status 0.
 
@@ -88,9 +90,10 @@ def run(options: EvaluateOptions) -> int:
     hypotheses, loss = texts, None
     if options.bundle:
         hypotheses, loss = _translate(options.bundle, texts, streams[0], options=options)
-    scores = corpus_scores(hypotheses, streams, language=language)
-    scores = dataclasses.replace(scores, loss=loss)
-    comparison = compare(baseline, hypotheses, streams, language=language) if baseline else None
+    with working("scoring"):
+        scores = corpus_scores(hypotheses, streams, language=language)
+        scores = dataclasses.replace(scores, loss=loss)
+        comparison = compare(baseline, hypotheses, streams, language=language) if baseline else None
     print(_as_json(scores, comparison) if options.as_json else _as_text(scores, comparison))
     return 0
 

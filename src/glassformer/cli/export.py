@@ -9,6 +9,7 @@ from pydantic import Field
 
 from glassformer.config import Options
 from glassformer.errors import UsageError
+from glassformer.progress import shown_progress, working
 
 if TYPE_CHECKING:
     from glassformer.bundle import Bundle
@@ -41,6 +42,7 @@ class ExportOptions(Options):
 OPTIONS = ExportOptions
 
 
+@shown_progress()
 def run(options: ExportOptions) -> int:
     """Export, and print the place, the program, the number format and the size.
 
@@ -49,7 +51,8 @@ def run(options: ExportOptions) -> int:
         InputError: BUNDLE is no bundle, or a package is not installed.
     """
     quantization = options.quantization or ("int8" if options.to == "argos" else "float32")
-    notes = _write(options, _bundle(options), quantization)
+    with working("exporting"):
+        notes = _write(options, _bundle(options), quantization)
     files = options.out.rglob("*") if options.out.is_dir() else [options.out]
     size = sum(path.stat().st_size for path in files if path.is_file())
     print(f"{options.out}: {options.to}, {quantization}, {size / 1e6:.1f} MB")

@@ -7,6 +7,7 @@ from pathlib import Path
 from pydantic import Field
 
 from glassformer.config import Options
+from glassformer.progress import shown_progress, working
 
 __all__ = ["OPTIONS", "ImportOptions", "run"]
 
@@ -34,6 +35,7 @@ class ImportOptions(Options):
 OPTIONS = ImportOptions
 
 
+@shown_progress()
 def run(options: ImportOptions) -> int:
     """Import, and print the family, the size, the languages and the differences.
 
@@ -47,13 +49,14 @@ def run(options: ImportOptions) -> int:
 
     directory = options.bundle
     refuse_full_directory(directory)
-    imported = import_translator(
-        options.source,
-        source_language=options.source_language,
-        target_language=options.target_language,
-    )
-    bundle = imported.bundle
-    save_bundle(bundle, directory)
+    with working("importing"):
+        imported = import_translator(
+            options.source,
+            source_language=options.source_language,
+            target_language=options.target_language,
+        )
+        bundle = imported.bundle
+        save_bundle(bundle, directory)
     count = sum(weight.numel() for weight in bundle.model.parameters())
     pair = " to ".join(bundle.languages) if bundle.languages else "languages unknown"
     print(f"{directory}: {imported.family}, {count:,} parameters, {pair}")

@@ -6,8 +6,10 @@ import hashlib
 import json
 import os
 import select
+import stat
 import sys
 from collections.abc import Iterator
+from contextlib import nullcontext
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
@@ -29,6 +31,7 @@ from glassformer.config import (
 from glassformer.data.lines import MAX_LINE_BYTES, decoded
 from glassformer.data.words import pharaoh
 from glassformer.errors import InputError, UsageError
+from glassformer.progress import shown_progress, working
 
 if TYPE_CHECKING:
     from glassformer.data.terms import Terms
@@ -157,7 +160,8 @@ def run(options: TranslateOptions) -> int:
 
     glossary = None if options.glossary is None else read_terms(options.glossary)
     options.set_threads()
-    with with_parts(options.bundle, options.parts, parts_of(plain=options.plain)) as parts:
+    parts_used = with_parts(options.bundle, options.parts, parts_of(plain=options.plain))
+    with parts_used as parts, nullcontext() if sys.stdout.isatty() else shown_progress():
         translator = options.load(
             options.bundle,
             engine=options.engine,
@@ -263,16 +267,20 @@ def _windows(descriptor: int) -> Iterator[_Window]:
     A block inside a long line gives an empty window. InputError after the lines before a fault.
     """
     number, rest = 0, b""
-    while block := os.read(descriptor, _AT_ONCE):
-        whole, feed, rest = (rest + block).rpartition(b"\n")
-        for texts in decoded(whole, "standard input", number) if feed else [[]]:
-            yield _Window(number, texts)
-            number += len(texts)
-        if len(rest) > MAX_LINE_BYTES:
-            raise InputError(
-                f"standard input, line {number + 1}: longer than {MAX_LINE_BYTES >> 20} MiB;"
-                " end each text with a line feed"
-            )
+    about = os.fstat(descriptor)
+    size = about.st_size if stat.S_ISREG(about.st_mode) else None
+    with working("translating", size) as advance:
+        while block := os.read(descriptor, _AT_ONCE):
+            whole, feed, rest = (rest + block).rpartition(b"\n")
+            for texts in decoded(whole, "standard input", number) if feed else [[]]:
+                yield _Window(number, texts)
+                number += len(texts)
+            if len(rest) > MAX_LINE_BYTES:
+                raise InputError(
+                    f"standard input, line {number + 1}: longer than {MAX_LINE_BYTES >> 20} MiB;"
+                    " end each text with a line feed"
+                )
+            advance(len(block))
     for texts in decoded(rest, "standard input", number) if rest else []:
         yield _Window(number, texts)
 

@@ -15,6 +15,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from glassformer.errors import InputError, nearest
+from glassformer.progress import working
 
 __all__ = ["BOM", "decode_line", "decoded", "raw_blocks", "read_lines", "utf16_name"]
 
@@ -32,9 +33,8 @@ _BLOCK_BYTES = 1 << 18  # many lines at once: quicker than one by one
 _UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
 
 
-def _open(path: Path, stack: ExitStack) -> io.BufferedReader | gzip.GzipFile:
-    """Opens a plain or gzipped file; gzip has two magic bytes."""
-    plain = stack.enter_context(path.open("rb"))
+def _opened(plain: io.BufferedReader, stack: ExitStack) -> io.BufferedReader | gzip.GzipFile:
+    """The file, or the text in it if it is gzipped; gzip has two magic bytes."""
     if plain.peek(2)[:2] != b"\x1f\x8b":
         return plain
     return stack.enter_context(gzip.GzipFile(fileobj=plain))
@@ -45,6 +45,11 @@ def _most_bytes(path: Path, file: io.BufferedReader | gzip.GzipFile) -> int:
     if isinstance(file, gzip.GzipFile) and path.is_file():
         return max(MAX_LINE_BYTES, MAX_EXPANSION * path.stat().st_size)
     return sys.maxsize
+
+
+def _size(path: Path) -> int | None:
+    """In bytes; None of a pipe."""
+    return path.stat().st_size if path.is_file() else None
 
 
 def raw_blocks(path: Path | str) -> Iterator[bytes]:
@@ -59,9 +64,15 @@ def raw_blocks(path: Path | str) -> Iterator[bytes]:
     number = read = blank = 0
     try:
         with ExitStack() as stack:
-            file = _open(path, stack)
+            plain = stack.enter_context(path.open("rb"))
+            file = _opened(plain, stack)
             most = _most_bytes(path, file)
+            advance = stack.enter_context(working(f"reading {path.name}", _size(path)))
+            place = 0
             for block in _whole_lines(file):
+                if plain.seekable():
+                    advance(plain.tell() - place)
+                    place = plain.tell()
                 read += len(block)
                 if read > most:
                     raise InputError(

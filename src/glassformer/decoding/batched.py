@@ -15,6 +15,7 @@ from torch import Tensor, nn
 from glassformer.config import EXTRA_LENGTH
 from glassformer.decoding.constraints import Constraint
 from glassformer.decoding.protocols import DEFAULT_IDS, Hypothesis, State, StepFunction, Vocabulary
+from glassformer.progress import working
 from glassformer.threads import pool_of_single_threads
 
 __all__ = ["DecodingSettings", "Search", "SequenceModel", "decode_sentences"]
@@ -125,17 +126,20 @@ def decode_sentences(
     @torch.inference_mode()
     def decoded(batch: list[int]) -> list[list[Hypothesis]]:
         source = _padded([sources[i] for i in batch], settings.vocabulary).to(settings.device)
-        return search(
+        found = search(
             _stoppable(model.step, stop),
             model.start(model.encode(source)),
             max_lengths=torch.tensor([max_lengths[i] for i in batch], device=source.device),
             constraints=[constraint.select(batch) for constraint in constraints],
         )
+        advance(len(batch))
+        return found
 
     cores = settings.cores if settings.device.type == "cpu" else 1
     share = max(_MIN_SHARE, -(-len(sources) // cores)) if cores > 1 else len(sources)
     batches = list(_batches(sources, max_lengths, settings.max_tokens, share))
-    results = _in_parallel(decoded, batches, cores, stop)
+    with working("translating", total=len(sources)) as advance:
+        results = _in_parallel(decoded, batches, cores, stop)
     for batch, result in zip(batches, results, strict=True):
         for i, targets in zip(batch, result, strict=True):
             hypotheses[i] = targets

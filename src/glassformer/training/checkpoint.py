@@ -56,6 +56,7 @@ class RunState:
     """The place of a run. All random numbers follow from the seed and ``update``."""
 
     update: int = 0
+    updates: int = 0  # of the whole run, as its length was at the last call; 0: with minutes
     epoch: int = 0
     batch: int = 0  # batches of the epoch read so far
     tokens: int = 0

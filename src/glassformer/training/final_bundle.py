@@ -10,8 +10,8 @@ from glassformer.data.corpus import Pair
 from glassformer.errors import InputError
 from glassformer.evaluation import Scores
 from glassformer.model.transformer import Transformer
+from glassformer.progress import duration
 from glassformer.training.checkpoint import RunState
-from glassformer.training.reporting import duration
 from glassformer.training.setup.prepare import Prepared
 
 __all__ = ["final_bundle", "model_card", "part_scored"]

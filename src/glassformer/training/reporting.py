@@ -1,17 +1,18 @@
 """Progress on the terminal, and ``metrics.jsonl``, which plots and pages read."""
 
 import json
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TaskID, TextColumn
 
 from glassformer.errors import missing_extra
 from glassformer.files import naming, write_atomically
+from glassformer.progress import Advance, duration, working
 from glassformer.training.validation import Validation
 
-__all__ = ["Metrics", "Reporter", "TextReporter", "duration"]
+__all__ = ["Metrics", "Reporter", "TextReporter"]
 
 
 @runtime_checkable
@@ -73,8 +74,8 @@ class TextReporter:
     def __init__(self, *, samples: int = 2) -> None:
         self.console = Console(stderr=True, highlight=False, soft_wrap=True, emoji=False)
         self.samples = samples
-        self._bar: Progress | None = None
-        self._task: TaskID | None = None
+        self._line, self._update = ExitStack(), 0
+        self._advance: Advance | None = None
 
     def note(self, text: str) -> None:
         self.console.print(text, markup=False)
@@ -88,22 +89,19 @@ class TextReporter:
         if not self.console.is_terminal:
             self.note(text)
             return
-        if self._bar is None:
-            self._bar = Progress(
-                BarColumn(), TextColumn("{task.description}"), console=self.console
-            )
-            self._bar.start()
-            self._task = self._bar.add_task("", total=updates)
-        assert self._task is not None
-        self._bar.update(self._task, completed=record["update"], description=text)
+        if self._advance is None:
+            self._advance = self._line.enter_context(working("training", total=updates))
+        self._advance(record["update"] - self._update, text)
+        self._update = record["update"]
+        if self._update >= updates:
+            self.close()
 
     def validated(self, record: dict[str, Any], validation: Validation) -> None:
-        best = "  (best so far)" if record["best"] else ""
+        best = "  best so far" if record["best"] else ""
         self.note(
-            f"validation at update {record['update']:,}: BLEU {validation.bleu:.2f}"
+            f"validation, update {record['update']:,}: BLEU {validation.bleu:.2f}"
             f"  chrF++ {validation.chrf:.2f}  loss {validation.loss:.3f}"
-            f"  perplexity {record['perplexity']:.2f}"
-            f"  after {duration(record['seconds'])}{best}"
+            f"  {duration(record['seconds'])}{best}"
         )
         pairs = validation.pairs
         step = max(1, len(pairs) // max(1, self.samples))
@@ -113,23 +111,8 @@ class TextReporter:
             self.note(f"    translation {validation.translations[place]}")
 
     def close(self) -> None:
-        if self._bar is not None:
-            self._bar.stop()
-            self._bar = None
-
-
-def duration(seconds: float) -> str:
-    """Seconds as text for people.
-
-    >>> duration(42.0), duration(754.0), duration(7300.0)
-    ('42 s', '12:34 min', '2:01 h')
-    """
-    whole = max(0, round(seconds))
-    if whole < 60:
-        return f"{whole} s"
-    if whole < 3600:
-        return f"{whole // 60}:{whole % 60:02d} min"
-    return f"{whole // 3600}:{whole % 3600 // 60:02d} h"
+        self._line.close()
+        self._advance = None
 
 
 def _tensorboard(directory: Path) -> Any:

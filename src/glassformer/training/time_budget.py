@@ -16,8 +16,8 @@ from dataclasses import asdict, dataclass, replace
 from pydantic import TypeAdapter, ValidationError
 
 from glassformer.errors import InputError
+from glassformer.progress import duration
 from glassformer.training.checkpoint import RunState
-from glassformer.training.reporting import duration
 from glassformer.training.schedule import Schedule, SteadyPace, shortened
 from glassformer.training.setup.options import LengthOptions
 from glassformer.training.time_limit import Deadline

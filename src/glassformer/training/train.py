@@ -12,8 +12,10 @@ import torch
 
 from glassformer.bundle import save_bundle
 from glassformer.data.batches import make_batch
+from glassformer.errors import InputError
 from glassformer.evaluation import Scores
 from glassformer.parts import Parts, check_own
+from glassformer.progress import duration, shown_progress
 from glassformer.threads import torch_threads
 from glassformer.training.batch_stream import epoch_plan
 from glassformer.training.checkpoint import RunState, load_newest
@@ -28,9 +30,10 @@ from glassformer.training.schedule import Schedule, SteadyPace
 from glassformer.training.scorer import Scorer, child_or_mean, gains, validations_of_the_end
 from glassformer.training.setup.options import TrainConfig
 from glassformer.training.setup.prepare import Prepared, prepare
+from glassformer.training.setup.recipe import estimated_seconds
 from glassformer.training.setup.resume import changed_text
 from glassformer.training.setup.run_directory import RunDirectory
-from glassformer.training.setup.start import chosen_precision
+from glassformer.training.setup.start import chosen_precision, machine_speed
 from glassformer.training.time_budget import Pace, TimedPace
 from glassformer.training.validation import ValidationSet
 
@@ -68,9 +71,9 @@ def train(
     if not config.plain:
         keep_freed_memory()
     threads = torch_threads(machine_threads(config.threads))
-    lock = RunDirectory(config.run).locked()
-    with lock, threads, closing(reporter or TextReporter()) as reporter:
-        prepared = prepare(config, parts)
+    lock, reporter = RunDirectory(config.run).locked(), reporter or TextReporter()
+    with lock, threads, shown_progress(), closing(reporter):
+        prepared = prepare(config, parts, note=reporter.note)
         trainer = new_trainer(prepared, reporter, lambda: time.monotonic() - began)
         with closing(trainer.metrics):
             with from_torchrun(prepared.device) as ranks:
@@ -99,8 +102,6 @@ def new_trainer(
     """
     config, run = prepared.config, prepared.run
     device, parts = prepared.device, prepared.parts
-    for note in prepared.notes:
-        reporter.note(note)
     torch.manual_seed(config.seed)
     model = prepared.start.model(config, prepared.tokenizers).to(device)
     with torch.inference_mode():  # a decoder that does not know the model says so now
@@ -117,12 +118,9 @@ def new_trainer(
     if not state.precision:  # measured once: another answer on the way would change the weights
         state.precision = chosen_precision(config, device, parts)
     pace = _pace(prepared, model.config.d_model, state=state, clock=clock)
-    length = f"{pace.updates:,} updates"
-    if isinstance(pace, TimedPace):
-        length = f"as many updates as {config.minutes:g} minutes allow"
-        if pace.extended:  # the best of them would end the run, because the rate rises again
-            state.validations.clear()
-            reporter.note("more minutes than before: the learning rate rises again, and falls anew")
+    if _is_longer(pace, state, run):  # the best validation would end it: the rate rises again
+        state.validations.clear()
+        reporter.note("a longer run than before: the learning rate rises again, and falls anew")
     plan = epoch_plan(prepared.packed_valid, 0, tokens=config.batch_tokens, seed=0)
     validation_set = ValidationSet(
         prepared.valid,
@@ -133,8 +131,8 @@ def new_trainer(
     )
     count = sum(weight.numel() for weight in model.parameters())
     reporter.note(
-        f"model: {count:,} parameters, {len(prepared.packed):,} pairs, {length},"
-        f" {state.precision} on {device}"
+        f"model: {count:,} parameters, {len(prepared.packed):,} pairs,"
+        f" {_length(prepared, pace, state)}, {state.precision} on {device}"
     )
     metrics = Metrics(run.metrics, from_update=state.update, tensorboard=config.tensorboard)
     return Trainer(
@@ -166,6 +164,33 @@ def _pace(prepared: Prepared, d_model: int, *, state: RunState, clock: Callable[
         scoring=validations_of_the_end(prepared),
         clock=clock,
     )
+
+
+def _is_longer(pace: Pace, state: RunState, run: RunDirectory) -> bool:
+    """Whether this call makes the run longer; ``state`` has its updates from now on."""
+    if isinstance(pace, TimedPace):
+        return pace.extended
+    if pace.updates < state.update:
+        raise InputError(
+            f"{run.path}: the run has {state.update:,} updates, and the options say"
+            f" {pace.updates:,}: give more, or another directory"
+        )
+    before, state.updates = state.updates, pace.updates
+    return 0 < before < pace.updates
+
+
+def _length(prepared: Prepared, pace: Pace, state: RunState) -> str:
+    """The length of the run in words, with an estimate of its time on a CPU."""
+    config = prepared.config
+    if isinstance(pace, TimedPace):
+        return f"as many updates as {config.minutes:g} minutes allow"
+    length = f"{pace.updates:,} updates"
+    speed = machine_speed(config, prepared.device, prepared.parts)
+    left, size = pace.updates - state.update, prepared.tokenizers[1].vocab_size
+    if speed is None or left <= 0 or prepared.start.parent:
+        return length
+    seconds = left * estimated_seconds(config, vocab_size=size, speed=speed)
+    return f"{length} (about {duration(seconds)} here)"
 
 
 def _report(trainer: Trainer, alpha: float, scores: dict[str, Scores]) -> None:

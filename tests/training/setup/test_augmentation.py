@@ -92,13 +92,17 @@ def test_the_file_is_one_of_json_lines(config):
 
 
 @pytest.mark.parametrize(("weight", "least", "most"), [(1.0, 40, 40), (2.0, 80, 80), (0.5, 8, 32)])
-def test_further_pairs_come_as_often_as_their_weight_says(config, write, weight, least, most):
+def test_further_pairs_come_as_often_as_their_weight_says(
+    notes, config, write, weight, least, most
+):
     lines = [f"{'abcdef'[n % 6]} {'abcdef'[n // 6 % 6]} x\ty" for n in range(40)]
     also = write("also.tsv", [*lines, "\tz", "  \t "])
-    prepared = prepare(config(60, also=(also,), also_weight=weight, also_tag="<BT>"))
+    prepared = prepare(
+        config(60, also=(also,), also_weight=weight, also_tag="<BT>"), note=notes.append
+    )
     further = list(read_pairs(prepared.config.run / "data" / "augmented.jsonl"))
     assert least <= len(further) <= most
     assert all(pair.source.startswith("<BT> ") and pair.target == "y" for pair in further)
     assert len(prepared.packed) == 54 + len(further)
-    assert any(note.startswith(f"further pairs: {len(further)}, in ") for note in prepared.notes)
-    assert f"{also}: 40 of 42 pairs kept; 2 dropped: 2 empty" in prepared.notes
+    assert any(note.startswith(f"further pairs: {len(further)}, in ") for note in notes)
+    assert f"{also}: 40 of 42 pairs kept; 2 dropped: 2 empty" in notes

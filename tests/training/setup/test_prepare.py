@@ -18,8 +18,8 @@ from glassformer.training.setup.prepare import prepare
 FILES = ("train.jsonl", "valid.jsonl")
 
 
-def noted(prepared, words):
-    return [note for note in prepared.notes if words in note]
+def noted(notes, words):
+    return [note for note in notes if words in note]
 
 
 def trained_on(prepared):
@@ -41,17 +41,17 @@ def test_so_many_pairs_are_held_out(count, held_out):
 
 
 @pytest.mark.parametrize(("count", "held_out"), [(1, 0), (5, 0), (10, 1), (60, 6)])
-def test_pairs_are_held_out_and_not_trained_on(config, count, held_out):
-    prepared = prepare(config(count))
+def test_pairs_are_held_out_and_not_trained_on(notes, config, count, held_out):
+    prepared = prepare(config(count), note=notes.append)
 
     trained = trained_on(prepared)
     if held_out:
         assert len(prepared.valid) == held_out
         assert not {tuple(pair) for pair in prepared.valid} & set(trained)
-        assert noted(prepared, f"validation: {held_out:,} training pairs held out (no --valid")
+        assert noted(notes, f"validation: {held_out:,} training pairs held out (no --valid")
     else:
         assert [tuple(pair) for pair in prepared.valid] == trained
-        assert noted(prepared, "on training pairs, because there are too few to hold some out")
+        assert noted(notes, "on training pairs, because there are too few to hold some out")
     assert len(trained) == count - held_out
 
 
@@ -70,18 +70,18 @@ def test_what_is_held_out_is_not_seen_by_the_tokenizer_either(config, monkeypatc
     assert len(seen) == 2 * 54
 
 
-def test_the_text_is_normalised_before_anything_reads_it(config, write):
+def test_the_text_is_normalised_before_anything_reads_it(notes, config, write):
     pairs = [("A  cafe\u0301\u200b.", "Ein\u00a0Cafe\u0301.")] * 4 + [("\u200b", "x")]
     files = tuple(
         write(f"unclean.{name}", [pair[side] for pair in pairs])
         for side, name in enumerate(("src", "tgt"))
     )
 
-    prepared = prepare(config(60, pairs=files, valid=files))
+    prepared = prepare(config(60, pairs=files, valid=files), note=notes.append)
 
     assert trained_on(prepared) == [("A café.", "Ein Café.")] * 4
     assert len(prepared.packed_valid) == 4
-    assert noted(prepared, "4 of 5 pairs kept; 1 dropped: 1 empty")
+    assert noted(notes, "4 of 5 pairs kept; 1 dropped: 1 empty")
     assert prepared.valid[0].source == pairs[0][0]  # scores read the files as they are
     assert prepared.preprocessing.normalisation == "text"
     lengths = prepared.preprocessing.lengths
@@ -106,34 +106,34 @@ def test_pairs_and_subwords_are_the_same_with_any_seed(config, tmp_path):
     assert [t.serialized for t in first.tokenizers] == [t.serialized for t in second.tokenizers]
 
 
-def test_validation_pairs_brought_are_used_whole(config, write):
+def test_validation_pairs_brought_are_used_whole(notes, config, write):
     files = write("valid.src", ["a b c", "d e"]), write("valid.tgt", ["c b a", "e d"])
 
-    prepared = prepare(config(60, valid=files))
+    prepared = prepare(config(60, valid=files), note=notes.append)
 
     assert [tuple(pair) for pair in prepared.valid] == [("a b c", "c b a"), ("d e", "e d")]
     assert len(trained_on(prepared)) == 60
-    assert noted(prepared, "validation: 2 pairs")
+    assert noted(notes, "validation: 2 pairs")
 
 
-def test_many_validation_pairs_are_cut_and_it_is_said(config, write, monkeypatch):
+def test_many_validation_pairs_are_cut_and_it_is_said(notes, config, write, monkeypatch):
     monkeypatch.setattr(module, "_VALIDATION_PAIRS", 3)
     files = write("valid.src", ["a"] * 5), write("valid.tgt", ["b"] * 5)
 
-    prepared = prepare(config(60, valid=files))
+    prepared = prepare(config(60, valid=files), note=notes.append)
 
     assert len(prepared.valid) == 3
-    assert noted(prepared, "the first 3 of 5 pairs")
+    assert noted(notes, "the first 3 of 5 pairs")
 
 
-def test_long_pairs_are_dropped_counted_and_said(config, write):
+def test_long_pairs_are_dropped_counted_and_said(notes, config, write):
     lines = ["a b c", "a b c d e f a b c d e f", "d e f"] * 4
     pairs = write("long.src", lines), write("long.tgt", lines)
 
-    prepared = prepare(config(pairs=pairs, valid=pairs, max_tokens=8))
+    prepared = prepare(config(pairs=pairs, valid=pairs, max_tokens=8), note=notes.append)
 
     assert len(prepared.packed) == 8
-    assert noted(prepared, "4 pairs dropped: more than 8 subwords on a side (option max_tokens)")
+    assert noted(notes, "4 pairs dropped: more than 8 subwords on a side (option max_tokens)")
 
 
 def test_the_kept_pairs_are_a_file_that_a_person_can_read(config, write):
@@ -177,12 +177,12 @@ def test_a_corpus_that_was_not_finished_is_read_again(config):
     assert [(data / name).read_bytes() for name in FILES] == before
 
 
-def test_filtered_pairs_are_counted_and_said(config, write):
+def test_filtered_pairs_are_counted_and_said(notes, config, write):
     pairs = write("some.src", ["a b", "", "c d"]), write("some.tgt", ["b a", "x", "d c"])
 
-    prepared = prepare(config(pairs=pairs))
+    prepare(config(pairs=pairs), note=notes.append)
 
-    assert noted(prepared, "2 of 3 pairs kept; 1 dropped: 1 empty")
+    assert noted(notes, "2 of 3 pairs kept; 1 dropped: 1 empty")
 
 
 @pytest.mark.parametrize(
@@ -301,23 +301,23 @@ def test_the_size_in_minutes_is_chosen_in_the_precision_of_the_training(config, 
     assert measured == ["bf16", "float32"]
 
 
-def test_a_vocabulary_that_the_text_cannot_fill_is_noted(config):
-    prepared = prepare(config(60, vocab_size=1_000_000))
+def test_a_vocabulary_that_the_text_cannot_fill_is_noted(notes, config):
+    prepared = prepare(config(60, vocab_size=1_000_000), note=notes.append)
 
     size = prepared.tokenizers[0].vocab_size
     assert size < 1_000
     assert (
         f"vocabulary: {size:,} subwords, because the text gives no more; 1,000,000 were wanted"
-        " (option vocab_size)" in prepared.notes
+        " (option vocab_size)" in notes
     )
 
 
-def test_a_vocabulary_as_large_as_wanted_needs_no_note(config, write):
+def test_a_vocabulary_as_large_as_wanted_needs_no_note(notes, config, write):
     draw = random.Random(1)
     words = ["".join(draw.choices("abcdefghijklmnop", k=6)) for _ in range(40)]
     lines = [" ".join(draw.choices(words, k=6)) for _ in range(90)]
     pairs = write("a.src", lines), write("a.tgt", lines)
-    prepared = prepare(config(pairs=pairs, vocab_size=300))
+    prepared = prepare(config(pairs=pairs, vocab_size=300), note=notes.append)
 
     assert prepared.tokenizers[0].vocab_size == 300
-    assert not [note for note in prepared.notes if note.startswith("vocabulary")]
+    assert not [note for note in notes if note.startswith("vocabulary")]

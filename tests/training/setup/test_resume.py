@@ -146,7 +146,7 @@ def test_a_run_of_minutes_may_have_other_minutes_but_no_other_length(config):
     begin(prepare(config(60, **options)))
 
     assert prepare(config(60, updates=None, minutes=8.0)).config.minutes == 8.0
-    assert prepare(config(60, updates=None, minutes=None)).config.minutes == 4.0
+    assert prepare(config(60, updates=None, minutes=None)).config.minutes == 8.0
     with pytest.raises(InputError, match="holds a run with updates None, now 12: give the same"):
         prepare(config(60))
 

@@ -19,6 +19,7 @@ from glassformer.data.normaliser import normaliser
 from glassformer.data.preprocessing import SourceLengths
 from glassformer.errors import InputError
 from glassformer.files import open_atomically, write_atomically
+from glassformer.progress import working
 from glassformer.training.setup.options import TEXT_SEED, Files, TextOptions
 from glassformer.training.setup.run_directory import RunDirectory
 
@@ -93,7 +94,9 @@ def _counts(path: Path) -> dict[str, Any]:
 
 def _filter(text: TextOptions, keep: Filter, path: Path) -> None:
     """Write the pairs that ``keep`` lets through, one JSON object a line."""
-    if not write_pairs(path, read_kept(text.pairs, text, keep, format=text.format)):
+    with working("reading the pairs"):
+        count = write_pairs(path, read_kept(text.pairs, text, keep, format=text.format))
+    if not count:
         path.unlink()
         files = " and ".join(map(str, text.pairs))
         raise InputError(f"{files}: no pair is left to train on ({keep})")

@@ -168,7 +168,8 @@ class LengthOptions(Options):
 
     minutes: float | None = Field(None, gt=0)
     """Time for everything, from reading to the last score. It decides the number of updates and, if
-    this machine is too slow for the usual size, the size. More minutes continue a finished run."""
+    this machine is too slow for the usual size, the size. More minutes, epochs or updates continue
+    a finished run."""
     epochs: float | None = Field(None, gt=0)
     """Passes over the data."""
     updates: int | None = Field(None, ge=1)

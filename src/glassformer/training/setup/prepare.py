@@ -1,6 +1,6 @@
 """From files to packed ids: read, choose the options, learn subwords, pack. Done once a run."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -16,6 +16,7 @@ from glassformer.devices import device_of
 from glassformer.errors import InputError, UsageError, counted
 from glassformer.model.transformer import Transformer
 from glassformer.parts import PLAIN, Parts, parts_of
+from glassformer.progress import working
 from glassformer.text_engine import TextEngine
 from glassformer.training.setup.augmentation import write_augmented
 from glassformer.training.setup.kept_pairs import KeptPairs, keep_pairs
@@ -45,7 +46,6 @@ class Prepared:
     test: list[Pair]
     packed: Packed
     data_hash: str
-    notes: tuple[str, ...]
     general: Sequence[Pair] = ()
 
     @property
@@ -64,11 +64,14 @@ class Prepared:
         return languages[1] if languages else None
 
 
-def prepare(config: TrainConfig, parts: Parts | None = None) -> Prepared:
+def prepare(
+    config: TrainConfig, parts: Parts | None = None, *, note: Callable[[str], None] = lambda _: None
+) -> Prepared:
     """Settle the options, and make the data of the training, in the run's directory.
 
     It uses the files of an earlier call again. A run that has begun keeps its options and its text:
-    others are an error. ``parts``: None takes those of ``config.plain``.
+    others are an error. ``parts``: None takes those of ``config.plain``. ``note`` gets a line for
+    each choice and count, as soon as it is known.
     """
     parts = _chosen_parts(config, parts)
     device = device_of(config.device)
@@ -80,29 +83,31 @@ def prepare(config: TrainConfig, parts: Parts | None = None) -> Prepared:
     if config.normalisation is None:
         config = config.model_copy(update={"normalisation": start.normalisation})
     kept = keep_pairs(settled or config, run)
-    notes = [f"data: {kept.filter}"]
+    note(f"data: {kept.filter}")
     if settled is None:
         settled, reasons = start.settled(config, kept)
-        record_options(settled, run)
-        notes += reasons
+        for reason in reasons:
+            note(reason)
+    record_options(settled, run)
     valid, origin = _validation_pairs(settled, kept)
     test, general = _read(settled, settled.test), _read(settled, settled.general)
-    notes += write_augmented(settled, run)
+    note(origin)
+    for line in write_augmented(settled, run):
+        note(line)
     start.write_further(kept)
     start, tokenizers, vocabularies = start.with_subwords(settled, run)
+    for line in vocabularies:
+        note(line)
     packed = _packed(run.packed("train"), run.pairs(), tokenizers, text=settled)
     normalisation = settled.normalisation or "none"
     normalise = normaliser(normalisation)
     normalised = (Pair(*map(normalise, pair)) for pair in valid)
     packed_valid = _packed(run.packed("valid"), normalised, tokenizers, text=settled)
-    notes += [origin, *vocabularies]
     limit = f"more than {settled.max_tokens} subwords on a side"
     if long := packed.meta.dropped_long:
-        notes.append(f"{counted(long, 'pair')} dropped: {limit} (option max_tokens)")
+        note(f"{counted(long, 'pair')} dropped: {limit} (option max_tokens)")
     if left_out := len(valid) - len(packed_valid):
-        notes.append(
-            f"validation: {counted(left_out, 'pair')} left out of its loss: blank, or {limit}"
-        )
+        note(f"validation: {counted(left_out, 'pair')} left out of its loss: blank, or {limit}")
     languages = settled.language_pair or start.languages
     return Prepared(
         config=settled,
@@ -117,7 +122,6 @@ def prepare(config: TrainConfig, parts: Parts | None = None) -> Prepared:
         test=test,
         packed=packed,
         data_hash=data_hash,
-        notes=tuple(notes),
         general=general[:_VALIDATION_PAIRS],
     )
 
@@ -166,7 +170,8 @@ def _packed(
             packed.verify()
             return packed
     try:
-        return pack(pairs, *tokenizers, directory, max_tokens=text.max_tokens)
+        with working("packing the pairs"):
+            return pack(pairs, *tokenizers, directory, max_tokens=text.max_tokens)
     except InputError as error:
         files = (text.valid if directory.name == "valid" else ()) or text.pairs
         raise InputError(f"{' and '.join(map(str, files))}: {error}") from error

@@ -18,6 +18,7 @@ from glassformer.training.setup.options import LengthOptions, SizeOptions, Train
 __all__ = [
     "choose",
     "choose_in_time",
+    "estimated_seconds",
     "estimated_tokens",
     "model_config",
     "size_in_time",
@@ -102,7 +103,9 @@ def choose(
     settle("preset", fit.preset, wanted if fit.preset == wants.preset else hurried)
     if _size(config.preset) in (None, fit.preset):
         dropout = min(fit.dropout, wants.dropout)
-        settle("dropout", dropout, "it keeps the model from learning the pairs by heart")
+        reason = "it keeps the model from learning the pairs by heart"
+        less = f"the pairs want {wants.dropout:g}, but the time is too short to learn them by heart"
+        settle("dropout", dropout, reason if dropout == wants.dropout else less)
     if not config.tokenizer:
         # Fewer subwords are seen more often; a small corpus cannot fill many.
         subwords = min(wants.vocab_size, max(300, tokens // 20))
@@ -145,11 +148,18 @@ def choose_in_time(
     settled, reasons = choose(config, pairs=pairs, tokens=tokens, size=size)
     batch = (settled.batch_tokens or 1) * settled.accumulate
     vocab_size = settled.vocab_size or vocab_size
-    each = batch * _operations(settled, settled.preset or "base", vocab_size)
+    each = estimated_seconds(settled, vocab_size=vocab_size, speed=speed)
     useful = useful_updates(pairs, tokens / (0.95 * batch))
-    most = min(max(1, round(operations / each)), useful)
+    most = min(max(1, round(60 * config.minutes / each)), useful)
     reason = "validations and other programs take a part of the time"
     return settled, [*reasons, f"updates about {most // 2:,} to {most:,}: {reason}"]
+
+
+def estimated_seconds(settled: TrainConfig, *, vocab_size: int, speed: float) -> float:
+    """The seconds of an update on a machine of known ``speed``, in operations a second."""
+    tokens = (settled.batch_tokens or 1) * settled.accumulate
+    operations = _operations(settled, settled.preset or "base", vocab_size)
+    return tokens * operations / (_REACHED * speed)
 
 
 def size_in_time(given: SizeOptions, *, pairs: int, vocab_size: int, operations: float) -> str:
@@ -208,7 +218,7 @@ def _settle_schedule(
     useful = min(fit.updates, _MAX_EPOCHS * per_epoch)
     epochs = max(1, round(useful / per_epoch))
     if length.updates is None and length.minutes is None:
-        settle("epochs", float(epochs), f"about {epochs * per_epoch:,.0f} updates")
+        settle("epochs", float(epochs), f"{epochs * per_epoch:,.0f} updates without further pairs")
     updates = length.updates or (length.epochs or epochs) * per_epoch
     warmup, _ = shortened(fit.warmup, fit.rate_factor, updates=updates)
     short = f"no more than a fifth of about {updates:,.0f} updates"

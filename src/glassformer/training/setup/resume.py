@@ -29,6 +29,7 @@ _FREE = frozenset(
     {"pairs", "also", "run", "valid", "test", "general", "parent", "replay", "threads", "device"}
     | {"checkpoint_minutes", "tensorboard", "beam"}
 )
+_LENGTHS = ("minutes", "epochs", "updates")  # more of the same continues a run
 _SCORED = ("test", "general")  # inputs that change no weight
 
 
@@ -64,8 +65,8 @@ def check_inputs(inputs: dict[str, Files], run: RunDirectory, parent: Path | Non
 def begun_config(config: TrainConfig, run: RunDirectory) -> TrainConfig | None:
     """The settled options of a run that has begun; None if it has not.
 
-    An option that ``config`` leaves open keeps its settled value; another value is an error. Other
-    minutes are none, and options that change no more than rounding come from ``config``.
+    An option that ``config`` leaves open keeps its settled value; another value is an error. The
+    length and options that change no more than rounding come from ``config``.
     """
     record = _read(run.options, yaml.safe_load) if run.begun else {}
     if not record:
@@ -84,21 +85,23 @@ def begun_config(config: TrainConfig, run: RunDirectory) -> TrainConfig | None:
     for name, field in names.items():
         before, now = getattr(begun, name), getattr(config, name)
         left_open = now is None and field.default is None
-        other_time = name == "minutes" and before and now
-        if name not in _FREE and before != now and not (left_open or other_time):
+        other_length = name in _LENGTHS and before and now
+        if name not in _FREE and before != now and not (left_open or other_length):
             raise InputError(
                 f"{config.run} holds a run with {name} {before}, now {now}:"
                 " give the same options to continue it, or another directory"
             )
     changed = {name: getattr(config, name) for name in _FREE}
-    return begun.model_copy(update=changed | {"minutes": config.minutes or begun.minutes})
+    changed |= {name: getattr(config, name) or getattr(begun, name) for name in _LENGTHS}
+    return begun.model_copy(update=changed)
 
 
 def record_options(config: TrainConfig, run: RunDirectory) -> None:
-    """Write the settled options of a run that begins; remove its data of earlier options."""
+    """Write the settled options of a run; remove its data of other options than these."""
     options = json.loads(config.model_dump_json())
     before = _read(run.options, yaml.safe_load)
-    same = all(options[name] == before.get(name, options[name]) for name in options.keys() - _FREE)
+    fixed = options.keys() - _FREE - {*_LENGTHS}
+    same = all(options[name] == before.get(name, options[name]) for name in fixed)
     if not same:
         run.remove_derived()
     dumped = yaml.safe_dump(options, sort_keys=False, allow_unicode=True)

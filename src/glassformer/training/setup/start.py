@@ -21,6 +21,7 @@ from glassformer.decoding.engine import SearchOptions
 from glassformer.errors import UsageError
 from glassformer.model.transformer import Transformer
 from glassformer.parts import FAST, Parts, new_model
+from glassformer.progress import working
 from glassformer.text_engine import TextEngine
 from glassformer.training.mixed_precision import precision_for, product_speed
 from glassformer.training.setup.augmentation import settle_shares
@@ -162,7 +163,8 @@ class Parent:
         translator = TextEngine.of(
             parent.model, parent.tokenizers, self.parts, preprocessing=parent.preprocessing
         )
-        translations = translator.translate(sources, SearchOptions(beam=1))
+        with working("translating the text of --replay"):
+            translations = translator.translate(sources, SearchOptions(beam=1))
         texts = [translation.text for translation in translations]
         write_pairs(path, map(Pair, map(normalise, sources), texts))
 
@@ -243,9 +245,11 @@ def _learnt(text: TextOptions, run: RunDirectory) -> list[Path]:
     for file, columns in sides.items():
         if not file.exists():
             texts = (pair[column] for pair in run.pairs() for column in columns)
-            train_tokenizer(
-                texts, vocab_size=text.vocab_size or 8_000, kind=text.subwords, seed=TEXT_SEED
-            ).save(file)
+            size = text.vocab_size or 8_000
+            with working("learning subwords"):
+                train_tokenizer(texts, vocab_size=size, kind=text.subwords, seed=TEXT_SEED).save(
+                    file
+                )
     return list(sides)
 
 
