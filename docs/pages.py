@@ -72,7 +72,7 @@ If a softmax in the first lesson reads no mask, the check answers:
 
 ## Harder exercises
 
-Parts that later models have in the place of the paper's. There are no hints; a check tells you the
+Later work puts these in the place of the paper's parts. There are no hints; a check tells you the
 first number that differs. Their files lie in the same folder.
 
 {harder_rows}
