@@ -381,5 +381,6 @@ def test_a_notebook_checks_it(name, capsys):
     assert "has no hints" in " ".join(capsys.readouterr().out.split())
 
 
-def test_lessons_need_no_exercise():
+def test_lessons_have_a_section_and_hints_as_before():
+    assert all(each.section and each.hints and each.mistakes for each in lessons())
     assert [each.number for each in lessons(EVERY)] == list(range(1, 21))
