@@ -6,7 +6,7 @@ from pathlib import Path
 
 from glassformer.learn.edits import changed_lines
 from glassformer.learn.judge import Judge
-from glassformer.learn.lesson import Lesson, lessons
+from glassformer.learn.lesson import EVERY, EXERCISES, Lesson, lessons
 from glassformer.learn.measured import cost_of
 
 __all__ = ["write"]
@@ -27,10 +27,10 @@ FIGURES = {
 
 
 def write(directory: Path) -> None:
-    """Write a page for each lesson, their index, and the page of the mistakes."""
+    """Write a page for each lesson and exercise, their index, and the page of the mistakes."""
     directory.mkdir(exist_ok=True)
     every = list(lessons())
-    for lesson in every:
+    for lesson in lessons(EVERY):
         (directory / f"{lesson.name}.md").write_text(lesson_page(lesson), encoding="utf-8")
     (directory / "lessons.md").write_text(lessons_page(every), encoding="utf-8")
     (directory / "mistakes.md").write_text(mistakes_page(every), encoding="utf-8")
@@ -43,12 +43,8 @@ def lessons_page(every: list[Lesson]) -> str:
     answer = judge.verdict(judge.results(("mask-not-used",)))
     lines = "\n".join(answer.lines if answer else ())
     hours = sum(each.minutes for each in every) / 60
-    rows = "\n".join(
-        f"{each.number}. [{each.title}]({each.name}.md) ({each.minutes} minutes,"
-        f" {each.difficulty}). Afterwards you know {each.understood}."
-        for each in every
-    )
-    names = "\n".join(each.name for each in every)
+    rows, names = contents(every)
+    harder_rows, harder_names = contents(list(lessons(EXERCISES)))
     return f"""\
 # The lessons
 
@@ -74,13 +70,37 @@ If a softmax in the first lesson reads no mask, the check answers:
 :hidden:
 {names}
 ```
+
+## Harder exercises
+
+Later work puts these in the place of the paper's parts. There are no hints; a check tells you the
+first number that differs. Their files lie in the same folder.
+
+{harder_rows}
+
+```{{toctree}}
+:hidden:
+:caption: Harder exercises
+{harder_names}
+```
 """
+
+
+def contents(some: list[Lesson]) -> tuple[str, str]:
+    """A line for each lesson, and the names of the pages."""
+    rows = (
+        f"{each.number}. [{each.title}]({each.name}.md) ({each.minutes} minutes,"
+        f" {each.difficulty}). Afterwards you know {each.understood}."
+        for each in some
+    )
+    return "\n".join(rows), "\n".join(each.name for each in some)
 
 
 def lesson_page(lesson: Lesson) -> str:
     """The learner's file as a page, with hints, solution and answers folded."""
     title, *cells = [page_of_cell(cell) for cell in lesson.template.split("# %%")[1:]]
-    place = f"Lesson {lesson.number} · section {lesson.section} · {lesson.minutes} minutes"
+    kind = "Lesson" if lesson.hints else "Harder exercise"
+    place = f"{kind} {lesson.number} · {lesson.place} · {lesson.minutes} minutes"
     place += f" · {lesson.difficulty}"
     kinds = ("the idea", "the shapes", "almost the code")
     hints = "\n".join(
@@ -101,14 +121,17 @@ def lesson_page(lesson: Lesson) -> str:
             text,
             *picture(lesson.name),
             cells[0],
-            f"Your file: `{lesson.file_name}`. The check: `glassformer learn check`.\n",
+            f"Your file: `{lesson.file_name}`. The check:"
+            f" `glassformer learn check my-transformer {lesson.name}`.\n",
             hints,
             folded("Solution: the package's own source", solutions),
             *cells[1:],
             folded("Answers", answers),
             *live_figure(lesson.name),
             "## Known mistakes\n\nThe check knows these by name: - is the right line, + the wrong"
-            " one.\n",
+            " one.\n"
+            if lesson.mistakes
+            else "",
             *(mistake for name in lesson.mistakes for mistake in mistake_lines(lesson, name)),
         ]
     )

@@ -13,7 +13,7 @@ import pytest
 import glassformer
 from glassformer.cli.main import COMMANDS, module_of
 from glassformer.cli.options import parse_options
-from glassformer.learn.lesson import lessons
+from glassformer.learn.lesson import EVERY, EXERCISES, lessons
 
 DOCS = Path(__file__).parent.parent / "docs"
 
@@ -56,7 +56,7 @@ def test_each_lesson_has_a_page_with_its_solution_folded(pages, tmp_path):
     pages.write(tmp_path)
     contents = (tmp_path / "lessons.md").read_text(encoding="utf-8")
     mistakes = (tmp_path / "mistakes.md").read_text(encoding="utf-8")
-    for lesson in lessons():
+    for lesson in lessons(EVERY):
         page = (tmp_path / f"{lesson.name}.md").read_text(encoding="utf-8")
         assert f"({lesson.name}.md)" in contents
         assert page.startswith("# ")
@@ -68,6 +68,9 @@ def test_each_lesson_has_a_page_with_its_solution_folded(pages, tmp_path):
         for name in lesson.mistakes:
             assert f"({name})=" in page
             assert f"({lesson.name}.md#{name})" in mistakes
+        assert ("## Known mistakes" in page) == bool(lesson.mistakes)
+    harder = contents.partition(":caption: Harder exercises\n")[2].split()
+    assert harder[:-1] == list(EXERCISES)
 
 
 def test_a_broken_link_and_a_foreign_file_are_named(tmp_path):

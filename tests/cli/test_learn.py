@@ -10,7 +10,7 @@ import pytest
 from glassformer.cli.main import main
 from glassformer.learn import examine
 from glassformer.learn.folder import Folder
-from glassformer.learn.lesson import LESSONS, lesson
+from glassformer.learn.lesson import EVERY, lesson
 from glassformer.learn.worker import answer_on
 
 pytestmark = pytest.mark.usefixtures("without_shape_types")
@@ -100,13 +100,14 @@ def test_reset_keeps_the_old_file(folder):
 def test_the_list_says_what_one_knows_afterwards(capsys):
     assert main(["learn", "--list"]) == 0
     printed = capsys.readouterr().out
-    assert printed.count("Afterwards you know") == len(LESSONS)
+    assert printed.count("Afterwards you know") == len(EVERY)
 
 
 def test_notebooks(tmp_path, capsys):
     assert main(["learn", "--notebook", str(tmp_path / "notebooks")]) == 0
     written = capsys.readouterr().out.splitlines()
-    assert len(written) == len(LESSONS) == len(list((tmp_path / "notebooks").glob("*.ipynb")))
+    files = list((tmp_path / "notebooks").glob("*.ipynb"))
+    assert len(written) == len(EVERY) == len(files)
 
 
 def test_what_is_mistyped_is_named(refused, tmp_path):

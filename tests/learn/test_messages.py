@@ -98,3 +98,11 @@ def test_the_first_number_that_differs(change, line):
     verdict = judge.verdict(results)
     assert verdict.outcome in ("difference", "law")
     assert line in verdict.lines
+
+
+def test_numbers_that_differ_late_have_more_digits():
+    judge = Judge.of(ATTENTION, "scaled_dot_product_attention")
+    results = {probe: dict(values) for probe, values in judge.right.items()}
+    results["one_query"]["output"] = results["one_query"]["output"] + 3e-8
+    line = "Your output: [[11.9557032049]]; right is [[11.9557031749]]."
+    assert judge.verdict(results).lines[0] == line

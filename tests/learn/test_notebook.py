@@ -5,7 +5,7 @@ import json
 import pytest
 import torch
 
-from glassformer.learn.lesson import LESSONS, lesson
+from glassformer.learn.lesson import EVERY, LESSONS, lesson
 from glassformer.learn.notebook import check, notebook_of, write_notebooks
 
 HOLE = "    raise NotImplementedError"
@@ -43,7 +43,7 @@ def test_a_notebook_holds_the_lesson(name, capsys):
 
 def test_notebooks_are_written_once(tmp_path):
     files = write_notebooks(tmp_path)
-    assert len(files) == len(LESSONS)
+    assert len(files) == len(EVERY)
     assert json.loads(files[0].read_text(encoding="utf-8"))["nbformat"] == 4
     files[0].write_text("mine", encoding="utf-8")
     assert write_notebooks(tmp_path) == []

@@ -13,7 +13,7 @@ from glassformer.config import Options
 from glassformer.errors import InputError, UsageError, nearest
 from glassformer.files import check_output
 from glassformer.learn.folder import Folder
-from glassformer.learn.lesson import Lesson, known_mistakes, lesson, lessons
+from glassformer.learn.lesson import EVERY, EXERCISES, Lesson, known_mistakes, lesson, lessons
 
 __all__ = ["DEFAULT_KIND", "OPTIONS", "run"]
 
@@ -42,7 +42,7 @@ class WatchOptions(FolderOptions):
     """
 
     list: bool = False
-    """Only list the lessons, each with its subject."""
+    """Only list the lessons and the harder exercises, each with its subject."""
 
     notebook: Path | None = None
     """Only write the lessons as notebooks into this directory."""
@@ -55,9 +55,11 @@ class WatchOptions(FolderOptions):
                 print(f"wrote {file}")
             return 0
         if self.list:
-            for each in lessons():
-                place = f"section {each.section}, {each.minutes} minutes, {each.difficulty}"
-                print(f"{each.number:2}. {each.title} ({place})")
+            for each in lessons(EVERY):
+                if each.name == EXERCISES[0]:
+                    print("\nHarder exercises, without hints")
+                about = f"{each.place}, {each.minutes} minutes, {each.difficulty}"
+                print(f"{each.number:2}. {each.title} ({about})")
                 print(f"    Afterwards you know {each.understood}.")
             return 0
         from rich.console import Console
@@ -78,7 +80,7 @@ class LessonOptions(FolderOptions):
     """The options of all kinds that read one lesson."""
 
     lesson: str | None = Field(None, title="LESSON")
-    """A lesson by name or number. Left out: the first that is not learned."""
+    """A lesson or exercise by name or number. Left out: the first lesson that is not learned."""
 
     def chosen(self) -> tuple[Folder, Lesson]:
         """The folder and the lesson."""
@@ -157,7 +159,8 @@ class HintOptions(LessonOptions):
         from glassformer.learn.messages import hint_text
 
         folder, chosen = self.chosen()
-        print(hint_text(chosen, checked_once(folder, chosen).hole, self.number))
+        hole = checked_once(folder, chosen).hole if chosen.hints else ""
+        print(hint_text(chosen, hole, self.number))
         return 0
 
 

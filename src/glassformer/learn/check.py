@@ -33,6 +33,8 @@ __all__ = [
     "measure",
     "numbers",
     "picks",
+    "probe",
+    "unchanged",
     "unpacked",
     "values_of",
 ]
@@ -67,6 +69,12 @@ class Check:
     laws: Mapping[str, Evidence] = field(default_factory=dict)
 
 
+def probe(text: str, function: Probe) -> Probe:
+    """A probe whose input this text describes; the text is its name, too."""
+    function.__name__ = function.__doc__ = text
+    return function
+
+
 def check_of(lesson: str) -> Check:
     """The check of the lesson of this name, from ``probes.py`` in its folder."""
     return import_module(f"glassformer.learn.lessons.{lesson}.probes").CHECK
@@ -94,6 +102,9 @@ def values_of(probe: Probe, solution: Solution) -> Values:
     token = _LEAVES.set(leaves)
     try:
         values = probe(solution)
+        for name, value in values.items():
+            if isinstance(value, tuple):
+                raise TypeError(f"the function returns {len(value)} values; expected the {name}")
     finally:
         torch.set_default_dtype(before)
         _LEAVES.reset(token)
@@ -116,6 +127,19 @@ def _gradients(values: Mapping[str, object], leaves: list[tuple[str, Tensor]]) -
         f"{GRADIENT}{name}": torch.zeros_like(leaf) if gradient is None else gradient
         for (name, leaf), gradient in zip(leaves, gradients, strict=True)
     }
+
+
+def unchanged(first: str, second: str, sentence: str) -> Evidence:
+    """The evidence if two probes have other outputs: the sentence with the greatest change."""
+
+    def evidence(results: Results) -> str | None:
+        outputs = [results[name]["output"] for name in (first, second) if name in results]
+        if len(outputs) < 2 or outputs[0].shape != outputs[1].shape:
+            return None
+        change = abs(outputs[0] - outputs[1]).max()
+        return None if change < 1e-9 else sentence.format(f"{change:.3g}")
+
+    return evidence
 
 
 def unpacked(answer: object, *names: str) -> Any:

@@ -1,4 +1,4 @@
-"""A learner's folder: one file for each lesson, and a note of those that are right."""
+"""A learner's folder: a file for each lesson and exercise, and a note of those that are right."""
 
 import json
 from pathlib import Path
@@ -6,7 +6,7 @@ from pathlib import Path
 from glassformer.errors import InputError
 from glassformer.files import write_atomically
 from glassformer.hashes import sha256
-from glassformer.learn.lesson import Lesson, lessons
+from glassformer.learn.lesson import EVERY, Lesson, lessons
 
 __all__ = ["Folder"]
 
@@ -29,7 +29,7 @@ class Folder:
             self.path.mkdir(parents=True, exist_ok=True)
         except FileExistsError as error:
             raise InputError(f"{self.path}: a file, expected a folder") from error
-        missing = [lesson for lesson in lessons() if not self.file(lesson).exists()]
+        missing = [lesson for lesson in lessons(EVERY) if not self.file(lesson).exists()]
         for lesson in missing:
             self.reset(lesson)
         return [self.file(lesson) for lesson in missing]
@@ -70,8 +70,8 @@ class Folder:
         write_atomically(self.path / _NOTES, json.dumps(notes, indent=2).encode())
 
     def learned_names(self) -> set[str]:
-        """The names of the learned lessons."""
-        return {lesson.name for lesson in lessons() if self.learned(lesson)}
+        """The names of the learned lessons and exercises."""
+        return {lesson.name for lesson in lessons(EVERY) if self.learned(lesson)}
 
     def next_lesson(self, after: Lesson | None = None) -> Lesson | None:
         """The next lesson that is not learned; after the last one, the first; None if all are."""

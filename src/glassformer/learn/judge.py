@@ -243,9 +243,12 @@ def _compared(name: str, value: NDArray[Any], right: NDArray[Any]) -> str:
 
 
 def _both_listed(value: object, right: object) -> tuple[str, str]:
-    """Both with four digits; with nine, if four show no difference."""
-    texts = _listed(value, 4), _listed(right, 4)
-    return texts if texts[0] != texts[1] else (_listed(value, 9), _listed(right, 9))
+    """Both with four digits; with nine or twelve, if fewer show no difference."""
+    for digits in (4, 9, 12):
+        texts = _listed(value, digits), _listed(right, digits)
+        if texts[0] != texts[1]:
+            break
+    return texts
 
 
 def _listed(value: object, digits: int) -> str:

@@ -1,12 +1,13 @@
-"""The lessons in their order, as records: texts, hints and known mistakes.
+"""The lessons and the harder exercises, as records: texts, hints and known mistakes.
 
 ``lessons/NAME`` has all of a lesson: ``lesson.py`` is the learner's file with its holes,
 ``lesson.yaml`` has the texts and the mistakes of this record, ``probes.py`` calls a solution. If
-the package calls a library, ``plain.py`` has the right solution.
+the package calls a library, ``plain.py`` has the right solution. An exercise is such a folder too;
+it has no hints, and the package has no such part.
 """
 
 import inspect
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path
 from pkgutil import resolve_name
@@ -17,7 +18,17 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validat
 
 from glassformer.errors import UsageError, nearest
 
-__all__ = ["LESSONS", "KnownMistake", "Lesson", "Question", "known_mistakes", "lesson", "lessons"]
+__all__ = [
+    "EVERY",
+    "EXERCISES",
+    "LESSONS",
+    "KnownMistake",
+    "Lesson",
+    "Question",
+    "known_mistakes",
+    "lesson",
+    "lessons",
+]
 
 LESSONS = (
     "attention",
@@ -36,6 +47,8 @@ LESSONS = (
     "beam",
     "whole",
 )
+EXERCISES = ("rotary", "grouped", "running", "relative", "minimum_risk")
+EVERY = LESSONS + EXERCISES
 
 _HERE = Path(__file__).parent / "lessons"
 
@@ -72,19 +85,21 @@ class KnownMistake(_Record):
 class Lesson(_Record):
     """One lesson. ``holes`` maps each hole to the part of the package that is its solution.
 
-    ``hints`` has three of each hole. The file has the mistakes of each hole under its name.
+    ``section`` is the paper's; an exercise has a ``source`` in its place, and no hints. ``hints``
+    has three of each hole. The file has the mistakes of each hole under its name.
     """
 
     name: str
     title: str
-    section: str
+    section: str = ""
+    source: str = ""
     minutes: int
-    difficulty: Literal["easy", "medium", "hard"]
+    difficulty: Literal["easy", "medium", "hard"] = "hard"
     understood: str
     holes: dict[str, str]
-    hints: dict[str, tuple[str, str, str]]
-    questions: tuple[Question, ...]
-    mistakes: dict[str, KnownMistake]
+    hints: dict[str, tuple[str, str, str]] = Field(default_factory=dict)
+    questions: tuple[Question, ...] = ()
+    mistakes: dict[str, KnownMistake] = Field(default_factory=dict)
 
     @field_validator("hints")
     @classmethod
@@ -109,7 +124,12 @@ class Lesson(_Record):
 
     @property
     def number(self) -> int:
-        return LESSONS.index(self.name) + 1
+        return EVERY.index(self.name) + 1
+
+    @property
+    def place(self) -> str:
+        """The section of the paper, or the source of an exercise."""
+        return self.source or f"section {self.section}"
 
     @property
     def file_name(self) -> str:
@@ -134,9 +154,9 @@ class Lesson(_Record):
         return {hole: inspect.getsource(part_of(place)) for hole, place in self.holes.items()}
 
 
-def lessons() -> Iterator[Lesson]:
-    """All lessons in their order."""
-    return map(lesson, LESSONS)
+def lessons(names: Iterable[str] = LESSONS) -> Iterator[Lesson]:
+    """The lessons in their order; the harder exercises, or all, if these are the names."""
+    return map(lesson, names)
 
 
 def known_mistakes() -> dict[str, Lesson]:
@@ -146,12 +166,12 @@ def known_mistakes() -> dict[str, Lesson]:
 
 @cache
 def lesson(name: str) -> Lesson:
-    """The lesson of this name or number."""
-    if name.isdecimal() and 1 <= int(name) <= len(LESSONS):
-        name = LESSONS[int(name) - 1]
-    if name not in LESSONS:
+    """The lesson or exercise of this name or number."""
+    if name.isdecimal() and 1 <= int(name) <= len(EVERY):
+        name = EVERY[int(name) - 1]
+    if name not in EVERY:
         raise UsageError(
-            f"unknown lesson {name!r}{nearest(name, LESSONS)}:"
+            f"unknown lesson {name!r}{nearest(name, EVERY)}:"
             " 'glassformer learn --list' shows them all"
         )
     record = yaml.safe_load((_HERE / name / "lesson.yaml").read_text(encoding="utf-8"))

@@ -39,8 +39,9 @@ def print_verdict(console: Console, lesson: Lesson, verdict: Verdict, hint: str)
 
 
 def hint_command(folder: Folder, lesson: Lesson) -> str:
-    """The command that prints a hint."""
-    return f"A hint: glassformer learn hint {folder.path} {lesson.name}"
+    """The command that prints a hint; an exercise has none."""
+    kind, action = ("A hint", "hint") if lesson.hints else ("No hints; the solution", "solution")
+    return f"{kind}: glassformer learn {action} {folder.path} {lesson.name}"
 
 
 def hint_text(lesson: Lesson, hole: str, number: int) -> str:
@@ -48,6 +49,8 @@ def hint_text(lesson: Lesson, hole: str, number: int) -> str:
 
     If ``hole`` is empty, it is the first one.
     """
+    if not lesson.hints:
+        return f"{lesson.title}: a harder exercise has no hints."
     hole = hole or next(iter(lesson.holes))
     hint = textwrap.fill(lesson.hints[hole][number - 1].strip(), 90)
     subject = hole if len(lesson.holes) > 1 else lesson.title

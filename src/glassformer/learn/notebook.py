@@ -9,7 +9,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from glassformer.files import write_atomically
-from glassformer.learn.lesson import Lesson, lesson, lessons
+from glassformer.learn.lesson import EVERY, Lesson, lesson, lessons
 
 __all__ = ["check", "notebook_of", "write_notebooks"]
 
@@ -24,10 +24,10 @@ check("{name}", globals())
 
 
 def write_notebooks(directory: Path) -> list[Path]:
-    """Write each lesson as a notebook; a file that is there already is not overwritten."""
+    """Write lessons and exercises as notebooks; a file that is there already is not overwritten."""
     directory.mkdir(parents=True, exist_ok=True)
     written = []
-    for each in lessons():
+    for each in lessons(EVERY):
         path = directory / Path(each.file_name).with_suffix(".ipynb")
         if not path.exists():
             write_atomically(path, json.dumps(notebook_of(each), indent=1).encode())

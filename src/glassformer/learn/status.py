@@ -12,7 +12,7 @@ from glassformer.config import ModelConfig, presets
 from glassformer.inspection.figure1 import figure1
 from glassformer.inspection.trace.schema import Box
 from glassformer.learn.folder import Folder
-from glassformer.learn.lesson import lessons
+from glassformer.learn.lesson import EXERCISES, lessons
 from glassformer.model.transformer import Transformer
 
 __all__ = ["own_boxes", "print_status"]
@@ -35,7 +35,7 @@ def own_boxes(learned: Collection[str]) -> list[Box]:
 
 
 def print_status(console: Console, folder: Folder) -> None:
-    """Figure 1 in the width of the console, and a line for each lesson."""
+    """Figure 1 in the width of the console, a line for each lesson, one for the exercises."""
     learned = folder.learned_names()
     console.print(_figure(learned))
     console.print(Text("[x] yours   [/] partly yours   one block of N\n", style="dim"))
@@ -43,6 +43,8 @@ def print_status(console: Console, folder: Folder) -> None:
         tick = "x" if lesson.name in learned else " "
         line = f"[{tick}] {lesson.number:2}. {lesson.title} (section {lesson.section})"
         console.print(Text(line), soft_wrap=True)
+    marks = (f"[{'x' if name in learned else ' '}] {name}" for name in EXERCISES)
+    console.print(Text(f"Harder: {'  '.join(marks)}"), soft_wrap=True)
 
 
 def _figure(learned: Collection[str]) -> Table:

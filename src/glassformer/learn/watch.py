@@ -7,7 +7,7 @@ from rich.console import Console
 from glassformer.learn.examine import Worker, checked_verdict
 from glassformer.learn.folder import Folder
 from glassformer.learn.keys import can_read_keys, pressed_key, single_keys
-from glassformer.learn.lesson import Lesson
+from glassformer.learn.lesson import EXERCISES, Lesson
 from glassformer.learn.messages import hint_command, hint_text, print_verdict, solution_text
 from glassformer.learn.source import read_source
 
@@ -37,7 +37,13 @@ def watch(folder: Folder, console: Console) -> None:
         while lesson and _watch(folder, lesson, console):
             lesson = folder.next_lesson(after=lesson)
     if lesson is None:
-        console.print("All lessons are learned: glassformer learn train builds a translator.")
+        console.print(
+            "All lessons are learned: glassformer learn train builds a translator.\n"
+            f"Five harder exercises without hints follow: {', '.join(EXERCISES)}. A check of one:"
+            f" glassformer learn check {folder.path} {EXERCISES[0]}",
+            markup=False,
+            soft_wrap=True,
+        )
 
 
 def _watch(folder: Folder, lesson: Lesson, console: Console) -> bool:
