@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from math import fsum
 from pathlib import Path
 from typing import Unpack, get_args
 
@@ -184,6 +185,13 @@ class Translator:
         The prefix of a target, such as its language, is given. Both texts are normalised as in the
         training.
         """
+        return list(map(fsum, self.token_scores(sources, targets)))
+
+    def token_scores(self, sources: Sequence[str], targets: Sequence[str]) -> list[list[float]]:
+        """The log-probability of each subword of each target, and of the end symbol after them.
+
+        The subwords are those of ``target_tokenizer.subwords(target)``; :meth:`score` is their sum.
+        """
         if isinstance(sources, str) or isinstance(targets, str):
             raise TypeError("sources and targets must be lists of texts, not one text")
         if len(sources) != len(targets):
@@ -202,11 +210,11 @@ class Translator:
                         f"pair {number} has {len(ids):,} subwords on a side, and this model has"
                         f" positions for {room:,}: shorten it"
                     )
-        scores = [0.0] * len(inputs)
+        scores: list[list[float]] = [[]] * len(inputs)
         for rows in like_sizes([2 * length for length in lengths], _SCORED_AT_ONCE):
             chosen = [inputs[row] for row in rows], [labels[row] for row in rows]
-            for row, value in zip(rows, self._log_probabilities(*chosen), strict=True):
-                scores[row] = value
+            for row, values in zip(rows, self._log_probabilities(*chosen), strict=True):
+                scores[row] = values
         return scores
 
     def align(self, sources: Sequence[str], targets: Sequence[str]) -> list[tuple[Link, ...]]:
@@ -246,13 +254,13 @@ class Translator:
     @torch.inference_mode()
     def _log_probabilities(
         self, sources: Sequence[list[int]], targets: Sequence[list[int]]
-    ) -> list[float]:
-        """log p(target | source) of each pair; sources and targets end with the end symbol."""
+    ) -> list[list[float]]:
+        """log p of each target token of each pair; sources and targets end with the end symbol."""
         tokenizer = self.target_tokenizer
         source = pad_rows(sources, self.source_tokenizer.pad_id).to(self.device)
         labels = pad_rows(targets, tokenizer.pad_id).to(self.device)
         inputs = [[tokenizer.bos_id, *ids[:-1]] for ids in targets]
         logits = self.model(source, pad_rows(inputs, tokenizer.pad_id).to(self.device))
         of_labels = logits.log_softmax(-1).gather(-1, labels[..., None])[..., 0]
-        of_texts = of_labels.masked_fill(labels == tokenizer.pad_id, 0.0)
-        return of_texts[:, len(tokenizer.prefix_ids) :].sum(-1).tolist()
+        rows, begin = of_labels.tolist(), len(tokenizer.prefix_ids)
+        return [row[begin : len(ids)] for row, ids in zip(rows, targets, strict=True)]

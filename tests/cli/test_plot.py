@@ -93,6 +93,20 @@ def test_training(run_directory):
     )
 
 
+def test_several_trainings_have_a_table_of_their_scores(run_directory, tmp_path, capsys):
+    other = tmp_path / "other"
+    other.mkdir()
+    score = {"kind": "score", "update": 2, "name": "test", "bleu": 30.0}
+    lines = (run_directory / "metrics.jsonl").read_text()
+    (other / "metrics.jsonl").write_text(f"{lines}{json.dumps(score)}\n")
+
+    out = tmp_path / "both.png"
+    assert call("training", run_directory, other, "--out", out) == 0
+    assert out.read_bytes().startswith(b"\x89PNG")
+    head, first, second, *_ = (line.split() for line in capsys.readouterr().out.splitlines())
+    assert (head, first[-1], second[-1]) == (["run", "test"], "-", "30.00")
+
+
 @pytest.mark.parametrize(
     "arguments",
     [

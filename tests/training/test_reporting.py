@@ -159,7 +159,7 @@ def test_metrics_are_a_json_object_a_line(tmp_path):
 def test_metrics_after_the_checkpoint_are_taken_away(tmp_path):
     path = tmp_path / "metrics.jsonl"
     kept = '{"update": 50, "loss": 0.30000000000000004}\n{"update": 60}\n'
-    end = '{"kind": "average", "update": 60}\n'  # its scores come anew
+    end = '{"kind": "average", "update": 60}\n{"kind": "score", "update": 60}\n'  # made anew
     path.write_text(kept + end + '{"update": 61}\n[1]\n{"kind": 1}\n\xff\n{"update": 55')
 
     metrics = Metrics(path, from_update=60)

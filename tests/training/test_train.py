@@ -33,6 +33,10 @@ def test_a_run_is_a_bundle_with_its_records(config, write, recorder):
     assert recorder.noted("test, beam 1:\nsentences")
     assert recorder.noted(f"bundle: {found.directory}")
     assert recorder.closed == 1
+    records = map(json.loads, (found.directory / "metrics.jsonl").read_text().splitlines())
+    scores = {record["name"]: record for record in records if record["kind"] == "score"}
+    assert scores["test"]["bleu"] == found.test.bleu
+    assert scores["validation"]["length_penalty"] == load_bundle(found.directory).length_penalty
     card = (found.directory / "README.md").read_text()
     for words in (
         "xx to de",

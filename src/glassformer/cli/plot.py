@@ -126,17 +126,29 @@ class ScheduleOptions(PlotOptions):
 
 
 class TrainingOptions(PlotOptions):
-    """A training's loss, learning rate and validation scores."""
+    """A training's loss, learning rate and validation scores; of several, losses and scores.
 
-    run: Path = Field(title="RUN")
-    """Directory of a training, finished or not, or its metrics.jsonl."""
+    Several runs, such as those of other seeds, get a table of their final scores too.
+    """
+
+    runs: tuple[Path, ...] = Field(min_length=1, title="RUN [RUN ...]")
+    """Directories of trainings, finished or not, or their metrics.jsonl."""
     against: Literal["updates", "minutes"] = "updates"
-    """The unit of the x axis."""
+    """The unit of the x axis, for one run."""
 
     def draw(self) -> Figure:
-        from glassformer.inspection.plots.training_curves import plot_training
+        from glassformer.inspection.plots.training_curves import (
+            plot_losses,
+            plot_training,
+            read_metrics,
+            score_table,
+        )
 
-        return plot_training(self.run, against=self.against)
+        if len(self.runs) == 1:
+            return plot_training(self.runs[0], against=self.against)
+        records = {str(run): read_metrics(run) for run in self.runs}
+        print(score_table(records))
+        return plot_losses(records)
 
 
 class SentenceOptions(PlotOptions, ABC):

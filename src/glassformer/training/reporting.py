@@ -14,6 +14,8 @@ from glassformer.training.validation import Validation
 
 __all__ = ["Metrics", "Reporter", "TextReporter"]
 
+_OF_THE_END = ("average", "score")  # kinds of records
+
 
 @runtime_checkable
 class Reporter(Protocol):
@@ -33,7 +35,7 @@ class Reporter(Protocol):
 
 
 class Metrics:
-    """``metrics.jsonl``: a JSON object a line, of the kind "update", "validation" or "average".
+    """``metrics.jsonl``: a JSON object a line, of the kind update, validation, average or score.
 
     A run that continues from a checkpoint first removes the lines after it, and its end.
     """
@@ -44,7 +46,7 @@ class Metrics:
         for line in lines:
             try:
                 record = json.loads(line)
-                before = record["update"] <= from_update and record.get("kind") != "average"
+                before = record["update"] <= from_update and record.get("kind") not in _OF_THE_END
                 if before and line.endswith(b"\n"):
                     kept.append(line)
             except (json.JSONDecodeError, KeyError, TypeError, UnicodeDecodeError):

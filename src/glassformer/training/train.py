@@ -79,10 +79,15 @@ def train(
             with from_torchrun(prepared.device) as ranks:
                 trainer.fit(ranks)
             model, averaged = final_weights(trainer)
-        scorer = Scorer(prepared, trainer.pace.deadline())
-        model = child_or_mean(model, scorer, reporter)
-        alpha = scorer.length_penalty(model)
-        scores = {name: scorer.scores(model, name, length_penalty=alpha) for name in prepared.texts}
+            scorer = Scorer(prepared, trainer.pace.deadline())
+            model = child_or_mean(model, scorer, reporter)
+            alpha = scorer.length_penalty(model)
+            scores = {
+                name: scorer.scores(model, name, length_penalty=alpha) for name in prepared.texts
+            }
+            place = {"kind": "score", "update": trainer.state.update, "length_penalty": alpha}
+            for name, result in scores.items():
+                trainer.metrics.write({**place, "name": name, **result.as_dict()})
         changes = gains(scorer, scores)
         card = model_card(prepared, trainer.state, averaged=averaged, scores=scores)
         card |= {f"{name}, parent and child": change for name, change in changes.items()}

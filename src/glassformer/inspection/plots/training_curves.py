@@ -3,7 +3,9 @@
 import json
 import math
 from collections.abc import Mapping, Sequence
+from itertools import chain
 from pathlib import Path
+from statistics import mean
 from typing import Any, Literal
 
 from glassformer.errors import InputError
@@ -16,7 +18,14 @@ from glassformer.inspection.plots.canvas import (
     tidy,
 )
 
-__all__ = ["Against", "Record", "plot_losses", "plot_training", "read_metrics"]
+__all__ = [
+    "Against",
+    "Record",
+    "plot_losses",
+    "plot_training",
+    "read_metrics",
+    "score_table",
+]
 
 Record = Mapping[str, Any]
 Against = Literal["updates", "minutes"]
@@ -95,6 +104,37 @@ def plot_losses(runs: Mapping[str, Sequence[Record]]) -> Figure:
     axes.set_yscale("log")
     axes.legend(frameon=False)
     return figure
+
+
+def score_table(runs: Mapping[str, Sequence[Record]]) -> str:
+    """The final BLEU of each run, by the name of the text, then their mean and their range.
+
+    >>> score = {"kind": "score", "update": 9, "name": "test"}
+    >>> print(score_table({"a": [score | {"bleu": 30.0}], "b": [score | {"bleu": 32.0}]}))
+    run                 test
+    a                  30.00
+    b                  32.00
+    mean               31.00
+    range     30.00 to 32.00
+    """
+    scores = {
+        run: {record["name"]: record["bleu"] for record in records if record["kind"] == "score"}
+        for run, records in runs.items()
+    }
+    texts = list(dict.fromkeys(chain.from_iterable(scores.values())))
+    columns = [[of_run[text] for of_run in scores.values() if text in of_run] for text in texts]
+    rows = [["run", *texts]]
+    rows += [
+        [run, *(_decimals(of_run.get(text)) for text in texts)] for run, of_run in scores.items()
+    ]
+    rows.append(["mean", *(_decimals(mean(column)) for column in columns)])
+    rows.append(["range", *(f"{min(column):.2f} to {max(column):.2f}" for column in columns)])
+    width = max(len(row[0]) for row in rows)
+    return "\n".join(row[0].ljust(width) + "".join(f"{x:>19}" for x in row[1:]) for row in rows)
+
+
+def _decimals(score: float | None) -> str:
+    return "-" if score is None else f"{score:.2f}"
 
 
 class _Curves:
