@@ -158,8 +158,7 @@ def lesson_page(lesson: Lesson) -> str:
 
 def picture(name: str) -> list[str]:
     """The axes of the weights, for the lesson that first has all four."""
-    caption = "The weights of two sentences, two heads, four queries and five keys"
-    return [f"![{caption}](../_static/axes.svg)\n"] if name == "heads" else []
+    return ["```{raw} html\n:file: ../_static/axes.svg\n```\n"] if name == "heads" else []
 
 
 def live_figure(name: str) -> list[str]:

@@ -1,6 +1,6 @@
 """The picture of the paper's figure 1 for one model, with shapes and parameters."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from textwrap import fill
 from typing import Any
@@ -58,10 +58,7 @@ def plot_figure1(trace: Trace) -> Figure:
 
 
 def plot_boxes(
-    boxes: Sequence[Box],
-    feet: dict[str, tuple[str, str]],
-    *,
-    links: Mapping[str, str] | None = None,
+    boxes: Sequence[Box], feet: dict[str, tuple[str, str]], *, links: dict[str, str] | None = None
 ) -> Figure:
     """Every box of a model with its input and output shapes and its parameters.
 
@@ -122,9 +119,7 @@ def _column(boxes: Sequence[Box]) -> list[_Drawn]:
     return column
 
 
-def _draw_box(
-    axes: Axes, drawn: _Drawn, titles: dict[str, str], *, link: str | None = None
-) -> None:
+def _draw_box(axes: Axes, drawn: _Drawn, titles: dict[str, str], *, link: str | None) -> None:
     box, learned = drawn.box, _learned(drawn.box, titles)
     tint = next(tint for word, tint in _TINTS.items() if word in box.title)
     look: dict[str, Any] = {"facecolor": tint, "edgecolor": GREY, "lw": 0.8, "url": link}
