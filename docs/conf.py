@@ -31,6 +31,7 @@ html_theme_options = {
     "navbar_end": ["theme-switcher"],
     "show_prev_next": True,
     "secondary_sidebar_items": ["page-toc"],
+    "header_links_before_dropdown": 4,
     "footer_end": [],
 }
 html_context = {"default_mode": "auto"}

@@ -4,12 +4,17 @@ import re
 import textwrap
 from pathlib import Path
 
+from formulas import as_latex
+from lesson_map import lesson_map
+
 from glassformer.learn.edits import changed_lines
 from glassformer.learn.judge import Judge
 from glassformer.learn.lesson import EVERY, EXERCISES, Lesson, lessons
 from glassformer.learn.measured import cost_of
 
 __all__ = ["write"]
+
+LESSONS = Path(__file__).parents[1] / "src" / "glassformer" / "learn" / "lessons"
 
 # The panel of `glassformer look` that shows a lesson's part, and the figure's title.
 FIGURES = {
@@ -25,6 +30,35 @@ FIGURES = {
     "whole": ("lens", "The piece that each layer would write"),
 }
 
+# The figure of _static/figures.js for a lesson, its title, and what the reader can do.
+SMALL_FIGURES = {
+    "embeddings": (
+        "embedding",
+        "A word beside its position",
+        "Choose a token, a position and a width; take the factor away.",
+    ),
+    "blocks": (
+        "norm",
+        "A vector before and after LayerNorm",
+        "Move the numbers of the vector. Then multiply all of them, or add to all of them.",
+    ),
+    "subwords": (
+        "merges",
+        "The merges of your own words",
+        "Write a text, and move the slider: each step is one merge.",
+    ),
+    "loss": (
+        "target",
+        "The smoothed target and a prediction",
+        "Choose ε, the number of symbols, and the probability that the model gives to the label.",
+    ),
+    "schedule": (
+        "rate",
+        "The learning rate",
+        "Choose the width of the model, the warm-up and the factor.",
+    ),
+}
+
 
 def write(directory: Path) -> None:
     """Write a page for each lesson and exercise, their index, and the page of the mistakes."""
@@ -34,6 +68,7 @@ def write(directory: Path) -> None:
         (directory / f"{lesson.name}.md").write_text(lesson_page(lesson), encoding="utf-8")
     (directory / "lessons.md").write_text(lessons_page(every), encoding="utf-8")
     (directory / "mistakes.md").write_text(mistakes_page(every), encoding="utf-8")
+    (directory / "map.html").write_text(lesson_map("generated/"), encoding="utf-8")
 
 
 def lessons_page(every: list[Lesson]) -> str:
@@ -48,6 +83,12 @@ def lessons_page(every: list[Lesson]) -> str:
     return f"""\
 # The lessons
 
+Each box of figure 1 leads to its lesson:
+
+```{{raw}} html
+{lesson_map("")}
+```
+
 You build the Transformer part by part, in about {hours:.0f} hours:
 
 ```sh
@@ -60,7 +101,7 @@ where you want.
 
 If a softmax in the first lesson reads no mask, the check answers:
 
-```
+```text
 {lines}
 ```
 
@@ -116,10 +157,12 @@ def lesson_page(lesson: Lesson) -> str:
     heading, text = title.split("\n", 1)
     return "\n".join(
         [
+            "---\nhtml_theme.sidebar_secondary.remove: true\n---",  # code needs the whole width
             heading,
             f"\n{place}. Afterwards you know {lesson.understood}.\n",
             text,
             *picture(lesson.name),
+            *why(lesson.name),
             cells[0],
             f"Your file: `{lesson.file_name}`. The check:"
             f" `glassformer learn check my-transformer {lesson.name}`.\n",
@@ -128,6 +171,7 @@ def lesson_page(lesson: Lesson) -> str:
             *cells[1:],
             folded("Answers", answers),
             *live_figure(lesson.name),
+            *small_figure(lesson.name),
             "## Known mistakes\n\nThe check knows these by name: - is the right line, + the wrong"
             " one.\n"
             if lesson.mistakes
@@ -137,20 +181,20 @@ def lesson_page(lesson: Lesson) -> str:
     )
 
 
+def why(name: str) -> list[str]:
+    """Why the part of a lesson is so, and where it comes from; an exercise says it in its text."""
+    file = LESSONS / name / "why.md"
+    return [folded("Why it is so", file.read_text(encoding="utf-8"))] if file.exists() else []
+
+
 def picture(name: str) -> list[str]:
     """The axes of the weights, for the lesson that first has all four; two losses."""
-    pictures = {
-        "causal": (
-            "../losses.png",
-            "The loss of two trainings: the one without a mask sees the answers. Its loss is lower,"
-            " and not one of its translations is right",
-        ),
-        "heads": (
-            "../_static/axes.svg",
-            "The weights of two sentences, two heads, four queries and five keys",
-        ),
-    }
-    return [f"![{text}]({file})\n" for file, text in [pictures[name]]] if name in pictures else []
+    if name == "causal":
+        return [
+            "![The loss of two trainings: the one without a mask sees the answers. Its loss is lower,"
+            " and not one of its translations is right](../losses.png)\n"
+        ]
+    return ["```{raw} html\n:file: ../_static/axes.svg\n```\n"] if name == "heads" else []
 
 
 def live_figure(name: str) -> list[str]:
@@ -167,14 +211,35 @@ def live_figure(name: str) -> list[str]:
     ]
 
 
+def small_figure(name: str) -> list[str]:
+    """The figure of a lesson that the page's own script computes."""
+    if name not in SMALL_FIGURES:
+        return []
+    figure, title, to_do = SMALL_FIGURES[name]
+    return [
+        f"## {title}\n",
+        f"{to_do}\n",
+        f'<div class="live" data-figure="{figure}" role="group" aria-label="{title}">This figure'
+        " needs JavaScript.</div>\n",
+        '<script src="../_static/figures.js"></script>\n',
+    ]
+
+
 def page_of_cell(cell: str) -> str:
     """A percent cell as Markdown; code is shown and not run, because its holes are empty."""
     kind, text = cell.split("\n", 1)
     if "[markdown]" in kind:
         text = re.sub(r"^# ?", "", text.strip(), flags=re.MULTILINE)
-        # The number of an equation stands near it: a page has less room than an editor.
-        return re.sub(r" {4,}\((equation|section)", r"    (\1", text) + "\n"
+        return re.sub(r"(?:^ {4}.*\n?)+", drawn, text, flags=re.MULTILINE) + "\n"
     return f"```python\n{text.strip()}\n```\n"
+
+
+def drawn(block: re.Match[str]) -> str:
+    """A formula as mathematics; a table or a drawing of letters as it is."""
+    text = textwrap.dedent(block[0])
+    if formula := as_latex(text):
+        return "".join(f"$$\n{line}\n$$\n\n" for line in formula)
+    return f"```{{code-block}} text\n:class: drawing\n\n{text.rstrip()}\n```\n"
 
 
 def folded(title: str, text: str) -> str:

@@ -3,6 +3,7 @@
 ``make docs`` runs every example of the site itself.
 """
 
+import importlib
 import importlib.util
 import re
 import shlex
@@ -13,7 +14,7 @@ import pytest
 import glassformer
 from glassformer.cli.main import COMMANDS, module_of
 from glassformer.cli.options import parse_options
-from glassformer.learn.lesson import EVERY, EXERCISES, lessons
+from glassformer.learn.lesson import EVERY, EXERCISES, LESSONS, lessons
 
 DOCS = Path(__file__).parent.parent / "docs"
 
@@ -45,11 +46,9 @@ def test_every_public_name_is_in_the_reference():
 
 
 @pytest.fixture
-def pages():
-    spec = importlib.util.spec_from_file_location("pages", DOCS / "pages.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+def pages(monkeypatch):
+    monkeypatch.syspath_prepend(DOCS)
+    return importlib.import_module("pages")
 
 
 def test_each_lesson_has_a_page_with_its_solution_folded(pages, tmp_path):
@@ -59,7 +58,8 @@ def test_each_lesson_has_a_page_with_its_solution_folded(pages, tmp_path):
     for lesson in lessons(EVERY):
         page = (tmp_path / f"{lesson.name}.md").read_text(encoding="utf-8")
         assert f"({lesson.name}.md)" in contents
-        assert page.startswith("# ")
+        assert re.match(r"---\n.*\n---\n# ", page)
+        assert ("::::{dropdown} Why it is so\n" in page) == bool(lesson.hints)
         for hole, hints in lesson.hints.items():
             for number, hint in enumerate(hints, start=1):
                 assert hint.strip() in page.partition(f"{hole}, hint {number}: ")[2]
@@ -71,6 +71,49 @@ def test_each_lesson_has_a_page_with_its_solution_folded(pages, tmp_path):
         assert ("## Known mistakes" in page) == bool(lesson.mistakes)
     harder = contents.partition(":caption: Harder exercises\n")[2].split()
     assert harder[:-1] == list(EXERCISES)
+
+
+def test_each_formula_of_a_lesson_becomes_mathematics(pages):
+    """The only indented texts without mathematics are drawings of letters and a line of code."""
+    left, used = [], set()
+    for lesson in lessons():
+        for cell in lesson.template.split("# %%")[1:]:
+            for block in re.findall(r"(?:^#     .*\n)+", cell, re.MULTILINE):
+                text = " ".join(block.replace("#", "", 1).replace("\n#", " ").split())
+                used.add(text)
+                if not pages.as_latex(text):
+                    left.append(lesson.name)
+    assert sorted(left) == ["causal", "greedy", "heads", "whole"]
+    assert set(importlib.import_module("formulas").FORMULAS) <= used
+    page = pages.lesson_page(next(lessons()))
+    assert "$$\n\\mathrm{Attention}(Q, K, V) = " in page
+    assert "√d_k) V" not in page.partition("hint 1")[0]
+
+
+@pytest.mark.usefixtures("pages")
+def test_each_formula_is_drawn():
+    convert = pytest.importorskip("latex2mathml.converter").convert
+    for lines in importlib.import_module("formulas").FORMULAS.values():
+        for line in lines:
+            drawn = convert(line)
+            assert "\\" not in drawn  # a command that the converter does not know stays as text
+            assert "&amp;" not in drawn
+
+
+def test_each_box_of_figure_1_leads_to_its_lesson(pages):
+    svg = pages.lesson_map("generated/")
+    links = re.findall(r'<a href="generated/(\w+)\.html" aria-label="([^"]+)">\s*<path', svg)
+    assert svg.count("<a ") == len(links) == 16
+    assert {name for name, _ in links} <= set(LESSONS)
+    assert (
+        "causal",
+        "Masked Multi-Head Attention: lesson 3, Masks: no look ahead, and the shift",
+    ) in (links)
+    written = " ".join(re.findall(r">([^<>]+)</text>", svg))
+    assert "parameters" not in written
+    assert "Feed Forward" in written  # text, which a reader can copy, not its outlines
+    assert "<style" not in svg  # it would hold for the whole page
+    assert "http" not in svg.replace("http://www.w3.org/", "")
 
 
 def test_a_broken_link_and_a_foreign_file_are_named(tmp_path):

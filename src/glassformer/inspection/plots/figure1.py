@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from textwrap import fill
 from typing import Any
 
 from glassformer.inspection.plots.canvas import GREY, INK, Axes, Figure, Rectangle, sheet
@@ -15,6 +16,7 @@ _WIDTH, _HEIGHT, _NORM = 2.9, 0.64, 0.3
 _GAP, _PAD, _ASIDE = 0.36, 0.14, 0.16  # between boxes, around a block, of a line beside it
 _LEFT = {"encoder": 1.0, "decoder": 5.3, "output": 5.3}
 _FOOT = 0.62
+_LETTERS = 14  # of a line in a box with a link
 _PAGE = 9.2
 _TINTS = {"Attention": "#9ecae1", "Feed Forward": "#c6dbef", "Norm": "#f1f3f5", "": "#deebf7"}
 _OWN, _MISTAKE = "#1f7a3d", "#b5364a"
@@ -55,12 +57,15 @@ def plot_figure1(trace: Trace) -> Figure:
     return plot_boxes(trace.figure, feet)
 
 
-def plot_boxes(boxes: Sequence[Box], feet: dict[str, tuple[str, str]]) -> Figure:
+def plot_boxes(
+    boxes: Sequence[Box], feet: dict[str, tuple[str, str]], *, links: dict[str, str] | None = None
+) -> Figure:
     """Every box of a model with its input and output shapes and its parameters.
 
     Shapes are without the batch, length first. The picture has one layer of each stack with
     ``N ×`` beside it, as in the paper, and that layer's parameters. In a pre-norm model Norm stands
-    before the sublayer and the sum behind it. ``feet`` has two texts below each stack.
+    before the sublayer and the sum behind it. ``feet`` has two texts below each stack. With
+    ``links`` by the boxes' names a box has its title alone, and leads to its address in an SVG.
     """
     columns = {
         "encoder": _column([box for box in boxes if box.stack == "encoder"]),
@@ -71,13 +76,14 @@ def plot_boxes(boxes: Sequence[Box], feet: dict[str, tuple[str, str]]) -> Figure
     figure, axes = sheet(_PAGE, height)
     axes.set_ylim(0.0, height)  # upwards, as the data goes
     title = f"Figure 1 of this model: {sum(box.parameters for box in boxes):,} parameters"
-    axes.text(0.2, height - 0.25, title, fontsize=11, color=INK, va="center")
+    if not links:
+        axes.text(0.2, height - 0.25, title, fontsize=11, color=INK, va="center")
     titles = {box.name: box.title for box in boxes}
     for stack, column in columns.items():
         layers = 1 + max(box.layer or 0 for box in boxes if box.stack == stack)
         _draw_block(axes, [drawn for drawn in column if drawn.box.layer is not None], layers)
         for below, drawn in zip([None, *column], column, strict=False):
-            _draw_box(axes, drawn, titles)
+            _draw_box(axes, drawn, titles, link=links[drawn.box.name] if links else None)
             start = below.top if below else _FOOT - 0.05
             if drawn.bottom > start:
                 _draw_arrow(axes, (drawn.middle, start), (drawn.middle, drawn.bottom))
@@ -113,17 +119,19 @@ def _column(boxes: Sequence[Box]) -> list[_Drawn]:
     return column
 
 
-def _draw_box(axes: Axes, drawn: _Drawn, titles: dict[str, str]) -> None:
+def _draw_box(axes: Axes, drawn: _Drawn, titles: dict[str, str], *, link: str | None) -> None:
     box, learned = drawn.box, _learned(drawn.box, titles)
     tint = next(tint for word, tint in _TINTS.items() if word in box.title)
-    place = (drawn.left, drawn.bottom)
-    axes.add_patch(Rectangle(place, _WIDTH, drawn.height, facecolor=tint, edgecolor=GREY, lw=0.8))
+    look: dict[str, Any] = {"facecolor": tint, "edgecolor": GREY, "lw": 0.8, "url": link}
+    axes.add_patch(Rectangle((drawn.left, drawn.bottom), _WIDTH, drawn.height, **look))
     corner = (drawn.right - 0.05, drawn.top - 0.04)
-    axes.text(*corner, box.section, fontsize=6.5, color=GREY, ha="right", va="top")
+    axes.text(*corner, box.section, fontsize=7 if link else 6.5, color=GREY, ha="right", va="top")
     plain: dict[str, Any] = {}
     lines = [(box.title, _BOLD | {"fontsize": 9}), (_shapes(box), plain), (learned, plain)]
     if drawn.height < _HEIGHT:
         lines = [(f"{box.title}: {learned}", plain)]
+    if link:
+        lines = [(fill(box.title, _LETTERS), _BOLD | {"fontsize": 9, "linespacing": 1.0})]
     if box.own:
         lines.append((box.own, _BOLD | {"color": _OWN if "yours" in box.own else _MISTAKE}))
     step = drawn.height / (len(lines) + 0.4)
