@@ -191,8 +191,8 @@ def picture(name: str) -> list[str]:
     """The axes of the weights, for the lesson that first has all four; two losses."""
     if name == "causal":
         return [
-            "![The loss of two trainings: the one without a mask sees the answers. Its loss is lower,"
-            " and not one of its translations is right](../losses.png)\n"
+            "![The loss of two trainings: the one without a mask sees the answers. Its loss is"
+            " lower, and not one of its translations is right](../losses.png)\n"
         ]
     return ["```{raw} html\n:file: ../_static/axes.svg\n```\n"] if name == "heads" else []
 
