@@ -13,6 +13,7 @@ import torch
 
 from glassformer.errors import InputError
 from glassformer.model.transformer import Transformer
+from glassformer.progress import working
 from glassformer.threads import torch_threads
 from glassformer.training.batch_stream import BatchStream, seed_update
 from glassformer.training.checkpoint import (
@@ -98,7 +99,7 @@ class Trainer:
             ranks=ranks,
         )
         try:
-            with self._stop:
+            with self._stop, working("training"):
                 self._learn(learner)
         except (NotFiniteError, RankLostError) as error:
             remedy = "the same command continues from it"

@@ -12,7 +12,7 @@ import torch
 
 from glassformer.bundle import save_bundle
 from glassformer.data.batches import make_batch
-from glassformer.errors import InputError
+from glassformer.errors import InputError, counted
 from glassformer.evaluation import Scores
 from glassformer.parts import Parts, check_own
 from glassformer.progress import duration, shown_progress
@@ -189,7 +189,7 @@ def _length(prepared: Prepared, pace: Pace, state: RunState) -> str:
     config = prepared.config
     if isinstance(pace, TimedPace):
         return f"as many updates as {config.minutes:g} minutes allow"
-    length = f"{pace.updates:,} updates"
+    length = counted(pace.updates, "update")
     speed = machine_speed(config, prepared.device, prepared.parts)
     left, size = pace.updates - state.update, prepared.tokenizers[1].vocab_size
     if speed is None or left <= 0 or prepared.start.parent:
