@@ -321,3 +321,11 @@ def test_a_vocabulary_as_large_as_wanted_needs_no_note(notes, config, write):
 
     assert prepared.tokenizers[0].vocab_size == 300
     assert not [note for note in notes if note.startswith("vocabulary")]
+
+
+def test_errors_of_the_doctor_are_said_before_the_training(notes, config, write):
+    lines = [f"number {number}" for number in range(40)]
+    pairs = write("same.src", lines), write("same.tgt", lines)
+    prepare(config(pairs=pairs), note=notes.append)
+    assert notes[1].startswith("warning: most pairs have the same text on both sides: is one file")
+    assert notes[1].endswith("('glassformer doctor' shows where)")

@@ -28,7 +28,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from glassformer.data.corpus import Filter, Limits
+from glassformer.data.corpus import Filter, Limits, Pair
 from glassformer.data.doctor.alignment import Features, Shift, features, shifts, slip, unrelated
 from glassformer.data.doctor.checks import FileCheck, SideCheck, Tally
 from glassformer.data.doctor.duplicates import NONE, Known, hashes, pair_hashes, repeats
@@ -46,7 +46,7 @@ from glassformer.data.file_formats import file_format, split_record
 from glassformer.data.protected import lost_spans
 from glassformer.errors import InputError
 
-__all__ = ["CorpusFiles", "Report", "examine"]
+__all__ = ["CorpusFiles", "Report", "examine", "ruinous"]
 
 _QUOTED = re.compile('".+"')
 _AT_ONCE = 1 << 19  # characters, about: a few thousand pairs
@@ -105,6 +105,25 @@ def examine(
         overlaps=[search.overlap for search in searches],
         findings=findings,
     )
+
+
+def ruinous(pairs: Sequence[Pair]) -> str | None:
+    """The error that makes a training on these pairs vain, in the doctor's words; None without one.
+
+    >>> ruinous([Pair("A dog.", "A dog.")] * 20)[:43]
+    'most pairs have the same text on both sides'
+    """
+    if sum(pair.source == pair.target for pair in pairs) >= _many_same(len(pairs)):
+        return MEANINGS["same-text"][1]
+    source, target = (features([pair[side] for pair in pairs]) for side in (0, 1))
+    if shifts(source, target):
+        return MEANINGS["shifted"][1]
+    return MEANINGS["unrelated"][1] if unrelated(source, target) else None
+
+
+def _many_same(pairs: int) -> float:
+    """The number of equal sides from which the sides are one text."""
+    return max(_LEAST_SAME, _MOSTLY_SAME * pairs)
 
 
 class _PartCheck:
@@ -237,7 +256,7 @@ class _PartCheck:
     def _same(self) -> bool:
         """Whether the sides are one text."""
         identical = self.tallies["identical"].count
-        many = identical >= max(_LEAST_SAME, _MOSTLY_SAME * self.filter.kept)
+        many = identical >= _many_same(self.filter.kept)
         paths = [file.path for file in self.files]
         return many or bool(identical and len(paths) == 2 and paths[0].samefile(paths[1]))
 

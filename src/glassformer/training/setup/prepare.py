@@ -8,6 +8,7 @@ from pathlib import Path
 import torch
 
 from glassformer.data.corpus import Pair, read_pairs
+from glassformer.data.doctor.examine import ruinous
 from glassformer.data.normaliser import normaliser
 from glassformer.data.preprocessing import Preprocessing
 from glassformer.data.token_store import Packed, pack
@@ -27,6 +28,7 @@ from glassformer.training.setup.start import Start, start_of
 
 __all__ = ["Prepared", "prepare"]
 
+_EXAMINED = 20_000  # pairs
 _VALIDATION_PAIRS = 2_000  # more would make a validation long and its score hardly surer
 
 
@@ -84,6 +86,8 @@ def prepare(
         config = config.model_copy(update={"normalisation": start.normalisation})
     kept = keep_pairs(settled or config, run)
     note(f"data: {kept.filter}")
+    if fault := ruinous(list(islice(read_pairs(run.train), _EXAMINED))):
+        note(f"warning: {fault} ('glassformer doctor' shows where)")
     if settled is None:
         settled, reasons = start.settled(config, kept)
         for reason in reasons:
