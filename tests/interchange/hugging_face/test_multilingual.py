@@ -12,6 +12,7 @@ from glassformer.decoding.sampling import Sampling
 from glassformer.errors import InputError, UsageError
 from glassformer.evaluation import evaluate
 from glassformer.inspection.trace.build import trace
+from glassformer.interchange.hugging_face.export import export_hugging_face
 from glassformer.interchange.hugging_face.load import import_hugging_face
 from glassformer.parts import FAST, PLAIN
 from glassformer.text_engine import torch_engine
@@ -212,7 +213,7 @@ def test_a_directory_that_transformers_5_saves(bundle, directory, tokenizer, fam
     assert again.target_tokenizer.prefix_ids == bundle.target_tokenizer.prefix_ids
 
 
-def test_fine_tuning_keeps_the_languages(one, pairs, tmp_path):
+def test_a_fine_tuned_model_goes_back_with_its_languages(one, pairs, tmp_path):
     parent = one
     save_bundle(parent, tmp_path / "parent")
     path = tmp_path / "pairs.tsv"
@@ -234,7 +235,16 @@ def test_fine_tuning_keeps_the_languages(one, pairs, tmp_path):
     assert child.source_tokenizer.fingerprint == parent.source_tokenizer.fingerprint
     assert child.target_tokenizer.prefix == ("__de__",)
     assert child.languages == ("en", "de")
-    assert child.model.output_bias[child.model.config.bos_id] < -9000
+    export_hugging_face(child, tmp_path / "out")
+    model = transformers.M2M100ForConditionalGeneration.from_pretrained(tmp_path / "out").eval()
+    start, end = model.config.decoder_start_token_id, model.config.eos_token_id
+    source = torch.tensor([[*child.source_tokenizer.encode(pairs[0][0]), end]])
+    target = torch.tensor([[start, 5, 6]])
+    with torch.no_grad():
+        theirs = model(input_ids=source, decoder_input_ids=target).logits
+        ours = child.model(source, target)
+    torch.testing.assert_close(ours, theirs, atol=1e-5, rtol=1e-5)
+    assert not torch.equal(child.model.output_weight, parent.model.output_weight)
 
 
 def test_the_first_mbart_is_refused(mbart50, tmp_path):

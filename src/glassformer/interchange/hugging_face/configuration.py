@@ -89,9 +89,10 @@ def read_settings(directory: Path) -> tuple[Family, dict[str, Any]]:
 def model_config(
     family: Family, settings: Mapping[str, Any], path: Path, *, start_is_ours: bool = False
 ) -> ModelConfig:
-    """Our settings for a model of ``family``; the vocabularies have one row more, for the start.
+    """Our settings for a model of ``family``.
 
-    ``start_is_ours``: their start symbol is our own, as in an export of ours; then no row is added.
+    ``start_is_ours``: the decoder starts with a symbol that ours may read, such as the end symbol.
+    Else the vocabularies have one row more, for our start symbol.
 
     Raises InputError, which names the file ``path``, for a value that no setting holds.
     """
@@ -130,7 +131,7 @@ def model_config(
             tying=tying_of(
                 embeddings=bool(shared), target=bool(settings.get("tie_word_embeddings", True))
             ),
-            output_bias=True,
+            output_bias=family.output_bias or not start_is_ours,
             scale_embeddings=settings.get("scale_embedding", False),
             max_length=settings["max_position_embeddings"],
             pad_id=settings["pad_token_id"],

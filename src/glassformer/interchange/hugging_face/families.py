@@ -1,8 +1,8 @@
 """The families of translators: for each its options, and a place for each of its weights.
 
-Their decoders start with a symbol that ours hides or produces: padding (Marian) or the end (M2M100,
-NLLB, mBART). So each imported vocabulary has one row more, our start symbol. It is a copy
-of their start symbol's row, with the bias ``NEVER``, so that all other probabilities stay.
+The decoders of M2M100, NLLB and mBART start with the end symbol. Marian's starts with padding,
+which ours hides. So its imported vocabulary has one row more, our start symbol. It is a copy of the
+padding's row, with the bias ``NEVER``, so that all other probabilities stay.
 """
 
 from collections.abc import Mapping

@@ -272,7 +272,7 @@ def _content(token: object) -> str:
 def _piece_order(
     files: _Files, texts: Sequence[str], *, controls: Iterable[str], path: Path
 ) -> PieceOrder:
-    """The texts with our start symbol after them, which takes its name from any of theirs.
+    """The texts; if no target starts with the end symbol, our start symbol stands after them.
 
     ``path``: the file of the texts. ``controls``: those that no input holds.
     """
@@ -290,6 +290,10 @@ def _piece_order(
                 f"{path}: the id {index}, config.json's {symbol}_token_id, is {texts[index]!r},"
                 f" expected {symbols[symbol]!r}"
             )
-    renamed = [f"<s {index}>" if text == _START else text for index, text in enumerate(texts)]
-    unused = {text for text in renamed if text.startswith(("<s ", "<unused "))}
-    return PieceOrder([*renamed, _START], {*controls, *unused} - {unknown, _START}, symbols)
+    if files.settings["decoder_start_token_id"] == files.settings["eos_token_id"]:
+        symbols["bos"] = symbols["eos"]
+    else:  # ours takes the name
+        texts = [f"<s {index}>" if text == _START else text for index, text in enumerate(texts)]
+        texts.append(_START)
+    unused = {_START, *(text for text in texts if text.startswith(("<s ", "<unused ")))}
+    return PieceOrder(texts, {*controls, *unused} - {*symbols.values()}, symbols)

@@ -199,7 +199,7 @@ def deeper(spec):
         ({"change": gated}, r"linear_0_noact_weight: its feed-forward networks are gated"),
         ({"change": alibi}, r"decoder/alibi: it has ALiBi positions"),
         ({"change": tanh}, r"the activation is GELU by tanh: expected relu, swish, gelu"),
-        ({"change": scaled}, r"scale_embeddings 3\.5: expected 0 or 1"),
+        ({"change": scaled}, r"scale_embeddings 3\.5: expected 1 or 3\.4641"),
         ({"change": deeper}, r"num_heads 4 of the encoder and 3 of the decoder differ"),
         ({"settings": {"add_source_bos": True}}, r"add_source_bos: no source begins"),
         ({"settings": {"decoder_start_token": None}}, r"decoder_start_token null: expected one"),

@@ -109,7 +109,7 @@ def _tokens(path: Path, settings: Mapping[str, Any], start_is_zero: bool) -> Tok
     names = [_PADDING if text == padding else text for text in texts]
     if padding is None:
         names.append(_PADDING)
-    if begin is None or begin in (*symbols.values(), padding):
+    if begin is None or begin in (symbols["unk"], padding):
         names = [f"<s {index}>" if text == _START else text for index, text in enumerate(names)]
         names.append(_START)
         begin = _START
