@@ -13,6 +13,7 @@ from enum import IntEnum
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from glassformer.config import Subwords
 from glassformer.errors import InputError, missing_extra
 
 if TYPE_CHECKING:
@@ -81,6 +82,16 @@ class SentencePieceModel:
         # Its self-test stays behind: other pieces would fail it.
         specifications = ("trainer_spec", "normalizer_spec", "denormalizer_spec")
         return cls(pieces, kind(**{each: getattr(message, each) for each in specifications}))
+
+    @classmethod
+    def of(
+        cls, pieces: Sequence[Piece], *, kind: Subwords, table: bytes = b""
+    ) -> "SentencePieceModel":
+        """A model of these pieces; ``table``: SentencePiece's table of characters and others."""
+        rest = _message_class()()
+        rest.trainer_spec.model_type = next(n for n, name in _KINDS.items() if name == kind)
+        rest.normalizer_spec.precompiled_charsmap = table
+        return cls(tuple(pieces), rest)
 
     def with_pieces(
         self, pieces: Sequence[Piece], symbols: Mapping[str, str]

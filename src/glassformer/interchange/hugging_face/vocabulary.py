@@ -11,7 +11,7 @@ Here the pieces themselves stand in the order of the ids, so that no table is ne
 """
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -31,6 +31,7 @@ __all__ = [
     "Languages",
     "OfBundle",
     "Tokenizers",
+    "language_tokens",
     "read_vocabulary",
 ]
 
@@ -133,6 +134,14 @@ def read_vocabulary(directory: Path, settings: Mapping[str, Any], wanted: Langua
     return _one_model(files, kind.removesuffix("Fast"), wanted)
 
 
+def language_tokens(texts: Collection[str], *kinds: str) -> LanguageTokens | None:
+    """The languages among a tokenizer's tokens, if it is of one of these kinds, or of any."""
+    for kind in kinds or _LANGUAGES:
+        if known := languages_in(texts, _LANGUAGES[kind]):
+            return LanguageTokens(known, before="source" if kind == "MarianTokenizer" else "each")
+    return None
+
+
 def _exported(directory: Path, stored: object, wanted: Languages) -> Tokenizers:
     """The tokenizers that ``export`` has written: SentencePiece models beside the JSON."""
     try:
@@ -174,15 +183,15 @@ def _marian(files: _Files, wanted: Languages) -> Tokenizers:
         sides.append(_piece_order(files, texts, controls=languages, path=path))
     source = wanted.source or files.options.get("source_lang")
     target = wanted.target or files.options.get("target_lang")
-    tokens = None
     prefix: tuple[str, ...] = ()
-    if known := languages_in(sides[0].texts, pattern):
-        tokens = LanguageTokens(known, before="source")
+    if tokens := language_tokens(sides[0].texts, "MarianTokenizer"):
         source, target = tokens.pair(source, wanted.target)
         prefix, _ = tokens.prefixes(source, target)
+    paths = directory / "source.spm", directory / "target.spm"
+    first, second = map(read_sentencepiece, paths)
     return Tokenizers(
-        sides[0].tokenizer(directory / "source.spm", prefix),
-        sides[-1].tokenizer(directory / "target.spm"),
+        sides[0].tokenizer(first, paths[0], prefix),
+        sides[-1].tokenizer(second, paths[1]),
         (standard_code(source), standard_code(target)) if source and target else None,
         tokens,
     )
@@ -191,12 +200,14 @@ def _marian(files: _Files, wanted: Languages) -> Tokenizers:
 def _one_model(files: _Files, kind: str, wanted: Languages) -> Tokenizers:
     """One SentencePiece model; each side's language stands before its text."""
     directory, size = files.directory, files.settings["vocab_size"]
-    path = directory / "sentencepiece.bpe.model"
+    paths = [directory / name for name in ("sentencepiece.bpe.model", "tokenizer.json")]
+    path = next(filter(Path.is_file, paths), paths[0])
+    model = read_sentencepiece(path)
+    texts = [piece.text for piece in model.pieces]
     if kind == "M2M100Tokenizer":
         texts = _texts(directory / "vocab.json", None)
-    else:  # fairseq's rule: SentencePiece's id plus one
-        pieces = [piece.text for piece in read_sentencepiece(path).pieces]
-        texts = [_START, "<pad>", "</s>", "<unk>", *pieces[3:]]
+    elif path == paths[0]:  # fairseq's rule: SentencePiece's id plus one
+        texts = [_START, "<pad>", "</s>", "<unk>", *texts[3:]]
     try:
         added = _added_texts(files, len(texts))
     except (AttributeError, KeyError, TypeError, ValueError) as error:
@@ -216,18 +227,17 @@ def _one_model(files: _Files, kind: str, wanted: Languages) -> Tokenizers:
         )
     texts += [f"<unused {place}>" for place in range(len(texts), size)]
     order = _piece_order(files, texts, controls=added.values(), path=path)
-    known = languages_in(order.texts, _LANGUAGES[kind])
-    if not known:
+    tokens = language_tokens(order.texts, kind)
+    if tokens is None:
         raise InputError(
             f"{directory}: no language token stands in tokenizer_config.json, tokenizer.json or"
             " special_tokens_map.json: copy them from the original model"
         )
-    tokens = LanguageTokens(known)
     source, target = tokens.pair(wanted.source, wanted.target)
     before_source, before_target = tokens.prefixes(source, target)
     return Tokenizers(
-        order.tokenizer(path, before_source),
-        order.tokenizer(path, before_target),
+        order.tokenizer(model, path, before_source),
+        order.tokenizer(model, path, before_target),
         (source or "", target),
         tokens,
     )

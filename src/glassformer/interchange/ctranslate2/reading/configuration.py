@@ -88,7 +88,10 @@ def read_settings(directory: Path, file: ModelFile) -> dict[str, Any]:
     if settings["add_source_bos"]:
         raise InputError(f"{path}: add_source_bos: no source begins with the start symbol here")
     if settings["decoder_start_token"] is None:
-        raise InputError(f"{path}: decoder_start_token null: expected one token for all targets")
+        raise InputError(
+            f"{path}: decoder_start_token null: write the token there that all targets start with;"
+            " mBART-50's is </s>"
+        )
     epsilon = settings["layer_norm_epsilon"]
     if epsilon is not None and not (isinstance(epsilon, float) and 0 < epsilon < 1):
         raise InputError(f"{path}: layer_norm_epsilon {epsilon!r}: expected a number above 0")
