@@ -9,6 +9,7 @@ from safetensors.torch import load_file, save_file
 from glassformer.errors import InputError, UsageError
 from glassformer.interchange.ctranslate2.export import export_ctranslate2
 from glassformer.interchange.ctranslate2.reading.load import import_ctranslate2_model
+from glassformer.interchange.hugging_face.export import export_hugging_face
 from glassformer.interchange.hugging_face.load import import_hugging_face
 
 transformers = pytest.importorskip("transformers", reason="transformers is not installed")
@@ -90,6 +91,23 @@ def test_numbers_and_ids_are_those_of_transformers(converted, tokenizer_of, pair
         places = torch.arange(len(labels)), torch.tensor(labels)
         theirs, ours = (logits.log_softmax(-1)[places] for logits in (theirs, ours))
         torch.testing.assert_close(ours, theirs, atol=1e-5, rtol=0)
+
+
+@pytest.mark.parametrize("family", ["marian", *PREFIXES])
+def test_it_goes_back_to_transformers(converted, tmp_path, family):
+    original, directory = converted(family)
+    export_hugging_face(import_ctranslate2_model(directory, **PAIR).bundle, tmp_path / "back")
+
+    models = [
+        transformers.AutoModelForSeq2SeqLM.from_pretrained(path)
+        for path in (original, tmp_path / "back")
+    ]
+    assert type(models[0]) is type(models[1])
+    assert models[0].config.decoder_start_token_id == models[1].config.decoder_start_token_id
+    for name, weight in models[0].named_parameters():
+        read = weight[2:] if name.endswith("embed_positions.weight") else weight  # of mBART
+        back = models[1].state_dict()[name]
+        assert torch.equal(back[2:] if read is not weight else back, read), name
 
 
 def test_a_model_of_several_languages_needs_two(converted):

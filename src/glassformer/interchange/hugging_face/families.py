@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from glassformer.config import ModelConfig
-from glassformer.errors import InputError, UsageError, nearest
+from glassformer.errors import InputError, UsageError
 
 __all__ = ["FAMILIES", "Family", "family_for", "family_of", "weight_table"]
 
@@ -139,7 +139,7 @@ norms; import reads marian, m2m_100, mbart
     """
     if model_type in FAMILIES:
         return FAMILIES[model_type]
-    reason = _REASONS.get(model_type, f"unknown{nearest(model_type, _TRANSLATORS)}")
+    reason = _REASONS.get(model_type, "its weights have no table here")
     raise InputError(
         f"{origin}: model_type {model_type!r}: {reason}; import reads {', '.join(_TRANSLATORS)}"
     )

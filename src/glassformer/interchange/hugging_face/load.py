@@ -79,9 +79,9 @@ def import_hugging_face(
     notes = []
     if settings["model_type"] == "marian" and not vocabulary.is_ours:
         notes.append(_OPUS_NOTE)
-    if others := other_search_options(settings):
+    if not vocabulary.is_ours and (others := other_search_options(settings)):
         listed = ", ".join(f"{name} {value}" for name, value in others.items())
-        notes.append(f"a bundle does not hold these search options: {listed}")
+        notes.append(f"a bundle holds none of these search options of the model: {listed}")
     return Imported(bundle, family.title, tuple(notes))
 
 

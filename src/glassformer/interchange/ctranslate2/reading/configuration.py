@@ -193,7 +193,9 @@ def _positions(file: ModelFile, side: str) -> dict[str, Any]:
                 "position_frequencies": frequencies,
                 "position_offset": offset,
             }
-    return {"max_length": length, "positions": "learned"}
+    # A converter leaves out the first two rows of mBART's table, which nothing reads.
+    offset = 2 if f"{side}/layernorm_embedding/gamma" in file.stored else 0
+    return {"max_length": length, "positions": "learned", "position_offset": offset}
 
 
 def source_embedding(file: ModelFile) -> str:

@@ -80,5 +80,6 @@ def _read_positions(model: Transformer, file: ModelFile) -> set[str]:
         name = f"{side}/position_encodings/encodings"
         names.add(name)
         if model.config.positions == "learned":
-            encoding_of(positions).table.copy_(file.weight(name))
+            encoding = encoding_of(positions)
+            encoding.table.zero_()[encoding.offset :].copy_(file.weight(name))
     return names
