@@ -23,10 +23,8 @@ class PieceOrder:
     controls: Collection[str]
     symbols: Mapping[str, str]
 
-    def tokenizer(
-        self, model: SentencePieceModel, path: Path, prefix: Sequence[str] = ()
-    ) -> Tokenizer:
-        """The tokenizer of the model in the file ``path``, whose ids are places in the texts.
+    def tokenizer(self, model: SentencePieceModel, prefix: Sequence[str] = ()) -> Tokenizer:
+        """The tokenizer of the model whose ids are places in the texts.
 
         A text that the model lacks cuts nothing. A piece that the texts lack cuts, and is unknown.
         """
@@ -47,7 +45,7 @@ class PieceOrder:
         present = set(self.texts)
         rest = [p for p in model.pieces if p.text not in present and p.type not in special]
         arranged = model.with_pieces([*pieces, *rest], self.symbols)
-        return Tokenizer(arranged.serialized(), name=str(path), prefix=prefix, known=len(pieces))
+        return Tokenizer(arranged.serialized(), name=model.name, prefix=prefix, known=len(pieces))
 
 
 def read_sentencepiece(path: Path) -> SentencePieceModel:
@@ -59,5 +57,5 @@ def read_sentencepiece(path: Path) -> SentencePieceModel:
             f"{path}: cannot be read: {error.strerror}: copy it from the original model"
         ) from error
     if path.suffix == ".json":
-        return model_of_json(content, path)
+        return model_of_json(content, str(path))
     return SentencePieceModel.parse(content, name=str(path))

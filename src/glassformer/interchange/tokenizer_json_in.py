@@ -6,12 +6,10 @@ other ids.
 """
 
 from itertools import groupby
-from pathlib import Path
 from typing import Literal
 
 from pydantic import Base64Bytes, BaseModel, ValidationError
 
-from glassformer.config import Subwords
 from glassformer.data.sentencepiece_model import Piece, PieceType, SentencePieceModel
 from glassformer.data.tokenizer import SPACE
 from glassformer.errors import InputError, expected_words
@@ -69,10 +67,10 @@ class _File(BaseModel):
     model: _Model
 
 
-def model_of_json(content: bytes, path: Path) -> SentencePieceModel:
+def model_of_json(content: bytes, name: str) -> SentencePieceModel:
     """The SentencePiece model of the tokenizer in ``content``; its pieces are in the order of ids.
 
-    Raises InputError, which names the file ``path``, for a tokenizer of another kind.
+    Raises InputError, which names the file ``name``, for a tokenizer of another kind.
     """
     try:
         file = _File.model_validate_json(content)
@@ -85,11 +83,11 @@ def model_of_json(content: bytes, path: Path) -> SentencePieceModel:
             value = f"{place} {repr(fault['input'])[:_SHOWN]}: " if place else ""
             reason = value + expected_words(fault["msg"])
         raise InputError(
-            f"{path}: {reason}: import reads what transformers writes for SentencePiece; copy the"
+            f"{name}: {reason}: import reads what transformers writes for SentencePiece; copy the"
             " SentencePiece model from the original"
         ) from error
     symbols = {token.content for token in file.added_tokens}
-    lowest = min(score for score in scores.values() if score is not None)
+    lowest = min((score for score in scores.values() if score is not None), default=0.0)
 
     def piece(text: str, score: float | None) -> Piece:
         if text in symbols:
@@ -98,10 +96,10 @@ def model_of_json(content: bytes, path: Path) -> SentencePieceModel:
             return Piece(text, lowest - 1, PieceType.UNUSED)
         return Piece(text, score)
 
-    kind: Subwords = "bpe" if file.model.type == "BPE" else "unigram"
     first = file.normalizer.normalizers[0]
     table = first.precompiled_charsmap if isinstance(first, _Table) else b""
-    return SentencePieceModel.of([piece(*each) for each in scores.items()], kind=kind, table=table)
+    pieces = [piece(*each) for each in scores.items()]
+    return SentencePieceModel.of(pieces, kind=file.model.type.lower(), table=table, name=name)
 
 
 def _scores(model: _Model) -> dict[str, float | None]:
@@ -111,6 +109,8 @@ def _scores(model: _Model) -> dict[str, float | None]:
     So all joins that form a piece must be there, one after another; else ValueError.
     """
     if isinstance(model.vocab, list):
+        if len(dict(model.vocab)) < len(model.vocab):
+            raise ValueError("model.vocab: it has a piece twice")
         return dict(model.vocab)
     texts = sorted(model.vocab, key=model.vocab.__getitem__)
     if [model.vocab[text] for text in texts] != list(range(len(texts))):

@@ -88,6 +88,10 @@ METASPACE = {"type": "Metaspace", "replacement": "▁", "prepend_scheme": "never
         ({"model": {"type": "WordPiece"}}, "model.type 'WordPiece': expected 'BPE' or 'Unigram'"),
         ({"model": BPE | {"byte_fallback": True}}, "model.byte_fallback True: expected False"),
         ({"model": BPE | {"fuse_unk": False}}, "model.fuse_unk False: expected True"),
+        (
+            {"model": {"type": "Unigram", "vocab": [["a", 0], ["a", -1]]}},
+            "model.vocab: it has a piece twice",
+        ),
         ({"model": BPE}, "model.vocab: its ids have gaps"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",

@@ -187,11 +187,9 @@ def _marian(files: _Files, wanted: Languages) -> Tokenizers:
     if tokens := language_tokens(sides[0].texts, "MarianTokenizer"):
         source, target = tokens.pair(source, wanted.target)
         prefix, _ = tokens.prefixes(source, target)
-    paths = directory / "source.spm", directory / "target.spm"
-    first, second = map(read_sentencepiece, paths)
     return Tokenizers(
-        sides[0].tokenizer(first, paths[0], prefix),
-        sides[-1].tokenizer(second, paths[1]),
+        sides[0].tokenizer(read_sentencepiece(directory / "source.spm"), prefix),
+        sides[-1].tokenizer(read_sentencepiece(directory / "target.spm")),
         (standard_code(source), standard_code(target)) if source and target else None,
         tokens,
     )
@@ -221,10 +219,6 @@ def _one_model(files: _Files, kind: str, wanted: Languages) -> Tokenizers:
     for index, text in sorted(added.items()):
         texts += [f"<unused {place}>" for place in range(len(texts), index + 1)]
         texts[index] = text
-    if len(texts) > size:
-        raise InputError(
-            f"{directory}: the tokenizer has {len(texts)} tokens, and config.json {size}"
-        )
     texts += [f"<unused {place}>" for place in range(len(texts), size)]
     order = _piece_order(files, texts, controls=added.values(), path=path)
     tokens = language_tokens(order.texts, kind)
@@ -236,8 +230,8 @@ def _one_model(files: _Files, kind: str, wanted: Languages) -> Tokenizers:
     source, target = tokens.pair(wanted.source, wanted.target)
     before_source, before_target = tokens.prefixes(source, target)
     return Tokenizers(
-        order.tokenizer(model, path, before_source),
-        order.tokenizer(model, path, before_target),
+        order.tokenizer(model, before_source),
+        order.tokenizer(model, before_target),
         (source or "", target),
         tokens,
     )

@@ -92,8 +92,8 @@ def read_translator(
     controls = languages.subwords.values() if languages else ()
     bundle = Bundle(
         model.eval().requires_grad_(False),
-        source.tokenizer(models[0], source_model, prefix="", languages=controls),
-        target.tokenizer(models[1], target_model, prefix=target_prefix, languages=controls),
+        source.tokenizer(models[0], languages=controls),
+        target.tokenizer(models[1], prefix=target_prefix, languages=controls),
         language_tokens=languages,
     )
     notes = []

@@ -45,17 +45,13 @@ class Tokens:
         return replace(self, symbols={**self.symbols, "pad": self.symbols["eos"]})
 
     def tokenizer(
-        self, model: SentencePieceModel, path: Path, *, prefix: str, languages: Collection[str]
+        self, model: SentencePieceModel, *, prefix: str = "", languages: Collection[str] = ()
     ) -> Tokenizer:
-        """The tokenizer of the model in the file ``path``; ``prefix``: a token before each text."""
-        if prefix and prefix not in self.texts:
-            raise InputError(
-                f"{path.parent}: target_prefix {prefix!r}: the vocabulary has no such token"
-            )
+        """The tokenizer of a model in our order; ``prefix``: a token before each text."""
         renamed = {text for text in self.texts if text.startswith("<s ")}
         controls = {_PADDING, prefix, *self.texts[self.size :], *renamed, *languages}
         order = PieceOrder(self.texts, controls, self.symbols)
-        return order.tokenizer(model, path, [prefix] if prefix else ())
+        return order.tokenizer(model, [prefix] if prefix else ())
 
     def beside(self, models: Sequence[SentencePieceModel]) -> list[str]:
         """The tokens that are neither special symbols nor ordinary pieces of any of the models."""
