@@ -190,9 +190,8 @@ class ModelConfig(Options):
                     f"{name} {getattr(self, name)} is outside the vocabulary of {size}"
                 )
         # The end symbol may be the start too, as in M2M100, and the padding of sources without end.
-        pairs = combinations(("pad_id", "unk_id", "bos_id"), 2)
-        others = (("pad_id", "eos_id"), ("unk_id", "eos_id"), ("source_pad_id", "unk_id"))
-        for name, other in (*pairs, *others):
+        pairs = combinations(("pad_id", "unk_id", "bos_id", "eos_id"), 2)
+        for name, other in sorted({*pairs, ("source_pad_id", "unk_id")} - {("bos_id", "eos_id")}):
             if getattr(self, name) == getattr(self, other):
                 raise ValueError(
                     f"{name} and {other} are both {getattr(self, name)}: give each symbol an id of"
