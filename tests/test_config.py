@@ -4,6 +4,7 @@ import pytest
 from pydantic import ValidationError
 
 from glassformer.config import ModelConfig, presets
+from glassformer.decoding.protocols import Vocabulary
 
 
 @pytest.mark.parametrize("preset", presets)
@@ -30,6 +31,7 @@ def test_the_defaults_are_the_papers_base_model():
             "three-way tying .* 100 source and 90 target",
         ),
         ({"eos_id": 100}, "eos_id 100 is outside the vocabulary of 100"),
+        ({"eos_id": 1}, "unk_id and eos_id are both 1: give each symbol"),
         ({"bos_id": 0}, "pad_id and bos_id are both 0: give each symbol an id of its own"),
         ({"pad_id": 3}, "pad_id and eos_id are both 3"),
         ({"source_pad_id": 1}, "source_pad_id and unk_id are both 1"),
@@ -41,6 +43,11 @@ def test_a_model_that_cannot_be(changes, message):
     sizes = {"source_vocab_size": 100, "target_vocab_size": 100}
     with pytest.raises(ValidationError, match=message):
         ModelConfig(**{**sizes, **changes})
+
+
+def test_the_end_may_be_the_start():
+    config = ModelConfig(source_vocab_size=9, target_vocab_size=9, bos_id=3, eos_id=3)
+    assert Vocabulary.of(config).never_produced == (0, 1)  # the end is produced
 
 
 def test_every_setting_is_documented():

@@ -189,9 +189,9 @@ class ModelConfig(Options):
                 raise ValueError(
                     f"{name} {getattr(self, name)} is outside the vocabulary of {size}"
                 )
-        # A model whose sources have no end symbol takes that symbol for their padding.
+        # The end symbol may be the start too, as in M2M100, and the padding of sources without end.
         pairs = combinations(("pad_id", "unk_id", "bos_id", "eos_id"), 2)
-        for name, other in (*pairs, ("source_pad_id", "unk_id")):
+        for name, other in sorted({*pairs, ("source_pad_id", "unk_id")} - {("bos_id", "eos_id")}):
             if getattr(self, name) == getattr(self, other):
                 raise ValueError(
                     f"{name} and {other} are both {getattr(self, name)}: give each symbol an id of"

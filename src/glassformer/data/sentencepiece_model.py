@@ -8,7 +8,7 @@ To encode and decode, :mod:`glassformer.data.tokenizer` needs none of this.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import IntEnum
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
@@ -47,7 +47,7 @@ class Piece:
 
 @dataclass(frozen=True)
 class SentencePieceModel:
-    """The pieces of a model; ``rest`` is its message without them.
+    """The pieces of a model; ``rest`` is its message without them, ``name`` is for errors.
 
     >>> from glassformer.data.subword_training import train_tokenizer
     >>> from glassformer.data.tokenizer import Tokenizer
@@ -62,6 +62,7 @@ class SentencePieceModel:
 
     pieces: tuple[Piece, ...]
     rest: "Message"
+    name: str = "tokenizer model"
 
     @classmethod
     def parse(cls, serialized: bytes, *, name: str = "tokenizer model") -> "SentencePieceModel":
@@ -80,7 +81,18 @@ class SentencePieceModel:
         pieces = tuple(Piece(p.piece, p.score, PieceType(p.type)) for p in message.pieces)
         # Its self-test stays behind: other pieces would fail it.
         specifications = ("trainer_spec", "normalizer_spec", "denormalizer_spec")
-        return cls(pieces, kind(**{each: getattr(message, each) for each in specifications}))
+        rest = kind(**{each: getattr(message, each) for each in specifications})
+        return cls(pieces, rest, name)
+
+    @classmethod
+    def of(
+        cls, pieces: Sequence[Piece], *, kind: str, table: bytes, name: str
+    ) -> "SentencePieceModel":
+        """A model of these pieces; ``table``: characters and those that they become."""
+        rest = _message_class()()
+        rest.trainer_spec.model_type = next(n for n, name in _KINDS.items() if name == kind)
+        rest.normalizer_spec.precompiled_charsmap = table
+        return cls(tuple(pieces), rest, name)
 
     def with_pieces(
         self, pieces: Sequence[Piece], symbols: Mapping[str, str]
@@ -89,7 +101,7 @@ class SentencePieceModel:
         rest = _copy(self.rest)
         for symbol, text in symbols.items():
             setattr(rest.trainer_spec, f"{symbol}_piece", text)
-        return SentencePieceModel(tuple(pieces), rest)
+        return replace(self, pieces=tuple(pieces), rest=rest)
 
     @property
     def kind(self) -> str:

@@ -159,7 +159,10 @@ def capture(model: nn.Module) -> Iterator[Capture]:
         name: module for name, module in model.named_modules() if "sublayer" in module._modules
     }
     if not residuals:
-        raise ValueError(f"{type(model).__name__} has no residual block: nothing to capture")
+        raise ValueError(
+            f"{type(model).__name__} has no residual block: nothing to capture; an attention alone"
+            " has with_weights(query, key, value, mask)"
+        )
     if any("add" in vars(residual) for residual in residuals.values()):
         raise RuntimeError("a capture of this model is open already: use that one")
     seen = Capture(list(residuals))

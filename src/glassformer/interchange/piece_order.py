@@ -7,6 +7,7 @@ from pathlib import Path
 from glassformer.data.sentencepiece_model import Piece, PieceType, SentencePieceModel
 from glassformer.data.tokenizer import Tokenizer
 from glassformer.errors import InputError
+from glassformer.interchange.tokenizer_json_in import model_of_json
 
 __all__ = ["PieceOrder", "read_sentencepiece"]
 
@@ -22,14 +23,11 @@ class PieceOrder:
     controls: Collection[str]
     symbols: Mapping[str, str]
 
-    def tokenizer(self, path: Path, prefix: Sequence[str] = ()) -> Tokenizer:
-        """The tokenizer of the SentencePiece file ``path``, whose ids are places in the texts.
+    def tokenizer(self, model: SentencePieceModel, prefix: Sequence[str] = ()) -> Tokenizer:
+        """The tokenizer of the model whose ids are places in the texts.
 
-        A text that the file lacks cuts nothing. A piece that the texts lack cuts, and is unknown.
-
-        Raises InputError if the file is missing or no SentencePiece model.
+        A text that the model lacks cuts nothing. A piece that the texts lack cuts, and is unknown.
         """
-        model = read_sentencepiece(path)
         of_model = {piece.text: piece for piece in model.pieces}
         lowest = min(piece.score for piece in model.pieces)  # BPE merges such a piece last of all
         unknown = self.symbols["unk"]
@@ -47,15 +45,17 @@ class PieceOrder:
         present = set(self.texts)
         rest = [p for p in model.pieces if p.text not in present and p.type not in special]
         arranged = model.with_pieces([*pieces, *rest], self.symbols)
-        return Tokenizer(arranged.serialized(), name=str(path), prefix=prefix, known=len(pieces))
+        return Tokenizer(arranged.serialized(), name=model.name, prefix=prefix, known=len(pieces))
 
 
 def read_sentencepiece(path: Path) -> SentencePieceModel:
-    """The SentencePiece model in a file; InputError names the file."""
+    """The SentencePiece model in a file, a ``tokenizer.json`` too; InputError names the file."""
     try:
-        return SentencePieceModel.parse(path.read_bytes(), name=str(path))
+        content = path.read_bytes()
     except OSError as error:
         raise InputError(
-            f"{path}: cannot be read ({error.strerror}): import reads SentencePiece models, not"
-            " tokenizer.json alone; copy the file from the original model"
+            f"{path}: cannot be read: {error.strerror}: copy it from the original model"
         ) from error
+    if path.suffix == ".json":
+        return model_of_json(content, str(path))
+    return SentencePieceModel.parse(content, name=str(path))

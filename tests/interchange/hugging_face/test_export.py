@@ -1,6 +1,7 @@
 """Bundles as directories of transformers: its ids, numbers and translations are ours."""
 
 import json
+from dataclasses import replace
 
 import pytest
 import torch
@@ -11,10 +12,12 @@ from glassformer.config import ModelConfig
 from glassformer.data.normaliser import normaliser
 from glassformer.data.preprocessing import SourceLengths
 from glassformer.data.subword_training import train_tokenizer
+from glassformer.data.trimming import trim_tokenizer
 from glassformer.decoding.engine import Job, SearchOptions
 from glassformer.errors import InputError, UsageError
 from glassformer.interchange.hugging_face.export import export_hugging_face
 from glassformer.interchange.hugging_face.load import import_hugging_face
+from glassformer.interchange.hugging_face.tokenizer_json import tokenizer_json
 from glassformer.model.transformer import Transformer
 from glassformer.parts import FAST
 from glassformer.text_engine import torch_engine
@@ -182,6 +185,24 @@ def test_tokenizers_of_each_kind(pairs, tmp_path, options):
         assert theirs.decode(ids) == tokenizer.decode(ids)
 
 
+def test_a_trimmed_vocabulary(pairs, tmp_path):
+    """BPE joins subwords by way of those that it lacks; with unigrams nothing else changes."""
+    lines = [text for pair in pairs for text in pair] * 3
+    for kind in ("unigram", "bpe"):
+        whole = train_tokenizer(lines, vocab_size=340, kind=kind)
+        tokenizer, _ = trim_tokenizer(whole, lines[:2])
+        assert tokenizer.vocab_size < whole.vocab_size
+        if kind == "bpe":
+            with pytest.raises(UsageError, match=r"a trimmed vocabulary: BPE joins .* ctranslate2"):
+                tokenizer_json(tokenizer, size=tokenizer.vocab_size)
+            continue
+        path = tmp_path / "tokenizer.json"
+        path.write_text(json.dumps(tokenizer_json(tokenizer, size=tokenizer.vocab_size)))
+        theirs = transformers.PreTrainedTokenizerFast(tokenizer_file=str(path))
+        for text in lines:
+            assert theirs(text).input_ids == [*tokenizer.encode(text), tokenizer.eos_id]
+
+
 @pytest.mark.parametrize("case", OPTIONS)
 def test_import_takes_it_back(bundle_of, tmp_path, case):
     bundle = bundle_of(**OPTIONS[case])
@@ -265,7 +286,11 @@ def test_subwords_that_the_vocabulary_lacks_are_cut_up(marian, tmp_path):
     source = bundle.source_tokenizer
     assert source.unk_id in source.encode("in the snow")
     assert source.unk_id not in tokenizer("in the snow").input_ids
-    assert any("the vocabulary lacks 1 subword" in note for note in notes)
+    [note] = [note for note in notes if "the vocabulary lacks" in note]
+    assert note == (
+        "the vocabulary lacks 1 subword of SentencePiece (▁the): each text with one has other ids"
+        " than in the original, which reads it as unknown"
+    )
 
 
 def test_a_fine_tuned_start_symbol_stays(marian, tmp_path):
@@ -338,7 +363,9 @@ def test_what_no_family_holds_is_refused(bundle_of, tmp_path, options, message):
 def test_a_bias_that_the_family_lacks_is_refused(m2m100, tmp_path):
     languages = {"source_language": "en", "target_language": "de"}
     bundle = import_hugging_face(m2m100, **languages).bundle
-    bundle.model.output_bias[7] = 0.5
+    model = Transformer(bundle.model.config.model_copy(update={"output_bias": True}))
+    model.load_state_dict({**bundle.model.state_dict(), "output_bias": model.output_bias + 0.5})
+    bundle = replace(bundle, model=model)
     with pytest.raises(UsageError, match="a bias on the logits, such as fine-tuning gives: M2M100"):
         export_hugging_face(bundle, tmp_path / "out")
 

@@ -177,6 +177,17 @@ def test_the_caller_s_model_stays_as_it_is(tokenizer, tmp_path, monkeypatch):
     assert len(graphs) == 2
 
 
+def test_unigrams_without_bytes_are_said(tokenizer, tmp_path, monkeypatch):
+    """transformers.js has byte fallback for BPE alone."""
+    require_packages()
+    monkeypatch.setattr(torch.onnx, "export", lambda *_, **__: None)
+    unigrams = train_tokenizer(TEXTS * 3, vocab_size=320, kind="unigram")
+    note = "transformers.js reads a character that the unigrams lack as unknown"
+    for subwords, said in ((tokenizer, False), (unigrams, True)):
+        notes = export_onnx(bundle_of(subwords), tmp_path / str(said))
+        assert (note in notes) == said
+
+
 def test_int8_is_near(exported, tmp_path, monkeypatch):
     """Quantized are the graphs that the command has written: tracing them takes long."""
     bundle, directory, _ = exported

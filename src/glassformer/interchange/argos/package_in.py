@@ -1,9 +1,9 @@
 """A package of Argos Translate as a bundle: a CTranslate2 model and one SentencePiece model."""
 
+from dataclasses import replace
 from pathlib import Path, PurePosixPath
 
 from glassformer.archive import unpacked
-from glassformer.bundle import Bundle
 from glassformer.data.preprocessing import SINGLE_SENTENCES
 from glassformer.errors import InputError
 from glassformer.interchange.ctranslate2.reading.load import read_translator
@@ -59,12 +59,13 @@ def _import(directory: Path, languages: tuple[str | None, str | None]) -> Import
     for name, value in (("target_prefix", prefix), ("from_code", pair[0]), ("to_code", pair[1])):
         if not isinstance(value, str):
             raise InputError(f"{directory / METADATA}: {name} {value!r}: expected a text")
-    parts, notes = read_translator(
+    bundle, notes = read_translator(
         directory / MODEL, tokenizer, tokenizer, target_prefix=str(prefix)
     )
-    bundle = Bundle(
-        *parts,
-        (str(pair[0]), str(pair[1])),
+    bundle = replace(
+        bundle,
+        languages=(str(pair[0]), str(pair[1])),
+        language_tokens=None,  # Argos Translate puts no token before a source
         about={"imported from": "a package of Argos Translate"},
         length_penalty=length_penalty({"length_penalty": LENGTH_PENALTY}),
         source_lengths=SINGLE_SENTENCES,  # Argos Translate cuts text too

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from glassformer.config import MOST_LENGTH_PENALTY, ModelConfig
+from glassformer.config import BEAM, MOST_LENGTH_PENALTY, ModelConfig
 from glassformer.errors import InputError
 from glassformer.interchange.hugging_face.families import Family, family_of
 from glassformer.interchange.importing import config_of, read_json, tying_of
@@ -41,23 +41,25 @@ _NO_EFFECT = {  # of training, of other tasks, about the file; or transformers i
     "force_bos_token_to_be_generated", "gradient_checkpointing", "id2label", "init_std",
     "is_decoder", "label2id",
     "normalize_before", "normalize_embedding", "num_attention_heads", "num_hidden_layers",
-    "num_labels", "hidden_size", "output_attentions", "output_hidden_states", "output_past",
-    "prefix", "problem_type", "pruned_heads", "return_dict", "save_step", "sep_token_id",
+    "num_labels", "num_return_sequences", "hidden_size", "output_attentions",
+    "output_hidden_states", "output_past", "output_scores", "prefix", "problem_type",
+    "pruned_heads", "remove_invalid_values", "return_dict", "return_dict_in_generate", "save_step",
+    "sep_token_id",
     "static_position_embeddings", "task_specific_params", "tf_legacy_loss", "tie_encoder_decoder",
     "tokenizer_class", "torch_dtype", "torchscript", "transformers_version", "use_bfloat16",
     "use_cache",
 }  # fmt: skip
-_OF_SEARCH = {  # a search option, and the value that changes nothing
-    "length_penalty": 1.0, "num_beams": 1, "early_stopping": False, "max_length": 20,
-    "bad_words_ids": None, "forced_bos_token_id": None, "forced_eos_token_id": None,
-    "repetition_penalty": 1.0, "no_repeat_ngram_size": 0, "encoder_no_repeat_ngram_size": 0,
-    "min_length": 0, "do_sample": False, "num_beam_groups": 1, "diversity_penalty": 0.0,
-    "temperature": 1.0, "top_k": 50, "top_p": 1.0, "typical_p": 1.0, "num_return_sequences": 1,
-    "output_scores": False, "return_dict_in_generate": False, "remove_invalid_values": False,
+_HELD = {  # a bundle holds them, or what our search does in their place
+    "length_penalty", "early_stopping", "bad_words_ids", "forced_bos_token_id",
+    "forced_eos_token_id",
+}  # fmt: skip
+_OTHERS = {  # a search option that a bundle does not hold, and the value that our search has
+    "num_beams": BEAM, "max_length": 20, "repetition_penalty": 1.0, "no_repeat_ngram_size": 0,
+    "encoder_no_repeat_ngram_size": 0, "min_length": 0, "do_sample": False, "num_beam_groups": 1,
+    "diversity_penalty": 0.0, "temperature": 1.0, "top_k": 50, "top_p": 1.0, "typical_p": 1.0,
     "exponential_decay_length_penalty": None, "suppress_tokens": None,
     "begin_suppress_tokens": None, "renormalize_logits": False, "max_new_tokens": None,
 }  # fmt: skip
-_SHOWN = ("no_repeat_ngram_size", "repetition_penalty", "min_length", "suppress_tokens")
 _TYPICAL_LENGTH = 20  # subwords of a sentence
 
 
@@ -73,7 +75,7 @@ def read_settings(directory: Path) -> tuple[Family, dict[str, Any]]:
     settings = read_json(path)
     family = family_of(str(settings.get("model_type")), path)
     for name, value in settings.items():
-        if name not in _READ | _NO_EFFECT | _OF_SEARCH.keys() and value:
+        if name not in _READ | _NO_EFFECT | _HELD | _OTHERS.keys() and value:
             raise InputError(
                 f"{path}: unknown option {name} {value!r}: it could change the translations, and"
                 " this program has no place for it"
@@ -82,16 +84,17 @@ def read_settings(directory: Path) -> tuple[Family, dict[str, Any]]:
     options = read_json(generation) if generation.is_file() else {}
     given = {name: value for name, value in options.items() if value is not None}
     ids = {name: value for name, value in given.items() if name in _READ}  # if config.json has none
-    searching = {name: value for name, value in given.items() if name in _OF_SEARCH}
+    searching = {name: value for name, value in given.items() if name in _HELD | _OTHERS.keys()}
     return family, ids | settings | searching
 
 
 def model_config(
     family: Family, settings: Mapping[str, Any], path: Path, *, start_is_ours: bool = False
 ) -> ModelConfig:
-    """Our settings for a model of ``family``; the vocabularies have one row more, for the start.
+    """Our settings for a model of ``family``.
 
-    ``start_is_ours``: their start symbol is our own, as in an export of ours; then no row is added.
+    ``start_is_ours``: the decoder starts with a symbol that ours may read, such as the end symbol.
+    Else the vocabularies have one row more, for our start symbol.
 
     Raises InputError, which names the file ``path``, for a value that no setting holds.
     """
@@ -130,7 +133,7 @@ def model_config(
             tying=tying_of(
                 embeddings=bool(shared), target=bool(settings.get("tie_word_embeddings", True))
             ),
-            output_bias=True,
+            output_bias=family.output_bias or not start_is_ours,
             scale_embeddings=settings.get("scale_embedding", False),
             max_length=settings["max_position_embeddings"],
             pad_id=settings["pad_token_id"],
@@ -169,8 +172,5 @@ def their_length_penalty(ours: float) -> float:
 
 def other_search_options(settings: Mapping[str, Any]) -> dict[str, Any]:
     """Their search options that change translations and have no place in a bundle."""
-    return {
-        name: settings[name]
-        for name in _SHOWN
-        if settings.get(name) not in (None, [], _OF_SEARCH[name])
-    }
+    given = {name: settings[name] for name in _OTHERS if name in settings}
+    return {n: value for n, value in given.items() if value not in (None, [], _OTHERS[n])}

@@ -33,6 +33,7 @@ __all__ = ["QUANTIZATIONS", "export_hugging_face", "model_card", "write_settings
 
 QUANTIZATIONS = ("float32", "float16", "bfloat16")
 _EPSILON = 1e-5  # of LayerNorm, in all families
+_SHOWN = 5  # subwords in a note
 
 
 def export_hugging_face(
@@ -145,8 +146,11 @@ def _write_tokenizers(bundle: Bundle, place: Path, start: int | None) -> list[st
             " AutoTokenizer.from_pretrained(OUT, subfolder='target')"
         )
     if missing := missing_pieces(source):
-        lacking = counted(missing, "subword")
-        notes.append(f"the vocabulary lacks {lacking} of SentencePiece: a text is cut without them")
+        some = ", ".join(missing[:_SHOWN]) + (", …" if len(missing) > _SHOWN else "")
+        notes.append(
+            f"the vocabulary lacks {counted(len(missing), 'subword')} of SentencePiece ({some}):"
+            " each text with one has other ids than in the original, which reads it as unknown"
+        )
     return notes
 
 

@@ -1,8 +1,8 @@
 """The families of translators: for each its options, and a place for each of its weights.
 
-Their decoders start with a symbol that ours hides or produces: padding (Marian) or the end (M2M100,
-NLLB, mBART). So each imported vocabulary has one row more, our start symbol. It is a copy
-of their start symbol's row, with the bias ``NEVER``, so that all other probabilities stay.
+The decoders of M2M100, NLLB and mBART start with the end symbol. Marian's starts with padding,
+which ours hides. So its imported vocabulary has one row more, our start symbol. It is a copy of the
+padding's row, with the bias ``NEVER``, so that all other probabilities stay.
 """
 
 from collections.abc import Mapping
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from glassformer.config import ModelConfig
-from glassformer.errors import InputError, UsageError, nearest
+from glassformer.errors import InputError, UsageError
 
 __all__ = ["FAMILIES", "Family", "family_for", "family_of", "weight_table"]
 
@@ -139,7 +139,7 @@ norms; import reads marian, m2m_100, mbart
     """
     if model_type in FAMILIES:
         return FAMILIES[model_type]
-    reason = _REASONS.get(model_type, f"unknown{nearest(model_type, _TRANSLATORS)}")
+    reason = _REASONS.get(model_type, "its weights have no table here")
     raise InputError(
         f"{origin}: model_type {model_type!r}: {reason}; import reads {', '.join(_TRANSLATORS)}"
     )

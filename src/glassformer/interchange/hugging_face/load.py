@@ -50,7 +50,7 @@ def import_hugging_face(
     wanted = Languages(source_language, target_language)
     vocabulary = read_vocabulary(directory, settings, wanted)
     start = settings["decoder_start_token_id"]
-    start_is_ours = start == vocabulary.target.bos_id  # in what `export` has written
+    start_is_ours = start == vocabulary.target.bos_id  # as M2M100's end symbol
     ids = {"unk_token_id": vocabulary.target.unk_id}
     if vocabulary.source.pad_id != settings.get("pad_token_id"):
         ids["source_pad_token_id"] = vocabulary.source.pad_id
@@ -79,9 +79,9 @@ def import_hugging_face(
     notes = []
     if settings["model_type"] == "marian" and not vocabulary.is_ours:
         notes.append(_OPUS_NOTE)
-    if others := other_search_options(settings):
+    if not vocabulary.is_ours and (others := other_search_options(settings)):
         listed = ", ".join(f"{name} {value}" for name, value in others.items())
-        notes.append(f"a bundle does not hold these search options: {listed}")
+        notes.append(f"a bundle holds none of these search options of the model: {listed}")
     return Imported(bundle, family.title, tuple(notes))
 
 

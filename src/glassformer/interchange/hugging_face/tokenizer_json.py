@@ -43,6 +43,12 @@ def tokenizer_json(
             f"{', with spaces as suffixes' if space_as_suffix else ''}:"
             " tokenizer.json holds bpe and unigram with spaces as prefixes; export to ctranslate2"
         )
+    beyond = model.pieces[tokenizer.vocab_size :]
+    if model.kind == "bpe" and any(piece.type is PieceType.UNUSED for piece in beyond):
+        raise UsageError(
+            "a trimmed vocabulary: BPE joins subwords by way of others that it lacks, and"
+            " tokenizer.json cannot say so; export to ctranslate2"
+        )
     pieces = _pieces(tokenizer, model, size)
     has_bytes = any(piece.type is PieceType.BYTE for piece in pieces)
     escapes = list(ESCAPES.items()) if has_bytes else []
@@ -83,12 +89,10 @@ def tokenizer_config(tokenizer: Tokenizer, *, size: int, longest: int) -> dict[s
     }
 
 
-def missing_pieces(tokenizer: Tokenizer) -> int:
+def missing_pieces(tokenizer: Tokenizer) -> list[str]:
     """The pieces that cut a text and are not in the vocabulary: here a text is cut without them."""
-    if tokenizer.known is None:
-        return 0
-    pieces = SentencePieceModel.parse(tokenizer.serialized).pieces[tokenizer.known :]
-    return sum(piece.type is PieceType.NORMAL for piece in pieces)
+    pieces = SentencePieceModel.parse(tokenizer.serialized).pieces[tokenizer.vocab_size :]
+    return [piece.text for piece in pieces if piece.type is PieceType.NORMAL]
 
 
 def _pieces(tokenizer: Tokenizer, model: SentencePieceModel, size: int) -> list[Piece]:

@@ -11,7 +11,7 @@ Here the pieces themselves stand in the order of the ids, so that no table is ne
 """
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -31,6 +31,7 @@ __all__ = [
     "Languages",
     "OfBundle",
     "Tokenizers",
+    "language_tokens",
     "read_vocabulary",
 ]
 
@@ -133,6 +134,14 @@ def read_vocabulary(directory: Path, settings: Mapping[str, Any], wanted: Langua
     return _one_model(files, kind.removesuffix("Fast"), wanted)
 
 
+def language_tokens(texts: Collection[str], *kinds: str) -> LanguageTokens | None:
+    """The languages among a tokenizer's tokens, if it is of one of these kinds, or of any."""
+    for kind in kinds or _LANGUAGES:
+        if known := languages_in(texts, _LANGUAGES[kind]):
+            return LanguageTokens(known, before="source" if kind == "MarianTokenizer" else "each")
+    return None
+
+
 def _exported(directory: Path, stored: object, wanted: Languages) -> Tokenizers:
     """The tokenizers that ``export`` has written: SentencePiece models beside the JSON."""
     try:
@@ -174,15 +183,13 @@ def _marian(files: _Files, wanted: Languages) -> Tokenizers:
         sides.append(_piece_order(files, texts, controls=languages, path=path))
     source = wanted.source or files.options.get("source_lang")
     target = wanted.target or files.options.get("target_lang")
-    tokens = None
     prefix: tuple[str, ...] = ()
-    if known := languages_in(sides[0].texts, pattern):
-        tokens = LanguageTokens(known, before="source")
+    if tokens := language_tokens(sides[0].texts, "MarianTokenizer"):
         source, target = tokens.pair(source, wanted.target)
         prefix, _ = tokens.prefixes(source, target)
     return Tokenizers(
-        sides[0].tokenizer(directory / "source.spm", prefix),
-        sides[-1].tokenizer(directory / "target.spm"),
+        sides[0].tokenizer(read_sentencepiece(directory / "source.spm"), prefix),
+        sides[-1].tokenizer(read_sentencepiece(directory / "target.spm")),
         (standard_code(source), standard_code(target)) if source and target else None,
         tokens,
     )
@@ -191,12 +198,14 @@ def _marian(files: _Files, wanted: Languages) -> Tokenizers:
 def _one_model(files: _Files, kind: str, wanted: Languages) -> Tokenizers:
     """One SentencePiece model; each side's language stands before its text."""
     directory, size = files.directory, files.settings["vocab_size"]
-    path = directory / "sentencepiece.bpe.model"
+    paths = [directory / name for name in ("sentencepiece.bpe.model", "tokenizer.json")]
+    path = next(filter(Path.is_file, paths), paths[0])
+    model = read_sentencepiece(path)
+    texts = [piece.text for piece in model.pieces]
     if kind == "M2M100Tokenizer":
         texts = _texts(directory / "vocab.json", None)
-    else:  # fairseq's rule: SentencePiece's id plus one
-        pieces = [piece.text for piece in read_sentencepiece(path).pieces]
-        texts = [_START, "<pad>", "</s>", "<unk>", *pieces[3:]]
+    elif path == paths[0]:  # fairseq's rule: SentencePiece's id plus one
+        texts = [_START, "<pad>", "</s>", "<unk>", *texts[3:]]
     try:
         added = _added_texts(files, len(texts))
     except (AttributeError, KeyError, TypeError, ValueError) as error:
@@ -210,24 +219,19 @@ def _one_model(files: _Files, kind: str, wanted: Languages) -> Tokenizers:
     for index, text in sorted(added.items()):
         texts += [f"<unused {place}>" for place in range(len(texts), index + 1)]
         texts[index] = text
-    if len(texts) > size:
-        raise InputError(
-            f"{directory}: the tokenizer has {len(texts)} tokens, and config.json {size}"
-        )
     texts += [f"<unused {place}>" for place in range(len(texts), size)]
     order = _piece_order(files, texts, controls=added.values(), path=path)
-    known = languages_in(order.texts, _LANGUAGES[kind])
-    if not known:
+    tokens = language_tokens(order.texts, kind)
+    if tokens is None:
         raise InputError(
             f"{directory}: no language token stands in tokenizer_config.json, tokenizer.json or"
             " special_tokens_map.json: copy them from the original model"
         )
-    tokens = LanguageTokens(known)
     source, target = tokens.pair(wanted.source, wanted.target)
     before_source, before_target = tokens.prefixes(source, target)
     return Tokenizers(
-        order.tokenizer(path, before_source),
-        order.tokenizer(path, before_target),
+        order.tokenizer(model, before_source),
+        order.tokenizer(model, before_target),
         (source or "", target),
         tokens,
     )
@@ -272,7 +276,7 @@ def _content(token: object) -> str:
 def _piece_order(
     files: _Files, texts: Sequence[str], *, controls: Iterable[str], path: Path
 ) -> PieceOrder:
-    """The texts with our start symbol after them, which takes its name from any of theirs.
+    """The texts; if no target starts with the end symbol, our start symbol stands after them.
 
     ``path``: the file of the texts. ``controls``: those that no input holds.
     """
@@ -290,6 +294,10 @@ def _piece_order(
                 f"{path}: the id {index}, config.json's {symbol}_token_id, is {texts[index]!r},"
                 f" expected {symbols[symbol]!r}"
             )
-    renamed = [f"<s {index}>" if text == _START else text for index, text in enumerate(texts)]
-    unused = {text for text in renamed if text.startswith(("<s ", "<unused "))}
-    return PieceOrder([*renamed, _START], {*controls, *unused} - {unknown, _START}, symbols)
+    if files.settings["decoder_start_token_id"] == files.settings["eos_token_id"]:
+        symbols["bos"] = symbols["eos"]
+    else:  # ours takes the name
+        texts = [f"<s {index}>" if text == _START else text for index, text in enumerate(texts)]
+        texts.append(_START)
+    unused = {_START, *(text for text in texts if text.startswith(("<s ", "<unused ")))}
+    return PieceOrder(texts, {*controls, *unused} - {*symbols.values()}, symbols)

@@ -55,8 +55,7 @@ def read_weights(
                 filled[ours] = name
             elif not torch.equal(rows, values.to(rows.dtype)):
                 raise InputError(
-                    f"{path}: {name} and {filled[ours]} differ, and config.json says that they are"
-                    " one weight"
+                    f"{path}: {name} and {filled[ours]} differ: import reads them as one weight"
                 )
         if start is not None:
             _add_start(parameters, start)

@@ -17,6 +17,7 @@ from torch import nn
 
 from glassformer.bundle import Bundle
 from glassformer.config import ModelConfig
+from glassformer.data.sentencepiece_model import SentencePieceModel
 from glassformer.errors import check_choice, missing_extra
 from glassformer.files import new_directory
 from glassformer.interchange.hugging_face.export import model_card, write_settings
@@ -57,6 +58,8 @@ def export_onnx(bundle: Bundle, directory: Path, *, quantization: str = "float32
                 for name in ("encoder_model", "decoder_model_merged"):
                     _quantize(graphs / f"{name}.onnx", graphs / f"{name}_quantized.onnx")
         (place / "README.md").write_text(_readme(bundle, directory.name, quantization), "utf-8")
+    if SentencePieceModel.parse(bundle.source_tokenizer.serialized).kind == "unigram":
+        notes.append("transformers.js reads a character that the unigrams lack as unknown")
     return [*notes, "transformers.js searches greedily"]
 
 

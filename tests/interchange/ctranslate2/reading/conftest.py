@@ -111,8 +111,11 @@ def make_opennmt(tmp_path, vocabulary):
     return make
 
 
-def write_old(directory, spec, version):
-    """Like the converters before CTranslate2 3.0: a text vocabulary, options for both stacks."""
+def write_old(directory, spec, version, *, scaled=None):
+    """Like the converters before CTranslate2 3.0: a text vocabulary, options for both stacks.
+
+    ``scaled``: the switch of the embeddings' scale, by its first name.
+    """
     text = lambda name: struct.pack("<H", len(name) + 1) + name.encode() + b"\0"  # noqa: E731
     variables = dict(spec.variables(ordered=True))
     aliases = {name: value for name, value in variables.items() if isinstance(value, str)}
@@ -120,6 +123,9 @@ def write_old(directory, spec, version):
     for option in ("num_heads", "pre_norm", "activation"):
         values[option] = values.pop(f"encoder/{option}")
         values.pop(f"decoder/{option}")
+    for side in ("encoder", "decoder") if scaled is not None else ():
+        del values[f"{side}/scale_embeddings"]
+        values[f"{side}/embeddings/multiply_by_sqrt_depth"] = np.int8(scaled)
     values["encoder/embeddings/weight"] = values.pop("decoder/embeddings/weight")
     tied = ("decoder/embeddings/weight", "decoder/projection/weight")
     aliases |= dict.fromkeys(tied, "encoder/embeddings/weight")
@@ -148,9 +154,9 @@ def write_old(directory, spec, version):
 
 @pytest.fixture
 def make_old(make_opennmt, vocabulary):
-    def make(version):
+    def make(version, **options):
         directory = make_opennmt()
-        write_old(directory, opennmt(directory, tokens=vocabulary, save=False), version)
+        write_old(directory, opennmt(directory, tokens=vocabulary, save=False), version, **options)
         return directory
 
     return make

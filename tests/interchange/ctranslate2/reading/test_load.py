@@ -21,7 +21,8 @@ CONFIGS = [
     {"norm": "pre", "output_bias": True, "norm_epsilon": 0.1},
     {"activation": "gelu", "tying": "target", "position_layout": "halves"},
     {"activation": "swish", "tying": "embeddings", "position_frequencies": "tensor2tensor"},
-    {"positions": "learned", "embedding_norm": True, "source_max_length": 99},
+    {"positions": "learned", "source_max_length": 99},
+    {"positions": "learned", "embedding_norm": True, "position_offset": 2},
     {"scale_embeddings": False, "position_offset": 3, "num_heads": 4},
 ]
 
@@ -38,8 +39,10 @@ def test_what_is_exported_comes_back_bit_for_bit(bundle_of, tmp_path, options):
     assert imported.notes == ()
     again = imported.bundle
     assert again.languages == ("en", "de")
+    offset = bundle.model.config.position_offset
     for name, weight in bundle.model.state_dict().items():
-        assert torch.equal(again.model.state_dict()[name], weight), name
+        read = slice(offset, None) if name.endswith("table") else slice(None)
+        assert torch.equal(again.model.state_dict()[name][read], weight[read]), name
     for mine, theirs in zip(again.tokenizers, bundle.tokenizers, strict=True):
         assert mine.encode_batch(TEXTS) == theirs.encode_batch(TEXTS)
     expected = bundle.model.config.model_dump(exclude={"dropout"})
@@ -128,12 +131,31 @@ def test_old_files(make_old, compared, version):
     assert ours == pytest.approx(theirs, abs=1e-4)
 
 
+@pytest.mark.parametrize("scaled", [False, True])
+def test_the_first_name_of_the_scale(make_old, compared, scaled):
+    directory = make_old(4, scaled=scaled)
+    bundle = import_ctranslate2_model(directory).bundle
+
+    assert bundle.model.config.scale_embeddings == scaled
+    theirs, ours = compared(bundle, directory).scores("A dog runs.", "Ein Hund über")
+    assert ours == pytest.approx(theirs, abs=1e-4)
+
+
 def begins_with(token):
     return {"settings": {"decoder_start_token": token, "add_source_eos": True}}
 
 
 def from_zero(spec):
     spec.decoder.start_from_zero_embedding = True
+
+
+def factor(number):
+    """A converter's floating-point factor, where others write a switch."""
+
+    def change(spec):
+        spec.encoder.scale_embeddings = spec.decoder.scale_embeddings = np.float32(number)
+
+    return {"change": change, "settings": {"add_source_eos": True}}
 
 
 def computed(spec):
@@ -143,10 +165,17 @@ def computed(spec):
 
 @pytest.mark.parametrize(
     "options",
-    [begins_with("</s>"), begins_with("<blank>"), {"change": from_zero}, {"change": computed}],
-    ids=["end", "padding", "zeros", "computed positions"],
+    [
+        begins_with("</s>"),
+        begins_with("<blank>"),
+        {"change": from_zero},
+        {"change": computed},
+        factor(1),
+        factor(12**0.5),
+    ],
+    ids=["end", "padding", "zeros", "computed positions", "factor 1", "factor sqrt(d_model)"],
 )
-def test_other_starts_and_positions(make_opennmt, compared, options):
+def test_other_starts_positions_and_scales(make_opennmt, compared, options):
     directory = make_opennmt(**options)
     bundle = import_ctranslate2_model(directory).bundle
     both = compared(bundle, directory)
@@ -154,8 +183,27 @@ def test_other_starts_and_positions(make_opennmt, compared, options):
         theirs, ours = both.scores(text, "Ein Hund über Gras")
         assert ours == pytest.approx(theirs, abs=1e-4)
     config = bundle.model.config
-    if bundle.model.output_bias[config.bos_id] < -9000:
-        assert config.bos_id not in (config.eos_id, config.pad_id)
+    added = bundle.model.output_bias[config.bos_id] < -9000
+    assert added == (config.bos_id == config.target_vocab_size - 1)
+    assert config.bos_id != config.pad_id
+
+
+def test_a_factor_says_that_sources_end(make_opennmt):
+    """transformers' and fairseq's tokenizers add the end symbol, so that no option asks for it."""
+    switch = import_ctranslate2_model(make_opennmt()).bundle.model.config
+    change = factor(1)["change"]
+    config = import_ctranslate2_model(make_opennmt("factor", change=change)).bundle.model.config
+    assert (switch.source_pad_id, switch.scale_embeddings) == (switch.eos_id, True)
+    assert (config.source_pad_id, config.scale_embeddings) == (None, False)
+
+
+def test_tokens_that_no_text_has_are_said(make_opennmt, vocabulary):
+    """They may be languages by a name that import does not know."""
+    [note] = import_ctranslate2_model(make_opennmt()).notes
+    assert note.startswith("no text has 1 token of the vocabulary (madeup): if the model needs one")
+    tokens = [*vocabulary, *(f"<2{code}>" for code in ("de", "fr", "nl", "es", "it"))]
+    [note] = import_ctranslate2_model(make_opennmt("multilingual", tokens=tokens)).notes
+    assert "6 tokens of the vocabulary (madeup, <2de>, <2fr>, <2nl>, <2es>, …)" in note
 
 
 def test_no_padding_is_appended(make_opennmt, compared, vocabulary):
@@ -199,10 +247,10 @@ def deeper(spec):
         ({"change": gated}, r"linear_0_noact_weight: its feed-forward networks are gated"),
         ({"change": alibi}, r"decoder/alibi: it has ALiBi positions"),
         ({"change": tanh}, r"the activation is GELU by tanh: expected relu, swish, gelu"),
-        ({"change": scaled}, r"scale_embeddings 3\.5: expected 0 or 1"),
+        ({"change": scaled}, r"scale_embeddings 3\.5: expected 1 or 3\.4641"),
         ({"change": deeper}, r"num_heads 4 of the encoder and 3 of the decoder differ"),
         ({"settings": {"add_source_bos": True}}, r"add_source_bos: no source begins"),
-        ({"settings": {"decoder_start_token": None}}, r"decoder_start_token null: expected one"),
+        ({"settings": {"decoder_start_token": None}}, r"decoder_start_token null: write the tok"),
         ({"settings": {"decoder_start_token": "<x>"}}, r"json: it lacks the token <x>: copy"),
         ({"settings": {"layer_norm_epsilon": -1.0}}, r"layer_norm_epsilon -1\.0: expected a num"),
         ({"settings": {"softcap": 3}}, r"config\.json: unknown option softcap 3: no place for"),
@@ -238,7 +286,8 @@ def test_missing_and_faulty_files(make_opennmt):
     refused(name, b"{}", "expected a list of tokens")
     refused(name, json.dumps(tokens[1:]).encode(), "it lacks the token <unk>: copy")
     refused(name, json.dumps([*tokens, "</s>"]).encode(), "it has the token '</s>' twice")
-    short = rf"the source vocabulary has {len(tokens) - 1} tokens, and encoder/embeddings_0/weight"
+    rows = rf"\({len(tokens)}, 12\), expected \({len(tokens) - 1}, 12\)"
+    short = f"encoder/embeddings_0/weight has the shape {rows}: copy it and the vocabularies from"
     refused(name, json.dumps(tokens[:-1]).encode(), short)
     content = (directory / "model.bin").read_bytes()
     refused("model.bin", None, r"model\.bin: cannot be read: No such file")

@@ -1,5 +1,6 @@
 """The options of a CTranslate2 model to our settings; what has no counterpart is refused."""
 
+import math
 from collections.abc import Collection, Mapping
 from functools import partial
 from itertools import product
@@ -74,17 +75,23 @@ def read_settings(directory: Path, file: ModelFile) -> dict[str, Any]:
     if file.version < 6:
         flags = {name: file.option(f"with_{name}") for name in ("source_bos", "source_eos")}
         settings |= {f"add_{name}": bool(value) for name, value in flags.items()}
-        begins = file.option("with_target_bos", 1.0)
+        begins = file.option("with_target_bos", 1)
         settings["decoder_start_token"] = settings["bos_token" if begins else "eos_token"]
         if file.option("user_decoder_start_tokens"):
             settings["decoder_start_token"] = None
     for name, value in settings.items():
         if name not in _DEFAULTS and name not in _NO_EFFECT and value:
             raise InputError(f"{path}: unknown option {name} {value!r}: no place for it here")
+    # A floating-point factor is of a converter whose models' own tokenizers add the end symbol.
+    if isinstance(file.option("encoder/scale_embeddings"), float):
+        settings["add_source_eos"] = True
     if settings["add_source_bos"]:
         raise InputError(f"{path}: add_source_bos: no source begins with the start symbol here")
     if settings["decoder_start_token"] is None:
-        raise InputError(f"{path}: decoder_start_token null: expected one token for all targets")
+        raise InputError(
+            f"{path}: decoder_start_token null: write the token there that all targets start with;"
+            " mBART-50's is </s>"
+        )
     epsilon = settings["layer_norm_epsilon"]
     if epsilon is not None and not (isinstance(epsilon, float) and 0 < epsilon < 1):
         raise InputError(f"{path}: layer_norm_epsilon {epsilon!r}: expected a number above 0")
@@ -142,19 +149,29 @@ def _stack(file: ModelFile, side: str) -> dict[str, Any]:
     depth = 0
     while f"{side}/layer_{depth}/ffn/linear_0/weight" in file.stored:
         depth += 1
-    heads = file.option(f"{side}/num_heads", float(_HEADS[file.specification]))
-    scale = file.option(f"{side}/scale_embeddings", 1.0)
-    if scale not in (0, 1):
-        raise InputError(f"{file.path}: scale_embeddings {scale:g}: expected 0 or 1")
+    heads = file.option(f"{side}/num_heads", _HEADS[file.specification])
     return {
         "depth": depth,
         "activation": _ACTIVATIONS[activation],
         "num_heads": int(heads),
-        "norm": "pre" if file.option(f"{side}/pre_norm", 1.0) else "post",
-        "scale_embeddings": bool(scale),
+        "norm": "pre" if file.option(f"{side}/pre_norm", 1) else "post",
+        "scale_embeddings": _is_scaled(file, side),
         "embedding_norm": f"{side}/layernorm_embedding/gamma" in file.stored,
         **_positions(file, side),
     }
+
+
+def _is_scaled(file: ModelFile, side: str) -> bool:
+    """Whether sqrt(d_model) multiplies the embeddings.
+
+    An integer is a switch. A floating-point number is the factor itself, so that 1.0 means no.
+    """
+    switch = file.option(f"{side}/embeddings/multiply_by_sqrt_depth", 1)  # of old files
+    scale = file.option(f"{side}/scale_embeddings", switch)
+    root = math.sqrt(matrix_shape(file, TARGET_EMBEDDING)[1])
+    if isinstance(scale, float) and scale != 1 and not math.isclose(scale, root, rel_tol=_CLOSE):
+        raise InputError(f"{file.path}: scale_embeddings {scale:g}: expected 1 or {root:g}")
+    return scale != 1 if isinstance(scale, float) else bool(scale)
 
 
 def _positions(file: ModelFile, side: str) -> dict[str, Any]:
@@ -176,7 +193,9 @@ def _positions(file: ModelFile, side: str) -> dict[str, Any]:
                 "position_frequencies": frequencies,
                 "position_offset": offset,
             }
-    return {"max_length": length, "positions": "learned"}
+    # A converter leaves out the first two rows of mBART's table, which nothing reads.
+    offset = 2 if f"{side}/layernorm_embedding/gamma" in file.stored else 0
+    return {"max_length": length, "positions": "learned", "position_offset": offset}
 
 
 def source_embedding(file: ModelFile) -> str:

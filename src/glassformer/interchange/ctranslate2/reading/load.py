@@ -1,24 +1,24 @@
 """A directory of CTranslate2's converters as a bundle."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import torch
 
 from glassformer.bundle import Bundle
 from glassformer.data.languages import standard_code
-from glassformer.data.tokenizer import Tokenizer
-from glassformer.errors import InputError
+from glassformer.errors import InputError, counted
 from glassformer.interchange.ctranslate2.reading.configuration import (
-    matrix_shape,
     model_config,
     read_settings,
-    source_embedding,
 )
 from glassformer.interchange.ctranslate2.reading.model_file import read_model_file
 from glassformer.interchange.ctranslate2.reading.tokens import read_tokens
 from glassformer.interchange.ctranslate2.reading.weights import read_weights
 from glassformer.interchange.hugging_face.configuration import length_penalty
+from glassformer.interchange.hugging_face.vocabulary import language_tokens
 from glassformer.interchange.importing import Imported
+from glassformer.interchange.piece_order import read_sentencepiece
 from glassformer.model.transformer import Transformer
 
 __all__ = ["import_ctranslate2_model", "read_translator"]
@@ -30,7 +30,9 @@ _TOKENIZERS = (
     ("sentencepiece.model",) * 2,
     ("sentencepiece.bpe.model",) * 2,
     ("tokenizer.model",) * 2,
+    ("tokenizer.json",) * 2,
 )
+_INTEGERS, _SHOWN = {torch.int8, torch.int16}, 5
 _QUANTIZED = "the weights were rounded to int8 or int16: they are exact to half a step"
 
 
@@ -49,23 +51,25 @@ def import_ctranslate2_model(
             f"{directory}: it holds no SentencePiece model: put the original's beside model.bin, as"
             " sentencepiece.model, or as source.spm and target.spm"
         )
-    parts, notes = read_translator(directory, directory / source, directory / target)
-    pair = None
-    if source_language and target_language:
-        pair = standard_code(source_language), standard_code(target_language)
-    bundle = Bundle(
-        *parts,
-        pair,
+    bundle, notes = read_translator(directory, directory / source, directory / target)
+    bundle = replace(
+        bundle,
         about={"imported from": "a model in the format of CTranslate2"},
         length_penalty=length_penalty({}),
     )
+    if bundle.language_tokens:
+        bundle.language_tokens.pair(source_language, target_language)  # it needs them
+        bundle = bundle.between(source_language, target_language)
+    elif source_language and target_language:
+        pair = standard_code(source_language), standard_code(target_language)
+        bundle = replace(bundle, languages=pair)
     return Imported(bundle, "CTranslate2", notes)
 
 
 def read_translator(
     directory: Path, source_model: Path, target_model: Path, *, target_prefix: str = ""
-) -> tuple[tuple[Transformer, Tokenizer, Tokenizer], tuple[str, ...]]:
-    """Model, source and target tokenizer of the CTranslate2 model in ``directory``; and notes.
+) -> tuple[Bundle, tuple[str, ...]]:
+    """The CTranslate2 model in ``directory`` with its tokenizers; and notes.
 
     ``target_prefix``: a token with which every target begins.
 
@@ -75,16 +79,6 @@ def read_translator(
     settings = read_settings(directory, file)
     start_is_zero = bool(file.option("decoder/start_from_zero_embedding"))
     source, target = read_tokens(directory, settings, start_is_zero=start_is_zero)
-    for side, tokens, name in (
-        ("source", source, source_embedding(file)),
-        ("target", target, "decoder/embeddings/weight"),
-    ):
-        rows, _ = matrix_shape(file, name)
-        if rows != tokens.size:
-            raise InputError(
-                f"{directory}: the {side} vocabulary has {tokens.size} tokens, and {name}"
-                f" {rows} rows"
-            )
     if not settings["add_source_eos"]:
         source = source.without_end()
     config = model_config(file, settings, (source, target))
@@ -92,10 +86,23 @@ def read_translator(
         read_weights(Transformer(config), file, (source, target))
     model = Transformer(config)
     read_weights(model, file, (source, target))
-    kinds = {weight.dtype for weight in file.stored.values() if weight.dim()}
-    notes = (_QUANTIZED,) if kinds & {torch.int8, torch.int16} else ()
-    tokenizers = (
-        source.tokenizer(source_model),
-        target.tokenizer(target_model, prefix=target_prefix),
+    models = [read_sentencepiece(path) for path in (source_model, target_model)]
+    beside = source.beside(models)
+    languages = language_tokens(beside)
+    controls = languages.subwords.values() if languages else ()
+    bundle = Bundle(
+        model.eval().requires_grad_(False),
+        source.tokenizer(models[0], languages=controls),
+        target.tokenizer(models[1], prefix=target_prefix, languages=controls),
+        language_tokens=languages,
     )
-    return (model.eval().requires_grad_(False), *tokenizers), notes
+    notes = []
+    if {weight.dtype for weight in file.stored.values() if weight.dim()} & _INTEGERS:
+        notes.append(_QUANTIZED)
+    if not languages and (unknown := [text for text in beside if text != target_prefix]):
+        some = ", ".join(unknown[:_SHOWN]) + (", …" if len(unknown) > _SHOWN else "")
+        notes.append(
+            f"no text has {counted(len(unknown), 'token')} of the vocabulary ({some}): if the model"
+            " needs one before its texts, such as a language, this bundle translates wrongly"
+        )
+    return bundle, tuple(notes)

@@ -61,14 +61,17 @@ class ModelFile:
             for one, other in pairs
         )
 
-    def option(self, name: str, default: float = 0.0) -> float:
-        """A single number; options of both stacks stand without their names in old files."""
+    def option(self, name: str, default: float = 0) -> int | float:
+        """A single number; options of both stacks stand without their names in old files.
+
+        A float is stored as one: 1.0 may mean another thing than 1.
+        """
         values = self.stored.get(name, self.stored.get(name.rpartition("/")[2]))
         if values is None:
             return default
         if values.numel() != 1:
             raise InputError(f"{self.path}: {name} has {values.numel()} values, expected one")
-        return float(values.item())
+        return values.item()
 
 
 def read_model_file(path: Path) -> ModelFile:

@@ -4,13 +4,14 @@ Our decoder needs a start symbol and padding that no target holds. A missing one
 model gets a row more for it. Its bias takes its probability away.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from torch import Tensor
 
+from glassformer.data.sentencepiece_model import PieceType, SentencePieceModel
 from glassformer.data.tokenizer import Tokenizer
 from glassformer.errors import InputError
 from glassformer.interchange.importing import NEVER, parsed_json
@@ -43,16 +44,21 @@ class Tokens:
         """The same, with the end symbol as padding: it stands after a source, and is not read."""
         return replace(self, symbols={**self.symbols, "pad": self.symbols["eos"]})
 
-    def tokenizer(self, path: Path, *, prefix: str = "") -> Tokenizer:
-        """The tokenizer of the file ``path``; ``prefix``: a token before each text."""
-        if prefix and prefix not in self.texts:
-            raise InputError(
-                f"{path.parent}: target_prefix {prefix!r}: the vocabulary has no such token"
-            )
+    def tokenizer(
+        self, model: SentencePieceModel, *, prefix: str = "", languages: Collection[str] = ()
+    ) -> Tokenizer:
+        """The tokenizer of a model in our order; ``prefix``: a token before each text."""
         renamed = {text for text in self.texts if text.startswith("<s ")}
-        appended = {_PADDING, prefix, *self.texts[self.size :]}
-        order = PieceOrder(self.texts, appended | renamed, self.symbols)
-        return order.tokenizer(path, [prefix] if prefix else ())
+        controls = {_PADDING, prefix, *self.texts[self.size :], *renamed, *languages}
+        order = PieceOrder(self.texts, controls, self.symbols)
+        return order.tokenizer(model, [prefix] if prefix else ())
+
+    def beside(self, models: Sequence[SentencePieceModel]) -> list[str]:
+        """The tokens that are neither special symbols nor ordinary pieces of any of the models."""
+        others = {PieceType.CONTROL, PieceType.USER_DEFINED, PieceType.UNUSED}
+        pieces = {p.text for model in models for p in model.pieces if p.type not in others}
+        pieces |= {_START, _PADDING, *self.symbols.values()}
+        return [text for text in self.texts[: self.size] if text not in pieces]
 
 
 def read_tokens(
@@ -109,7 +115,7 @@ def _tokens(path: Path, settings: Mapping[str, Any], start_is_zero: bool) -> Tok
     names = [_PADDING if text == padding else text for text in texts]
     if padding is None:
         names.append(_PADDING)
-    if begin is None or begin in (*symbols.values(), padding):
+    if begin is None or begin in (symbols["unk"], padding):
         names = [f"<s {index}>" if text == _START else text for index, text in enumerate(names)]
         names.append(_START)
         begin = _START

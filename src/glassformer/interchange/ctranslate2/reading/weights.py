@@ -44,7 +44,10 @@ def read_weights(model: Transformer, file: ModelFile, sides: tuple[Tokens, Token
                 for row in rows:
                     row.zero_()
             elif (found := tuple(file.stored[name].shape)) != expected:
-                raise InputError(f"{file.path}: {name} has the shape {found}, expected {expected}")
+                raise InputError(
+                    f"{file.path}: {name} has the shape {found}, expected {expected}: copy it and"
+                    " the vocabularies from one model"
+                )
             else:
                 for row, part in zip(rows, file.weight(name).split([*map(len, rows)]), strict=True):
                     row.copy_(part)
@@ -77,5 +80,6 @@ def _read_positions(model: Transformer, file: ModelFile) -> set[str]:
         name = f"{side}/position_encodings/encodings"
         names.add(name)
         if model.config.positions == "learned":
-            encoding_of(positions).table.copy_(file.weight(name))
+            encoding = encoding_of(positions)
+            encoding.table.zero_()[encoding.offset :].copy_(file.weight(name))
     return names
