@@ -88,5 +88,6 @@ def check(name: str, solution: Mapping[str, Any]) -> None:
         if verdict.outcome != "right":
             verdict = replace(verdict, hole=hole)
             break
-    hint = hint_text(chosen, verdict.hole, 1)
-    print_verdict(Console(color_system=None, force_jupyter=False), chosen, verdict, hint)
+    print_verdict(Console(color_system=None, force_jupyter=False), chosen, verdict)
+    if verdict.hole:
+        print(hint_text(chosen, verdict.hole, 1))
