@@ -164,6 +164,16 @@ def test_a_file_that_cannot_be_ended_from_inside_is_ended(verdict_of_a_worker, m
     assert verdict.lines == ("Your code runs for ever, or far too long.",)
 
 
+def test_a_thread_of_the_learners_delays_no_verdict(file_of):
+    """The process ends by itself, not by its time limit."""
+    file = file_of(
+        end="\nimport threading\nthreading.Thread(target=threading.Event().wait).start()\n"
+    )
+    with Worker() as worker:
+        assert verdict_on(ATTENTION, file, worker.answer(ATTENTION, file)).outcome == "right"
+        assert worker._process.returncode == 0
+
+
 def test_a_missing_function(verdict_of, tmp_path):
     verdict = verdict_of(end="\ndel scaled_dot_product_attention\n")
     assert "scaled_dot_product_attention is missing" in verdict.lines[0]
