@@ -75,6 +75,10 @@ def test_keys_and_saves(terminal, tmp_path):
     terminal.expect("h hint 2 of 3")
     terminal.expect("Hint 2 of 3")
     file = tmp_path / "lessons" / ATTENTION.file_name
+    file.unlink()  # as some editors do for a moment
+    for _ in range(2):
+        terminal.press("?")
+        terminal.expect("h hint 3 of 3")
     file.write_text(ATTENTION.template.replace(HOLE, RIGHT), encoding="utf-8")
     terminal.expect("right")
     terminal.expect("To try")

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from pydantic import Field, field_validator, model_validator
 from rich.console import Console
+from rich.padding import Padding
 from rich.text import Text
 
 from glassformer.cli.demo import DemoOptions, PhraseOptions
@@ -68,7 +69,8 @@ class WatchOptions(FolderOptions):
             for each in lessons():
                 place = f"section {each.section}, {each.minutes} minutes"
                 console.print(Text(f"{each.number:2}. {each.title} ({place})"))
-                console.print(Text(f"Afterwards you know {each.understood}.\n"))
+                text = Text(f"Afterwards you know {each.understood}.")
+                console.print(Padding.indent(text, 4))
             return 0
         from glassformer.learn.watch import watch
 

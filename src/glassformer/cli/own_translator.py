@@ -78,8 +78,7 @@ def _print_parts(whose: Mapping[str, str]) -> None:
             alone = place in UNUSED or owner.startswith("mistake")
             owners.setdefault(owner, []).append(hole_of(place) if alone else lesson.name)
     for owner, names in owners.items():
-        text = f"{owner}: {', '.join(dict.fromkeys(names))}"
-        Console(highlight=False).print(Text(text))
+        Console(highlight=False).print(Text(f"{owner}: {', '.join(dict.fromkeys(names))}"))
 
 
 @contextmanager

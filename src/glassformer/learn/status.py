@@ -32,14 +32,14 @@ def own_boxes(learned: Collection[str], preset: str = "base") -> list[Box]:
 
 
 def print_status(console: Console, folder: Folder) -> None:
-    """Figure 1 in the width of the console, and a line for each lesson."""
+    """A line for each lesson; then figure 1, so that 24 rows show all of it."""
     learned = folder.learned_names()
-    console.print(_figure(learned))
-    console.print(Text("[x] yours   [/] partly yours   one block of N\n", style="dim"))
     for lesson in lessons():
         tick = "x" if lesson.name in learned else " "
         line = f"[{tick}] {lesson.number:2}. {lesson.title} (section {lesson.section})"
         console.print(Text(line))
+    console.print(_figure(learned))
+    console.print(Text("[x] yours   [/] partly yours   one block of N", style="dim"))
 
 
 def _figure(learned: Collection[str]) -> Table:

@@ -15,8 +15,6 @@ from glassformer.learn.source import read_source
 __all__ = ["watch"]
 
 _SECONDS = 0.3  # between two looks at the file
-_WHAT = "Fifteen short files build the Transformer, part by part; each save is checked."
-_HOW = "Replace each `raise NotImplementedError` with your lines, and save."
 _EARLY = "Look at the solution before you have tried the hints? Then press s again."
 
 
@@ -27,13 +25,13 @@ def watch(folder: Folder, console: Console) -> None:
     """
     lesson = folder.next_lesson()
     if lesson:
-        console.print(Text(_WHAT))
+        console.print("Fifteen files build the Transformer part by part; each save is checked.")
     with single_keys():
         while lesson and _watch(folder, lesson, console):
             lesson = folder.next_lesson(after=lesson)
     if lesson is None:
-        way = folder.command("train")
-        console.print(Text(f"All lessons are learned. A translator of your parts: {way}"))
+        way = f"All lessons are learned. Next: {folder.command('train')}"
+        console.print(Text(way), soft_wrap=True)
 
 
 def _watch(folder: Folder, lesson: Lesson, console: Console) -> bool:
@@ -41,7 +39,7 @@ def _watch(folder: Folder, lesson: Lesson, console: Console) -> bool:
     file, hole, hints, asked, right = folder.file(lesson), next(iter(lesson.holes)), 0, False, False
     console.print(Text(f"Open {file} in your editor ({lesson.minutes} minutes)."), soft_wrap=True)
     if folder.untouched(lesson):
-        console.print(Text(_HOW))
+        console.print("Replace each `raise NotImplementedError` with your lines, and save.")
     checked, saved = 0.0, file.stat().st_mtime
     while True:
         with Worker() as worker:
