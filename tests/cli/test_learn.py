@@ -1,6 +1,7 @@
 """``glassformer learn``: every action but the watch and the training."""
 
 import json
+import shlex
 import xml.etree.ElementTree
 from contextlib import nullcontext
 from types import SimpleNamespace
@@ -43,6 +44,7 @@ def test_check_says_right_in_words_as_json_and_by_its_status(folder, capsys):
     printed = capsys.readouterr().out
     assert "1. Scaled dot-product attention: right" in printed
     assert f"To try: {ATTENTION.questions[0].question}" in printed.replace("\n", " ")
+    assert f"Next: glassformer learn solution {folder.path} attention\n" in printed
 
     assert main(["learn", "check", str(folder.path), "2", "--json"]) == 1
     verdict = json.loads(capsys.readouterr().out)
@@ -51,7 +53,18 @@ def test_check_says_right_in_words_as_json_and_by_its_status(folder, capsys):
 
 def test_hints_of_the_current_lesson_and_of_a_named_one(folder, capsys):
     assert main(["learn", "hint", str(folder.path), "--number", "2"]) == 0
-    assert capsys.readouterr().out.startswith("Hint 2 of 3, Scaled dot-product attention:\n")
+    printed = capsys.readouterr().out
+    assert printed.startswith("Hint 2 of 3, Scaled dot-product attention:\n")
+    assert all(len(line) <= 80 for line in printed.splitlines()[:-1])
+    # The next command works as written.
+    *_, words = printed.rstrip().partition("Next: glassformer ")
+    assert main(shlex.split(words)) == 0
+    printed = capsys.readouterr().out
+    assert printed.startswith("Hint 3 of 3, Scaled dot-product attention:\n")
+    *_, words = printed.rstrip().partition("Next: glassformer ")
+    assert words == f"learn solution {folder.path} attention"
+    assert main(shlex.split(words)) == 0
+    assert capsys.readouterr().out.startswith("--- your scaled_dot_product_attention\n")
     assert main(["learn", "hint", str(folder.path), "beam"]) == 0
     assert capsys.readouterr().out.startswith("Hint 1 of 3, penalty:\n")
 
@@ -74,7 +87,7 @@ def test_a_hint_is_on_the_first_hole_that_is_not_right(folder, capsys):
 def test_the_solution_is_the_packages_source_as_a_diff(folder, capsys):
     assert main(["learn", "solution", str(folder.path), "2"]) == 0
     diff = capsys.readouterr().out
-    assert "-    raise NotImplementedError" in diff
+    assert "\n-raise NotImplementedError\n" in diff
     assert "+++ glassformer.model.masks.padding_mask" in diff
     assert lesson("2").questions[1].answer.split()[0] in diff
 
@@ -89,18 +102,39 @@ def test_status_as_text_and_as_svg(folder, capsys, tmp_path):
     xml.etree.ElementTree.parse(tmp_path / "mine.svg")
 
 
-def test_reset_keeps_the_old_file(folder):
+def test_reset_keeps_the_old_file(folder, capsys):
+    file = folder.file(ATTENTION)
+    before, old = file.read_bytes(), file.with_name(file.name + ".old")
+    assert main(["learn", "reset", str(folder.path), "attention"]) == 0
+    assert capsys.readouterr().out == f"wrote {file}; yours is {old}\n"
+    assert file.read_text(encoding="utf-8") == ATTENTION.template
+    assert old.read_bytes() == before
+
+
+def test_a_second_reset_does_not_lose_the_learners_file(folder, capsys):
     file = folder.file(ATTENTION)
     before = file.read_bytes()
-    assert main(["learn", "reset", str(folder.path), "attention"]) == 0
-    assert file.read_text(encoding="utf-8") == ATTENTION.template
+    for _ in range(2):
+        assert main(["learn", "reset", str(folder.path), "attention"]) == 0
+    assert capsys.readouterr().out.endswith(f"\nwrote {file}\n")
     assert file.with_name(file.name + ".old").read_bytes() == before
+
+
+def test_inside_of_the_folder_its_name_may_be_left_out(folder, capsys, monkeypatch):
+    monkeypatch.chdir(folder.path)
+    for words in (["check"], ["check", "my-transformer", "attention"]):
+        assert main(["learn", *words]) == 0
+        assert "Next: glassformer learn solution . attention" in capsys.readouterr().out
+    (folder.path / "my-transformer").mkdir()
+    assert main(["learn", "hint", "my-transformer"]) == 1
+    assert "my-transformer: no lessons here" in capsys.readouterr().err
 
 
 def test_the_list_says_what_one_knows_afterwards(capsys):
     assert main(["learn", "--list"]) == 0
     printed = capsys.readouterr().out
     assert printed.count("Afterwards you know") == len(EVERY)
+    assert all(len(line) <= 80 for line in printed.splitlines())
 
 
 def test_notebooks(tmp_path, capsys):

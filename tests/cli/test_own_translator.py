@@ -48,9 +48,11 @@ def trained(folder):
 
 def test_it_prints_whose_each_part_is_and_how_often_it_ran(trained):
     first, *others = trained.text.splitlines()
-    assert first == "yours: scaled_dot_product_attention"
-    assert others[0].startswith("the package's: padding_mask, ")
-    assert all(len(line) < 80 for line in others[:10])
+    assert first == "yours: attention"
+    assert others[0].startswith("the package's: padding, causal, ")
+    # Whose the parts are, the data, the model: then the training begins.
+    assert next(n for n, line in enumerate(others) if line.startswith("after ")) < 11
+    assert all(len(line) <= 80 for line in others)
     assert "beam search with 4: " in trained.text
     calls = trained.text.split("scaled_dot_product_attention ")[-1].split("\n")[0]
     assert int(calls.replace(",", "")) > 100
@@ -110,7 +112,7 @@ def test_translate_with_the_folders_parts(trained, folder, translated):
     own = translated(trained.directory, "--parts", str(folder.path))
     plain = translated(trained.directory, "--plain")
 
-    assert own.err == f"parts of {folder.path}, by the plain path: scaled_dot_product_attention\n"
+    assert own.err == f"parts of {folder.path}, by the plain path: attention\n"
     assert plain.err == ""
     assert own.out == plain.out
 
@@ -119,7 +121,7 @@ def test_look_with_the_folders_parts(trained, folder, tmp_path, capsys):
     page = tmp_path / "page.html"
     words = ["--text", "March 4, 2030", "--out", str(page), "--parts", str(folder.path)]
     assert main(["look", str(trained.directory), *words]) == 0
-    assert "by the plain path: scaled_dot_product_attention" in capsys.readouterr().err
+    assert "by the plain path: attention\n" in capsys.readouterr().err
     assert '"own":"yours"' in page.read_text("utf-8").replace(" ", "")
 
 
@@ -223,8 +225,9 @@ def test_a_translator_and_a_mistake_side_by_side(trained, folder, tmp_path, caps
     words = [str(trained.directory), "scale-missing", "--out", str(tmp_path / "compared")]
     assert main(["learn", "compare", *words]) == 0
     printed = capsys.readouterr().out
-    assert f"{trained.directory}: own parts: scaled_dot" in printed
-    assert f"{trained.directory}-scale-missing: mistakes: scale-missing" in printed
+    described = printed.partition("exact match")[0].replace("\n", "")
+    assert f"{trained.directory}: own lessons: attention" in described
+    assert f"{trained.directory}-scale-missing: mistakes: scale-missing" in described
     assert "exact match" in printed
     for picture in ("losses", "attention"):
         assert (tmp_path / "compared" / f"{picture}.png").read_bytes().startswith(b"\x89PNG")

@@ -3,6 +3,7 @@
 A file that ends Python, runs for ever or changes torch runs in a process of its own here, too.
 """
 
+import errno
 import shutil
 import time
 from types import SimpleNamespace
@@ -11,9 +12,11 @@ import pytest
 
 from glassformer.errors import InputError
 from glassformer.learn import examine as examine_module
+from glassformer.learn import folder as folder_module
 from glassformer.learn.examine import Worker, checked_verdict, verdict_on
 from glassformer.learn.folder import Folder
 from glassformer.learn.lesson import lesson
+from glassformer.learn.source import body_of, read_source
 from glassformer.learn.worker import answer_on
 
 ATTENTION = lesson("attention")
@@ -81,6 +84,12 @@ def test_prints_are_shown_and_a_flood_of_them_is_cut(verdict_of):
     verdict = verdict_of("    for _ in range(2_000): print('flood' * 100)\n" + RIGHT)
     assert verdict.outcome == "right"
     assert len(verdict.printed) == 2_000
+
+
+def test_a_print_is_shown_once_though_each_probe_runs_twice(file_of):
+    for name, begin in (("one", ""), ("all", "    print('again')\n")):
+        answer = answer_on(file_of(begin + RIGHT), ATTENTION.name)
+        assert answer["printed"].count("again") == (len(answer["results"]) if begin else 0), name
 
 
 def test_an_error_with_its_line_and_the_shapes_there(verdict_of):
@@ -155,9 +164,20 @@ def test_a_file_that_cannot_be_ended_from_inside_is_ended(verdict_of_a_worker, m
     assert verdict.lines == ("Your code runs for ever, or far too long.",)
 
 
-def test_a_missing_function(verdict_of):
+def test_a_thread_of_the_learners_delays_no_verdict(file_of):
+    """The process ends by itself, not by its time limit."""
+    file = file_of(
+        end="\nimport threading\nthreading.Thread(target=threading.Event().wait).start()\n"
+    )
+    with Worker() as worker:
+        assert verdict_on(ATTENTION, file, worker.answer(ATTENTION, file)).outcome == "right"
+        assert worker._process.returncode == 0
+
+
+def test_a_missing_function(verdict_of, tmp_path):
     verdict = verdict_of(end="\ndel scaled_dot_product_attention\n")
     assert "scaled_dot_product_attention is missing" in verdict.lines[0]
+    assert verdict.lines[1].startswith(f"'glassformer learn reset {tmp_path} attention' makes")
 
 
 def test_the_packages_own_function_is_not_the_learners(verdict_of):
@@ -207,6 +227,20 @@ def test_a_right_file_is_learned_until_it_is_edited(tmp_path):
     assert not folder.learned(ATTENTION)
 
 
+def test_a_folder_for_reading_alone_gets_its_verdict(file_of, monkeypatch):
+    folder = Folder(file_of().parent)
+    here = SimpleNamespace(answer=lambda chosen, file: answer_on(file, chosen.name))
+
+    def refuse(path, _):
+        raise OSError(errno.EROFS, "Read-only file system", str(path))
+
+    monkeypatch.setattr(folder_module, "write_atomically", refuse)
+    verdict = checked_verdict(folder, ATTENTION, here)
+    assert verdict.outcome == "right"
+    note = f"Not noted as learned: {folder.path / '.learned.json'}: Read-only file system"
+    assert verdict.lines == (note,)
+
+
 OUTPUT = RIGHT.replace("return weights @ value, weights", "output = weights @ value")
 
 
@@ -244,13 +278,21 @@ def test_an_error_is_shown_at_the_line_of_the_hole(verdict_of):
     assert verdict.lines[0].endswith("weights = helper(scores)")
 
 
-@pytest.mark.parametrize("encoding", ["utf-8-sig", "latin-1", "utf-16"])
-def test_a_file_in_any_encoding_is_judged(file_of, encoding):
-    file = file_of(RIGHT, "# größer\n")
-    file.write_bytes(file.read_text(encoding="utf-8").replace("√", "").encode(encoding, "replace"))
+@pytest.mark.parametrize("encoding", ["utf-8-sig", "latin-1", "cp1252", "utf-16"])
+@pytest.mark.parametrize("line", ["\n", "\r\n"])
+def test_a_file_in_any_encoding_is_judged(file_of, encoding, line):
+    file = file_of(RIGHT, '"""größer"""\n')
+    text = file.read_text(encoding="utf-8").replace("√", "").replace("\n", line)
+    file.write_bytes(text.encode(encoding, "replace"))
+    assert verdict_on(ATTENTION, file, answer_on(file, ATTENTION.name)).outcome == "right"
+    assert body_of(read_source(file), "scaled_dot_product_attention").startswith("scores = query @")
+
+
+def test_a_file_that_is_no_text_has_an_error_without_a_line(file_of):
+    file = file_of(end="\0")
     verdict = verdict_on(ATTENTION, file, answer_on(file, ATTENTION.name))
-    assert verdict.outcome == ("error" if encoding == "utf-16" else "right")
-    assert encoding != "utf-16" or "SyntaxError" in "\n".join(verdict.lines)
+    assert verdict.outcome == "error"
+    assert "null bytes" in verdict.lines[0]
 
 
 def test_a_file_of_the_name_of_a_library_does_not_take_its_place(file_of, monkeypatch):

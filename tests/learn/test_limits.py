@@ -9,7 +9,8 @@ import sys
 import pytest
 from rich.console import Console
 
-from glassformer.learn import keys, watch, worker
+from glassformer.cli.main import main
+from glassformer.learn import examine, keys, watch, worker
 from glassformer.learn.examine import Worker, verdict_on
 from glassformer.learn.folder import Folder
 from glassformer.learn.lesson import lesson
@@ -49,6 +50,70 @@ def test_a_right_solution_is_right_without_the_limit(monkeypatch, tmp_path, lack
     answer = json.loads(out.read_text(encoding="utf-8"))
     assert verdict_on(ATTENTION, file, answer).outcome == "right"
     assert ends == [{"exit": True}]  # an endless loop ends there too
+
+
+LACKING = {
+    "a Mac": """
+import builtins, io, multiprocessing
+multiprocessing.set_start_method("spawn")
+opened = io.open
+def no_proc(path, *rest, **options):
+    if str(path).startswith("/proc/"):
+        raise FileNotFoundError(2, "No such file or directory", str(path))
+    return opened(path, *rest, **options)
+builtins.open = io.open = no_proc
+""",
+    "Windows": """
+import multiprocessing, os, signal, sys
+multiprocessing.set_start_method("spawn")
+for name in ("resource", "termios", "tty", "fcntl", "pwd", "grp"):
+    sys.modules[name] = None
+del os.killpg, os.fork, signal.SIGALRM, signal.alarm
+""",
+}
+"""A ``sitecustomize.py`` that takes from Python here what another system lacks."""
+
+
+@pytest.fixture(params=LACKING)
+def another_system(request, monkeypatch, tmp_path):
+    """The processes that check files run on another system, as far as this one can play it."""
+    directory = tmp_path / "system"
+    directory.mkdir()
+    (directory / "sitecustomize.py").write_text(LACKING[request.param], encoding="utf-8")
+    paths = [str(directory), *sys.path]
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(filter(None, paths)))
+    if request.param == "Windows":
+        monkeypatch.delattr(os, "killpg")
+
+
+@pytest.mark.usefixtures("another_system")
+def test_verdicts_on_another_system(monkeypatch, tmp_path, capsys):
+    """A class of three: one is right, one has a mistake, one's code runs for ever."""
+    monkeypatch.setattr(examine, "SECONDS", 1)
+    bodies = {
+        "ada": "    assert __import__('sitecustomize').multiprocessing\n" + RIGHT,
+        "ben": RIGHT.replace("masked_softmax(scores, mask)", "masked_softmax(scores)"),
+        "eva": "    while True: math.factorial(3_000)\n",
+    }
+    for name, body in bodies.items():
+        folder = Folder(tmp_path / "class" / name)
+        folder.make()
+        text = ATTENTION.template.replace("    raise NotImplementedError\n", body)
+        folder.file(ATTENTION).write_text(text, encoding="utf-8")
+    assert main(["learn", "check", str(tmp_path / "class")]) == 1
+    ada, ben, eva = capsys.readouterr().out.splitlines()
+    assert (ada, ben) == ("ada: right 1", "ben: 1 mask-not-used")
+    assert eva.startswith("eva: 1 error: Your code runs for ever, or far too long: it was at line")
+
+
+def test_a_file_that_another_process_has_open_is_left_behind(monkeypatch):
+    def refuse(path, **_):
+        raise PermissionError(13, "it is used by another process", str(path))
+
+    with Worker() as waiting, monkeypatch.context() as patched:
+        patched.setattr(os, "unlink", refuse)
+        waiting.__exit__()
+        assert waiting._log.exists()
 
 
 def test_a_worker_ends_where_processes_have_no_groups(monkeypatch):

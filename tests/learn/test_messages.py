@@ -1,14 +1,17 @@
 """The sentences of a verdict: numbers that differ, and the page that a learner reads."""
 
 import io
+import os
+from pathlib import Path
 
 import numpy as np
 import pytest
 from rich.console import Console
 
+from glassformer.learn.folder import Folder
 from glassformer.learn.judge import Judge
-from glassformer.learn.lesson import Lesson, lesson
-from glassformer.learn.messages import hint_text, print_verdict, solution_text
+from glassformer.learn.lesson import Lesson, lesson, lessons
+from glassformer.learn.messages import hint_text, next_command, print_solution, print_verdict
 from glassformer.learn.verdict import Verdict
 
 ATTENTION = lesson("attention")
@@ -16,11 +19,17 @@ ATTENTION = lesson("attention")
 
 def printed(verdict):
     out = io.StringIO()
-    print_verdict(Console(file=out, width=60), lesson(verdict.lesson), verdict, "h: hint 2 of 3")
+    print_verdict(Console(file=out, width=80), lesson(verdict.lesson), verdict)
     return out.getvalue()
 
 
-def test_a_wrong_verdict_has_its_lines_the_prints_and_a_hint():
+def solution(*arguments, width=80):
+    out = io.StringIO()
+    print_solution(Console(file=out, width=width), *arguments)
+    return out.getvalue()
+
+
+def test_a_wrong_verdict_has_its_lines_and_the_prints():
     text = printed(
         Verdict(
             "attention",
@@ -35,22 +44,71 @@ def test_a_wrong_verdict_has_its_lines_the_prints_and_a_hint():
         "Your file prints:",
         "  scores 7",
         "A law.",
-        "h: hint 2 of 3",
     ]
 
 
-def test_a_hole_that_is_done_is_acknowledged():
-    text = printed(Verdict("heads", "empty", ("…",), hole="MultiHeadAttention.merge"))
-    line = "MultiHeadAttention.split right · now MultiHeadAttention.merge"
-    assert " ".join(text.split()).startswith(f"4. Many heads: not written yet {line} (2 of")
+@pytest.mark.parametrize(
+    ("hole", "line"),
+    [
+        ("MultiHeadAttention.attend", "project_keys_and_values right · now attend (4 of 4)"),
+        ("Encoder.forward", "EncoderBlock.forward right · now Encoder.forward (2 of 2)"),
+    ],
+)
+def test_a_hole_that_is_done_is_acknowledged(hole, line):
+    name = next(each.name for each in lessons() if hole in each.holes)
+    assert printed(Verdict(name, "empty", ("…",), hole=hole)).splitlines()[1] == line
 
 
-def test_a_solution_is_a_diff_of_the_code_alone():
-    text = solution_text(ATTENTION, ATTENTION.template)
-    assert "+    weights = masked_softmax(scores, mask)" in text
-    assert "-    raise NotImplementedError" in text
-    assert "Equation 1" not in text
-    assert "+    weights = masked_softmax(scores, mask)" in solution_text(ATTENTION, "def broken(:")
+def test_a_solution_is_a_diff_of_the_bodies():
+    text = solution(ATTENTION, ATTENTION.template)
+    assert text.startswith(
+        "--- your scaled_dot_product_attention\n"
+        "+++ glassformer.model.attention.scaled_dot_product_attention\n"
+        "-raise NotImplementedError\n"
+        "+scores = query @ key.transpose(-2, -1) / math.sqrt(query.size(-1))\n"
+    )
+    assert all(question.answer in " ".join(text.split()) for question in ATTENTION.questions)
+
+
+@pytest.mark.parametrize("file", ["def broken(:", "nul\0", ""])
+def test_a_solution_beside_a_file_without_the_hole(file):
+    assert "\n+weights = masked_softmax(scores, mask)\n" in solution(ATTENTION, file)
+
+
+def test_a_solution_of_one_hole_shows_no_other_and_no_answer():
+    heads = lesson("heads")
+    text = solution(heads, heads.template, "MultiHeadAttention.merge")
+    assert "+return heads.transpose(-3, -2).flatten(-2)" in text
+    assert "num_heads" not in text
+    assert heads.questions[0].answer[:9] not in text
+
+
+def test_the_packages_own_body_has_no_diff():
+    right = "def penalty(length, alpha):\n    return ((5 + length) / 6) ** alpha\n"
+    text = solution(lesson("beam"), right, "penalty")
+    assert text.startswith("Your penalty is the package's.")
+
+
+@pytest.mark.parametrize("width", [40, 60, 80])
+def test_answers_are_broken_between_words(width):
+    text = solution(ATTENTION, ATTENTION.template, width=width)
+    assert all(len(line) <= width for line in text.partition("Multiply all")[2].splitlines())
+    assert ATTENTION.questions[1].answer in " ".join(text.split())
+
+
+def test_the_next_command_works_for_any_folder():
+    folder = Folder(Path("my own & parts"))
+    quoted = "glassformer learn hint 'my own & parts' attention"
+    assert next_command(folder, ATTENTION, 0) == f"Next: {quoted}"
+    assert next_command(folder, ATTENTION, 2) == f"Next: {quoted} --number 3"
+    assert next_command(folder, ATTENTION, 3) == f"Next: {quoted.replace('hint', 'solution')}"
+
+
+def test_commands_are_quoted_for_the_shell_of_windows(monkeypatch):
+    folder = Folder(Path("my parts"))
+    monkeypatch.setattr(os, "name", "nt")
+    assert folder.command("status") == 'glassformer learn status "my parts"'
+    assert folder.command() == 'glassformer learn "my parts"'
 
 
 def test_a_hint_is_on_one_hole():

@@ -5,6 +5,7 @@ import json
 import pytest
 import torch
 
+from glassformer.learn.check import check_of
 from glassformer.learn.lesson import EVERY, LESSONS, lesson
 from glassformer.learn.notebook import check, notebook_of, write_notebooks
 
@@ -24,12 +25,18 @@ def run(cells):
             exec(cell["source"], namespace)
 
 
-def test_the_last_cell_names_the_mistake(capsys):
+def test_the_last_cell_names_the_mistake(capsys, monkeypatch):
+    monkeypatch.setenv("FORCE_COLOR", "1")
     cells = notebook_of(lesson("attention"))["cells"]
     for cell in cells:
-        cell["source"] = cell["source"].replace(HOLE, BODY)
+        cell["source"] = cell["source"].replace(HOLE, "    print('a print')\n" + BODY)
     run(cells)
-    assert "The scores are not divided by √d_k." in capsys.readouterr().out
+    printed = capsys.readouterr().out
+    assert "The scores are not divided by √d_k." in printed
+    assert "\x1b" not in printed
+    # Each probe runs twice, and its print is shown once.
+    [probes] = check_of("attention").probes.values()
+    assert printed.count("a print") == len(probes)
 
 
 @pytest.mark.parametrize("name", LESSONS)

@@ -17,7 +17,7 @@ from glassformer.learn.adapters import ADAPTERS, UNUSED
 from glassformer.learn.folder import Folder
 from glassformer.learn.judge import Judge, same
 from glassformer.learn.lesson import known_mistakes, lesson, lessons, part_of
-from glassformer.learn.parts import Part, learned_parts, mistaken_parts, own_parts
+from glassformer.learn.parts import Part, chosen_parts, learned_parts, mistaken_parts, own_parts
 from glassformer.learn.uncached_search import Uncached
 from glassformer.parts import FAST, PLAIN
 from glassformer.training.optimiser import adam_of
@@ -159,6 +159,31 @@ def test_a_learners_part_calls_his_other_parts(folder):
     assert [part.calls for part in parts] == [1, 1]
     assert not torch.allclose(weights, right)
     assert torch.allclose(attend(q, q, q, mask)[1], right)
+
+
+CAUSAL = (
+    "    return torch.ones(length, length, dtype=torch.bool).tril()\n",
+    "    return padding_mask(tokens, pad) & subsequent_mask(tokens.size(1))\n",
+    "    return torch.cat([torch.full_like(labels[:, :1], bos), labels[:, :-1]], 1)\n",
+)
+
+
+def test_a_mistake_acts_in_the_learners_other_functions_of_its_file(folder):
+    causal = lesson("causal")
+    text = causal.template
+    for body in CAUSAL:
+        text = text.replace(HOLE, body, 1)
+    folder.file(causal).write_text(text, encoding="utf-8")
+    folder.note_right(causal, text.encode())
+    tokens = torch.tensor([[5, 6, 7]])
+    for mistakes, shown in (([], 6), (["causal-missing"], 9)):
+        parts = chosen_parts(folder, mistakes)
+        model = own_parts(parts).model
+        masks = sys.modules[PLAIN.model.__module__].masks
+        mask = model.__init__.__globals__["masks"].target_mask(tokens, 0)
+        assert int(mask.sum()) == shown
+        assert int(masks.target_mask(tokens, 0).sum()) == 6
+        assert {part.place: part.calls for part in parts}["model.masks.subsequent_mask"] == 1
 
 
 def test_arguments_that_a_part_lacks_are_left_out():

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from glassformer.learn.adapters import UNUSED
 from glassformer.learn.examine import verdict_on
 from glassformer.learn.folder import Folder
 from glassformer.learn.lesson import LESSONS, lesson, lessons
@@ -123,7 +124,9 @@ def test_all_parts_of_the_walk_train_a_translator(tmp_path):
     )
     assert result.returncode == 0, result.stderr
     assert "the package's" not in result.stdout
-    calls = result.stdout.split("calls of these parts: ")[1].splitlines()[0].split(", ")
-    # target_mask and beam_search call those of their own files.
-    uncalled = {call.rsplit(" ", 1)[0] for call in calls if call.endswith(" 0")}
-    assert uncalled <= {"penalty", "subsequent_mask"}
+    calls = result.stdout.split("calls of these parts: ")[1].split("a translator: ")[0]
+    called = dict(re.findall(r"([\w.]+)\s+(\d[\d,]*\d|\d)", calls))
+    assert len(called) == sum(
+        place not in UNUSED for each in lessons() for place in each.holes.values()
+    )
+    assert "0" not in called.values()

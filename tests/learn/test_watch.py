@@ -58,26 +58,37 @@ def terminal(tmp_path):
 
 
 def test_keys_and_saves(terminal, tmp_path):
-    terminal.expect("01_attention.py in your editor")
+    terminal.expect("01_attention.py in your editor (10 minutes)")
+    terminal.expect("Replace each `raise NotImplementedError`")
     terminal.expect("not written yet")
-    terminal.expect("h: hint 1 of 3")
-    terminal.expect("q quit")
+    terminal.expect("h hint 1 of 3   s solution   n next lesson   l list   q quit")
+    terminal.press("?")
+    terminal.expect("h hint 1 of 3")
     terminal.press("s")
     terminal.expect("Then press s again")
     terminal.press("s")
-    terminal.expect("+    weights = masked_softmax(scores, mask)")
+    terminal.expect("+weights = masked_softmax(scores, mask)")
+    terminal.expect("q quit")
+    assert "To try" not in terminal.printed
     terminal.press("hh")
     terminal.expect("Hint 1 of 3")
+    terminal.expect("h hint 2 of 3")
     terminal.expect("Hint 2 of 3")
     file = tmp_path / "lessons" / ATTENTION.file_name
+    file.unlink()  # as some editors do for a moment
+    for _ in range(2):
+        terminal.press("?")
+        terminal.expect("h hint 3 of 3")
     file.write_text(ATTENTION.template.replace(HOLE, RIGHT), encoding="utf-8")
     terminal.expect("right")
     terminal.expect("To try")
-    terminal.expect("q quit")
+    terminal.expect("s solution and answers   n next lesson   l list   q quit")
+    terminal.press("s")
+    terminal.expect("Nearly one-hot")
     terminal.press("l")
     terminal.expect("[x]  1. Scaled dot-product attention")
     terminal.press("n")
-    terminal.expect("02_padding.py")
+    terminal.expect("02_padding.py in your editor")
     terminal.expect("q quit")
     terminal.press("hh")
     terminal.expect("Hint 2 of 3, padding_mask")
@@ -98,6 +109,6 @@ def test_keys_and_saves(terminal, tmp_path):
 
 def test_without_a_keyboard_the_watch_names_the_command_of_the_hint(tmp_path):
     terminal = Terminal(["learn", tmp_path], keyboard=False)
-    terminal.expect("A hint: glassformer learn hint")
+    terminal.expect(f"Next: glassformer learn hint {tmp_path} attention")
     terminal.expect("Ctrl-C ends the watch")
     terminal.close()

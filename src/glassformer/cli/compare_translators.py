@@ -15,7 +15,7 @@ from glassformer.inspection.attention_of import attention_of
 from glassformer.inspection.plots.attention import plot_attentions
 from glassformer.inspection.plots.canvas import save
 from glassformer.inspection.plots.training_curves import plot_losses, read_metrics
-from glassformer.learn.parts import hole_of, own_parts
+from glassformer.learn.parts import own_parts
 from glassformer.learn.record import parts_for, read_record
 from glassformer.parts import FAST
 from glassformer.translator import Translator
@@ -53,7 +53,7 @@ def compare(directories: Sequence[Path], out: Path, folder: Path | None) -> int:
         }
     console = Console(highlight=False)
     for directory in directories:
-        console.print(_described(directory), markup=False, soft_wrap=True)
+        console.print(Text(_described(directory)))
     console.print(score_table("exact match", phrases, translations))
     console.print(_examples(phrases, translations))
     out.mkdir(parents=True, exist_ok=True)
@@ -69,10 +69,10 @@ def _described(directory: Path) -> str:
     """The directory, and the parts that its translator was trained with."""
     recorded = read_record(directory)
     mistakes = dict.fromkeys(name for each in recorded for name in each.mistakes)
-    own = [hole_of(each.place) for each in recorded if not each.mistakes]
+    own = dict.fromkeys(Path(each.file).stem.partition("_")[2] for each in recorded if each.file)
     words = [f"mistakes: {', '.join(mistakes)}"] if mistakes else []
     if own:
-        words.append(f"own parts: {', '.join(own)}")
+        words.append(f"own lessons: {', '.join(own)}")
     return f"{directory}: {'; '.join(words) or 'the parts of the package'}"
 
 

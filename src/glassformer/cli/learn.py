@@ -6,7 +6,10 @@ from abc import ABC, abstractmethod
 from dataclasses import asdict
 from pathlib import Path
 
-from pydantic import Field, model_validator
+from pydantic import Field, field_validator, model_validator
+from rich.console import Console
+from rich.padding import Padding
+from rich.text import Text
 
 from glassformer.cli.demo import DemoOptions, PhraseOptions
 from glassformer.config import Options
@@ -31,8 +34,15 @@ class LearnOptions(Options, ABC):
 class FolderOptions(LearnOptions):
     """The options of all kinds that read a learner's folder."""
 
-    folder: Path = Field(Path("my-transformer"), title="FOLDER")
+    folder: Path = Field(Path("my-transformer"), title="FOLDER", validate_default=True)
     """The folder with your files."""
+
+    @field_validator("folder")
+    @classmethod
+    def _or_this_one(cls, folder: Path) -> Path:
+        """Inside of a folder of lessons, the default is that folder."""
+        default = folder == Path("my-transformer") and not folder.exists()
+        return Path() if default and Folder(Path()).has_lessons() else folder
 
 
 class WatchOptions(FolderOptions):
@@ -54,16 +64,16 @@ class WatchOptions(FolderOptions):
             for file in write_notebooks(self.notebook):
                 print(f"wrote {file}")
             return 0
+        console = Console(highlight=False)
         if self.list:
             for each in lessons(EVERY):
                 if each.name == EXERCISES[0]:
                     print("\nHarder exercises, without hints")
                 about = f"{each.place}, {each.minutes} minutes, {each.difficulty}"
-                print(f"{each.number:2}. {each.title} ({about})")
-                print(f"    Afterwards you know {each.understood}.")
+                console.print(Text(f"{each.number:2}. {each.title} ({about})"))
+                text = Text(f"Afterwards you know {each.understood}.")
+                console.print(Padding.indent(text, 4))
             return 0
-        from rich.console import Console
-
         from glassformer.learn.watch import watch
 
         folder = Folder(self.folder)
@@ -72,7 +82,7 @@ class WatchOptions(FolderOptions):
             raise UsageError(f"unknown action '{self.folder}'{hint}; a new folder: ./{self.folder}")
         if written := folder.make():
             print(f"wrote {len(written)} files into {folder.path}")
-        watch(folder, Console(highlight=False))
+        watch(folder, console)
         return 0
 
 
@@ -108,10 +118,8 @@ class CheckOptions(LessonOptions):
         return self
 
     def run(self) -> int:
-        from rich.console import Console
-
         from glassformer.learn.examine import checked_once
-        from glassformer.learn.messages import hint_command, print_verdict
+        from glassformer.learn.messages import next_command, print_verdict
 
         if self.folder.is_dir() and not Folder(self.folder).has_lessons():
             return self._check_hand_ins()
@@ -122,8 +130,8 @@ class CheckOptions(LessonOptions):
         if self.json_:
             print(json.dumps(asdict(verdict), ensure_ascii=False))
         else:
-            hint = hint_command(folder, chosen)
-            print_verdict(Console(highlight=False), chosen, verdict, hint)
+            print_verdict(Console(highlight=False), chosen, verdict)
+            print(next_command(folder, chosen, 3 if verdict.outcome == "right" else 0))
         return 0 if verdict.outcome == "right" else 1
 
     def _check_hand_ins(self) -> int:
@@ -156,11 +164,12 @@ class HintOptions(LessonOptions):
 
     def run(self) -> int:
         from glassformer.learn.examine import checked_once
-        from glassformer.learn.messages import hint_text
+        from glassformer.learn.messages import hint_text, next_command
 
         folder, chosen = self.chosen()
         hole = checked_once(folder, chosen).hole if chosen.hints else ""
-        print(hint_text(chosen, hole, self.number))
+        Console(highlight=False).print(Text(hint_text(chosen, hole, self.number)))
+        print(next_command(folder, chosen, self.number))
         return 0
 
 
@@ -168,11 +177,11 @@ class SolutionOptions(LessonOptions):
     """Print the package's own source beside yours, as a diff, and the answers to the questions."""
 
     def run(self) -> int:
-        from glassformer.learn.messages import solution_text
+        from glassformer.learn.messages import print_solution
         from glassformer.learn.source import read_source
 
         folder, chosen = self.chosen()
-        print(solution_text(chosen, read_source(folder.file(chosen))))
+        print_solution(Console(highlight=False), chosen, read_source(folder.file(chosen)))
         return 0
 
 
@@ -183,8 +192,6 @@ class StatusOptions(FolderOptions):
     """Also draw figure 1 into this file: .svg or .png."""
 
     def run(self) -> int:
-        from rich.console import Console
-
         from glassformer.learn.status import own_boxes, print_status
 
         folder = Folder(self.folder).checked()
@@ -206,10 +213,11 @@ class ResetOptions(LessonOptions):
     def run(self) -> int:
         folder, chosen = self.chosen()
         file = folder.file(chosen)
-        if file.is_file():
-            file.replace(file.with_name(file.name + ".old"))
+        old = file.with_name(file.name + ".old")
+        if kept := not folder.untouched(chosen):
+            file.replace(old)
         folder.reset(chosen)
-        print(f"wrote {file}")
+        print(f"wrote {file}{f'; yours is {old}' if kept else ''}")
         return 0
 
 
@@ -258,10 +266,8 @@ class CompareOptions(LearnOptions):
         if not second.exists() and str(second) in known_mistakes():
             second = self.first.parent / f"translator-{second}"
             if not second.exists():
-                raise InputError(
-                    f"{second}: not trained yet: 'glassformer learn train"
-                    f" {self.first.parent} --mistake {self.second}'"
-                )
+                way = Folder(self.first.parent).command("train", "--mistake", str(self.second))
+                raise InputError(f"{second}: not trained yet: '{way}'")
         return compare((self.first, second), self.out, self.parts)
 
 

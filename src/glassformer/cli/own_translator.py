@@ -1,11 +1,13 @@
 """A translator of one's own parts: ``learn train``, and ``--parts FOLDER`` of other commands."""
 
 import sys
-import textwrap
 import traceback
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+
+from rich.console import Console
+from rich.text import Text
 
 from glassformer.cli.demo import DemoOptions, print_scores, train_on_phrases
 from glassformer.errors import InputError
@@ -20,7 +22,6 @@ from glassformer.translator import Translator
 __all__ = ["running", "train_own", "with_parts"]
 
 _ERRORS = (ArithmeticError, AttributeError, LookupError, RuntimeError, TypeError, ValueError)
-
 
 # The finale runs every lesson: the paper's norm, its smoothing and its dropout too.
 _TRAINING = {"plain": True, "norm": "post", "label_smoothing": 0.1, "dropout": 0.1}
@@ -45,7 +46,8 @@ def train_own(folder: Folder, out: Path, mistakes: Sequence[str], options: DemoO
         right = sum(a.text == b.target for a, b in zip(found, phrases, strict=True))
         print(f"beam search with {_BEAM}: {right} of {len(phrases)} phrases are right")
     calls = ", ".join(f"{hole_of(part.place)} {part.calls:,}" for part in parts)
-    print(f"calls of these parts: {calls}" if parts else "all parts were the package's")
+    text = f"calls of these parts: {calls}" if parts else "all parts were the package's"
+    Console(highlight=False).print(Text(text))
     print(f"a translator: {out}")
     return 0
 
@@ -60,24 +62,23 @@ def with_parts(bundle: Path, folder: Path | None, stock: Parts) -> Iterator[Part
         yield stock
         return
     parts = parts_for(bundle, folder)
-    names = ", ".join(
-        hole_of(part.place) + (" (a mistake)" if part.mistakes else "") for part in parts
-    )
-    print(f"parts of {folder or bundle}, by the plain path: {names or 'none'}", file=sys.stderr)
+    names = (f"{hole_of(x.place)} (a mistake)" if x.mistakes else x.lesson for x in parts)
+    listed = ", ".join(dict.fromkeys(names)) or "none"
+    print(f"parts of {folder or bundle}, by the plain path: {listed}", file=sys.stderr)
     with running(parts):
         yield own_parts(parts)
 
 
 def _print_parts(whose: Mapping[str, str]) -> None:
-    """The parts of each owner: the learner's, the package's, and those with a mistake."""
+    """The lessons that are the learner's and the package's; the parts with a mistake, or unused."""
     owners: dict[str, list[str]] = {}
     for lesson in lessons():
         for place in lesson.holes.values():
             owner = UNUSED.get(place) or whose.get(place, "the package's")
-            owners.setdefault(owner, []).append(hole_of(place))
-    for owner, holes in owners.items():
-        lines = f"{owner}: {', '.join(holes)}"
-        print(textwrap.fill(lines, 79, subsequent_indent="  ", break_long_words=False))
+            alone = place in UNUSED or owner.startswith("mistake")
+            owners.setdefault(owner, []).append(hole_of(place) if alone else lesson.name)
+    for owner, names in owners.items():
+        Console(highlight=False).print(Text(f"{owner}: {', '.join(dict.fromkeys(names))}"))
 
 
 @contextmanager

@@ -164,7 +164,7 @@ ADAPTERS: Mapping[str, tuple[str, Adapter]] = {
     "learn.lessons.beam.plain.beam_search": ("decoding.beam.beam_search", _beam_search),
 }
 UNUSED: Mapping[str, str] = {
-    "learn.lessons.beam.plain.best_continuations": "your beam_search calls it",
+    "learn.lessons.beam.plain.best_continuations": "beam_search calls it",
     "learn.lessons.blocks.plain.layer_norm": "torch's LayerNorm",
     "learn.lessons.subwords.plain.characters": "SentencePiece learns the subwords",
     "learn.lessons.subwords.plain.count_pairs": "SentencePiece learns the subwords",

@@ -34,7 +34,8 @@ class Worker:
     """
 
     def __init__(self) -> None:
-        self._directory = tempfile.TemporaryDirectory()
+        # Windows removes no file that a process of the learner's still has open.
+        self._directory = tempfile.TemporaryDirectory(ignore_cleanup_errors=True)
         self._log = Path(self._directory.name, "log")
         with self._log.open("wb") as stream:
             self._process = subprocess.Popen(
@@ -66,7 +67,7 @@ class Worker:
         If the process ended before it, ``log`` has the last words of Python.
         """
         if not file.is_file():
-            raise InputError(f"{file}: no such file: 'glassformer learn {file.parent}' makes it")
+            raise InputError(f"{file}: no such file: '{Folder(file.parent).command()}' makes it")
         out = Path(self._directory.name, "answer.json")
         request = json.dumps([str(file.resolve()), lesson.name, str(out), SECONDS])
         try:
@@ -86,7 +87,11 @@ def checked_verdict(folder: Folder, lesson: Lesson, worker: Worker) -> Verdict:
     import_module("glassformer.learn.judge")  # with torch, while the worker imports it too
     verdict = verdict_on(lesson, file, worker.answer(lesson, file))
     if verdict.outcome == "right":
-        folder.note_right(lesson, source)
+        try:
+            folder.note_right(lesson, source)
+        except OSError as error:  # such as a folder for reading alone
+            note = f"Not noted as learned: {error.filename}: {error.strerror}"
+            return replace(verdict, lines=(note,))
     return verdict
 
 
@@ -100,7 +105,7 @@ def verdict_on(lesson: Lesson, file: Path, answer: dict[str, Any]) -> Verdict:
     """Judge an answer. The reference runs here, and sets torch's default type: use one thread."""
     if "log" in answer:
         return Verdict(lesson.name, "error", (_end_of(file, answer["log"]),))
-    return replace(_verdict(lesson, answer), printed=answer["printed"])
+    return replace(_verdict(lesson, file, answer), printed=answer["printed"])
 
 
 def _end_of(file: Path, log: str) -> str:
@@ -117,13 +122,13 @@ def _end_of(file: Path, log: str) -> str:
     return "Your file ended Python before the check was done. Does it call os._exit?"
 
 
-def _verdict(lesson: Lesson, answer: dict[str, Any]) -> Verdict:
+def _verdict(lesson: Lesson, file: Path, answer: dict[str, Any]) -> Verdict:
     """The verdict on the first hole that is not right."""
     from glassformer.learn.judge import UNSTEADY, Judge
     from glassformer.learn.worker import array_from
 
     if failure := answer.get("file"):
-        return Verdict(lesson.name, "error", tuple(_error_lines(failure)))
+        return Verdict(lesson.name, "error", tuple(_error_lines(failure, file)))
     results = {
         probe: {name: array_from(value) for name, value in values.items()}
         for probe, values in answer["results"].items()
@@ -139,18 +144,19 @@ def _verdict(lesson: Lesson, answer: dict[str, Any]) -> Verdict:
         verdict = judge.verdict(results)
         if verdict is None:
             probe = next(probe for probe in judge.probes if probe.__name__ in failures)
-            lines = (*_error_lines(failures[probe.__name__]), f"The input: {probe.__doc__}.")
+            lines = (*_error_lines(failures[probe.__name__], file), f"The input: {probe.__doc__}.")
             return wrong("error", lines)
         if verdict.outcome != "right":
             return replace(verdict, hole=hole)
     return Verdict(lesson.name, "right")
 
 
-def _error_lines(failure: dict[str, Any]) -> Iterator[str]:
+def _error_lines(failure: dict[str, Any], file: Path) -> Iterator[str]:
     """An error of the learner's code in words: where, what, and the shapes on that line."""
     if failure["error"] == "missing":
         yield f"{failure['text']} is missing: write it in your file, as a function of this name."
-        yield "'glassformer learn reset' makes the file anew, and keeps yours beside it."
+        reset = Folder(file.parent).command("reset", file.stem[3:])
+        yield f"'{reset}' makes the file anew, and keeps yours beside it."
         return
     text = failure["text"] or failure["error"]
     if "line" in failure:

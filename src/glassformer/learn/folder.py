@@ -1,6 +1,9 @@
 """A learner's folder: a file for each lesson and exercise, and a note of those that are right."""
 
 import json
+import os
+import shlex
+import subprocess
 from pathlib import Path
 
 from glassformer.errors import InputError
@@ -37,9 +40,7 @@ class Folder:
     def checked(self) -> "Folder":
         """This folder; InputError if it does not exist, or holds no lesson."""
         if not self.has_lessons():
-            raise InputError(
-                f"{self.path}: no lessons here: 'glassformer learn {self.path}' makes them"
-            )
+            raise InputError(f"{self.path}: no lessons here: '{self.command()}' makes them")
         return self
 
     def has_lessons(self) -> bool:
@@ -50,6 +51,11 @@ class Folder:
         """Whether the lesson's file is missing, or as it was at first."""
         file = self.file(lesson)
         return not file.is_file() or file.read_bytes() == lesson.template.encode()
+
+    def command(self, action: str = "", *after: str) -> str:
+        """The line that a shell takes for an action on this folder; without one, for the watch."""
+        words = ["glassformer", "learn", *action.split(), str(self.path), *after]
+        return subprocess.list2cmdline(words) if os.name == "nt" else shlex.join(words)
 
     def file(self, lesson: Lesson) -> Path:
         return self.path / lesson.file_name

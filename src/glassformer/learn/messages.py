@@ -9,39 +9,41 @@ from rich.text import Text
 
 from glassformer.learn.folder import Folder
 from glassformer.learn.lesson import Lesson
-from glassformer.learn.source import code_of
+from glassformer.learn.source import body_of
 from glassformer.learn.verdict import Verdict
 
-__all__ = ["hint_command", "hint_text", "print_verdict", "solution_text"]
+__all__ = ["hint_text", "next_command", "print_solution", "print_verdict"]
 
 _MARKS = {"right": ("right", "green"), "empty": ("not written yet", "yellow")}
 
 
-def print_verdict(console: Console, lesson: Lesson, verdict: Verdict, hint: str) -> None:
-    """The verdict with its lines, the learner's prints, and the way to a ``hint``."""
+def print_verdict(console: Console, lesson: Lesson, verdict: Verdict) -> None:
+    """The verdict with its lines, and the learner's prints."""
     mark, colour = _MARKS.get(verdict.outcome, ("not right yet", "red"))
     title = Text(f"{lesson.number}. {lesson.title}: ")
     console.print(title + Text(mark, style=f"bold {colour}"))
     holes = list(lesson.holes)
     if verdict.hole in holes[1:]:
         place = holes.index(verdict.hole)
-        done = " and ".join(holes[:place])
-        console.print(Text(f"{done} right · now {verdict.hole} ({place + 1} of {len(holes)})"))
+        if len({hole.rpartition(".")[0] for hole in holes}) == 1:  # methods of one class
+            holes = [hole.rpartition(".")[2] for hole in holes]
+        done, now = holes[place - 1 : place + 1]
+        console.print(Text(f"{done} right · now {now} ({place + 1} of {len(holes)})"))
     if verdict.printed:
         console.print(Text("Your file prints:\n" + textwrap.indent(verdict.printed.rstrip(), "  ")))
     for line in verdict.lines:
-        console.print(Text(line), soft_wrap=False)
-    if verdict.hole:
-        console.print(Text(hint, style="dim"), soft_wrap=True)
+        console.print(Text(line))
     if verdict.outcome == "right":
         for question in lesson.questions:
             console.print(Text(f"To try: {question.question}"))
 
 
-def hint_command(folder: Folder, lesson: Lesson) -> str:
-    """The command that prints a hint; an exercise has none."""
-    kind, action = ("A hint", "hint") if lesson.hints else ("No hints; the solution", "solution")
-    return f"{kind}: glassformer learn {action} {folder.path} {lesson.name}"
+def next_command(folder: Folder, lesson: Lesson, shown: int) -> str:
+    """The command for the hint after so many; after the last, for the solution and the answers."""
+    if shown == 3 or not lesson.hints:
+        return f"Next: {folder.command('solution', lesson.name)}"
+    number = ("--number", str(shown + 1)) if shown else ()
+    return f"Next: {folder.command('hint', lesson.name, *number)}"
 
 
 def hint_text(lesson: Lesson, hole: str, number: int) -> str:
@@ -52,23 +54,24 @@ def hint_text(lesson: Lesson, hole: str, number: int) -> str:
     if not lesson.hints:
         return f"{lesson.title}: a harder exercise has no hints."
     hole = hole or next(iter(lesson.holes))
-    hint = textwrap.fill(lesson.hints[hole][number - 1].strip(), 90)
     subject = hole if len(lesson.holes) > 1 else lesson.title
-    return f"Hint {number} of 3, {subject}:\n{hint}"
+    return f"Hint {number} of 3, {subject}:\n{' '.join(lesson.hints[hole][number - 1].split())}"
 
 
-def solution_text(lesson: Lesson, source: str) -> str:
-    """The package's own source of each hole, as a diff against the learner's; then the answers.
+def print_solution(console: Console, lesson: Lesson, source: str, hole: str = "") -> None:
+    """The body of a hole in the package, as a diff against the learner's.
 
-    Their docstrings are left out, and so is a file that is no Python.
+    If ``hole`` is empty, those of all holes, and the answers to the questions.
     """
-    parts = []
-    for hole, solution in lesson.solutions().items():
+    solutions = lesson.solutions()
+    for each in [hole] if hole else solutions:
         mine: list[str] = []
-        with suppress(SyntaxError):
-            mine = code_of(source, hole).splitlines()
-        theirs = code_of(textwrap.dedent(solution), hole.rpartition(".")[2]).splitlines()
-        names = ("yours", f"glassformer.{lesson.holes[hole]}")
-        parts.append("\n".join(difflib.unified_diff(mine, theirs, *names, lineterm="", n=99)))
-    parts += [f"{each.question}\n  {each.answer}" for each in lesson.questions]
-    return "\n\n".join(parts)
+        with suppress(SyntaxError, ValueError):  # the file is no Python
+            mine = body_of(source, each).splitlines()
+        theirs = body_of(textwrap.dedent(solutions[each]), each.rpartition(".")[2]).splitlines()
+        names = (f"your {each}", f"glassformer.{lesson.holes[each]}")
+        diff = [*difflib.unified_diff(mine, theirs, *names, lineterm="", n=99)]
+        lines = diff[:2] + diff[3:] or [f"Your {each} is the package's."]  # diff[2]: line numbers
+        console.print(Text("\n".join(lines) + "\n"), soft_wrap=True)
+    for question in () if hole else lesson.questions:
+        console.print(Text(f"{question.question}\n{question.answer}\n"))

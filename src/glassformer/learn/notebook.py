@@ -1,8 +1,10 @@
 """The lessons as notebooks, and the check of a lesson inside a notebook."""
 
+import io
 import json
 import re
 from collections.abc import Mapping
+from contextlib import redirect_stdout
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -68,17 +70,13 @@ def check(name: str, solution: Mapping[str, Any]) -> None:
     from glassformer.learn.messages import hint_text, print_verdict
     from glassformer.learn.verdict import Verdict
 
-    chosen, verdict = lesson(name), Verdict(name, "right")
+    chosen, own, verdict = lesson(name), SimpleNamespace(**solution), Verdict(name, "right")
     for hole in chosen.holes:
         judge = Judge.of(chosen, hole)
         try:
-            results, again = (
-                {
-                    probe.__name__: values_of(probe, SimpleNamespace(**solution))
-                    for probe in judge.probes
-                }
-                for _ in range(2)
-            )
+            results = {probe.__name__: values_of(probe, own) for probe in judge.probes}
+            with redirect_stdout(io.StringIO()):  # a print is shown once
+                again = {probe.__name__: values_of(probe, own) for probe in judge.probes}
             if same(results, again):
                 verdict = judge.verdict(results) or verdict
             else:
@@ -88,5 +86,6 @@ def check(name: str, solution: Mapping[str, Any]) -> None:
         if verdict.outcome != "right":
             verdict = replace(verdict, hole=hole)
             break
-    hint = hint_text(chosen, verdict.hole, 1)
-    print_verdict(Console(color_system=None, force_jupyter=False), chosen, verdict, hint)
+    print_verdict(Console(color_system=None, force_jupyter=False), chosen, verdict)
+    if verdict.hole:
+        print(hint_text(chosen, verdict.hole, 1))

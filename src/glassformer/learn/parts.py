@@ -190,7 +190,10 @@ def _executed(parts: Sequence[Part]) -> dict[str, ModuleType]:
         if part.function is None:
             edits.setdefault(lesson(part.lesson), []).extend(part.mistakes)
     modules = executed(FILES, mistaken_texts(edits), partial(_put, parts))
-    for part in parts:  # a learner's file imports the package's parts and files: it gets these
+    for part in parts:  # a learner's file calls its own parts, and imports others: it gets these
+        for hole, place in lesson(part.lesson).holes.items() if part.file else ():
+            if hole in part.file and place not in ADAPTERS and file_of(place) in FILES:
+                part.file[hole] = vars(modules[file_of(place)])[hole]
         for name, value in list(part.file.items()):
             if isinstance(value, ModuleType):
                 part.file[name] = modules.get(value.__name__.removeprefix("glassformer."), value)

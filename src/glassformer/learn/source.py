@@ -1,17 +1,19 @@
 """Functions and methods of a learner's file, by their names, as text."""
 
 import ast
+import codecs
 import textwrap
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-__all__ = ["code_of", "definition", "lines_of", "read_source", "source_of"]
+__all__ = ["body_of", "definition", "lines_of", "read_source", "source_of"]
 
 
 def read_source(file: Path) -> str:
-    """The text of a learner's file, as Python reads it; a letter that is not UTF-8 becomes �."""
-    return file.read_text(encoding="utf-8-sig", errors="replace")
+    """The text of a learner's file: UTF-8, or UTF-16 with its mark; any other letter becomes �."""
+    wide = file.read_bytes().startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
+    return file.read_text(encoding="utf-16" if wide else "utf-8-sig", errors="replace")
 
 
 def lines_of(source: str, hole: str) -> range:
@@ -26,16 +28,13 @@ def source_of(source: str, hole: str) -> str:
     return "\n".join(source.splitlines()[node.lineno - 1 : node.end_lineno]) if node else ""
 
 
-def code_of(source: str, hole: str) -> str:
-    """The text of a function or method without its docstring, and without its indent."""
+def body_of(source: str, hole: str) -> str:
+    """The body of a function or method, without its docstring and its indent."""
     node: Any = definition(source, hole)
-    if node is None:
+    body = node.body[ast.get_docstring(node) is not None :] if node else []
+    if not body:
         return ""
-    lines = source.splitlines()[node.lineno - 1 : node.end_lineno]
-    first = node.body[0]
-    if ast.get_docstring(node) is not None:
-        del lines[first.lineno - node.lineno : first.end_lineno - node.lineno + 1]
-    return textwrap.dedent("\n".join(lines))
+    return textwrap.dedent("\n".join(source.splitlines()[body[0].lineno - 1 : node.end_lineno]))
 
 
 def definition(source: str, hole: str) -> ast.stmt | None:

@@ -1,22 +1,21 @@
 """The watch: checks the current lesson at each save, and obeys single keys."""
 
-from contextlib import ExitStack
+from contextlib import suppress
 
 from rich.console import Console
+from rich.text import Text
 
 from glassformer.learn.examine import Worker, checked_verdict
 from glassformer.learn.folder import Folder
 from glassformer.learn.keys import can_read_keys, pressed_key, single_keys
 from glassformer.learn.lesson import EXERCISES, Lesson
-from glassformer.learn.messages import hint_command, hint_text, print_verdict, solution_text
+from glassformer.learn.messages import hint_text, next_command, print_solution, print_verdict
 from glassformer.learn.source import read_source
 
 __all__ = ["watch"]
 
 _SECONDS = 0.3  # between two looks at the file
-_KEYS = "h hint   s solution   n next lesson   l list   q quit"
 _EARLY = "Look at the solution before you have tried the hints? Then press s again."
-_NO_KEYS = "Ctrl-C ends the watch"
 
 
 def watch(folder: Folder, console: Console) -> None:
@@ -26,60 +25,60 @@ def watch(folder: Folder, console: Console) -> None:
     """
     lesson = folder.next_lesson()
     if lesson:
-        console.print(
-            "Fifteen short files build the Transformer, part by part; each save is checked here.\n"
-            f"Open {folder.file(lesson)} in your editor ({lesson.minutes} minutes).\n"
-            "Replace `raise NotImplementedError` with your lines, and save.",
-            markup=False,
-            soft_wrap=True,
-        )
+        console.print("Fifteen files build the Transformer part by part; each save is checked.")
     with single_keys():
         while lesson and _watch(folder, lesson, console):
             lesson = folder.next_lesson(after=lesson)
     if lesson is None:
-        console.print(
-            "All lessons are learned: glassformer learn train builds a translator.\n"
-            f"Five harder exercises without hints follow: {', '.join(EXERCISES)}. A check of one:"
-            f" glassformer learn check {folder.path} {EXERCISES[0]}",
-            markup=False,
-            soft_wrap=True,
-        )
+        way = f"All lessons are learned. Next: {folder.command('train')}"
+        console.print(Text(way), soft_wrap=True)
+        harder = f"Harder exercises, without hints: {', '.join(EXERCISES)}"
+        console.print(Text(f"{harder}. Check one: {folder.command('check', EXERCISES[0])}"))
 
 
 def _watch(folder: Folder, lesson: Lesson, console: Console) -> bool:
     """Watch one lesson until the key n; False if the learner quits."""
-    file, checked, hints, hole, asked = folder.file(lesson), -1.0, 0, "", False
-    with ExitStack() as workers:
-        worker = workers.enter_context(Worker())
-        while True:
-            changed = file.stat().st_mtime if file.is_file() else 0.0
-            if changed != checked:
-                checked = changed
-                console.rule(file.name)  # a path may be longer than the line
-                verdict = checked_verdict(folder, lesson, worker)
-                if verdict.hole not in ("", hole):
-                    hole, hints, asked = verdict.hole, 0, False
-                hint = hint_command(folder, lesson)
-                if can_read_keys():
-                    hint = f"h: hint {min(hints + 1, 3)} of 3"
-                print_verdict(console, lesson, verdict, hint)
-                asked = asked or verdict.outcome == "right"
-                console.print(_KEYS if can_read_keys() else _NO_KEYS, style="dim")
-                workers.close()
-                worker = workers.enter_context(Worker())
-            key = pressed_key(_SECONDS)
-            if key in ("q", "n"):
-                return key == "n"
-            if key == "h":
-                hints = min(hints + 1, 3)
-                console.print(hint_text(lesson, hole, hints), markup=False)
-            if key == "s" and not (asked or hints == 3):
-                asked = True
-                console.print(_EARLY)
-            elif key == "s":
-                source = read_source(file)
-                console.print(solution_text(lesson, source), markup=False, soft_wrap=True)
-            if key == "l":
-                from glassformer.learn.status import print_status  # with torch
+    file, hole, hints, asked, right = folder.file(lesson), next(iter(lesson.holes)), 0, False, False
+    console.print(Text(f"Open {file} in your editor ({lesson.minutes} minutes)."), soft_wrap=True)
+    if folder.untouched(lesson):
+        console.print("Replace each `raise NotImplementedError` with your lines, and save.")
+    checked, saved = 0.0, file.stat().st_mtime
+    while True:
+        with Worker() as worker:
+            while saved == checked:
+                key = pressed_key(_SECONDS)
+                if key in ("q", "n"):
+                    return key == "n"
+                if key == "h":
+                    hints = min(hints + 1, 3)
+                    console.print(Text(hint_text(lesson, hole, hints)))
+                elif key == "s" and not (asked or right or hints == 3):
+                    asked = True
+                    console.print(Text(_EARLY))
+                elif key == "s":
+                    print_solution(console, lesson, read_source(file), "" if right else hole)
+                elif key == "l":
+                    from glassformer.learn.status import print_status  # with torch
 
-                print_status(console, folder)
+                    print_status(console, folder)
+                if key:
+                    console.print(_ways(folder, lesson, hints=hints, right=right))
+                with suppress(FileNotFoundError):  # an editor may remove it for a moment
+                    saved = file.stat().st_mtime
+            checked = saved
+            console.rule(file.name)  # a path may be longer than the line
+            verdict = checked_verdict(folder, lesson, worker)
+            right = verdict.outcome == "right"
+            if verdict.hole not in ("", hole):
+                hole, hints, asked = verdict.hole, 0, False
+            print_verdict(console, lesson, verdict)
+            console.print(_ways(folder, lesson, hints=hints, right=right), soft_wrap=True)
+
+
+def _ways(folder: Folder, lesson: Lesson, *, hints: int, right: bool) -> Text:
+    """The keys with their actions; without a keyboard, the next command."""
+    way = "s solution and answers" if right else f"h hint {min(hints + 1, 3)} of 3   s solution"
+    keys = f"{way}   n next lesson   l list   q quit"
+    if not can_read_keys():
+        keys = next_command(folder, lesson, 3 if right else 0) + "\nCtrl-C ends the watch"
+    return Text(keys, style="dim")
