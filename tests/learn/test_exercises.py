@@ -337,11 +337,12 @@ def test_a_translator_is_trained_without_them(folder):
 def test_the_watch_names_them_after_the_last_lesson(folder):
     learn(folder, LESSONS)
     out = io.StringIO()
-    watch(folder, Console(file=out, width=60))
-    assert out.getvalue().splitlines()[1] == (
-        "Five harder exercises without hints follow: rotary, grouped, running, relative,"
-        f" minimum_risk. A check of one: glassformer learn check {folder.path} rotary"
-    )
+    watch(folder, Console(file=out, width=80))
+    assert out.getvalue().splitlines()[1:] == [
+        "Harder exercises without hints follow: rotary, grouped, running, relative, ",
+        "minimum_risk",
+        f"A check of one: glassformer learn check {folder.path} rotary",
+    ]
 
 
 def test_the_status_has_a_line_for_them(folder):
@@ -349,19 +350,20 @@ def test_the_status_has_a_line_for_them(folder):
     out = io.StringIO()
     print_status(Console(file=out, width=80), folder)
     line = "Harder: [ ] rotary  [x] grouped  [ ] running  [ ] relative  [ ] minimum_risk"
-    assert out.getvalue().splitlines()[-1] == line
+    assert out.getvalue().splitlines()[len(LESSONS)] == line
 
 
 def test_check_hint_and_solution_of_one(folder, capsys):
     assert main(["learn", "check", str(folder.path), "16"]) == 1
     printed = capsys.readouterr().out
     assert printed.startswith("16. Rotary positions: not written yet\n")
-    command = f"glassformer learn solution {folder.path} rotary"
-    assert printed.endswith(f"No hints; the solution: {command}\n")
+    following = f"Next: glassformer learn solution {folder.path} rotary\n"
+    assert printed.endswith(following)
     assert main(["learn", "hint", str(folder.path), "rotary"]) == 0
-    assert capsys.readouterr().out == "Rotary positions: a harder exercise has no hints.\n"
+    no_hints = "Rotary positions: a harder exercise has no hints.\n"
+    assert capsys.readouterr().out == no_hints + following
     assert main(["learn", "solution", str(folder.path), "rotary"]) == 0
-    assert "+    cos, sin = angles.cos().to(x.dtype), angles.sin()" in capsys.readouterr().out
+    assert "+cos, sin = angles.cos().to(x.dtype), angles.sin()" in capsys.readouterr().out
     learn(folder, ["minimum_risk"])
     assert main(["learn", "check", str(folder.path), "minimum_risk", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["outcome"] == "right"
@@ -371,8 +373,9 @@ def test_a_list_has_them_under_their_own_heading(capsys):
     assert main(["learn", "--list"]) == 0
     lines = capsys.readouterr().out.splitlines()
     heading = lines.index("Harder exercises, without hints")
-    assert lines[heading - 2].startswith("    Afterwards you know how figure 1")
-    assert lines[heading + 1] == "16. Rotary positions (Su et al. 2021, section 3.2, 40 minutes)"
+    assert lines[heading - 3].startswith("    Afterwards you know how figure 1")
+    title = "16. Rotary positions (Su et al. 2021, section 3.2, 40 minutes, hard)"
+    assert lines[heading + 1] == title
 
 
 @pytest.mark.parametrize("name", EXERCISES)

@@ -32,8 +32,9 @@ def watch(folder: Folder, console: Console) -> None:
     if lesson is None:
         way = f"All lessons are learned. Next: {folder.command('train')}"
         console.print(Text(way), soft_wrap=True)
-        harder = f"Harder exercises, without hints: {', '.join(EXERCISES)}"
-        console.print(Text(f"{harder}. Check one: {folder.command('check', EXERCISES[0])}"))
+        console.print(Text(f"Harder exercises without hints follow: {', '.join(EXERCISES)}"))
+        check = f"A check of one: {folder.command('check', EXERCISES[0])}"
+        console.print(Text(check), soft_wrap=True)
 
 
 def _watch(folder: Folder, lesson: Lesson, console: Console) -> bool:
