@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from glassformer.data.normaliser import Normalisation, Normalised, with_places
+from glassformer.data.normaliser import Normalisation, Normalised, visible, with_places
 from glassformer.data.splitting import sentence_spans, split_long
 from glassformer.data.tokenizer import Tokenizer
 from glassformer.data.words import Span, is_unspaced
@@ -204,7 +204,7 @@ def joined(
     spans: list[Span] = []
     end = length = 0
     for segment, translation in zip(segments, translations, strict=True):
-        gap = _visible(text[end : segment.span[0]])
+        gap = visible(text[end : segment.span[0]])
         if pieces and gap in ("", " "):
             gap = "" if is_unspaced(language) else " "
         length += len(gap)
@@ -212,11 +212,4 @@ def joined(
         spans.append((length, length + len(translation)))
         length += len(translation)
         end = segment.span[1]
-    return "".join([*pieces, _visible(text[end:])]), spans
-
-
-def _visible(text: str) -> str:
-    """The white space and bullets between segments, without invisible characters."""
-    if text.isprintable():  # so are nearly all: nothing, or a space
-        return text
-    return "".join(letter for letter in text if letter.isspace() or letter.isprintable())
+    return "".join([*pieces, visible(text[end:])]), spans
