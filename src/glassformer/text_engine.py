@@ -8,6 +8,7 @@ from itertools import chain
 from math import fsum, inf
 from typing import Protocol
 
+from glassformer.data.normaliser import visible
 from glassformer.data.preprocessing import LONGEST_SOURCE, Preprocessing, Segment, joined
 from glassformer.data.terms import NO_TERMS, Terms, encoded_forms, letter_ids
 from glassformer.data.tokenizer import Tokenizer
@@ -103,10 +104,11 @@ class TextEngine:
         *,
         split: bool = True,
     ) -> list[Translation]:
-        """One translation for each text, in their order; a blank text gives a blank one.
+        """One translation for each text, in their order.
 
-        The engine gets the texts in jobs of like lengths. Without ``split``, sentence ends separate
-        segments only in a line that is too long.
+        A text without segments stays, but for a blank one, which gives "". The engine gets the
+        texts in jobs of like lengths. Without ``split``, sentence ends separate segments only in a
+        line that is too long.
         """
         self._check(options, forced=any(prefixes) or bool(terms.entries))
 
@@ -249,7 +251,7 @@ class TextEngine:
     ) -> Translation:
         """The translation of a text from the translations of its segments."""
         if not row:
-            return Translation("", 0.0)
+            return Translation("" if text.isspace() else visible(text), 0.0)
         languages = self.preprocessing.languages
         shown = [
             translation.upper() if segment.capitals else translation

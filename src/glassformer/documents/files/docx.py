@@ -21,6 +21,7 @@ from lxml import etree
 from lxml.etree import _Element as Element
 
 from glassformer.archive import DAMAGED
+from glassformer.data.words import has_letters
 from glassformer.documents.files.content import FileContent
 from glassformer.errors import InputError
 
@@ -104,7 +105,7 @@ class _Paragraph:
         self._elements: list[list[Element]] = []  # of the breaks, points and links
         pieces = _merged(_pieces(element))
         texts = [(text, form) for kind, text, form in pieces if kind == "text"]
-        self.has_letters = any(character.isalpha() for text, _ in texts for character in text)
+        self.has_letters = any(has_letters(text) for text, _ in texts)
         sizes: Counter[bytes] = Counter()
         for text, form in texts:
             sizes[_key(form)] += len(text)
