@@ -20,7 +20,7 @@ from glassformer.translator import TranslateSettings, Translator
 
 __all__ = ["ProtectingTranslator", "TextTranslator"]
 
-_TAG = re.compile(r"<(?P<close>/?)(?P<name>[A-Za-z][\w:.-]*)[^>]*?(?P<end>/?)>")
+_TAG = re.compile(r"<(?P<close>/?)(?P<name>[A-Za-z\d][\w:.-]*)[^>]*?(?P<end>/?)>")
 
 
 @dataclass(frozen=True)
