@@ -20,6 +20,7 @@ _PICTURE = (
     r"|[©®‼⁉™ℹ↔-↪〰〽㊗㊙]\uFE0F)[\uFE0F\U0001F3FB-\U0001F3FF\U000E0020-\U000E007F]*"
 )
 _MINUS = "-−–"
+_NUMBER = r"\d{1,12}(?:[.,]\d{1,9}){0,4}"
 _OPENS = r"\s(\[{\"'„“«"  # stands, as the start of a text does, before a sign of the word after it
 # The first kind that matches at a place wins. Each pattern has a bound: the search is linear.
 _KINDS = {
@@ -48,8 +49,8 @@ _KINDS = {
     "reference": r"\[\^?\d{1,4}(?:\s?[,;–-]\s?\d{1,4}){0,9}\]",
     "name": r"(?<![\w@#&/.])(?:@[A-Za-z_]\w{1,40}(?:\.\w{1,40}){0,3}"
     r"|#(?=\d{0,99}[^\W\d])\w{1,100})",
-    "measure": rf"(?:[{_MINUS}](?<![^{_OPENS}].))?(?<![\w.,])\d{{1,12}}(?:[.,]\d{{1,9}}){{0,4}}"
-    rf"[ \u00A0\u202F]?(?:{_UNITS})(?![\w/²³])",
+    "measure": rf"(?:[{_MINUS}](?<![^{_OPENS}].))?(?<![\w.,])"
+    rf"(?:{_NUMBER}\s?[{_MINUS}]\s?)?{_NUMBER}[ \u00A0\u202F]?(?:{_UNITS})(?![\w/²³])",
     "version": r"(?<![\w.,])(?:v\d{1,4}(?:\.\d{1,5}){0,4}|\d{1,2}\.\d{1,2}\.\d"
     r"|\d{1,3}(?:\.\d{1,3}){3})(?:-(?:alpha|beta|rc|dev)[.\d]{0,9})?(?![\w]|[.,]\d)",
     "emoji": r"(?:[\U0001F1E6-\U0001F1FF]{2}|[\d#*]\uFE0F?\u20E3"
@@ -117,16 +118,20 @@ def lost_spans(source: str, target: str) -> list[str]:
 def measures(measure: str, text: str) -> int:
     """How often ``text`` holds the number of ``measure`` with its sign and unit.
 
-    Separators of digits may differ, and the sign for minus; the unit begins with the same character
-    or a letter beyond ASCII.
+    Separators of digits may differ, the sign for minus, and the word between the ends of a range.
+    The unit begins with the same character or a letter beyond ASCII.
 
     >>> measures("3.5 GHz", "3,5 GHz"), measures("5 km", "5 Kilometer, 5 км"), measures("5 km", "5")
     (1, 2, 0)
     >>> measures("-5 °C", "\\u22125 °C, minus 5 °C"), measures("-5 °C", "5 °C, 3-5 °C")
     (2, 0)
+    >>> measures("3-5 km", "3 bis 5 km"), measures("3-5 km", "5 km")
+    (1, 0)
     """
-    number = r"[.,'’ \u00A0\u202F]?".join(re.findall(r"\d+", measure))
-    unit = re.escape(measure.lstrip(f"0123456789., \u00a0\u202f{_MINUS}")[:1])
+    unit = measure.lstrip(f"0123456789., \u00a0\u202f{_MINUS}")
+    ends = re.split(rf"(?<=\d)\s?[{_MINUS}]", measure.removesuffix(unit))
+    separated = [r"[.,'’ \u00A0\u202F]?".join(re.findall(r"\d+", end)) for end in ends]
+    number, unit = r"\D{1,9}".join(separated), re.escape(unit[:1])
     sign = rf"(?P<sign>[{_MINUS}](?<![^{_OPENS}].)\s?|\bminus )?"
     pattern = rf"(?i){sign}(?<!\d){number}[ \u00A0\u202F-]?(?:{unit}|[^\x00-\x7F\W])"
     signed = measure[0] in _MINUS
