@@ -190,6 +190,32 @@ def test_links_pictures_and_fields_stay_and_text_boxes_are_read():
     assert "<r><t> IT</t></r><r><drawing><txbx><p><r><t>IN</t>" in written
 
 
+def test_controls_and_moved_text_are_translated():
+    def control(text, kind="text"):
+        content = f"<w:sdtContent><w:r><w:t>{text}</w:t></w:r></w:sdtContent>"
+        return f"<w:sdt><w:sdtPr><w:{kind}/></w:sdtPr>{content}</w:sdt>"
+
+    def run(text):
+        return f"<w:r><w:t>{text}</w:t></w:r>"
+
+    def moved(side, text):
+        name = f"w:move{side}"
+        return f"<{name}RangeStart/><{name}>{run(text)}</{name}><{name}RangeEnd/>"
+
+    data = docx(
+        f"<w:p>{run('Dear ')}{control('client')}{run(', on ')}{control('May', 'date')}"
+        f"{moved('From', 'old')}{moved('To', ' we move')}</w:p>"
+    )
+
+    assert read_file(data, "docx").texts == ['Dear <a id="0">client</a>, on <img id="1"> we move']
+    written = body_of(shouted(data, "docx")).replace("<r><t>", "").replace("</t></r>", "")
+    assert written == (
+        "<document><body><p>DEAR <sdt><sdtPr><text/></sdtPr><sdtContent>CLIENT</sdtContent></sdt>"
+        ", ON <sdt><sdtPr><date/></sdtPr><sdtContent>May</sdtContent></sdt> WE MOVE"
+        "</p></body></document>"
+    )
+
+
 def test_notes_and_headers_are_translated_and_other_parts_stay():
     paragraph = f"<w:p {W}><w:r><w:t>page</w:t></w:r></w:p>"
     data = docx("<w:p/>", header1=paragraph, footnotes=paragraph, styles=paragraph)
