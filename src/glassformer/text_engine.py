@@ -7,6 +7,7 @@ from functools import cached_property
 from math import fsum, inf
 from typing import Protocol
 
+from glassformer.data.normaliser import visible
 from glassformer.data.preprocessing import LONGEST_SOURCE, Preprocessing, Segment, joined
 from glassformer.data.terms import NO_TERMS, Terms, encoded_forms, letter_ids
 from glassformer.data.tokenizer import Tokenizer
@@ -39,6 +40,7 @@ class SegmentTranslation:
     segment: Segment
     text: str
     span: Span
+    score: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -103,10 +105,11 @@ class TextEngine:
         *,
         split: bool = True,
     ) -> list[Translation]:
-        """One translation for each text, in their order; a blank text gives a blank one.
+        """One translation for each text, in their order.
 
-        The engine gets the texts in jobs of like lengths. Without ``split``, sentence ends separate
-        segments only in a line that is too long.
+        A text without segments stays, but for a blank one, which gives "". The engine gets the
+        texts in jobs of like lengths. Without ``split``, sentence ends separate segments only in a
+        line that is too long.
         """
         self._check(options, forced=any(prefixes) or bool(terms.entries))
 
@@ -240,29 +243,29 @@ class TextEngine:
         decoded = map(str.strip, self.target.decode_batch(tokens))
         for text, row, of_text in zip(texts, rows, ranked, strict=True):
             translations = [
-                self._joined(text, row, [next(decoded) for _ in row], chosen) for chosen in of_text
+                self.joined(
+                    text,
+                    [
+                        SegmentTranslation(segment, next(decoded), (0, 0), hypothesis.score)
+                        for segment, hypothesis in zip(row, chosen, strict=True)
+                    ],
+                )
+                for chosen in of_text
             ]
             best, *others = _distinct(translations)
             yield replace(best, alternatives=tuple(others)) if others else best
 
-    def _joined(
-        self,
-        text: str,
-        row: Sequence[Segment],
-        written: Sequence[str],
-        hypotheses: Sequence[Hypothesis],
-    ) -> Translation:
-        """The translation of a text from the translations of its segments."""
-        if not row:
-            return Translation("", 0.0)
+    def joined(self, text: str, parts: Sequence[SegmentTranslation]) -> Translation:
+        """The translation of a text from those of its segments; their spans are found here."""
+        if not parts:
+            return Translation("" if text.isspace() else visible(text), 0.0)
         languages = self.preprocessing.languages
-        shown = [
-            translation.upper() if segment.capitals else translation
-            for segment, translation in zip(row, written, strict=True)
-        ]
+        shown = [part.text.upper() if part.segment.capitals else part.text for part in parts]
+        row = [part.segment for part in parts]
         whole, spans = joined(text, row, shown, language=languages[1] if languages else None)
-        segments = tuple(map(SegmentTranslation, row, written, spans))
-        score = fsum(hypothesis.score for hypothesis in hypotheses) / len(hypotheses)
+        placed = zip(parts, spans, strict=True)
+        segments = tuple(replace(part, span=span) for part, span in placed)
+        score = fsum(part.score for part in parts) / len(parts)
         return Translation(whole, score, segments=segments)
 
 

@@ -166,9 +166,13 @@ class Translator:
         settings: SearchSettings = {"length_penalty": self.bundle.length_penalty, **search}
         options = SearchOptions(**settings)
         terms = glossary if isinstance(glossary, Terms) else Terms.of(glossary or {})
-        translations = self._text_engine.translate(
-            texts, options, prefixes or (), terms, split=split
-        )
+        engine = self._text_engine
+        translations = engine.translate(texts, options, prefixes or (), terms, split=split)
+        if terms.entries and not options.sampling:
+            from glassformer.alignment.term_placement import TermPlacement
+
+            placement = TermPlacement(self, engine, terms, options)
+            translations = placement.settled(texts, translations, prefixes or ())
         if not alignment:
             return translations
         from glassformer.alignment.align import with_alignment

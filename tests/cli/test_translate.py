@@ -235,6 +235,21 @@ def test_a_glossary_s_terms_stand_in_the_translations(translate, translator, tmp
     )
 
 
+def test_lines_without_a_term_of_the_glossary_are_counted(translate, tmp_path, monkeypatch):
+    path = tmp_path / "terms.tsv"
+    path.write_text("dog\tHund\n", "utf-8")
+    translations = [Translation(text, -1.0) for text in ("Hut", "Hund", "Tier", "Tiere")]
+    monkeypatch.setattr(Translator, "translate", lambda *_, **__: translations)
+
+    status, out, err = translate(b"A hat.\nA dog.\nA dog.\nA dog.\n", "--glossary", path)
+
+    assert (status, out) == (0, b"Hut\nHund\nTier\nTiere\n")
+    assert err == (
+        "glassformer: a term of the glossary has no place in 2 lines, the first is line 3: no word"
+        " of the translation belongs to it\n"
+    )
+
+
 def test_the_settings_of_the_search_are_the_library_s(translate, translator):
     words = ["--repetition-penalty", 1.5, "--no-repeat-ngram", 2, "--min-length", 9]
     options = {"repetition_penalty": 1.5, "no_repeat_ngram": 2, "min_length": 9}

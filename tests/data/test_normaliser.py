@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from glassformer.data.normaliser import normalised, with_places
+from glassformer.data.normaliser import normalised, visible, with_places
 
 # Marks in two orders, conjoining jamo, a Bengali vowel of two signs, joiners, controls, spaces.
 ODD = "aA é.e\u0301\u0323\u0302ô\u1100\u1161\u11a8\u09c7\u09be\u200b\u200d\ufeff\u00a0\t\n\u3000"
-MORE = "\u0958\x00\x85\u212a\uff21\uff11\uff01\xad😀"
+MORE = "\u200c\u0647\u0958\x00\x85\u212a\uff21\uff11\uff01\xad😀\ufe0f\U000e0041\U0001f3f4"
 TEXTS = st.text(st.sampled_from(ODD + MORE), max_size=30)
 
 
@@ -28,10 +28,60 @@ TEXTS = st.text(st.sampled_from(ODD + MORE), max_size=30)
         ("می\u200cخواهم", "می\u200cخواهم"),
         ("👩\u200d💻", "👩\u200d💻"),
         (" \t\u200b", ""),
+        ("\uf0b7 A\u200e dog", "A dog"),
+        ("می\u200c.", "می."),  # nothing to part
     ],
 )
 def test_one_form(typed, text):
     assert normalised(typed) == text
+
+
+# Each stands for its kind: bidirectional marks, joiners, variation selectors, annotations …
+UNSEEN = "\u200e\u200f\u202a\u202c\u2066\u2069\u200c\u200d\u034f\ufe0e\ufe0f"
+UNSEEN += "\u2061\u2063\u180e\u115f\u3164"
+UNSEEN += "\ufff9\ufffc\ufffd\U000e0001\U000e0041\U0001d173\ue000\uf0b7\U00100000\ufdd0\U0001fffe"
+UNSEEN += "\u200b\u2060\ufeff\xad"
+
+
+@pytest.mark.parametrize("unseen", UNSEEN)
+@pytest.mark.parametrize("place", range(7))
+def test_no_model_reads_a_character_that_no_reader_sees(unseen, place):
+    text = "A dog."
+    typed = text[:place] + 2 * unseen + text[place:]
+
+    form = with_places(typed)
+
+    assert normalised(typed) == form.text == text
+    assert [typed[place] for place in form.places[:-1]] == list(text)
+    assert visible(typed).replace(unseen, "") == text
+    private = unicodedata.category(unseen) == "Co"
+    assert visible(typed) == (typed if private else text)
+
+
+def test_the_rule_holds_for_whole_categories():
+    signs = {*range(0x600, 0x606), 0x6DD, 0x70F, 0x890, 0x891, 0x8E2, 0x110BD, 0x110CD}  # are seen
+    hieroglyphs = set(range(0x13430, 0x13456))  # their controls say where a sign stands
+    for code in set(range(0x110000)) - set(range(0xD800, 0xE000)) - signs - hieroglyphs:
+        unseen = unicodedata.category(chr(code)) in ("Cc", "Cf", "Co") and not chr(code).isspace()
+        if unseen:
+            assert normalised(f"a{chr(code)}b") == "ab", hex(code)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "می\u200cخواهم",  # Persian
+        "ه\u200d.",  # an abbreviation
+        "क्\u200dष क्\u200cष",  # Hindi
+        "ශ්\u200dරී",  # Sinhala
+        "ᠰᠠᠶᠢᠨ\u180eᠠ ᠠ\u180b",  # Mongolian
+        "👩\u200d💻 👨🏽\u200d🚀 🏳\ufe0f\u200d🌈",
+        "❤\ufe0f 1\ufe0f\u20e3 #\ufe0f\u20e3",
+        "\U0001f3f4\U000e0067\U000e0062\U000e0065\U000e006e\U000e0067\U000e007f",  # England
+    ],
+)
+def test_scripts_and_emoji_keep_the_characters_that_they_need(text):
+    assert normalised(text) == visible(text) == with_places(text).text == text
 
 
 @given(TEXTS)

@@ -18,6 +18,27 @@ def test_the_pieces_are_the_text_and_none_is_too_long(text, limit):
     assert len(pieces) == 1 or all(pieces)
 
 
+@pytest.mark.parametrize(
+    ("language", "text", "count"),
+    [
+        ("de", "Er wurde im 19. Jahrhundert geboren. Er starb.", 2),
+        ("de_DE", "Am 2. Weltkrieg, am 5. Oktober", 1),
+        ("deu", "Das war 1990. Danach kam er.", 2),
+        ("tr", "II. Dünya Savaşı bitti.", 1),
+        ("hu", "IV. Béla király volt. Ő élt.", 2),
+        ("fr", "M. Dupont et Mme. Curie sont là. Il dort.", 2),
+        ("es", "D. Juan vino. Se fue.", 2),
+        ("nl", "Ik zag mevr. De Vries.", 1),
+        ("en", "See vol. 2. It rains. Approx. 5 men came.", 3),
+        ("en", "Plan B. Then we left on the 5. It rained.", 3),
+        ("ja", "「やめろ。」と言った。", 1),
+        ("ja", "「やめろ。」彼は言った。", 2),
+    ],
+)
+def test_a_sentence_goes_on_after_ordinals_initials_and_titles(language, text, count):
+    assert len(list(sentence_spans(text, language))) == count
+
+
 def test_a_text_that_fits_is_not_cut():
     assert split_long("One. Two. Three.", len, limit=16) == ["One. Two. Three."]
     assert split_long("", len, limit=1) == [""]

@@ -91,10 +91,60 @@ def test_two_people_in_a_cue_are_two_texts():
     assert shouted(data, "srt") == b"1\n00:01 --> 00:02\n- HI.\n<i>- BYE.</i>\n"
 
 
-def test_cues_without_a_blank_line_between_them_stay_apart():
-    data = b"1\n00:01 --> 00:02\nHi.\n2\n00:03 --> 00:04\nBye.\n"
+@pytest.mark.parametrize(
+    ("cue", "texts"),
+    [
+        ("Hi.\n- Bye\nnow.\n–Why?", ["Hi.", "- Bye now.", "–Why?"]),
+        ("♪ Oh, what\na day ♪\nCome on.", ["♪ Oh, what a day ♪ Come on."]),
+        ("♪ Oh. ♪\n♪ Ah\nso ♪", ["Oh.", "♪ Ah so ♪"]),
+        ("Hi,\n[A man laughs]\nTom.", ["Hi,", "A man laughs", "Tom."]),
+        ("(door)\n( Tom ) Hi (all)", ["door", "( Tom ) Hi (all)"]),
+        ("<i>Hi.</i>\n<b>Bye.</b>", ["<i>Hi.</i>", "<b>Bye.</b>"]),
+        ("Hi.\n<i>Bye.</i>\nNow", ["Hi.", "<i>Bye.</i>", "Now"]),
+        ("<i>I go</i>\n<i>home.</i>", ["<i>I go</i> <i>home.</i>"]),
+        ("Hi\n\n \nall\n", ["Hi", "all"]),
+    ],
+)
+@pytest.mark.parametrize("line_end", ["\n", "\r\n"])
+def test_each_speaker_of_a_cue_has_a_text_of_its_own(cue, texts, line_end):
+    data = f"1\n00:01 --> 00:02\n{cue}\n2\n00:03 --> 00:04\n".replace("\n", line_end).encode()
 
-    assert shouted(data, "srt") == b"1\n00:01 --> 00:02\nHI.\n2\n00:03 --> 00:04\nBYE.\n"
+    content = read_file(data, "srt")
+
+    assert content.texts == texts
+    assert content.write(texts) == data
+
+
+def test_a_voice_of_webvtt_has_a_text_of_its_own_and_a_blank_line_ends_a_cue():
+    data = (
+        b"WEBVTT\n\n00:01 --> 00:02\n<v Ann>Hi\nall\n<v Tom>Bye\n\nNOTE no\n\nid\n00:03 --> 00:04\n"
+    )
+    data += b"Yes\n"
+
+    assert read_file(data, "vtt").texts == ["<v Ann>Hi all", "<v Tom>Bye", "Yes"]
+
+
+HOSTILE = ["1", "1\n\n\n", "1\n2\n", "-->", "-->\n", "[a]", "[", "<i>", "<i>a\n", "♪ a\n", " "]
+
+
+@pytest.mark.parametrize("unit", HOSTILE)
+@pytest.mark.parametrize(("format", "head"), [("srt", ""), ("vtt", "WEBVTT\n")])
+def test_hostile_subtitles_are_read(unit, format, head):
+    """In linear time: these take many minutes in quadratic time."""
+    data = f"{head}1\n00:01 --> 00:02\n{unit * 100_000}".encode()
+
+    content = read_file(data, format)
+
+    assert content.write(content.texts).count(b"-->") == data.count(b"-->")
+
+
+def test_cues_without_a_blank_line_between_them_stay_apart():
+    data = (
+        b"1\n00:01 --> 00:02\nHi.\n2\n00:03 --> 00:04\nBye.\n \n\n3 \n\n00:05 --> 00:06\nYes. 4\n"
+    )
+
+    assert read_file(data, "srt").texts == ["Hi.", "Bye.", "Yes. 4"]
+    assert shouted(data, "srt") == data.upper()
 
 
 def test_runs_of_one_format_are_one_text():
@@ -138,6 +188,32 @@ def test_links_pictures_and_fields_stay_and_text_boxes_are_read():
     assert "<hyperlink><r><t>SEE</t></r></hyperlink><r><fldChar/></r>" in written
     assert "<t>May</t>" in written
     assert "<r><t> IT</t></r><r><drawing><txbx><p><r><t>IN</t>" in written
+
+
+def test_controls_and_moved_text_are_translated():
+    def control(text, kind="text"):
+        content = f"<w:sdtContent><w:r><w:t>{text}</w:t></w:r></w:sdtContent>"
+        return f"<w:sdt><w:sdtPr><w:{kind}/></w:sdtPr>{content}</w:sdt>"
+
+    def run(text):
+        return f"<w:r><w:t>{text}</w:t></w:r>"
+
+    def moved(side, text):
+        name = f"w:move{side}"
+        return f"<{name}RangeStart/><{name}>{run(text)}</{name}><{name}RangeEnd/>"
+
+    data = docx(
+        f"<w:p>{run('Dear ')}{control('client')}{run(', on ')}{control('May', 'date')}"
+        f"{moved('From', 'old')}{moved('To', ' we move')}</w:p>"
+    )
+
+    assert read_file(data, "docx").texts == ['Dear <a id="0">client</a>, on <img id="1"> we move']
+    written = body_of(shouted(data, "docx")).replace("<r><t>", "").replace("</t></r>", "")
+    assert written == (
+        "<document><body><p>DEAR <sdt><sdtPr><text/></sdtPr><sdtContent>CLIENT</sdtContent></sdt>"
+        ", ON <sdt><sdtPr><date/></sdtPr><sdtContent>May</sdtContent></sdt> WE MOVE"
+        "</p></body></document>"
+    )
 
 
 def test_notes_and_headers_are_translated_and_other_parts_stay():
@@ -188,6 +264,12 @@ def bomb():
         ("docx", docx("<w:p>"), "a part of it is no XML"),
         ("docx", bomb, "more than 100 MiB unpacked"),
         ("po", b'msgid "\xff"\nmsgstr ""\n', "not UTF-8"),
+        ("srt", b"A man\n", "not subtitles: no line has times, as 00:00:01,000 --> 00:00:02,000"),
+        (
+            "vtt",
+            b"1\n00:01 --> 00:02\nHi\n",
+            "not WebVTT: the first line does not begin",
+        ),
     ],
 )
 def test_damaged_files_get_one_line(format, data, message):

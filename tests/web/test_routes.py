@@ -10,6 +10,7 @@ from pydantic import TypeAdapter
 from starlette.testclient import TestClient
 
 from glassformer.data.terms import Terms
+from glassformer.decoding.engine import SearchOptions
 from glassformer.documents.html import translated_html
 from glassformer.documents.protection import ProtectingTranslator
 from glassformer.inspection.trace.schema import Trace
@@ -329,8 +330,11 @@ def test_a_trace_shows_what_the_server_s_terms_force(translator):
     assert (term["term"], term["forms"]) == ("dog", ["Schnee"])
     pieces = [traced["target"]["pieces"][place]["text"] for place in term["pieces"]]
     assert "".join(pieces) == "Schnee"
-    [translation] = translator.translate(TEXTS[:1], beam=3, glossary={"dog": "Schnee"})
-    assert traced["answer"]["text"] == translation.text
+    options = SearchOptions(beam=3, length_penalty=translator.bundle.length_penalty)
+    [searched] = translator._text_engine.translate(
+        TEXTS[:1], options, terms=Terms.of({"dog": "Schnee"})
+    )
+    assert traced["answer"]["text"] == searched.text  # the search's, whatever the placing changes
 
 
 def test_requests_with_different_terms_share_a_batch_and_keep_their_own(translator):

@@ -30,7 +30,7 @@ from glassformer.config import (
 )
 from glassformer.data.lines import MAX_LINE_BYTES, decoded
 from glassformer.data.words import pharaoh
-from glassformer.errors import InputError, UsageError
+from glassformer.errors import InputError, UsageError, counted
 from glassformer.progress import shown_progress, working
 
 if TYPE_CHECKING:
@@ -206,6 +206,7 @@ def _translate_input(
     from glassformer.threads import in_order
 
     descriptor = sys.stdin.fileno()
+    lacking: list[int] = []  # the numbers of the lines whose translations lack a term
 
     def rows(window: _Window) -> str:
         search = _search(options)
@@ -219,7 +220,9 @@ def _translate_input(
             split=options.split,
             **search,
         )
-        numbered = enumerate(zip(translations, window.texts, strict=True), start=window.first)
+        numbered = [*enumerate(zip(translations, window.texts, strict=True), start=window.first)]
+        if glossary:
+            lacking.extend(n for n, (found, text) in numbered if glossary.missing(text, found.text))
         return "".join(_rows(found, number, text, options) for number, (found, text) in numbered)
 
     windows = _windows(descriptor)
@@ -234,6 +237,12 @@ def _translate_input(
         # As bytes: UTF-8 with LF, also if the terminal or the system prefers others.
         sys.stdout.buffer.write(written.encode())
         sys.stdout.flush()
+    if lacking:
+        print(
+            f"glassformer: a term of the glossary has no place in {counted(len(lacking), 'line')},"
+            f" the first is line {min(lacking) + 1}: no word of the translation belongs to it",
+            file=sys.stderr,
+        )
 
 
 def _search(options: TranslateOptions) -> SearchSettings:

@@ -4,11 +4,12 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import cache
 from typing import Literal
 
 from glassformer.errors import UsageError, nearest
 
-__all__ = ["LanguageTokens", "languages_in", "short_codes", "standard_code"]
+__all__ = ["LanguageTokens", "language_of", "languages_in", "short_codes", "standard_code"]
 
 _SHOWN = 12  # codes in a message
 
@@ -26,6 +27,18 @@ def standard_code(code: str) -> str:
         return langcodes.standardize_tag(code, macro=True)
     except LanguageTagError:
         return code
+
+
+@cache
+def language_of(code: str | None) -> str:
+    """The language alone, in its shortest code, of any code for it; "" without one.
+
+    >>> [language_of(code) for code in ("zh-CN", "zho_Hant", "cmn", "de_DE", "DE", None)]
+    ['zh', 'zh', 'zh', 'de', 'de', '']
+    """
+    code = (code or "").replace("_", "-").lower()
+    # The command line need not wait for langcodes.
+    return code if len(code) <= 2 else standard_code(code).partition("-")[0]
 
 
 def short_codes(codes: list[str]) -> dict[str, str]:

@@ -1,9 +1,9 @@
 """One form for texts that look alike and differ in their bytes.
 
 The normaliser puts characters into Unicode's NFC and makes each run of white space one space. It
-takes out invisible characters, and writes fullwidth letters and digits as ASCII. Keyboards, web
-pages and word processors differ in all of these. A model that has seen one form translates the
-others badly.
+takes out the characters that no reader sees, and writes fullwidth letters and digits as ASCII.
+Keyboards, web pages and word processors differ in all of these. A model that has seen one form
+translates the others badly.
 """
 
 import re
@@ -20,15 +20,14 @@ __all__ = [
     "Normalised",
     "normalised",
     "normaliser",
+    "visible",
     "with_places",
 ]
 
 Normalisation = Literal["none", "text"]
 """``none``: texts stay as they are. ``text``: :func:`normalised`."""
 
-# Zero-width space, word joiner, byte order mark, soft hyphen; and the control characters that are
-# no white space. Joiners stay: Persian, Hindi and emoji need them.
-INVISIBLE = [0x200B, 0x2060, 0xFEFF, 0xAD]
+# The control characters that are no white space.
 CONTROLS = [code for code in (*range(32), *range(127, 160)) if not chr(code).isspace()]
 # From the fullwidth forms to ASCII: 0 to 9, A to Z, a to z. Punctuation stays: it is Japanese.
 FULLWIDTH = {
@@ -36,7 +35,36 @@ FULLWIDTH = {
     for first, last in ((0x10, 0x19), (0x21, 0x3A), (0x41, 0x5A))
     for code in range(first, last + 1)
 }
-_TABLE: dict[int, int | None] = {**FULLWIDTH, **dict.fromkeys((*INVISIBLE, *CONTROLS))}
+_LAST = [plane + code for plane in range(0, 0xF0000, 0x10000) for code in (0xFFFE, 0xFFFF)]
+# Unicode's default-ignorable characters without those below, U+FFF9 to U+FFFD (of annotations, and
+# for what another program lost), noncharacters, and control characters.
+_NEVER = (
+    "\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f\u3164"
+    "\ufe00-\ufe0e\ufeff\uffa0\ufff0-\ufffd\ufdd0-\ufdef\U0001bca0-\U0001bca3\U0001d173-\U0001d17a"
+    "\U000e0000-\U000e001f\U000e0080-\U000effff" + "".join(map(chr, CONTROLS + _LAST))
+)
+_PRIVATE = "\ue000-\uf8ff\U000f0000-\U0010ffff"  # each font has pictures of its own there
+# The letters and signs of scripts that join their letters: Arabic, Indic, Khmer, Mongolian …
+_JOINING = (
+    "\u0620-\u065f\u066e-\u06d3\u06d5-\u06ff\u0710-\u0963\u0966-\u0dff\u0f00-\u109f\u1780-\u17b3"
+    "\u17b6-\u180a\u1810-\u1cff\ua840-\uabff\U00010a00-\U00011fff\U0001e900-\U0001e95f"
+)
+_PICTURE = "\U0001f000-\U0001faff\u2190-\u2bff\u3030\u303d\u3297\u3299©®‼⁉™ℹ"
+_TAGS = "\U000e0020-\U000e007f"  # after a black flag, of England's for example
+#: The characters that no reader sees, as :mod:`re`, Oniguruma and JavaScript read it. These stay:
+#: U+200C between two letters of joining scripts; U+200D, and Mongolian's variants and separators,
+#: after one; inside an emoji, U+200D, U+FE0F and tags.
+INVISIBLE = (
+    f"[{_NEVER}{_PRIVATE}]"
+    f"|\u200c(?!(?<=[{_JOINING}].)[{_JOINING}])"
+    f"|[\u180b-\u180f](?<![{_JOINING}].)"
+    f"|\u200d(?<![{_JOINING}].)(?!(?:(?<=[{_PICTURE}].)|(?<=[{_PICTURE}]\ufe0f.))[{_PICTURE}])"
+    f"|\ufe0f(?<![{_PICTURE}].)(?!(?<=[0-9#*].)\u20e3)"
+    f"|[{_TAGS}](?<![\U0001f3f4{_TAGS}].)[{_TAGS}]*"
+)
+_INVISIBLE = re.compile(INVISIBLE)
+_NOT_PRIVATE = re.compile(f"(?![{_PRIVATE}])(?:{INVISIBLE})")
+_ODD = re.compile(f"[{_NEVER}{_PRIVATE}{_TAGS}\u180b-\u180f\u200c\u200d\ufe0f\uff10-\uff5a]")
 _PLAIN = re.compile("[!-~]+(?: [!-~]+)*")  # ASCII without a double space: already normalised
 
 
@@ -59,7 +87,18 @@ def normalised(text: str) -> str:
     """
     if _PLAIN.fullmatch(text):
         return text
-    return " ".join(unicodedata.normalize("NFC", text.translate(_TABLE)).split())
+    if _ODD.search(text):
+        text = _INVISIBLE.sub("", text).translate(FULLWIDTH)
+    return " ".join(unicodedata.normalize("NFC", text).split())
+
+
+def visible(text: str) -> str:
+    """The text without invisible characters, but with those of private use, as bullets are.
+
+    >>> visible("\\uf0b7 \\u200e42")
+    '\\uf0b7 42'
+    """
+    return text if text.isascii() and text.isprintable() else _NOT_PRIVATE.sub("", text)
 
 
 def normaliser(normalisation: Normalisation) -> Callable[[str], str]:
@@ -103,13 +142,14 @@ def with_places(text: str) -> Normalised:
 def _clusters(text: str) -> Iterator[tuple[str, list[int]]]:
     """The shortest parts of the text that NFC leaves apart, and the places of their characters.
 
-    The table has translated them.
+    They have no invisible characters and no fullwidth ones.
     """
     cluster, stands = "", [0]
+    gone = {place for match in _INVISIBLE.finditer(text) for place in range(*match.span())}
     for place, character in enumerate(text):
-        added = character.translate(_TABLE)
-        if not added:
+        if place in gone:
             continue
+        added = character.translate(FULLWIDTH)
         if cluster and not _joins(cluster, added):
             yield cluster, stands
             cluster = ""

@@ -2,18 +2,19 @@
 
 A model reads units of the kind that it has learnt from: mostly single sentences, in one form of
 characters. A text is cut at its line ends and, if the model has learnt from single sentences, at
-sentence ends. Each segment is normalised, and remembers where it stood. The white space between two
-segments also stands between their translations, and so does the bullet of a list.
+sentence ends. Each segment is normalised, and remembers where it stood. The text between two
+segments also stands between their translations: white space, the bullet or number of a list, the
+bars of a table, and lines without letters.
 """
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from glassformer.data.normaliser import Normalisation, Normalised, with_places
-from glassformer.data.splitting import sentence_spans, split_long
+from glassformer.data.normaliser import Normalisation, Normalised, visible, with_places
+from glassformer.data.splitting import has_ordinals, sentence_spans, split_long
 from glassformer.data.tokenizer import Tokenizer
-from glassformer.data.words import Span, is_unspaced
+from glassformer.data.words import Span, has_letters, is_unspaced
 
 __all__ = [
     "LONGEST_SOURCE",
@@ -30,19 +31,28 @@ LONGEST_SOURCE = 200
 
 _LINE = re.compile(r"[^\r\n]+")
 _WORD = re.compile(r"[^\W\d_]{2,}")
-_BULLET = re.compile(r"\s*[-–—*+•‣◦▪·]\s")  # of a list; "4. " may begin a date
+# The mark of a list, quotation, heading or check box at the beginning of a line.
+_MARK = re.compile(
+    r"\s*(?:[-–—*+•‣◦▪·☐☑☒]|>+|#{1,6}|\[[ xX]?\]|\(?(?:\d{1,3}|[A-Za-z]|[ivx]{1,5})\)"
+    r"|(?P<number>\d{1,3}\.))\s+"
+)
+_SENTENCE = re.compile(r"\S+(?:\s\S+){2,}[.!?…:;]['\"”’»)]*\s*")
+_ROW = re.compile(r"\s*\|.*\|\s*")  # of a table in Markdown
 _SEVERAL = 0.2  # share of sources with several sentences, from which a model can read them
+_LETTERLESS = 0.05  # share of sources without a letter, from which a model can translate numbers
 
 
 @dataclass(frozen=True)
 class SourceLengths:
-    """The sources that a model has learnt from: percentiles of their characters, and sentences."""
+    """The sources that a model has learnt from: percentiles of their characters, and shares."""
 
     median: int
     longest: int
     """The 99th percentile."""
     several: float
     """The share of sources with several sentences."""
+    letterless: float = 0.0
+    """The share of sources without a letter, such as "3/15/2002"."""
 
     @property
     def has_several(self) -> bool:
@@ -54,7 +64,7 @@ class SourceLengths:
         """The lengths of a sample of sources, at least one.
 
         >>> SourceLengths.of(["A dog.", "A cat. A dog.", "A man runs."], "en")
-        SourceLengths(median=11, longest=13, several=0.3333)
+        SourceLengths(median=11, longest=13, several=0.3333, letterless=0.0)
         """
         lengths = sorted(map(len, sources))
         several = sum(len(list(sentence_spans(source, language))) > 1 for source in sources)
@@ -63,6 +73,7 @@ class SourceLengths:
             lengths[last // 2],
             lengths[round(0.99 * last)],
             round(several / len(lengths), 4),
+            round(sum(not has_letters(source) for source in sources) / len(lengths), 4),
         )
 
 
@@ -112,9 +123,10 @@ class Preprocessing:
     def segments(
         self, texts: Sequence[str], tokenizer: Tokenizer, *, limit: int, split: bool = True
     ) -> list[list[Segment]]:
-        """The segments of each text, with at most ``limit`` subwords; a blank text has none.
+        """The segments of each text, with at most ``limit`` subwords.
 
-        Without ``split``, a sentence end separates segments only in a line of more subwords.
+        A line without letters has none, unless the model has learnt from such lines. Without
+        ``split``, a sentence end separates segments only in a line of more subwords.
         """
         units = [list(self._units(text, split)) for text in texts]
         ids = iter(tokenizer.encode_batch([unit.text for row in units for unit in row]))
@@ -126,10 +138,15 @@ class Preprocessing:
     def _units(self, text: str, split: bool) -> Iterator[Segment]:
         """The segments of a text without their ids, however long."""
         for line in self._lines(text):
-            if split and self.lengths and (bullet := _BULLET.match(line.text)):
-                line = Normalised(line.text[bullet.end() :], line.places[bullet.end() :])
-            for start, end in self._groups(line.text) if split else [(0, len(line.text))]:
-                yield from _unit(line, start, end, capitals=self.normalisation == "text")
+            for start, end in self._parts(line.text) if split else [(0, len(line.text))]:
+                for unit in _unit(line, start, end, capitals=self.normalisation == "text"):
+                    if self._reads_numbers or has_letters(unit.text):
+                        yield unit
+
+    @property
+    def _reads_numbers(self) -> bool:
+        """Whether the model translates a line without letters; otherwise the line stays."""
+        return bool(self.lengths and self.lengths.letterless >= _LETTERLESS)
 
     def _lines(self, text: str) -> Iterator[Normalised]:
         for match in _LINE.finditer(text):
@@ -140,21 +157,42 @@ class Preprocessing:
                 line = with_places(match.group())
                 yield Normalised(line.text, [first + place for place in line.places])
 
-    def _groups(self, line: str) -> Iterator[Span]:
-        """The spans of a line that are translated together: sentences, or as many as fit.
+    def _parts(self, line: str) -> Iterator[Span]:
+        """The spans of a line that are translated, each by itself: its cells, or its sentences."""
+        if self.lengths is None:
+            yield 0, len(line)
+        elif _ROW.fullmatch(line):
+            for cell in re.finditer(r"[^|]+", line):
+                yield from self._groups(line, *cell.span())
+        else:
+            yield from self._groups(line, self._mark(line), len(line))
+
+    def _mark(self, line: str) -> int:
+        """The length of the marks at the beginning of a line, such as "> " and "1. ".
+
+        Where "4." may mean fourth, a number is a mark of whole sentences only: "4. März" is none.
+        """
+        end = 0
+        while mark := _MARK.match(line, end):
+            doubtful = mark["number"] and has_ordinals(self.languages and self.languages[0])
+            if doubtful and not _SENTENCE.fullmatch(line, mark.end()):
+                break
+            end = mark.end()
+        return end
+
+    def _groups(self, line: str, start: int, end: int) -> Iterator[Span]:
+        """The spans of a part of a line that are translated together: sentences, or all that fit.
 
         Together they have at most the 99th percentile of the training's characters.
         """
-        if self.lengths is None:
-            yield 0, len(line)
-            return
-        together = self.lengths.longest if self.lengths.has_several else 0
-        first = last = 0
-        for start, end in sentence_spans(line, self.languages[0] if self.languages else None):
-            if start > first and end - first > together:
-                yield first, start
-                first = start
-            last = end
+        together = self.lengths.longest if self.lengths and self.lengths.has_several else 0
+        first = last = start
+        language = self.languages[0] if self.languages else None
+        for place, stop in sentence_spans(line[start:end], language):
+            if start + place > first and start + stop - first > together:
+                yield first, start + place
+                first = start + place
+            last = start + stop
         if last > first:
             yield first, last
 
@@ -204,7 +242,7 @@ def joined(
     spans: list[Span] = []
     end = length = 0
     for segment, translation in zip(segments, translations, strict=True):
-        gap = _visible(text[end : segment.span[0]])
+        gap = visible(text[end : segment.span[0]])
         if pieces and gap in ("", " "):
             gap = "" if is_unspaced(language) else " "
         length += len(gap)
@@ -212,11 +250,4 @@ def joined(
         spans.append((length, length + len(translation)))
         length += len(translation)
         end = segment.span[1]
-    return "".join([*pieces, _visible(text[end:])]), spans
-
-
-def _visible(text: str) -> str:
-    """The white space and bullets between segments, without invisible characters."""
-    if text.isprintable():  # so are nearly all: nothing, or a space
-        return text
-    return "".join(letter for letter in text if letter.isspace() or letter.isprintable())
+    return "".join([*pieces, visible(text[end:])]), spans

@@ -1,6 +1,7 @@
 """Protected spans: parts of a text that its translation must hold unchanged.
 
-Plain numbers, dates and amounts of money are not protected: languages write them differently.
+Plain numbers, dates, times and amounts of money are not protected: languages write them
+differently.
 """
 
 import re
@@ -18,15 +19,22 @@ _PICTURE = (
     r"\u2757-\u275A\u2763-\u2767\u2795-\u2797\u27A1\u27B0\u27BF\u2B05-\u2B55]"
     r"|[©®‼⁉™ℹ↔-↪〰〽㊗㊙]\uFE0F)[\uFE0F\U0001F3FB-\U0001F3FF\U000E0020-\U000E007F]*"
 )
+_MINUS = "-−–"
+_NUMBER = r"\d{1,12}(?:[.,]\d{1,9}){0,4}"
+_OPENS = r"\s(\[{\"'„“«"  # stands, as the start of a text does, before a sign of the word after it
 # The first kind that matches at a place wins. Each pattern has a bound: the search is linear.
 _KINDS = {
-    "code": r"(?<!`)(?P<ticks>`{1,3})(?!`)[^\n]{1,300}?(?<!`)(?P=ticks)(?!`)",
     "url": r"(?<![A-Za-z\d])(?:(?:https?|ftps?|file|ssh)://|mailto:|www\.)"
     r"[^\s<>\"`{}|\\^«»“”‘’\u3000-\u303F\uFF01-\uFF60]{1,2000}",
     "email": r"(?<![\w.+-])[\w.+-]{1,64}@(?:[\w-]{1,63}\.){1,8}[^\W\d_]{2,24}\b",
+    "path": r"(?<![\w/.:<~\\-])(?:[A-Za-z]:\\[^\s\"<>|?*]{1,200}|(?:~|\.{1,2})/[\w.@+-]{1,60}"
+    r"(?:/[\w.@+-]{1,60}){0,20}/?|(?:/[\w.@+-]{1,60}){2,20}/?"
+    r"|(?:[\w-]{1,60}+/){1,20}[\w-]{1,60}\.[a-z][a-z\d]{0,4}(?!\w))",
+    "code": r"(?<!`)(?P<ticks>`{1,3})(?!`)[^\n]{1,300}?(?<!`)(?P=ticks)(?!`)"
+    r"|(?<!\w)[A-Za-z][A-Za-z\d]{0,40}+_[A-Za-z\d]\w{0,40}(?:\(\))?|(?<!\w)[A-Za-z][\w.]{0,60}+\(\)",
     "tag": r"<!--[^\n]{0,300}?-->"
     r"|</?[A-Za-z][\w:.-]{0,40}(?:\s{1,4}[\w:@.-]{1,40}=(?:\"[^\"<>]{0,300}\"|'[^'<>]{0,300}'"
-    r"|[^\s\"'<>]{1,300})){0,20}\s{0,4}/?>"
+    r"|[^\s\"'<>]{1,300})){0,20}\s{0,4}/?>|</?\d{1,3}\s?/?>"
     r"|&(?:#\d{1,7}|#[xX][\da-fA-F]{1,6}|[A-Za-z][a-z]{1,7}\d{0,2});",
     "placeholder": r"\{\{\{?[^{}\n]{1,80}\}?\}\}|\{%[^{}\n]{1,120}%\}"
     r"|[$#%@]?\{[\w.\[\]-]{0,60}(?:![rsa])?(?::[^{}\s]{0,20})?\}"
@@ -35,15 +43,22 @@ _KINDS = {
     r"|(?<!\d)%[A-Za-z_]\w{1,40}%(?!\w)|%%"
     r"|(?<!\d)%(?:\(\w{1,40}\)|\d{1,2}\$)?[-+0#]{0,3}\d{0,3}(?:\.\d{1,2})?"
     r"(?:hh?|ll?|[Lqjzt])?(?:[sdf@](?![^\W\d_]{3})|[A-Za-z](?![^\W\d_]{2}))"
-    r"|(?<![\w$.,])\$[1-9](?![\w$]|[.,]\d)",
-    "measure": r"(?<![\w.,])\d{1,12}(?:[.,]\d{1,9}){0,4}[ \u00A0\u202F]?"
-    rf"(?:{_UNITS})(?![\w/²³])",
+    r"|(?<![\w$.,])\$[1-9](?![\w$]|[.,]\d)"
+    r"|(?<![\w$])\$(?:t\([^()\n]{1,80}\)|[A-Za-z_]\w{0,40})|(?<!\w)__[A-Za-z]\w{0,40}?__(?!\w)"
+    rf"|:(?<![^{_OPENS}]:)[A-Za-z]\w{{1,40}}|@:[\w.]{{1,60}}",
+    "reference": r"\[\^?\d{1,4}(?:\s?[,;–-]\s?\d{1,4}){0,9}\]",
+    "name": r"(?<![\w@#&/.])(?:@[A-Za-z_]\w{1,40}(?:\.\w{1,40}){0,3}"
+    r"|#(?=\d{0,99}[^\W\d])\w{1,100})",
+    "measure": rf"(?:[{_MINUS}](?<![^{_OPENS}].))?(?<![\w.,])"
+    rf"(?:{_NUMBER}\s?[{_MINUS}]\s?)?{_NUMBER}[ \u00A0\u202F]?(?:{_UNITS})(?![\w/²³])",
+    "version": r"(?<![\w.,])(?:v\d{1,4}(?:\.\d{1,5}){0,4}|\d{1,2}\.\d{1,2}\.\d"
+    r"|\d{1,3}(?:\.\d{1,3}){3})(?:-(?:alpha|beta|rc|dev)[.\d]{0,9})?(?![\w]|[.,]\d)",
     "emoji": r"(?:[\U0001F1E6-\U0001F1FF]{2}|[\d#*]\uFE0F?\u20E3"
     rf"|{_PICTURE}(?:\u200D{_PICTURE})*)+",
 }
 _SPAN = re.compile("|".join(f"(?P<{kind}>{pattern})" for kind, pattern in _KINDS.items()))
 # Each span has one of these: most texts need no further search.
-_MAY = re.compile("[{%$<&`@#*\\d©®\u203c-\U0010ffff]|://|mailto:|www[.]")
+_MAY = re.compile(r"[{%$<&`@#*\d_/©®\u203c-\U0010ffff]|:[A-Za-z\\]|\(\)|www[.]")
 _SENTENCE_ENDS = ".,;:!?'*_…"
 _CLOSERS = {")": "(", "]": "["}
 
@@ -60,8 +75,9 @@ class ProtectedSpan:
 def protected_spans(text: str) -> list[ProtectedSpan]:
     """The protected spans of ``text`` in their order; no two overlap.
 
-    Kinds: code (in backticks), url, email, tag (with entities), placeholder, measure (a number with
-    its unit), emoji (with its neighbours). The time is linear in the text's length.
+    Kinds: code (in backticks, user_name, run()), url, email, tag (with entities), placeholder,
+    reference ([1]), name (@name, #tag), path, measure (a number with its sign and unit), version,
+    emoji (with its neighbours). The time is linear in the text's length.
 
     >>> text = "Hi {name}, 100 % of $1,000 is at https://a.org/x. 👍🏽"
     >>> [(span.kind, text[span.start : span.end]) for span in protected_spans(text)]
@@ -72,7 +88,7 @@ def protected_spans(text: str) -> list[ProtectedSpan]:
         return spans
     for match in _SPAN.finditer(text):
         kind, end = str(match.lastgroup), match.end()
-        if kind == "url":
+        if kind in ("url", "path"):
             end = match.start() + len(_without_sentence_end(match.group()))
         spans.append(ProtectedSpan(kind, match.start(), end))
     return spans
@@ -100,21 +116,30 @@ def lost_spans(source: str, target: str) -> list[str]:
 
 
 def measures(measure: str, text: str) -> int:
-    """How often ``text`` holds the number of ``measure`` with its unit.
+    """How often ``text`` holds the number of ``measure`` with its sign and unit.
 
-    Separators of digits may differ; the unit begins with the same sign or a letter beyond ASCII.
+    Separators of digits may differ, the sign for minus, and the word between the ends of a range.
+    The unit begins with the same character or a letter beyond ASCII.
 
     >>> measures("3.5 GHz", "3,5 GHz"), measures("5 km", "5 Kilometer, 5 км"), measures("5 km", "5")
     (1, 2, 0)
+    >>> measures("-5 °C", "\\u22125 °C, minus 5 °C"), measures("-5 °C", "5 °C, 3-5 °C")
+    (2, 0)
+    >>> measures("3-5 km", "3 bis 5 km"), measures("3-5 km", "5 km")
+    (1, 0)
     """
-    number = r"[.,'’ \u00A0\u202F]?".join(re.findall(r"\d+", measure))
-    unit = re.escape(re.sub(r"^[\d.,\s]+", "", measure)[:1])
-    pattern = rf"(?i)(?<!\d){number}[ \u00A0\u202F-]?(?:{unit}|[^\x00-\x7F\W])"
-    return len(re.findall(pattern, text))
+    unit = measure.lstrip(f"0123456789., \u00a0\u202f{_MINUS}")
+    ends = re.split(rf"(?<=\d)\s?[{_MINUS}]", measure.removesuffix(unit))
+    separated = [r"[.,'’ \u00A0\u202F]?".join(re.findall(r"\d+", end)) for end in ends]
+    number, unit = r"\D{1,9}".join(separated), re.escape(unit[:1])
+    sign = rf"(?P<sign>[{_MINUS}](?<![^{_OPENS}].)\s?|\bminus )?"
+    pattern = rf"(?i){sign}(?<!\d){number}[ \u00A0\u202F-]?(?:{unit}|[^\x00-\x7F\W])"
+    signed = measure[0] in _MINUS
+    return sum(bool(match["sign"]) == signed for match in re.finditer(pattern, text))
 
 
 def _without_sentence_end(url: str) -> str:
-    """The address without the punctuation of the sentence around it.
+    """The address or path without the punctuation of the sentence around it.
 
     >>> _without_sentence_end("https://a.org/b_(c)).")
     'https://a.org/b_(c)'

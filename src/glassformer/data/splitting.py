@@ -3,7 +3,10 @@
 import re
 from collections.abc import Callable, Iterator
 
-__all__ = ["sentence_spans", "split_long"]
+from glassformer.data.languages import language_of
+from glassformer.data.words import has_letters
+
+__all__ = ["has_ordinals", "sentence_spans", "split_long"]
 
 # The places for a cut, the best kind first: after a sentence, after a clause, at a space.
 _PLACES = (
@@ -12,13 +15,24 @@ _PLACES = (
     re.compile(r"\s+"),
 )
 _OTHER_SPACE = re.compile(r"[^\S\n ]")
+# Languages that write "4." for fourth: no sentence ends there.
+_ORDINALS = {
+    *("az", "bs", "cs", "da", "de", "dsb", "et", "eu", "fi", "fo", "gsw", "hr", "hsb", "hu"),
+    *("is", "lb", "lv", "nb", "nn", "no", "pl", "se", "sk", "sl", "smn", "sr", "tr"),
+}
+_ORDINAL = re.compile(r"(?<!\w)(?:\d{1,3}|[IVXLC]+)\.\s*\Z")
+# Besides the abbreviations that sentencex knows: initials, and titles before names.
+_SHORT = re.compile(r"(?<!\w)(?:[Mm]me|[Mm]lle|mevr|dhr|[Vv]ol|[Aa]pprox)\.\s*\Z")
+_INITIAL = re.compile(r"(?<![\w.])[A-ZÀ-Þ]\.\s*\Z")
+_QUOTED = re.compile(r"[」』]\s*[とって]")  # Japanese: a verb of saying follows
 
 
 def sentence_spans(text: str, language: str | None = None) -> Iterator[tuple[int, int]]:
     """The first and the last place of each sentence of a line; all together they are the text.
 
     ``language`` is a code such as "en": sentencex knows the abbreviations of many languages. A part
-    without a letter, such as the number of a list, stands with the next sentence.
+    without a letter, such as the number of a list, stands with the next sentence. So does a part
+    that ends in an ordinal number, or in an initial.
 
     >>> text = "1. He met Dr. Smith.  2. She left."
     >>> [text[slice(*span)] for span in sentence_spans(text, "en")]
@@ -26,15 +40,32 @@ def sentence_spans(text: str, language: str | None = None) -> Iterator[tuple[int
     """
     from sentencex import segment  # the command line need not wait for it
 
+    language = language_of(language) or "en"
     start = end = 0
     # sentencex 1.0.32 panics at some other white space before a full stop, as in "A\u202f. ?".
-    for part in segment(language or "en", _OTHER_SPACE.sub(" ", text)):
+    for part in segment(language, _OTHER_SPACE.sub(" ", text)):
         end += len(part)
-        if any(map(str.isalpha, part)):
+        ended = has_letters(text[start:end])
+        if ended and not (end < len(text) and _goes_on(part, text[end], language)):
             yield start, end
             start = end
     if start < len(text):
         yield start, len(text)
+
+
+def has_ordinals(language: str | None) -> bool:
+    """Whether "4." may mean fourth in a language; an unknown one may have it."""
+    return not language or language_of(language) in _ORDINALS
+
+
+def _goes_on(part: str, following: str, language: str) -> bool:
+    """Whether the sentence goes on after a part that sentencex cuts off."""
+    return bool(
+        _SHORT.search(part)
+        or (language != "en" and _INITIAL.search(part))
+        or (language in _ORDINALS and _ORDINAL.search(part))
+        or _QUOTED.search(part[-3:] + following)
+    )
 
 
 def split_long(text: str, length: Callable[[str], int], *, limit: int) -> list[str]:

@@ -14,12 +14,12 @@ from pathlib import Path
 
 from glassformer.data.lines import read_lines
 from glassformer.data.tokenizer import Tokenizer
-from glassformer.data.words import words
+from glassformer.data.words import Span, words
 from glassformer.errors import InputError, UsageError
 
 __all__ = ["NO_TERMS", "Terms", "encoded_forms", "letter_ids", "read_terms"]
 
-_APOSTROPHE = re.compile("(['’])")
+_PART = re.compile("['’]|[^'’]+")
 _STOPS = tuple(".,;:!?…%)]}")
 _SENTENCE_ENDS = ".!?…。！？"
 
@@ -62,21 +62,37 @@ class Terms:
         capital; there its forms may have a capital too. Where terms overlap, the longest counts.
         """
         found: dict[str, tuple[str, ...]] = {}
-        for term, forms, begins in self._matches(text):
-            capitalised = tuple(map(_capitalised, forms)) if begins else ()
-            found[term] = tuple(dict.fromkeys((*found.get(term, ()), *forms, *capitalised)))
+        for _, term, forms in self._matches(text):
+            found[term] = tuple(dict.fromkeys((*found.get(term, ()), *forms)))
         return found
 
-    def _matches(self, text: str) -> list[tuple[str, tuple[str, ...], bool]]:
-        """Each term in ``text``, its forms, and whether a sentence begins with it."""
-        pieces = _pieces(text)
+    def places_in(self, text: str) -> list[tuple[Span, tuple[str, ...]]]:
+        """The characters of each term in ``text``, and its forms there."""
+        return [(span, forms) for span, _, forms in self._matches(text)]
+
+    def missing(self, text: str, translation: str) -> list[str]:
+        """The terms of ``text`` of which ``translation`` holds no form.
+
+        >>> Terms.of({"dog": ["Hund", "Hunde"], "cat": "Katze"}).missing("a dog, a cat", "Hunde")
+        ['cat']
+        """
+        held = [piece for piece, _ in _pieces(translation)]
+        return [
+            term
+            for term, forms in self.forms_in(text).items()
+            if not any(_stands([piece for piece, _ in _pieces(form)], held) for form in forms)
+        ]
+
+    def _matches(self, text: str) -> list[tuple[Span, str, tuple[str, ...]]]:
+        """The place of each term in ``text``, the term, and its forms there."""
+        pieces, spans = zip(*_pieces(text), strict=True) if text.strip() else ((), ())
         found = []
         for start, begins in enumerate(_begins_sentence(pieces)):
             for first, rest, entry in self._by_first_word.get(pieces[start].lower(), ()):
                 exact = pieces[start] == first
                 capital = begins and pieces[start] == _capitalised(first)
                 end = start + 1 + len(rest)
-                if (exact or capital) and pieces[start + 1 : end] == rest:
+                if (exact or capital) and [*pieces[start + 1 : end]] == rest:
                     found.append((start - end, not exact, start, entry, begins))
         taken: set[int] = set()
         kept = []
@@ -84,8 +100,10 @@ class Terms:
             places = range(start, start - negative_length)
             if taken.isdisjoint(places):
                 taken.update(places)
-                kept.append((start, entry, begins))
-        return [(*entry, begins) for _, entry, begins in sorted(kept)]
+                (term, forms), span = entry, (spans[start][0], spans[places[-1]][1])
+                capitalised = tuple(map(_capitalised, forms)) if begins else ()
+                kept.append((span, term, (*forms, *capitalised)))
+        return sorted(kept)
 
     @cached_property
     def _by_first_word(
@@ -94,7 +112,7 @@ class Terms:
         """First word, other words and entry of each term, by the first word in lower case."""
         index = defaultdict(list)
         for entry in self.entries:
-            first, *rest = _pieces(entry[0])
+            first, *rest = (piece for piece, _ in _pieces(entry[0]))
             index[first.lower()].append((first, rest, entry))
         return dict(index)
 
@@ -178,10 +196,18 @@ def _is_letter(character: str) -> bool:
     return words("a" + character) == [(0, 2)]
 
 
-def _pieces(text: str) -> list[str]:
-    """The words of ``text``; an apostrophe is one too, so that "l'eau" holds "eau"."""
-    text = unicodedata.normalize("NFC", text)
-    return [part for word in words(text) for part in _APOSTROPHE.split(text[slice(*word)]) if part]
+def _pieces(text: str) -> list[tuple[str, Span]]:
+    """The words of ``text`` with their places; an apostrophe is one: "l'eau" holds "eau"."""
+    return [
+        (unicodedata.normalize("NFC", part[0]), (start + part.start(), start + part.end()))
+        for start, end in words(text)
+        for part in _PART.finditer(text[start:end])
+    ]
+
+
+def _stands(form: Sequence[str], pieces: Sequence[str]) -> bool:
+    """Whether the words of a form stand among the words of a text."""
+    return any([*pieces[place : place + len(form)]] == form for place in range(len(pieces)))
 
 
 def _begins_sentence(pieces: Sequence[str]) -> Iterator[bool]:

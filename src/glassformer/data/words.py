@@ -6,9 +6,10 @@ from dataclasses import dataclass
 from difflib import SequenceMatcher
 from typing import TypeAlias
 
+from glassformer.data.languages import language_of
 from glassformer.data.tokenizer import ESCAPES, SPACE, Tokenizer
 
-__all__ = ["Link", "Span", "is_unspaced", "pharaoh", "subword_spans", "words"]
+__all__ = ["Link", "Span", "has_letters", "is_unspaced", "pharaoh", "subword_spans", "words"]
 
 Span: TypeAlias = tuple[int, int]  # the first character, and the one after the last
 
@@ -25,8 +26,7 @@ _UNSPACED = (
     (0x20000, 0x3FFFF),
 )
 _UNSPACED_LANGUAGES = {
-    *("ja", "zh", "yue", "th", "lo", "my", "km"),
-    *("jpn", "zho", "cmn", "tha", "lao", "mya", "khm", "bod", "dzo"),  # in ISO 639-3
+    *("zh", "yue", "wuu", "nan", "hak", "gan", "ja", "th", "lo", "my", "km", "bo", "dz")
 }
 
 
@@ -45,10 +45,19 @@ class Link:
 def is_unspaced(language: str | None) -> bool:
     """Whether a language puts no spaces between its words and sentences.
 
-    >>> is_unspaced("zh-Hant"), is_unspaced("zho_Hans"), is_unspaced("de"), is_unspaced(None)
+    >>> is_unspaced("zh-Hant"), is_unspaced("mya"), is_unspaced("de"), is_unspaced(None)
     (True, True, False, False)
     """
-    return (language or "").replace("_", "-").partition("-")[0] in _UNSPACED_LANGUAGES
+    return language_of(language) in _UNSPACED_LANGUAGES
+
+
+def has_letters(text: str) -> bool:
+    """Whether a text has words to be translated: numbers, signs and emoji alone are none.
+
+    >>> has_letters("4 März"), has_letters("12.50 €"), has_letters("日本")
+    (True, False, True)
+    """
+    return any(map(str.isalpha, text))
 
 
 def words(text: str) -> list[Span]:

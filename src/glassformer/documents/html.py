@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from html import escape, unescape
 from typing import Literal, Unpack
 
-from glassformer.data.words import Span
+from glassformer.data.words import Span, has_letters
 from glassformer.documents.bare_text import VOID, BareText, Mark
 from glassformer.documents.files.content import replaced
 from glassformer.documents.protection import TextTranslator
@@ -167,8 +167,7 @@ class _Reader:
             pieces.pop()
         first = next((n for n, piece in enumerate(pieces) if not self._is_edge(*piece)), 0)
         del pieces[:first]
-        texts = [unescape(self._text[slice(*span)]) for span, mark in pieces if mark is None]
-        if not any(character.isalpha() for text in texts for character in text):
+        if not any(has_letters(unescape(self._text[slice(*s)])) for s, mark in pieces if not mark):
             return
         (start, end), mark = pieces[0]
         if mark is None:
@@ -209,10 +208,9 @@ class _Reader:
     def _read_attributes(self, token: _Token) -> None:
         for name, (start, end) in self._attributes_of(token):
             quoted = self._text[start - 1] in "\"'"
-            if name in _TRANSLATED_ATTRIBUTES and quoted:
-                value = unescape(self._text[start:end])
-                if any(character.isalpha() for character in value):
-                    self.attributes.append((start, end))
+            wanted = quoted and name in _TRANSLATED_ATTRIBUTES
+            if wanted and has_letters(unescape(self._text[start:end])):
+                self.attributes.append((start, end))
 
     def _attributes_of(self, token: _Token) -> Iterator[tuple[str, Span]]:
         """Each attribute's name and the span of its value, without quotes."""

@@ -12,7 +12,7 @@ from itertools import pairwise
 from typing import Literal, TypeAlias, Unpack
 
 from glassformer.data.protected import ProtectedSpan, measures, protected_spans
-from glassformer.data.words import Link
+from glassformer.data.words import Link, has_letters
 from glassformer.documents.bare_text import VOID, BareText, Mark
 from glassformer.documents.restoring import restored
 from glassformer.text_engine import Translation
@@ -20,15 +20,15 @@ from glassformer.translator import TranslateSettings, Translator
 
 __all__ = ["ProtectingTranslator", "TextTranslator"]
 
-_TAG = re.compile(r"<(?P<close>/?)(?P<name>[A-Za-z][\w:.-]*)[^>]*?(?P<end>/?)>")
+_TAG = re.compile(r"<(?P<close>/?)(?P<name>[A-Za-z\d][\w:.-]*)[^>]*?(?P<end>/?)>")
 
 
 @dataclass(frozen=True)
 class ProtectingTranslator:
     """Translates as ``translator`` does, and keeps the protected spans of each text.
 
-    A text without spans goes the usual way. A text without a letter or digit outside its
-    spans is its own translation. The score is the model's, of the text that it has read. An
+    A text without spans goes the usual way. A text without a letter outside its spans
+    is its own translation. The score is the model's, of the text that it has read. An
     alternative that loses a span is left out.
 
     >>> class Forgetful:
@@ -47,7 +47,7 @@ class ProtectingTranslator:
         prefixes = options.get("prefixes") or [""] * len(texts)
         rows = [_Row.of(text, prefix) for text, prefix in zip(texts, prefixes, strict=False)]
         wrong = isinstance(texts, str) or len(prefixes) != len(texts)  # the translator says so
-        if wrong or not any(row.spans or row.stays for row in rows):
+        if wrong or not any(row.spans for row in rows):
             return self.translator.translate(texts, **options)
         sent = [place for place, row in enumerate(rows) if not row.stays]
         first = self.translator.translate(
@@ -105,11 +105,11 @@ class _Row:
 
     @property
     def stays(self) -> bool:
-        """Whether it is not blank, and has no letter or digit outside its spans."""
-        if self.prefix or not self.text.strip():
+        """Whether it has spans, and no letter outside them."""
+        if self.prefix or not self.spans:
             return False
         gaps = pairwise([0, *(place for s in self.spans for place in (s.start, s.end)), None])
-        return not any(c.isalnum() for gap in list(gaps)[::2] for c in self.text[slice(*gap)])
+        return not any(has_letters(self.text[slice(*gap)]) for gap in list(gaps)[::2])
 
     def faults(self, target: str) -> set[str]:
         """The kinds whose spans the target loses, doubles, or puts into another order."""

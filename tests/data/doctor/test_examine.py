@@ -29,7 +29,7 @@ HONEST = [
     "Kæmi ný öxi hér, ykist þjófum nú bæði víl og ádrepa. Ðað",
     "Comment ça va ? Bien ; et toi ! R&D, AT&T, 3 < 4, x<y, I ♥ NY ... J. R. R. Tolkien",
     "iPhone 5 を 2 台買った。スウェーデン クローナ",
-    "می\u200cخواهم، 👩\u200d👩\u200d👧 🇩🇪 שלום\u200f",
+    "می\u200cخواهم، 👩\u200d👩\u200d👧 🇩🇪 שלום",
 ]
 
 
@@ -306,6 +306,13 @@ def suspicions(text: str) -> set[str]:
 @pytest.mark.parametrize("text", HONEST)
 def test_honest_text_is_not_suspected(text):
     assert suspicions(text) <= {"white-space"}  # French has other spaces
+
+
+@pytest.mark.parametrize("unseen", "\u200b\u200e\u200c\u202a\u2060\xad\ufe0f\uf0b7\U000e0041\ufdd0")
+def test_characters_that_no_reader_sees_are_counted(tmp_path, unseen):
+    assert suspicions(f"Ja.{unseen}") == {"zero-width"}
+    report = examine(two_files(tmp_path, "Ja.\nNein\n", f"Yes.{unseen}\nNo\n"))
+    assert found(report) == {"zero-width": (1, [1])}
 
 
 @pytest.mark.parametrize("text", HONEST)

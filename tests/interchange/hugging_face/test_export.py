@@ -33,6 +33,8 @@ AWKWARD = [
     "日本 and 🐕 run 👩‍🚒 ß",
     "a▁b \ufdd0=\ufdd0_ >>fra<< <0x41>",
     "..... ------- aaaaaaaa\r\n\x07",
+    "A\u200e man\uf0b7 \ufffd می\u200cخواهم\u200c, 👩\u200d\u200d💻 ❤\ufe0f a\ufe0f",
+    "\U000e0041\U000e0042 a",
 ]
 SYMBOLS = "a </s> b <pad><unk>"
 OPTIONS = {

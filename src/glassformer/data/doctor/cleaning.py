@@ -181,8 +181,8 @@ def _decoded(text: str) -> str:
 #: The steps that mend a text; together they are :func:`_decoded` and :func:`normalised`.
 _STEPS: dict[str, Callable[[str], str]] = {
     "entities decoded": _decoded,
-    "invisible characters taken out": lambda text: text.translate(dict.fromkeys(INVISIBLE)),
     "control characters taken out": lambda text: text.translate(dict.fromkeys(CONTROLS)),
+    "invisible characters taken out": partial(re.sub, INVISIBLE, ""),
     "fullwidth letters and digits made ASCII": lambda text: text.translate(FULLWIDTH),
     "made NFC": partial(unicodedata.normalize, "NFC"),
     "white space made one space": lambda text: " ".join(text.split()),

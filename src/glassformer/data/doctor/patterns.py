@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterator
 
 from glassformer.data.lines import BOM
+from glassformer.data.normaliser import INVISIBLE
 
 __all__ = ["JOINT", "LOST", "PATTERNS", "hits"]
 
@@ -29,13 +30,14 @@ _LATER_TWO = _LATER_BYTES.translate(dict.fromkeys(map(ord, "\xa0–—")))
 _SPACES = "\t\xa0\u1680\u2000-\u200a\u202f\u205f\u3000"  # white space but for the plain one
 _CJK = "[\u3040-\u30ff\u3400-\u9fff]"  # kana and Han, which stand without spaces
 
+# C0 and C1 without the tab, and the line and paragraph separators.
+_CONTROLS = "\x00-\x08\x0a-\x1f\x7f-\x9f\u2028\u2029"
 _FIRST_OF_TWO = "ÂÃÄÅÐÑ"  # the first of the two bytes of a character, as Latin-1
 
 # The first character of each fault, and its other characters. The search skips a pattern if no
 # text has its first character.
 _PARTS = {
-    # C0 and C1 without the tab, and the line and paragraph separators.
-    "control": ("[\x00-\x08\x0a-\x1f\x7f-\x9f\u2028\u2029]", ""),
+    "control": (f"[{_CONTROLS}]", ""),
     "replacement": (LOST, ""),
     # Capitals before it mean a word in capitals: IRMÃ, LIBERTÉ.
     "mojibake": (
@@ -44,7 +46,7 @@ _PARTS = {
         f"|(?<=â)(?:€|\x80|‚¬|„¢)|(?<=[ã-é])[{_LATER_TWO}]{{2}})",
     ),
     "bom-inside": (BOM, ""),
-    "zero-width": ("[\u200b\u2060\xad]", ""),
+    "zero-width": (f"(?![{_CONTROLS}{LOST}{BOM}{JOINT}])(?:{INVISIBLE})", ""),
     # Inside a text, and not one space.
     "white-space": (
         f"[ {_SPACES}]",

@@ -92,7 +92,10 @@ MEANINGS: dict[str, tuple[Severity, str]] = {
     "mixed-line-ends": ("warning", "both LF and CR LF end lines; these have the rarer of the two"),
     "not-nfc": ("note", "not in Unicode's form NFC; training converts it"),
     "bom-inside": ("note", "a byte order mark inside the text; training takes it out"),
-    "zero-width": ("note", "invisible U+200B, U+2060 or U+00AD; training takes them out"),
+    "zero-width": (
+        "note",
+        "characters that nobody sees, such as U+200B or U+200E; training takes them out",
+    ),
     "white-space": ("note", "tabs, several or unusual spaces; training makes them one space"),
     "repeated": ("note", "the pair repeats an earlier line; training keeps it"),
     "identical": ("note", "both sides have the same text; training keeps the pair"),

@@ -4,8 +4,8 @@ A document is a ZIP archive of XML. A paragraph holds runs: texts of one format 
 fragment of HTML. The format of most of its text is the plain one; a run of another format is a
 ``span``, and an element without text a point. All other parts of the archive stay byte for byte.
 
-Fields, such as dates and page numbers, stay as they are. Marks of changes go: the text is as if all
-insertions were accepted.
+Fields, such as dates and page numbers, stay as they are, and so do controls to choose from. Marks
+of changes go: the text is as if all changes were accepted.
 """
 
 import re
@@ -21,6 +21,7 @@ from lxml import etree
 from lxml.etree import _Element as Element
 
 from glassformer.archive import DAMAGED
+from glassformer.data.words import has_letters
 from glassformer.documents.files.content import FileContent
 from glassformer.errors import InputError
 
@@ -33,11 +34,22 @@ _PART = re.compile(r"word/(document|header\d*|footer\d*|footnotes|endnotes)\.xml
 _W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
 _SPACE = "{http://www.w3.org/XML/1998/namespace}space"
 _RUN, _TEXT, _FORMAT = f"{_W}r", f"{_W}t", f"{_W}rPr"
-_BREAKS = frozenset({f"{_W}tab", f"{_W}br", f"{_W}cr"})
-_CONTAINERS = frozenset({f"{_W}ins", f"{_W}smartTag"})  # only their content is read
-_NOISE = frozenset({f"{_W}proofErr", f"{_W}lastRenderedPageBreak", f"{_W}del"})
+
+
+def _names(names: str) -> frozenset[str]:
+    return frozenset(f"{_W}{name}" for name in names.split())
+
+
+_BREAKS = _names("tab br cr")
+_CONTAINERS = _names("ins smartTag moveTo")  # only their content is read
+_HOLDERS = _names("hyperlink sdt dir bdo")  # stay around their content
+_CHOSEN = _names("date dropDownList comboBox")  # controls whose text is chosen
+_NOISE = _names(
+    "proofErr lastRenderedPageBreak del moveFrom moveFromRangeStart moveFromRangeEnd"
+    " moveToRangeStart moveToRangeEnd"
+)
 _XML: dict[str, Any] = {"xml_declaration": True, "encoding": "UTF-8", "standalone": True}
-_UNSEEN = frozenset({f"{_W}lang", f"{_W}noProof"})  # formats that change nothing to be seen
+_UNSEEN = _names("lang noProof")  # formats that change nothing to be seen
 _NAMES = {"break": "br", "point": "img", "link": "a"}
 _TAG = re.compile(r'<(?P<close>/?)(?P<name>span|a|img|br)(?: id="(?P<id>\d+)")?>')
 
@@ -104,7 +116,7 @@ class _Paragraph:
         self._elements: list[list[Element]] = []  # of the breaks, points and links
         pieces = _merged(_pieces(element))
         texts = [(text, form) for kind, text, form in pieces if kind == "text"]
-        self.has_letters = any(character.isalpha() for text, _ in texts for character in text)
+        self.has_letters = any(has_letters(text) for text, _ in texts)
         sizes: Counter[bytes] = Counter()
         for text, form in texts:
             sizes[_key(form)] += len(text)
@@ -144,15 +156,31 @@ class _Paragraph:
                 for element in elements:
                     _add(parents[-1], element)
                 if tag["name"] == "a":
-                    parents.append(elements[0])
-                    for child in _content(elements[0]):
-                        elements[0].remove(child)
+                    holder = _holder(elements[0])
+                    parents.append(holder)
+                    for child in _content(holder):
+                        holder.remove(child)
         _add_text(parents[-1], html[place:], formats[-1])
 
 
 def _content(element: Element) -> list[Element]:
     """The children of a paragraph or link, without the paragraph's own format."""
     return [child for child in element if child.tag != f"{_W}pPr"]
+
+
+def _holder(element: Element) -> Element:
+    """The element that holds the content of a link, or of a control."""
+    content = element.find(f"{_W}sdtContent")
+    return element if content is None else content
+
+
+def _is_chosen(element: Element) -> bool:
+    """Whether it is a control whose text is chosen, or one without a text."""
+    if element.tag != f"{_W}sdt":
+        return False
+    settings = element.find(f"{_W}sdtPr")
+    chosen = settings is not None and any(setting.tag in _CHOSEN for setting in settings)
+    return chosen or _holder(element) is element
 
 
 def _pieces(parent: Element) -> Iterator[_Piece]:
@@ -167,9 +195,9 @@ def _pieces(parent: Element) -> Iterator[_Piece]:
             number = last
         elif child.tag == _RUN:
             yield from _pieces_of_run(child)
-        elif child.tag == f"{_W}hyperlink":
+        elif child.tag in _HOLDERS and not _is_chosen(child):
             yield "link", [child], None
-            yield from _pieces(child)
+            yield from _pieces(_holder(child))
             yield "end", None, None
         elif child.tag in _CONTAINERS:
             yield from _pieces(child)

@@ -50,7 +50,7 @@ class Sentence:
         engine = TextEngine.of(model, tokenizers, PLAIN, preprocessing=bundle.preprocessing)
         [row] = engine.segments([question.text])
         if not row:
-            raise InputError("the text is blank: there is nothing to translate")
+            raise InputError("the text is blank, or has no word: there is nothing to translate")
         first = row[0]
         engine.check_prefix(question.forced_prefix, engine.room - len(first.ids))
         pieces = pieces_of(tokenizers[0], [*first.ids, tokenizers[0].eos_id], first.text)

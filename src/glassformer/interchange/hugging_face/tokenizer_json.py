@@ -9,13 +9,12 @@ pieces.
 """
 
 import base64
-import re
 import sys
 from collections.abc import Sequence
 from typing import Any, get_args
 
 from glassformer.config import Subwords
-from glassformer.data.normaliser import CONTROLS, FULLWIDTH, INVISIBLE, Normalisation
+from glassformer.data.normaliser import FULLWIDTH, INVISIBLE, Normalisation
 from glassformer.data.sentencepiece_model import Piece, PieceType, SentencePieceModel
 from glassformer.data.tokenizer import ESCAPES, SPACE, Tokenizer
 from glassformer.errors import UsageError
@@ -196,11 +195,10 @@ def _sentencepiece_normalisers(model: SentencePieceModel) -> list[dict[str, Any]
 
 def _text_normalisers() -> list[dict[str, Any]]:
     """The steps of :func:`glassformer.data.normaliser.normalised`."""
-    removed = "".join(re.escape(chr(code)) for code in (*INVISIBLE, *CONTROLS))
     spaces = "".join(filter(str.isspace, map(chr, range(sys.maxunicode + 1))))
     return [
+        _replace_pattern(INVISIBLE, ""),
         *(_replace(chr(code), chr(ascii_code)) for code, ascii_code in FULLWIDTH.items()),
-        _replace_pattern(f"[{removed}]", ""),
         {"type": "NFC"},
         _replace_pattern(f"[{spaces}]+", " "),
         _replace_pattern("^ | $", ""),
