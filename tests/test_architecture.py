@@ -69,24 +69,24 @@ CHOOSERS = {
 # A file belongs to the room with the longest name that begins its path. A room that needs more
 # takes it from another, or changes its number in a commit that says what the lines buy.
 BUDGET = {
-    "": 2719,  # the files at the top
-    "alignment": 523,
-    "cli": 2997,
-    "data": 2632,
-    "data/doctor": 1299,
+    "": 2754,  # the files at the top
+    "alignment": 710,
+    "cli": 3051,
+    "data": 2830,
+    "data/doctor": 1323,
     "data/phrasebook": 591,
-    "decoding": 1745,
-    "documents": 1658,
-    "inspection": 3205,
-    "interchange": 3632,
-    "learn": 4698,
+    "decoding": 1749,
+    "documents": 1726,
+    "inspection": 3256,
+    "interchange": 3814,
+    "learn": 5328,
     "model": 1722,
-    "training": 4587,
+    "training": 4642,
     "web": 2132,
 }
 LEARNERS_FILES = "learn/lessons/*/lesson.py"
-BUDGET[LEARNERS_FILES] = 1192
-DATA_BUDGET = {"learn/lessons/*/lesson.yaml": 1682, "web/static/**/*.*": 4629}
+BUDGET[LEARNERS_FILES] = 1500
+DATA_BUDGET = {"learn/lessons/*/lesson.yaml": 1691, "web/static/**/*.*": 4629}
 # The files that the two tables of docs/reading.md name: a reader never has to leave them.
 CORE = {
     ".": "bundle parts text_engine translator",
@@ -96,7 +96,7 @@ CORE = {
     "model": "attention blocks cache decoder embeddings encoder masks positions transformer",
     "training": "loop loss optimiser schedule train",
 }
-CORE_BUDGET = 5480
+CORE_BUDGET = 5627
 # Parameters of type Any: their number outside of learn. Each hides a type from the reader.
 ANY_BUDGET = 43
 MOST_PARAMETERS = 6  # a record behind ``**`` counts as one

@@ -86,8 +86,7 @@ def prepare(
         config = config.model_copy(update={"normalisation": start.normalisation})
     kept = keep_pairs(settled or config, run)
     note(f"data: {kept.filter}")
-    if fault := ruinous(list(islice(read_pairs(run.train), _EXAMINED))):
-        note(f"warning: {fault} ('glassformer doctor' shows where)")
+    _warn(run, note)
     if settled is None:
         settled, reasons = start.settled(config, kept)
         for reason in reasons:
@@ -96,11 +95,10 @@ def prepare(
     valid, origin = _validation_pairs(settled, kept)
     test, general = _read(settled, settled.test), _read(settled, settled.general)
     note(origin)
-    for line in write_augmented(settled, run):
-        note(line)
+    augmented = write_augmented(settled, run)
     start.write_further(kept)
     start, tokenizers, vocabularies = start.with_subwords(settled, run)
-    for line in vocabularies:
+    for line in (*augmented, *vocabularies):
         note(line)
     packed = _packed(run.packed("train"), run.pairs(), tokenizers, text=settled)
     normalisation = settled.normalisation or "none"
@@ -136,6 +134,12 @@ def _chosen_parts(machine: MachineOptions, parts: Parts | None) -> Parts:
     if machine.precision == "bf16" and parts.losses is PLAIN.losses:
         raise UsageError("precision bf16: the plain losses compute in float32: leave it out")
     return parts
+
+
+def _warn(run: RunDirectory, note: Callable[[str], None]) -> None:
+    """Note an error of the doctor's that makes the training vain."""
+    if fault := ruinous(list(islice(read_pairs(run.train), _EXAMINED))):
+        note(f"warning: {fault} ('glassformer doctor' shows where)")
 
 
 def _read(text: TextOptions, files: Files) -> list[Pair]:
