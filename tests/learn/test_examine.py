@@ -177,7 +177,8 @@ def test_a_thread_of_the_learners_delays_no_verdict(file_of):
 def test_a_missing_function(verdict_of, tmp_path):
     verdict = verdict_of(end="\ndel scaled_dot_product_attention\n")
     assert "scaled_dot_product_attention is missing" in verdict.lines[0]
-    assert verdict.lines[1].startswith(f"'glassformer learn reset {tmp_path} attention' makes")
+    reset = f"glassformer learn reset {tmp_path} attention"
+    assert verdict.lines[1] == f"This makes the file anew, and keeps yours beside it: {reset}"
 
 
 def test_the_packages_own_function_is_not_the_learners(verdict_of):
@@ -205,7 +206,8 @@ def test_a_wrong_mask_argument_is_seen_in_the_smallest_probe(verdict_of):
 
 
 def test_a_file_that_is_not_there(tmp_path):
-    with Worker() as worker, pytest.raises(InputError, match="no such file"):
+    message = f"none.py: no such file; this makes it: glassformer learn {tmp_path}$"
+    with Worker() as worker, pytest.raises(InputError, match=message):
         worker.answer(ATTENTION, tmp_path / "none.py")
 
 

@@ -267,7 +267,7 @@ class CompareOptions(LearnOptions):
             second = self.first.parent / f"translator-{second}"
             if not second.exists():
                 way = Folder(self.first.parent).command("train", "--mistake", str(self.second))
-                raise InputError(f"{second}: not trained yet: '{way}'")
+                raise InputError(f"{second}: not trained yet; this trains it: {way}")
         return compare((self.first, second), self.out, self.parts)
 
 

@@ -67,7 +67,8 @@ class Worker:
         If the process ended before it, ``log`` has the last words of Python.
         """
         if not file.is_file():
-            raise InputError(f"{file}: no such file: '{Folder(file.parent).command()}' makes it")
+            way = Folder(file.parent).command()
+            raise InputError(f"{file}: no such file; this makes it: {way}")
         out = Path(self._directory.name, "answer.json")
         request = json.dumps([str(file.resolve()), lesson.name, str(out), SECONDS])
         try:
@@ -156,7 +157,7 @@ def _error_lines(failure: dict[str, Any], file: Path) -> Iterator[str]:
     if failure["error"] == "missing":
         yield f"{failure['text']} is missing: write it in your file, as a function of this name."
         reset = Folder(file.parent).command("reset", file.stem[3:])
-        yield f"'{reset}' makes the file anew, and keeps yours beside it."
+        yield f"This makes the file anew, and keeps yours beside it: {reset}"
         return
     text = failure["text"] or failure["error"]
     if "line" in failure:

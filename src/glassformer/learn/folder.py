@@ -40,7 +40,7 @@ class Folder:
     def checked(self) -> "Folder":
         """This folder; InputError if it does not exist, or holds no lesson."""
         if not self.has_lessons():
-            raise InputError(f"{self.path}: no lessons here: '{self.command()}' makes them")
+            raise InputError(f"{self.path}: no lessons here; this makes them: {self.command()}")
         return self
 
     def has_lessons(self) -> bool:
