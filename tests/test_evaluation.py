@@ -106,11 +106,21 @@ def test_quick_leaves_out_what_is_slow_and_changes_nothing_else():
 
 @pytest.mark.parametrize("language", [None, "xx", "ja"])
 def test_there_is_no_paper_ruler_without_rules_for_the_language(language):
+    assert (corpus_scores(HYPOTHESES, REFERENCES, language=language).ter is None) == (
+        language == "ja"
+    )
     assert corpus_scores(HYPOTHESES, REFERENCES, language=language).paper_ruler is None
 
 
+BY_TOKENIZER = {
+    "zh": ["zh", "zh_TW", "zho_Hans", "cmn", "yue", "Chinese"],
+    "char": ["ja", "jpn", "my", "mya", "Thai", "bo"],
+    "13a": ["de", "deu_Latn", None, "none"],
+}
+
+
 @pytest.mark.parametrize(
-    ("language", "tokens"), [("zh", "zh"), ("ja", "char"), ("de", "13a"), (None, "13a")]
+    ("language", "tokens"), [(name, key) for key, names in BY_TOKENIZER.items() for name in names]
 )
 def test_scripts_without_spaces_are_cut_into_characters(language, tokens):
     scores = corpus_scores(["我喜欢猫和狗"], ["我喜欢猫和鱼"], language=language, quick=True)

@@ -55,6 +55,14 @@ def test_outputs_that_differ_without_a_difference_in_score_show_none():
     assert result.bleu.p_value == 1.0
 
 
+def test_an_interval_of_few_sentences_lies_within_0_and_100():
+    few = [REFERENCES[0], "falsch", REFERENCES[2]]
+    result = compare(few, few, REFERENCES[:3], samples=50)
+
+    for low, high in (result.bleu.system_interval, result.chrf.baseline_interval):
+        assert 0 <= low < high <= 100
+
+
 def test_scores_are_sacrebleus_and_lie_in_their_intervals():
     baseline, system = spoilt(0.3, seed=1), spoilt(0.2, seed=2)
 

@@ -290,7 +290,7 @@ def test_what_does_not_pair_is_refused(translator):
         translator.translate(["a", "b"], prefixes=["x"])
     with pytest.raises(ValueError, match="2 sources and 1 targets"):
         translator.score(["a", "b"], ["x"])
-    with pytest.raises(TypeError, match="lists of texts, not one text"):
+    with pytest.raises(TypeError, match="sources must be a list of texts, not one text"):
         translator.score("ab", "cd")
 
 
@@ -409,6 +409,31 @@ def test_a_prefix_and_a_glossary_go_together(translator):
     [found] = translator.translate(["A dog."], prefixes=["Zwei"], glossary={"dog": "Hund"})
     assert found.text.startswith("Zwei")
     assert re.search(r"\bHund\b", found.text)
+
+
+def test_another_type_is_one_line_that_names_the_value(translator):
+    for texts, message in (
+        (["A dog.", None], r"^texts\[1\] is None: expected a text$"),
+        ([float("nan")], r"^texts\[0\] is nan: expected a text$"),
+        ({"a": "b"}, "^texts must be a list of texts, not dict$"),
+    ):
+        with pytest.raises(TypeError, match=message):
+            translator.translate(texts)
+    with pytest.raises(TypeError, match=r"^targets\[0\] is 5: expected a text$"):
+        translator.score(["a"], [5])
+    for glossary, message in (
+        ("terms.tsv", "^glossary must map source terms to target terms, as a dict does, not str"),
+        ([("dog", "x")], "as a dict does, not list: read_terms reads a file$"),
+        ({"dog": 5}, "^glossary: 'dog': 5: expected a text, or a list of texts$"),
+        ({"dog": ["x", None]}, r"^glossary: 'dog': \['x', None\]: expected a text, or a list"),
+        ({5: "x"}, "^glossary: 5: 'x': expected a text, or a list of texts$"),
+    ):
+        with pytest.raises(TypeError, match=message):
+            translator.translate(["a"], glossary=glossary)
+
+
+def test_a_translator_is_shown_in_one_line(translator):
+    assert re.fullmatch(r"Translator\(en to de, [\d,]+ parameters, cpu\)", repr(translator))
 
 
 @pytest.mark.parametrize(

@@ -21,6 +21,9 @@ from sacrebleu.metrics.chrf import CHRF
 from sacrebleu.metrics.ter import TER
 
 from glassformer.config import BEAM
+from glassformer.data.language_names import language_code
+from glassformer.data.languages import language_of
+from glassformer.data.words import CHINESE, UNSPACED, is_unspaced
 from glassformer.errors import InputError, UsageError
 
 __all__ = [
@@ -36,6 +39,7 @@ __all__ = [
     "perplexity",
     "reference_loss",
     "reference_streams",
+    "scored_language",
 ]
 
 PAPER_RULER = (
@@ -43,14 +47,9 @@ PAPER_RULER = (
 )
 """The remark beside every paper ruler."""
 
-# sacreBLEU's tokeniser by language, for scripts without spaces between words: its usual one would
-# make one token of a sentence. The signature names it. Japanese has a better one (ja-mecab), which
-# needs a package with a dictionary.
-_UNSPACED = {"zh": "zh", "yue": "zh", "ja": "char", "th": "char", "lo": "char", "km": "char"}
-
 _MOSES = frozenset(sacremoses.corpus.NonbreakingPrefixes().available_langs.values())
 
-LANGUAGES = tuple(sorted(_MOSES | _UNSPACED.keys()))
+LANGUAGES = tuple(sorted(_MOSES | UNSPACED))
 """The language codes that change how text is cut into words, for BLEU or for the paper ruler."""
 
 _PUBLISHED = {"chrf": "chrf++"}  # chrF with word bigrams has a name of its own
@@ -91,8 +90,9 @@ class MetricScore(NamedTuple):
 class Scores:
     """The scores of one output, all in percent but ``loss`` (nats a token).
 
-    Lower is better for TER and the loss, higher for the others. ``ter`` is None after a quick
-    scoring, ``paper_ruler`` also for an unknown language, ``loss`` without a model.
+    Lower is better for TER and the loss, higher for the others. ``ter`` and ``paper_ruler`` are
+    None after a quick scoring, and for a language that puts no spaces between words; the ruler also
+    for an unknown language. ``loss`` is None without a model.
     """
 
     sentences: int
@@ -151,10 +151,10 @@ def corpus_scores(
     """Score translations against one list of references, or several lists of the same length.
 
     BLEU over cased text, chrF++ (chrF with word order 2), TER, exact match and the paper ruler. An
-    exact match equals one of its references, character for character. ``language``, the code of the
-    target language, decides how BLEU tokenises scripts without spaces. The paper ruler needs a
-    language for which Moses has rules, and is None otherwise. ``quick`` leaves out TER and the
-    paper ruler, for validations.
+    exact match equals one of its references, character for character. ``language``, any code of the
+    target language or its English name, decides how BLEU tokenises scripts without spaces. For
+    these there is no TER and no paper ruler. The paper ruler needs a language for which Moses has
+    rules, and is None otherwise. ``quick`` leaves out TER and the ruler, for validations.
 
     Raises:
         InputError: no sentences, or not as many references as translations.
@@ -168,10 +168,10 @@ def corpus_scores(
         "bleu": _measure(bleu_metric(language), hypotheses, streams),
         "chrf": _measure(CHRF(word_order=2), hypotheses, streams),
     }
-    if not quick:
+    if not quick and not is_unspaced(code := scored_language(language)):
         measured["ter"] = _measure(TER(), hypotheses, streams)
-        if language is not None and language in _MOSES:
-            measured["paper_ruler"] = paper_ruler(hypotheses, references, language=language)
+        if code and code in _MOSES:
+            measured["paper_ruler"] = paper_ruler(hypotheses, references, language=code)
     exact = sum(h in accepted for h, *accepted in zip(hypotheses, *streams, strict=True))
     return Scores(
         sentences=len(hypotheses),
@@ -205,6 +205,7 @@ def paper_ruler(
     >>> round(paper_ruler([tokenised], [written], language="de").score)
     100
     """
+    language = scored_language(language) or language
     if language not in _MOSES:
         raise UsageError(
             f"the paper ruler cannot tokenise language {language!r}: "
@@ -237,10 +238,25 @@ def evaluate(
     beam: int = BEAM,
     language: str | None = None,
 ) -> Scores:
-    """Translate and score: :func:`corpus_scores` with :func:`reference_loss` beside it."""
+    """Translate and score: :func:`corpus_scores` with :func:`reference_loss` beside it.
+
+    Without ``language`` that of the translator's bundle counts.
+    """
     hypotheses = [translated.text for translated in translator.translate(sources, beam=beam)]
+    languages = getattr(getattr(translator, "bundle", None), "languages", None)
+    language = language or (languages and languages[1])
     scores = corpus_scores(hypotheses, references, language=language)
     return dataclasses.replace(scores, loss=reference_loss(translator, sources, references))
+
+
+def scored_language(language: str | None) -> str | None:
+    """The one of ``LANGUAGES`` that is meant, by any of its codes or its English name.
+
+    >>> scored_language("zh_CN"), scored_language("cmn"), scored_language("Burmese")
+    ('zh', 'zh', 'my')
+    """
+    code = language_of(language and language_code(language))
+    return code if code in LANGUAGES else None
 
 
 def reference_loss(
@@ -292,8 +308,14 @@ def reference_streams(
 
 
 def bleu_metric(language: str | None) -> BLEU:
-    """sacreBLEU's BLEU with the language's tokeniser; ``force`` silences its hints."""
-    return BLEU(tokenize=_UNSPACED.get(language or "", BLEU.TOKENIZER_DEFAULT), force=True)
+    """sacreBLEU's BLEU with the language's tokeniser; ``force`` silences its hints.
+
+    The usual one would make one token of a sentence without spaces. Japanese has a better one
+    (ja-mecab), which needs a package with a dictionary.
+    """
+    code = scored_language(language)
+    tokenizer = "zh" if code in CHINESE else "char" if is_unspaced(code) else None
+    return BLEU(tokenize=tokenizer or BLEU.TOKENIZER_DEFAULT, force=True)
 
 
 def _measure(

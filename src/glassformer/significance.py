@@ -19,7 +19,8 @@ __all__ = ["Comparison", "Difference", "compare"]
 class Difference:
     """Two systems under one metric.
 
-    ``baseline_interval`` and ``system_interval`` are 95 % bootstrap intervals, (low, high).
+    ``baseline_interval`` and ``system_interval`` are 95 % bootstrap intervals, (low, high): the
+    mean of the samples and half the width of their middle 95 %, within 0 to 100.
     ``p_value`` is the probability of so large a difference by chance alone.
     """
 
@@ -123,7 +124,7 @@ def _difference(results: Sequence[str | Result], *, signature: str) -> Differenc
 def _interval(result: Result) -> tuple[float, float]:
     assert result.mean is not None
     assert result.ci is not None
-    return float(result.mean - result.ci), float(result.mean + result.ci)
+    return max(0.0, float(result.mean - result.ci)), min(100.0, float(result.mean + result.ci))
 
 
 def _with_interval(score: float, interval: tuple[float, float]) -> str:

@@ -111,6 +111,11 @@ class Translator:
         ctranslate2 = load_ctranslate2(bundle, directory, behind, quantization=quantization)
         return replace(translator, engine=ctranslate2)
 
+    def __repr__(self) -> str:
+        source, target = self.bundle.languages or ("source", "target")
+        parameters = sum(weight.numel() for weight in self.model.parameters())
+        return f"Translator({source} to {target}, {parameters:,} parameters, {self.device})"
+
     @property
     def model(self) -> Transformer:
         return self.bundle.model
@@ -159,8 +164,7 @@ class Translator:
         Raises UsageError for an impossible prefix or glossary, ValueError for a number out of its
         range.
         """
-        if isinstance(texts, str):
-            raise TypeError("texts must be a list of texts, not one text")
+        _check_texts("texts", texts)
         if prefixes is not None and len(prefixes) != len(texts):
             raise ValueError(f"{len(prefixes)} prefixes for {len(texts)} texts")
         settings: SearchSettings = {"length_penalty": self.bundle.length_penalty, **search}
@@ -196,8 +200,8 @@ class Translator:
 
         The subwords are those of ``target_tokenizer.subwords(target)``; :meth:`score` is their sum.
         """
-        if isinstance(sources, str) or isinstance(targets, str):
-            raise TypeError("sources and targets must be lists of texts, not one text")
+        _check_texts("sources", sources)
+        _check_texts("targets", targets)
         if len(sources) != len(targets):
             raise ValueError(f"{len(sources)} sources and {len(targets)} targets must be pairs")
         if self.model.training:
@@ -268,3 +272,13 @@ class Translator:
         of_labels = logits.log_softmax(-1).gather(-1, labels[..., None])[..., 0]
         rows, begin = of_labels.tolist(), len(tokenizer.prefix_ids)
         return [row[begin : len(ids)] for row, ids in zip(rows, targets, strict=True)]
+
+
+def _check_texts(name: str, texts: Sequence[str]) -> None:
+    """Raise TypeError unless it is a list of texts."""
+    if isinstance(texts, str | Mapping):
+        kind = "one text" if isinstance(texts, str) else type(texts).__name__
+        raise TypeError(f"{name} must be a list of texts, not {kind}")
+    for place, text in enumerate(texts):
+        if not isinstance(text, str):
+            raise TypeError(f"{name}[{place}] is {text!r}: expected a text")

@@ -41,6 +41,7 @@ class Echo:
 
     directory: Path
     beams: list[int]
+    bundle = types.SimpleNamespace(languages=("en", "zh"))
 
     def translate(self, texts, *, beam=5):
         self.beams.append(beam)
@@ -218,6 +219,46 @@ def test_one_file_that_is_no_file_of_pairs_is_refused():
 def test_a_beam_of_nothing_is_refused():
     with pytest.raises(UsageError, match="--beam '0': expected at least 1"):
         call("bundle", "source", "target", "--beam", "0")
+
+
+CHINESE = ["我喜欢猫和狗，也喜欢鱼。", "他们在公园里慢慢地跑步。", "今天的天气非常好啊。"]
+
+
+@pytest.mark.parametrize("name", ["zh", "zh-CN", "zh_CN", "cmn", "zho", "zho_Hans", "Chinese"])
+def test_any_name_of_a_language_without_spaces_counts(tmp_path, name, capsys):
+    hypotheses = write(tmp_path / "out.txt", [CHINESE[0][:-2] + "。", *CHINESE[1:]])
+    expected = corpus_scores(hypotheses.read_text("utf-8").splitlines(), CHINESE, language="zh")
+    assert expected.bleu > 50
+
+    ending = write(tmp_path / f"ref.{name}", CHINESE)
+    call("--hypotheses", hypotheses, "--references", ending)
+    by_ending = capsys.readouterr()
+    plain = write(tmp_path / "ref.txt", CHINESE)
+    call("--hypotheses", hypotheses, "--references", plain, "--language", name)
+
+    assert by_ending == capsys.readouterr() == (f"{expected}\n", "")
+    assert "TER" not in by_ending.out
+    assert "paper ruler" not in by_ending.out
+
+
+def test_references_without_spaces_and_blank_ones_are_said(tmp_path, capsys):
+    path = write(tmp_path / "out.txt", ["", *CHINESE])
+    call("--hypotheses", path, "--references", path)
+
+    assert capsys.readouterr().err.splitlines() == [
+        "glassformer: 1 reference of 4 blank: no translation is right",
+        "glassformer: most references have no spaces between words, so BLEU means nothing: give"
+        " --language, such as zh",
+    ]
+
+
+@pytest.mark.usefixtures("beams")
+def test_the_bundle_knows_its_language(tmp_path, capsys):
+    path = write(tmp_path / "a.txt", CHINESE)
+
+    call(tmp_path, path, path)
+
+    assert "|tok:zh|" in capsys.readouterr().out
 
 
 def test_a_misspelt_language_names_the_nearest(hypotheses, references):

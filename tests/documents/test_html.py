@@ -63,6 +63,13 @@ class Events(HTMLParser):
         ("<p>red &amp; hat &lt; you</p>", "<p>rot Hut du</p>"),
         ("<title>Hello you</title>", "<title>hallo du</title>"),
         ('<p title="Red hat" id="red">', '<p title="rot Hut" id="red">'),
+        ("<p title=red id=red>", '<p title="rot" id=red>'),
+        ("<a aria-label='red'>hat</a>", "<a aria-label='rot'>Hut</a>"),
+        ('<meta name="description" content="red">', '<meta name="description" content="rot">'),
+        ("<meta content='hat' property='og:title'>", "<meta content='Hut' property='og:title'>"),
+        ('<meta name="author" content="red">', '<meta name="author" content="red">'),
+        ('<input type=submit value="red">', '<input type=submit value="rot">'),
+        ('<input type=text value="red">', '<input type=text value="red">'),
         ("<input placeholder='red' value='red'>", "<input placeholder='rot' value='red'>"),
         ('<p data-x="a>b" title = "red">hat</p>', '<p data-x="a>b" title = "rot">Hut</p>'),
         ('<a x=" title=">red</a>', '<a x=" title=">rot</a>'),
@@ -101,6 +108,16 @@ def test_translated_html(words_alone, source, target):
 def test_what_stays_stays_byte_for_byte(words_alone, source):
     assert translated_html(words_alone, [source]) == [source]
     assert words_alone.calls == []
+
+
+def test_the_language_of_the_document_becomes_the_target_s(words_alone):
+    page = '<html lang="en-US" title="hat"><p lang="en" title="red">see</p></html>'
+
+    assert translated_html(words_alone, [page], language="de") == [
+        '<html lang="de" title="Hut"><p lang="en" title="rot">siehe</p></html>'
+    ]
+    assert '<html lang="en-US"' in translated_html(words_alone, [page])[0]
+    assert translated_html(words_alone, ["<html lang=en>"], language="de") == ['<html lang="de">']
 
 
 def test_inline_tags_move_with_their_words(backwards):
@@ -142,7 +159,7 @@ PIECES += [
     "\n",
     "&amp;",
     ", ",
-    "<img alt=x>",
+    "<img id=x>",
     "<div>",
     "</div>",
 ]

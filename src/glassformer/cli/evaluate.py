@@ -3,7 +3,7 @@
 import dataclasses
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from pydantic import Field
@@ -12,8 +12,16 @@ from glassformer.cli.loading import LoadingOptions
 from glassformer.config import BEAM, MOST_BEAM, EngineName
 from glassformer.data.corpus import read_lines, read_pairs
 from glassformer.data.file_formats import file_format
-from glassformer.errors import InputError, UsageError, check_choice
-from glassformer.evaluation import LANGUAGES, Scores, TranslatorLike, corpus_scores, reference_loss
+from glassformer.data.words import is_unspaced, words
+from glassformer.errors import InputError, UsageError, check_choice, counted
+from glassformer.evaluation import (
+    LANGUAGES,
+    Scores,
+    TranslatorLike,
+    corpus_scores,
+    reference_loss,
+    scored_language,
+)
 from glassformer.files import check_output, write_atomically
 from glassformer.progress import shown_progress, working
 from glassformer.significance import Comparison, compare
@@ -49,7 +57,8 @@ class EvaluateOptions(LoadingOptions):
     """Translations by another system, to compare with by paired bootstrap."""
 
     language: str | None = None
-    """Code of the target language, such as de: it decides how the scores tokenise text."""
+    """The target language, such as de: it decides how the scores tokenise text. By default that of
+    the references' ending, as in test.de, or else the bundle's."""
 
     beam: int = Field(BEAM, ge=1, le=MOST_BEAM)
     """With a bundle: hypotheses of the beam search; 1: greedy."""
@@ -65,6 +74,8 @@ class EvaluateOptions(LoadingOptions):
 
 
 OPTIONS = EvaluateOptions
+
+_MANY = 4  # words without a space between them, each of one character: no text with spaces
 
 
 @shown_progress()
@@ -89,12 +100,23 @@ def run(options: EvaluateOptions) -> int:
         baseline = _read_beside(options.baseline, (*files, given)[0], len(texts))
     hypotheses, loss = texts, None
     if options.bundle:
-        hypotheses, loss = _translate(options.bundle, texts, streams[0], options=options)
+        if options.output:
+            check_output("--output", options.output)
+        options.set_threads()
+        translator = options.load(options.bundle, engine=options.engine)
+        hypotheses, loss = _translate(translator, texts, streams[0], options=options)
+        _, target = translator.bundle.languages or (None, None)
+        language = language or scored_language(target)
+    for remark in _remarks(streams[0], language):
+        print(f"glassformer: {remark}", file=sys.stderr)
     with working("scoring"):
         scores = corpus_scores(hypotheses, streams, language=language)
         scores = dataclasses.replace(scores, loss=loss)
         comparison = compare(baseline, hypotheses, streams, language=language) if baseline else None
-    print(_as_json(scores, comparison) if options.as_json else _as_text(scores, comparison))
+    if options.as_json:
+        print(_as_json(scores, comparison))
+    else:
+        print(_as_text(scores, comparison, language))
     return 0
 
 
@@ -130,9 +152,24 @@ def _language(asked: str | None, references: Path) -> str | None:
     """The language of the option, or of a file name such as ``test.de`` or ``test.de.gz``."""
     if asked is None:
         ending = Path(references.name.removesuffix(".gz")).suffix.removeprefix(".")
-        return ending if ending in LANGUAGES else None
-    check_choice("--language", asked, LANGUAGES)
-    return asked
+        return scored_language(ending)
+    language = scored_language(asked)
+    if language is None:
+        check_choice("--language", asked, LANGUAGES)
+    return language
+
+
+def _remarks(references: Sequence[str], language: str | None) -> Iterator[str]:
+    """A line for each fault of the references that makes the scores mean less."""
+    blank = sum(not text.strip() for text in references)
+    if blank:
+        yield f"{counted(blank, 'reference')} of {len(references):,} blank: no translation is right"
+    unbroken = sum(len(text.split()) == 1 and len(words(text)) > _MANY for text in references)
+    if 2 * unbroken > len(references) and not is_unspaced(language):
+        yield (
+            "most references have no spaces between words, so BLEU means nothing: give --language,"
+            " such as zh"
+        )
 
 
 def _read_beside(path: Path, references: Path, expected: int) -> list[str]:
@@ -146,13 +183,13 @@ def _read_beside(path: Path, references: Path, expected: int) -> list[str]:
 
 
 def _translate(
-    directory: Path, sources: Sequence[str], references: Sequence[str], *, options: EvaluateOptions
+    translator: TranslatorLike,
+    sources: Sequence[str],
+    references: Sequence[str],
+    *,
+    options: EvaluateOptions,
 ) -> tuple[list[str], float | None]:
     """The bundle's translations, and the loss of the references under its model."""
-    if options.output:
-        check_output("--output", options.output)
-    options.set_threads()
-    translator: TranslatorLike = options.load(directory, engine=options.engine)
     hypotheses = [item.text for item in translator.translate(sources, beam=options.beam)]
     if options.output:  # a line for each line: no line feed inside
         lines = [hypothesis.replace("\n", " ") + "\n" for hypothesis in hypotheses]
@@ -169,9 +206,9 @@ def _as_json(scores: Scores, comparison: Comparison | None) -> str:
     return json.dumps(scores.as_dict() | compared, indent=2, allow_nan=False)
 
 
-def _as_text(scores: Scores, comparison: Comparison | None) -> str:
+def _as_text(scores: Scores, comparison: Comparison | None, language: str | None) -> str:
     lines = [str(scores)]
-    if scores.paper_ruler is None:
+    if scores.paper_ruler is None and not is_unspaced(language):
         lines.append("no paper ruler: it needs --language, such as de")
     if comparison:
         lines += ["", str(comparison)]

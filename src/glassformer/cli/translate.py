@@ -170,7 +170,8 @@ def run(options: TranslateOptions) -> int:
         )
         protecting = ProtectingTranslator(translator) if options.protect else translator
         if options.format != "text":
-            _translate_file(protecting, options, glossary)
+            _, language = translator.bundle.languages or (None, None)
+            _translate_file(protecting, options, glossary, language=language)
         else:
             threads = translator.engine.threads if translator.engine else 1
             _translate_input(protecting, options, glossary, threads=threads)
@@ -178,7 +179,11 @@ def run(options: TranslateOptions) -> int:
 
 
 def _translate_file(
-    translator: TextTranslator, options: TranslateOptions, glossary: Terms | None
+    translator: TextTranslator,
+    options: TranslateOptions,
+    glossary: Terms | None,
+    *,
+    language: str | None,
 ) -> None:
     """The whole input as one file; InputError if it is not of its format."""
     from glassformer.documents.files.formats import translated_file
@@ -189,6 +194,7 @@ def _translate_file(
             translator,
             data,
             options.format,
+            language=language,
             glossary=glossary,
             split=options.split,
             **_search(options),

@@ -1,6 +1,6 @@
 """English names of languages, by their codes."""
 
-__all__ = ["language_name"]
+__all__ = ["language_code", "language_name"]
 
 _NAMES = """
 af Afrikaans|am Amharic|ar Arabic|az Azerbaijani|be Belarusian|bg Bulgarian|bn Bengali|bs Bosnian
@@ -16,6 +16,18 @@ th Thai|tl Tagalog|tr Turkish|uk Ukrainian|ur Urdu|uz Uzbek|vi Vietnamese|xh Xho
 zh Chinese|zu Zulu
 """
 _BY_CODE = dict(item.split(" ", 1) for item in _NAMES.strip().replace("\n", "|").split("|"))
+
+
+_BY_NAME = {name.lower(): code for code, name in _BY_CODE.items()}
+
+
+def language_code(name: str) -> str:
+    """The code of a language by its English name; any other word stays as it is.
+
+    >>> language_code("Chinese"), language_code("zh-CN")
+    ('zh', 'zh-CN')
+    """
+    return _BY_NAME.get(name.lower(), name)
 
 
 def language_name(code: str) -> str:

@@ -39,11 +39,22 @@ class Terms:
     def of(cls, glossary: Mapping[str, str | Sequence[str]]) -> "Terms":
         """The terms of a mapping from a source term to a target term, or to several forms.
 
-        Raises UsageError for a blank term, a blank form, or a term without a form.
+        Raises UsageError for a blank term, a blank form, or a term without a form; TypeError for
+        another type.
         """
+        if not isinstance(glossary, Mapping):
+            raise TypeError(
+                "glossary must map source terms to target terms, as a dict does, not"
+                f" {type(glossary).__name__}: read_terms reads a file"
+            )
         entries = []
         for term, target in glossary.items():
-            forms = (target,) if isinstance(target, str) else tuple(target)
+            forms = (target,) if isinstance(target, str) else target
+            listed = isinstance(forms, Sequence)
+            if not listed or not all(isinstance(text, str) for text in (term, *forms)):
+                raise TypeError(
+                    f"glossary: {term!r}: {target!r}: expected a text, or a list of texts"
+                )
             if not term.strip():
                 raise UsageError("glossary: a source term is blank: give it words")
             if not forms or not all(form.strip() for form in forms):

@@ -9,7 +9,17 @@ from typing import TypeAlias
 from glassformer.data.languages import language_of
 from glassformer.data.tokenizer import ESCAPES, SPACE, Tokenizer
 
-__all__ = ["Link", "Span", "has_letters", "is_unspaced", "pharaoh", "subword_spans", "words"]
+__all__ = [
+    "CHINESE",
+    "UNSPACED",
+    "Link",
+    "Span",
+    "has_letters",
+    "is_unspaced",
+    "pharaoh",
+    "subword_spans",
+    "words",
+]
 
 Span: TypeAlias = tuple[int, int]  # the first character, and the one after the last
 
@@ -25,9 +35,9 @@ _UNSPACED = (
     (0xF900, 0xFAFF),
     (0x20000, 0x3FFFF),
 )
-_UNSPACED_LANGUAGES = {
-    *("zh", "yue", "wuu", "nan", "hak", "gan", "ja", "th", "lo", "my", "km", "bo", "dz")
-}
+CHINESE = frozenset({"zh", "yue", "wuu", "nan", "hak", "gan"})
+UNSPACED = CHINESE | {"ja", "th", "lo", "my", "km", "bo", "dz"}
+"""The languages that put no spaces between words; of Chinese, its kinds."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +58,7 @@ def is_unspaced(language: str | None) -> bool:
     >>> is_unspaced("zh-Hant"), is_unspaced("mya"), is_unspaced("de"), is_unspaced(None)
     (True, True, False, False)
     """
-    return language_of(language) in _UNSPACED_LANGUAGES
+    return language_of(language) in UNSPACED
 
 
 def has_letters(text: str) -> bool:

@@ -36,7 +36,11 @@ _RAW = {
     name: re.compile(rf"</{name}(?=[\s/>]|\Z)", re.IGNORECASE)
     for name in ("iframe", "noframes", "script", "style", "textarea", "title")
 }
-_TRANSLATED_ATTRIBUTES = frozenset({"alt", "placeholder", "title"})
+_TRANSLATED_ATTRIBUTES = frozenset({"alt", "aria-label", "placeholder", "title"})
+_DESCRIPTIONS = frozenset(
+    f"{prefix}{name}" for prefix in ("", "og:", "twitter:") for name in ("description", "title")
+)  # names or properties of a meta element
+_BUTTONS = frozenset({"button", "reset", "submit"})
 _MARKUP = re.compile(
     r"<!--(?:-?>|.*?(?:--!?>|\Z))"  # a comment
     r"|<(?:[!?]|/(?![A-Za-z]))[^>]*(?:>|\Z)"  # a declaration, or a faulty comment
@@ -55,12 +59,17 @@ _SPACES = re.compile(f"[{_WHITE}]+")
 
 
 def translated_html(
-    translator: TextTranslator, documents: Sequence[str], **options: Unpack[TranslateSettings]
+    translator: TextTranslator,
+    documents: Sequence[str],
+    *,
+    language: str | None = None,
+    **options: Unpack[TranslateSettings],
 ) -> list[str]:
     """HTML documents or fragments, translated; ``options`` are the translator's.
 
     Scripts, styles, code, ``pre``, ``textarea``, comments, and elements with ``translate="no"`` or
-    the class ``notranslate`` stay. ``alt``, ``title`` and ``placeholder`` are translated.
+    the class ``notranslate`` stay. The attributes that people read are translated, and ``lang`` of
+    the document becomes ``language``.
 
     >>> class Shouting:
     ...     def translate(self, texts, **options):
@@ -73,7 +82,7 @@ def translated_html(
     # Inline markup needs an alignment.
     options["alignment"] = any(unit.marks for page in pages for _, unit in page.units)
     rest = iter(translator.translate(texts, **options) if texts else [])
-    return [page.written([next(rest) for _ in page.texts]) for page in pages]
+    return [page.written([next(rest) for _ in page.texts], language) for page in pages]
 
 
 @dataclass(frozen=True)
@@ -88,13 +97,14 @@ class _Token:
 
 @dataclass(frozen=True)
 class Page:
-    """A document, its attributes to translate (the spans of their values), and its units.
+    """A document, the values of attributes to translate, those of its language, and its units.
 
     A unit is text that is translated together; each piece of its inline markup is a mark.
     """
 
     text: str
     attributes: tuple[Span, ...]
+    languages: tuple[Span, ...]
     units: tuple[tuple[Span, BareText], ...]
 
     @classmethod
@@ -102,7 +112,7 @@ class Page:
         """Find the texts of a document that are translated."""
         reader = _Reader(text)
         reader.read()
-        return cls(text, tuple(reader.attributes), tuple(reader.units))
+        return cls(text, tuple(reader.attributes), tuple(reader.languages), tuple(reader.units))
 
     @property
     def texts(self) -> list[str]:
@@ -110,17 +120,26 @@ class Page:
         values = [unescape(self.text[slice(*span)]) for span in self.attributes]
         return [*values, *(unit.bare for _, unit in self.units)]
 
-    def written(self, translations: Sequence[Translation]) -> str:
+    def written(self, translations: Sequence[Translation], language: str | None = None) -> str:
         """The document with the translations of its ``texts``, in their order."""
-        if count := len(self.attributes):  # first, because units hold some of them
-            values = [escape(translation.text) for translation in translations[:count]]
-            page = Page.of(replaced(self.text, zip(self.attributes, values, strict=True)))
-            return replace(page, attributes=()).written(translations[count:])
+        count = len(self.attributes)
+        new = [translation.text for translation in translations[:count]]
+        values = [*zip(self.attributes, new, strict=True)]
+        if language:
+            values += [(span, language) for span in self.languages]
+        if values:  # first, because units hold some of them
+            changes = [(span, self._value(span, value)) for span, value in sorted(values)]
+            page = replace(Page.of(replaced(self.text, changes)), attributes=())
+            return page.written(translations[count:])
         units = [
             (span, restored(unit, translation, write=_escaped).text)
             for (span, unit), translation in zip(self.units, translations, strict=True)
         ]
         return replaced(self.text, units)
+
+    def _value(self, span: Span, value: str) -> str:
+        """A new value of an attribute: in quotes if the old one has none."""
+        return escape(value) if self.text[span[0] - 1] in "\"'" else f'"{escape(value)}"'
 
 
 class _Reader:
@@ -129,6 +148,7 @@ class _Reader:
     def __init__(self, text: str) -> None:
         self.units: list[tuple[Span, BareText]] = []
         self.attributes: list[Span] = []
+        self.languages: list[Span] = []
         self._text = text
         self._pieces: list[tuple[Span, Mark | None]] = []  # of the open unit
 
@@ -206,11 +226,18 @@ class _Reader:
         return token.name in _OPAQUE or translate == "no" or "notranslate" in classes.split()
 
     def _read_attributes(self, token: _Token) -> None:
-        for name, (start, end) in self._attributes_of(token):
-            quoted = self._text[start - 1] in "\"'"
-            wanted = quoted and name in _TRANSLATED_ATTRIBUTES
-            if wanted and has_letters(unescape(self._text[start:end])):
-                self.attributes.append((start, end))
+        spans = dict(self._attributes_of(token))
+        values = {name: unescape(self._text[slice(*span)]) for name, span in spans.items()}
+        wanted = _TRANSLATED_ATTRIBUTES
+        if token.name == "meta" and {values.get("name"), values.get("property")} & _DESCRIPTIONS:
+            wanted |= {"content"}
+        elif token.name == "input" and values.get("type", "").lower() in _BUTTONS:
+            wanted |= {"value"}
+        elif token.name == "html" and "lang" in values:
+            self.languages.append(spans["lang"])
+        for name in spans:
+            if name in wanted and has_letters(values[name]):
+                self.attributes.append(spans[name])
 
     def _attributes_of(self, token: _Token) -> Iterator[tuple[str, Span]]:
         """Each attribute's name and the span of its value, without quotes."""

@@ -280,7 +280,7 @@ class Service:
         pairs = list(zip(flat, lengths, strict=True))
         rest = iter(await self._queued(pair, pairs, glossary, {"alignment": True}))
         return [
-            Document(text=page.written([next(rest) for _ in of_page]))
+            Document(text=page.written([next(rest) for _ in of_page], pair[1]))
             for page, of_page in zip(pages, units, strict=True)
         ]
 

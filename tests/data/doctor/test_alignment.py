@@ -62,7 +62,15 @@ def test_a_shuffled_side_is_unrelated(seed):
     sources, targets = pair_of_sides(1000, seed)
     random.Random(seed).shuffle(targets)
 
-    assert unrelated(features(sources), features(targets))
+    assert unrelated(features(sources), features(targets)) == "unrelated"
+
+
+def test_the_lengths_of_a_dictionary_with_few_sentences_prove_nothing():
+    rng = random.Random(0)
+    lengths = [rng.randint(2, 14) for _ in range(2000)] + [rng.randint(16, 40) for _ in range(400)]
+    sides = [["a" * rng.choice(lengths) for _ in range(2400)] for _ in range(2)]
+
+    assert unrelated(*map(features, sides)) == "unrelated-words"
 
 
 def test_a_list_of_words_is_not_unrelated():

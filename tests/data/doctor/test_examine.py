@@ -275,6 +275,17 @@ def test_one_file_for_both_sides_is_an_error_however_short(tmp_path):
     assert found(examine(CorpusFiles(path, other))) == {"identical": (2, [1, 2])}
 
 
+def test_a_dictionary_stops_no_work(tmp_path):
+    rng = random.Random(0)
+    lengths = [rng.randint(2, 14) for _ in range(2000)] + [rng.randint(16, 40) for _ in range(400)]
+    sides = ["".join(f"{x * rng.choice(lengths)}\n" for _ in range(2400)) for x in "ab"]
+
+    report = examine(two_files(tmp_path, *sides))
+
+    [finding] = [each for each in report.findings if each.code.startswith("unrelated")]
+    assert (finding.code, finding.severity, report.ok) == ("unrelated-words", "warning", True)
+
+
 def test_only_the_first_places_are_kept(tmp_path):
     report = examine(two_files(tmp_path, "\n" * 5000, "x\n" * 5000))
     assert found(report)["empty"] == (5000, [1, 2, 3, 4, 5])

@@ -4,6 +4,7 @@ import json
 import random
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from glassformer.data.corpus import read_pairs
@@ -37,7 +38,12 @@ def trained_on(prepared):
     [(9, 0), (10, 1), (1_000, 100), (5_000, 100), (6_000, 120), (10**6, 1_000)],
 )
 def test_so_many_pairs_are_held_out(count, held_out):
-    assert len(kept_pairs._held_out(count)) == held_out
+    sources = np.arange(1, count + 1, dtype=np.uint64)
+    places = kept_pairs._held_out(sources)
+    assert len(places) == held_out
+    assert not kept_pairs._held_out(np.repeat(sources[:9], 100)).size
+    twice = kept_pairs._held_out(np.concatenate([sources, sources]))
+    assert (sorted(twice), twice.max(initial=0)) == (sorted(places), places.max(initial=0))
 
 
 @pytest.mark.parametrize(("count", "held_out"), [(1, 0), (5, 0), (10, 1), (60, 6)])
@@ -53,6 +59,22 @@ def test_pairs_are_held_out_and_not_trained_on(notes, config, count, held_out):
         assert [tuple(pair) for pair in prepared.valid] == trained
         assert noted(notes, "on training pairs, because there are too few to hold some out")
     assert len(trained) == count - held_out
+
+
+def test_repeats_of_the_training_text_are_not_the_validation(config, write):
+    sources = [f"{a} {b}" for a in "abcdefghij" for b in "abcdefghij"] * 5
+    sources[100:] = [source.upper() for source in sources[100:]]
+    files = write("five.src", sources), write("five.tgt", [f"{s} x" for s in sources])
+
+    prepared = prepare(config(60, pairs=files))
+
+    valid = {pair.source for pair in prepared.valid}
+    assert len(valid) == len(prepared.valid) == 10
+    assert not {source.lower() for source in valid} & {s.lower() for s, _ in trained_on(prepared)}
+    assert len(trained_on(prepared)) == 500 - 5 * 10
+    note = "10 training pairs held out (no --valid was given); 40 more have the same sources, and"
+    assert noted(prepared, note)
+    assert noted(prepare(config(60, pairs=files)), note)  # from the files of the run
 
 
 def test_what_is_held_out_is_not_seen_by_the_tokenizer_either(config, monkeypatch):

@@ -92,23 +92,26 @@ def shifts(source: Features, target: Features) -> list[Shift]:
     return stretches
 
 
-def unrelated(source: Features, target: Features) -> bool:
-    """Whether the features of two sides, equally many, have nothing to do with each other.
+def unrelated(source: Features, target: Features) -> str | None:
+    """The code of a fault if the features of the sides, equally many, are unrelated; None without.
 
-    In a list of words the lengths tell nothing: there must be sentences.
+    In a list of words the lengths tell nothing: there must be sentences. If they are few among
+    words, as in a dictionary, they tell little.
 
     >>> lengths = 4 * np.random.default_rng(0).integers(20, 200, 300).astype(np.uint16)
     >>> unrelated(lengths, lengths), unrelated(lengths, np.sort(lengths))
-    (False, True)
+    (None, 'unrelated')
     """
     products = _Products(source, target)
     paired = (source > 3) & (target > 3)
-    sentences = paired & ((source >> 2) + (target >> 2) >= _SENTENCE)
-    if np.count_nonzero(sentences) < _LEAST_LINES or not products.lengths_vary:
-        return False
+    sentences = np.count_nonzero(paired & ((source >> 2) + (target >> 2) >= _SENTENCE))
+    if sentences < _LEAST_LINES or not products.lengths_vary:
+        return None
     blocks = range(0, len(source), 1 << 16)
     total = sum(products.sums(start, start + (1 << 16))[_FARTHEST] for start in blocks)
-    return bool(total < _LEAST_CORRELATION * np.count_nonzero(paired))
+    if total >= _LEAST_CORRELATION * np.count_nonzero(paired):
+        return None
+    return "unrelated" if 2 * sentences > np.count_nonzero(paired) else "unrelated-words"
 
 
 class _Products:

@@ -271,7 +271,8 @@ class _PartCheck:
             first = stretches[:_ROWS_KEPT]
             example = "; ".join(_describe(shift, len(source)) for shift in first)
             return {"shifted": Tally(lines, [shift.first for shift in first], example)}
-        return {"unrelated": Tally(int(unrelated(source, target)))}
+        code = unrelated(source, target)
+        return {code: Tally(1)} if code else {}
 
     def _unpaired(self, *sides: Features) -> Tally:
         """The count of the lines without a partner, and the line where the files part."""

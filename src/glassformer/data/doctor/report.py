@@ -46,6 +46,11 @@ MEANINGS: dict[str, tuple[Severity, str]] = {
         " shuffled, or of another text?",
     ),
     "nothing-left": ("error", "no pair is left to train on"),
+    "unrelated-words": (
+        "warning",
+        "the lengths of the two sides have nothing to do with each other, which proves nothing of"
+        " short lines: compare some lines by hand",
+    ),
     "overlap": (
         "warning",
         "the same pairs stand in both, so the scores are too high; --write takes them out of the"

@@ -28,14 +28,20 @@ def read_file(data: bytes, format: str) -> FileContent:
 
 
 def translated_file(
-    translator: TextTranslator, data: bytes, format: str, **options: Unpack[TranslateSettings]
+    translator: TextTranslator,
+    data: bytes,
+    format: str,
+    *,
+    language: str | None = None,
+    **options: Unpack[TranslateSettings],
 ) -> bytes:
-    """The file with its texts translated; ``options`` are the translator's."""
+    """The file with its texts translated to ``language``; ``options`` are the translator's."""
     content = read_file(data, format)
     if content.html:
-        return content.write(translated_html(translator, content.texts, **options))
-    translations = translator.translate(content.texts, **options)
-    return content.write([translation.text for translation in translations])
+        texts = translated_html(translator, content.texts, language=language, **options)
+    else:
+        texts = [found.text for found in translator.translate(content.texts, **options)]
+    return content.write(texts)
 
 
 def _read_text(data: bytes, *, html: bool) -> FileContent:

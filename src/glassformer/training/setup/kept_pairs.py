@@ -13,8 +13,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from glassformer.data.corpus import Filter, Limits, Pair, read_pairs, write_pairs
+from glassformer.data.doctor.duplicates import repeats
 from glassformer.data.normaliser import normaliser
 from glassformer.data.preprocessing import SourceLengths
 from glassformer.errors import InputError
@@ -35,7 +37,13 @@ class KeptPairs:
     run: RunDirectory
     filter: Filter  # with its counts of the kept and the dropped pairs
     held_out: int
+    left_out: int  # they have the sources of those held out
     source_lengths: SourceLengths
+
+    @property
+    def trained(self) -> int:
+        """The number of the pairs that the run trains on."""
+        return self.filter.kept - self.held_out - self.left_out
 
 
 def keep_pairs(text: TextOptions, run: RunDirectory) -> KeptPairs:
@@ -52,21 +60,21 @@ def keep_pairs(text: TextOptions, run: RunDirectory) -> KeptPairs:
         limits.kept, limits.characters = counts["pairs"], counts["characters"]
         limits.counts = counts["dropped"]
         lengths = SourceLengths(**counts["source_lengths"])
-        return KeptPairs(run, limits, counts["held_out"], lengths)
+        return KeptPairs(run, limits, counts["held_out"], counts.get("left_out", 0), lengths)
     _filter(text, limits, run.kept)
-    held_out = _held_out(limits.kept) if options["hold_out"] else frozenset()
-    _split(run, held_out)
-    lengths = _source_lengths(run.train, limits.kept - len(held_out), text)
+    held_out, left_out = _split(run, limits.kept if options["hold_out"] else 0)
+    lengths = _source_lengths(run.train, limits.kept - held_out - left_out, text)
     counts = {
         "pairs": limits.kept,
         "characters": limits.characters,
         "dropped": limits.counts,
-        "held_out": len(held_out),
+        "held_out": held_out,
+        "left_out": left_out,
         "source_lengths": asdict(lengths),
         "options": options,
     }
     write_atomically(run.counts, (json.dumps(counts, indent=1) + "\n").encode())
-    return KeptPairs(run, limits, len(held_out), lengths)
+    return KeptPairs(run, limits, held_out, left_out, lengths)
 
 
 def new_filter(text: TextOptions) -> Filter:
@@ -113,22 +121,34 @@ def even_sample(pairs: Iterable[Pair], count: int) -> list[Pair]:
     return list(islice(pairs, 0, None, max(1, count // _MEASURED)))
 
 
-def _held_out(count: int) -> frozenset[int]:
-    """Places of the pairs that are held out: 2 % of ``count``, at most 1,000.
+def _held_out(sources: NDArray[np.uint64]) -> NDArray[np.intp]:
+    """Places of the pairs that are held out: 2 % of the different sources, at most 1,000.
 
     Of a small corpus it is 10 %, up to 100: the score of a handful of pairs is chance.
     """
-    size = min(1_000, max(count // 50, min(100, count // 10)))
-    return frozenset(np.random.default_rng(TEXT_SEED).permutation(count)[:size].tolist())
+    firsts = np.flatnonzero(~repeats(sources))
+    size = min(1_000, max(len(firsts) // 50, min(100, len(firsts) // 10)))
+    return np.random.default_rng(TEXT_SEED).permutation(firsts)[:size]
 
 
-def _split(run: RunDirectory, held_out: frozenset[int]) -> None:
-    """Divide the kept pairs into those to train on and those held out, by line number."""
+def _split(run: RunDirectory, count: int) -> tuple[int, int]:
+    """Divide the kept pairs into those to train on and those held out of the first ``count``.
+
+    Other pairs with the sources of those held out are in neither file: a validation would measure
+    memory. The numbers of both kinds are returned.
+    """
+    folded = (pair.source.casefold() for pair in islice(read_pairs(run.kept), count))
+    sources = np.fromiter(map(hash, folded), np.int64, count).view(np.uint64)
+    places = _held_out(sources)
+    held_out = frozenset(places.tolist())
+    left_out = frozenset(np.flatnonzero(np.isin(sources, sources[places])).tolist()) - held_out
     with (
         run.kept.open("rb") as lines,
         open_atomically(run.train) as train,
         open_atomically(run.valid) as valid,
     ):
         for place, line in enumerate(lines):
-            (valid if place in held_out else train).write(line)
+            if place not in left_out:
+                (valid if place in held_out else train).write(line)
     run.kept.unlink()
+    return len(held_out), len(left_out)

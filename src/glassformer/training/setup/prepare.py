@@ -156,6 +156,8 @@ def _validation_pairs(text: TextOptions, kept: KeptPairs) -> tuple[list[Pair], s
         return pairs, f"validation: {len(pairs):,} pairs"
     if kept.held_out:
         note = f"validation: {kept.held_out:,} training pairs held out (no --valid was given)"
+        if kept.left_out:
+            note += f"; {kept.left_out:,} more have the same sources, and are left out"
         return list(read_pairs(kept.run.valid)), note
     return list(islice(read_pairs(kept.run.train), 100)), (
         "validation: on training pairs, because there are too few to hold some out;"

@@ -67,7 +67,7 @@ class Scratch:
         pairs, tokens = kept.filter.kept, estimated_tokens(kept.filter.characters)
         speed = machine_speed(config, self.device, self.parts) if config.minutes else None
         settled, reasons = choose_in_time(config, pairs=pairs, tokens=tokens, speed=speed)
-        sample = even_sample(read_pairs(kept.run.train), pairs - kept.held_out)
+        sample = even_sample(read_pairs(kept.run.train), kept.trained)
         shares, further = settle_shares(settled, sample, kept.source_lengths)
         return settled.model_copy(update=shares), [*reasons, *further]
 
@@ -157,7 +157,7 @@ class Parent:
         if replay is None or path.exists():
             return
         lines = [line for line in read_lines(replay) if line.strip()]
-        count = min(len(lines), kept.filter.kept - kept.held_out)
+        count = min(len(lines), kept.trained)
         sources = random.Random(TEXT_SEED).sample(lines, count)
         parent, normalise = self.parent, normaliser(self.normalisation)
         translator = TextEngine.of(
