@@ -17,6 +17,7 @@ import numpy as np
 from glassformer.data.corpus import Filter, Limits, Pair, read_pairs, write_pairs
 from glassformer.data.normaliser import normaliser
 from glassformer.data.preprocessing import SourceLengths
+from glassformer.data.trigrams import profile_of
 from glassformer.errors import InputError
 from glassformer.files import open_atomically, write_atomically
 from glassformer.training.setup.options import TEXT_SEED, Files, TextOptions
@@ -35,6 +36,8 @@ class KeptPairs:
     filter: Filter  # with its counts of the kept and the dropped pairs
     held_out: int
     source_lengths: SourceLengths
+    trigrams: tuple[str, str] | None
+    """The profiles of both sides; None: a run that began before there were any."""
 
 
 def keep_pairs(text: TextOptions, run: RunDirectory) -> KeptPairs:
@@ -51,21 +54,28 @@ def keep_pairs(text: TextOptions, run: RunDirectory) -> KeptPairs:
         limits.kept, limits.characters = counts["pairs"], counts["characters"]
         limits.counts = counts["dropped"]
         lengths = SourceLengths(**counts["source_lengths"])
-        return KeptPairs(run, limits, counts["held_out"], lengths)
+        trigrams = counts.get("trigrams")
+        trigrams = trigrams and (trigrams[0], trigrams[1])
+        return KeptPairs(run, limits, counts["held_out"], lengths, trigrams)
     _filter(text, limits, run.kept)
     held_out = _held_out(limits.kept) if options["hold_out"] else frozenset()
     _split(run, held_out)
-    lengths = _source_lengths(run.train, limits.kept - len(held_out), text)
+    sample = even_sample(read_pairs(run.train), limits.kept - len(held_out))
+    language, _ = text.language_pair or (None, None)
+    sources, targets = zip(*sample, strict=True)
+    lengths = SourceLengths.of(sources, language)
+    trigrams = profile_of(sources), profile_of(targets)
     counts = {
         "pairs": limits.kept,
         "characters": limits.characters,
         "dropped": limits.counts,
         "held_out": len(held_out),
         "source_lengths": asdict(lengths),
+        "trigrams": trigrams,
         "options": options,
     }
     write_atomically(run.counts, (json.dumps(counts, indent=1) + "\n").encode())
-    return KeptPairs(run, limits, len(held_out), lengths)
+    return KeptPairs(run, limits, len(held_out), lengths, trigrams)
 
 
 def new_filter(text: TextOptions) -> Filter:
@@ -97,12 +107,6 @@ def _filter(text: TextOptions, keep: Filter, path: Path) -> None:
         path.unlink()
         files = " and ".join(map(str, text.pairs))
         raise InputError(f"{files}: no pair is left to train on ({keep})")
-
-
-def _source_lengths(train: Path, count: int, text: TextOptions) -> SourceLengths:
-    sources = [pair.source for pair in even_sample(read_pairs(train), count)]
-    language, _ = text.language_pair or (None, None)
-    return SourceLengths.of(sources, language)
 
 
 def even_sample(pairs: Iterable[Pair], count: int) -> list[Pair]:

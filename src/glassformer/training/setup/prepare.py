@@ -47,6 +47,7 @@ class Prepared:
     data_hash: str
     notes: tuple[str, ...]
     general: Sequence[Pair] = ()
+    trigrams: tuple[str, str] | None = None
 
     @property
     def texts(self) -> dict[str, Sequence[Pair]]:
@@ -119,6 +120,7 @@ def prepare(config: TrainConfig, parts: Parts | None = None) -> Prepared:
         data_hash=data_hash,
         notes=tuple(notes),
         general=general[:_VALIDATION_PAIRS],
+        trigrams=kept.trigrams,
     )
 
 
