@@ -107,6 +107,22 @@ def test_its_preprocessing_comes_back(tokenizers, tmp_path):
     assert load_bundle(tmp_path).preprocessing == Preprocessing("text", ("en", "de"), lengths)
 
 
+def test_its_profiles_come_back(tokenizers, tmp_path):
+    chosen = replace(bundle_of(tokenizers[0], tokenizers[0]), trigrams=(" a  ab", "öß "))
+    save_bundle(chosen, tmp_path)
+    assert load_bundle(tmp_path).trigrams == chosen.trigrams
+
+
+@pytest.mark.parametrize("wrong", [["abc"], ["abc", "x" * 1501], [7, "abc"], "abc"])
+def test_profiles_that_cannot_be_are_named(saved, tmp_path, wrong):
+    damaged = tmp_path / "damaged"
+    shutil.copytree(saved, damaged)
+    change_config(damaged, trigrams=wrong)
+
+    with pytest.raises(InputError, match=r"config\.json: trigrams"):
+        load_bundle(damaged, verify=False)
+
+
 def test_its_length_penalty_comes_back(tokenizers, tmp_path):
     chosen = replace(bundle_of(tokenizers[0], tokenizers[0]), length_penalty=1.5)
     save_bundle(chosen, tmp_path)

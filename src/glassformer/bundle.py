@@ -24,6 +24,7 @@ from glassformer.data.languages import LanguageTokens, standard_code
 from glassformer.data.normaliser import Normalisation
 from glassformer.data.preprocessing import Preprocessing, SourceLengths
 from glassformer.data.tokenizer import Tokenizer
+from glassformer.data.trigrams import Profile
 from glassformer.errors import ChecksumError, InputError, UsageError, expected_words
 from glassformer.files import read_regular, write_atomically
 from glassformer.hashes import check_hashes, sha256
@@ -76,6 +77,7 @@ class Bundle:
     length_penalty: float = LENGTH_PENALTY  # alpha of section 6.1
     normalisation: Normalisation = "none"  # of sources, in training and in translation
     source_lengths: SourceLengths | None = None  # of the training; None: not measured
+    trigrams: tuple[str, str] | None = None  # the profiles of both sides of the training
     language_tokens: LanguageTokens | None = None  # of a model for many pairs of languages
     examples: tuple[str, ...] = ()  # texts that the pages offer; only the demo writes some
     parts: Mapping[str, str] = field(default_factory=dict)  # names of own parts of the model
@@ -141,6 +143,7 @@ class _StoredConfig(BaseModel):
     length_penalty: float = Field(ge=0, le=MOST_LENGTH_PENALTY)
     normalisation: Normalisation
     source_lengths: SourceLengths | None = None
+    trigrams: tuple[Profile, Profile] | None = None
     language_tokens: LanguageTokens | None = None
     examples: tuple[str, ...] = Field((), max_length=MOST_EXAMPLES)
     parts: dict[str, str] = {}

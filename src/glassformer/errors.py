@@ -31,6 +31,7 @@ _WORDS = {
     r"^Input should be less than ": "expected less than ",
     r"^Input should be ": "expected ",
     r"^Input is not a valid path.*": "expected a path",
+    r"^value is not a valid IPv4 or .*": "expected an address, or a network as 10.0.0.0/8",
     r"^Tuple should have (at \w+ \d+) items? after validation": r"expected \1 values",
     r"^\w+ should have (at \w+ \d+ \w+).*": r"expected \1",
     r"a valid string": "text",

@@ -7,6 +7,7 @@ import sys
 import threading
 import time
 from pathlib import Path
+from urllib.error import HTTPError
 from urllib.request import Request, urlopen
 
 import pytest
@@ -16,6 +17,8 @@ from glassformer.cli.serve import ServeOptions
 from glassformer.errors import InputError
 from glassformer.threads import torch_threads
 from tests.processes import Command
+
+STAY = "the earlier keys stay"
 
 
 @pytest.fixture
@@ -58,11 +61,59 @@ def test_sigterm_answers_what_is_in_flight_and_ends_with_0(process):
         urlopen(address + "health", timeout=5)
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no SIGHUP")
+def test_sighup_rereads_the_keys_and_keeps_the_old_ones_after_an_error(bundle_directory, tmp_path):
+    keys = tmp_path / "keys"
+    keys.write_text("sesame\n")
+    words = ["serve", bundle_directory, "--port", 0, "--threads", 1, "--api-key-file", keys]
+    with Command([*words, "--device", "cpu", "--access-log"]) as started:
+        address = started.stdout.readline().split()[0]
+
+        def status(key):
+            body = json.dumps({"q": "a", "api_key": key}).encode()
+            headers = {"Content-Type": "application/json", "X-Request-Id": f"try-{key}"}
+            try:
+                return urlopen(Request(f"{address}detect", body, headers), timeout=60).status
+            except HTTPError as error:
+                with error:
+                    return error.code
+
+        assert [status("sesame"), status("wheat")] == [200, 403]
+        keys.write_text("wheat\n")
+        started.send(signal.SIGHUP)
+        while status("wheat") != 200:
+            assert started.process.is_alive()
+        assert status("sesame") == 403
+        keys.write_text("\n")
+        started.send(signal.SIGHUP)
+        line = started.stderr.readline()
+        assert line == f"error: --api-key-file {keys}: holds no key; write one a line; {STAY}\n"
+        assert status("wheat") == 200
+        started.send(signal.SIGTERM)
+        assert started.wait() == 0
+        lines = [json.loads(line) for line in started.stdout]
+    assert {(line["id"], line["path"]) for line in lines} == {
+        ("try-sesame", "/detect"),
+        ("try-wheat", "/detect"),
+    }
+    assert {line["status"] for line in lines} == {200, 403}
+
+
 @pytest.mark.parametrize(
     ("words", "status", "line"),
     [
         ([], 2, "BUNDLE [BUNDLE ...] is missing"),
         (["{bundle}", "--port", "70000"], 2, "--port '70000': expected at most 65535"),
+        (
+            ["{bundle}", "--trust-proxy", "10.0.0.0/99"],
+            2,
+            "--trust-proxy '10.0.0.0/99': expected an address, or a network as 10.0.0.0/8",
+        ),
+        (
+            ["{bundle}", "--port", "0", "--metrics-key-file", "{bundle}/none"],
+            1,
+            "{bundle}/none: no such file",
+        ),
         (["{bundle}", "--beam", "0"], 2, "--beam '0': expected at least 1"),
         (["{bundle}", "--timeout", "0"], 2, "--timeout '0': expected more than 0"),
         (

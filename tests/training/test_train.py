@@ -119,6 +119,7 @@ def test_a_handful_of_pairs(config, recorder, count):
 
     assert found.validation["sentences"] == count
     assert recorder.noted("too few to hold some out")
+    assert all(load_bundle(found.directory).trigrams)
 
 
 def test_validation_lines_of_any_kind_are_counted_or_scored(config, write, recorder):

@@ -1,12 +1,14 @@
 """Pages, headers, hosts, metrics: what stands around the answers."""
 
 import re
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
 
 from glassformer.web.security import SECURITY_HEADERS
 
+VERSION = version("glassformer")
 STATIC = Path(__file__).parents[2] / "src/glassformer/web/static"
 
 
@@ -38,6 +40,10 @@ def test_the_page_needs_no_markup_and_no_other_place(path):
         ("GET", "/", 200),
         ("GET", "/static/translate.css", 200),
         ("GET", "/languages", 200),
+        ("HEAD", "/", 200),
+        ("HEAD", "/health", 200),
+        ("HEAD", "/languages", 200),
+        ("HEAD", "/translate", 405),
         ("GET", "/nothing", 404),
         ("POST", "/translate", 400),
         ("PUT", "/translate", 405),
@@ -107,6 +113,7 @@ def test_metrics_count_what_was_done_and_keep_no_text(served):
         client.post("/translate", json={"q": text, "source": "en", "target": "de"})
     client.post("/translate", json={"q": text, "source": "fr", "target": "de"})
     client.get("/a/stranger/s/path")
+    client.get("/static/translate.js")
 
     said = client.get("/metrics")
 
@@ -121,6 +128,16 @@ def test_metrics_count_what_was_done_and_keep_no_text(served):
         "glassformer_waiting_segments 0.0",
     ):
         assert line in lines
+    for line in (
+        'glassformer_requests_total{path="static",status="200"} 1.0',
+        'glassformer_refusals_total{reason="request"} 2.0',
+        "glassformer_queue_seconds_count 3.0",
+        "glassformer_running_requests 1.0",  # this one
+    ):
+        assert line in lines
+    info = next(line for line in lines if line.startswith("glassformer_translator_info{"))
+    for label in ('bundle="toy"', 'source="en"', 'target="de"', f'version="{VERSION}"'):
+        assert label in info
     assert "stranger" not in said.text
     assert "snow" not in said.text
 

@@ -1,13 +1,14 @@
 """The queue: right answers, whatever comes together; fair turns; errors for the guilty alone."""
 
-import itertools
 import threading
+from collections import Counter
 from concurrent.futures import CancelledError
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from glassformer.web import queue
 from glassformer.web.queue import Batcher
 from glassformer.web.security import RefusedError
 
@@ -119,32 +120,189 @@ def test_a_long_request_has_its_turn_whatever_comes():
     assert ["l" in batch for batch in batches[:11]].count(True) == 6
 
 
-def test_what_cannot_be_answered_in_time_is_refused_at_once(monkeypatch):
-    """10 units a second, and twice that at best: 100 units may stand before the end."""
-    clock = itertools.count(0, 0.5)
-    monkeypatch.setattr("glassformer.web.queue.time.monotonic", lambda: next(clock))
-    batcher = Batcher(patience=5.0)
-    assert batcher.submit("one", list, ["a"], costs=[5]).result(20) == ["a"]
-    gate, begun = threading.Event(), threading.Event()
+class Machine:
+    """A batch takes simulated seconds: those of a fixed part, and of each unit of cost."""
 
-    def hold(items):
-        begun.set()
-        assert gate.wait(20)
+    def __init__(self, monkeypatch, *, fixed=0.128, unit=0.001):
+        self.now, self.fixed, self.unit, self.batches = 0.0, fixed, unit, []
+        self.gate, self.begun = threading.Event(), threading.Semaphore(0)
+        self.gate.set()
+        monkeypatch.setattr(queue.time, "monotonic", lambda: self.now)
+
+    def run(self, items):
+        """Each item is a name and its cost."""
+        self.begun.release()
+        assert self.gate.wait(20)
+        self.batches.append([name for name, _ in items])
+        self.now += self.fixed + self.unit * sum(cost for _, cost in items)
         return items
 
-    batcher.submit("other", hold, ["held"])  # of an unknown speed
-    assert begun.wait(20)
-    long = batcher.submit("one", list, ["b", "c"], costs=[40, 40])
-    with pytest.raises(RefusedError, match=r"^the answer would take longer than 5 s: send less"):
-        batcher.submit("one", list, ["d"], costs=[101])
-    with pytest.raises(RefusedError) as refused:
-        batcher.submit("one", list, ["d"], costs=[51])  # 51 of the long one's units come before
-    assert refused.value.status == 503
-    assert refused.value.headers == {"Retry-After": "10"}
-    short = batcher.submit("one", list, ["e"], costs=[49])
-    gate.set()
-    assert (long.result(20), short.result(20)) == (["b", "c"], ["e"])
+    def hold(self, batcher):
+        """All later requests come while a first batch runs."""
+        self.gate.clear()
+        self.submit(batcher, "first", [1])
+        assert self.begun.acquire(timeout=20)
+        self.batches.clear()
+
+    def submit(self, batcher, name, costs):
+        """The next one comes a moment later."""
+        self.now += 1e-6
+        items = [(name, cost) for cost in costs]
+        return batcher.submit("one", self.run, items, costs=costs)
+
+
+def answered(monkeypatch, *, singles, bulk, seconds=60.0):
+    """The numbers of singles that come one after the other, and of the bulk's items in that time.
+
+    The client of an answered one sends its next at once.
+    """
+    machine, counts, batcher = Machine(monkeypatch), Counter(), Batcher()
+    machine.hold(batcher)
+
+    def ask(_=None):
+        if machine.now < seconds:
+            machine.submit(batcher, "single", [15]).add_done_callback(ask)
+
+    for _ in range(singles):
+        ask()
+    if bulk:
+        machine.submit(batcher, "bulk", [15] * 5000)
+    machine.gate.set()
+    while machine.now < seconds:
+        assert batcher.works
+    for batch in list(machine.batches):
+        counts.update(batch)
+    machine.unit = machine.fixed = 1e-6
     batcher.close()
+    return counts["single"], counts["bulk"]
+
+
+@pytest.mark.parametrize("singles", [1, 2, 4, 16, 64])
+def test_a_bulk_leaves_others_four_fifths_of_their_speed_and_comes_forward(monkeypatch, singles):
+    alone, _ = answered(monkeypatch, singles=singles, bulk=False)
+    beside, bulk = answered(monkeypatch, singles=singles, bulk=True)
+
+    assert beside / alone >= 0.8
+    assert bulk >= 0.9 * beside / singles  # as many items as each of them has requests, and more
+
+
+def test_a_bulk_waits_a_moment_for_the_next_request_of_an_answered_client(monkeypatch):
+    """Its batch would begin before the client has read its answer."""
+    monkeypatch.setattr(queue, "_PAUSE", 1e9)  # times the seconds of a batch
+    batcher, gates, batches = Batcher(), threading.Semaphore(0), []
+    begun = threading.Event()
+
+    def run(items):
+        begun.set()
+        assert gates.acquire(timeout=20)
+        batches.append(list(items))
+        return items
+
+    batcher.submit("one", run, ["first"])
+    assert begun.wait(20)
+    bulk = batcher.submit("one", run, ["b"] * 9, costs=[200] * 9)
+    single = batcher.submit("one", run, ["s"])
+    gates.release(100)
+    for _ in range(3):
+        assert single.result(20) == ["s"]
+        assert not bulk.done()
+        single = batcher.submit("one", run, ["s"])
+    batcher.close()  # no longer waits
+
+    assert bulk.result(0) == ["b"] * 9
+    assert [batch for batch in batches if "s" in batch] == [["b", "s"]] * 4
+
+
+def test_without_company_a_bulk_has_more_of_each_batch(monkeypatch):
+    monkeypatch.setattr(queue, "_PAUSE", 0)
+    machine, batcher = Machine(monkeypatch), Batcher()
+    machine.hold(batcher)
+    machine.submit(batcher, "bulk", [15] * 200)
+    machine.submit(batcher, "single", [15])
+    machine.gate.set()
+    batcher.close()
+
+    sizes = [len(batch) for batch in machine.batches]
+    assert sizes[:6] == [1, 3, 2, 3, 6, 11]  # the held one, then with the single's end
+    assert max(sizes) >= 30
+
+
+def test_overload_is_refused_at_once_and_the_others_are_answered_in_time(monkeypatch):
+    """100 requests of 200 sentences at once, before the server knows its speed."""
+    machine, batcher, ends = Machine(monkeypatch), Batcher(patience=60.0), []
+    machine.hold(batcher)
+    for n in range(100):
+        future = machine.submit(batcher, n, [15] * 200)
+        future.add_done_callback(lambda future: ends.append((machine.now, future.exception())))
+    machine.gate.set()
+    while len(ends) < 100:
+        assert batcher.works
+    answered = [end for end, error in ends if error is None]
+    assert 10 < len(answered) < 20  # 16 of them take 60 seconds
+    assert max(answered) < 60
+    assert max(end for end, error in ends if error) < 2
+
+    machine.hold(batcher)  # now it knows
+    refused = 0
+    for _ in range(100):
+        try:
+            machine.submit(batcher, "late", [15] * 200)
+        except RefusedError:
+            refused += 1
+    assert 100 - refused in range(len(answered) // 2, len(answered) + 1)
+    machine.unit = 1e-6
+    machine.gate.set()
+    batcher.close()
+
+
+def test_a_server_that_becomes_slower_gives_up_the_newest(monkeypatch):
+    machine, batcher = Machine(monkeypatch), Batcher(patience=60.0)
+    machine.submit(batcher, "before", [15]).result(20)
+    machine.begun.acquire()
+    machine.hold(batcher)
+    futures = [machine.submit(batcher, n, [15] * 200) for n in range(10)]
+    machine.unit, machine.fixed = 0.003, 0.384
+    machine.gate.set()
+    batcher.close()
+
+    errors = [future.exception() is not None for future in futures]
+    assert errors == sorted(errors)  # the first are answered
+    assert errors.count(False) in range(3, 8)
+
+
+def test_what_cannot_be_answered_in_time_is_refused_at_once(monkeypatch):
+    machine = Machine(monkeypatch, fixed=0.0, unit=0.1)
+    batcher = Batcher(patience=5.0)
+    machine.submit(batcher, "first", [128]).result(20)  # at twice this speed, with a fixed part
+    machine.gate.clear()
+    long = machine.submit(batcher, "long", [40, 8])
+    with pytest.raises(RefusedError, match=r"^the answer would take longer than 5 s: send less"):
+        machine.submit(batcher, "d", [61])
+    with pytest.raises(RefusedError) as refused:
+        machine.submit(batcher, "d", [31])  # as much of the long one comes before its end
+    assert (refused.value.status, refused.value.reason) == (503, "queue")
+    assert refused.value.headers == {"Retry-After": "10"}
+    short = machine.submit(batcher, "e", [15])
+    machine.gate.set()
+    assert len(long.result(20) + short.result(20)) == 3
+    batcher.close()
+
+
+def test_a_batch_that_takes_longer_than_a_request_may_is_seen(monkeypatch):
+    machine = Machine(monkeypatch)
+    batcher = Batcher(patience=5.0)
+    assert batcher.works
+    machine.gate.clear()
+    future = machine.submit(batcher, "a", [1])
+    while batcher.waiting:
+        assert not future.done()
+    assert batcher.works
+    machine.now = 6.0
+    assert not batcher.works
+    machine.gate.set()
+    future.result(20)
+    batcher.close()
+    assert not batcher.works
 
 
 def test_requests_that_cannot_share_a_batch_take_turns(held):

@@ -111,10 +111,10 @@ def test_alternatives_are_the_next_best_that_read_differently(client, translator
 def test_auto_is_the_only_source_that_there_is(client):
     one = ask(client, source="auto").json()
 
-    assert one["detectedLanguage"] == {"confidence": 100, "language": "en"}
+    assert one["detectedLanguage"] == {"confidence": 0, "language": "en"}
     assert one["translatedText"] == ask(client).json()["translatedText"]
     assert ask(client, q=TEXTS, source="auto").json()["detectedLanguage"] == [
-        {"confidence": 100, "language": "en"}
+        {"confidence": 0, "language": "en"}
     ] * len(TEXTS)
 
 
@@ -146,7 +146,8 @@ def test_auto_is_the_only_source_that_there_is(client):
         ),
         ({"q": 7}, 400, "q: expected text"),
         ({"source": "x" * 41}, 400, "source: expected at most 40 characters"),
-        ({"q": ["a", None]}, 400, "q: expected text"),
+        ({"q": ["a", None]}, 400, "q: item 2: expected text"),
+        ({"q": ["a"], "glossary": {"a": ["b", 7]}}, 400, "glossary: item 2: expected text"),
         ({"q": "\ud800"}, 400, "q: half a surrogate pair, which is not Unicode text"),
         (
             {"q": "a" * 2001},

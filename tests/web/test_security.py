@@ -6,6 +6,7 @@ import json
 from hypothesis import given
 from hypothesis import strategies as st
 
+from glassformer.web import security
 from glassformer.web.security import (
     RefusedError,
     RequestLimits,
@@ -16,7 +17,7 @@ SMALL = RequestLimits(max_chars=1)
 LARGEST = SMALL.max_body_bytes
 
 
-def read(*chunks, gone=False, forever=False, limits=SMALL):
+def read(*chunks, gone=False, forever=False, pause=0.0, limits=SMALL, declared=0):
     """What `read_body` returns for a body in these chunks, and how many of them it reads."""
     messages = [
         {"type": "http.request", "body": chunk, "more_body": place < len(chunks)}
@@ -31,12 +32,14 @@ def read(*chunks, gone=False, forever=False, limits=SMALL):
                 return {"type": "http.disconnect"}
             await asyncio.sleep(60)
         taken += 1
+        if taken > 1:
+            await asyncio.sleep(pause)
         return messages[0] if forever else messages.pop(0)
 
     if gone or forever:
         messages = [message | {"more_body": True} for message in messages]
     try:
-        return asyncio.run(read_body(receive, limits)), taken
+        return asyncio.run(read_body(receive, limits, declared=declared)), taken
     except RefusedError as error:
         return error.status, taken
 
@@ -52,7 +55,22 @@ def test_a_body_may_have_just_the_most_bytes():
 
 
 def test_a_body_without_end_is_refused_after_some_more_of_it():
-    assert read(b"x" * LARGEST, forever=True) == (413, 9)
+    assert read(b"x" * LARGEST, forever=True) == (413, 2 + (16 << 20) // LARGEST)
+
+
+def test_a_body_whose_head_names_more_than_all_that_is_read_is_refused_at_once():
+    assert read(b"x", forever=True, declared=99_999_999_999) == (413, 0)
+    assert read(b"x", declared=LARGEST) == (b"x", 1)
+    assert read(b"x", declared=LARGEST + 1) == (413, 1)  # the client may write all of it
+
+
+def test_a_body_has_as_much_more_time_as_it_has_bytes(monkeypatch):
+    """Its last chunk comes when the first seconds are over."""
+    limits = RequestLimits(max_chars=1, body_timeout=0.05)
+    monkeypatch.setattr(security, "_SLOWEST", 1e-6)  # bytes a second
+    assert read(b"x", b"y", pause=0.2, limits=limits) == (b"xy", 2)
+    monkeypatch.setattr(security, "_SLOWEST", 1e9)
+    assert read(b"x", b"y", pause=0.2, limits=limits)[0] == 408
 
 
 def test_a_slow_body_is_refused():
@@ -61,7 +79,7 @@ def test_a_slow_body_is_refused():
 
 
 def test_a_client_that_goes_is_not_waited_for():
-    assert read(b"x", gone=True)[0] == 400
+    assert read(b"x", gone=True)[0] == 499  # nginx's number: no fault of the client's
 
 
 @given(st.text(max_size=200))

@@ -1,15 +1,21 @@
 """What a server is made of: its translators, its keys, its bounds."""
 
+import asyncio
+import os
 import re
 import socket
+import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
+import httpx2
 import pytest
+from starlette.testclient import TestClient
 
-from glassformer.errors import UsageError
+from glassformer.errors import InputError, UsageError
 from glassformer.translator import Translator
+from glassformer.web import server
 from glassformer.web.queue import Batcher
 from glassformer.web.security import RefusedError, RequestLimits
 from glassformer.web.server import Settings, create_app, listen
@@ -144,6 +150,22 @@ def test_a_request_that_becomes_too_many_subwords_is_refused_at_once(served):
     assert ask(client, q="zq" * 2000).json()["error"].endswith("2,000: send less text at once")
 
 
+def test_health_is_that_of_the_batches(served, monkeypatch):
+    client = served()
+    assert client.get("/health").status_code == 200
+    monkeypatch.setattr(Batcher, "works", False)
+    answer = client.get("/health")
+    assert (answer.status_code, answer.json()) == (
+        503,
+        {"error": "the batches stand still: start the server anew"},
+    )
+
+
+def test_a_server_knows_its_speed_before_the_first_request(served):
+    assert "batch_segments_count 3.0" in served(warm_up=True).get("/metrics").text
+    assert "batch_segments_count 0.0" in served().get("/metrics").text
+
+
 def test_too_many_at_once_are_told_to_come_again(served):
     client = served(limits=RequestLimits(max_requests=0))
 
@@ -152,6 +174,7 @@ def test_too_many_at_once_are_told_to_come_again(served):
     assert answer.status_code == 503
     assert answer.headers["Retry-After"] == "2"
     assert client.get("/health").status_code == 200
+    assert 'refusals_total{reason="busy"} 1.0' in client.get("/metrics").text
 
 
 def test_an_answers_second_packet_does_not_wait_for_the_first_to_be_acknowledged():
@@ -161,3 +184,65 @@ def test_an_answers_second_packet_does_not_wait_for_the_first_to_be_acknowledged
         place.accept()[0] as connection,
     ):
         assert connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
+
+
+def test_a_slow_body_takes_nobody_s_place(translator):
+    """Only requests whose body has come count as running."""
+    app = create_app({"toy": translator}, Settings(limits=RequestLimits(max_requests=1)))
+    end = asyncio.Event()
+
+    async def ask_beside_a_slow_one():
+        async def slow():
+            await end.wait()
+            return {"type": "http.request", "body": b"q=%F0%9F%98%80&source=en&target=de"}
+
+        scope = {
+            "type": "http", "method": "POST", "path": "/translate", "query_string": b"",
+            "headers": [(b"host", b"localhost")], "client": ("127.0.0.1", 1),
+        }  # fmt: skip
+        sent = []
+
+        async def send(message):
+            sent.append(message)
+
+        waiting = asyncio.create_task(app(scope, slow, send))
+        transport = httpx2.ASGITransport(app)
+        async with httpx2.AsyncClient(transport=transport, base_url="http://localhost") as client:
+            answer = await client.post("/detect", json={"q": "a"})
+        end.set()
+        await waiting
+        return answer.status_code
+
+    assert asyncio.run(ask_beside_a_slow_one()) == 200
+
+
+def test_a_socket_of_systemd_is_taken(monkeypatch):
+    with socket.create_server(("127.0.0.1", 0)) as given:
+        monkeypatch.setenv("LISTEN_PID", str(os.getpid()))
+        monkeypatch.setattr(server, "_SOCKET_OF_SYSTEMD", os.dup(given.fileno()))
+        with listen("127.0.0.1", 1) as listener:
+            assert listener.getsockname() == given.getsockname()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no systemd")
+def test_a_socket_of_systemd_that_is_none_of_tcp_is_refused(monkeypatch, tmp_path):
+    with socket.socket(socket.AF_UNIX) as given:
+        given.bind(str(tmp_path / "socket"))
+        monkeypatch.setenv("LISTEN_PID", str(os.getpid()))
+        monkeypatch.setattr(server, "_SOCKET_OF_SYSTEMD", os.dup(given.fileno()))
+        with pytest.raises(InputError, match=r"^systemd's socket: expected ListenStream=127"):
+            listen("127.0.0.1", 1)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no systemd")
+def test_systemd_is_told_when_the_server_is_ready_and_when_it_stops(
+    translator, monkeypatch, tmp_path
+):
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as systemd:
+        systemd.bind(str(tmp_path / "notify"))
+        systemd.settimeout(20)
+        monkeypatch.setenv("NOTIFY_SOCKET", str(tmp_path / "notify"))
+        app = create_app({"toy": translator}, Settings())
+        with TestClient(app):
+            assert systemd.recv(99) == b"READY=1"
+        assert systemd.recv(99) == b"STOPPING=1"

@@ -1,6 +1,7 @@
 """Files through the server: LibreTranslate's two addresses, and their bounds."""
 
 import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -53,7 +54,7 @@ def test_text_and_html_files_are_translated_as_texts_are(client):
         ({"name": "a"}, 400, "Invalid request: file format not supported"),
         ({"data": b"\xff", "name": "a.txt"}, 400, "not UTF-8 (byte offset 0)"),
         ({"data": b"x", "name": "a.docx"}, 400, "not a Word document"),
-        ({"data": b"a " * 1500, "name": "a.txt"}, 400, "exceeds text limit (2000)"),
+        ({"data": b"a " * 15_000, "name": "a.txt"}, 400, "exceeds text limit (20000)"),
         ({"target": "zz"}, 400, "zz is not supported"),
         ({"target": ""}, 400, "Invalid request: missing target parameter"),
     ],
@@ -86,6 +87,35 @@ def test_files_have_a_size_of_their_own_and_keys(served):
     assert send(client, page, "a.html", api_key="no").status_code == 403
     large = send(client, page + page, "a.html", api_key="secret")
     assert large.status_code == 413
+
+
+def test_a_file_stays_in_memory(client, monkeypatch):
+    def full(*_, **__):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("tempfile.TemporaryFile", full)
+    page = b"<!--" + b"x" * (3 << 20) + b"-->"
+    assert fetch(client, send(client, page, "a.html")).content == page
+
+
+def test_files_wait_for_their_turn(served, monkeypatch):
+    """30 pupils send a file together: all of them are answered."""
+    began, gate, read_file = threading.Semaphore(0), threading.Event(), translated_files.read_file
+
+    def read(*words):
+        began.release()
+        assert gate.wait(20)
+        return read_file(*words)
+
+    monkeypatch.setattr(translated_files, "read_file", read)
+    client = served(limits=RequestLimits(max_files=2))
+    with ThreadPoolExecutor(30) as pupils:
+        answers = [pupils.submit(send, client) for _ in range(30)]
+        for _ in range(2):
+            assert began.acquire(timeout=20)
+        assert not began.acquire(blocking=False)
+        gate.set()
+        assert {answer.result(60).status_code for answer in answers} == {200}
 
 
 def test_a_slow_file_is_given_up_and_keeps_its_thread(served, monkeypatch):

@@ -120,7 +120,7 @@ def _serve(options: LookOptions, translator: Translator, terms: Terms) -> int:
     print(f"{address}\nCtrl-C ends it.", flush=True)
     if options.browser:
         threading.Timer(0.2, webbrowser.open, [address]).start()  # when the server answers
-    serve(app, place)
+    serve(app, place, settings)
     return 0
 
 

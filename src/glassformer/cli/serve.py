@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
-from pydantic import Field
+from pydantic import Field, IPvAnyNetwork
 
 from glassformer.cli.loading import LoadingOptions, wait_asleep
 from glassformer.config import BEAM, MOST_BEAM, EngineName
@@ -47,17 +48,23 @@ class ServeOptions(LoadingOptions):
     """Further host names on 127.0.0.1, such as a proxy's; others get "Invalid host header"."""
     allow_origin: tuple[str, ...] = ()
     """Other sites whose pages may send requests, such as https://example.org; *: all."""
-    trust_proxy: bool = False
-    """Take a client's address from X-Forwarded-For if a proxy on this machine sends it."""
+    trust_proxy: tuple[IPvAnyNetwork, ...] = ()
+    """Addresses or networks of proxies, such as 127.0.0.1 or 172.16.0.0/12: the server takes a
+    client's address from their X-Forwarded-For."""
     api_key_file: Path | None = None
-    """File with one key a line; the server refuses a request without one of them."""
+    """File with one key a line; the server refuses a request without one of them, and reads the
+    file anew after SIGHUP."""
+    metrics_key_file: Path | None = None
+    """The same for /metrics alone. None: the keys of --api-key-file."""
+    access_log: bool = False
+    """Print a line of JSON for each answer, without its texts and the client's address."""
     max_chars: int = Field(20_000, ge=1, le=1_000_000)
     """Greatest number of characters of a request; its subwords may be half as many."""
     max_requests: int = Field(128, ge=1, le=10_000)
     """Greatest number of requests at once; the server refuses more (503)."""
     requests_per_minute: int = Field(0, ge=0, le=1_000_000)
-    """Requests of one key, or of one address without a key; the server refuses more (429). 0: any
-    number."""
+    """Requests of one key, or of one address without a key; the server refuses more (429). A
+    request counts once for each 1,000 characters. 0: any number."""
     timeout: float = Field(60.0, gt=0, le=3600)
     """Seconds until the server gives up a request (503)."""
     beam: int = Field(BEAM, ge=1, le=MOST_BEAM)
@@ -102,7 +109,7 @@ def run(options: ServeOptions) -> int:
         host, port = listener.getsockname()[:2]
         shown = f"[{host}]" if ":" in host else host
         print(f"http://{shown}:{port}/ translates until Ctrl+C", flush=True)
-        serve(app, listener, trust_proxy=options.trust_proxy)
+        serve(app, listener, settings, reread=lambda: _reread_keys(options, settings))
     return 0
 
 
@@ -133,9 +140,12 @@ def _settings(options: ServeOptions) -> Settings:
             per_minute=options.requests_per_minute,
         ),
         origins=options.allow_origin,
-        trust_proxy=options.trust_proxy,
+        proxies=list(map(str, options.trust_proxy)),
+        access_log=options.access_log,
+        warm_up=True,
         through=options.through,
-        keys=_keys(options.api_key_file) if options.api_key_file else (),
+        keys=_keys(options.api_key_file, "--api-key-file"),
+        metrics_keys=_keys(options.metrics_key_file, "--metrics-key-file"),
         hosts=options.allow_host if options.host in _LOOPBACK else None,
     )
 
@@ -155,8 +165,21 @@ def _glossaries(options: ServeOptions) -> list[Terms]:
     return [read_terms(file) for file in files]
 
 
-def _keys(path: Path) -> list[str]:
+def _keys(path: Path | None, option: str) -> list[str]:
+    if path is None:
+        return []
     keys = [line.strip() for line in read_lines(path) if line.strip()]
     if not keys:
-        raise InputError(f"--api-key-file {path}: holds no key; write one a line")
+        raise InputError(f"{option} {path}: holds no key; write one a line")
     return keys
+
+
+def _reread_keys(options: ServeOptions, settings: Settings) -> None:
+    """Replace the keys of a running server by those in their files, if these can be read."""
+    try:
+        keys = _keys(options.api_key_file, "--api-key-file")
+        metrics_keys = _keys(options.metrics_key_file, "--metrics-key-file")
+    except (InputError, OSError) as error:
+        print(f"error: {error}; the earlier keys stay", file=sys.stderr, flush=True)
+    else:
+        settings.keys[:], settings.metrics_keys[:] = keys, metrics_keys

@@ -85,7 +85,7 @@ class PositionalEncoding(nn.Module):
         if kind == "learned":
             self.offset = table.get("offset", 0)
             rows = max_length + self.offset
-            self.table = nn.Parameter(torch.randn(rows, d_model) * d_model**-0.5)
+            self.table = nn.Parameter(torch.randn(rows, d_model).mul_(d_model**-0.5))
         else:
             self.offset = 0  # row 0 of the table has the offset in it
             numbers = sinusoidal_positions(max_length, d_model, **table)

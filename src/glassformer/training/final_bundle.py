@@ -32,6 +32,7 @@ def final_bundle(
         length_penalty=length_penalty,
         normalisation=preprocessing.normalisation,
         source_lengths=preprocessing.lengths,
+        trigrams=prepared.trigrams,
         parts=prepared.parts.own_model,
     )
     return replace(bundle, alignment=_alignment_heads(bundle, prepared.valid))

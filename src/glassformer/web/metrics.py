@@ -48,13 +48,30 @@ class ServerMetrics:
         self._batches = histogram(
             "glassformer_batch_segments", "Segments in a batch", buckets=_SIZES
         )
+        self._waits = histogram(
+            "glassformer_queue_seconds",
+            "Seconds that a request has waited for its first batch",
+            buckets=_SECONDS,
+        )
+        self._refusals = counter("glassformer_refusals", "Refused requests by reason", ["reason"])
+        self.running = Gauge("glassformer_running_requests", "Requests in work", registry=registry)
+        self.translators = Gauge(
+            "glassformer_translator_info",
+            "1 for each translator",
+            ["version", "source", "target", "bundle"],
+            registry=registry,
+        )
         self._busy = counter("glassformer_batch_seconds", "Seconds in which models worked")
         self.waiting = Gauge(
             "glassformer_waiting_segments", "Segments in the queue", registry=registry
         )
 
-    def request(self, path: str, status: int, seconds: float) -> None:
-        """Count an answered request."""
+    def request(
+        self, path: str, status: int, seconds: float, *, refusal: str | None = None
+    ) -> None:
+        """Count an answered request; `refusal`: why it was refused."""
+        if refusal:
+            self._refusals.labels(refusal).inc()
         self._requests.labels(path, str(status)).inc()
         self._seconds.labels(path).observe(seconds)
 
@@ -62,6 +79,10 @@ class ServerMetrics:
         """Count a batch that a model has finished."""
         self._batches.observe(segments)
         self._busy.inc(seconds)
+
+    def waited(self, seconds: float) -> None:
+        """Count a request whose first batch begins."""
+        self._waits.observe(seconds)
 
     def text(self) -> bytes:
         """All counters in Prometheus's text format."""

@@ -11,7 +11,8 @@ from urllib.parse import parse_qs
 from fastapi import Request
 from fastapi.exceptions import RequestValidationError
 from pydantic import BaseModel, ValidationError
-from starlette.exceptions import HTTPException
+from starlette.datastructures import UploadFile
+from starlette.formparsers import MultiPartException, MultiPartParser
 
 from glassformer.errors import expected_words
 from glassformer.web.schema import Upload
@@ -41,7 +42,7 @@ async def parse(request: Request, schema: type[Asked], *, needed: Collection[str
     content_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     try:
         members = await _members(request, content_type, int("file" in schema.model_fields))
-    except (ValueError, RecursionError, HTTPException):
+    except (ValueError, RecursionError, MultiPartException):
         kind = content_type or "a query string"
         raise RefusedError(400, f"the body is not {kind} in UTF-8") from None
     if not isinstance(members, dict):
@@ -56,22 +57,26 @@ async def parse(request: Request, schema: type[Asked], *, needed: Collection[str
 
 
 async def _members(request: Request, content_type: str, files: int) -> object:
-    """The members of a JSON object, or the last value of each form field.
+    """The members of a JSON object, or the first value of each form field.
 
-    As in LibreTranslate, a field may stand in the query string of a request without JSON.
+    As in LibreTranslate, a field may stand in the query string of a request without JSON, and a
+    form's line ends, which browsers write as CR LF, are LF.
     """
     body = await request.body()
     if _JSON.fullmatch(content_type):
         return json.loads(body)
     form: dict[str, Any] = {}
     if content_type == "multipart/form-data":
-        async with request.form(max_files=files, max_fields=_MAX_FORM_FIELDS) as fields:
-            form = {
-                name: value
-                if isinstance(value, str)
-                else Upload(value.filename, await value.read())
-                for name, value in fields.items()
-            }
+        parser = _InMemory(
+            request.headers, request.stream(), max_files=files, max_fields=_MAX_FORM_FIELDS
+        )
+        fields = await parser.parse()
+        for name, value in reversed(fields.multi_items()):
+            if isinstance(value, UploadFile):
+                form[name] = Upload(value.filename, await value.read())
+            else:
+                form[name] = value.replace("\r\n", "\n")
+        await fields.close()
     elif content_type == "application/x-www-form-urlencoded":
         form = _fields(body)
     elif body:
@@ -80,18 +85,27 @@ async def _members(request: Request, content_type: str, files: int) -> object:
 
 
 def _fields(form: bytes) -> dict[str, str]:
-    """The last value of each field of a form or a query string."""
+    """The first value of each field of a form or a query string."""
     values = parse_qs(
         form.decode("utf-8"),
         keep_blank_values=True,
         errors="strict",
         max_num_fields=_MAX_FORM_FIELDS,
     )
-    return {name: found[-1] for name, found in values.items()}
+    return {name: found[0].replace("\r\n", "\n") for name, found in values.items()}
+
+
+class _InMemory(MultiPartParser):
+    """Starlette's parser of forms. It would write large files to the disk."""
+
+    spool_max_size = 1 << 62
 
 
 def first_error(error: ValidationError | RequestValidationError) -> str:
     """The first error of a pydantic or FastAPI validation, without a word of the request."""
-    first = error.errors()[0]
+    errors = error.errors()
+    first = next((each for each in errors if isinstance(each["loc"][-1], int)), errors[0])
     names = (part for part in first["loc"] if isinstance(part, str) and part != "body")
-    return f"{ascii(next(names, 'the body'))[1:-1][:60]}: {expected_words(first['msg'])}"
+    name, place = ascii(next(names, "the body"))[1:-1][:60], first["loc"][-1]
+    item = f" item {place + 1}:" if isinstance(place, int) and name != "the body" else ""
+    return f"{name}:{item} {expected_words(first['msg'])}"

@@ -18,7 +18,7 @@ from fastapi import FastAPI, Request, Response
 from glassformer.data.language_names import language_name
 from glassformer.documents.files.formats import FORMATS
 from glassformer.web.metrics import ServerMetrics
-from glassformer.web.rate import RequestRate
+from glassformer.web.rate import RequestRate, network_of
 from glassformer.web.request_body import described, parse
 from glassformer.web.schema import (
     DetectedLanguage,
@@ -37,6 +37,9 @@ __all__ = ["REFUSALS", "Api"]
 
 T = TypeVar("T")
 
+_SIZE_OF_REQUEST = 1_000  # characters; a larger request counts as several
+_LEAST_SIZE = 50  # a shorter text costs as much
+
 # The statuses of refused requests, as OpenAPI describes them.
 REFUSALS: dict[int | str, dict[str, Any]] = {
     status: {"model": ErrorResponse} for status in (400, 403, 408, 413, 415, 429, 503)
@@ -49,6 +52,7 @@ class Api:
 
     service: Service
     keys: Collection[str]
+    metrics_keys: Collection[str]
     limits: RequestLimits
     metrics: ServerMetrics
     rate: RequestRate
@@ -64,13 +68,18 @@ class Api:
         for path, handler, extra in (
             ("/translate", self.translate, described(TranslateRequest)),
             ("/detect", self.detect, described(DetectRequest)),
+            ("/suggest", self.suggest, None),
             ("/api/v1/translate", self.documents, None),
             ("/api/v1/trace", self.trace, None),
         ):
             add(path, handler, methods=["POST"], responses=REFUSALS, openapi_extra=extra)
 
     async def health(self) -> dict[str, str]:
-        """Whether the server runs."""
+        """Whether the server translates. Raises RefusedError 503 if its batches stand still."""
+        if not self.service.batcher.works:
+            raise RefusedError(
+                503, "the batches stand still: start the server anew", reason="stuck"
+            )
         return {"status": "ok"}
 
     async def languages(self) -> list[Language]:
@@ -111,13 +120,15 @@ class Api:
 
     async def prometheus(self, request: Request) -> Response:
         """The server's counters, in Prometheus's text format."""
-        if self.keys and "authorization" not in request.headers:
+        keys = self.metrics_keys or self.keys
+        if keys and "authorization" not in request.headers:
             raise RefusedError(
                 401,
                 "expected the header 'Authorization: Bearer KEY'",
+                reason="key",
                 headers={"WWW-Authenticate": "Bearer"},
             )
-        self.check_key(request, None)
+        self._check_one_of(keys, request, None)
         return Response(self.metrics.text(), media_type="text/plain; version=0.0.4")
 
     async def translate(self, request: Request) -> dict[str, Any]:
@@ -138,13 +149,17 @@ class Api:
         """LibreTranslate's: the languages that a text may have, the likeliest first."""
         asked = await parse(request, DetectRequest, needed=("q",))
         self.check_key(request, asked.api_key)
-        self.check_size(asked.texts, 0)
+        self.check_size(request, asked.texts)
         return await self.in_time(request, self.service.detect(asked.texts))
+
+    async def suggest(self) -> None:
+        """LibreTranslate's, for better translations; here nobody collects them."""
+        raise RefusedError(403, "Suggestions are disabled on this server.")
 
     async def documents(self, request: Request, asked: TranslateRequest) -> TranslateResponse:
         """Translations with their segments, and the hypotheses of each segment."""
         self.check_key(request, asked.api_key)
-        self.check_size(asked.texts, asked.alternatives)
+        self.check_size(request, asked.texts, asked.alternatives)
         return await self.in_time(request, self.translated(asked))
 
     async def translated(self, asked: TranslateRequest) -> TranslateResponse:
@@ -157,27 +172,40 @@ class Api:
     async def trace(self, request: Request, asked: TraceRequest) -> Response:
         """The trace of one sentence, which the page at `/look/` draws."""
         self.check_key(request, None)
-        self.check_size([asked.text, asked.reference or ""], 0)
+        self.check_size(request, [asked.text, asked.reference or ""])
         pair = self.service.pair(asked.source, asked.target)
         trace = await self.in_time(request, self.service.trace(pair, asked))
         return Response(trace, media_type="application/json")
 
     def check_key(self, request: Request, given: str | None) -> None:
         """Count the request. Raises RefusedError 400, 403 or 429."""
+        self._check_one_of(self.keys, request, given)
+
+    def _check_one_of(self, keys: Collection[str], request: Request, given: str | None) -> None:
         key = given or _bearer(request)
         sent = (key or "").encode("utf-8", "surrogatepass")
         # It compares all keys, each in constant time, so that its time gives none away.
-        equal = [hmac.compare_digest(sent, known.encode()) for known in self.keys]
-        known = any(equal) or not self.keys
+        equal = [hmac.compare_digest(sent, known.encode()) for known in keys]
+        known = any(equal) or not keys
         if request.method == "POST" or not known:
-            address = request.client.host if request.client else "unknown"
-            self.rate.count(f"key {key}" if self.keys and known else address)
+            address = network_of(request.client.host) if request.client else "unknown"
+            client = f"key {key}" if keys and known else address
+            self.rate.count(client)
+            request.scope["counted"] = client
         if not known:
             if key:
-                raise RefusedError(403, "Invalid API key")
-            raise RefusedError(400, "Please contact the server operator to get an API key")
+                raise RefusedError(403, "Invalid API key", reason="key")
+            raise RefusedError(
+                400, "Please contact the server operator to get an API key", reason="key"
+            )
 
-    def check_size(self, texts: list[str], alternatives: int) -> None:
+    def note_size(self, request: Request, texts: list[str]) -> None:
+        """Let a large request count as several: one for each 1,000 characters."""
+        request.scope["characters"] = sum(map(len, texts))
+        size = sum(max(len(text), _LEAST_SIZE) for text in texts)
+        self.rate.charge(request.scope["counted"], size // _SIZE_OF_REQUEST)
+
+    def check_size(self, request: Request, texts: list[str], alternatives: int = 0) -> None:
         """Raises RefusedError 400 if the texts are too long, or too many others are asked for."""
         size, limit = sum(len(text) + 1 for text in texts) - 1, self.limits.max_chars
         if size > limit:
@@ -187,6 +215,7 @@ class Api:
         limit = self.limits.max_alternatives
         if alternatives > limit:
             raise RefusedError(400, f"Invalid request: alternatives parameter must be <= {limit}")
+        self.note_size(request, texts)
 
     async def in_time(self, request: Request, work: Awaitable[T]) -> T:
         """The result of ``work``, unless the time is over or the client disconnects.
@@ -204,11 +233,12 @@ class Api:
             if task.done():
                 return task.result()
             if disconnect.done():
-                raise RefusedError(400, "the client disconnected")
+                raise RefusedError(499, "the client disconnected", reason="gone")
             raise RefusedError(
                 503,
                 f"not finished within {self.limits.timeout:g} s:"
                 " send less text at once, or try again later",
+                reason="timeout",
                 headers={"Retry-After": "10"},
             )
         finally:

@@ -194,11 +194,12 @@ class Document(BaseModel):
 
 
 class DetectedLanguage(BaseModel):
-    """A source language that the texts may have."""
+    """A language that the texts may have."""
 
     language: str
     confidence: float = Field(
-        description="0 to 100: how sure its translator is of the text; 100 if it is the only one."
+        description="0 to below 100: the share of the text that looks like it. Of bundles without a"
+        " profile: how sure its translator is of the text; 0 if it is the only one."
     )
 
 

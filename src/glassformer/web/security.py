@@ -1,11 +1,16 @@
-"""Guards every request: its origin and key, its bounds, and the headers of its answer."""
+"""Guards every request: its origin and bounds, the headers of its answer, its line in the log."""
 
 from __future__ import annotations
 
 import asyncio
+import json
+import logging
+import re
+import secrets
 import time
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from contextlib import nullcontext
+from dataclasses import dataclass, field
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import JSONResponse
@@ -14,6 +19,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from glassformer.web.metrics import ServerMetrics
 
 __all__ = [
+    "ACCESS_LOG",
     "FILE_PATH",
     "SECURITY_HEADERS",
     "Guard",
@@ -37,18 +43,31 @@ SECURITY_HEADERS = {
 }
 FILE_PATH = "/translate_file"
 """The address that takes a file."""
+ACCESS_LOG = logging.getLogger("glassformer.access")
+"""Gets a line of JSON for each answer, with no word of a text, an address or a query."""
 _STATIC = ("/static/", "/look/")
-_DISCARDED = 8  # times the body limit: the server reads so much before it refuses a large body
+_DISCARDED = 16 << 20  # bytes that the server reads of a large body before it refuses it
+_SLOWEST = 50_000  # bytes a second of a body, after its first seconds
+_REQUEST_ID = re.compile(r"[\w.-]{1,64}", re.ASCII)
 
 
 class RefusedError(Exception):
-    """The server refuses a request: its answer has this status and ``{"error": message}``."""
+    """The server refuses a request: its answer has this status and ``{"error": message}``.
+
+    `reason`: the name under which the metrics count it.
+    """
 
     def __init__(
-        self, status: int, message: str, *, headers: Mapping[str, str] | None = None
+        self,
+        status: int,
+        message: str,
+        *,
+        reason: str = "request",
+        headers: Mapping[str, str] | None = None,
     ) -> None:
         super().__init__(message)
         self.status = status
+        self.reason = reason
         self.headers = headers
 
     def response(self) -> JSONResponse:
@@ -90,35 +109,42 @@ class RequestLimits:
         return 12 * self.max_chars + (1 << 16)
 
 
-async def read_body(receive: Receive, limits: RequestLimits, *, file: bool = False) -> bytes:
+async def read_body(
+    receive: Receive, limits: RequestLimits, *, declared: int = 0, file: bool = False
+) -> bytes:
     """A request's body. Raises RefusedError 413 if it is too large, 408 if it is too slow.
 
-    With ``file`` it holds one, which may be larger and come over a slow line.
+    `declared`: the size that its head names. With `file` the body holds one, which may be larger.
 
     A client reads no answer while it still writes. So the server reads some more of a body that
     is too large, and discards it, before it refuses.
     """
     largest = limits.max_file_bytes if file else limits.max_body_bytes
-    seconds = limits.timeout if file else limits.body_timeout
     body, size = bytearray(), 0
+    end = asyncio.get_running_loop().time() + limits.body_timeout
     try:
-        async with asyncio.timeout(seconds):
-            while size <= _DISCARDED * largest:
+        async with asyncio.timeout(limits.body_timeout) as deadline:
+            while max(size, declared) <= largest + _DISCARDED:
                 message = await receive()
                 if message["type"] != "http.request":
-                    raise RefusedError(400, "the client disconnected")
+                    raise RefusedError(499, "the client disconnected", reason="gone")
                 size += len(message.get("body", b""))
+                deadline.reschedule(end + size / _SLOWEST)
                 if size <= largest:
                     body += message.get("body", b"")
                 if not message.get("more_body", False):
                     break
     except TimeoutError:
         raise RefusedError(
-            408, f"the body took longer than {seconds:g} s: send it in one go"
+            408,
+            f"the body took longer than {limits.body_timeout:g} s and a second for each"
+            f" {_SLOWEST:,} bytes: send it in one go",
+            reason="body",
         ) from None
-    if size > largest:
+    if max(size, declared) > largest:
+        kind, remedy = ("file", "divide it") if file else ("body", "send less text at once")
         raise RefusedError(
-            413, f"the body is larger than {largest:,} bytes: send less text at once"
+            413, f"the {kind} is larger than {largest:,} bytes: {remedy}", reason="body"
         )
     return bytes(body)
 
@@ -136,15 +162,22 @@ class Guard:
     limits: RequestLimits
     origins: Collection[str]
     metrics: ServerMetrics
-    _running: int = 0  # POST requests that are not answered yet
-    _files: int = 0  # POST requests with a file
+    _running: int = 0  # POST requests whose body is read, and that are not answered yet
+    _files: asyncio.Semaphore = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._files = asyncio.Semaphore(self.limits.max_files)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
+        if scope["method"] == "HEAD":  # every page has one; uvicorn leaves out the body
+            scope = {**scope, "method": "GET"}
         started = time.monotonic()
         status = 500
+        given = Headers(scope=scope).get("x-request-id", "")
+        name = given if _REQUEST_ID.fullmatch(given) else secrets.token_hex(8)
         static = scope["path"].startswith(_STATIC)
 
         async def guarded_send(message: Message) -> None:
@@ -153,45 +186,63 @@ class Guard:
                 status = message["status"]
                 headers = MutableHeaders(scope=message)
                 headers.update(SECURITY_HEADERS)
+                headers["X-Request-Id"] = name
                 headers.setdefault("Cache-Control", "no-cache" if static else "no-store")
             await send(message)
 
         try:
-            await self._answer(scope, receive, guarded_send)
+            with self.metrics.running.track_inprogress():
+                await self._answer(scope, receive, guarded_send)
         except RefusedError as refusal:
+            scope["refusal"] = refusal.reason
             await refusal.response()(scope, receive, guarded_send)
         finally:
+            seconds = time.monotonic() - started
             # Not the path itself: each label costs memory, and clients choose the paths.
-            route = getattr(scope.get("route"), "path", "other")
-            self.metrics.request(route, status, time.monotonic() - started)
+            path = getattr(scope.get("route"), "path", "static" if static else "other")
+            self.metrics.request(path, status, seconds, refusal=scope.get("refusal"))
+            record = {"id": name, "path": path, "status": status, "seconds": round(seconds, 3)}
+            ACCESS_LOG.info("%s", json.dumps(record | {"characters": scope.get("characters", 0)}))
 
     async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
-        headers = Headers(scope=scope)
         if scope["method"] != "POST":
             await self.app(scope, receive, send)
             return
-        # A foreign page cannot read the answer, but its form would make the server work. Only
-        # browsers send Sec-Fetch-Site.
-        foreign = headers.get("sec-fetch-site", "none") not in ("none", "same-origin")
-        if foreign and not {"*", headers.get("origin")} & set(self.origins):
+        headers = Headers(scope=scope)
+        if _foreign(headers) and not {"*", headers.get("origin")} & set(self.origins):
             raise RefusedError(
-                403, "a page of another site asks: start the server with --allow-origin ORIGIN"
+                403,
+                "a page of another site asks: start the server with --allow-origin ORIGIN",
+                reason="site",
             )
         file = scope["path"] == FILE_PATH
-        if self._running >= self.limits.max_requests or (
-            file and self._files >= self.limits.max_files
-        ):
-            raise RefusedError(
-                503, "too many requests at once: try again soon", headers={"Retry-After": "2"}
-            )
-        self._running += 1
-        self._files += file
-        try:
-            body = await read_body(receive, self.limits, file=file)
-            await self.app(scope, _replay(body, receive), send)
-        finally:
-            self._running -= 1
-            self._files -= file
+        length = headers.get("content-length", "")
+        declared = int(length) if length.isdecimal() else 0
+        async with self._files if file else nullcontext():  # few are in memory; others wait, unread
+            body = await read_body(receive, self.limits, declared=declared, file=file)
+            if self._running >= self.limits.max_requests:
+                raise RefusedError(
+                    503,
+                    "too many requests at once: try again soon",
+                    reason="busy",
+                    headers={"Retry-After": "2"},
+                )
+            self._running += 1
+            try:
+                await self.app(scope, _replay(body, receive), send)
+            finally:
+                self._running -= 1
+
+
+def _foreign(headers: Headers) -> bool:
+    """Whether a page of another site asks: it cannot read the answer, but makes the server work.
+
+    Only browsers send these headers, and Sec-Fetch-Site only to https and this machine.
+    """
+    site, origin = headers.get("sec-fetch-site"), headers.get("origin")
+    if site is None and origin is not None:
+        return origin.partition("://")[2] != headers.get("host")
+    return site not in (None, "none", "same-origin")
 
 
 def _replay(body: bytes, receive: Receive) -> Receive:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import math
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from itertools import product
@@ -15,6 +16,7 @@ from glassformer.data.language_names import language_name
 from glassformer.data.languages import standard_code
 from glassformer.data.preprocessing import Segment, joined
 from glassformer.data.terms import NO_TERMS, Terms
+from glassformer.data.trigrams import language_shares
 from glassformer.decoding.beam import penalty
 from glassformer.documents.html import Page
 from glassformer.documents.protection import ProtectingTranslator
@@ -91,6 +93,12 @@ class Service:
         two = [pair for pair in product(sources, targets) if pair[0] != pair[1]]
         return list(dict.fromkeys([*self.translators, *two]))
 
+    async def warm_up(self) -> None:
+        """Let the batcher see how quick the translators are."""
+        with suppress(RefusedError):  # too slow for the server's timeout
+            for pair in 3 * list(self.translators):
+                await self.translate(pair, [language_name(pair[0])] * 8)
+
     def code(self, asked: str) -> str:
         """The served code: de for DE, deu or de-DE. Raises RefusedError if none is."""
         served = {code.lower(): code for pair in self.translators for code in pair}
@@ -112,24 +120,39 @@ class Service:
     async def detect(
         self, texts: Sequence[str], target: str | None = None
     ) -> list[DetectedLanguage]:
-        """The sources that the texts may have, the likeliest first.
+        """The languages that the texts may have, the likeliest first.
 
-        With one source there is no choice. Of several, the one whose translator is surest of its
-        translation of the first 500 characters. With ``target``, only sources that have it.
+        The profiles of the bundles decide by the first 500 characters. Bundles without a profile,
+        and letters that no profile has, leave it to the translators: the surest of its translation
+        has the source. With ``target``, only sources that have it.
         """
-        possible = {pair[0] for pair in self.pairs if target in (None, pair[1])}
-        pairs = {pair[0]: pair for pair in self.translators if pair[0] in possible}
+        sources = {pair[0] for pair in self.pairs if target in (None, pair[1])}
+        pairs = {pair[0]: pair for pair in self.translators if pair[0] in sources}
         if not pairs:
             return await self.detect(texts)
-        if len(pairs) == 1:
-            return [DetectedLanguage(language=source, confidence=100) for source in pairs]
         sample = "\n".join(texts)[:_SAMPLE]
-        found = await asyncio.gather(*(self.translate(pair, [sample]) for pair in pairs.values()))
+        profiles, shares = self.profiles, dict.fromkeys(pairs, 0.0)
+        if pairs.keys() <= profiles.keys():
+            asked = profiles if target is None else {source: profiles[source] for source in pairs}
+            shares = language_shares(sample, asked)
+        if not any(shares.values()) and len(pairs) > 1 and any(map(str.isalpha, sample)):
+            documents = [self.translate(pair, [sample]) for pair in pairs.values()]
+            sure = [document.confidence for [document] in await asyncio.gather(*documents)]
+            shares = dict(zip(pairs, sure, strict=True))
         detected = [
-            DetectedLanguage(language=source, confidence=round(100 * document.confidence, 1))
-            for source, [document] in zip(pairs, found, strict=True)
+            DetectedLanguage(language=language, confidence=round(100 * share, 1))
+            for language, share in shares.items()
         ]
         return sorted(detected, key=lambda one: -one.confidence)
+
+    @cached_property
+    def profiles(self) -> dict[str, str]:
+        """The trigrams of each language of the bundles that have some."""
+        return {
+            language: profile
+            for pair, each in self.translators.items()
+            for language, profile in zip(pair, each.bundle.trigrams or (), strict=False)
+        }
 
     async def _languages(
         self, asked: TranslateRequest

@@ -111,14 +111,15 @@ class FileApi:
             known = ", ".join(f".{each}" for each in FORMATS)
             raise RefusedError(400, f"Invalid request: file format not supported: expected {known}")
         target = self.api.service.code(asked.target)
-        written = await self.api.in_time(request, self._translated(asked, format_))
+        written = await self.api.in_time(request, self._translated(request, asked, format_))
         key = self.store.add(written, f"{name.stem}_{target}.{format_}")
         return {"translatedFileUrl": f"{request.base_url}download_file/{key}"}
 
-    async def _translated(self, asked: FileRequest, format: str) -> bytes:
+    async def _translated(self, request: Request, asked: FileRequest, format: str) -> bytes:
         content = await self._in_thread(read_file, asked.file.data, format)
-        if not content.html:  # of HTML only the subwords have a limit, not the markup
-            self.api.check_size(content.texts, 0)
+        # Of HTML only the subwords have a limit, not the markup.
+        note = self.api.note_size if content.html else self.api.check_size
+        note(request, content.texts)
         question = TranslateRequest.model_construct(
             q=content.texts,
             source=asked.source,

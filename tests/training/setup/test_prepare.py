@@ -9,6 +9,7 @@ import pytest
 
 from glassformer.data.corpus import read_pairs
 from glassformer.data.subword_training import train_tokenizer
+from glassformer.data.trigrams import profile_of
 from glassformer.errors import InputError
 from glassformer.training.setup import kept_pairs
 from glassformer.training.setup import prepare as module
@@ -197,6 +198,21 @@ def test_a_corpus_that_was_not_finished_is_read_again(config):
     prepare(options)
 
     assert [(data / name).read_bytes() for name in FILES] == before
+
+
+def test_the_profiles_of_both_sides_are_made_once(config, write):
+    sides = ["Ein Hund."] * 3, ["A dog."] * 3
+    options = config(pairs=(write("some.src", sides[0]), write("some.tgt", sides[1])))
+
+    made = prepare(options).trigrams
+
+    assert made == tuple(map(profile_of, sides))
+    assert prepare(options).trigrams == made
+    counts = options.run / "data" / "counts.json"
+    content = json.loads(counts.read_text())
+    del content["trigrams"]  # as in a run of an earlier program
+    counts.write_text(json.dumps(content))
+    assert prepare(options).trigrams is None
 
 
 def test_filtered_pairs_are_counted_and_said(notes, config, write):

@@ -19,6 +19,7 @@ from glassformer.data.corpus import Filter, Limits, Pair, read_pairs, write_pair
 from glassformer.data.doctor.duplicates import repeats
 from glassformer.data.normaliser import normaliser
 from glassformer.data.preprocessing import SourceLengths
+from glassformer.data.trigrams import profile_of
 from glassformer.errors import InputError
 from glassformer.files import open_atomically, write_atomically
 from glassformer.progress import working
@@ -39,6 +40,8 @@ class KeptPairs:
     held_out: int
     left_out: int  # they have the sources of those held out
     source_lengths: SourceLengths
+    trigrams: tuple[str, str] | None
+    """The profiles of both sides; None: a run that began before there were any."""
 
     @property
     def trained(self) -> int:
@@ -60,10 +63,17 @@ def keep_pairs(text: TextOptions, run: RunDirectory) -> KeptPairs:
         limits.kept, limits.characters = counts["pairs"], counts["characters"]
         limits.counts = counts["dropped"]
         lengths = SourceLengths(**counts["source_lengths"])
-        return KeptPairs(run, limits, counts["held_out"], counts.get("left_out", 0), lengths)
+        trigrams = counts.get("trigrams")
+        trigrams = trigrams and (trigrams[0], trigrams[1])
+        left_out = counts.get("left_out", 0)
+        return KeptPairs(run, limits, counts["held_out"], left_out, lengths, trigrams)
     _filter(text, limits, run.kept)
     held_out, left_out = _split(run, limits.kept if options["hold_out"] else 0)
-    lengths = _source_lengths(run.train, limits.kept - held_out - left_out, text)
+    sample = even_sample(read_pairs(run.train), limits.kept - held_out - left_out)
+    language, _ = text.language_pair or (None, None)
+    sources, targets = zip(*sample, strict=True)
+    lengths = SourceLengths.of(sources, language)
+    trigrams = profile_of(sources), profile_of(targets)
     counts = {
         "pairs": limits.kept,
         "characters": limits.characters,
@@ -71,10 +81,11 @@ def keep_pairs(text: TextOptions, run: RunDirectory) -> KeptPairs:
         "held_out": held_out,
         "left_out": left_out,
         "source_lengths": asdict(lengths),
+        "trigrams": trigrams,
         "options": options,
     }
     write_atomically(run.counts, (json.dumps(counts, indent=1) + "\n").encode())
-    return KeptPairs(run, limits, held_out, left_out, lengths)
+    return KeptPairs(run, limits, held_out, left_out, lengths, trigrams)
 
 
 def new_filter(text: TextOptions) -> Filter:
@@ -108,12 +119,6 @@ def _filter(text: TextOptions, keep: Filter, path: Path) -> None:
         path.unlink()
         files = " and ".join(map(str, text.pairs))
         raise InputError(f"{files}: no pair is left to train on ({keep})")
-
-
-def _source_lengths(train: Path, count: int, text: TextOptions) -> SourceLengths:
-    sources = [pair.source for pair in even_sample(read_pairs(train), count)]
-    language, _ = text.language_pair or (None, None)
-    return SourceLengths.of(sources, language)
 
 
 def even_sample(pairs: Iterable[Pair], count: int) -> list[Pair]:

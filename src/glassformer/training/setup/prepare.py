@@ -49,6 +49,7 @@ class Prepared:
     packed: Packed
     data_hash: str
     general: Sequence[Pair] = ()
+    trigrams: tuple[str, str] | None = None
 
     @property
     def texts(self) -> dict[str, Sequence[Pair]]:
@@ -125,6 +126,7 @@ def prepare(
         packed=packed,
         data_hash=data_hash,
         general=general[:_VALIDATION_PAIRS],
+        trigrams=kept.trigrams,
     )
 
 
