@@ -87,7 +87,8 @@ def train(
             }
             place = {"kind": "score", "update": trainer.state.update, "length_penalty": alpha}
             for name, result in scores.items():
-                trainer.metrics.write({**place, "name": name, **result.as_dict()})
+                numbers = {key: x for key, x in result.as_dict().items() if x is not None}
+                trainer.metrics.write({**place, "name": name, **numbers})
         changes = gains(scorer, scores)
         card = model_card(prepared, trainer.state, averaged=averaged, scores=scores)
         card |= {f"{name}, parent and child": change for name, change in changes.items()}

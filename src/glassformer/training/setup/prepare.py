@@ -73,8 +73,7 @@ def prepare(
     """Settle the options, and make the data of the training, in the run's directory.
 
     It uses the files of an earlier call again. A run that has begun keeps its options and its text:
-    others are an error. ``parts``: None takes those of ``config.plain``. ``note`` gets a line for
-    each choice and count, as soon as it is known.
+    others are an error. ``parts``: None takes those of ``config.plain``. ``note`` gets the choices.
     """
     parts = _chosen_parts(config, parts)
     device = device_of(config.device)
