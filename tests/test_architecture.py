@@ -96,7 +96,7 @@ CORE = {
     "model": "attention blocks cache decoder embeddings encoder masks positions transformer",
     "training": "loop loss optimiser schedule train",
 }
-CORE_BUDGET = 5646
+CORE_BUDGET = 5647
 # Parameters of type Any: their number outside of learn. Each hides a type from the reader.
 ANY_BUDGET = 43
 MOST_PARAMETERS = 6  # a record behind ``**`` counts as one
