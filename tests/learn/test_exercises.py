@@ -314,7 +314,7 @@ def test_a_folder_of_an_older_program_gets_their_files(folder):
 def test_a_check_of_an_older_folder_says_how_to_get_the_file(tmp_path, capsys):
     Folder(tmp_path).reset(lesson("attention"))
     assert main(["learn", "check", str(tmp_path), "rotary"]) == 1
-    line = f"16_rotary.py: no such file: 'glassformer learn {tmp_path}' makes it"
+    line = f"16_rotary.py: no such file; this makes it: glassformer learn {tmp_path}"
     assert line in capsys.readouterr().err
 
 

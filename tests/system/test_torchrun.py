@@ -78,7 +78,8 @@ class Training:
 
     def records(self, *names):
         lines = map(json.loads, (self.run / "metrics.jsonl").read_text().splitlines())
-        return [{name: record[name] for name in names if name in record} for record in lines]
+        records = [record for record in lines if record["kind"] != "score"]
+        return [{name: record[name] for name in names if name in record} for record in records]
 
 
 def ended(process):
