@@ -69,16 +69,16 @@ CHOOSERS = {
 # A file belongs to the room with the longest name that begins its path. A room that needs more
 # takes it from another, or changes its number in a commit that says what the lines buy.
 BUDGET = {
-    "": 2795,  # the files at the top
+    "": 2805,  # the files at the top
     "alignment": 710,
     "cli": 3117,
-    "data": 2928,
+    "data": 2931,
     "data/doctor": 1332,
     "data/phrasebook": 591,
     "decoding": 1749,
     "documents": 1759,
     "inspection": 3256,
-    "interchange": 3814,
+    "interchange": 3825,
     "learn": 5329,
     "model": 1722,
     "training": 4670,
@@ -96,7 +96,7 @@ CORE = {
     "model": "attention blocks cache decoder embeddings encoder masks positions transformer",
     "training": "loop loss optimiser schedule train",
 }
-CORE_BUDGET = 5647
+CORE_BUDGET = 5657
 # Parameters of type Any: their number outside of learn. Each hides a type from the reader.
 ANY_BUDGET = 43
 MOST_PARAMETERS = 6  # a record behind ``**`` counts as one

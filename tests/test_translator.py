@@ -432,6 +432,21 @@ def test_another_type_is_one_line_that_names_the_value(translator):
             translator.translate(["a"], glossary=glossary)
 
 
+@pytest.mark.parametrize("call", ["translate", "score", "align"])
+def test_in_a_forked_process_torch_computes_with_one_thread(translator, call):
+    """With more it would wait for the helper threads of its parent for ever."""
+    texts = [["A dog."]] * (1 if call == "translate" else 2)
+    before = torch.get_num_threads()
+    try:
+        torch.set_num_threads(2)
+        getattr(translator, call)(*texts)
+        assert torch.get_num_threads() == 2
+        getattr(dataclasses.replace(translator, process=translator.process + 1), call)(*texts)
+        assert torch.get_num_threads() == 1
+    finally:
+        torch.set_num_threads(before)
+
+
 def test_a_translator_is_shown_in_one_line(translator):
     assert re.fullmatch(r"Translator\(en to de, [\d,]+ parameters, cpu\)", repr(translator))
 

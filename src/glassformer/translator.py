@@ -1,5 +1,6 @@
 """A translator: text in, text out."""
 
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -51,6 +52,7 @@ class Translator:
     device: torch.device = field(default=torch.device("cpu"))
     engine: Engine | None = None
     parts: Parts = FAST
+    process: int = field(default_factory=os.getpid, repr=False, compare=False)
 
     @classmethod
     def load(
@@ -164,6 +166,7 @@ class Translator:
         Raises UsageError for an impossible prefix or glossary, ValueError for a number out of its
         range.
         """
+        self._begin()
         _check_texts("texts", texts)
         if prefixes is not None and len(prefixes) != len(texts):
             raise ValueError(f"{len(prefixes)} prefixes for {len(texts)} texts")
@@ -200,6 +203,7 @@ class Translator:
 
         The subwords are those of ``target_tokenizer.subwords(target)``; :meth:`score` is their sum.
         """
+        self._begin()
         _check_texts("sources", sources)
         _check_texts("targets", targets)
         if len(sources) != len(targets):
@@ -229,6 +233,7 @@ class Translator:
         """The links between the words of each source and its target; any translator's target."""
         from glassformer.alignment.align import align
 
+        self._begin()
         return align(self, sources, targets)
 
     def count_tokens(self, targets: Sequence[str]) -> list[int]:
@@ -255,6 +260,11 @@ class Translator:
             preprocessing=self.bundle.preprocessing,
             engine=engine,
         )
+
+    def _begin(self) -> None:
+        """A forked process lacks torch's helper threads, and torch would wait for them for ever."""
+        if self.process != os.getpid():
+            torch.set_num_threads(1)
 
     def _ended(self, tokenizer: Tokenizer, texts: Sequence[str]) -> list[list[int]]:
         return [[*ids, tokenizer.eos_id] for ids in tokenizer.encode_batch(texts)]

@@ -167,7 +167,11 @@ def test_json_keys_are_looked_up_plain_dotted_and_in_translation(record, keys):
     ("format", "bad", "part"),
     [
         ("tsv", "", "1 column"),
-        ("tsv", "a\tb\tc", "3 columns"),
+        (
+            "tsv",
+            "a\tb\tc",
+            "3 columns: expected source, one tab, target: keep these two, as with cut -f1,2",
+        ),
         ("tsv-quoted", '"a\tb', "opens column 1 is not closed"),
         ("tsv-quoted", 'a\t"b', "opens column 2 is not closed"),
         ("tsv-quoted", '"a"b\tc', "after the closing quote of column 1"),

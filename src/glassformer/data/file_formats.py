@@ -78,7 +78,10 @@ def split_record(
         return _parse_json(line, keys)
     columns = line.split("\t") if format == "tsv" else _parse_quoted(line)
     if len(columns) != 2:
-        raise InputError(f"{counted(len(columns), 'column')}: expected source, one tab, target")
+        cure = ": keep these two, as with cut -f1,2" if len(columns) > 2 else ""
+        raise InputError(
+            f"{counted(len(columns), 'column')}: expected source, one tab, target{cure}"
+        )
     return columns[0], columns[1]
 
 

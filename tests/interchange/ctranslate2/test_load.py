@@ -127,6 +127,18 @@ def test_what_fails_at_a_sentence_is_an_error(bundle_of, conversions):
     assert conversions == ["float32"]
 
 
+def test_in_a_forked_process_the_parent_s_workers_are_refused(bundle_of):
+    translator = loaded(bundle_of())
+    translator.engine.workers.check_process()
+    translator.translate(["A dog."])
+    assert translator.engine.workers._process == os.getpid()
+
+    translator.engine.workers._process += 1  # as in its child: there it would wait for ever
+
+    with pytest.raises(UsageError, match="engine ctranslate2: it has translated before this proc"):
+        translator.translate(["A dog."])
+
+
 def test_what_ctranslate2_can_never_load_is_an_error(tmp_path):
     workers = Workers(tmp_path, torch.device("cpu"), "float32")
 

@@ -98,6 +98,7 @@ class CTranslate2Engine:
         """
         if not sources:
             return []
+        self.workers.check_process()
         with self._choosing:  # each translator is made at its first use, by one thread
             alone = len(sources) == 1 and not self.workers.busy
             translator = self.workers.alone if alone else self.workers.many

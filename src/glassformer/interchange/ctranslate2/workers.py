@@ -10,7 +10,7 @@ from typing import Any
 
 import torch
 
-from glassformer.errors import InputError
+from glassformer.errors import InputError, UsageError
 from glassformer.interchange.ctranslate2.package import import_ctranslate2
 
 __all__ = ["FAULTS", "Workers"]
@@ -39,6 +39,7 @@ class Workers:
         temporary: bool = False,
     ) -> None:
         self.directory = directory
+        self._process = 0  # of the translators
         self._device = device
         self._compute_type = compute_type
         if temporary:  # at the last reference to the workers, or at exit
@@ -61,12 +62,21 @@ class Workers:
             return self.many
         return self._translator(workers=1, threads=min(_MOST_THREADS, self.cores))
 
+    def check_process(self) -> None:
+        """Raise UsageError in a fork of the process that made the translators: they hang there."""
+        if self._process not in (0, os.getpid()):
+            raise UsageError(
+                "engine ctranslate2: it has translated before this process was forked: load the"
+                " translator in each process, or start processes with 'spawn'"
+            )
+
     @property
     def busy(self) -> bool:
         """Whether the workers for files have batches that wait or are under way."""
         return "many" in vars(self) and self.many.num_active_batches > 0
 
     def _translator(self, *, workers: int, threads: int) -> Any:
+        self._process = os.getpid()
         # OpenMP keeps helper threads for each thread that lives: together with the workers' they
         # would be more than the cores. So the thread that makes the translator ends here.
         try:
