@@ -11,7 +11,7 @@ import torch
 
 from glassformer.bundle import load_bundle, save_bundle
 from glassformer.errors import InputError, UsageError
-from glassformer.hashes import MANIFEST, write_manifest
+from glassformer.hashes import MANIFEST
 from glassformer.interchange.ctranslate2 import load as ctranslate2_load
 from glassformer.interchange.ctranslate2.workers import Workers
 from glassformer.translator import Translator
@@ -112,31 +112,17 @@ def test_a_conversion_that_is_cut_off_is_never_used(bundle_of, monkeypatch):
     assert not list((directory / "ctranslate2").iterdir())
 
 
-def test_what_fails_at_a_sentence_is_an_error(bundle_of, conversions):
-    directory = bundle_of()
-    loaded(directory)
-    [folder] = (directory / "ctranslate2").iterdir()
-    settings = (folder / "config.json").read_text()
-    assert "decoder_start_token" in settings
-    (folder / "config.json").write_text(settings.replace("decoder_start_token", "decoder_start"))
-    (folder / MANIFEST).unlink()
-    write_manifest(folder)
+def test_what_fails_at_a_sentence_is_an_error(bundle_of, monkeypatch):
+    class Faulty:
+        """CTranslate2 itself may end the process, if a model without a start token translates."""
+
+        def translate_batch(self, *_, **__):
+            raise RuntimeError("this model has no start token")
+
+    monkeypatch.setattr(Workers, "alone", Faulty())
 
     with pytest.raises(InputError, match=r"CTranslate2 cannot translate with this model .*start"):
-        loaded(directory).translate(["A dog."])
-    assert conversions == ["float32"]
-
-
-def test_in_a_forked_process_the_parent_s_workers_are_refused(bundle_of):
-    translator = loaded(bundle_of())
-    translator.engine.workers.check_process()
-    translator.translate(["A dog."])
-    assert translator.engine.workers._process == os.getpid()
-
-    translator.engine.workers._process += 1  # as in its child: there it would wait for ever
-
-    with pytest.raises(UsageError, match="engine ctranslate2: it has translated before this proc"):
-        translator.translate(["A dog."])
+        loaded(bundle_of()).translate(["A dog."])
 
 
 def test_what_ctranslate2_can_never_load_is_an_error(tmp_path):
