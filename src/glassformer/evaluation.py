@@ -21,9 +21,9 @@ from sacrebleu.metrics.chrf import CHRF
 from sacrebleu.metrics.ter import TER
 
 from glassformer.config import BEAM
-from glassformer.data.language_names import language_code
+from glassformer.data.language_names import UNSPACED
 from glassformer.data.languages import language_of
-from glassformer.data.words import CHINESE, UNSPACED, is_unspaced
+from glassformer.data.words import is_unspaced
 from glassformer.errors import InputError, UsageError
 
 __all__ = [
@@ -52,6 +52,7 @@ _MOSES = frozenset(sacremoses.corpus.NonbreakingPrefixes().available_langs.value
 LANGUAGES = tuple(sorted(_MOSES | UNSPACED))
 """The language codes that change how text is cut into words, for BLEU or for the paper ruler."""
 
+_CHINESE = ("zh", "yue", "wuu", "nan", "hak", "gan")
 _PUBLISHED = {"chrf": "chrf++"}  # chrF with word bigrams has a name of its own
 
 _TOKENISED = "the text looks tokenised (it ends in ' .'): no comparison with other text"
@@ -255,8 +256,7 @@ def scored_language(language: str | None) -> str | None:
     >>> scored_language("zh_CN"), scored_language("cmn"), scored_language("Burmese")
     ('zh', 'zh', 'my')
     """
-    code = language_of(language and language_code(language))
-    return code if code in LANGUAGES else None
+    return code if (code := language_of(language)) in LANGUAGES else None
 
 
 def reference_loss(
@@ -313,9 +313,10 @@ def bleu_metric(language: str | None) -> BLEU:
     The usual one would make one token of a sentence without spaces. Japanese has a better one
     (ja-mecab), which needs a package with a dictionary.
     """
-    code = scored_language(language)
-    tokenizer = "zh" if code in CHINESE else "char" if is_unspaced(code) else None
-    return BLEU(tokenize=tokenizer or BLEU.TOKENIZER_DEFAULT, force=True)
+    tokenizer = BLEU.TOKENIZER_DEFAULT
+    if is_unspaced(language):
+        tokenizer = "zh" if language_of(language) in _CHINESE else "char"
+    return BLEU(tokenize=tokenizer, force=True)
 
 
 def _measure(

@@ -17,7 +17,7 @@ from glassformer.data.tokenizer import Tokenizer
 from glassformer.data.words import Span, words
 from glassformer.errors import InputError, UsageError
 
-__all__ = ["NO_TERMS", "Terms", "encoded_forms", "letter_ids", "read_terms"]
+__all__ = ["NO_TERMS", "Terms", "encoded_forms", "holds", "letter_ids", "read_terms"]
 
 _PART = re.compile("['’]|[^'’]+")
 _STOPS = tuple(".,;:!?…%)]}")
@@ -87,12 +87,8 @@ class Terms:
         >>> Terms.of({"dog": ["Hund", "Hunde"], "cat": "Katze"}).missing("a dog, a cat", "Hunde")
         ['cat']
         """
-        held = [piece for piece, _ in _pieces(translation)]
-        return [
-            term
-            for term, forms in self.forms_in(text).items()
-            if not any(_stands([piece for piece, _ in _pieces(form)], held) for form in forms)
-        ]
+        found = self.forms_in(text).items()
+        return [term for term, forms in found if not any(holds(translation, f) for f in forms)]
 
     def _matches(self, text: str) -> list[tuple[Span, str, tuple[str, ...]]]:
         """The place of each term in ``text``, the term, and its forms there."""
@@ -216,9 +212,10 @@ def _pieces(text: str) -> list[tuple[str, Span]]:
     ]
 
 
-def _stands(form: Sequence[str], pieces: Sequence[str]) -> bool:
-    """Whether the words of a form stand among the words of a text."""
-    return any([*pieces[place : place + len(form)]] == form for place in range(len(pieces)))
+def holds(text: str, form: str) -> bool:
+    """Whether a form stands in ``text`` as whole words."""
+    words_of, wanted = ([piece for piece, _ in _pieces(each)] for each in (text, form))
+    return any(words_of[n : n + len(wanted)] == wanted for n in range(len(words_of)))
 
 
 def _begins_sentence(pieces: Sequence[str]) -> Iterator[bool]:
