@@ -39,7 +39,6 @@ __all__ = [
     "perplexity",
     "reference_loss",
     "reference_streams",
-    "scored_language",
 ]
 
 PAPER_RULER = (
@@ -169,9 +168,9 @@ def corpus_scores(
         "bleu": _measure(bleu_metric(language), hypotheses, streams),
         "chrf": _measure(CHRF(word_order=2), hypotheses, streams),
     }
-    if not quick and not is_unspaced(code := scored_language(language)):
+    if not quick and not is_unspaced(language):
         measured["ter"] = _measure(TER(), hypotheses, streams)
-        if code and code in _MOSES:
+        if (code := language_of(language)) in _MOSES:
             measured["paper_ruler"] = paper_ruler(hypotheses, references, language=code)
     exact = sum(h in accepted for h, *accepted in zip(hypotheses, *streams, strict=True))
     return Scores(
@@ -206,7 +205,7 @@ def paper_ruler(
     >>> round(paper_ruler([tokenised], [written], language="de").score)
     100
     """
-    language = scored_language(language) or language
+    language = language_of(language)
     if language not in _MOSES:
         raise UsageError(
             f"the paper ruler cannot tokenise language {language!r}: "
@@ -248,15 +247,6 @@ def evaluate(
     language = language or (languages and languages[1])
     scores = corpus_scores(hypotheses, references, language=language)
     return dataclasses.replace(scores, loss=reference_loss(translator, sources, references))
-
-
-def scored_language(language: str | None) -> str | None:
-    """The one of ``LANGUAGES`` that is meant, by any of its codes or its English name.
-
-    >>> scored_language("zh_CN"), scored_language("cmn"), scored_language("Burmese")
-    ('zh', 'zh', 'my')
-    """
-    return code if (code := language_of(language)) in LANGUAGES else None
 
 
 def reference_loss(

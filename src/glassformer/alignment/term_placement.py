@@ -87,8 +87,8 @@ def with_terms(
         if source[link.source[0]].isalnum():
             surest[link.target] = max(link, surest.get(link.target, link), key=lambda x: x.weight)
     found = terms.places_in(source)
-    places = {term: run for term, _ in found if (run := _surest_run(order, surest, term))}
-    for term, _ in found:
+    places = {term: run for term, *_ in found if (run := _surest_run(order, surest, term))}
+    for term, *_ in found:
         if term not in places:
             left = [s for s in order if not any(_meet(s, place) for place in places.values())]
             linked = {link.target for link in links if _meet(link.source, term)}
@@ -102,7 +102,7 @@ def with_terms(
                 places[term] = min(spans, key=lambda span: abs(span[0] - part))
     changes = {
         places[term]: next((form for form in forms if holds(searched, form)), forms[0])
-        for term, forms in found
+        for term, _, forms in found
         if term in places and places[term][0] >= least
     }
     for (start, end), form in sorted(changes.items(), reverse=True):

@@ -51,10 +51,8 @@ class Terms:
         for term, target in glossary.items():
             forms = (target,) if isinstance(target, str) else target
             listed = isinstance(forms, Sequence)
-            if not listed or not all(isinstance(text, str) for text in (term, *forms)):
-                raise TypeError(
-                    f"glossary: {term!r}: {target!r}: expected a text, or a list of texts"
-                )
+            if not (listed and all(isinstance(text, str) for text in (term, *forms))):
+                raise TypeError(f"glossary: {term!r}: {target!r}: expected a text, or some texts")
             if not term.strip():
                 raise UsageError("glossary: a source term is blank: give it words")
             if not forms or not all(form.strip() for form in forms):
@@ -73,13 +71,9 @@ class Terms:
         capital; there its forms may have a capital too. Where terms overlap, the longest counts.
         """
         found: dict[str, tuple[str, ...]] = {}
-        for _, term, forms in self._matches(text):
+        for _, term, forms in self.places_in(text):
             found[term] = tuple(dict.fromkeys((*found.get(term, ()), *forms)))
         return found
-
-    def places_in(self, text: str) -> list[tuple[Span, tuple[str, ...]]]:
-        """The characters of each term in ``text``, and its forms there."""
-        return [(span, forms) for span, _, forms in self._matches(text)]
 
     def missing(self, text: str, translation: str) -> list[str]:
         """The terms of ``text`` of which ``translation`` holds no form.
@@ -90,8 +84,8 @@ class Terms:
         found = self.forms_in(text).items()
         return [term for term, forms in found if not any(holds(translation, f) for f in forms)]
 
-    def _matches(self, text: str) -> list[tuple[Span, str, tuple[str, ...]]]:
-        """The place of each term in ``text``, the term, and its forms there."""
+    def places_in(self, text: str) -> list[tuple[Span, str, tuple[str, ...]]]:
+        """The characters of each term in ``text``, the term, and its forms there."""
         pieces, spans = zip(*_pieces(text), strict=True) if text.strip() else ((), ())
         found = []
         for start, begins in enumerate(_begins_sentence(pieces)):
