@@ -86,14 +86,15 @@ class Terms:
 
     def places_in(self, text: str) -> list[tuple[Span, str, tuple[str, ...]]]:
         """The characters of each term in ``text``, the term, and its forms there."""
-        pieces, spans = zip(*_pieces(text), strict=True) if text.strip() else ((), ())
+        pieces = [piece for piece, _ in _pieces(text)]
+        spans = [span for _, span in _pieces(text)]
         found = []
         for start, begins in enumerate(_begins_sentence(pieces)):
             for first, rest, entry in self._by_first_word.get(pieces[start].lower(), ()):
                 exact = pieces[start] == first
                 capital = begins and pieces[start] == _capitalised(first)
                 end = start + 1 + len(rest)
-                if (exact or capital) and [*pieces[start + 1 : end]] == rest:
+                if (exact or capital) and pieces[start + 1 : end] == rest:
                     found.append((start - end, not exact, start, entry, begins))
         taken: set[int] = set()
         kept = []
