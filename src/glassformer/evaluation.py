@@ -21,9 +21,9 @@ from sacrebleu.metrics.chrf import CHRF
 from sacrebleu.metrics.ter import TER
 
 from glassformer.config import BEAM
-from glassformer.data.language_names import language_code
+from glassformer.data.language_names import UNSPACED
 from glassformer.data.languages import language_of
-from glassformer.data.words import CHINESE, UNSPACED, is_unspaced
+from glassformer.data.words import is_unspaced
 from glassformer.errors import InputError, UsageError
 
 __all__ = [
@@ -39,7 +39,6 @@ __all__ = [
     "perplexity",
     "reference_loss",
     "reference_streams",
-    "scored_language",
 ]
 
 PAPER_RULER = (
@@ -52,6 +51,7 @@ _MOSES = frozenset(sacremoses.corpus.NonbreakingPrefixes().available_langs.value
 LANGUAGES = tuple(sorted(_MOSES | UNSPACED))
 """The language codes that change how text is cut into words, for BLEU or for the paper ruler."""
 
+_CHINESE = ("zh", "yue", "wuu", "nan", "hak", "gan")
 _PUBLISHED = {"chrf": "chrf++"}  # chrF with word bigrams has a name of its own
 
 _TOKENISED = "the text looks tokenised (it ends in ' .'): no comparison with other text"
@@ -168,9 +168,9 @@ def corpus_scores(
         "bleu": _measure(bleu_metric(language), hypotheses, streams),
         "chrf": _measure(CHRF(word_order=2), hypotheses, streams),
     }
-    if not quick and not is_unspaced(code := scored_language(language)):
+    if not quick and not is_unspaced(language):
         measured["ter"] = _measure(TER(), hypotheses, streams)
-        if code and code in _MOSES:
+        if (code := language_of(language)) in _MOSES:
             measured["paper_ruler"] = paper_ruler(hypotheses, references, language=code)
     exact = sum(h in accepted for h, *accepted in zip(hypotheses, *streams, strict=True))
     return Scores(
@@ -205,7 +205,7 @@ def paper_ruler(
     >>> round(paper_ruler([tokenised], [written], language="de").score)
     100
     """
-    language = scored_language(language) or language
+    language = language_of(language)
     if language not in _MOSES:
         raise UsageError(
             f"the paper ruler cannot tokenise language {language!r}: "
@@ -247,16 +247,6 @@ def evaluate(
     language = language or (languages and languages[1])
     scores = corpus_scores(hypotheses, references, language=language)
     return dataclasses.replace(scores, loss=reference_loss(translator, sources, references))
-
-
-def scored_language(language: str | None) -> str | None:
-    """The one of ``LANGUAGES`` that is meant, by any of its codes or its English name.
-
-    >>> scored_language("zh_CN"), scored_language("cmn"), scored_language("Burmese")
-    ('zh', 'zh', 'my')
-    """
-    code = language_of(language and language_code(language))
-    return code if code in LANGUAGES else None
 
 
 def reference_loss(
@@ -313,9 +303,10 @@ def bleu_metric(language: str | None) -> BLEU:
     The usual one would make one token of a sentence without spaces. Japanese has a better one
     (ja-mecab), which needs a package with a dictionary.
     """
-    code = scored_language(language)
-    tokenizer = "zh" if code in CHINESE else "char" if is_unspaced(code) else None
-    return BLEU(tokenize=tokenizer or BLEU.TOKENIZER_DEFAULT, force=True)
+    tokenizer = BLEU.TOKENIZER_DEFAULT
+    if is_unspaced(language):
+        tokenizer = "zh" if language_of(language) in _CHINESE else "char"
+    return BLEU(tokenize=tokenizer, force=True)
 
 
 def _measure(

@@ -117,7 +117,7 @@ def test_the_language_of_the_document_becomes_the_target_s(words_alone):
         '<html lang="de" title="Hut"><p lang="en" title="rot">siehe</p></html>'
     ]
     assert '<html lang="en-US"' in translated_html(words_alone, [page])[0]
-    assert translated_html(words_alone, ["<html lang=en>"], language="de") == ['<html lang="de">']
+    assert translated_html(words_alone, ["<HTML lang=en>"], language="de") == ["<HTML lang=de>"]
 
 
 def test_inline_tags_move_with_their_words(backwards):

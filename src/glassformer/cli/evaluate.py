@@ -4,6 +4,7 @@ import dataclasses
 import json
 import sys
 from collections.abc import Iterator, Sequence
+from functools import partial
 from pathlib import Path
 
 from pydantic import Field
@@ -12,16 +13,10 @@ from glassformer.cli.loading import LoadingOptions
 from glassformer.config import BEAM, MOST_BEAM, EngineName
 from glassformer.data.corpus import read_lines, read_pairs
 from glassformer.data.file_formats import file_format
+from glassformer.data.languages import language_of
 from glassformer.data.words import is_unspaced, words
 from glassformer.errors import InputError, UsageError, check_choice, counted
-from glassformer.evaluation import (
-    LANGUAGES,
-    Scores,
-    TranslatorLike,
-    corpus_scores,
-    reference_loss,
-    scored_language,
-)
+from glassformer.evaluation import LANGUAGES, Scores, corpus_scores, reference_loss
 from glassformer.files import check_output, write_atomically
 from glassformer.progress import shown_progress, working
 from glassformer.significance import Comparison, compare
@@ -100,23 +95,16 @@ def run(options: EvaluateOptions) -> int:
         baseline = _read_beside(options.baseline, (*files, given)[0], len(texts))
     hypotheses, loss = texts, None
     if options.bundle:
-        if options.output:
-            check_output("--output", options.output)
-        options.set_threads()
-        translator = options.load(options.bundle, engine=options.engine)
-        hypotheses, loss = _translate(translator, texts, streams[0], options=options)
-        _, target = translator.bundle.languages or (None, None)
-        language = language or scored_language(target)
+        hypotheses, loss, target = _translate(options.bundle, texts, streams[0], options=options)
+        language = language or target
     for remark in _remarks(streams[0], language):
         print(f"glassformer: {remark}", file=sys.stderr)
     with working("scoring"):
         scores = corpus_scores(hypotheses, streams, language=language)
         scores = dataclasses.replace(scores, loss=loss)
         comparison = compare(baseline, hypotheses, streams, language=language) if baseline else None
-    if options.as_json:
-        print(_as_json(scores, comparison))
-    else:
-        print(_as_text(scores, comparison, language))
+    text = _as_json if options.as_json else partial(_as_text, language=language)
+    print(text(scores, comparison))
     return 0
 
 
@@ -150,13 +138,11 @@ def _files(options: EvaluateOptions) -> tuple[Path, tuple[Path, ...]]:
 
 def _language(asked: str | None, references: Path) -> str | None:
     """The language of the option, or of a file name such as ``test.de`` or ``test.de.gz``."""
-    if asked is None:
-        ending = Path(references.name.removesuffix(".gz")).suffix.removeprefix(".")
-        return scored_language(ending)
-    language = scored_language(asked)
-    if language is None:
+    ending = Path(references.name.removesuffix(".gz")).suffix.removeprefix(".")
+    code = language_of(asked or ending)
+    if asked and code not in LANGUAGES:
         check_choice("--language", asked, LANGUAGES)
-    return language
+    return code if code in LANGUAGES else None
 
 
 def _remarks(references: Sequence[str], language: str | None) -> Iterator[str]:
@@ -183,22 +169,23 @@ def _read_beside(path: Path, references: Path, expected: int) -> list[str]:
 
 
 def _translate(
-    translator: TranslatorLike,
-    sources: Sequence[str],
-    references: Sequence[str],
-    *,
-    options: EvaluateOptions,
-) -> tuple[list[str], float | None]:
-    """The bundle's translations, and the loss of the references under its model."""
+    directory: Path, sources: Sequence[str], references: Sequence[str], *, options: EvaluateOptions
+) -> tuple[list[str], float | None, str | None]:
+    """The bundle's translations, the loss of the references under its model, and its language."""
+    if options.output:
+        check_output("--output", options.output)
+    options.set_threads()
+    translator = options.load(directory, engine=options.engine)
+    _, language = translator.bundle.languages or (None, None)
     hypotheses = [item.text for item in translator.translate(sources, beam=options.beam)]
     if options.output:  # a line for each line: no line feed inside
         lines = [hypothesis.replace("\n", " ") + "\n" for hypothesis in hypotheses]
         write_atomically(options.output, "".join(lines).encode())
     try:
-        return hypotheses, reference_loss(translator, sources, references)
+        return hypotheses, reference_loss(translator, sources, references), language
     except InputError as error:  # a reference too long for the model; the other scores stand
         print(f"glassformer: no loss: {error}", file=sys.stderr)
-        return hypotheses, None
+        return hypotheses, None, language
 
 
 def _as_json(scores: Scores, comparison: Comparison | None) -> str:
@@ -206,7 +193,7 @@ def _as_json(scores: Scores, comparison: Comparison | None) -> str:
     return json.dumps(scores.as_dict() | compared, indent=2, allow_nan=False)
 
 
-def _as_text(scores: Scores, comparison: Comparison | None, language: str | None) -> str:
+def _as_text(scores: Scores, comparison: Comparison | None, *, language: str | None) -> str:
     lines = [str(scores)]
     if scores.paper_ruler is None and not is_unspaced(language):
         lines.append("no paper ruler: it needs --language, such as de")

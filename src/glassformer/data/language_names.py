@@ -1,6 +1,6 @@
-"""English names of languages, by their codes."""
+"""English names of languages, by their codes, and the languages without spaces."""
 
-__all__ = ["language_code", "language_name"]
+__all__ = ["CODES", "UNSPACED", "language_name"]
 
 _NAMES = """
 af Afrikaans|am Amharic|ar Arabic|az Azerbaijani|be Belarusian|bg Bulgarian|bn Bengali|bs Bosnian
@@ -18,16 +18,11 @@ zh Chinese|zu Zulu
 _BY_CODE = dict(item.split(" ", 1) for item in _NAMES.strip().replace("\n", "|").split("|"))
 
 
-_BY_NAME = {name.lower(): code for code, name in _BY_CODE.items()}
+UNSPACED = {"zh", "yue", "wuu", "nan", "hak", "gan", "ja", "th", "lo", "my", "km", "bo", "dz"}
+"""The languages that put no spaces between words; the first six are Chinese."""
 
-
-def language_code(name: str) -> str:
-    """The code of a language by its English name; any other word stays as it is.
-
-    >>> language_code("Chinese"), language_code("zh-CN")
-    ('zh', 'zh-CN')
-    """
-    return _BY_NAME.get(name.lower(), name)
+CODES = {name.lower(): code for code, name in _BY_CODE.items()}
+"""The codes of languages by their English names, in lower case."""
 
 
 def language_name(code: str) -> str:

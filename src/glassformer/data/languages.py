@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Literal
 
+from glassformer.data.language_names import CODES
 from glassformer.errors import UsageError, nearest
 
 __all__ = ["LanguageTokens", "language_of", "languages_in", "short_codes", "standard_code"]
@@ -31,12 +32,13 @@ def standard_code(code: str) -> str:
 
 @cache
 def language_of(code: str | None) -> str:
-    """The language alone, in its shortest code, of any code for it; "" without one.
+    """The shortest code of a language, from any code for it or its English name; "" without one.
 
-    >>> [language_of(code) for code in ("zh-CN", "zho_Hant", "cmn", "de_DE", "DE", None)]
-    ['zh', 'zh', 'zh', 'de', 'de', '']
+    >>> [language_of(code) for code in ("zh-CN", "zho_Hant", "cmn", "Chinese", "DE", None)]
+    ['zh', 'zh', 'zh', 'zh', 'de', '']
     """
-    code = (code or "").replace("_", "-").lower()
+    code = (code or "").lower()
+    code = CODES.get(code, code)
     # The command line need not wait for langcodes.
     return code if len(code) <= 2 else standard_code(code).partition("-")[0]
 

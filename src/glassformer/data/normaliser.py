@@ -93,11 +93,7 @@ def normalised(text: str) -> str:
 
 
 def visible(text: str) -> str:
-    """The text without invisible characters, but with those of private use, as bullets are.
-
-    >>> visible("\\uf0b7 \\u200e42")
-    '\\uf0b7 42'
-    """
+    """The text without invisible characters, but with those of private use, as bullets are."""
     return text if text.isascii() and text.isprintable() else _NOT_PRIVATE.sub("", text)
 
 

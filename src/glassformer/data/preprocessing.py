@@ -140,7 +140,7 @@ class Preprocessing:
         for line in self._lines(text):
             for start, end in self._parts(line.text) if split else [(0, len(line.text))]:
                 for unit in _unit(line, start, end, capitals=self.normalisation == "text"):
-                    if self._reads_numbers or has_letters(unit.text):
+                    if has_letters(unit.text) or self._reads_numbers:
                         yield unit
 
     @property

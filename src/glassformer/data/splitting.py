@@ -24,7 +24,7 @@ _ORDINAL = re.compile(r"(?<!\w)(?:\d{1,3}|[IVXLC]+)\.\s*\Z")
 # Besides the abbreviations that sentencex knows: initials, and titles before names.
 _SHORT = re.compile(r"(?<!\w)(?:[Mm]me|[Mm]lle|mevr|dhr|[Vv]ol|[Aa]pprox)\.\s*\Z")
 _INITIAL = re.compile(r"(?<![\w.])[A-ZÀ-Þ]\.\s*\Z")
-_QUOTED = re.compile(r"[」』]\s*[とって]")  # Japanese: a verb of saying follows
+_QUOTED = re.compile(r"[」』]\s*[とって]\Z")  # Japanese: a verb of saying follows
 
 
 def sentence_spans(text: str, language: str | None = None) -> Iterator[tuple[int, int]]:
@@ -60,11 +60,12 @@ def has_ordinals(language: str | None) -> bool:
 
 def _goes_on(part: str, following: str, language: str) -> bool:
     """Whether the sentence goes on after a part that sentencex cuts off."""
+    end = part[-12:]  # the longest of these is shorter
     return bool(
-        _SHORT.search(part)
-        or (language != "en" and _INITIAL.search(part))
-        or (language in _ORDINALS and _ORDINAL.search(part))
-        or _QUOTED.search(part[-3:] + following)
+        _SHORT.search(end)
+        or (language != "en" and _INITIAL.search(end))
+        or (language in _ORDINALS and _ORDINAL.search(end))
+        or _QUOTED.search(end + following)
     )
 
 

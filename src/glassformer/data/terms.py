@@ -17,7 +17,7 @@ from glassformer.data.tokenizer import Tokenizer
 from glassformer.data.words import Span, words
 from glassformer.errors import InputError, UsageError
 
-__all__ = ["NO_TERMS", "Terms", "encoded_forms", "letter_ids", "read_terms"]
+__all__ = ["NO_TERMS", "Terms", "encoded_forms", "holds", "letter_ids", "read_terms"]
 
 _PART = re.compile("['’]|[^'’]+")
 _STOPS = tuple(".,;:!?…%)]}")
@@ -51,10 +51,8 @@ class Terms:
         for term, target in glossary.items():
             forms = (target,) if isinstance(target, str) else target
             listed = isinstance(forms, Sequence)
-            if not listed or not all(isinstance(text, str) for text in (term, *forms)):
-                raise TypeError(
-                    f"glossary: {term!r}: {target!r}: expected a text, or a list of texts"
-                )
+            if not (listed and all(isinstance(text, str) for text in (term, *forms))):
+                raise TypeError(f"glossary: {term!r}: {target!r}: expected a text, or some texts")
             if not term.strip():
                 raise UsageError("glossary: a source term is blank: give it words")
             if not forms or not all(form.strip() for form in forms):
@@ -73,13 +71,9 @@ class Terms:
         capital; there its forms may have a capital too. Where terms overlap, the longest counts.
         """
         found: dict[str, tuple[str, ...]] = {}
-        for _, term, forms in self._matches(text):
+        for _, term, forms in self.places_in(text):
             found[term] = tuple(dict.fromkeys((*found.get(term, ()), *forms)))
         return found
-
-    def places_in(self, text: str) -> list[tuple[Span, tuple[str, ...]]]:
-        """The characters of each term in ``text``, and its forms there."""
-        return [(span, forms) for span, _, forms in self._matches(text)]
 
     def missing(self, text: str, translation: str) -> list[str]:
         """The terms of ``text`` of which ``translation`` holds no form.
@@ -87,23 +81,20 @@ class Terms:
         >>> Terms.of({"dog": ["Hund", "Hunde"], "cat": "Katze"}).missing("a dog, a cat", "Hunde")
         ['cat']
         """
-        held = [piece for piece, _ in _pieces(translation)]
-        return [
-            term
-            for term, forms in self.forms_in(text).items()
-            if not any(_stands([piece for piece, _ in _pieces(form)], held) for form in forms)
-        ]
+        found = self.forms_in(text).items()
+        return [term for term, forms in found if not any(holds(translation, f) for f in forms)]
 
-    def _matches(self, text: str) -> list[tuple[Span, str, tuple[str, ...]]]:
-        """The place of each term in ``text``, the term, and its forms there."""
-        pieces, spans = zip(*_pieces(text), strict=True) if text.strip() else ((), ())
+    def places_in(self, text: str) -> list[tuple[Span, str, tuple[str, ...]]]:
+        """The characters of each term in ``text``, the term, and its forms there."""
+        pieces = [piece for piece, _ in _pieces(text)]
+        spans = [span for _, span in _pieces(text)]
         found = []
         for start, begins in enumerate(_begins_sentence(pieces)):
             for first, rest, entry in self._by_first_word.get(pieces[start].lower(), ()):
                 exact = pieces[start] == first
                 capital = begins and pieces[start] == _capitalised(first)
                 end = start + 1 + len(rest)
-                if (exact or capital) and [*pieces[start + 1 : end]] == rest:
+                if (exact or capital) and pieces[start + 1 : end] == rest:
                     found.append((start - end, not exact, start, entry, begins))
         taken: set[int] = set()
         kept = []
@@ -216,9 +207,10 @@ def _pieces(text: str) -> list[tuple[str, Span]]:
     ]
 
 
-def _stands(form: Sequence[str], pieces: Sequence[str]) -> bool:
-    """Whether the words of a form stand among the words of a text."""
-    return any([*pieces[place : place + len(form)]] == form for place in range(len(pieces)))
+def holds(text: str, form: str) -> bool:
+    """Whether a form stands in ``text`` as whole words."""
+    words_of, wanted = ([piece for piece, _ in _pieces(each)] for each in (text, form))
+    return any(words_of[n : n + len(wanted)] == wanted for n in range(len(words_of)))
 
 
 def _begins_sentence(pieces: Sequence[str]) -> Iterator[bool]:

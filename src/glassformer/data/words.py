@@ -6,20 +6,11 @@ from dataclasses import dataclass
 from difflib import SequenceMatcher
 from typing import TypeAlias
 
+from glassformer.data.language_names import UNSPACED
 from glassformer.data.languages import language_of
 from glassformer.data.tokenizer import ESCAPES, SPACE, Tokenizer
 
-__all__ = [
-    "CHINESE",
-    "UNSPACED",
-    "Link",
-    "Span",
-    "has_letters",
-    "is_unspaced",
-    "pharaoh",
-    "subword_spans",
-    "words",
-]
+__all__ = ["Link", "Span", "has_letters", "is_unspaced", "pharaoh", "subword_spans", "words"]
 
 Span: TypeAlias = tuple[int, int]  # the first character, and the one after the last
 
@@ -35,9 +26,6 @@ _UNSPACED = (
     (0xF900, 0xFAFF),
     (0x20000, 0x3FFFF),
 )
-CHINESE = frozenset({"zh", "yue", "wuu", "nan", "hak", "gan"})
-UNSPACED = CHINESE | {"ja", "th", "lo", "my", "km", "bo", "dz"}
-"""The languages that put no spaces between words; of Chinese, its kinds."""
 
 
 @dataclass(frozen=True)

@@ -37,10 +37,9 @@ _RAW = {
     for name in ("iframe", "noframes", "script", "style", "textarea", "title")
 }
 _TRANSLATED_ATTRIBUTES = frozenset({"alt", "aria-label", "placeholder", "title"})
-_DESCRIPTIONS = frozenset(
-    f"{prefix}{name}" for prefix in ("", "og:", "twitter:") for name in ("description", "title")
-)  # names or properties of a meta element
+_DESCRIPTION = re.compile("(?:og:|twitter:)?(?:description|title)")  # name or property of a meta
 _BUTTONS = frozenset({"button", "reset", "submit"})
+_LANGUAGE = re.compile(r"(<html(?:\s[^<>]*?)?\slang\s*=\s*[\"']?)[\w-]+", re.IGNORECASE)
 _MARKUP = re.compile(
     r"<!--(?:-?>|.*?(?:--!?>|\Z))"  # a comment
     r"|<(?:[!?]|/(?![A-Za-z]))[^>]*(?:>|\Z)"  # a declaration, or a faulty comment
@@ -97,14 +96,13 @@ class _Token:
 
 @dataclass(frozen=True)
 class Page:
-    """A document, the values of attributes to translate, those of its language, and its units.
+    """A document, its attributes to translate (the spans of their values), and its units.
 
     A unit is text that is translated together; each piece of its inline markup is a mark.
     """
 
     text: str
     attributes: tuple[Span, ...]
-    languages: tuple[Span, ...]
     units: tuple[tuple[Span, BareText], ...]
 
     @classmethod
@@ -112,7 +110,7 @@ class Page:
         """Find the texts of a document that are translated."""
         reader = _Reader(text)
         reader.read()
-        return cls(text, tuple(reader.attributes), tuple(reader.languages), tuple(reader.units))
+        return cls(text, tuple(reader.attributes), tuple(reader.units))
 
     @property
     def texts(self) -> list[str]:
@@ -121,25 +119,21 @@ class Page:
         return [*values, *(unit.bare for _, unit in self.units)]
 
     def written(self, translations: Sequence[Translation], language: str | None = None) -> str:
-        """The document with the translations of its ``texts``, in their order."""
-        count = len(self.attributes)
-        new = [translation.text for translation in translations[:count]]
-        values = [*zip(self.attributes, new, strict=True)]
-        if language:
-            values += [(span, language) for span in self.languages]
-        if values:  # first, because units hold some of them
-            changes = [(span, self._value(span, value)) for span, value in sorted(values)]
-            page = replace(Page.of(replaced(self.text, changes)), attributes=())
-            return page.written(translations[count:])
+        """The document with the translations of its ``texts``, in their order, in ``language``."""
+        if count := len(self.attributes):  # first, because units hold some of them
+            quotes = ["" if self.text[start - 1] in "\"'" else '"' for start, _ in self.attributes]
+            values = [
+                f"{quote}{escape(translation.text)}{quote}"
+                for quote, translation in zip(quotes, translations[:count], strict=True)
+            ]
+            page = Page.of(replaced(self.text, zip(self.attributes, values, strict=True)))
+            return replace(page, attributes=()).written(translations[count:], language)
         units = [
             (span, restored(unit, translation, write=_escaped).text)
             for (span, unit), translation in zip(self.units, translations, strict=True)
         ]
-        return replaced(self.text, units)
-
-    def _value(self, span: Span, value: str) -> str:
-        """A new value of an attribute: in quotes if the old one has none."""
-        return escape(value) if self.text[span[0] - 1] in "\"'" else f'"{escape(value)}"'
+        text = replaced(self.text, units)
+        return _LANGUAGE.sub(rf"\g<1>{language}", text, count=1) if language else text
 
 
 class _Reader:
@@ -148,7 +142,6 @@ class _Reader:
     def __init__(self, text: str) -> None:
         self.units: list[tuple[Span, BareText]] = []
         self.attributes: list[Span] = []
-        self.languages: list[Span] = []
         self._text = text
         self._pieces: list[tuple[Span, Mark | None]] = []  # of the open unit
 
@@ -229,15 +222,12 @@ class _Reader:
         spans = dict(self._attributes_of(token))
         values = {name: unescape(self._text[slice(*span)]) for name, span in spans.items()}
         wanted = _TRANSLATED_ATTRIBUTES
-        if token.name == "meta" and {values.get("name"), values.get("property")} & _DESCRIPTIONS:
-            wanted |= {"content"}
-        elif token.name == "input" and values.get("type", "").lower() in _BUTTONS:
+        if _DESCRIPTION.fullmatch(values.get("name") or values.get("property", "")):
+            wanted |= {"content"} if token.name == "meta" else set()
+        if token.name == "input" and values.get("type", "").lower() in _BUTTONS:
             wanted |= {"value"}
-        elif token.name == "html" and "lang" in values:
-            self.languages.append(spans["lang"])
-        for name in spans:
-            if name in wanted and has_letters(values[name]):
-                self.attributes.append(spans[name])
+        read = (name for name in spans if name in wanted and has_letters(values[name]))
+        self.attributes += [spans[name] for name in read]
 
     def _attributes_of(self, token: _Token) -> Iterator[tuple[str, Span]]:
         """Each attribute's name and the span of its value, without quotes."""

@@ -4,8 +4,8 @@ A document is a ZIP archive of XML. A paragraph holds runs: texts of one format 
 fragment of HTML. The format of most of its text is the plain one; a run of another format is a
 ``span``, and an element without text a point. All other parts of the archive stay byte for byte.
 
-Fields, such as dates and page numbers, stay as they are, and so do controls to choose from. Marks
-of changes go: the text is as if all changes were accepted.
+Fields, such as dates and page numbers, stay as they are. Marks of changes go: the text is as if all
+changes were accepted.
 """
 
 import re
@@ -43,7 +43,6 @@ def _names(names: str) -> frozenset[str]:
 _BREAKS = _names("tab br cr")
 _CONTAINERS = _names("ins smartTag moveTo")  # only their content is read
 _HOLDERS = _names("hyperlink sdt dir bdo")  # stay around their content
-_CHOSEN = _names("date dropDownList comboBox")  # controls whose text is chosen
 _NOISE = _names(
     "proofErr lastRenderedPageBreak del moveFrom moveFromRangeStart moveFromRangeEnd"
     " moveToRangeStart moveToRangeEnd"
@@ -174,15 +173,6 @@ def _holder(element: Element) -> Element:
     return element if content is None else content
 
 
-def _is_chosen(element: Element) -> bool:
-    """Whether it is a control whose text is chosen, or one without a text."""
-    if element.tag != f"{_W}sdt":
-        return False
-    settings = element.find(f"{_W}sdtPr")
-    chosen = settings is not None and any(setting.tag in _CHOSEN for setting in settings)
-    return chosen or _holder(element) is element
-
-
 def _pieces(parent: Element) -> Iterator[_Piece]:
     """The pieces of a paragraph, or of an element inside it."""
     children = _content(parent)
@@ -195,7 +185,7 @@ def _pieces(parent: Element) -> Iterator[_Piece]:
             number = last
         elif child.tag == _RUN:
             yield from _pieces_of_run(child)
-        elif child.tag in _HOLDERS and not _is_chosen(child):
+        elif child.tag in _HOLDERS:
             yield "link", [child], None
             yield from _pieces(_holder(child))
             yield "end", None, None
