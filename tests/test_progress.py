@@ -7,7 +7,7 @@ import pytest
 
 from glassformer import progress
 from glassformer.data.lines import read_lines
-from glassformer.progress import duration, shown_progress, working
+from glassformer.progress import console, duration, shown_progress, working
 
 
 class Stream(io.StringIO):
@@ -55,6 +55,17 @@ def test_work_without_a_total_shows_its_time(stream):
     error = stream("learning subwords: 0 s so far")
     with shown_progress(), working("learning subwords"):
         assert error.seen.wait(60)
+
+
+def test_other_lines_stand_above_the_live_line(stream):
+    error = stream("learning", terminal=True)
+    with shown_progress():
+        notes = console()  # made before the line is, as a training's reporter is
+        with working("learning"):
+            assert error.seen.wait(60)
+            notes.print("a note")
+    before = error.getvalue().split("a note")[0]
+    assert before.endswith("\r\x1b[2K")
 
 
 def test_a_terminal_has_a_live_line(stream):

@@ -4,7 +4,8 @@ A command opens :func:`shown_progress`; without it, as in a library call, nothin
 :func:`working` names a piece of work. Work inside other work shows no line of its own, but it may
 count for it: while the outer work has no total, the inner total stands in its line.
 
-All lines go to standard error. A thread writes them, so that work in C shows its time too.
+All lines go to standard error. A thread writes them, so that work in C shows its time too. Other
+lines of the work are printed by :func:`console`, which puts them above the live line.
 """
 
 import sys
@@ -12,8 +13,13 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import cache
+from typing import TYPE_CHECKING
 
-__all__ = ["duration", "shown_progress", "working"]
+if TYPE_CHECKING:
+    from rich.console import Console
+
+__all__ = ["Advance", "console", "duration", "shown_progress", "working"]
 
 _PATIENCE = 1.0  # seconds before the first line on a terminal
 _BETWEEN = 30.0  # seconds between two lines in a log
@@ -23,6 +29,14 @@ Advance = Callable[..., None]
 """Called with the amount that is newly done, and perhaps with new words for the line."""
 
 
+@cache
+def console() -> "Console":
+    """The console on standard error."""
+    from rich.console import Console
+
+    return Console(stderr=True, highlight=False, soft_wrap=True, emoji=False)
+
+
 @contextmanager
 def shown_progress() -> Iterator[None]:
     """Inside, long work shows how far it is."""
@@ -30,7 +44,9 @@ def shown_progress() -> Iterator[None]:
     try:
         yield
     finally:
-        _Line.shown = not outermost
+        if outermost:
+            _Line.shown = False
+            console.cache_clear()  # the next command may have another standard error
 
 
 @contextmanager
@@ -92,16 +108,11 @@ class _Line:
     def _live(self) -> None:
         if self.ended.wait(_PATIENCE):
             return
-        from rich.console import Console
         from rich.progress import BarColumn, Progress, TextColumn
 
-        columns = (
-            TextColumn("{task.description}", markup=False),
-            BarColumn(20),
-            TextColumn("{task.fields[share]}"),
-        )
-        console = Console(stderr=True, highlight=False)
-        with Progress(*columns, console=console, transient=True, redirect_stdout=False) as bar:
+        words, share = TextColumn("{task.description}", markup=False), "{task.fields[share]}"
+        columns = words, BarColumn(20), TextColumn(share)
+        with Progress(*columns, console=console(), transient=True, redirect_stdout=False) as bar:
             task = bar.add_task(self.words, total=self.total, share="")
             while not self.ended.wait(_REFRESH):
                 bar.update(

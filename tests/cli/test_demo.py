@@ -1,5 +1,7 @@
 """``demo`` end to end, so small that it learns nothing; and its judgement with a stand-in."""
 
+import io
+from contextlib import redirect_stderr, redirect_stdout
 from types import SimpleNamespace
 
 import pytest
@@ -23,10 +25,8 @@ def shown(tmp_path_factory) -> SimpleNamespace:
     for more in ([], ["--phrase", "March 4, 2030", "hello there"]):
         if more:  # one picture is enough
             patch.setattr("glassformer.cli.demo._draw", lambda *_: None)
-        import contextlib
-        import io
-
-        with contextlib.redirect_stdout(io.StringIO()) as out:
+        out = io.StringIO()
+        with redirect_stdout(out), redirect_stderr(out):
             assert main(["demo", "--directory", str(directory), *SMALL, *more]) == 0
         said.append(out.getvalue())
     patch.undo()

@@ -4,6 +4,7 @@ import hashlib
 import io
 import json
 import sys
+from contextlib import redirect_stderr, redirect_stdout
 from types import SimpleNamespace
 
 import pytest
@@ -39,9 +40,8 @@ def folder(tmp_path_factory):
 @pytest.fixture(scope="module")
 def trained(folder):
     """The directory of a translator with the learner's attention, and what its training prints."""
-    import contextlib
-
-    with contextlib.redirect_stdout(io.StringIO()) as out:
+    out = io.StringIO()
+    with redirect_stdout(out), redirect_stderr(out):
         assert main(["learn", "train", str(folder.path), *TINY]) == 0
     return SimpleNamespace(directory=folder.path / "translator", text=out.getvalue())
 

@@ -19,6 +19,7 @@ from glassformer.data.phrasebook.book import (
     phrasebook,
 )
 from glassformer.errors import InputError
+from glassformer.progress import console
 from glassformer.training.setup.options import TrainConfig
 
 if TYPE_CHECKING:
@@ -167,15 +168,13 @@ class _Watcher:
     """Shows the same phrases after each validation, as they turn from wrong to right."""
 
     def __init__(self, shown: Sequence[Phrase]) -> None:
-        from rich.console import Console
-
-        self.console = Console(highlight=False)
+        self.console = console()
         self.shown = shown
 
     def note(self, text: str) -> None:
         # Exact match is the score of this corpus: the tables show it.
         if not text.startswith(("validation", "bundle")):
-            self.console.print(text, markup=False, soft_wrap=True)
+            self.console.print(text, markup=False)
 
     def update(self, record: dict[str, Any], *, updates: int, seconds_left: float) -> None:
         pass
@@ -202,7 +201,7 @@ class _Watcher:
                 "right" if right else "wrong",
                 Text(phrase.target),
             )
-        self.console.print(table)
+        self.console.print(table, soft_wrap=False)
 
     def close(self) -> None:
         pass

@@ -5,11 +5,9 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
-from rich.console import Console
-
 from glassformer.errors import missing_extra
 from glassformer.files import naming, write_atomically
-from glassformer.progress import Advance, duration, working
+from glassformer.progress import Advance, console, duration, working
 from glassformer.training.validation import Validation
 
 __all__ = ["Metrics", "Reporter", "TextReporter"]
@@ -74,7 +72,7 @@ class TextReporter:
     """A live line with rich on a terminal, plain lines elsewhere; on standard error."""
 
     def __init__(self, *, samples: int = 2) -> None:
-        self.console = Console(stderr=True, highlight=False, soft_wrap=True, emoji=False)
+        self.console = console()
         self.samples = samples
         self._line, self._update = ExitStack(), 0
         self._advance: Advance | None = None
