@@ -7,6 +7,8 @@ INSTALLED := $(VENV)/.installed
 PYTEST := PYTHONDONTWRITEBYTECODE= OMP_NUM_THREADS=1 $(BIN)/pytest -n auto --dist loadfile --no-loadscope-reorder
 CHECKS := $(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy
 PIP := $(BIN)/pip --quiet --disable-pip-version-check
+# The package index of a build of torch, as PyTorch's page names it; without it, the usual build.
+TORCH_INDEX ?=
 # What only torch's CUDA build needs.
 CUDA := cuda-bindings cuda-toolkit nvidia-cudnn-cu13 nvidia-cusparselt-cu13 nvidia-nccl-cu13 \
 	nvidia-nvshmem-cu13 triton
@@ -37,7 +39,9 @@ check: $(INSTALLED)
 $(INSTALLED): pyproject.toml constraints.txt requirements.lock
 	$(PYTHON) -m venv $(VENV)
 	$(PIP) install --require-hashes -r requirements.lock
-	$(PIP) install -c constraints.txt torch
+	@command -v nvidia-smi >/dev/null || test -n "$(TORCH_INDEX)" || echo "The usual torch for Linux brings CUDA, \
+	5.4 GB in all. README says how to take the build for CPUs: make TORCH_INDEX=…"
+	$(PIP) install -c constraints.txt $(if $(TORCH_INDEX),--index-url $(TORCH_INDEX)) torch
 	$(PIP) install --no-deps --no-build-isolation -e .
 	touch $@
 

@@ -8,6 +8,8 @@ they run: ``FAST``, ``PLAIN``, or some of one's own.
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+__version__ = "0.1.0"
+
 if TYPE_CHECKING:  # what the table below does, said so that type checkers and editors see it
     from glassformer.config import ModelConfig, presets
     from glassformer.data.batches import pad_rows

@@ -14,6 +14,7 @@ from importlib import import_module
 from keyword import iskeyword
 from types import ModuleType
 
+from glassformer import __version__
 from glassformer.errors import InputError, UsageError, nearest
 
 __all__ = ["COMMANDS", "main", "module_of"]
@@ -82,6 +83,9 @@ def _dispatch(words: list[str]) -> int:
         text = _overview("glassformer", "COMMAND", COMMANDS, _ABOUT) + _CONFIG
         print(text, file=sys.stdout if words else sys.stderr)
         return 0 if words else 2
+    if words == ["--version"]:
+        print(f"glassformer {__version__}")
+        return 0
     command, *rest = words
     _check_known(command, COMMANDS, "command")
     return _run(command, rest)

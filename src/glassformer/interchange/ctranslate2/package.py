@@ -24,7 +24,7 @@ def import_ctranslate2() -> Any:
     try:
         import ctranslate2
     except ImportError as error:
-        raise missing_extra("ctranslate2", "export") from error
+        raise missing_extra("ctranslate2", "ctranslate2") from error
     finally:
         sys.setdlopenflags(flags)
     return ctranslate2

@@ -70,7 +70,7 @@ def _require_packages(quantization: str) -> None:
         try:
             __import__(name)
         except ImportError as error:
-            raise missing_extra(name, "export") from error
+            raise missing_extra(name, "onnx") from error
 
 
 def _write_encoder(bundle: Bundle, path: Path) -> None:

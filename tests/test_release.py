@@ -1,0 +1,166 @@
+"""The sdist and the wheel: what is in them, and each command from an installed wheel."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tarfile
+import urllib.request
+import zipfile
+from email.parser import BytesParser
+from pathlib import Path
+
+import pytest
+
+from glassformer import __version__
+from glassformer.cli.main import COMMANDS
+
+ROOT = Path(__file__).parent.parent
+ADDRESS = re.compile(r"http://127\.0\.0\.1:\d+")
+PARTS = (
+    "benchmarks", "docs", "src", "tests", "CHANGELOG.md", "CITATION.cff", "CONTRIBUTING.md",
+    "LICENSE", "MANIFEST.in", "Makefile", "README.md", "SECURITY.md", "constraints.txt",
+    "pyproject.toml", "requirements.lock", "setup.py",
+)  # fmt: skip
+# Each command's first success. The translator learns nothing in three updates.
+CALLS = """\
+demo --size 100 --epochs 0.1
+doctor demo/en-de/phrases/train.tsv
+train demo/en-de/phrases/train.tsv --valid demo/en-de/phrases/valid.tsv --out run --updates 3 \
+--preset tiny --patience 0
+backtranslate run more.de --out more.tsv --beam 1
+translate run
+evaluate run demo/en-de/phrases/test.tsv --beam 1
+look run --text May --out look.html
+plot positions --out positions.png
+export demo/en-de en-de.argosmodel --to argos
+import en-de.argosmodel imported
+learn watch lessons --list
+"""
+PROGRAM = """\
+import shlex, sys
+from pathlib import Path
+import glassformer
+from glassformer.cli.main import main
+assert Path(glassformer.__file__).is_relative_to(sys.argv[1]), glassformer.__file__
+for line in Path("calls").read_text().splitlines():
+    print(">", line, flush=True)
+    sys.stdin = open("more.de")
+    assert main(shlex.split(line)) == 0, line
+"""
+BUILD = (
+    "import setuptools.build_meta as build, sys; print(getattr(build, sys.argv[1])(sys.argv[2]))"
+)
+
+
+def built(kind: str, tree: Path, out: Path) -> Path:
+    """The file that the build backend makes of a source tree."""
+    words = [sys.executable, "-c", BUILD, f"build_{kind}", str(out)]
+    lines = subprocess.run(words, cwd=tree, check=True, capture_output=True, text=True).stdout
+    return out / lines.splitlines()[-1]
+
+
+@pytest.fixture(scope="module")
+def tree(tmp_path_factory):
+    """A copy of the source tree, at an address."""
+    tree = tmp_path_factory.mktemp("tree")
+    leave = shutil.ignore_patterns("__pycache__", "generated", "*.egg-info")
+    for name in PARTS:
+        copy = shutil.copytree if (ROOT / name).is_dir() else shutil.copy
+        copy(ROOT / name, tree / name, **({"ignore": leave} if (ROOT / name).is_dir() else {}))
+    with (tree / "pyproject.toml").open("a", encoding="utf-8") as file:
+        file.write('\n[project.urls]\nRepository = "https://example.org/glassformer"\n')
+    return tree
+
+
+@pytest.fixture(scope="module")
+def sdist(tree, tmp_path_factory):
+    return built("sdist", tree, tmp_path_factory.mktemp("sdist"))
+
+
+@pytest.fixture(scope="module")
+def wheel(sdist, tmp_path_factory):
+    """The wheel that an installer builds from the sdist."""
+    directory = tmp_path_factory.mktemp("unpacked")
+    with tarfile.open(sdist) as archive:
+        archive.extractall(directory, filter="data")
+    return built("wheel", next(directory.iterdir()), tmp_path_factory.mktemp("wheel"))
+
+
+def test_the_sdist_has_the_tests_the_documents_and_the_changes(sdist):
+    with tarfile.open(sdist) as archive:
+        names = {name.split("/", 1)[-1] for name in archive.getnames()}
+    assert set(PARTS) <= {name.split("/")[0] for name in names}
+    for path in (Path(__file__), ROOT / "docs" / "reading.md", ROOT / "docs" / "attention.png"):
+        assert str(path.relative_to(ROOT)) in names
+    assert not any(name.endswith(".pyc") or "generated" in name for name in names)
+
+
+def test_the_wheel_has_every_file_of_the_package(wheel):
+    with zipfile.ZipFile(wheel) as archive:
+        names = {name for name in archive.namelist() if ".dist-info/" not in name}
+    source = ROOT / "src"
+    files = {path for path in (source / "glassformer").rglob("*") if path.is_file()}
+    assert names == {str(path.relative_to(source)) for path in files if path.suffix != ".pyc"}
+
+
+def test_the_description_has_absolute_links_and_the_version_is_the_package_s(wheel):
+    with zipfile.ZipFile(wheel) as archive:
+        name = next(name for name in archive.namelist() if name.endswith(".dist-info/METADATA"))
+        metadata = BytesParser().parsebytes(archive.read(name))
+    assert metadata["Version"] == __version__
+    text = metadata.get_payload()
+    assert "(https://example.org/glassformer/raw/main/docs/attention.png)" in text
+    assert "(https://example.org/glassformer/blob/main/docs/measurements.md)" in text
+    assert "](docs/" not in text
+
+
+@pytest.fixture(scope="module")
+def python(wheel, tmp_path_factory):
+    """Starts Python with the installed wheel, in a folder of its own."""
+    site, place = tmp_path_factory.mktemp("site"), tmp_path_factory.mktemp("place")
+    with zipfile.ZipFile(wheel) as archive:
+        archive.extractall(site)
+    environment = os.environ | {"PYTHONPATH": str(site), "OMP_NUM_THREADS": "1"}
+
+    def start(*words):
+        return subprocess.Popen(
+            [sys.executable, "-P", *words],
+            cwd=place,
+            env=environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+
+    start.site, start.place = site, place
+    return start
+
+
+def test_each_command_runs_from_the_installed_wheel(python):
+    (python.place / "calls").write_text(CALLS)
+    (python.place / "more.de").write_text("Mai\n")
+    called = {line.split()[0] for line in CALLS.splitlines()}
+    assert called == set(COMMANDS) - {"serve"}
+
+    with python("-c", PROGRAM, str(python.site)) as program:
+        output = program.communicate()[0]
+
+    assert program.returncode == 0, output
+    assert (python.place / "look.html").exists()
+
+    with python("-m", "glassformer", "serve", "run", "--port", "0") as server:
+        address = next(found for line in server.stdout if (found := ADDRESS.search(line)))[0]
+        with urllib.request.urlopen(f"{address}/health", timeout=60) as answer:
+            assert answer.status == 200
+        server.terminate()
+        server.communicate()
+    assert server.returncode == 0
+
+
+def test_the_version_is_printed(capsys):
+    from glassformer.cli.main import main
+
+    assert main(["--version"]) == 0
+    assert capsys.readouterr().out == f"glassformer {__version__}\n"
