@@ -15,6 +15,7 @@ import pytest
 
 from glassformer import __version__
 from glassformer.cli.main import COMMANDS
+from tests.other_systems import LACKING
 
 ROOT = Path(__file__).parent.parent
 ADDRESS = re.compile(r"http://127\.0\.0\.1:\d+")
@@ -31,6 +32,7 @@ train demo/en-de/phrases/train.tsv --valid demo/en-de/phrases/valid.tsv --out ru
 --preset tiny --patience 0
 backtranslate run more.de --out more.tsv --beam 1
 translate run
+translate demo/en-de --engine ctranslate2
 evaluate run demo/en-de/phrases/test.tsv --beam 1
 look run --text May --out look.html
 plot positions --out positions.png
@@ -116,12 +118,14 @@ def test_the_description_has_absolute_links_and_the_version_is_the_package_s(whe
     assert "](docs/" not in text
 
 
-@pytest.fixture(scope="module")
-def python(wheel, tmp_path_factory):
-    """Starts Python with the installed wheel, in a folder of its own."""
+@pytest.fixture(scope="module", params=["this system", *LACKING])
+def python(wheel, request, tmp_path_factory):
+    """Starts Python with the installed wheel, in a folder of its own, on a system."""
     site, place = tmp_path_factory.mktemp("site"), tmp_path_factory.mktemp("place")
     with zipfile.ZipFile(wheel) as archive:
         archive.extractall(site)
+    if request.param in LACKING:
+        (site / "sitecustomize.py").write_text(LACKING[request.param])
     environment = os.environ | {"PYTHONPATH": str(site), "OMP_NUM_THREADS": "1"}
 
     def start(*words):
@@ -139,6 +143,7 @@ def python(wheel, tmp_path_factory):
 
 
 def test_each_command_runs_from_the_installed_wheel(python):
+    """Its first success, on this system and on those that this one can play."""
     (python.place / "calls").write_text(CALLS)
     (python.place / "more.de").write_text("Mai\n")
     called = {line.split()[0] for line in CALLS.splitlines()}

@@ -15,6 +15,7 @@ from glassformer.learn.examine import Worker, verdict_on
 from glassformer.learn.folder import Folder
 from glassformer.learn.lesson import lesson
 from glassformer.learn.verdict import Verdict
+from tests.other_systems import LACKING
 
 ATTENTION = lesson("attention")
 RIGHT = """\
@@ -50,28 +51,6 @@ def test_a_right_solution_is_right_without_the_limit(monkeypatch, tmp_path, lack
     answer = json.loads(out.read_text(encoding="utf-8"))
     assert verdict_on(ATTENTION, file, answer).outcome == "right"
     assert ends == [{"exit": True}]  # an endless loop ends there too
-
-
-LACKING = {
-    "a Mac": """
-import builtins, io, multiprocessing
-multiprocessing.set_start_method("spawn")
-opened = io.open
-def no_proc(path, *rest, **options):
-    if str(path).startswith("/proc/"):
-        raise FileNotFoundError(2, "No such file or directory", str(path))
-    return opened(path, *rest, **options)
-builtins.open = io.open = no_proc
-""",
-    "Windows": """
-import multiprocessing, os, signal, sys
-multiprocessing.set_start_method("spawn")
-for name in ("resource", "termios", "tty", "fcntl", "pwd", "grp"):
-    sys.modules[name] = None
-del os.killpg, os.fork, signal.SIGALRM, signal.alarm
-""",
-}
-"""A ``sitecustomize.py`` that takes from Python here what another system lacks."""
 
 
 @pytest.fixture(params=LACKING)

@@ -19,12 +19,15 @@ def import_ctranslate2() -> Any:
 
     Raises InputError if ctranslate2 is not installed.
     """
-    flags = sys.getdlopenflags()
-    sys.setdlopenflags(flags | getattr(os, "RTLD_DEEPBIND", 0))
+    deep = getattr(os, "RTLD_DEEPBIND", 0)
+    if deep:
+        flags = sys.getdlopenflags()
+        sys.setdlopenflags(flags | deep)
     try:
         import ctranslate2
     except ImportError as error:
         raise missing_extra("ctranslate2", "ctranslate2") from error
     finally:
-        sys.setdlopenflags(flags)
+        if deep:
+            sys.setdlopenflags(flags)
     return ctranslate2
