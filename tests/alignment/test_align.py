@@ -113,7 +113,9 @@ def test_a_text_beyond_the_positions_is_named(translator):
     short = Transformer(config).eval()
     parts = replace(translator, bundle=replace(translator.bundle, model=short))
 
-    with pytest.raises(InputError, match=r"pair 2 has \d+ subwords on a side, .* for 12: cut it"):
+    with pytest.raises(
+        InputError, match=r"pair 2 has \d+ subwords on a side, .* for 12: shorten it"
+    ):
         align(parts, ["A dog", "A dog"], ["Hund", "Ein alter Hund im Schnee " * 3])
 
 

@@ -8,7 +8,7 @@ the row of the step that produces a word ("output"), or of the step that reads i
 word).
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import accumulate
 from typing import Any, Literal, Protocol, get_args, runtime_checkable
@@ -35,6 +35,7 @@ __all__ = [
     "Row",
     "WordAttention",
     "align",
+    "check_lengths",
     "cross_weights",
     "linked",
     "with_alignment",
@@ -212,11 +213,10 @@ def word_attention(
         (_Text.of(parts.source_tokenizer, source), _Text.of(parts.target_tokenizer, target))
         for source, target in zip(sources, targets, strict=True)
     ]
-    config = parts.model.config
-    _check_lengths(pairs, (config.max_length_of_source, config.max_length))
+    sizes = [(len(source.ids) + 1, len(target.ids) + 1) for source, target in pairs]
+    check_lengths(sizes, parts.model.config)
     attention: dict[int, WordAttention] = {}
-    sizes = [len(source.ids) + len(target.ids) + 2 for source, target in pairs]
-    for places in like_sizes(sizes, _AT_ONCE):
+    for places in like_sizes(list(map(sum, sizes)), _AT_ONCE):
         group = [pairs[place] for place in places]
         for place, weights in zip(places, _weights(parts.model, group, layers), strict=True):
             source, target = pairs[place]
@@ -225,6 +225,21 @@ def word_attention(
             merged = _merged(maps[..., : len(source.ids)], source.shares, target.shares)
             attention[place] = WordAttention(source.words, target.words, merged)
     return [attention[place] for place in range(len(pairs))]
+
+
+def check_lengths(sizes: Iterable[tuple[int, int]], config: ModelConfig) -> None:
+    """Raise InputError for a pair with more subwords on a side than positions.
+
+    ``sizes``: the subwords of each source and target, with the end symbols.
+    """
+    rooms = config.max_length_of_source, config.max_length
+    for number, pair in enumerate(sizes, start=1):
+        for size, room in zip(pair, rooms, strict=True):
+            if size > room:
+                raise InputError(
+                    f"pair {number} has {size:,} subwords on a side, and this model has positions"
+                    f" for {room:,}: shorten it"
+                )
 
 
 def _merged(
@@ -311,13 +326,3 @@ def _weights(
     padded = maps.float().cpu().numpy()
     for row, (source, target) in enumerate(zip(sources, targets, strict=True)):
         yield padded[row, :, :, : len(target), : len(source)]
-
-
-def _check_lengths(pairs: Sequence[tuple[_Text, _Text]], rooms: tuple[int, int]) -> None:
-    for number, pair in enumerate(pairs, start=1):
-        for text, room in zip(pair, rooms, strict=True):
-            if len(text.ids) >= room:
-                raise InputError(
-                    f"pair {number} has {len(text.ids) + 1:,} subwords on a side, and this model"
-                    f" has positions for {room:,}: cut it"
-                )

@@ -6,7 +6,6 @@ import json
 import sys
 from collections.abc import Iterator
 from itertools import islice
-from math import exp
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -140,16 +139,8 @@ def _row(
     source, target = (" ".join(side.split()) for side in (translation.text, text))
     kept = bool(source and target)
     if kept and options.confidence:
-        kept = _confidence(translation, translator) >= options.confidence
+        kept = translator.confidences([translation])[0] >= options.confidence
     return f"{source}\t{target}\n" if kept else "\n"
-
-
-def _confidence(translation: Translation, translator: Translator) -> float:
-    """The probability of a subword of the translation, in the geometric mean."""
-    from glassformer.decoding.beam import penalty
-
-    [tokens] = translator.count_tokens([translation.text])
-    return exp(translation.score * penalty(tokens, translator.bundle.length_penalty) / tokens)
 
 
 def _write_pairs(partial: Path, out: Path) -> int:

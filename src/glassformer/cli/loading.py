@@ -5,15 +5,14 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Unpack
 
 from pydantic import Field
 
 from glassformer.config import Options
 
 if TYPE_CHECKING:
-    from glassformer.parts import Parts
-    from glassformer.translator import Translator
+    from glassformer.translator import EngineSettings, Translator
 
 __all__ = ["LoadingOptions", "wait_asleep"]
 
@@ -49,41 +48,25 @@ class LoadingOptions(Options):
         if self.threads:
             torch.set_num_threads(self.threads)
 
-    def load(
-        self,
-        directory: Path,
-        *,
-        engine: str = "torch",
-        quantization: str = "float32",
-        parts: Parts | None = None,
-    ) -> Translator:
-        """The translator in ``directory``; without ``parts``, of the fast ones.
+    def load(self, directory: Path, **running: Unpack[EngineSettings]) -> Translator:
+        """The translator in ``directory``.
 
         Raises:
             UsageError: an option does not fit the bundle or the machine.
             InputError: the directory is no bundle, or its files are damaged.
         """
-        from glassformer.bundle import load_bundle
-        from glassformer.devices import device_of
-        from glassformer.parts import FAST
         from glassformer.translator import Translator
 
-        parts = parts or FAST
-        bundle = load_bundle(
-            directory, device=device_of(self.device), verify=self.verify, parts=parts
-        )
-        bundle = bundle.between(self.source_language, self.target_language)
-        return Translator.of(
-            bundle, directory, engine=engine, quantization=quantization, parts=parts
+        return Translator.load(
+            directory,
+            device=self.device,
+            languages=(self.source_language, self.target_language),
+            verify=self.verify,
+            **running,
         )
 
     def load_to_serve(
-        self,
-        directories: Iterable[Path],
-        *,
-        engine: str = "torch",
-        quantization: str = "float32",
-        parts: Parts | None = None,
+        self, directories: Iterable[Path], **running: Unpack[EngineSettings]
     ) -> dict[str, Translator]:
         """The translators by their directories; the threads are set for a server.
 
@@ -97,11 +80,8 @@ class LoadingOptions(Options):
         # This thread only loads. Threads of its own, beside the translating ones, are more than the
         # cores: all of them then wait for each other asleep, at half the speed.
         with torch_threads(1):
-            translators = {
-                str(path): self.load(path, engine=engine, quantization=quantization, parts=parts)
-                for path in directories
-            }
+            translators = {str(path): self.load(path, **running) for path in directories}
         small = all(each.model.config.d_model < _LARGE for each in translators.values())
-        if engine == "torch" and small and not self.threads:
+        if running.get("engine", "torch") == "torch" and small and not self.threads:
             torch.set_num_threads(1)
         return translators

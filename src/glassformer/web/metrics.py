@@ -4,14 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from prometheus_client import (
-    CollectorRegistry,
-    Counter,
-    Gauge,
-    Histogram,
-    ProcessCollector,
-    generate_latest,
-)
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector
 
 __all__ = ["ServerMetrics"]
 
@@ -24,12 +17,14 @@ class ServerMetrics:
 
     >>> metrics = ServerMetrics()
     >>> metrics.request("/translate", 200, 0.02)
-    >>> 'glassformer_requests_total{path="/translate",status="200"} 1.0' in metrics.text().decode()
-    True
+    >>> metrics.registry.get_sample_value(
+    ...     "glassformer_requests_total", {"path": "/translate", "status": "200"}
+    ... )
+    1.0
     """
 
     def __init__(self) -> None:
-        self._registry = registry = CollectorRegistry()
+        self.registry = registry = CollectorRegistry()
         ProcessCollector(registry=registry)
         counter = partial(Counter, registry=registry)
         histogram = partial(Histogram, registry=registry)
@@ -48,7 +43,7 @@ class ServerMetrics:
         self._batches = histogram(
             "glassformer_batch_segments", "Segments in a batch", buckets=_SIZES
         )
-        self._waits = histogram(
+        self.waits = histogram(
             "glassformer_queue_seconds",
             "Seconds that a request has waited for its first batch",
             buckets=_SECONDS,
@@ -79,11 +74,3 @@ class ServerMetrics:
         """Count a batch that a model has finished."""
         self._batches.observe(segments)
         self._busy.inc(seconds)
-
-    def waited(self, seconds: float) -> None:
-        """Count a request whose first batch begins."""
-        self._waits.observe(seconds)
-
-    def text(self) -> bytes:
-        """All counters in Prometheus's text format."""
-        return generate_latest(self._registry)
