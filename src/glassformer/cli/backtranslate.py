@@ -96,7 +96,7 @@ def _check(options: BacktranslateOptions) -> None:
 
 def _lines_done(partial: Path, options: BacktranslateOptions) -> int:
     """The lines of TEXT that the partial file has already; its first line names the options."""
-    free = {"out", "verify", "device", "threads", "max_lines"}
+    free = {"out", "verify", "engine", "quantization", "device", "threads", "max_lines"}
     head = json.dumps(json.loads(options.model_dump_json(exclude=free))).encode() + b"\n"
     with partial.open("a+b") as file:
         file.seek(0)

@@ -10,7 +10,7 @@ from pathlib import Path
 from pydantic import Field
 
 from glassformer.cli.loading import LoadingOptions
-from glassformer.config import BEAM, MOST_BEAM, EngineName
+from glassformer.config import BEAM, MOST_BEAM
 from glassformer.data.corpus import read_lines, read_pairs
 from glassformer.data.file_formats import file_format
 from glassformer.data.languages import language_of
@@ -57,9 +57,6 @@ class EvaluateOptions(LoadingOptions):
 
     beam: int = Field(BEAM, ge=1, le=MOST_BEAM)
     """With a bundle: hypotheses of the beam search; 1: greedy."""
-
-    engine: EngineName = "torch"
-    """With a bundle: ctranslate2 gives the same translations faster (extra export)."""
 
     output: Path | None = None
     """With a bundle: a file for its translations."""
@@ -175,7 +172,7 @@ def _translate(
     if options.output:
         check_output("--output", options.output)
     options.set_threads()
-    translator = options.load(directory, engine=options.engine)
+    translator = options.load(directory)
     _, language = translator.bundle.languages or (None, None)
     hypotheses = [item.text for item in translator.translate(sources, beam=options.beam)]
     if options.output:  # a line for each line: no line feed inside

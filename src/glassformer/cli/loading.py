@@ -5,14 +5,15 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Unpack
+from typing import TYPE_CHECKING
 
 from pydantic import Field
 
-from glassformer.config import Options
+from glassformer.config import EngineName, Options
 
 if TYPE_CHECKING:
-    from glassformer.translator import EngineSettings, Translator
+    from glassformer.parts import Parts
+    from glassformer.translator import Translator
 
 __all__ = ["LoadingOptions", "wait_asleep"]
 
@@ -28,12 +29,17 @@ def wait_asleep() -> None:
 
 
 class LoadingOptions(Options):
-    """The pair of languages of a multilingual model, and the machine that runs the translator."""
+    """The languages of a multilingual model; the engine and machine that run the translator."""
 
     source_language: str | None = None
     """Source language of a multilingual model, such as en. None: the language of the import."""
     target_language: str | None = None
     """Target language of a multilingual model. None: the language of the import."""
+    engine: EngineName = "torch"
+    """Engine that translates. ctranslate2: the same translations, faster (extra export)."""
+    quantization: str = "float32"
+    """Number type of the weights: float32. With ctranslate2 also int8: faster, with small
+    differences. With torch also bfloat16, for machines with matrix units for it."""
     verify: bool = True
     """Compare the files of the bundle with their checksums."""
     device: str = "auto"
@@ -48,13 +54,14 @@ class LoadingOptions(Options):
         if self.threads:
             torch.set_num_threads(self.threads)
 
-    def load(self, directory: Path, **running: Unpack[EngineSettings]) -> Translator:
-        """The translator in ``directory``.
+    def load(self, directory: Path, parts: Parts | None = None) -> Translator:
+        """The translator in ``directory``; without ``parts``, of the fast ones.
 
         Raises:
             UsageError: an option does not fit the bundle or the machine.
             InputError: the directory is no bundle, or its files are damaged.
         """
+        from glassformer.parts import FAST
         from glassformer.translator import Translator
 
         return Translator.load(
@@ -62,11 +69,13 @@ class LoadingOptions(Options):
             device=self.device,
             languages=(self.source_language, self.target_language),
             verify=self.verify,
-            **running,
+            engine=self.engine,
+            quantization=self.quantization,
+            parts=parts or FAST,
         )
 
     def load_to_serve(
-        self, directories: Iterable[Path], **running: Unpack[EngineSettings]
+        self, directories: Iterable[Path], parts: Parts | None = None
     ) -> dict[str, Translator]:
         """The translators by their directories; the threads are set for a server.
 
@@ -80,8 +89,8 @@ class LoadingOptions(Options):
         # This thread only loads. Threads of its own, beside the translating ones, are more than the
         # cores: all of them then wait for each other asleep, at half the speed.
         with torch_threads(1):
-            translators = {str(path): self.load(path, **running) for path in directories}
+            translators = {str(path): self.load(path, parts=parts) for path in directories}
         small = all(each.model.config.d_model < _LARGE for each in translators.values())
-        if running.get("engine", "torch") == "torch" and small and not self.threads:
+        if self.engine == "torch" and small and not self.threads:
             torch.set_num_threads(1)
         return translators

@@ -67,7 +67,7 @@ def run(options: LookOptions) -> int:
 
     with with_parts(options.bundle, options.parts, FAST) as parts:
         terms = NO_TERMS if options.glossary is None else read_terms(options.glossary)
-        [translator] = options.load_to_serve([options.bundle], parts=parts).values()
+        [translator] = options.load_to_serve([options.bundle], parts).values()
         if options.out is not None:
             return _write(options, translator, terms, options.out)
         return _serve(options, translator, terms)
