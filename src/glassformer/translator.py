@@ -183,9 +183,9 @@ class Translator:
         engine = self._text_engine
         translations = engine.translate(texts, options, prefixes or (), terms, split=split)
         if terms.entries and not options.sampling:
-            placement = TermPlacement(self, engine, terms, options)
+            placement = TermPlacement(self.bundle, engine, terms, options)
             translations = placement.settled(texts, translations, prefixes or ())
-        return with_alignment(self, translations) if alignment else translations
+        return with_alignment(self.bundle, translations) if alignment else translations
 
     def segments(self, texts: Sequence[str], *, split: bool = True) -> list[list[Segment]]:
         """The segments in which :meth:`translate` translates each text."""
@@ -226,7 +226,7 @@ class Translator:
     def align(self, sources: Sequence[str], targets: Sequence[str]) -> list[tuple[Link, ...]]:
         """The links between the words of each source and its target; any translator's target."""
         self._begin()
-        return align(self, sources, targets)
+        return align(self.bundle, sources, targets)
 
     def count_tokens(self, targets: Sequence[str]) -> list[int]:
         """The tokens of each target, normalised as in the training; end symbol included.

@@ -11,7 +11,7 @@ word).
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import accumulate
-from typing import Any, Literal, Protocol, get_args, runtime_checkable
+from typing import Any, Literal, get_args
 
 import numpy as np
 import torch
@@ -30,7 +30,6 @@ from glassformer.model.transformer import Transformer
 from glassformer.text_engine import SegmentTranslation, Translation
 
 __all__ = [
-    "BundleParts",
     "Heads",
     "Row",
     "WordAttention",
@@ -43,14 +42,6 @@ __all__ = [
 ]
 
 Row = Literal["output", "input"]
-
-
-@runtime_checkable
-class BundleParts(TranslatorParts, Protocol):
-    """A model and its tokenizers with their bundle: a ``Translator`` is one."""
-
-    @property
-    def bundle(self) -> Bundle: ...
 
 
 _AT_ONCE = 4096  # subwords of sources and targets, with padding
@@ -112,7 +103,7 @@ class WordAttention:
 
 
 def align(
-    translator: BundleParts,
+    bundle: Bundle,
     sources: Sequence[str],
     targets: Sequence[str],
     *,
@@ -127,12 +118,9 @@ def align(
 
     Errors: InputError for a text that is longer than the model's positions.
     """
-    heads = heads or Heads.of(translator.bundle.alignment, translator.model.config)
-    place: dict[str, Any] = {"layers": (heads.layer,), "rows": (heads.row,)}
-    return [
-        _links(attention, attention.weights[0, 0, list(heads.heads)].mean(axis=0))
-        for attention in word_attention(translator, sources, targets, **place)
-    ]
+    heads = heads or Heads.of(bundle.alignment, bundle.model.config)
+    maps = word_attention(bundle, sources, targets, layers=(heads.layer,), rows=(heads.row,))
+    return [_links(each, each.weights[0, 0, list(heads.heads)].mean(axis=0)) for each in maps]
 
 
 def _links(
@@ -144,9 +132,7 @@ def _links(
     )
 
 
-def with_alignment(
-    translator: BundleParts, translations: Sequence[Translation]
-) -> list[Translation]:
+def with_alignment(bundle: Bundle, translations: Sequence[Translation]) -> list[Translation]:
     """The translations and their alternatives with their alignments.
 
     Each segment is aligned with its translation; the links have the places in the text as typed
@@ -159,7 +145,7 @@ def with_alignment(
         for part in translation.segments
     ]
     sources, targets = [part.segment.text for part in parts], [part.text for part in parts]
-    links = iter(align(translator, sources, targets))
+    links = iter(align(bundle, sources, targets))
 
     def aligned(translation: Translation) -> Translation:
         alignment = tuple(
