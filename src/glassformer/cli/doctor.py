@@ -2,61 +2,36 @@
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict
+from dataclasses import asdict, astuple
 from pathlib import Path
 
 from pydantic import Field
 
-from glassformer.config import Options
 from glassformer.data.corpus import Limits, read_pairs
 from glassformer.data.doctor.cleaning import check_folder, write_clean
 from glassformer.data.doctor.examine import CorpusFiles, Report, examine
 from glassformer.data.doctor.report import Finding, Lengths, PartReport
-from glassformer.data.file_formats import Format
 from glassformer.data.preprocessing import SourceLengths
 from glassformer.errors import counted
 from glassformer.progress import shown_progress, working
 from glassformer.training.setup.augmentation import settle_shares
 from glassformer.training.setup.kept_pairs import even_sample
-from glassformer.training.setup.options import TrainConfig
+from glassformer.training.setup.options import PairOptions, TrainConfig
 from glassformer.training.setup.recipe import choose_in_time, estimated_tokens
 
 __all__ = ["OPTIONS", "DoctorOptions", "run"]
 
 
-class DoctorOptions(Options):
+class DoctorOptions(PairOptions):
     """Examine a corpus before training: list its faults and the pairs that training drops.
 
     Exit status: 0 if training can start, 1 if something must be mended first.
     """
 
-    files: tuple[Path, ...] = Field(min_length=1, max_length=2, title="SOURCE [TARGET]")
-    """Training pairs: two aligned text files, or one file with both sides; plain or gzip."""
-
-    valid: tuple[Path, ...] = Field((), max_length=2)
-    """Validation pairs, in the same form."""
-
-    test: tuple[Path, ...] = Field((), max_length=2)
-    """Test pairs, in the same form."""
-
-    format: Format | None = None
-    """Format of one file with both sides: tsv, tsv-quoted or jsonl."""
-
-    keys: tuple[str, str] = ("source", "target")
-    """Keys of source and target in JSON lines, such as: de en."""
-
-    max_chars: int = Field(Limits.max_chars, ge=1)
-    """Training drops pairs with a side of more characters."""
-
-    max_ratio: float = Field(Limits.max_ratio, ge=1)
-    """Training drops pairs with a side more than this many times as long as the other."""
-
     minutes: float | None = Field(None, gt=0)
     """Show the choices of train with this --minutes on this machine."""
-
     write: Path | None = None
     """Directory for mended files; the changes are counted."""
-
     as_json: bool = Field(False, alias="json")
     """Print one JSON object instead of the tables."""
 
@@ -72,7 +47,7 @@ def run(options: DoctorOptions) -> int:
         UsageError: options are out of range or do not go together.
         InputError: a file cannot be read at all.
     """
-    given = {"train": options.files, "valid": options.valid, "test": options.test}
+    given = {"train": options.pairs, "valid": options.valid, "test": options.test}
     parts = {name: _corpus(files, options) for name, files in given.items() if files}
     limits = Limits(max_chars=options.max_chars, max_ratio=options.max_ratio)
     if options.write:
@@ -133,9 +108,7 @@ def _part(name: str, part: PartReport) -> Iterator[str]:
 
 def _lengths(title: str, table: Lengths | None) -> Iterator[str]:
     if table is not None:
-        whole = (table.min, table.median, table.p95, table.p99, table.max)
-        numbers = [f"{number:,}" for number in whole]
-        numbers.insert(2, f"{table.mean:,.1f}")
+        numbers = [f"{n:,.1f}" if isinstance(n, float) else f"{n:,}" for n in astuple(table)]
         yield f"  {title:18}" + "".join(f"{number:>9}" for number in numbers)
 
 
@@ -162,13 +135,8 @@ def _choices(report: Report, options: DoctorOptions) -> list[str]:
     """The choices of a training on this corpus, in the words that it prints."""
     if not report.ok:
         return []
-    config = TrainConfig(
-        pairs=options.files,
-        run=Path("runs"),
-        minutes=options.minutes,
-        format=options.format,
-        keys=options.keys,
-    )
+    corpus = options.model_dump(include=set(PairOptions.model_fields))
+    config = TrainConfig(**corpus, run=Path("runs"), minutes=options.minutes)
     speed = None
     if config.minutes:  # these load torch; without them the doctor starts at once
         from glassformer.devices import device_of

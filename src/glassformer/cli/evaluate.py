@@ -35,32 +35,23 @@ class EvaluateOptions(LoadingOptions):
 
     bundle: Path | None = Field(None, title="BUNDLE")
     """Directory of a trained translator."""
-
     source: Path | None = Field(None, title="SOURCE")
     """Text to translate, a sentence a line, plain or gzip; or a file of pairs."""
-
     target: Path | None = Field(None, title="TARGET")
     """Reference translations, line for line."""
-
     hypotheses: Path | None = None
     """Translations to score, instead of a bundle's."""
-
     references: tuple[Path, ...] = ()
     """Reference translations of --hypotheses, line for line; of several files any may be met."""
-
     baseline: Path | None = None
     """Translations by another system, to compare with by paired bootstrap."""
-
     language: str | None = None
     """The target language, such as de: it decides how the scores tokenise text. By default that of
     the references' ending, as in test.de, or else the bundle's."""
-
     beam: int = Field(BEAM, ge=1, le=MOST_BEAM)
     """With a bundle: hypotheses of the beam search; 1: greedy."""
-
     output: Path | None = None
     """With a bundle: a file for its translations."""
-
     as_json: bool = Field(False, alias="json")
     """Print one JSON object instead of the table."""
 

@@ -32,6 +32,7 @@ __all__ = [
     "LengthOptions",
     "MachineOptions",
     "OptimiserKind",
+    "PairOptions",
     "Precision",
     "SizeOptions",
     "StartOptions",
@@ -87,8 +88,8 @@ class StartOptions(Options):
     parent knows many languages."""
 
 
-class TextOptions(Options):
-    """The files, the pairs that training keeps and makes of them, and the subwords."""
+class PairOptions(Options):
+    """The files, and the pairs that training keeps."""
 
     pairs: Files = Field(min_length=1, max_length=2, title="SOURCE [TARGET]")
     """Training pairs: SOURCE TARGET, or one file that holds both sides."""
@@ -96,8 +97,6 @@ class TextOptions(Options):
     """Validation pairs; without them, some training pairs are held out."""
     test: Files = Field((), max_length=2)
     """Test pairs, scored once at the end."""
-    languages: tuple[str, str] | None = None
-    """Codes of the two languages, as in "en de"; None: from file names that end in codes."""
     format: Format | None = None
     """Format of the files; None: by their names."""
     keys: tuple[str, str] = ("source", "target")
@@ -106,6 +105,13 @@ class TextOptions(Options):
     """Most characters of a side; longer pairs are dropped."""
     max_ratio: float = Field(9.0, ge=1)
     """Greatest ratio of the two sides' lengths; other pairs are dropped."""
+
+
+class TextOptions(PairOptions):
+    """The text: its pairs, their languages, the further pairs made of them, and the subwords."""
+
+    languages: tuple[str, str] | None = None
+    """Codes of the two languages, as in "en de"; None: from file names that end in codes."""
     normalisation: Normalisation | None = None
     """text: NFC, single spaces, no invisible characters, here and in every later translation;
     none: unchanged texts. None: text."""
