@@ -4,7 +4,6 @@ import dataclasses
 import json
 import sys
 from collections.abc import Iterator, Sequence
-from functools import partial
 from pathlib import Path
 
 from pydantic import Field
@@ -91,8 +90,7 @@ def run(options: EvaluateOptions) -> int:
         scores = corpus_scores(hypotheses, streams, language=language)
         scores = dataclasses.replace(scores, loss=loss)
         comparison = compare(baseline, hypotheses, streams, language=language) if baseline else None
-    text = _as_json if options.as_json else partial(_as_text, language=language)
-    print(text(scores, comparison))
+    print(_shown(scores, comparison, language=language, as_json=options.as_json))
     return 0
 
 
@@ -176,12 +174,12 @@ def _translate(
         return hypotheses, None, language
 
 
-def _as_json(scores: Scores, comparison: Comparison | None) -> str:
-    compared = {"comparison": comparison.as_dict()} if comparison else {}
-    return json.dumps(scores.as_dict() | compared, indent=2, allow_nan=False)
-
-
-def _as_text(scores: Scores, comparison: Comparison | None, *, language: str | None) -> str:
+def _shown(
+    scores: Scores, comparison: Comparison | None, *, language: str | None, as_json: bool
+) -> str:
+    if as_json:
+        compared = {"comparison": comparison.as_dict()} if comparison else {}
+        return json.dumps(scores.as_dict() | compared, indent=2, allow_nan=False)
     lines = [str(scores)]
     if scores.paper_ruler is None and not is_unspaced(language):
         lines.append("no paper ruler: it needs --language, such as de")

@@ -21,6 +21,7 @@ from glassformer.config import (
     check_width,
     presets,
 )
+from glassformer.data.corpus import Limits
 from glassformer.data.file_formats import Format
 from glassformer.data.normaliser import Normalisation
 
@@ -101,9 +102,9 @@ class PairOptions(Options):
     """Format of the files; None: by their names."""
     keys: tuple[str, str] = ("source", "target")
     """Names of the two sides in JSON lines."""
-    max_chars: int = Field(2000, ge=1)
+    max_chars: int = Field(Limits.max_chars, ge=1)
     """Most characters of a side; longer pairs are dropped."""
-    max_ratio: float = Field(9.0, ge=1)
+    max_ratio: float = Field(Limits.max_ratio, ge=1)
     """Greatest ratio of the two sides' lengths; other pairs are dropped."""
 
 
