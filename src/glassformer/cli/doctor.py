@@ -48,7 +48,11 @@ def run(options: DoctorOptions) -> int:
         InputError: a file cannot be read at all.
     """
     given = {"train": options.pairs, "valid": options.valid, "test": options.test}
-    parts = {name: _corpus(files, options) for name, files in given.items() if files}
+    parts = {
+        name: CorpusFiles(*files, format=options.format, keys=options.keys)
+        for name, files in given.items()
+        if files
+    }
     limits = Limits(max_chars=options.max_chars, max_ratio=options.max_ratio)
     if options.write:
         check_folder(options.write, parts)
@@ -66,11 +70,6 @@ def run(options: DoctorOptions) -> int:
         written = ["", *results["written"]] if options.write else []
         print("\n".join([_as_text(report), *choices, *written]))
     return 0 if report.ok else 1
-
-
-def _corpus(files: tuple[Path, ...], options: DoctorOptions) -> CorpusFiles:
-    target = files[1] if len(files) == 2 else None
-    return CorpusFiles(files[0], target, format=options.format, keys=options.keys)
 
 
 def _as_text(report: Report) -> str:

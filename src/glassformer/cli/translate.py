@@ -124,12 +124,12 @@ class TranslateOptions(LoadingOptions):
                 " leave one of them out"
             )
         if self.format != "text":
-            for name in ("alignment", "json", "n_best", "prefix", "sample"):
-                field = "as_json" if name == "json" else name
+            for field in ("alignment", "as_json", "n_best", "prefix", "sample"):
                 if getattr(self, field) != type(self).model_fields[field].default:
+                    flag = field.removeprefix("as_").replace("_", "-")
                     raise ValueError(
-                        f"--{name.replace('_', '-')}: not with --format {self.format}, whose output"
-                        " is one file: leave one of them out"
+                        f"--{flag}: not with --format {self.format}, whose output is one file:"
+                        " leave one of them out"
                     )
         return self
 
