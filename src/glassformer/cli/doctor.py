@@ -53,16 +53,13 @@ def run(options: DoctorOptions) -> int:
         for name, files in given.items()
         if files
     }
-    limits = Limits(max_chars=options.max_chars, max_ratio=options.max_ratio)
     if options.write:
         check_folder(options.write, parts)
     with working("examining"):
-        report = examine(
-            parts["train"], valid=parts.get("valid"), test=parts.get("test"), limits=limits
-        )
+        report = examine(**parts, limits=options.limits)
     results: dict[str, list[str]] = {"choices": _choices(report, options)}
     if options.write:
-        results["written"] = _write(options.write, report, parts=parts, limits=limits)
+        results["written"] = _write(options.write, report, parts=parts, limits=options.limits)
     if options.as_json:
         print(json.dumps(asdict(report) | results, indent=2))
     else:

@@ -107,6 +107,10 @@ class PairOptions(Options):
     max_ratio: float = Field(Limits.max_ratio, ge=1)
     """Greatest ratio of the two sides' lengths; other pairs are dropped."""
 
+    @property
+    def limits(self) -> Limits:
+        return Limits(max_chars=self.max_chars, max_ratio=self.max_ratio)
+
 
 class TextOptions(PairOptions):
     """The text: its pairs, their languages, the further pairs made of them, and the subwords."""
