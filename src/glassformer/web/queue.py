@@ -37,9 +37,8 @@ __all__ = ["BatchFunction", "Batcher"]
 BatchFunction = Callable[[Sequence[Any]], Sequence[Any]]
 """Answers the items of a batch, one answer for each item in their order."""
 
-_ALIKE = (
-    4  # times the cost of a batch's first item; an item that costs more waits for another batch
-)
+_ALIKE = 4  # times the cost of a batch's first item: a costlier item waits for another batch
+_BATCH_SECONDS = 0.5  # that a batch should take; one slow item may take longer: it stays whole
 _SHORT = 64  # an item of this cost, such as a sentence, may join any batch
 # A batch takes the time of its items, and a fixed time: that of so many subwords. Measured: about
 # 140 with d_model 64, about 100 with d_model 128.
@@ -80,7 +79,6 @@ class _Request:
 class Batcher:
     """A queue and its thread.
 
-    `seconds`: the time that a batch should take. One slow item may take longer: it stays whole.
     `patience`: the seconds in which a request must have its answer, or it is refused.
     `observe`: the batcher calls it with each batch's number of items and seconds; `waited`, with
     the seconds that each request has waited for its first batch.
@@ -94,12 +92,10 @@ class Batcher:
     def __init__(
         self,
         *,
-        seconds: float = 0.5,
         patience: float = math.inf,
         observe: Callable[[int, float], None] = lambda *_: None,
         waited: Callable[[float], None] = lambda _: None,
     ) -> None:
-        self._seconds = seconds
         self._patience = patience
         self._observe = observe
         self._waited = waited
@@ -276,9 +272,9 @@ class Batcher:
     def _adapt_budget(self, key: Hashable, cost: int, seconds: float) -> None:
         """Halve the budget after a slow batch, double it after a quick batch that used it."""
         budget = self._budgets[key]
-        if seconds > 2 * self._seconds:
+        if seconds > 2 * _BATCH_SECONDS:
             self._budgets[key] = max(_SHORT, budget // 2)
-        elif seconds < self._seconds and 2 * cost > budget:
+        elif seconds < _BATCH_SECONDS and 2 * cost > budget:
             self._budgets[key] = min(2 * budget, _LARGEST_BUDGET)
 
 
