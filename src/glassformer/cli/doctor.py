@@ -80,8 +80,8 @@ def _as_text(report: Report) -> str:
             f" {overlap.within} too"
         )
     lines += [""] if report.overlaps else []
-    lines += [line for finding in report.findings for line in _finding(finding)]
-    lines += [] if report.findings else ["no fault was found"]
+    findings = [line for finding in report.findings for line in _finding(finding)]
+    lines += findings or ["no fault was found"]
     return "\n".join([*map(_printable, lines), "", _verdict(report)])
 
 
@@ -122,9 +122,8 @@ def _verdict(report: Report) -> str:
     pairs = f"{report.kept + sum(report.dropped.values()):,} training pairs"
     kept = f"keep {report.kept:,} of {pairs}"
     does = f"{kept} and drop {dropped}" if dropped else kept
-    if report.ok:
-        return f"training would {does}"
-    return f"mend the errors above before you train; then training would {does}"
+    first = "" if report.ok else "mend the errors above before you train; then "
+    return f"{first}training would {does}"
 
 
 def _choices(report: Report, options: DoctorOptions) -> list[str]:
