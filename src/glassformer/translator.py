@@ -4,12 +4,14 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from math import fsum
+from math import exp, fsum
 from pathlib import Path
-from typing import Unpack, get_args
+from typing import TypedDict, Unpack, get_args
 
 import torch
 
+from glassformer.alignment.align import align, check_lengths, with_alignment
+from glassformer.alignment.term_placement import TermPlacement
 from glassformer.bundle import Bundle, load_bundle
 from glassformer.config import EngineName
 from glassformer.data.batches import like_sizes, pad_rows
@@ -18,10 +20,11 @@ from glassformer.data.preprocessing import Segment
 from glassformer.data.terms import Terms
 from glassformer.data.tokenizer import Tokenizer
 from glassformer.data.words import Link
+from glassformer.decoding.beam import penalty
 from glassformer.decoding.engine import Engine, SearchOptions, SearchSettings, TorchEngine
 from glassformer.decoding.sampling import Sampling
 from glassformer.devices import device_of
-from glassformer.errors import InputError, UsageError, check_choice
+from glassformer.errors import UsageError, check_choice
 from glassformer.model.transformer import Transformer
 from glassformer.parts import FAST, Parts, in_bfloat16
 from glassformer.text_engine import TextEngine, Translation, torch_engine
@@ -39,6 +42,14 @@ class TranslateSettings(SearchSettings, total=False):
     glossary: Mapping[str, str | Sequence[str]] | Terms | None
     alignment: bool
     split: bool
+
+
+class EngineSettings(TypedDict, total=False):
+    """What runs a translator, as callers of `Translator.load` give it by keyword."""
+
+    engine: str
+    quantization: str
+    parts: Parts
 
 
 @dataclass(frozen=True)
@@ -60,24 +71,20 @@ class Translator:
         directory: str | Path,
         *,
         device: str = "auto",
-        engine: str = "torch",
-        quantization: str = "float32",
-        parts: Parts = FAST,
         languages: tuple[str | None, str | None] = (None, None),
+        verify: bool = True,
+        **running: Unpack[EngineSettings],
     ) -> "Translator":
         """Read the translator in ``directory``; ``device`` is cpu, cuda, or auto.
 
         ``languages``: the pair of a multilingual model, as in ``("en", "de")``; None keeps a side's
-        language. :meth:`of` has the other arguments. Damage is an InputError.
+        language. Without ``verify``, nobody compares the files with their checksums. ``running``:
+        ``engine``, ``quantization`` and ``parts``, as :meth:`of` describes them. Damage is an
+        InputError.
         """
-        bundle = load_bundle(Path(directory), device=device_of(device), parts=parts)
-        return cls.of(
-            bundle.between(*languages),
-            Path(directory),
-            engine=engine,
-            quantization=quantization,
-            parts=parts,
-        )
+        parts = running.get("parts", FAST)
+        bundle = load_bundle(Path(directory), device=device_of(device), verify=verify, parts=parts)
+        return cls.of(bundle.between(*languages), Path(directory), **running)
 
     @classmethod
     def of(
@@ -176,15 +183,9 @@ class Translator:
         engine = self._text_engine
         translations = engine.translate(texts, options, prefixes or (), terms, split=split)
         if terms.entries and not options.sampling:
-            from glassformer.alignment.term_placement import TermPlacement
-
-            placement = TermPlacement(self, engine, terms, options)
+            placement = TermPlacement(self.bundle, engine, terms, options)
             translations = placement.settled(texts, translations, prefixes or ())
-        if not alignment:
-            return translations
-        from glassformer.alignment.align import with_alignment
-
-        return with_alignment(self, translations)
+        return with_alignment(self.bundle, translations) if alignment else translations
 
     def segments(self, texts: Sequence[str], *, split: bool = True) -> list[list[Segment]]:
         """The segments in which :meth:`translate` translates each text."""
@@ -213,17 +214,10 @@ class Translator:
         normalise = normaliser(self.bundle.normalisation)
         inputs = self._ended(self.source_tokenizer, list(map(normalise, sources)))
         labels = self._ended(self.target_tokenizer, list(map(normalise, targets)))
-        lengths = [max(map(len, pair)) for pair in zip(inputs, labels, strict=True)]
-        rooms = (self.model.config.max_length_of_source, self.model.config.max_length)
-        for number, pair in enumerate(zip(inputs, labels, strict=True), start=1):
-            for ids, room in zip(pair, rooms, strict=True):
-                if len(ids) > room:
-                    raise InputError(
-                        f"pair {number} has {len(ids):,} subwords on a side, and this model has"
-                        f" positions for {room:,}: shorten it"
-                    )
+        sizes = list(zip(map(len, inputs), map(len, labels), strict=True))
+        check_lengths(sizes, self.model.config)
         scores: list[list[float]] = [[]] * len(inputs)
-        for rows in like_sizes([2 * length for length in lengths], _SCORED_AT_ONCE):
+        for rows in like_sizes([2 * max(size) for size in sizes], _SCORED_AT_ONCE):
             chosen = [inputs[row] for row in rows], [labels[row] for row in rows]
             for row, values in zip(rows, self._log_probabilities(*chosen), strict=True):
                 scores[row] = values
@@ -231,10 +225,8 @@ class Translator:
 
     def align(self, sources: Sequence[str], targets: Sequence[str]) -> list[tuple[Link, ...]]:
         """The links between the words of each source and its target; any translator's target."""
-        from glassformer.alignment.align import align
-
         self._begin()
-        return align(self, sources, targets)
+        return align(self.bundle, sources, targets)
 
     def count_tokens(self, targets: Sequence[str]) -> list[int]:
         """The tokens of each target, normalised as in the training; end symbol included.
@@ -245,6 +237,13 @@ class Translator:
         texts = list(map(normalise, targets))
         encoded = self.target_tokenizer.encode_batch(texts, prefixed=False)
         return [len(ids) + 1 for ids in encoded]
+
+    def confidences(self, translations: Sequence[Translation]) -> list[float]:
+        """The probability of a token of each translation, in the geometric mean."""
+        counts = self.count_tokens([translation.text for translation in translations])
+        penalties = [penalty(count, self.bundle.length_penalty) for count in counts]
+        scored = zip(translations, counts, penalties, strict=True)
+        return [exp(min(0.0, each.score * lost / count)) for each, count, lost in scored]
 
     @cached_property
     def _torch_engine(self) -> TorchEngine:

@@ -90,11 +90,11 @@ def _owners(tokenizer, text: str) -> list[int | None]:
 
 def test_a_pair_is_aligned_alike_alone_and_among_others(translator):
     heads = Heads(0, (0, 1), "input")
-    together = align(translator, SOURCES, TARGETS, heads=heads)
+    together = align(translator.bundle, SOURCES, TARGETS, heads=heads)
 
     assert any(together)
     for source, target, links in zip(SOURCES, TARGETS, together, strict=True):
-        alone = align(translator, [source], [target], heads=heads)[0]
+        alone = align(translator.bundle, [source], [target], heads=heads)[0]
         assert [(one.source, one.target) for one in alone] == [
             (one.source, one.target) for one in links
         ]
@@ -105,16 +105,18 @@ def test_a_pair_is_aligned_alike_alone_and_among_others(translator):
 
 @pytest.mark.parametrize(("source", "target"), [("", ""), ("A dog", ""), ("", "Hund"), (" ", "a")])
 def test_a_side_without_words_has_no_links(translator, source, target):
-    assert align(translator, [source], [target]) == [()]
+    assert align(translator.bundle, [source], [target]) == [()]
 
 
 def test_a_text_beyond_the_positions_is_named(translator):
     config = translator.model.config.model_copy(update={"max_length": 12})
     short = Transformer(config).eval()
-    parts = replace(translator, bundle=replace(translator.bundle, model=short))
+    bundle = replace(translator.bundle, model=short)
 
-    with pytest.raises(InputError, match=r"pair 2 has \d+ subwords on a side, .* for 12: cut it"):
-        align(parts, ["A dog", "A dog"], ["Hund", "Ein alter Hund im Schnee " * 3])
+    with pytest.raises(
+        InputError, match=r"pair 2 has \d+ subwords on a side, .* for 12: shorten it"
+    ):
+        align(bundle, ["A dog", "A dog"], ["Hund", "Ein alter Hund im Schnee " * 3])
 
 
 def test_what_is_read_enough_is_linked():

@@ -44,6 +44,10 @@ def test_each_line_is_the_target_of_its_translation(translate, bundle_directory,
     assert not list(tmp_path.glob("*.partial"))
 
 
+def test_the_other_engine_makes_the_same_pairs(translate):
+    assert translate("--device", "cpu", "--engine", "ctranslate2") == translate()
+
+
 def test_a_kill_loses_no_finished_line(translate, bundle_directory, tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(module, "_windows", one_by_one(module._windows))
     inner, calls = module._translated, []

@@ -223,8 +223,8 @@ def test_who_loads_has_one_thread_and_who_translates_all(bundle_directory, monke
 
     monkeypatch.setattr(ServeOptions, "load", watched)
     with torch_threads(2):
-        options = ServeOptions(bundles=(bundle_directory,), device="cpu")
-        loaded = options.load_to_serve(options.bundles, engine="ctranslate2")
+        options = ServeOptions(bundles=(bundle_directory,), device="cpu", engine="ctranslate2")
+        loaded = options.load_to_serve(options.bundles)
         [translator] = loaded.values()
         with pytest.raises(InputError, match="nowhere"):
             options.load_to_serve([Path("nowhere")])

@@ -48,6 +48,15 @@ def test_letters_of_the_scripts_stay_and_others_go(tokenizer):
     assert not subwords & {"б", "ю"}
 
 
+def test_marks_go_with_the_letters_of_their_script():
+    """A vowel sign of Devanagari is no letter by itself."""
+    tokenizer = train_tokenizer(["a cat", "की कि"] * 9, vocab_size=300)
+    for text, stays in (("a cat", False), ("क", True)):
+        trimmed, _ = trim_tokenizer(tokenizer, [text])
+        subwords = {trimmed.subword(index) for index in range(trimmed.vocab_size)}
+        assert ({"ि", "ी"} <= subwords) == stays
+
+
 def test_symbols_keep_their_ids(tokenizer):
     trimmed, _ = trim_tokenizer(tokenizer, ["x"])
     for name in ("pad_id", "unk_id", "bos_id", "eos_id"):

@@ -360,7 +360,7 @@ def test_batches_are_as_large_as_their_time_allows(monkeypatch, pause, expected)
         now[0] += pause
         return items
 
-    batcher = Batcher(seconds=0.5)
+    batcher = Batcher()
     batcher.submit("one", run, list(range(100)), costs=[100] * 100).result(60)
     batcher.close()
 

@@ -8,10 +8,10 @@ the row of the step that produces a word ("output"), or of the step that reads i
 word).
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import accumulate
-from typing import Any, Literal, Protocol, get_args, runtime_checkable
+from typing import Any, Literal, get_args
 
 import numpy as np
 import torch
@@ -30,11 +30,11 @@ from glassformer.model.transformer import Transformer
 from glassformer.text_engine import SegmentTranslation, Translation
 
 __all__ = [
-    "BundleParts",
     "Heads",
     "Row",
     "WordAttention",
     "align",
+    "check_lengths",
     "cross_weights",
     "linked",
     "with_alignment",
@@ -42,14 +42,6 @@ __all__ = [
 ]
 
 Row = Literal["output", "input"]
-
-
-@runtime_checkable
-class BundleParts(TranslatorParts, Protocol):
-    """A model and its tokenizers with their bundle: a ``Translator`` is one."""
-
-    @property
-    def bundle(self) -> Bundle: ...
 
 
 _AT_ONCE = 4096  # subwords of sources and targets, with padding
@@ -111,7 +103,7 @@ class WordAttention:
 
 
 def align(
-    translator: BundleParts,
+    bundle: Bundle,
     sources: Sequence[str],
     targets: Sequence[str],
     *,
@@ -126,12 +118,9 @@ def align(
 
     Errors: InputError for a text that is longer than the model's positions.
     """
-    heads = heads or Heads.of(translator.bundle.alignment, translator.model.config)
-    place: dict[str, Any] = {"layers": (heads.layer,), "rows": (heads.row,)}
-    return [
-        _links(attention, attention.weights[0, 0, list(heads.heads)].mean(axis=0))
-        for attention in word_attention(translator, sources, targets, **place)
-    ]
+    heads = heads or Heads.of(bundle.alignment, bundle.model.config)
+    maps = word_attention(bundle, sources, targets, layers=(heads.layer,), rows=(heads.row,))
+    return [_links(each, each.weights[0, 0, list(heads.heads)].mean(axis=0)) for each in maps]
 
 
 def _links(
@@ -143,9 +132,7 @@ def _links(
     )
 
 
-def with_alignment(
-    translator: BundleParts, translations: Sequence[Translation]
-) -> list[Translation]:
+def with_alignment(bundle: Bundle, translations: Sequence[Translation]) -> list[Translation]:
     """The translations and their alternatives with their alignments.
 
     Each segment is aligned with its translation; the links have the places in the text as typed
@@ -158,7 +145,7 @@ def with_alignment(
         for part in translation.segments
     ]
     sources, targets = [part.segment.text for part in parts], [part.text for part in parts]
-    links = iter(align(translator, sources, targets))
+    links = iter(align(bundle, sources, targets))
 
     def aligned(translation: Translation) -> Translation:
         alignment = tuple(
@@ -212,11 +199,10 @@ def word_attention(
         (_Text.of(parts.source_tokenizer, source), _Text.of(parts.target_tokenizer, target))
         for source, target in zip(sources, targets, strict=True)
     ]
-    config = parts.model.config
-    _check_lengths(pairs, (config.max_length_of_source, config.max_length))
+    sizes = [(len(source.ids) + 1, len(target.ids) + 1) for source, target in pairs]
+    check_lengths(sizes, parts.model.config)
     attention: dict[int, WordAttention] = {}
-    sizes = [len(source.ids) + len(target.ids) + 2 for source, target in pairs]
-    for places in like_sizes(sizes, _AT_ONCE):
+    for places in like_sizes(list(map(sum, sizes)), _AT_ONCE):
         group = [pairs[place] for place in places]
         for place, weights in zip(places, _weights(parts.model, group, layers), strict=True):
             source, target = pairs[place]
@@ -225,6 +211,21 @@ def word_attention(
             merged = _merged(maps[..., : len(source.ids)], source.shares, target.shares)
             attention[place] = WordAttention(source.words, target.words, merged)
     return [attention[place] for place in range(len(pairs))]
+
+
+def check_lengths(sizes: Iterable[tuple[int, int]], config: ModelConfig) -> None:
+    """Raise InputError for a pair with more subwords on a side than positions.
+
+    ``sizes``: the subwords of each source and target, with the end symbols.
+    """
+    rooms = config.max_length_of_source, config.max_length
+    for number, pair in enumerate(sizes, start=1):
+        for size, room in zip(pair, rooms, strict=True):
+            if size > room:
+                raise InputError(
+                    f"pair {number} has {size:,} subwords on a side, and this model has positions"
+                    f" for {room:,}: shorten it"
+                )
 
 
 def _merged(
@@ -311,13 +312,3 @@ def _weights(
     padded = maps.float().cpu().numpy()
     for row, (source, target) in enumerate(zip(sources, targets, strict=True)):
         yield padded[row, :, :, : len(target), : len(source)]
-
-
-def _check_lengths(pairs: Sequence[tuple[_Text, _Text]], rooms: tuple[int, int]) -> None:
-    for number, pair in enumerate(pairs, start=1):
-        for text, room in zip(pair, rooms, strict=True):
-            if len(text.ids) >= room:
-                raise InputError(
-                    f"pair {number} has {len(text.ids) + 1:,} subwords on a side, and this model"
-                    f" has positions for {room:,}: cut it"
-                )

@@ -9,7 +9,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 
-from glassformer.alignment.align import BundleParts, align
+from glassformer.alignment.align import align
+from glassformer.bundle import Bundle
 from glassformer.data.splitting import sentence_spans
 from glassformer.data.terms import Terms, holds
 from glassformer.data.words import Link, Span, words
@@ -25,7 +26,7 @@ _SURE = 0.75  # the weight of a link that leaves no word to a term
 class TermPlacement:
     """Settles the translations that a search for ``terms`` has found with ``options``."""
 
-    translator: BundleParts
+    bundle: Bundle
     engine: TextEngine
     terms: Terms
     options: SearchOptions
@@ -45,7 +46,7 @@ class TermPlacement:
         begun = [prefixes[n] if prefixes and place == 0 else "" for n, place, _ in found]
         options = replace(self.options, n_best=1)
         free = self.engine.translate(sources, options, begun, split=False) if found else []
-        links = align(self.translator, sources, [translation.text for translation in free])
+        links = align(self.bundle, sources, [translation.text for translation in free])
         for (number, place, source), plain, of_plain, prefix in zip(
             found, free, links, begun, strict=True
         ):

@@ -6,7 +6,6 @@ import json
 import sys
 from collections.abc import Iterator
 from itertools import islice
-from math import exp
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -97,7 +96,7 @@ def _check(options: BacktranslateOptions) -> None:
 
 def _lines_done(partial: Path, options: BacktranslateOptions) -> int:
     """The lines of TEXT that the partial file has already; its first line names the options."""
-    free = {"out", "verify", "device", "threads", "max_lines"}
+    free = {"out", "verify", "engine", "quantization", "device", "threads", "max_lines"}
     head = json.dumps(json.loads(options.model_dump_json(exclude=free))).encode() + b"\n"
     with partial.open("a+b") as file:
         file.seek(0)
@@ -140,16 +139,8 @@ def _row(
     source, target = (" ".join(side.split()) for side in (translation.text, text))
     kept = bool(source and target)
     if kept and options.confidence:
-        kept = _confidence(translation, translator) >= options.confidence
+        kept = translator.confidences([translation])[0] >= options.confidence
     return f"{source}\t{target}\n" if kept else "\n"
-
-
-def _confidence(translation: Translation, translator: Translator) -> float:
-    """The probability of a subword of the translation, in the geometric mean."""
-    from glassformer.decoding.beam import penalty
-
-    [tokens] = translator.count_tokens([translation.text])
-    return exp(translation.score * penalty(tokens, translator.bundle.length_penalty) / tokens)
 
 
 def _write_pairs(partial: Path, out: Path) -> int:

@@ -2,61 +2,36 @@
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict
+from dataclasses import asdict, astuple
 from pathlib import Path
 
 from pydantic import Field
 
-from glassformer.config import Options
 from glassformer.data.corpus import Limits, read_pairs
 from glassformer.data.doctor.cleaning import check_folder, write_clean
 from glassformer.data.doctor.examine import CorpusFiles, Report, examine
 from glassformer.data.doctor.report import Finding, Lengths, PartReport
-from glassformer.data.file_formats import Format
 from glassformer.data.preprocessing import SourceLengths
 from glassformer.errors import counted
 from glassformer.progress import shown_progress, working
 from glassformer.training.setup.augmentation import settle_shares
 from glassformer.training.setup.kept_pairs import even_sample
-from glassformer.training.setup.options import TrainConfig
+from glassformer.training.setup.options import PairOptions, TrainConfig
 from glassformer.training.setup.recipe import choose_in_time, estimated_tokens
 
 __all__ = ["OPTIONS", "DoctorOptions", "run"]
 
 
-class DoctorOptions(Options):
+class DoctorOptions(PairOptions):
     """Examine a corpus before training: list its faults and the pairs that training drops.
 
     Exit status: 0 if training can start, 1 if something must be mended first.
     """
 
-    files: tuple[Path, ...] = Field(min_length=1, max_length=2, title="SOURCE [TARGET]")
-    """Training pairs: two aligned text files, or one file with both sides; plain or gzip."""
-
-    valid: tuple[Path, ...] = Field((), max_length=2)
-    """Validation pairs, in the same form."""
-
-    test: tuple[Path, ...] = Field((), max_length=2)
-    """Test pairs, in the same form."""
-
-    format: Format | None = None
-    """Format of one file with both sides: tsv, tsv-quoted or jsonl."""
-
-    keys: tuple[str, str] = ("source", "target")
-    """Keys of source and target in JSON lines, such as: de en."""
-
-    max_chars: int = Field(Limits.max_chars, ge=1)
-    """Training drops pairs with a side of more characters."""
-
-    max_ratio: float = Field(Limits.max_ratio, ge=1)
-    """Training drops pairs with a side more than this many times as long as the other."""
-
     minutes: float | None = Field(None, gt=0)
     """Show the choices of train with this --minutes on this machine."""
-
     write: Path | None = None
     """Directory for mended files; the changes are counted."""
-
     as_json: bool = Field(False, alias="json")
     """Print one JSON object instead of the tables."""
 
@@ -72,18 +47,19 @@ def run(options: DoctorOptions) -> int:
         UsageError: options are out of range or do not go together.
         InputError: a file cannot be read at all.
     """
-    given = {"train": options.files, "valid": options.valid, "test": options.test}
-    parts = {name: _corpus(files, options) for name, files in given.items() if files}
-    limits = Limits(max_chars=options.max_chars, max_ratio=options.max_ratio)
+    given = {"train": options.pairs, "valid": options.valid, "test": options.test}
+    parts = {
+        name: CorpusFiles(*files, format=options.format, keys=options.keys)
+        for name, files in given.items()
+        if files
+    }
     if options.write:
         check_folder(options.write, parts)
     with working("examining"):
-        report = examine(
-            parts["train"], valid=parts.get("valid"), test=parts.get("test"), limits=limits
-        )
+        report = examine(**parts, limits=options.limits)
     results: dict[str, list[str]] = {"choices": _choices(report, options)}
     if options.write:
-        results["written"] = _write(options.write, report, parts=parts, limits=limits)
+        results["written"] = _write(options.write, report, parts=parts, limits=options.limits)
     if options.as_json:
         print(json.dumps(asdict(report) | results, indent=2))
     else:
@@ -91,11 +67,6 @@ def run(options: DoctorOptions) -> int:
         written = ["", *results["written"]] if options.write else []
         print("\n".join([_as_text(report), *choices, *written]))
     return 0 if report.ok else 1
-
-
-def _corpus(files: tuple[Path, ...], options: DoctorOptions) -> CorpusFiles:
-    target = files[1] if len(files) == 2 else None
-    return CorpusFiles(files[0], target, format=options.format, keys=options.keys)
 
 
 def _as_text(report: Report) -> str:
@@ -109,8 +80,8 @@ def _as_text(report: Report) -> str:
             f" {overlap.within} too"
         )
     lines += [""] if report.overlaps else []
-    lines += [line for finding in report.findings for line in _finding(finding)]
-    lines += [] if report.findings else ["no fault was found"]
+    findings = [line for finding in report.findings for line in _finding(finding)]
+    lines += findings or ["no fault was found"]
     return "\n".join([*map(_printable, lines), "", _verdict(report)])
 
 
@@ -133,9 +104,7 @@ def _part(name: str, part: PartReport) -> Iterator[str]:
 
 def _lengths(title: str, table: Lengths | None) -> Iterator[str]:
     if table is not None:
-        whole = (table.min, table.median, table.p95, table.p99, table.max)
-        numbers = [f"{number:,}" for number in whole]
-        numbers.insert(2, f"{table.mean:,.1f}")
+        numbers = [f"{n:,.1f}" if isinstance(n, float) else f"{n:,}" for n in astuple(table)]
         yield f"  {title:18}" + "".join(f"{number:>9}" for number in numbers)
 
 
@@ -153,22 +122,16 @@ def _verdict(report: Report) -> str:
     pairs = f"{report.kept + sum(report.dropped.values()):,} training pairs"
     kept = f"keep {report.kept:,} of {pairs}"
     does = f"{kept} and drop {dropped}" if dropped else kept
-    if report.ok:
-        return f"training would {does}"
-    return f"mend the errors above before you train; then training would {does}"
+    first = "" if report.ok else "mend the errors above before you train; then "
+    return f"{first}training would {does}"
 
 
 def _choices(report: Report, options: DoctorOptions) -> list[str]:
     """The choices of a training on this corpus, in the words that it prints."""
     if not report.ok:
         return []
-    config = TrainConfig(
-        pairs=options.files,
-        run=Path("runs"),
-        minutes=options.minutes,
-        format=options.format,
-        keys=options.keys,
-    )
+    corpus = options.model_dump(include=set(PairOptions.model_fields))
+    config = TrainConfig(**corpus, run=Path("runs"), minutes=options.minutes)
     speed = None
     if config.minutes:  # these load torch; without them the doctor starts at once
         from glassformer.devices import device_of

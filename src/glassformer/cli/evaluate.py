@@ -4,13 +4,12 @@ import dataclasses
 import json
 import sys
 from collections.abc import Iterator, Sequence
-from functools import partial
 from pathlib import Path
 
 from pydantic import Field
 
 from glassformer.cli.loading import LoadingOptions
-from glassformer.config import BEAM, MOST_BEAM, EngineName
+from glassformer.config import BEAM, MOST_BEAM
 from glassformer.data.corpus import read_lines, read_pairs
 from glassformer.data.file_formats import file_format
 from glassformer.data.languages import language_of
@@ -35,35 +34,23 @@ class EvaluateOptions(LoadingOptions):
 
     bundle: Path | None = Field(None, title="BUNDLE")
     """Directory of a trained translator."""
-
     source: Path | None = Field(None, title="SOURCE")
     """Text to translate, a sentence a line, plain or gzip; or a file of pairs."""
-
     target: Path | None = Field(None, title="TARGET")
     """Reference translations, line for line."""
-
     hypotheses: Path | None = None
     """Translations to score, instead of a bundle's."""
-
     references: tuple[Path, ...] = ()
     """Reference translations of --hypotheses, line for line; of several files any may be met."""
-
     baseline: Path | None = None
     """Translations by another system, to compare with by paired bootstrap."""
-
     language: str | None = None
     """The target language, such as de: it decides how the scores tokenise text. By default that of
     the references' ending, as in test.de, or else the bundle's."""
-
     beam: int = Field(BEAM, ge=1, le=MOST_BEAM)
     """With a bundle: hypotheses of the beam search; 1: greedy."""
-
-    engine: EngineName = "torch"
-    """With a bundle: ctranslate2 gives the same translations faster (extra export)."""
-
     output: Path | None = None
     """With a bundle: a file for its translations."""
-
     as_json: bool = Field(False, alias="json")
     """Print one JSON object instead of the table."""
 
@@ -103,8 +90,7 @@ def run(options: EvaluateOptions) -> int:
         scores = corpus_scores(hypotheses, streams, language=language)
         scores = dataclasses.replace(scores, loss=loss)
         comparison = compare(baseline, hypotheses, streams, language=language) if baseline else None
-    text = _as_json if options.as_json else partial(_as_text, language=language)
-    print(text(scores, comparison))
+    print(_shown(scores, comparison, language=language, as_json=options.as_json))
     return 0
 
 
@@ -175,7 +161,7 @@ def _translate(
     if options.output:
         check_output("--output", options.output)
     options.set_threads()
-    translator = options.load(directory, engine=options.engine)
+    translator = options.load(directory)
     _, language = translator.bundle.languages or (None, None)
     hypotheses = [item.text for item in translator.translate(sources, beam=options.beam)]
     if options.output:  # a line for each line: no line feed inside
@@ -188,12 +174,12 @@ def _translate(
         return hypotheses, None, language
 
 
-def _as_json(scores: Scores, comparison: Comparison | None) -> str:
-    compared = {"comparison": comparison.as_dict()} if comparison else {}
-    return json.dumps(scores.as_dict() | compared, indent=2, allow_nan=False)
-
-
-def _as_text(scores: Scores, comparison: Comparison | None, *, language: str | None) -> str:
+def _shown(
+    scores: Scores, comparison: Comparison | None, *, language: str | None, as_json: bool
+) -> str:
+    if as_json:
+        compared = {"comparison": comparison.as_dict()} if comparison else {}
+        return json.dumps(scores.as_dict() | compared, indent=2, allow_nan=False)
     lines = [str(scores)]
     if scores.paper_ruler is None and not is_unspaced(language):
         lines.append("no paper ruler: it needs --language, such as de")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from pydantic import Field
 
-from glassformer.config import Options
+from glassformer.config import EngineName, Options
 
 if TYPE_CHECKING:
     from glassformer.parts import Parts
@@ -29,12 +29,17 @@ def wait_asleep() -> None:
 
 
 class LoadingOptions(Options):
-    """The pair of languages of a multilingual model, and the machine that runs the translator."""
+    """The languages of a multilingual model; the engine and machine that run the translator."""
 
     source_language: str | None = None
     """Source language of a multilingual model, such as en. None: the language of the import."""
     target_language: str | None = None
     """Target language of a multilingual model. None: the language of the import."""
+    engine: EngineName = "torch"
+    """Engine that translates. ctranslate2: the same translations, faster (extra export)."""
+    quantization: str = "float32"
+    """Number type of the weights: float32. With ctranslate2 also int8: faster, with small
+    differences. With torch also bfloat16, for machines with matrix units for it."""
     verify: bool = True
     """Compare the files of the bundle with their checksums."""
     device: str = "auto"
@@ -49,41 +54,28 @@ class LoadingOptions(Options):
         if self.threads:
             torch.set_num_threads(self.threads)
 
-    def load(
-        self,
-        directory: Path,
-        *,
-        engine: str = "torch",
-        quantization: str = "float32",
-        parts: Parts | None = None,
-    ) -> Translator:
+    def load(self, directory: Path, parts: Parts | None = None) -> Translator:
         """The translator in ``directory``; without ``parts``, of the fast ones.
 
         Raises:
             UsageError: an option does not fit the bundle or the machine.
             InputError: the directory is no bundle, or its files are damaged.
         """
-        from glassformer.bundle import load_bundle
-        from glassformer.devices import device_of
         from glassformer.parts import FAST
         from glassformer.translator import Translator
 
-        parts = parts or FAST
-        bundle = load_bundle(
-            directory, device=device_of(self.device), verify=self.verify, parts=parts
-        )
-        bundle = bundle.between(self.source_language, self.target_language)
-        return Translator.of(
-            bundle, directory, engine=engine, quantization=quantization, parts=parts
+        return Translator.load(
+            directory,
+            device=self.device,
+            languages=(self.source_language, self.target_language),
+            verify=self.verify,
+            engine=self.engine,
+            quantization=self.quantization,
+            parts=parts or FAST,
         )
 
     def load_to_serve(
-        self,
-        directories: Iterable[Path],
-        *,
-        engine: str = "torch",
-        quantization: str = "float32",
-        parts: Parts | None = None,
+        self, directories: Iterable[Path], parts: Parts | None = None
     ) -> dict[str, Translator]:
         """The translators by their directories; the threads are set for a server.
 
@@ -97,11 +89,8 @@ class LoadingOptions(Options):
         # This thread only loads. Threads of its own, beside the translating ones, are more than the
         # cores: all of them then wait for each other asleep, at half the speed.
         with torch_threads(1):
-            translators = {
-                str(path): self.load(path, engine=engine, quantization=quantization, parts=parts)
-                for path in directories
-            }
+            translators = {str(path): self.load(path, parts=parts) for path in directories}
         small = all(each.model.config.d_model < _LARGE for each in translators.values())
-        if engine == "torch" and small and not self.threads:
+        if self.engine == "torch" and small and not self.threads:
             torch.set_num_threads(1)
         return translators

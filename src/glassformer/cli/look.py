@@ -67,7 +67,7 @@ def run(options: LookOptions) -> int:
 
     with with_parts(options.bundle, options.parts, FAST) as parts:
         terms = NO_TERMS if options.glossary is None else read_terms(options.glossary)
-        [translator] = options.load_to_serve([options.bundle], parts=parts).values()
+        [translator] = options.load_to_serve([options.bundle], parts).values()
         if options.out is not None:
             return _write(options, translator, terms, options.out)
         return _serve(options, translator, terms)
@@ -125,9 +125,6 @@ def _serve(options: LookOptions, translator: Translator, terms: Terms) -> int:
 
 
 def _address(port: int, options: LookOptions) -> str:
-    state: dict[str, object] = {"beam": options.beam}
-    if options.length_penalty is not None:
-        state["penalty"] = options.length_penalty
-    if options.text:
-        state["text"] = options.text
-    return f"http://127.0.0.1:{port}/look/#{urlencode(state)}"
+    state = {"beam": options.beam, "penalty": options.length_penalty, "text": options.text}
+    given = {name: value for name, value in state.items() if value is not None}
+    return f"http://127.0.0.1:{port}/look/#{urlencode(given)}"

@@ -174,7 +174,3 @@ def _end_output() -> None:
     except OSError:
         with suppress(OSError):  # an output that is no file has nothing to redirect
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -233,7 +233,7 @@ class AlignmentOptions(SearchedOptions):
             every = Heads.of(None, config)
             chosen = every.heads if head is None else (head,)
             heads = Heads(every.layer if layer is None else layer, chosen, "output")
-        [links] = align(translator, [seen.source.text], [seen.target.text], heads=heads)
+        [links] = align(translator.bundle, [seen.source.text], [seen.target.text], heads=heads)
         return plot_alignment(seen.source.text, seen.target.text, links)
 
 

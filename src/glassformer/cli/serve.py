@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, ClassVar
 from pydantic import Field, IPvAnyNetwork
 
 from glassformer.cli.loading import LoadingOptions, wait_asleep
-from glassformer.config import BEAM, MOST_BEAM, EngineName
+from glassformer.config import BEAM, MOST_BEAM
 from glassformer.data.lines import read_lines
 from glassformer.errors import InputError, UsageError, counted, missing_extra
 
@@ -75,10 +75,6 @@ class ServeOptions(LoadingOptions):
     through: str | None = None
     """Third language of pairs without a BUNDLE, such as en: into it, then out of it. None: no such
     pairs."""
-    engine: EngineName = "torch"
-    """Engine that translates; ctranslate2: the same translations, faster (extra export)."""
-    quantization: str = "float32"
-    """Number format of ctranslate2: float32, int8, …; int8 is faster and differs a little."""
     threads: int = Field(0, ge=0, le=1024)
     """Number of CPU threads; 0: all, but one for torch if each model's d_model is below 512."""
 
@@ -102,9 +98,7 @@ def run(options: ServeOptions) -> int:
     settings = _settings(options)
     listener = listen(options.host, options.port)  # before loading: the port may be in use
     with listener:
-        translators = options.load_to_serve(
-            options.bundles, engine=options.engine, quantization=options.quantization
-        )
+        translators = options.load_to_serve(options.bundles)
         app = create_app(translators, settings)
         host, port = listener.getsockname()[:2]
         shown = f"[{host}]" if ":" in host else host

@@ -25,7 +25,6 @@ from glassformer.config import (
     MOST_MIN_LENGTH,
     MOST_NO_REPEAT_NGRAM,
     MOST_REPETITION_PENALTY,
-    EngineName,
     Markup,
 )
 from glassformer.data.lines import MAX_LINE_BYTES, decoded
@@ -54,8 +53,8 @@ class TranslateOptions(LoadingOptions):
         "sample": "sampling",
         "format": "text and markup",
         "alignment": "output",
-        "engine": "engine",
-        "source_language": "languages and machine",
+        "plain": "parts",
+        "source_language": "languages, engine and machine",
     }
 
     bundle: Path = Field(title="BUNDLE")
@@ -103,11 +102,6 @@ class TranslateOptions(LoadingOptions):
     0 and are separated by spaces. With --json: spans of characters."""
     as_json: bool = Field(False, alias="json")
     """Print a JSON object for each line: text, score, alternatives."""
-    engine: EngineName = "torch"
-    """ctranslate2 gives the same translations faster (extra export)."""
-    quantization: str = "float32"
-    """Number type of the weights: float32. With ctranslate2 also int8: faster, with small
-    differences. With torch also bfloat16, for machines with matrix units for it."""
     plain: bool = False
     """Run only the readable forms of the code: the same translations, slower."""
     parts: Path | None = None
@@ -130,12 +124,12 @@ class TranslateOptions(LoadingOptions):
                 " leave one of them out"
             )
         if self.format != "text":
-            for name in ("alignment", "json", "n_best", "prefix", "sample"):
-                field = "as_json" if name == "json" else name
+            for field in ("alignment", "as_json", "n_best", "prefix", "sample"):
                 if getattr(self, field) != type(self).model_fields[field].default:
+                    flag = field.removeprefix("as_").replace("_", "-")
                     raise ValueError(
-                        f"--{name.replace('_', '-')}: not with --format {self.format}, whose output"
-                        " is one file: leave one of them out"
+                        f"--{flag}: not with --format {self.format}, whose output is one file:"
+                        " leave one of them out"
                     )
         return self
 
@@ -160,14 +154,10 @@ def run(options: TranslateOptions) -> int:
 
     glossary = None if options.glossary is None else read_terms(options.glossary)
     options.set_threads()
-    parts_used = with_parts(options.bundle, options.parts, parts_of(plain=options.plain))
-    with parts_used as parts, nullcontext() if sys.stdout.isatty() else shown_progress():
-        translator = options.load(
-            options.bundle,
-            engine=options.engine,
-            quantization=options.quantization,
-            parts=parts,
-        )
+    stock = parts_of(plain=options.plain)
+    shown = nullcontext() if sys.stdout.isatty() else shown_progress()
+    with with_parts(options.bundle, options.parts, stock) as parts, shown:
+        translator = options.load(options.bundle, parts)
         protecting = ProtectingTranslator(translator) if options.protect else translator
         if options.format != "text":
             _, language = translator.bundle.languages or (None, None)

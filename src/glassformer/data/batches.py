@@ -6,7 +6,7 @@ sequence length"). The plan of an epoch is a function of lengths, budget, seed a
 same for any number of processes, so two integers name the place in the data.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,7 +15,7 @@ from jaxtyping import Int
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from glassformer.data.token_store import Packed
+from glassformer.data.token_store import Packed, Sentences
 
 __all__ = [
     "Batch",
@@ -178,17 +178,9 @@ def make_batch(
     source_tokens, target_tokens = (
         int(side.lengths[rows].sum()) + len(rows) for side in (sources, targets)
     )
-    rows = rows[share]
-    source_ids, source_lengths = sources.gather(rows)
-    target_ids, target_lengths = targets.gather(rows)
-    source = _padded(source_ids, source_lengths, pad=source_symbols["pad"])
-    padded_labels = _padded(target_ids, target_lengths, pad=target_symbols["pad"])
-    every = np.arange(len(rows))
-    source[every, source_lengths] = source_symbols["eos"]
-    padded_labels[every, target_lengths] = target_symbols["eos"]
-    labels = torch.from_numpy(padded_labels)
+    labels = _ended(targets, rows[share], target_symbols)
     return Batch(
-        source=torch.from_numpy(source),
+        source=_ended(sources, rows[share], source_symbols),
         target=shift(labels, target_symbols["bos"]),
         labels=labels,
         tokens=source_tokens + target_tokens,
@@ -196,11 +188,15 @@ def make_batch(
     )
 
 
-def _padded(ids: NDArray[np.integer], lengths: NDArray[np.int64], *, pad: int) -> NDArray[np.int64]:
-    """The sentences as rows, with a column more than the longest needs."""
-    padded = np.full((len(lengths), int(lengths.max(initial=0)) + 1), pad, dtype=np.int64)
+def _ended(
+    side: Sentences, rows: NDArray[np.int64], symbols: Mapping[str, int]
+) -> Int[Tensor, "batch len"]:
+    """The sentences of these rows, each with its end symbol; padding fills the shorter ones up."""
+    ids, lengths = side.gather(rows)
+    padded = np.full((len(rows), int(lengths.max(initial=0)) + 1), symbols["pad"], dtype=np.int64)
     padded[np.arange(padded.shape[1]) < lengths[:, None]] = ids
-    return padded
+    padded[np.arange(len(rows)), lengths] = symbols["eos"]
+    return torch.from_numpy(padded)
 
 
 def pad_rows(rows: Sequence[Sequence[int]], pad: int) -> Int[Tensor, "batch len"]:

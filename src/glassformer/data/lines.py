@@ -11,7 +11,6 @@ import io
 import sys
 import zlib
 from collections.abc import Iterator
-from contextlib import ExitStack
 from pathlib import Path
 
 from glassformer.errors import InputError, nearest
@@ -30,26 +29,8 @@ MAX_EXPANSION = 100
 MAX_BLANK_LINES = 1_000_000
 
 _BLOCK_BYTES = 1 << 18  # many lines at once: quicker than one by one
+_GZIP = b"\x1f\x8b"
 _UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
-
-
-def _opened(plain: io.BufferedReader, stack: ExitStack) -> io.BufferedReader | gzip.GzipFile:
-    """The file, or the text in it if it is gzipped; gzip has two magic bytes."""
-    if plain.peek(2)[:2] != b"\x1f\x8b":
-        return plain
-    return stack.enter_context(gzip.GzipFile(fileobj=plain))
-
-
-def _most_bytes(path: Path, file: io.BufferedReader | gzip.GzipFile) -> int:
-    """The greatest number of bytes to read; the size of a gzipped pipe is unknown."""
-    if isinstance(file, gzip.GzipFile) and path.is_file():
-        return max(MAX_LINE_BYTES, MAX_EXPANSION * path.stat().st_size)
-    return sys.maxsize
-
-
-def _size(path: Path) -> int | None:
-    """In bytes; None of a pipe."""
-    return path.stat().st_size if path.is_file() else None
 
 
 def raw_blocks(path: Path | str) -> Iterator[bytes]:
@@ -63,13 +44,12 @@ def raw_blocks(path: Path | str) -> Iterator[bytes]:
     path = Path(path)
     number = read = blank = 0
     try:
-        with ExitStack() as stack:
-            plain = stack.enter_context(path.open("rb"))
-            file = _opened(plain, stack)
-            most = _most_bytes(path, file)
-            advance = stack.enter_context(working(f"reading {path.name}", _size(path)))
+        size = path.stat().st_size if path.is_file() else None  # nobody knows a pipe's
+        with path.open("rb") as plain, working(f"reading {path.name}", size) as advance:
+            zipped = plain.peek(2).startswith(_GZIP)
+            most = max(MAX_LINE_BYTES, MAX_EXPANSION * size) if zipped and size else sys.maxsize
             place = 0
-            for block in _whole_lines(file):
+            for block in _whole_lines(gzip.GzipFile(fileobj=plain) if zipped else plain):
                 if plain.seekable():
                     advance(plain.tell() - place)
                     place = plain.tell()

@@ -4,10 +4,10 @@ A pretrained model of 200 languages has 256,000 subwords, and a corpus of one la
 tenth of them. The others only cost memory and time: a row of the embeddings, and a logit, each.
 """
 
-import unicodedata
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from itertools import islice
 
+from glassformer.data.doctor.checks import script
 from glassformer.data.sentencepiece_model import Piece, PieceType, SentencePieceModel
 from glassformer.data.tokenizer import SPACE, Tokenizer
 
@@ -56,7 +56,7 @@ def trim_tokenizer(tokenizer: Tokenizer, texts: Iterable[str]) -> tuple[Tokenize
     return trimmed, kept
 
 
-def _needed(tokenizer: Tokenizer, texts: Iterable[str]) -> tuple[set[int], set[str]]:
+def _needed(tokenizer: Tokenizer, texts: Iterable[str]) -> tuple[set[int], set[str | None]]:
     """The ids of the texts with those of the special symbols, and the texts' scripts."""
     needed = {tokenizer.unk_id, *tokenizer.symbols, *tokenizer.prefix_ids}
     letters: set[str] = set()
@@ -64,19 +64,12 @@ def _needed(tokenizer: Tokenizer, texts: Iterable[str]) -> tuple[set[int], set[s
     while window := list(islice(remaining, _AT_ONCE)):
         needed.update(*tokenizer.encode_batch(window))
         letters.update(*window)
-    return needed, set(_scripts(letters))
+    return needed, {None, *map(script, letters)}  # None: of digits and signs
 
 
-def _stays(piece: Piece, scripts: set[str]) -> bool:
+def _stays(piece: Piece, scripts: set[str | None]) -> bool:
     """Whether it is no subword of letters, or one letter of these scripts."""
     text = piece.text.replace(SPACE, "")
     if piece.type is not PieceType.NORMAL:
         return piece.type is not PieceType.UNUSED
-    return len(text) < 2 and scripts.issuperset(_scripts(text))
-
-
-def _scripts(letters: Iterable[str]) -> Iterator[str]:
-    """The script of each letter: the first word of its name, such as LATIN."""
-    for letter in letters:
-        if letter.isalpha():
-            yield unicodedata.name(letter, "").split(" ")[0]
+    return len(text) < 2 and scripts.issuperset(map(script, text))

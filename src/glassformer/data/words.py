@@ -1,6 +1,8 @@
 """Words with their places in a text, the subwords of each, and links between two texts' words."""
 
+import re
 import unicodedata
+from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
@@ -120,8 +122,11 @@ def pharaoh(source: str, target: str, links: Iterable[Link]) -> str:
     >>> pharaoh("in May.", "Im Mai.", [Link((3, 6), (3, 6)), Link((6, 7), (6, 7))])
     '1-1'
     """
-    sides = [_numbered(source), _numbered(target)]
-    pairs = {(sides[0][link.source[0]], sides[1][link.target[0]]) for link in links}
+    starts = [[word.start() for word in re.finditer(r"\S+", text)] for text in (source, target)]
+    pairs = {
+        (bisect_right(starts[0], link.source[0]) - 1, bisect_right(starts[1], link.target[0]) - 1)
+        for link in links
+    }
     return " ".join(f"{first}-{second}" for first, second in sorted(pairs))
 
 
@@ -168,13 +173,3 @@ def _decoded(tokenizer: Tokenizer, ids: Sequence[int]) -> tuple[str, list[Span]]
     if text[:1] != " ":
         return text, spans
     return text[1:], [(max(0, start - 1), max(0, end - 1)) for start, end in spans]
-
-
-def _numbered(text: str) -> list[int]:
-    """The number of the whitespace-separated word of each character."""
-    number, numbers, inside = -1, [], False
-    for character in text:
-        number += not character.isspace() and not inside
-        inside = not character.isspace()
-        numbers.append(max(number, 0))
-    return numbers

@@ -8,7 +8,7 @@ from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import accumulate, chain, pairwise
+from itertools import accumulate, chain, groupby, pairwise
 from typing import Literal
 
 from glassformer.data.words import Span
@@ -159,22 +159,15 @@ class BareText:
     def _points(self) -> list[tuple[Span, str]]:
         """Neighbouring marks that are no pairs around words, as one span each, with their kind."""
         paired = {mark.start for pair in self._pairs for mark in pair}
-        groups: list[list[Mark]] = []
-        open_group = False
-        for mark in self.marks:
-            if mark.start in paired:
-                open_group = False
-                continue
-            if open_group and self._letters[groups[-1][-1].end] == self._letters[mark.start]:
-                groups[-1].append(mark)
-            else:
-                groups.append([mark])
-            open_group = True
         points: list[tuple[Span, str]] = []
-        for group in groups:
-            kinds = {mark.kind for mark in group}
-            kind = kinds.pop() if len(kinds) == 1 else "mixed" if any(kinds) else ""
-            points.append((self._with_brackets(group), kind))
+        for (is_tag, _), marks in groupby(
+            self.marks, lambda mark: (mark.start in paired, self._letters[mark.start])
+        ):
+            if not is_tag:
+                group = list(marks)
+                kinds = {mark.kind for mark in group}
+                kind = kinds.pop() if len(kinds) == 1 else "mixed" if any(kinds) else ""
+                points.append((self._with_brackets(group), kind))
         return points
 
     def _with_brackets(self, group: Sequence[Mark]) -> Span:

@@ -4,14 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from prometheus_client import (
-    CollectorRegistry,
-    Counter,
-    Gauge,
-    Histogram,
-    ProcessCollector,
-    generate_latest,
-)
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector
 
 __all__ = ["ServerMetrics"]
 
@@ -24,47 +17,38 @@ class ServerMetrics:
 
     >>> metrics = ServerMetrics()
     >>> metrics.request("/translate", 200, 0.02)
-    >>> 'glassformer_requests_total{path="/translate",status="200"} 1.0' in metrics.text().decode()
-    True
+    >>> metrics.registry.get_sample_value(
+    ...     "glassformer_requests_total", {"path": "/translate", "status": "200"}
+    ... )
+    1.0
     """
 
     def __init__(self) -> None:
-        self._registry = registry = CollectorRegistry()
+        self.registry = registry = CollectorRegistry()
         ProcessCollector(registry=registry)
-        counter = partial(Counter, registry=registry)
-        histogram = partial(Histogram, registry=registry)
-        self._requests = counter(
-            "glassformer_requests", "Requests by path and status", ["path", "status"]
-        )
+        counter = partial(Counter, namespace="glassformer", registry=registry)
+        gauge = partial(Gauge, namespace="glassformer", registry=registry)
+        histogram = partial(Histogram, namespace="glassformer", registry=registry)
+        self._requests = counter("requests", "Requests by path and status", ["path", "status"])
         self._seconds = histogram(
-            "glassformer_request_seconds",
+            "request_seconds",
             "Seconds from a request's head to the end of its answer",
             ["path"],
             buckets=_SECONDS,
         )
-        self.characters = counter(
-            "glassformer_characters", "Translated characters", ["source", "target"]
-        )
-        self._batches = histogram(
-            "glassformer_batch_segments", "Segments in a batch", buckets=_SIZES
-        )
-        self._waits = histogram(
-            "glassformer_queue_seconds",
+        self._refusals = counter("refusals", "Refused requests by reason", ["reason"])
+        self.running = gauge("running_requests", "Requests in work")
+        self.characters = counter("characters", "Translated characters", ["source", "target"])
+        self.waits = histogram(
+            "queue_seconds",
             "Seconds that a request has waited for its first batch",
             buckets=_SECONDS,
         )
-        self._refusals = counter("glassformer_refusals", "Refused requests by reason", ["reason"])
-        self.running = Gauge("glassformer_running_requests", "Requests in work", registry=registry)
-        self.translators = Gauge(
-            "glassformer_translator_info",
-            "1 for each translator",
-            ["version", "source", "target", "bundle"],
-            registry=registry,
-        )
-        self._busy = counter("glassformer_batch_seconds", "Seconds in which models worked")
-        self.waiting = Gauge(
-            "glassformer_waiting_segments", "Segments in the queue", registry=registry
-        )
+        self.waiting = gauge("waiting_segments", "Segments in the queue")
+        self._batches = histogram("batch_segments", "Segments in a batch", buckets=_SIZES)
+        self._busy = counter("batch_seconds", "Seconds in which models worked")
+        of_translator = ["version", "source", "target", "bundle"]
+        self.translators = gauge("translator_info", "1 for each translator", of_translator)
 
     def request(
         self, path: str, status: int, seconds: float, *, refusal: str | None = None
@@ -79,11 +63,3 @@ class ServerMetrics:
         """Count a batch that a model has finished."""
         self._batches.observe(segments)
         self._busy.inc(seconds)
-
-    def waited(self, seconds: float) -> None:
-        """Count a request whose first batch begins."""
-        self._waits.observe(seconds)
-
-    def text(self) -> bytes:
-        """All counters in Prometheus's text format."""
-        return generate_latest(self._registry)

@@ -23,7 +23,8 @@ import threading
 import time
 from collections import defaultdict, deque
 from collections.abc import Callable, Hashable, Sequence
-from concurrent.futures import Future
+from concurrent.futures import Future, InvalidStateError
+from contextlib import suppress
 from dataclasses import dataclass, field
 from operator import attrgetter, itemgetter
 from statistics import median
@@ -36,9 +37,8 @@ __all__ = ["BatchFunction", "Batcher"]
 BatchFunction = Callable[[Sequence[Any]], Sequence[Any]]
 """Answers the items of a batch, one answer for each item in their order."""
 
-_ALIKE = (
-    4  # times the cost of a batch's first item; an item that costs more waits for another batch
-)
+_ALIKE = 4  # times the cost of a batch's first item: a costlier item waits for another batch
+_BATCH_SECONDS = 0.5  # that a batch should take; one slow item may take longer: it stays whole
 _SHORT = 64  # an item of this cost, such as a sentence, may join any batch
 # A batch takes the time of its items, and a fixed time: that of so many subwords. Measured: about
 # 140 with d_model 64, about 100 with d_model 128.
@@ -79,7 +79,6 @@ class _Request:
 class Batcher:
     """A queue and its thread.
 
-    `seconds`: the time that a batch should take. One slow item may take longer: it stays whole.
     `patience`: the seconds in which a request must have its answer, or it is refused.
     `observe`: the batcher calls it with each batch's number of items and seconds; `waited`, with
     the seconds that each request has waited for its first batch.
@@ -93,12 +92,10 @@ class Batcher:
     def __init__(
         self,
         *,
-        seconds: float = 0.5,
         patience: float = math.inf,
-        observe: Callable[[int, float], None] | None = None,
-        waited: Callable[[float], None] | None = None,
+        observe: Callable[[int, float], None] = lambda *_: None,
+        waited: Callable[[float], None] = lambda _: None,
     ) -> None:
-        self._seconds = seconds
         self._patience = patience
         self._observe = observe
         self._waited = waited
@@ -194,9 +191,8 @@ class Batcher:
         """Refuse the newest requests without an answer in time, until all others have one."""
         latest = time.monotonic() - self._patience
         while late := [each for each, end in self._endings().items() if each.since - end < latest]:
-            newest = max(late, key=attrgetter("since"))
-            if newest.future.set_running_or_notify_cancel():
-                newest.future.set_exception(self._too_late())
+            with suppress(InvalidStateError):  # its client has just cancelled it
+                max(late, key=attrgetter("since")).future.set_exception(self._too_late())
 
     def _work(self) -> None:
         while batch := self._next_batch():
@@ -235,7 +231,7 @@ class Batcher:
             for request in turns:
                 if batch and request.next_cost > min(left, longest):
                     continue
-                if self._waited and not request.taken:
+                if not request.taken:
                     self._waited(time.monotonic() - request.since)
                 batch.append((request, request.taken))
                 cost += request.next_cost
@@ -263,27 +259,22 @@ class Batcher:
         cost = sum(request.costs[place] for request, place in batch)
         self._adapt_budget(first.key, cost, seconds)
         self._speeds[first.key].append((_FIXED_COST + cost) / max(seconds, 1e-6))
-        if self._observe:
-            self._observe(len(batch), seconds)
+        self._observe(len(batch), seconds)
         for (request, _), answer in zip(batch, answers, strict=True):
             request.answers.append(answer)
-            ready = isinstance(answer, Exception) or len(request.answers) == len(request.items)
-            if not ready or request.future.done():
-                continue
-            if not request.future.set_running_or_notify_cancel():
-                continue  # the caller has just cancelled it; from here on it cannot
-            if isinstance(answer, Exception):
-                request.future.set_exception(answer)
-            else:
-                request.future.set_result(request.answers)
+            with suppress(InvalidStateError):  # it is cancelled, or another item has failed
+                if isinstance(answer, Exception):
+                    request.future.set_exception(answer)
+                elif len(request.answers) == len(request.items):
+                    request.future.set_result(request.answers)
         return seconds
 
     def _adapt_budget(self, key: Hashable, cost: int, seconds: float) -> None:
         """Halve the budget after a slow batch, double it after a quick batch that used it."""
         budget = self._budgets[key]
-        if seconds > 2 * self._seconds:
+        if seconds > 2 * _BATCH_SECONDS:
             self._budgets[key] = max(_SHORT, budget // 2)
-        elif seconds < self._seconds and 2 * cost > budget:
+        elif seconds < _BATCH_SECONDS and 2 * cost > budget:
             self._budgets[key] = min(2 * budget, _LARGEST_BUDGET)
 
 

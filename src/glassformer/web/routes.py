@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from fastapi import FastAPI, Request, Response
+from fastapi.security.utils import get_authorization_scheme_param
+from prometheus_client import generate_latest
 
 from glassformer.data.language_names import language_name
 from glassformer.documents.files.formats import FORMATS
@@ -113,9 +115,8 @@ class Api:
 
     async def translators(self, request: Request) -> list[TranslatorInfo]:
         """The served pairs of languages; example sentences only for clients that may translate."""
-        key = _bearer(request)
-        if key:
-            self.check_key(request, None)
+        if key := _bearer(request):
+            self.check_key(request)
         return self.service.translator_infos(examples=bool(key) or not self.keys)
 
     async def prometheus(self, request: Request) -> Response:
@@ -128,8 +129,9 @@ class Api:
                 reason="key",
                 headers={"WWW-Authenticate": "Bearer"},
             )
-        self._check_one_of(keys, request, None)
-        return Response(self.metrics.text(), media_type="text/plain; version=0.0.4")
+        self.check_key(request, keys=keys)
+        counters = generate_latest(self.metrics.registry)
+        return Response(counters, media_type="text/plain; version=0.0.4")
 
     async def translate(self, request: Request) -> dict[str, Any]:
         """LibreTranslate's: JSON, a form or a query string in, `translatedText` out."""
@@ -171,19 +173,19 @@ class Api:
 
     async def trace(self, request: Request, asked: TraceRequest) -> Response:
         """The trace of one sentence, which the page at `/look/` draws."""
-        self.check_key(request, None)
+        self.check_key(request)
         self.check_size(request, [asked.text, asked.reference or ""])
         pair = self.service.pair(asked.source, asked.target)
         trace = await self.in_time(request, self.service.trace(pair, asked))
         return Response(trace, media_type="application/json")
 
-    def check_key(self, request: Request, given: str | None) -> None:
-        """Count the request. Raises RefusedError 400, 403 or 429."""
-        self._check_one_of(self.keys, request, given)
-
-    def _check_one_of(self, keys: Collection[str], request: Request, given: str | None) -> None:
+    def check_key(
+        self, request: Request, given: str | None = None, *, keys: Collection[str] | None = None
+    ) -> None:
+        """Count the request; `given`: the key in its body. Raises RefusedError 400, 403 or 429."""
+        keys = self.keys if keys is None else keys
         key = given or _bearer(request)
-        sent = (key or "").encode("utf-8", "surrogatepass")
+        sent = key.encode("utf-8", "surrogatepass")
         # It compares all keys, each in constant time, so that its time gives none away.
         equal = [hmac.compare_digest(sent, known.encode()) for known in keys]
         known = any(equal) or not keys
@@ -246,7 +248,7 @@ class Api:
             disconnect.cancel()
 
 
-def _bearer(request: Request) -> str | None:
-    """The key in ``Authorization: Bearer KEY``."""
-    scheme, _, bearer = request.headers.get("authorization", "").partition(" ")
-    return bearer.strip() if scheme.lower() == "bearer" else None
+def _bearer(request: Request) -> str:
+    """The key in ``Authorization: Bearer KEY``; empty without one."""
+    scheme, key = get_authorization_scheme_param(request.headers.get("authorization"))
+    return key if scheme.lower() == "bearer" else ""

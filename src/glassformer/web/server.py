@@ -90,7 +90,7 @@ def create_app(translators: Mapping[str, Translator], settings: Settings) -> ASG
     metrics = ServerMetrics()
     by_pair = translators_by_pair(translators)
     limits = settings.limits
-    batcher = Batcher(patience=limits.timeout, observe=metrics.batch, waited=metrics.waited)
+    batcher = Batcher(patience=limits.timeout, observe=metrics.batch, waited=metrics.waits.observe)
     metrics.waiting.set_function(lambda: batcher.waiting)
     for pair, name in zip(by_pair, translators, strict=True):
         metrics.translators.labels(version("glassformer"), *pair, Path(name).name).set(1)
@@ -238,7 +238,7 @@ def serve(
 
         soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
         resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, min(_FILES, hard)), hard))
-    trusted = ProxyHeadersMiddleware(app, list(settings.proxies)).trusted_hosts  # type: ignore[arg-type]
+    trusted = app.trusted_hosts if isinstance(app, ProxyHeadersMiddleware) else ()
     connections = Connections(is_proxy=trusted.__contains__)
     config = uvicorn_config(app, connections, seconds=settings.limits.timeout)
     uvicorn.Server(config).run(sockets=[listener])

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property, partial
-from itertools import product
+from itertools import chain, product
 from typing import TYPE_CHECKING, TypeAlias
 
 from glassformer.config import BEAM
@@ -17,7 +17,6 @@ from glassformer.data.languages import standard_code
 from glassformer.data.preprocessing import Segment, joined
 from glassformer.data.terms import NO_TERMS, Terms
 from glassformer.data.trigrams import language_shares
-from glassformer.decoding.beam import penalty
 from glassformer.documents.html import Page
 from glassformer.documents.protection import ProtectingTranslator
 from glassformer.errors import UsageError
@@ -36,7 +35,6 @@ from glassformer.web.schema import (
     TranslatorInfo,
 )
 from glassformer.web.security import RefusedError
-from glassformer.web.third_language import whole_documents
 
 if TYPE_CHECKING:
     from glassformer.text_engine import Translation
@@ -184,22 +182,46 @@ class Service:
 
     async def documents(self, asked: TranslateRequest) -> TranslateResponse:
         """The answer to a request; texts that are in the target language already stay."""
-        pair, detected = await self._languages(asked)
-        if pair[0] == pair[1]:
+        (source, target), detected = await self._languages(asked)
+        if source == target:
             documents = [Document(text=text) for text in asked.texts]
-        elif asked.format == "html":
-            documents = await self.translate_html(pair, asked.texts, glossary=asked.glossary)
+        elif (source, target) in self.translators:
+            documents = await self._translated((source, target), asked)
         else:
-            documents = await self.translate(
-                pair,
-                asked.texts,
-                alternatives=asked.alternatives,
-                alignment=asked.alignment,
-                glossary=asked.glossary,
-            )
+            documents = await self._translated_twice((source, target), asked)
         return TranslateResponse(
-            source=pair[0], target=pair[1], documents=documents, detected=detected
+            source=source, target=target, documents=documents, detected=detected
         )
+
+    async def _translated(self, pair: LanguagePair, asked: TranslateRequest) -> list[Document]:
+        if asked.format == "html":
+            return await self.translate_html(pair, asked.texts, glossary=asked.glossary)
+        return await self.translate(
+            pair,
+            asked.texts,
+            alternatives=asked.alternatives,
+            alignment=asked.alignment,
+            glossary=asked.glossary,
+        )
+
+    async def _translated_twice(
+        self, pair: LanguagePair, asked: TranslateRequest
+    ) -> list[Document]:
+        """The translation of each text by way of the third language.
+
+        German to French by way of English is German to English, then English to French. Each
+        translation adds its own faults, and a meaning that the language between lacks is lost.
+        """
+        assert self.through is not None
+        if asked.glossary:
+            raise RefusedError(400, f"glossary: not by way of a third language, {self.through}")
+        asked = asked.model_copy(update={"alternatives": 0, "alignment": False})
+        first = await self._translated((pair[0], self.through), asked)
+        between = asked.model_copy(update={"q": [document.text for document in first]})
+        second = await self._translated((self.through, pair[1]), between)
+        if asked.format == "html":
+            return second
+        return list(map(_whole_document, asked.texts, first, second))
 
     async def translate(
         self,
@@ -212,12 +234,8 @@ class Service:
     ) -> list[Document]:
         """The translation of each text. If cancelled, it drops the segments that still wait.
 
-        By way of a third language, each text is one segment with one translation.
-
         Raises InputError if the texts with their terms are too long for the model.
         """
-        if pair not in self.translators:
-            return whole_documents(texts, *await self._through(pair, texts, glossary))
         translator = self.translators[pair]
         # In a thread: a long text takes a while, and the event loop serves other requests.
         rows = await asyncio.to_thread(translator.segments, texts)
@@ -267,18 +285,6 @@ class Service:
             )
         )
 
-    async def _through(
-        self, pair: LanguagePair, texts: Sequence[str], glossary: object, *, html: bool = False
-    ) -> tuple[list[Document], list[Document]]:
-        """Both translations of each text, by way of the third language."""
-        if glossary:
-            raise RefusedError(400, f"glossary: not by way of a third language, {self.through}")
-        assert self.through is not None
-        translate = self.translate_html if html else self.translate
-        first = await translate((pair[0], self.through), texts)
-        second = await translate((self.through, pair[1]), [document.text for document in first])
-        return first, second
-
     async def translate_html(
         self,
         pair: LanguagePair,
@@ -287,8 +293,6 @@ class Service:
         glossary: Mapping[str, str | Sequence[str]] | None = None,
     ) -> list[Document]:
         """The translation of each HTML document, without segments and alternatives."""
-        if pair not in self.translators:
-            return (await self._through(pair, texts, glossary, html=True))[1]
         pages = await asyncio.to_thread(lambda: [Page.of(text) for text in texts])
         units = [page.texts for page in pages]
         flat = [text for of_page in units for text in of_page]
@@ -353,20 +357,19 @@ def _hypotheses(
 ) -> list[list[Alternative]]:
     """The hypotheses of each segment, best first."""
     segments = [(translation, *translation.alternatives) for translation in translations]
-    texts = [translation.text for segment in segments for translation in segment]
-    counts = iter(translator.count_tokens(texts))
-
-    def hypothesis(translation: Translation) -> Alternative:
-        tokens = next(counts)
-        log_probability = translation.score * penalty(tokens, translator.bundle.length_penalty)
-        return Alternative(
-            text=translation.text,
-            score=translation.score,
-            confidence=math.exp(min(0.0, log_probability / tokens)),
-            alignment=None if translation.alignment is None else list(translation.alignment),
-        )
-
-    return [[hypothesis(translation) for translation in segment] for segment in segments]
+    confidences = iter(translator.confidences(list(chain.from_iterable(segments))))
+    return [
+        [
+            Alternative(
+                text=translation.text,
+                score=translation.score,
+                confidence=next(confidences),
+                alignment=None if translation.alignment is None else list(translation.alignment),
+            )
+            for translation in segment
+        ]
+        for segment in segments
+    ]
 
 
 def _document(
@@ -393,3 +396,20 @@ def _document(
         for segment, span, hypotheses in zip(row, spans, answers, strict=True)
     ]
     return Document(text=best, segments=segments, alternatives=[other for other, _ in others])
+
+
+def _whole_document(text: str, first: Document, second: Document) -> Document:
+    """The document of the second translation, as one segment of its text without an alignment.
+
+    Its confidence is the product of both translations' own.
+    """
+    best = [segment.hypotheses[0] for segment in (*first.segments, *second.segments)]
+    hypothesis = Alternative(
+        text=second.text,
+        score=math.fsum(each.score for each in best),
+        confidence=first.confidence * second.confidence,
+        alignment=[],
+    )
+    source, target = (0, len(text)), (0, len(second.text))
+    segment = TranslatedSegment(source=source, target=target, hypotheses=[hypothesis])
+    return Document(text=second.text, segments=[segment])

@@ -78,11 +78,7 @@ def examine(
         UsageError: a format does not fit its files.
     """
     given = {"train": train, "valid": valid, "test": test}
-    checks = [
-        _PartCheck(name, files, limits or Limits())
-        for name, files in given.items()
-        if files is not None
-    ]
+    checks = [_PartCheck(name, files, limits) for name, files in given.items() if files]
     # The training text is the longest. It is read last, when the other texts' hashes are known.
     searches: list[_Search] = []
     for place, check in reversed([*enumerate(checks)]):
@@ -129,7 +125,7 @@ def _many_same(pairs: int) -> float:
 class _PartCheck:
     """Examines one part, such as ``train``: its pairs here, its files and sides by their checks."""
 
-    def __init__(self, name: str, files: CorpusFiles, limits: Limits) -> None:
+    def __init__(self, name: str, files: CorpusFiles, limits: Limits | None) -> None:
         self.name, self.keys = name, files.keys
         self.format = file_format(files.source, files.target, format=files.format)
         self.files = [FileCheck(path) for path in files.paths]

@@ -1,6 +1,6 @@
 """The doctor's report: the kinds of findings, the tables, and their JSON form."""
 
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
 from typing import Literal
 
@@ -120,6 +120,7 @@ class CorpusFiles:
 
     source: Path
     target: Path | None = None
+    _: KW_ONLY
     format: str | None = None
     keys: tuple[str, str] = ("source", "target")
 

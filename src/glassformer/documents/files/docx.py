@@ -15,6 +15,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from copy import deepcopy
 from html import escape, unescape
 from io import BytesIO
+from itertools import groupby
 from typing import Any, TypeAlias
 
 from lxml import etree
@@ -227,13 +228,12 @@ def _end_of_field(children: Sequence[Element], first: int) -> int | None:
 def _merged(pieces: Iterable[_Piece]) -> list[_Piece]:
     """The pieces, with neighbouring texts of one format as one: Word cuts them anywhere."""
     merged: list[_Piece] = []
-    for kind, content, form in pieces:
-        if kind == "text" and merged and merged[-1][0] == "text":
-            _, before, same = merged[-1]
-            if _key(same) == _key(form):
-                merged[-1] = "text", before + content, same
-                continue
-        merged.append((kind, content, form))
+    for form, group in groupby(pieces, lambda piece: piece[0] == "text" and _key(piece[2])):
+        if form is False:  # no texts
+            merged += group
+        else:
+            (_, first, same), *others = group
+            merged.append(("text", first + "".join(text for _, text, _ in others), same))
     return merged
 
 

@@ -120,14 +120,11 @@ def _wrapped(text: str, count: int) -> list[str]:
     lines, start, least = [], 0, 0
     for number in range(1, count):
         wanted = seen * number / count
-        nearest = bisect_left(gaps, (wanted, 0))
-        if nearest == len(gaps) or (
-            nearest and wanted - gaps[nearest - 1][0] <= gaps[nearest][0] - wanted
-        ):
-            nearest -= 1
-        nearest = max(nearest, least)
-        if nearest >= len(gaps):
+        after = bisect_left(gaps, (wanted, 0), least)
+        beside = range(max(after - 1, least), min(after + 1, len(gaps)))
+        if not beside:
             break
+        nearest = min(beside, key=lambda gap: abs(gaps[gap][0] - wanted))
         lines.append(text[start : gaps[nearest][1]])
         start, least = gaps[nearest][1] + 1, nearest + 1
     return [*lines, text[start:]]

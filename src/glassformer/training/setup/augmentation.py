@@ -14,7 +14,7 @@ from glassformer.data.preprocessing import SourceLengths
 from glassformer.data.protected import protected_spans
 from glassformer.data.words import words
 from glassformer.progress import working
-from glassformer.training.setup.kept_pairs import new_filter, read_kept
+from glassformer.training.setup.kept_pairs import read_kept
 from glassformer.training.setup.options import TEXT_SEED, TextOptions
 from glassformer.training.setup.run_directory import RunDirectory
 
@@ -71,7 +71,7 @@ def write_augmented(text: TextOptions, run: RunDirectory) -> list[str]:
     """
     if run.augmented.exists():
         return []
-    keep = new_filter(text)
+    keep = Filter(text.limits)
     with working("making further pairs"):
         count = write_pairs(run.augmented, _further_pairs(text, run, keep))
     notes = [f"{' and '.join(map(str, text.also))}: {keep}"] if text.also else []

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from glassformer.data.corpus import Filter, Limits, Pair, read_pairs, write_pairs
+from glassformer.data.corpus import Filter, Pair, read_pairs, write_pairs
 from glassformer.data.doctor.duplicates import repeats
 from glassformer.data.normaliser import normaliser
 from glassformer.data.preprocessing import SourceLengths
@@ -26,7 +26,7 @@ from glassformer.progress import working
 from glassformer.training.setup.options import TEXT_SEED, Files, TextOptions
 from glassformer.training.setup.run_directory import RunDirectory
 
-__all__ = ["KeptPairs", "even_sample", "keep_pairs", "new_filter", "read_kept"]
+__all__ = ["KeptPairs", "even_sample", "keep_pairs", "read_kept"]
 
 _MEASURED = 2_000
 
@@ -57,7 +57,7 @@ def keep_pairs(text: TextOptions, run: RunDirectory) -> KeptPairs:
     names = ("format", "keys", "languages", "max_chars", "max_ratio", "normalisation")
     options = json.loads(text.model_dump_json(include=set(names)))
     options["hold_out"] = not text.valid
-    limits = new_filter(text)
+    limits = Filter(text.limits)
     counts = _counts(run.counts)
     if {**counts.get("options", {}), **options} == counts.get("options"):  # older ones had more
         limits.kept, limits.characters = counts["pairs"], counts["characters"]
@@ -86,11 +86,6 @@ def keep_pairs(text: TextOptions, run: RunDirectory) -> KeptPairs:
     }
     write_atomically(run.counts, (json.dumps(counts, indent=1) + "\n").encode())
     return KeptPairs(run, limits, held_out, left_out, lengths, trigrams)
-
-
-def new_filter(text: TextOptions) -> Filter:
-    """A filter that has counted no pair yet."""
-    return Filter(Limits(max_chars=text.max_chars, max_ratio=text.max_ratio))
 
 
 def read_kept(

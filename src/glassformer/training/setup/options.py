@@ -21,6 +21,7 @@ from glassformer.config import (
     check_width,
     presets,
 )
+from glassformer.data.corpus import Limits
 from glassformer.data.file_formats import Format
 from glassformer.data.normaliser import Normalisation
 
@@ -32,6 +33,7 @@ __all__ = [
     "LengthOptions",
     "MachineOptions",
     "OptimiserKind",
+    "PairOptions",
     "Precision",
     "SizeOptions",
     "StartOptions",
@@ -87,8 +89,8 @@ class StartOptions(Options):
     parent knows many languages."""
 
 
-class TextOptions(Options):
-    """The files, the pairs that training keeps and makes of them, and the subwords."""
+class PairOptions(Options):
+    """The files, and the pairs that training keeps."""
 
     pairs: Files = Field(min_length=1, max_length=2, title="SOURCE [TARGET]")
     """Training pairs: SOURCE TARGET, or one file that holds both sides."""
@@ -96,16 +98,25 @@ class TextOptions(Options):
     """Validation pairs; without them, some training pairs are held out."""
     test: Files = Field((), max_length=2)
     """Test pairs, scored once at the end."""
-    languages: tuple[str, str] | None = None
-    """Codes of the two languages, as in "en de"; None: from file names that end in codes."""
     format: Format | None = None
     """Format of the files; None: by their names."""
     keys: tuple[str, str] = ("source", "target")
     """Names of the two sides in JSON lines."""
-    max_chars: int = Field(2000, ge=1)
+    max_chars: int = Field(Limits.max_chars, ge=1)
     """Most characters of a side; longer pairs are dropped."""
-    max_ratio: float = Field(9.0, ge=1)
+    max_ratio: float = Field(Limits.max_ratio, ge=1)
     """Greatest ratio of the two sides' lengths; other pairs are dropped."""
+
+    @property
+    def limits(self) -> Limits:
+        return Limits(max_chars=self.max_chars, max_ratio=self.max_ratio)
+
+
+class TextOptions(PairOptions):
+    """The text: its pairs, their languages, the further pairs made of them, and the subwords."""
+
+    languages: tuple[str, str] | None = None
+    """Codes of the two languages, as in "en de"; None: from file names that end in codes."""
     normalisation: Normalisation | None = None
     """text: NFC, single spaces, no invisible characters, here and in every later translation;
     none: unchanged texts. None: text."""
