@@ -92,7 +92,6 @@ def test_erasing_a_word_is_translating_without_it(translator):
     seen = trace(translator, TEXT)
     erased, answer = seen.erased, seen.answer.text
     assert erased.words == ["A", "dog", "runs", "across", "the", "grass", "."]
-    assert erased.words == [TEXT[slice(*span)] for span in erased.spans]
     without = ["A runs across the grass.", "A dog across the grass.", "A dog runs across the grass"]
     before, *after = translator.score([TEXT, *without], [answer] * 4)
     totals = [erased.totals[word] for word in (1, 2, 6)]

@@ -31,7 +31,6 @@ class Proposed:
     """One candidate of a step: the target with its next piece, and its rank in the step."""
 
     tokens: Ids
-    step_log_probability: float
     log_probability: float
     rank: int
 
@@ -82,9 +81,7 @@ class Watch:
 
         def candidate(place: int, rank: int) -> Proposed:
             ids = (*rows[place // vocab], place % vocab)
-            return Proposed(
-                ids, float(log_probabilities.flatten()[place]), float(sums[place]), rank
-            )
+            return Proposed(ids, float(sums[place]), rank)
 
         places = sums.topk(min(2 * self.beam, len(sums))).indices
         if self.glossary is not None:
@@ -145,6 +142,7 @@ def beam_graph(
 
     def add(candidate: Proposed, parent: int | None, status: Status) -> None:
         length, piece = len(candidate.tokens), tokenizer.subword(candidate.tokens[-1])
+        before = 0.0 if parent is None else nodes[parent].log_probability
         node = BeamNode(
             id=len(nodes),
             parent=parent,
@@ -152,7 +150,7 @@ def beam_graph(
             token=candidate.tokens[-1],
             piece=piece,
             text=text_of(piece),
-            step_log_probability=candidate.step_log_probability,
+            step_log_probability=candidate.log_probability - before,
             log_probability=candidate.log_probability,
             score=candidate.log_probability / penalty(length, alpha),
             rank=candidate.rank,
@@ -160,7 +158,7 @@ def beam_graph(
         )
         nodes.append(node)
 
-    add(Proposed((tokenizer.bos_id,), 0.0, 0.0, 0), None, "alive")
+    add(Proposed((tokenizer.bos_id,), 0.0, 0), None, "alive")
     places: dict[Ids, int] = {(): 0}
     for step, proposed in enumerate(watch.proposed[:steps]):
         for candidate, status in zip(proposed, _statuses(watch, step), strict=True):

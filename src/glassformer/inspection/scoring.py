@@ -52,7 +52,6 @@ def erased_words(
     changes = scores[1:] - scores[:1]
     return Erased(
         [text[slice(*spans[word])] for word in erased],
-        [spans[word] for word in erased],
         changes.tolist(),
         changes.sum(dim=1).tolist(),
     )

@@ -153,7 +153,6 @@ def _reference(sentence: Sentence, watch: Watch, best: Hypothesis) -> Reference:
     if text == tokenizer.decode(best.tokens):  # perhaps in other pieces
         verdict = "found"
     return Reference(
-        text=text,
         log_probability=total,
         score=score,
         fell_off=None if fall is None else fall.step,

@@ -334,8 +334,6 @@ class Erased:
     """The change of the answer's probability if one word of the source is erased."""
 
     words: list[str]
-    spans: list[tuple[int, int]]
-    """The characters of the words in ``source.text``."""
     changes: list[list[float]]
     """Row: the erased word. Column: the target piece. The new minus the old log-probability of
     that piece given the pieces before it: below 0, the translation needs the word."""
@@ -347,7 +345,6 @@ class Erased:
 class Reference:
     """A correct translation, as the model and the search judge it."""
 
-    text: str
     log_probability: float
     score: float
     fell_off: int | None
