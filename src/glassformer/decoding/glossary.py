@@ -153,17 +153,19 @@ class Glossary:
         sentences: Int64[Tensor, " live"],
         tokens: Int64[Tensor, "live width length"],
         sums: Float[Tensor, "live width vocab"],
-        choices: Int64[Tensor, "live choices"],
+        beam: int,
     ) -> Int64[Tensor, "live choices"]:
-        """The candidates of each sentence in the order in which they enter its beam.
+        """At most 2 * `beam` candidates of each sentence, in the order in which they enter it.
 
         `sums[i, j, token]` is the log-probability of the target `tokens[i, j]` with one token more.
-        A candidate is its index in the flattened `sums[i]`; `choices` are the most probable ones.
-        The next tokens of the phrases join them. The most probable next token of each target joins
-        them too, and the most probable that begins a word: a target with all its terms must go on.
+        A candidate is its index in the flattened `sums[i]`. The next tokens of the phrases join the
+        most probable candidates. The most probable next token of each target joins them too, and
+        the most probable that begins a word: a target with all its terms must go on.
         The candidates with equal progress form a bank. The banks take turns, the most
         advanced first.
         """
+        every = sums.flatten(1)
+        choices = every.topk(min(2 * beam, every.shape[1]), dim=1).indices
         pairs = zip(sentences.tolist(), tokens.tolist(), strict=True)
         orders = [
             self._order(sentence, list(map(_text, targets)), sums[i], choices[i].tolist())

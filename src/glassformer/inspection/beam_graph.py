@@ -49,13 +49,14 @@ class Watch:
     """Records the candidates of the search of one sentence, step by step.
 
     ``line`` is a target with its end symbol. The watch follows it as long as the search has it,
-    however improbable it is. ``glossary``: the search's, which chooses the candidates.
+    however improbable it is. ``glossary``: the search's, which chooses the candidates; without
+    terms, the most probable ones.
     """
 
     beam: int
     eos_id: int
     line: Ids = ()
-    glossary: Glossary | None = None
+    glossary: Glossary = field(default_factory=lambda: Glossary([[]]))
     alive: list[set[Ids]] = field(default_factory=list)
     """The unfinished targets at the beginning of each step."""
     proposed: list[list[Proposed]] = field(default_factory=list)
@@ -72,8 +73,6 @@ class Watch:
         _sentences: Int64[Tensor, " rows"],
     ) -> Float[Tensor, "rows vocab"]:
         """Record the step; the log-probabilities stay as they are."""
-        if tokens.size(1) < len(self.alive):  # a search with a glossary asks twice
-            return log_probabilities
         rows = [tuple(row) for row in tokens.tolist()]
         before = log_probabilities.new_tensor([self._sums.get(row, -math.inf) for row in rows])
         sums = (before[:, None] + log_probabilities).flatten()  # added as the search adds
@@ -83,11 +82,8 @@ class Watch:
             ids = (*rows[place // vocab], place % vocab)
             return Proposed(ids, float(sums[place]), rank)
 
-        places = sums.topk(min(2 * self.beam, len(sums))).indices
-        if self.glossary is not None:
-            every = sums.view(1, *log_probabilities.shape)
-            sentence = torch.zeros(1, dtype=torch.long)
-            [places] = self.glossary.allocate(sentence, tokens[None], every, places[None])
+        sentence, every = torch.zeros(1, dtype=torch.long), sums.view(1, *log_probabilities.shape)
+        [places] = self.glossary.allocate(sentence, tokens[None], every, self.beam)
         possible = [place for place in places.tolist() if sums[place] > -math.inf]
         candidates = [candidate(place, rank) for rank, place in enumerate(possible)]
         self.alive.append({row for row in rows if row in self._sums})

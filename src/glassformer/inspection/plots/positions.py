@@ -17,8 +17,6 @@ from glassformer.model.positions import TableOptions, sinusoidal_positions
 
 __all__ = ["plot_position_heatmap", "plot_position_lines"]
 
-_PAPER: TableOptions = {"layout": "interleaved", "frequencies": "paper", "offset": 0}
-
 
 def plot_position_lines(
     length: int = 100,
@@ -34,17 +32,15 @@ def plot_position_lines(
     >>> [line.get_label() for line in plot_position_lines(columns=(4, 5)).axes[0].lines]
     ['column 4', 'column 5']
     """
-    table = {**_PAPER, **table}
     lines = sinusoidal_positions(length, d_model, **table).numpy().T
     figure = new_figure(9.0, 4.2)
     axes = figure.subplots()
     axes.set_prop_cycle(color=COLOURS)
-    for column in _default_columns(d_model, table["layout"]) if columns is None else columns:
+    for column in _default_columns(d_model, table.get("layout")) if columns is None else columns:
         if not 0 <= column < d_model:
             raise UsageError(f"column {column}: the table has columns 0 to {d_model - 1}")
         axes.plot(lines[column], label=f"column {column}", linewidth=1.8)
-    shift = f", offset {table['offset']}" if table["offset"] else ""
-    title = f"Positional encoding, d_model {d_model}, {_kind(table)}{shift}"
+    title = _title(f"d_model {d_model}", table)
     tidy(axes, title, x="token's place in the sentence", y="value")
     axes.set_ylim(-1.08, 1.08)
     axes.margins(x=0.01)
@@ -52,11 +48,12 @@ def plot_position_lines(
     return figure
 
 
-def _kind(table: TableOptions) -> str:
-    return f"{table['layout']}, {table['frequencies']} frequencies"
+def _title(size: str, table: TableOptions) -> str:
+    options = [f"{name} {value}" for name, value in table.items()]
+    return ", ".join(["Positional encoding", size, *options])
 
 
-def _default_columns(d_model: int, layout: Layout) -> list[int]:
+def _default_columns(d_model: int, layout: Layout | None) -> list[int]:
     """Columns whose waves are neither zigzags nor straight lines."""
     half = d_model // 2
     rates = dict.fromkeys((d_model // 10, 3 * d_model // 20))
@@ -73,14 +70,12 @@ def plot_position_heatmap(
     >>> plot_position_heatmap(50, 32).axes[0].get_ylabel()
     'position'
     """
-    table = {**_PAPER, **table}
-    offset, values = table["offset"], sinusoidal_positions(length, d_model, **table).numpy()
+    offset, values = table.get("offset", 0), sinusoidal_positions(length, d_model, **table).numpy()
     figure = new_figure(9.0, 5.2)
     axes = figure.subplots()
     edges = (-0.5, d_model - 0.5, offset + length - 0.5, offset - 0.5)
     image = axes.imshow(values, cmap=SIGNED, vmin=-1, vmax=1, aspect="auto", extent=edges)
-    title = f"Positional encoding, {length} positions, {_kind(table)}"
-    axes.set_title(title, loc="left", fontsize=11)
+    axes.set_title(_title(f"{length} positions", table), loc="left", fontsize=11)
     axes.set_xlabel(f"column of d_model {d_model}")
     axes.set_ylabel("position")
     draw_scale(figure, image, axes, label="value")

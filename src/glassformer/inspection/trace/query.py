@@ -39,8 +39,8 @@ class Sentence:
     """How many segments the text has; this is the first."""
     forms: dict[str, tuple[str, ...]]
     """The forms of each glossary term in the text."""
-    glossary: Glossary | None
-    """The terms that the answer must hold; None if the text has none."""
+    glossary: Glossary
+    """The terms that the answer must hold."""
 
     @classmethod
     def of(cls, bundle: Bundle, question: Query, terms: Terms = NO_TERMS) -> "Sentence":
@@ -62,7 +62,7 @@ class Sentence:
             [*reordered(pieces[:-1], question.changes.source_order), pieces[-1]],
             segments=len(row),
             forms=terms.forms_in(first.text),
-            glossary=engine.glossary(terms, [first], [question.forced_prefix]),
+            glossary=engine.glossary(terms, [first], [question.forced_prefix]) or Glossary([[]]),
         )
 
     @property
@@ -75,11 +75,8 @@ class Sentence:
 
     def term_places(self, written: Sequence[int]) -> list[TermPlace]:
         """Each glossary term, and the pieces of its form in ``written``."""
-        places = self.glossary.places(0, written) if self.glossary else []
-        return [
-            TermPlace(term, list(forms), list(place or ()))
-            for (term, forms), place in zip(self.forms.items(), places, strict=True)
-        ]
+        places = zip(self.forms.items(), self.glossary.places(0, written), strict=True)
+        return [TermPlace(term, list(forms), list(place or ())) for (term, forms), place in places]
 
     def reference_ids(self) -> tuple[int, ...]:
         """The ids of the question's reference with the end symbol; () without a reference."""
