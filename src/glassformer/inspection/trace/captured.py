@@ -107,6 +107,8 @@ def masks(run: CapturedRun) -> Masks:
 def positions(run: CapturedRun) -> Positions:
     """The rows that the model adds to both sides' embeddings."""
     return Positions(
+        kind=run.model.config.positions,
+        frequencies=run.model.config.position_frequencies,
         source=_table(run.model.source_positions, run.source_shown),
         target=_table(run.model.target_positions, run.target_shown),
     )

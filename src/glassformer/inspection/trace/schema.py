@@ -14,7 +14,7 @@ from typing import Literal
 
 from pydantic_core import to_json
 
-from glassformer.config import BEAM
+from glassformer.config import BEAM, Frequencies, PositionKind
 from glassformer.inspection.trace.array_codec import EncodedArray
 
 __all__ = [
@@ -216,6 +216,8 @@ class Masks:
 class Positions:
     """The position vectors that the model adds to the embeddings."""
 
+    kind: PositionKind
+    frequencies: Frequencies
     source: EncodedArray
     """(src_len, d_model)"""
     target: EncodedArray
