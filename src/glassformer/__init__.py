@@ -17,7 +17,6 @@ if TYPE_CHECKING:  # what the table below does, said so that type checkers and e
     from glassformer.decoding.greedy import greedy
     from glassformer.decoding.sampling import Sampling, sample
     from glassformer.evaluation import corpus_scores, evaluate
-    from glassformer.inspection.attention_shapes import attention_shapes
     from glassformer.inspection.capture import capture
     from glassformer.inspection.figure1 import figure1
     from glassformer.inspection.plots.attention import plot_attention_grid, plot_attention_head
@@ -71,7 +70,6 @@ __all__ = [
     "Transformer",
     "Translation",
     "Translator",
-    "attention_shapes",
     "beam_search",
     "capture",
     "corpus_scores",
@@ -112,7 +110,6 @@ _HOMES = {
     "decoding.greedy": "greedy",
     "decoding.sampling": "Sampling sample",
     "evaluation": "corpus_scores evaluate",
-    "inspection.attention_shapes": "attention_shapes",
     "inspection.capture": "capture",
     "inspection.figure1": "figure1",
     "inspection.plots.attention": "plot_attention_grid plot_attention_head",

@@ -1,7 +1,8 @@
 """Attention maps of one sentence (section 3.2; the paper's figures 3 to 5)."""
 
 from collections.abc import Mapping, Sequence
-from typing import Literal
+from itertools import product
+from typing import Any, Literal
 
 import torch
 from jaxtyping import Float
@@ -9,13 +10,7 @@ from torch import Tensor
 
 from glassformer.errors import InputError
 from glassformer.inspection.attention_of import PART_NAMES, Attention, check_index
-from glassformer.inspection.plots.canvas import (
-    Figure,
-    draw_matrix,
-    draw_scale,
-    new_figure,
-    write_numbers,
-)
+from glassformer.inspection.plots.canvas import INK, Figure, draw_matrix, draw_scale, new_figure
 from glassformer.inspection.plots.lettering import cell_inches, label_inches, label_tokens, noted
 
 __all__ = [
@@ -100,7 +95,11 @@ def plot_attention_head(
         names=[[""]],
     )
     if max(weights.shape) <= _WRITTEN_IN:
-        write_numbers(figure.axes[0], 100 * weights, most=100 * weights.max().item())
+        style: dict[str, Any] = {"ha": "center", "va": "center", "fontsize": 7.5}
+        for row, column in product(*map(range, weights.shape)):
+            weight = weights[row, column].item()
+            colour = "white" if weight > 0.55 * weights.max() else INK
+            figure.axes[0].text(column, row, f"{100 * weight:.0f}", color=colour, **style)
     return figure
 
 

@@ -57,10 +57,9 @@ def plot_masks(source: Sequence[str] = (), target: Sequence[str] = ()) -> Figure
     for axes, (part, (queries, keys)) in zip(grid, shown.items(), strict=True):
         draw_matrix(axes, _mask(part, queries, keys), cmap=colours, vmin=0, vmax=1)
         label_tokens(axes, rows=queries, columns=keys, cell=cell)
-        axes.set_anchor("N")
         axes.set_title(PART_NAMES[part], fontsize=11)
-        axes.set_ylabel(AXES_LABELS[part][0])
-        axes.set_xlabel(AXES_LABELS[part][1])
+        of_queries, of_keys = AXES_LABELS[part]
+        axes.set(ylabel=of_queries, xlabel=of_keys, anchor="N")
     legend = [
         Patch(facecolor=_SEEN, label="may attend"),
         Patch(facecolor=_HIDDEN, label="masked"),
