@@ -181,7 +181,7 @@ class TorchEngine:
         """The hypotheses of each source."""
         constraints: list[Constraint] = []
         if job.prefixes:
-            constraints.append(ForcedPrefix(job.prefixes, self.target))
+            constraints.append(ForcedPrefix(job.prefixes))
         if job.glossary is not None:
             constraints.append(job.glossary)
         constraints += job.constraints
