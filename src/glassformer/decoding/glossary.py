@@ -141,7 +141,7 @@ class Glossary:
         sums: Float[Tensor, "live width vocab"],
         beam: int,
     ) -> Int64[Tensor, "live choices"]:
-        """At most 2 * `beam` candidates of each sentence, in the order in which they enter it.
+        """At most 2 * `beam` candidates of each sentence, in the order of their places in the beam.
 
         `sums[i, j, token]` is the log-probability of the target `tokens[i, j]` with one token more.
         A candidate is its index in the flattened `sums[i]`. The next tokens of the phrases join the
