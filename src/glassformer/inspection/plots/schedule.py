@@ -4,13 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from glassformer.inspection.plots.canvas import (
-    COLOURS,
-    Figure,
-    new_figure,
-    thousands,
-    tidy,
-)
+from glassformer.inspection.plots.canvas import COLOURS, Figure, new_figure, thousands, tidy
 from glassformer.training.schedule import noam_schedule
 
 __all__ = ["plot_schedule"]

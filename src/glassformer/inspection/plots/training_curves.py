@@ -9,14 +9,7 @@ from statistics import mean
 from typing import Any
 
 from glassformer.errors import InputError
-from glassformer.inspection.plots.canvas import (
-    COLOURS,
-    Axes,
-    Figure,
-    new_figure,
-    thousands,
-    tidy,
-)
+from glassformer.inspection.plots.canvas import COLOURS, Axes, Figure, new_figure, thousands, tidy
 
 __all__ = [
     "Record",
