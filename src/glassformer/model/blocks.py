@@ -151,7 +151,7 @@ def _residual(sublayer: S, d_model: int, settings: BlockSettings) -> ResidualBlo
 
 
 def _given(settings: BlockSettings, *names: str) -> dict[str, Any]:
-    """Those of a part's settings that are given: each part has the defaults of its options."""
+    """The given settings of a part, by its options' names: each part has its defaults."""
     given: Mapping[str, object] = settings
     options = {"attention_dropout": "dropout", "activation_dropout": "dropout"}
     return {options.get(name, name): given[name] for name in names if name in given}
