@@ -7,10 +7,9 @@ from typing import get_args
 
 import pytest
 
-from glassformer.cli.plot import Part, TrainingOptions
+from glassformer.cli.plot import Part
 from glassformer.config import Markup, presets
 from glassformer.documents.files.formats import FORMATS
-from glassformer.inspection.plots.training_curves import Against
 from glassformer.inspection.trace.schema import AttentionPart
 from glassformer.interchange.hugging_face.configuration import ACTIVATIONS
 from glassformer.model import blocks
@@ -67,7 +66,6 @@ def test_a_second_spelling_is_found(second):
     ("names", "others"),
     [
         (Part, get_args(AttentionPart)),
-        (TrainingOptions.model_fields["against"].annotation, get_args(Against)),
         (Markup, set(FORMATS) - {"txt"}),
         (Preset, presets),
         (blocks.Activation, blocks.ACTIVATIONS),

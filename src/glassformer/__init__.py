@@ -19,17 +19,15 @@ if TYPE_CHECKING:  # what the table below does, said so that type checkers and e
     from glassformer.decoding.greedy import greedy
     from glassformer.decoding.sampling import Sampling, sample
     from glassformer.evaluation import corpus_scores, evaluate
-    from glassformer.inspection.attention_shapes import attention_shapes
     from glassformer.inspection.capture import capture
     from glassformer.inspection.figure1 import figure1
     from glassformer.inspection.plots.attention import plot_attention_grid, plot_attention_head
     from glassformer.inspection.plots.figure2 import plot_figure2
-    from glassformer.inspection.plots.masks import plot_mask, plot_masks
+    from glassformer.inspection.plots.masks import plot_masks
     from glassformer.inspection.plots.positions import plot_position_heatmap, plot_position_lines
     from glassformer.inspection.plots.schedule import plot_schedule
     from glassformer.inspection.trace.build import trace
     from glassformer.inspection.trace.schema import Changes, Head
-    from glassformer.inspection.worked_attention import worked_attention
     from glassformer.model.attention import (
         MultiHeadAttention,
         fused_attention,
@@ -74,7 +72,6 @@ __all__ = [
     "Transformer",
     "Translation",
     "Translator",
-    "attention_shapes",
     "beam_search",
     "capture",
     "corpus_scores",
@@ -90,7 +87,6 @@ __all__ = [
     "plot_attention_grid",
     "plot_attention_head",
     "plot_figure2",
-    "plot_mask",
     "plot_masks",
     "plot_position_heatmap",
     "plot_position_lines",
@@ -105,7 +101,6 @@ __all__ = [
     "trace",
     "train",
     "train_tokenizer",
-    "worked_attention",
 ]
 
 _HOMES = {
@@ -117,17 +112,15 @@ _HOMES = {
     "decoding.greedy": "greedy",
     "decoding.sampling": "Sampling sample",
     "evaluation": "corpus_scores evaluate",
-    "inspection.attention_shapes": "attention_shapes",
     "inspection.capture": "capture",
     "inspection.figure1": "figure1",
     "inspection.plots.attention": "plot_attention_grid plot_attention_head",
     "inspection.plots.figure2": "plot_figure2",
-    "inspection.plots.masks": "plot_mask plot_masks",
+    "inspection.plots.masks": "plot_masks",
     "inspection.plots.positions": "plot_position_heatmap plot_position_lines",
     "inspection.plots.schedule": "plot_schedule",
     "inspection.trace.build": "trace",
     "inspection.trace.schema": "Changes Head",
-    "inspection.worked_attention": "worked_attention",
     "model.attention": "MultiHeadAttention fused_attention masked_softmax"
     " scaled_dot_product_attention",
     "model.blocks": "FeedForward ResidualBlock",

@@ -114,7 +114,7 @@ def in_bfloat16(parts: Parts) -> Parts:
     """The parts with weights that are rounded to bfloat16 for decoding; UsageError if plain."""
     if parts.decoder is not PreparedTransformer:
         raise UsageError("quantization 'bfloat16': only the fast decoder has it: leave it out")
-    return replace(parts, decoder=partial(PreparedTransformer, weights="bfloat16"))
+    return replace(parts, decoder=partial(PreparedTransformer, dtype=torch.bfloat16))
 
 
 def new_model(config: ModelConfig, parts: Parts) -> Transformer:

@@ -87,10 +87,6 @@ def test_a_picture_goes_through_a_pipe_or_a_link(tmp_path):
 def test_training(run_directory):
     assert call("training", run_directory, "--out", run_directory / "a.png") == 0
     assert (run_directory / "a.png").read_bytes().startswith(b"\x89PNG")
-    assert (
-        call("training", run_directory, "--against", "minutes", "--out", run_directory / "b.png")
-        == 0
-    )
 
 
 def test_several_trainings_have_a_table_of_their_scores(run_directory, tmp_path, capsys):

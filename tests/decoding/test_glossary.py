@@ -179,16 +179,3 @@ def test_a_part_of_the_sentences_takes_its_part_of_the_phrases():
     expected = Glossary([[[[5, 6], [8]], [[7]]], [[[4]]]], letters={7})
     assert glossary.select([2, 0]) == expected
     assert [glossary.needed(i) for i in range(3)] == [1, 0, 3]
-
-
-@pytest.mark.parametrize(
-    ("phrases", "message"),
-    [
-        ([[], [[]]], "sentence 1 has a term without any phrase"),
-        ([[], [[[4], []]]], "sentence 1 has a phrase without any id"),
-        ([[[[4], [5, 3]]]], "a phrase of sentence 0 holds the id 3, which is special or negative"),
-    ],
-)
-def test_a_wrong_phrase_is_an_error(phrases, message):
-    with pytest.raises(ValueError, match=message):
-        Glossary(phrases)

@@ -85,7 +85,6 @@ def test_without_the_causal_mask_the_future_is_seen(translator):
     written = [step.written.log_probability for step in seen.steps]
     assert written == pytest.approx(expected.tolist(), abs=1e-4)
     assert written[0] != pytest.approx(plain.steps[0].written.log_probability, abs=1e-3)
-    assert all(step.sees == [*range(len(seen.steps))] for step in seen.steps)
     assert all(map(all, seen.masks.target))
 
 
@@ -93,7 +92,6 @@ def test_erasing_a_word_is_translating_without_it(translator):
     seen = trace(translator, TEXT)
     erased, answer = seen.erased, seen.answer.text
     assert erased.words == ["A", "dog", "runs", "across", "the", "grass", "."]
-    assert erased.words == [TEXT[slice(*span)] for span in erased.spans]
     without = ["A runs across the grass.", "A dog across the grass.", "A dog runs across the grass"]
     before, *after = translator.score([TEXT, *without], [answer] * 4)
     totals = [erased.totals[word] for word in (1, 2, 6)]
@@ -130,7 +128,6 @@ def test_a_reference_shows_whether_search_or_model_is_at_fault(
     assert (found.fell_rank is None) == (found.margin is None) == (fell_off is None)
     if reference == "down by" and fell_off == 0:  # "up" has 0.6
         assert (found.fell_rank, found.margin) == (1, pytest.approx(0.405, abs=0.15))
-    assert found.ranks[0] == (reference == "down by")
 
 
 @pytest.mark.parametrize(

@@ -62,7 +62,7 @@ def test_feed_forward_drops_between_the_layers_only():
 
 @pytest.mark.usefixtures("own_messages")
 def test_an_unknown_activation_is_refused_with_the_known_ones():
-    with pytest.raises(ValueError, match="activation 'silu' is none of relu, gelu, swish"):
+    with pytest.raises(ValueError, match="activation 'silu': expected relu, gelu, swish"):
         FeedForward(4, 8, activation="silu")
 
 
@@ -118,5 +118,5 @@ def test_a_block_may_call_the_sublayer_itself(norm):
 
 @pytest.mark.usefixtures("own_messages")
 def test_an_unknown_place_of_the_norm_is_refused():
-    with pytest.raises(ValueError, match="norm must be 'post' or 'pre', got 'both'"):
+    with pytest.raises(ValueError, match="norm 'both': expected post, pre"):
         ResidualBlock(nn.Identity(), 4, norm="both")

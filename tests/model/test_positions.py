@@ -149,5 +149,5 @@ def test_the_config_refuses_an_odd_width():
     ],
 )
 def test_an_unknown_choice_is_refused_with_the_known_ones(option, known):
-    with pytest.raises(ValueError, match=f"{option} 'halfs' is none of {known}"):
+    with pytest.raises(ValueError, match=f"{option} 'halfs': expected {known}"):
         PositionalEncoding(6, **{option: "halfs"})

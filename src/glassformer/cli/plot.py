@@ -133,8 +133,6 @@ class TrainingOptions(PlotOptions):
 
     runs: tuple[Path, ...] = Field(min_length=1, title="RUN [RUN ...]")
     """Directories of trainings, finished or not, or their metrics.jsonl."""
-    against: Literal["updates", "minutes"] = "updates"
-    """The unit of the x axis, for one run."""
 
     def draw(self) -> Figure:
         from glassformer.inspection.plots.training_curves import (
@@ -145,7 +143,7 @@ class TrainingOptions(PlotOptions):
         )
 
         if len(self.runs) == 1:
-            return plot_training(self.runs[0], against=self.against)
+            return plot_training(self.runs[0])
         records = {str(run): read_metrics(run) for run in self.runs}
         print(score_table(records))
         return plot_losses(records)

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from threading import Event
-from typing import Any, Protocol, TypeVar, runtime_checkable
+from typing import Any, Protocol, TypeAlias, TypeVar, runtime_checkable
 
 import torch
 from jaxtyping import Int64
@@ -45,21 +45,9 @@ class SequenceModel(Protocol):
         ...
 
 
-@runtime_checkable
-class Search(Protocol):
-    """`greedy`, `beam_search` or `sample`; `functools.partial` sets its parameters."""
-
-    def __call__(
-        self,
-        step: StepFunction[Any],
-        state: Any,
-        /,
-        *,
-        max_lengths: Tensor,
-        constraints: Sequence[Constraint],
-    ) -> list[list[Hypothesis]]:
-        """The hypotheses of each sentence of a batch."""
-        ...
+Search: TypeAlias = Callable[..., list[list[Hypothesis]]]
+"""`greedy`, `beam_search` or `sample`: `search(step, state, max_lengths=…, constraints=…)` returns
+the hypotheses of each sentence of a batch. `functools.partial` sets the other parameters."""
 
 
 @dataclass(frozen=True)

@@ -25,7 +25,6 @@ __all__ = [
     "OutputRules",
     "RuleOptions",
     "best_tokens",
-    "check_ordinary_ids",
 ]
 
 BestTokens: TypeAlias = "Callable[[Tensor, int, Sequence[int]], tuple[Tensor, Tensor]]"
@@ -69,28 +68,12 @@ def best_tokens(
     return best.values, best.indices
 
 
-def check_ordinary_ids(ids: Sequence[int], vocabulary: Vocabulary, name: str) -> None:
-    """Raise `ValueError` for a special or negative id; the message calls the ids `name`.
-
-    >>> check_ordinary_ids([4, 3], DEFAULT_IDS, "the prefix")
-    Traceback (most recent call last):
-    ...
-    ValueError: the prefix holds the id 3, which is special or negative: give ids of subwords
-    """
-    special = {*vocabulary.never_produced, vocabulary.eos_id}
-    for token in ids:
-        if token in special or token < 0:
-            raise ValueError(
-                f"{name} holds the id {token}, which is special or negative: give ids of subwords"
-            )
-
-
 @dataclass(frozen=True)
 class ForcedPrefix:
     """The first tokens of each sentence's target; an empty prefix leaves the target free.
 
-    The hypothesis holds the prefix, and its log-probability includes the prefix's. Raises
-    `ValueError` for a prefix with a special id.
+    The hypothesis holds the prefix, and its log-probability includes the prefix's. An end symbol in
+    a prefix ends the target.
 
     >>> forced = ForcedPrefix([[5, 4], []])
     >>> rows, first = torch.tensor([0, 1]), torch.zeros(2, 0).long()
@@ -99,11 +82,6 @@ class ForcedPrefix:
     """
 
     prefixes: Sequence[Sequence[int]]
-    vocabulary: Vocabulary = DEFAULT_IDS
-
-    def __post_init__(self) -> None:
-        for sentence, prefix in enumerate(self.prefixes):
-            check_ordinary_ids(prefix, self.vocabulary, f"the prefix of sentence {sentence}")
 
     def __call__(
         self,
@@ -116,18 +94,13 @@ class ForcedPrefix:
         if all(len(prefix) <= length for prefix in self.prefixes):
             return log_probabilities
         following = [prefix[length] if length < len(prefix) else -1 for prefix in self.prefixes]
-        if max(following) >= log_probabilities.shape[1]:
-            raise ValueError(
-                f"a prefix holds the id {max(following)}, but the step function's vocabulary has "
-                f"{log_probabilities.shape[1]} ids"
-            )
         forced = torch.tensor(following, device=sentences.device)[sentences].unsqueeze(1)
         ids = torch.arange(log_probabilities.shape[1], device=sentences.device)
         return log_probabilities.masked_fill((forced >= 0) & (ids != forced), -torch.inf)
 
     def select(self, sentences: Sequence[int]) -> ForcedPrefix:
         """The prefixes of these sentences."""
-        return ForcedPrefix([self.prefixes[i] for i in sentences], self.vocabulary)
+        return ForcedPrefix([self.prefixes[i] for i in sentences])
 
     def needed(self, sentence: int) -> int:
         """The prefix's length."""

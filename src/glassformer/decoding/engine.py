@@ -22,12 +22,7 @@ from glassformer.config import (
     MOST_NO_REPEAT_NGRAM,
     MOST_REPETITION_PENALTY,
 )
-from glassformer.decoding.batched import (
-    DecodingSettings,
-    Search,
-    SequenceModel,
-    decode_sentences,
-)
+from glassformer.decoding.batched import DecodingSettings, Search, SequenceModel, decode_sentences
 from glassformer.decoding.beam import check_search, penalty
 from glassformer.decoding.constraints import BestTokens, Constraint, ForcedPrefix
 from glassformer.decoding.glossary import Glossary
@@ -181,7 +176,7 @@ class TorchEngine:
         """The hypotheses of each source."""
         constraints: list[Constraint] = []
         if job.prefixes:
-            constraints.append(ForcedPrefix(job.prefixes, self.target))
+            constraints.append(ForcedPrefix(job.prefixes))
         if job.glossary is not None:
             constraints.append(job.glossary)
         constraints += job.constraints

@@ -18,7 +18,6 @@ import torch
 from jaxtyping import Float, Int64
 from torch import Tensor
 
-from glassformer.decoding.constraints import check_ordinary_ids
 from glassformer.decoding.protocols import DEFAULT_IDS, Vocabulary
 
 __all__ = ["Glossary"]
@@ -36,8 +35,6 @@ class Glossary:
     letter, `closing` those after which a word needs a space; none of `letters` follows one of
     `closing` at an edge of the phrase.
 
-    Raises `ValueError` for a term without a phrase, an empty phrase or a special id in a phrase.
-
     >>> Glossary([[[[7, 8]], [[5], [6]]]]).progress(0, [5, 4, 7])  # 7 8, and 5 or 6
     2
     """
@@ -46,15 +43,6 @@ class Glossary:
     vocabulary: Vocabulary = DEFAULT_IDS
     letters: Collection[int] = frozenset()
     closing: Collection[int] = frozenset()
-
-    def __post_init__(self) -> None:
-        for sentence, terms in enumerate(self.terms):
-            if not all(terms):
-                raise ValueError(f"sentence {sentence} has a term without any phrase")
-            for phrase in chain.from_iterable(terms):
-                check_ordinary_ids(phrase, self.vocabulary, f"a phrase of sentence {sentence}")
-                if not phrase:
-                    raise ValueError(f"sentence {sentence} has a phrase without any id")
 
     @cached_property
     def _texts(self) -> list[list[tuple[str, ...]]]:
@@ -82,7 +70,13 @@ class Glossary:
         Each term in the target counts with its longest phrase. The beginning of a phrase at the
         target's end counts too, if its term is missing.
         """
-        return self._progress(sentence, _text(target))
+        text, whole, begun = _text(target), 0, 0
+        for phrases in self._texts[sentence]:
+            if self._place(phrases, text):
+                whole += max(map(len, phrases))
+            else:
+                begun = max(begun, *(self._begun(phrase, text) for phrase in phrases))
+        return whole + begun
 
     def places(self, sentence: int, target: Sequence[int]) -> list[range | None]:
         """For each term the places of a phrase of it in the target; None if there is none.
@@ -92,15 +86,6 @@ class Glossary:
         """
         text = _text(target)
         return [self._place(list(map(_text, phrases)), text) for phrases in self.terms[sentence]]
-
-    def _progress(self, sentence: int, text: str) -> int:
-        whole, begun = 0, 0
-        for phrases in self._texts[sentence]:
-            if self._place(phrases, text):
-                whole += max(map(len, phrases))
-            else:
-                begun = max(begun, *(self._begun(phrase, text) for phrase in phrases))
-        return whole + begun
 
     def _place(self, phrases: Sequence[str], text: str) -> range | None:
         for phrase in phrases:
@@ -127,8 +112,9 @@ class Glossary:
                 return length
         return 0
 
-    def _following(self, sentence: int, text: str) -> set[int]:
+    def _following(self, sentence: int, target: Sequence[int]) -> set[int]:
         """The next token of each phrase of the missing terms."""
+        text = _text(target)
         missing = [phrases for phrases in self._texts[sentence] if not self._place(phrases, text)]
         return {ord(phrase[self._begun(phrase, text)]) for phrase in chain.from_iterable(missing)}
 
@@ -153,26 +139,24 @@ class Glossary:
         sentences: Int64[Tensor, " live"],
         tokens: Int64[Tensor, "live width length"],
         sums: Float[Tensor, "live width vocab"],
-        choices: Int64[Tensor, "live choices"],
+        beam: int,
     ) -> Int64[Tensor, "live choices"]:
-        """The candidates of each sentence in the order in which they enter its beam.
+        """At most 2 * `beam` candidates of each sentence, in the order of their places in the beam.
 
         `sums[i, j, token]` is the log-probability of the target `tokens[i, j]` with one token more.
-        A candidate is its index in the flattened `sums[i]`; `choices` are the most probable ones.
-        The next tokens of the phrases join them. The most probable next token of each target joins
-        them too, and the most probable that begins a word: a target with all its terms must go on.
+        A candidate is its index in the flattened `sums[i]`. The next tokens of the phrases join the
+        most probable candidates. The most probable next token of each target joins them too, and
+        the most probable that begins a word: a target with all its terms must go on.
         The candidates with equal progress form a bank. The banks take turns, the most
         advanced first.
         """
-        pairs = zip(sentences.tolist(), tokens.tolist(), strict=True)
-        orders = [
-            self._order(sentence, list(map(_text, targets)), sums[i], choices[i].tolist())
-            for i, (sentence, targets) in enumerate(pairs)
-        ]
-        return torch.tensor(orders, device=choices.device)
+        every = sums.flatten(1)
+        choices = every.topk(min(2 * beam, every.shape[1]), dim=1).indices
+        rows = zip(sentences.tolist(), tokens.tolist(), sums, choices.tolist(), strict=True)
+        return torch.tensor([self._order(*row) for row in rows], device=choices.device)
 
     def _order(
-        self, sentence: int, texts: list[str], sums: Tensor, choices: list[int]
+        self, sentence: int, targets: list[list[int]], sums: Tensor, choices: list[int]
     ) -> list[int]:
         vocab = sums.shape[1]
         likeliest = sums.argmax(dim=1).tolist()
@@ -180,8 +164,8 @@ class Glossary:
         beginning = new_words.argmax(dim=1).tolist()
         added = {
             row * vocab + token
-            for row, text in enumerate(texts)
-            for token in (likeliest[row], beginning[row], *self._following(sentence, text))
+            for row, target in enumerate(targets)
+            for token in (likeliest[row], beginning[row], *self._following(sentence, target))
         }
         candidates = sorted({*choices, *added})
         scores = dict(zip(candidates, sums.flatten()[candidates].tolist(), strict=True))
@@ -189,17 +173,13 @@ class Glossary:
         for candidate in sorted(candidates, key=lambda candidate: -scores[candidate]):
             row, token = divmod(candidate, vocab)
             possible = scores[candidate] > -torch.inf
-            progress = self._progress(sentence, texts[row] + chr(token))
+            progress = self.progress(sentence, [*targets[row], token])
             banks[progress if possible else -1].append(candidate)
         impossible = banks.pop(-1, [])
-        order = _in_turn(banks[progress] for progress in sorted(banks, reverse=True))
-        return [*order, *impossible][: len(choices)]
+        rounds = zip_longest(*(banks[progress] for progress in sorted(banks, reverse=True)))
+        in_turn = [each for turns in rounds for each in turns if each is not None]
+        return [*in_turn, *impossible][: len(choices)]
 
 
 def _text(ids: Iterable[int]) -> str:
     return "".join(map(chr, ids))
-
-
-def _in_turn(banks: Iterable[list[int]]) -> list[int]:
-    rounds = zip_longest(*banks)
-    return [candidate for turns in rounds for candidate in turns if candidate is not None]

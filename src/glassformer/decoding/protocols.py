@@ -45,20 +45,13 @@ class State(Protocol):
 S = TypeVar("S", bound=State)
 
 
-@runtime_checkable
-class SupportsBeams(State, Protocol):
-    """A state that is faster if it knows which rows are unfinished targets of one sentence."""
-
-    def select_beams(self: Same, rows: Tensor, /) -> Same:
-        """`select` for rows (sentences, width): the targets of a sentence stay side by side."""
-        ...
-
-
 def select_beams(state: S, rows: Int64[Tensor, "sentences width"]) -> S:
-    """These rows of any state; a `SupportsBeams` gets them as groups."""
-    if isinstance(state, SupportsBeams):
-        return state.select_beams(rows)
-    return state.select(rows.flatten())
+    """These rows of any state; each line of `rows` has the unfinished targets of one sentence.
+
+    A state with a `select_beams` of its own gets them as lines: it is faster if it knows them.
+    """
+    select: Callable[[Tensor], S] | None = getattr(state, "select_beams", None)
+    return state.select(rows.flatten()) if select is None else select(rows)
 
 
 StepFunction: TypeAlias = Callable[[Tensor, S], tuple[Tensor, S]]

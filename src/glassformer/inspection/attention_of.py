@@ -36,17 +36,8 @@ class Attention:
 
     part: AttentionPart
     weights: Float[Tensor, "layers heads q_len k_len"]
-    source: list[str]
-    read: list[str]
-    written: list[str]
-
-    @property
-    def query_labels(self) -> list[str]:
-        return {"encoder": self.source, "decoder": self.read, "cross": self.written}[self.part]
-
-    @property
-    def key_labels(self) -> list[str]:
-        return self.read if self.part == "decoder" else self.source
+    query_labels: list[str]
+    key_labels: list[str]
 
     @property
     def axes_labels(self) -> tuple[str, str]:
@@ -73,13 +64,14 @@ def attention_of(
         model(torch.tensor([source], device=device), torch.tensor([read], device=device))
     wanted = {ATTENTION_PATHS[part].format(number) for number in range(len(seen))}
     maps = [weights[0] for name, weights in seen.attention_maps() if name in wanted]
-    return Attention(
-        part,
-        torch.stack(maps).float().cpu(),
-        source=token_labels(parts.source_tokenizer, source),
-        read=token_labels(parts.target_tokenizer, read),
-        written=token_labels(parts.target_tokenizer, written),
-    )
+    of_source = token_labels(parts.source_tokenizer, source)
+    of_read, of_written = (token_labels(parts.target_tokenizer, ids) for ids in (read, written))
+    labels = {
+        "encoder": (of_source, of_source),
+        "decoder": (of_read, of_read),
+        "cross": (of_written, of_source),
+    }
+    return Attention(part, torch.stack(maps).float().cpu(), *labels[part])
 
 
 def check_index(name: str, index: int | None, count: int) -> None:

@@ -31,7 +31,6 @@ class Proposed:
     """One candidate of a step: the target with its next piece, and its rank in the step."""
 
     tokens: Ids
-    step_log_probability: float
     log_probability: float
     rank: int
 
@@ -50,13 +49,14 @@ class Watch:
     """Records the candidates of the search of one sentence, step by step.
 
     ``line`` is a target with its end symbol. The watch follows it as long as the search has it,
-    however improbable it is. ``glossary``: the search's, which chooses the candidates.
+    however improbable it is. ``glossary``: the search's, which chooses the candidates; without
+    terms, the most probable ones.
     """
 
     beam: int
     eos_id: int
     line: Ids = ()
-    glossary: Glossary | None = None
+    glossary: Glossary = field(default_factory=lambda: Glossary([[]]))
     alive: list[set[Ids]] = field(default_factory=list)
     """The unfinished targets at the beginning of each step."""
     proposed: list[list[Proposed]] = field(default_factory=list)
@@ -73,8 +73,6 @@ class Watch:
         _sentences: Int64[Tensor, " rows"],
     ) -> Float[Tensor, "rows vocab"]:
         """Record the step; the log-probabilities stay as they are."""
-        if tokens.size(1) < len(self.alive):  # a search with a glossary asks twice
-            return log_probabilities
         rows = [tuple(row) for row in tokens.tolist()]
         before = log_probabilities.new_tensor([self._sums.get(row, -math.inf) for row in rows])
         sums = (before[:, None] + log_probabilities).flatten()  # added as the search adds
@@ -82,15 +80,10 @@ class Watch:
 
         def candidate(place: int, rank: int) -> Proposed:
             ids = (*rows[place // vocab], place % vocab)
-            return Proposed(
-                ids, float(log_probabilities.flatten()[place]), float(sums[place]), rank
-            )
+            return Proposed(ids, float(sums[place]), rank)
 
-        places = sums.topk(min(2 * self.beam, len(sums))).indices
-        if self.glossary is not None:
-            every = sums.view(1, *log_probabilities.shape)
-            sentence = torch.zeros(1, dtype=torch.long)
-            [places] = self.glossary.allocate(sentence, tokens[None], every, places[None])
+        sentence, every = torch.zeros(1, dtype=torch.long), sums.view(1, *log_probabilities.shape)
+        [places] = self.glossary.allocate(sentence, tokens[None], every, self.beam)
         possible = [place for place in places.tolist() if sums[place] > -math.inf]
         candidates = [candidate(place, rank) for rank, place in enumerate(possible)]
         self.alive.append({row for row in rows if row in self._sums})
@@ -145,6 +138,7 @@ def beam_graph(
 
     def add(candidate: Proposed, parent: int | None, status: Status) -> None:
         length, piece = len(candidate.tokens), tokenizer.subword(candidate.tokens[-1])
+        before = 0.0 if parent is None else nodes[parent].log_probability
         node = BeamNode(
             id=len(nodes),
             parent=parent,
@@ -152,7 +146,7 @@ def beam_graph(
             token=candidate.tokens[-1],
             piece=piece,
             text=text_of(piece),
-            step_log_probability=candidate.step_log_probability,
+            step_log_probability=candidate.log_probability - before,
             log_probability=candidate.log_probability,
             score=candidate.log_probability / penalty(length, alpha),
             rank=candidate.rank,
@@ -160,7 +154,7 @@ def beam_graph(
         )
         nodes.append(node)
 
-    add(Proposed((tokenizer.bos_id,), 0.0, 0.0, 0), None, "alive")
+    add(Proposed((tokenizer.bos_id,), 0.0, 0), None, "alive")
     places: dict[Ids, int] = {(): 0}
     for step, proposed in enumerate(watch.proposed[:steps]):
         for candidate, status in zip(proposed, _statuses(watch, step), strict=True):

@@ -54,10 +54,6 @@ class Call:
     output: Float[Tensor, "batch len d_model"]
     attended: Attended | None
 
-    @property
-    def weights(self) -> Float[Tensor, "batch heads q_len k_len"] | None:
-        return None if self.attended is None else self.attended.weights
-
 
 class Sublayer:
     """The ``calls`` of one sublayer in order; the properties are of the last call.
@@ -82,12 +78,6 @@ class Sublayer:
         return self._last.output
 
     @property
-    def norms(self) -> dict[str, Float[Tensor, "batch len"]]:
-        """The norms of input, added and output vectors at each position."""
-        call = self._last
-        return {name: getattr(call, name).norm(dim=-1) for name in ("input", "added", "output")}
-
-    @property
     def attended(self) -> Attended:
         attended = self._last.attended
         if attended is None:
@@ -97,10 +87,6 @@ class Sublayer:
     @property
     def weights(self) -> Float[Tensor, "batch heads q_len k_len"]:
         return self.attended.weights
-
-    @property
-    def scores(self) -> Float[Tensor, "batch heads q_len k_len"]:
-        return self.attended.scores
 
     @property
     def _last(self) -> Call:

@@ -1,4 +1,4 @@
-"""The probability that a model gives to a target, piece by piece, for one source or for many."""
+"""The probability that a model gives to each piece of a target, for one source or many."""
 
 from collections.abc import Sequence
 
@@ -11,25 +11,12 @@ from glassformer.data.words import words
 from glassformer.inspection.trace.schema import Erased, Piece
 from glassformer.model.transformer import Transformer
 
-__all__ = ["erased_words", "log_probabilities", "piece_scores"]
+__all__ = ["erased_words", "log_probabilities"]
 
 _NUMBERS_AT_ONCE = 1 << 24  # 64 MiB
 
 
 @torch.no_grad()
-def _distributions(
-    model: Transformer, sources: Sequence[Sequence[int]], target: Sequence[int]
-) -> Float[Tensor, "sources tgt_len vocab"]:
-    """log p(any piece | the target's pieces before it, source) at each place of the target.
-
-    Sources and target end in their end symbol; the target has no start symbol.
-    """
-    config, device = model.config, model.output_weight.device
-    source = pad_rows(sources, config.pad_of_source).to(device)
-    read = torch.tensor([[config.bos_id, *target[:-1]]], device=device).expand(len(source), -1)
-    return model(source, read).float().log_softmax(dim=-1).cpu()
-
-
 def log_probabilities(
     model: Transformer, sources: Sequence[Sequence[int]], target: Sequence[int]
 ) -> Float[Tensor, "sources tgt_len"]:
@@ -37,22 +24,17 @@ def log_probabilities(
 
     Sources and target end in their end symbol; the target has no start symbol.
     """
-    written = torch.tensor(target)[None, :, None]
-    at_once = max(1, _NUMBERS_AT_ONCE // (len(target) * model.config.target_vocab_size))
+    config, device = model.config, model.output_weight.device
+    read = torch.tensor([[config.bos_id, *target[:-1]]], device=device)
+    written = torch.tensor(target, device=device)[None, :, None]
+    at_once = max(1, _NUMBERS_AT_ONCE // (len(target) * config.target_vocab_size))
     parts = []
     for first in range(0, len(sources), at_once):
-        tables = _distributions(model, sources[first : first + at_once], target)
-        parts.append(tables.gather(-1, written.expand(len(tables), -1, -1))[..., 0])
+        source = pad_rows(sources[first : first + at_once], config.pad_of_source).to(device)
+        logits = model(source, read.expand(len(source), -1)).float()
+        chosen = logits.log_softmax(dim=-1).gather(-1, written.expand(len(source), -1, -1))
+        parts.append(chosen[..., 0].cpu())
     return torch.cat(parts)
-
-
-def piece_scores(
-    model: Transformer, source: Sequence[int], target: Sequence[int]
-) -> tuple[list[float], list[int]]:
-    """Log-probability and rank of each target piece among all pieces; rank 0 is the best."""
-    table = _distributions(model, [source], target)[0]
-    scores = table.gather(-1, torch.tensor(target)[:, None])  # (tgt_len, 1)
-    return scores[:, 0].tolist(), (table > scores).sum(dim=-1).tolist()
 
 
 def erased_words(
@@ -70,7 +52,6 @@ def erased_words(
     changes = scores[1:] - scores[:1]
     return Erased(
         [text[slice(*spans[word])] for word in erased],
-        [spans[word] for word in erased],
         changes.tolist(),
         changes.sum(dim=1).tolist(),
     )

@@ -8,6 +8,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from glassformer.config import Activation, Norm
+from glassformer.errors import check_choice
 from glassformer.model.attention import Attention, MultiHeadAttention
 
 __all__ = [
@@ -48,8 +49,7 @@ class FeedForward(nn.Module):
         new_dropout: Callable[[float], nn.Module] = nn.Dropout,
     ) -> None:
         super().__init__()
-        if activation not in ACTIVATIONS:
-            raise ValueError(f"activation {activation!r} is none of {', '.join(ACTIVATIONS)}")
+        check_choice("activation", activation, ACTIVATIONS)
         self.inner = nn.Linear(d_model, d_ff)
         self.outer = nn.Linear(d_ff, d_model)
         self.dropout = new_dropout(dropout)
@@ -89,8 +89,7 @@ class ResidualBlock(nn.Module, Generic[S]):
         new_dropout: Callable[[float], nn.Module] = nn.Dropout,
     ) -> None:
         super().__init__()
-        if norm not in get_args(Norm):
-            raise ValueError(f"norm must be 'post' or 'pre', got {norm!r}")
+        check_choice("norm", norm, get_args(Norm))
         self.sublayer = sublayer
         self.norm = nn.LayerNorm(d_model, eps=norm_epsilon)
         self.dropout = new_dropout(dropout)
@@ -134,7 +133,7 @@ def attention_block(
     d_model: int, num_heads: int, settings: BlockSettings
 ) -> ResidualBlock[MultiHeadAttention]:
     """A multi-head attention in its residual block."""
-    own = _given(settings, dropout="attention_dropout", attention="attention")
+    own = _given(settings, "attention_dropout", "attention")
     return _residual(MultiHeadAttention(d_model, num_heads, **own), d_model, settings)
 
 
@@ -142,21 +141,17 @@ def feed_forward_block(
     d_model: int, d_ff: int, settings: BlockSettings
 ) -> ResidualBlock[FeedForward]:
     """A feed-forward network in its residual block."""
-    own = _given(
-        settings,
-        dropout="activation_dropout",
-        activation="activation",
-        new_dropout="new_dropout",
-    )
+    own = _given(settings, "activation_dropout", "activation", "new_dropout")
     return _residual(FeedForward(d_model, d_ff, **own), d_model, settings)
 
 
 def _residual(sublayer: S, d_model: int, settings: BlockSettings) -> ResidualBlock[S]:
-    names = ("dropout", "norm", "norm_epsilon", "new_dropout")
-    return ResidualBlock(sublayer, d_model, **_given(settings, **{name: name for name in names}))
+    own = _given(settings, "dropout", "norm", "norm_epsilon", "new_dropout")
+    return ResidualBlock(sublayer, d_model, **own)
 
 
-def _given(settings: BlockSettings, **names: str) -> dict[str, Any]:
-    """The settings that are given, by the names of a part's options: each part has the defaults."""
+def _given(settings: BlockSettings, *names: str) -> dict[str, Any]:
+    """The given settings of a part, by its options' names: each part has its defaults."""
     given: Mapping[str, object] = settings
-    return {option: given[name] for option, name in names.items() if name in given}
+    options = {"attention_dropout": "dropout", "activation_dropout": "dropout"}
+    return {options.get(name, name): given[name] for name in names if name in given}

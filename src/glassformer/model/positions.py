@@ -9,6 +9,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from glassformer.config import Frequencies, Layout, PositionKind
+from glassformer.errors import check_choice
 
 __all__ = ["PositionalEncoding", "TableOptions", "sinusoidal_positions"]
 
@@ -39,9 +40,12 @@ def sinusoidal_positions(
     >>> sinusoidal_positions(2, 4)[0].tolist()
     [0.0, 1.0, 0.0, 1.0]
     """
-    _check_width(d_model)
-    _check_choice("layout", layout, get_args(Layout))
-    _check_choice("frequencies", frequencies, get_args(Frequencies))
+    if d_model < 2 or d_model % 2:
+        raise ValueError(
+            f"d_model must be even, because sines and cosines come in pairs, got {d_model}"
+        )
+    check_choice("layout", layout, get_args(Layout))
+    check_choice("frequencies", frequencies, get_args(Frequencies))
     half = d_model // 2
     steps = half if frequencies == "paper" else max(half - 1, 1)
     # In float64: at position 5,000 a float32 angle is off by 3e-4. On the CPU, even if a model is
@@ -79,7 +83,7 @@ class PositionalEncoding(nn.Module):
         **table: Unpack[TableOptions],
     ) -> None:
         super().__init__()
-        _check_choice("kind", kind, get_args(PositionKind))
+        check_choice("kind", kind, get_args(PositionKind))
         self.max_length = max_length
         self.dropout = new_dropout(dropout)
         if kind == "learned":
@@ -102,15 +106,3 @@ class PositionalEncoding(nn.Module):
             )
         rows = self.table[start + self.offset : end + self.offset]
         return self.dropout(embedded + rows.to(embedded))
-
-
-def _check_width(d_model: int) -> None:
-    if d_model < 2 or d_model % 2:
-        raise ValueError(
-            f"d_model must be even, because sines and cosines come in pairs, got {d_model}"
-        )
-
-
-def _check_choice(name: str, value: str, known: tuple[str, ...]) -> None:
-    if value not in known:
-        raise ValueError(f"{name} {value!r} is none of {', '.join(known)}")

@@ -1,5 +1,6 @@
 """The Transformer (figure 1): embeddings, encoder, decoder, and the projection to logits."""
 
+import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.nn import functional as F
@@ -8,16 +9,9 @@ from glassformer.config import ModelConfig
 from glassformer.model import masks
 from glassformer.model.cache import DecoderState, Memory, check_rows
 from glassformer.model.decoder import Decoder, DecoderBlock
+from glassformer.model.embeddings import ScaledEmbedding
 from glassformer.model.encoder import Encoder, EncoderBlock
-from glassformer.model.variants import (
-    ModelParts,
-    block_settings,
-    embedding,
-    final_norm,
-    output_bias,
-    output_matrix,
-    positions,
-)
+from glassformer.model.variants import ModelParts, block_settings, final_norm, positions
 
 __all__ = ["Transformer", "initialise"]
 
@@ -46,13 +40,16 @@ class Transformer(nn.Module):
     def __init__(self, config: ModelConfig, parts: ModelParts | None = None) -> None:
         super().__init__()
         self.config = config
-        sizes = (config.d_model, config.num_heads, config.d_ff)
+        d_model, vocab_size = config.d_model, config.target_vocab_size
+        sizes = (d_model, config.num_heads, config.d_ff)
         settings = block_settings(config, parts)
-        shared = config.tying in ("three-way", "embeddings")
+        scale = config.scale_embeddings
 
-        self.source_embedding = embedding(config, config.source_vocab_size)
+        self.source_embedding = ScaledEmbedding(config.source_vocab_size, d_model, scale=scale)
         self.target_embedding = (
-            self.source_embedding if shared else embedding(config, config.target_vocab_size)
+            self.source_embedding
+            if config.tying in ("three-way", "embeddings")
+            else ScaledEmbedding(vocab_size, d_model, scale=scale)
         )
         self.source_positions = positions(config, config.max_length_of_source, settings)
         self.target_positions = positions(config, config.max_length, settings)
@@ -64,8 +61,10 @@ class Transformer(nn.Module):
             [DecoderBlock(*sizes, **settings) for _ in range(config.num_decoder_layers)],
             final_norm=final_norm(config),
         )
-        self.output = output_matrix(config)
-        self.output_bias = output_bias(config)
+        # Section 3.4: the output matrix is the target embedding's, if they are tied.
+        tied = config.tying in ("three-way", "target")
+        self.output = None if tied else nn.Linear(d_model, vocab_size, bias=False)
+        self.output_bias = nn.Parameter(torch.zeros(vocab_size)) if config.output_bias else None
         initialise(self)
 
     def forward(

@@ -7,26 +7,15 @@ are the paper's.
 from collections.abc import Callable
 from typing import Protocol
 
-import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
 from glassformer.config import ModelConfig
 from glassformer.model.attention import Attention
 from glassformer.model.blocks import BlockSettings
-from glassformer.model.embeddings import ScaledEmbedding
 from glassformer.model.positions import PositionalEncoding
 
-__all__ = [
-    "ModelParts",
-    "NormedPositions",
-    "block_settings",
-    "embedding",
-    "final_norm",
-    "output_bias",
-    "output_matrix",
-    "positions",
-]
+__all__ = ["ModelParts", "NormedPositions", "block_settings", "final_norm", "positions"]
 
 
 class ModelParts(Protocol):
@@ -71,11 +60,6 @@ def block_settings(config: ModelConfig, parts: ModelParts | None) -> BlockSettin
     return settings
 
 
-def embedding(config: ModelConfig, vocab_size: int) -> ScaledEmbedding:
-    """The embedding; BART's has no factor."""
-    return ScaledEmbedding(vocab_size, config.d_model, scale=config.scale_embeddings)
-
-
 def positions(config: ModelConfig, max_length: int, settings: BlockSettings) -> nn.Module:
     """Positions, then dropout; BART has a LayerNorm in between."""
     normed, new_dropout = config.embedding_norm, settings.get("new_dropout", nn.Dropout)
@@ -98,15 +82,3 @@ def positions(config: ModelConfig, max_length: int, settings: BlockSettings) -> 
 def final_norm(config: ModelConfig) -> nn.Module | None:
     """The LayerNorm at the end of a stack of pre-norm blocks."""
     return nn.LayerNorm(config.d_model, eps=config.norm_epsilon) if config.norm == "pre" else None
-
-
-def output_matrix(config: ModelConfig) -> nn.Linear | None:
-    """The projection to logits; None if it is the target embedding's matrix (section 3.4)."""
-    if config.tying not in ("none", "embeddings"):
-        return None
-    return nn.Linear(config.d_model, config.target_vocab_size, bias=False)
-
-
-def output_bias(config: ModelConfig) -> nn.Parameter | None:
-    """Marian's bias of the logits."""
-    return nn.Parameter(torch.zeros(config.target_vocab_size)) if config.output_bias else None

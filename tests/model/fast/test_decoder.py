@@ -130,7 +130,7 @@ def test_float32_is_equal_to_five_digits(build, sentences):
 def test_bf16_rounds_and_leaves_the_model_as_it_was(build, sentences):
     model, source = build().float(), sentences(*LENGTHS)
     before = {name: value.clone() for name, value in model.state_dict().items()}
-    fast = PreparedTransformer(model, weights="bfloat16")
+    fast = PreparedTransformer(model, dtype=torch.bfloat16)
     tokens = torch.full((5,), 2)
     logits, _ = fast.step(tokens, fast.start(fast.encode(source)))
     expected, _ = model.step(tokens, model.start(model.encode(source)))
@@ -156,7 +156,7 @@ def test_attention_of_one_sentence_is_the_same_as_among_others(masked):
 
 def test_many_sentences_in_bf16_are_read_as_few_are(build, sentences):
     """They are attended to in another way: the difference is rounding."""
-    fast = PreparedTransformer(build().float(), weights="bfloat16")
+    fast = PreparedTransformer(build().float(), dtype=torch.bfloat16)
     source, tokens = sentences(*[9] * 40), sentences(*[6] * 40, seed=4)
     parts = [slice(first, first + 10) for first in range(0, 40, 10)]
     many, few = fast.start(fast.encode(source)), [fast.start(fast.encode(source[p])) for p in parts]
@@ -166,11 +166,6 @@ def test_many_sentences_in_bf16_are_read_as_few_are(build, sentences):
         few = [state for _, state in steps]
         apart = (logits - torch.cat([part for part, _ in steps])).abs().max()
         assert apart < 0.05 * logits.abs().max()
-
-
-def test_other_weights_are_refused(build):
-    with pytest.raises(ValueError, match="weights 'bf16': expected 'as they are' or 'bfloat16'"):
-        PreparedTransformer(build(), weights="bf16")
 
 
 def test_no_rows_and_no_more_positions(build, sentences):

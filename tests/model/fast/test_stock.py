@@ -212,7 +212,7 @@ def test_the_decoder_follows_each_change(build, sentences, change):
 
 def test_weights_are_arranged_once_for_each_state(build, sentences):
     model, source = build(), sentences(5, 3)
-    fast, rough = PreparedTransformer(model), PreparedTransformer(model, weights="bfloat16")
+    fast, rough = PreparedTransformer(model), PreparedTransformer(model, dtype=torch.bfloat16)
     with torch.inference_mode():
         for form in (fast, rough):
             form.start(form.encode(source))

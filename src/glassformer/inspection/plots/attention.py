@@ -1,7 +1,8 @@
 """Attention maps of one sentence (section 3.2; the paper's figures 3 to 5)."""
 
 from collections.abc import Mapping, Sequence
-from typing import Literal
+from itertools import product
+from typing import Any, Literal
 
 import torch
 from jaxtyping import Float
@@ -9,13 +10,7 @@ from torch import Tensor
 
 from glassformer.errors import InputError
 from glassformer.inspection.attention_of import PART_NAMES, Attention, check_index
-from glassformer.inspection.plots.canvas import (
-    Figure,
-    draw_matrix,
-    draw_scale,
-    new_figure,
-    write_numbers,
-)
+from glassformer.inspection.plots.canvas import INK, Figure, draw_matrix, draw_scale, new_figure
 from glassformer.inspection.plots.lettering import cell_inches, label_inches, label_tokens, noted
 
 __all__ = [
@@ -91,21 +86,21 @@ def plot_attention_head(
     >>> [text.get_text() for text in figure.axes[0].texts]
     ['90', '10', '20', '80']
     """
-    _check_labels(weights, query_labels, key_labels)
-    cell = cell_inches(max(weights.shape), room=11.0)
-    width = cell * weights.size(1) + label_inches(query_labels, cell) + 1.7
-    height = cell * weights.size(0) + label_inches(key_labels, cell) + 1.2
-    figure = new_figure(max(width, 5.2), max(height, 2.8))
-    axes = figure.subplots()
-    image = draw_matrix(axes, weights, vmin=0)
-    label_tokens(axes, rows=query_labels, columns=key_labels, cell=cell)
+    figure = plot_attention_grid(
+        weights[None, None],
+        query_labels,
+        key_labels,
+        title=title,
+        axes_labels=axes_labels,
+        names=[[""]],
+    )
     if max(weights.shape) <= _WRITTEN_IN:
-        write_numbers(axes, 100 * weights, most=100 * weights.max().item())
-    figure.suptitle(title, fontsize=11)
-    axes.set_ylabel(axes_labels[0])
-    axes.set_xlabel(axes_labels[1])
-    draw_scale(figure, image, axes, label="weight")
-    return noted(figure)
+        style: dict[str, Any] = {"ha": "center", "va": "center", "fontsize": 7.5}
+        for row, column in product(*map(range, weights.shape)):
+            weight = weights[row, column].item()
+            colour = "white" if weight > 0.55 * weights.max() else INK
+            figure.axes[0].text(column, row, f"{100 * weight:.0f}", color=colour, **style)
+    return figure
 
 
 def plot_attention_grid(
@@ -125,12 +120,16 @@ def plot_attention_grid(
     >>> figure.axes[5].get_title()
     'layer 2, head 3'
     """
-    _check_labels(weights, query_labels, key_labels)
-    names = names or _names(*weights.shape[:2])
     rows, columns, q_len, k_len = weights.shape
+    if (q_len, k_len) != (len(query_labels), len(key_labels)):
+        raise ValueError(
+            f"weights of {q_len} queries and {k_len} keys, but {len(query_labels)} query labels and"
+            f" {len(key_labels)} key labels"
+        )
+    names = names or _names(rows, columns)
     longest = max(q_len, k_len)
     panel = min(max(0.15 * longest, 1.7), 5.0, 30 / max(rows, columns))
-    cell = panel / longest
+    cell = cell_inches(longest, room=11.0) if rows == columns == 1 else panel / longest
     figure = new_figure(
         max(5.2, columns * max(cell * k_len + 0.15, 1.3) + label_inches(query_labels, cell) + 1.9),
         rows * (cell * q_len + 0.4) + label_inches(key_labels, cell) + 1.0,
@@ -177,11 +176,3 @@ def _names(layers: int, heads: int) -> list[list[str]]:
     return [
         [f"layer {layer + 1}, head {head + 1}" for head in range(heads)] for layer in range(layers)
     ]
-
-
-def _check_labels(weights: Tensor, queries: Sequence[str], keys: Sequence[str]) -> None:
-    if weights.shape[-2:] != (len(queries), len(keys)):
-        raise ValueError(
-            f"weights of {weights.size(-2)} queries and {weights.size(-1)} keys, but"
-            f" {len(queries)} query labels and {len(keys)} key labels"
-        )

@@ -52,7 +52,6 @@ __all__ = [
     "sheet",
     "thousands",
     "tidy",
-    "write_numbers",
 ]
 
 BLUES = "Blues"  # from zero (white) to large
@@ -142,12 +141,3 @@ def draw_scale(
     length = min(0.9 * height, 3.5)
     shrink = length / height
     figure.colorbar(image, ax=axes, label=label, shrink=shrink, aspect=length / 0.14, pad=0.015)
-
-
-def write_numbers(axes: Axes, values: Tensor, *, most: float) -> None:
-    """The whole number in each square of a matrix, white where it is dark; ``most``: darkest."""
-    style: dict[str, Any] = {"ha": "center", "va": "center", "fontsize": 7.5}
-    for row, line in enumerate(values.tolist()):
-        for column, value in enumerate(line):
-            colour = "white" if value > 0.55 * most else INK
-            axes.text(column, row, f"{value:.0f}", color=colour, **style)

@@ -1,6 +1,6 @@
 """The paper's figure 2 for sizes of one's own: both attentions, with the shape of each arrow."""
 
-from glassformer.inspection.attention_shapes import attention_shapes
+from glassformer.config import check_width
 from glassformer.inspection.plots.canvas import GREY, INK, Axes, Figure, Rectangle, sheet
 
 __all__ = ["plot_figure2"]
@@ -15,36 +15,41 @@ def plot_figure2(
 ) -> Figure:
     """Scaled dot-product attention and multi-head attention (sections 3.2.1 and 3.2.2).
 
+    The axes are (batch, len, d_model), and (batch, heads, len, d_head) in each head.
+
     >>> plot_figure2(16, 4).get_size_inches().tolist()
     [9.6, 5.8]
     """
-    steps = attention_shapes(d_model, num_heads, batch=batch, q_len=q_len, k_len=k_len)
-    shapes = {step.tensor: ", ".join(f"{size}" for size in step.axes.values()) for step in steps}
+    check_width(d_model, num_heads)
+    d_head = d_model // num_heads
+    query, key = (f"({batch}, {length}, {d_model})" for length in (q_len, k_len))
+    queries, keys = (f"({batch}, {num_heads}, {length}, {d_head})" for length in (q_len, k_len))
+    weights = f"({batch}, {num_heads}, {q_len}, {k_len})"
     figure, axes = sheet(9.6, 5.8)
     _column(
         axes,
         0.6,
         "Scaled Dot-Product Attention",
-        f"Q ({shapes['queries']})\nK, V ({shapes['keys']})",
+        f"Q {queries}\nK, V {keys}",
         (
-            ("MatMul", f"Q Kᵀ ({shapes['scores']})"),
+            ("MatMul", f"Q Kᵀ {weights}"),
             ("Scale", "divided by √d_head"),
             ("Mask (opt.)", "hidden: −∞"),
-            ("SoftMax", f"weights ({shapes['weights']})"),
-            ("MatMul", f"weights · V ({shapes['heads']})"),
+            ("SoftMax", f"weights {weights}"),
+            ("MatMul", f"weights · V {queries}"),
         ),
     )
     _column(
         axes,
         5.4,
         "Multi-Head Attention",
-        f"Q ({shapes['query']})\nK, V ({shapes['key']})",
+        f"Q {query}\nK, V {key}",
         (
-            ("Linear, for Q, K and V", f"({shapes['projected']})"),
-            ("Split", f"{num_heads} heads ({shapes['queries']})"),
-            ("Scaled Dot-Product Attention", f"({shapes['heads']})"),
-            ("Concat", f"({shapes['joint']})"),
-            ("Linear", f"({shapes['output']})"),
+            ("Linear, for Q, K and V", f"Q {query}"),
+            ("Split", f"{num_heads} heads {queries}"),
+            ("Scaled Dot-Product Attention", queries),
+            ("Concat", query),
+            ("Linear", query),
         ),
     )
     return figure

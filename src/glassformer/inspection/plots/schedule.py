@@ -4,13 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from glassformer.inspection.plots.canvas import (
-    COLOURS,
-    Figure,
-    new_figure,
-    thousands,
-    tidy,
-)
+from glassformer.inspection.plots.canvas import COLOURS, Figure, new_figure, thousands, tidy
 from glassformer.training.schedule import noam_schedule
 
 __all__ = ["plot_schedule"]
@@ -29,10 +23,11 @@ def plot_schedule(
     figure = new_figure(8.0, 4.2)
     axes = figure.subplots()
     places = np.unique(np.linspace(1, updates, 1000).astype(int))
-    for index, (d_model, warmup) in enumerate(settings):
+    axes.set_prop_cycle(color=COLOURS)
+    for d_model, warmup in settings:
         rates = [noam_schedule(int(at), d_model=d_model, warmup=warmup) for at in places]
         label = f"d_model {d_model:,}, warm-up {warmup:,}"
-        axes.plot(places, rates, color=COLOURS[index % len(COLOURS)], label=label, linewidth=1.8)
+        axes.plot(places, rates, label=label, linewidth=1.8)
     title = "Learning rate: rises during the warm-up, then falls with the square root"
     tidy(axes, title, x="update", y="learning rate")
     axes.set_ylim(bottom=0)

@@ -6,20 +6,12 @@ from collections.abc import Mapping, Sequence
 from itertools import chain
 from pathlib import Path
 from statistics import mean
-from typing import Any, Literal
+from typing import Any
 
 from glassformer.errors import InputError
-from glassformer.inspection.plots.canvas import (
-    COLOURS,
-    Axes,
-    Figure,
-    new_figure,
-    thousands,
-    tidy,
-)
+from glassformer.inspection.plots.canvas import COLOURS, Axes, Figure, new_figure, thousands, tidy
 
 __all__ = [
-    "Against",
     "Record",
     "plot_losses",
     "plot_training",
@@ -28,7 +20,6 @@ __all__ = [
 ]
 
 Record = Mapping[str, Any]
-Against = Literal["updates", "minutes"]
 
 
 def read_metrics(path: Path) -> list[Record]:
@@ -60,7 +51,7 @@ def read_metrics(path: Path) -> list[Record]:
     return records
 
 
-def plot_training(metrics: Path | Sequence[Record], *, against: Against = "updates") -> Figure:
+def plot_training(metrics: Path | Sequence[Record]) -> Figure:
     """Loss and perplexity, learning rate, and scores on the validation pairs, one above the other.
 
     ``metrics`` is the run's directory, its ``metrics.jsonl``, or the records themselves. Without
@@ -71,15 +62,14 @@ def plot_training(metrics: Path | Sequence[Record], *, against: Against = "updat
     2
     """
     records = read_metrics(metrics) if isinstance(metrics, Path) else metrics
-    curves = _Curves(records, against)
     panels = {_draw_loss: 2.0, _draw_rate: 1.1}
-    if curves.of("validation", "bleu")[0]:
+    if _curve(records, "validation", "bleu")[0]:
         panels[_draw_scores] = 1.6
     figure = new_figure(9.0, 1.0 + 2.2 * sum(panels.values()) / 1.3)
     axes = figure.subplots(len(panels), 1, sharex=True, height_ratios=list(panels.values()))
     for draw, place in zip(panels, axes, strict=True):
-        draw(place, curves)
-    axes[-1].set_xlabel(against)
+        draw(place, records)
+    axes[-1].set_xlabel("updates")
     thousands(axes[-1])
     return figure
 
@@ -95,10 +85,9 @@ def plot_losses(runs: Mapping[str, Sequence[Record]]) -> Figure:
     figure = new_figure(8.0, 4.0)
     axes = figure.subplots()
     for place, (name, records) in enumerate(runs.items()):
-        curves = _Curves(records, "updates")
         style: dict[str, Any] = {"color": COLOURS[place % len(COLOURS)], "markersize": 4}
-        axes.plot(*curves.cross_entropy("update"), "-", label=name, **style)
-        axes.plot(*curves.cross_entropy("validation"), "o", **style)
+        axes.plot(*_cross_entropy(records, "update"), "-", label=name, **style)
+        axes.plot(*_cross_entropy(records, "validation"), "o", **style)
     tidy(axes, "Loss: training, and validation as dots", x="updates", y="loss (nats a token)")
     thousands(axes)
     axes.set_yscale("log")
@@ -137,33 +126,23 @@ def _decimals(score: float | None) -> str:
     return "-" if score is None else f"{score:.2f}"
 
 
-class _Curves:
-    """The values of the records, each with its x."""
-
-    def __init__(self, records: Sequence[Record], against: Against) -> None:
-        self.records, self.against = records, against
-
-    def of(self, kind: str, name: str) -> tuple[list[float], list[float]]:
-        """The x and y of ``name`` in the records of this kind that have it."""
-        key, unit = ("update", 1.0) if self.against == "updates" else ("seconds", 60.0)
-        points = [
-            (record[key] / unit, record[name])
-            for record in self.records
-            if record["kind"] == kind and record.get(name) is not None and key in record
-        ]
-        return [x for x, _ in points], [y for _, y in points]
-
-    def cross_entropy(self, kind: str) -> tuple[list[float], list[float]]:
-        x, perplexities = self.of(kind, "perplexity")
-        return x, list(map(math.log, perplexities))
+def _curve(records: Sequence[Record], kind: str, name: str) -> tuple[list[int], list[float]]:
+    """The updates, and the values of ``name``, in the records of this kind that have it."""
+    chosen = [each for each in records if each["kind"] == kind and each.get(name) is not None]
+    return [each["update"] for each in chosen], [each[name] for each in chosen]
 
 
-def _draw_loss(axes: Axes, curves: _Curves) -> None:
+def _cross_entropy(records: Sequence[Record], kind: str) -> tuple[list[int], list[float]]:
+    updates, perplexities = _curve(records, kind, "perplexity")
+    return updates, list(map(math.log, perplexities))
+
+
+def _draw_loss(axes: Axes, records: Sequence[Record]) -> None:
     """Cross-entropy of training and validation, and the smoothed loss that training minimises."""
     series = (
-        (curves.of("update", "loss"), 0.9, COLOURS[5], "training: smoothed loss"),
-        (curves.cross_entropy("update"), 1.5, COLOURS[0], "training: cross-entropy"),
-        (curves.cross_entropy("validation"), 1.5, COLOURS[1], "validation: cross-entropy"),
+        (_curve(records, "update", "loss"), 0.9, COLOURS[5], "training: smoothed loss"),
+        (_cross_entropy(records, "update"), 1.5, COLOURS[0], "training: cross-entropy"),
+        (_cross_entropy(records, "validation"), 1.5, COLOURS[1], "validation: cross-entropy"),
     )
     for (x, y), width, colour, label in series:
         if x:
@@ -178,16 +157,16 @@ def _draw_loss(axes: Axes, curves: _Curves) -> None:
     perplexity.spines["right"].set_visible(False)
 
 
-def _draw_rate(axes: Axes, curves: _Curves) -> None:
-    x, y = curves.of("update", "learning_rate")
+def _draw_rate(axes: Axes, records: Sequence[Record]) -> None:
+    x, y = _curve(records, "update", "learning_rate")
     axes.plot(x, y, color=COLOURS[5], linewidth=1.5, marker="o" if len(x) == 1 else "")
     tidy(axes, "Learning rate", x="", y="learning rate")
     axes.set_ylim(bottom=0)
 
 
-def _draw_scores(axes: Axes, curves: _Curves) -> None:
+def _draw_scores(axes: Axes, records: Sequence[Record]) -> None:
     for place, (name, label) in enumerate((("bleu", "BLEU"), ("chrf", "chrF++"))):
-        x, y = curves.of("validation", name)
+        x, y = _curve(records, "validation", name)
         if x:
             axes.plot(x, y, "o-", color=COLOURS[place], markersize=4, label=label)
             axes.annotate(

@@ -20,7 +20,7 @@ from glassformer.errors import UsageError
 from glassformer.inspection.beam_graph import Watch, beam_graph
 from glassformer.inspection.capture import capture
 from glassformer.inspection.figure1 import figure1
-from glassformer.inspection.scoring import erased_words, piece_scores
+from glassformer.inspection.scoring import erased_words, log_probabilities
 from glassformer.inspection.trace import captured
 from glassformer.inspection.trace.captured import CapturedRun
 from glassformer.inspection.trace.query import Sentence, prefix_ids
@@ -113,7 +113,7 @@ def _assembled(sentence: Sentence, watch: Watch, best: Hypothesis) -> Trace:
         source=Side(question.text, source, source, words(question.text)),
         target=Side(text, target, [start, *target[:-1]], words(text)),
         answer=Answer(text, best.log_probability, best.score, best.finished),
-        bounds=_bounds(sentence, len(written), len(watch.line), vectors),
+        bounds=_bounds(sentence, len(written), vectors),
         figure=figure1(
             sentence.model,
             len(sentence.source),
@@ -145,19 +145,14 @@ def _assembled(sentence: Sentence, watch: Watch, best: Hypothesis) -> Trace:
 def _reference(sentence: Sentence, watch: Watch, best: Hypothesis) -> Reference:
     """The reference's probability, and its way through this search."""
     tokenizer, text, line = sentence.tokenizer, sentence.question.reference or "", watch.line
-    values, ranks = piece_scores(sentence.model, sentence.source_ids, line)
-    begun = len(tokenizer.prefix_ids)  # certain, as in the search
-    total = math.fsum(values[begun:])
+    [values] = log_probabilities(sentence.model, [sentence.source_ids], line).tolist()
+    total = math.fsum(values[len(tokenizer.prefix_ids) :])  # the prefix is certain in the search
     score = total / penalty(len(line), sentence.question.length_penalty)
     fall = watch.fall()
     verdict: Verdict = "search" if score > best.score else "model"
     if text == tokenizer.decode(best.tokens):  # perhaps in other pieces
         verdict = "found"
     return Reference(
-        text=text,
-        pieces=pieces_of(tokenizer, line, text)[:_PIECES],
-        log_probabilities=values[:_PIECES],
-        ranks=ranks[:_PIECES],
         log_probability=total,
         score=score,
         fell_off=None if fall is None else fall.step,
@@ -182,10 +177,10 @@ def _run(sentence: Sentence, written: tuple[int, ...]) -> CapturedRun:
     return CapturedRun(model, tokenizer, sublayers, written, mask, *shown)
 
 
-def _bounds(sentence: Sentence, target: int, reference: int, vectors: bool) -> Bounds:
-    """The parts that the trace leaves out, by the pieces of target and reference."""
+def _bounds(sentence: Sentence, target: int, vectors: bool) -> Bounds:
+    """The parts that the trace leaves out, by the pieces of the target."""
     source = len(sentence.source)
-    counts = {"source": source, "target": target, "reference": reference}
+    counts = {"source": source, "target": target}
     left_out = [
         f"the {side} has {count} pieces; the first {_PIECES} are shown"
         for side, count in counts.items()
@@ -201,4 +196,4 @@ def _bounds(sentence: Sentence, target: int, reference: int, vectors: bool) -> B
             "queries, keys and values are not stored: they are more than"
             f" {_VECTOR_NUMBERS:,} numbers"
         )
-    return Bounds(_PIECES, source, target, left_out)
+    return Bounds(source, target, left_out)

@@ -88,16 +88,14 @@ def _attention(run: CapturedRun, part: AttentionPart, layer: int, vectors: bool)
 
 def sublayer_norms(run: CapturedRun) -> list[SublayerNorms]:
     """The lengths of the vectors around each residual block."""
-    norms = []
-    for name, sublayer in run.sublayers.items():
-        stack, _, layer, kind = name.split(".")
-        lengths: dict[str, Any] = {
-            stream: [round(length, 5) for length in values[0, : run.shown(name)].tolist()]
-            for stream, values in sublayer.norms.items()
-        }
-        place: dict[str, Any] = {"stack": stack, "layer": int(layer), "kind": kind}
-        norms.append(SublayerNorms(name=name, **place, **lengths))
-    return norms
+
+    def lengths(stream: Tensor, name: str) -> list[float]:
+        return [round(x, 5) for x in stream[0, : run.shown(name)].norm(dim=-1).tolist()]
+
+    return [
+        SublayerNorms(name, *(lengths(x, name) for x in (each.input, each.added, each.output)))
+        for name, each in run.sublayers.items()
+    ]
 
 
 def masks(run: CapturedRun) -> Masks:
@@ -108,13 +106,9 @@ def masks(run: CapturedRun) -> Masks:
 
 def positions(run: CapturedRun) -> Positions:
     """The rows that the model adds to both sides' embeddings."""
-    config = run.model.config
     return Positions(
-        kind=config.positions,
-        layout=config.position_layout,
-        frequencies=config.position_frequencies,
-        offset=config.position_offset,
-        embedding_factor=run.model.source_embedding.factor,
+        kind=run.model.config.positions,
+        frequencies=run.model.config.position_frequencies,
         source=_table(run.model.source_positions, run.source_shown),
         target=_table(run.model.target_positions, run.target_shown),
     )
@@ -137,7 +131,6 @@ def steps(run: CapturedRun, *, top: int, forced: int) -> list[Step]:
         run.model.project(run.model.decoder.norm(state)).float().log_softmax(-1).cpu()
         for state in states
     ]
-    read = [run.model.config.bos_id, *run.written[:-1]]
     records = []
     for step in range(run.target_shown):
         piece = run.written[step]
@@ -148,12 +141,9 @@ def steps(run: CapturedRun, *, top: int, forced: int) -> list[Step]:
         ]
         record = Step(
             step=step,
-            read=read[step],
-            sees=run.mask[0, 0, step, : run.target_shown].nonzero().flatten().tolist(),
             written=_candidates(run, rows[-1], [piece])[0],
             rank=ranks[-1],
             forced=step < forced,
-            entropy=float(-(rows[-1].exp() * rows[-1]).sum()),
             candidates=lens[-1],
             lens=lens,
             lens_rank=ranks,

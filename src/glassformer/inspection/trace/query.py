@@ -6,10 +6,9 @@ from dataclasses import dataclass, replace
 from glassformer.bundle import Bundle
 from glassformer.data.terms import NO_TERMS, Terms
 from glassformer.data.tokenizer import Tokenizer
-from glassformer.decoding.constraints import ForcedPrefix
 from glassformer.decoding.engine import Job, SearchOptions
 from glassformer.decoding.glossary import Glossary
-from glassformer.decoding.protocols import Hypothesis, Vocabulary
+from glassformer.decoding.protocols import Hypothesis
 from glassformer.errors import InputError, UsageError
 from glassformer.inspection.ablation import changed, reordered
 from glassformer.inspection.beam_graph import Watch
@@ -20,9 +19,6 @@ from glassformer.parts import PLAIN
 from glassformer.text_engine import TextEngine
 
 __all__ = ["Sentence", "prefix_ids"]
-
-# The end symbol may be forced too; prefix_ids has refused all other special ids.
-_NO_SPECIAL_IDS = Vocabulary(pad_id=-1, unk_id=-1, bos_id=-1, eos_id=-1)
 
 
 @dataclass(frozen=True)
@@ -39,8 +35,8 @@ class Sentence:
     """How many segments the text has; this is the first."""
     forms: dict[str, tuple[str, ...]]
     """The forms of each glossary term in the text."""
-    glossary: Glossary | None
-    """The terms that the answer must hold; None if the text has none."""
+    glossary: Glossary
+    """The terms that the answer must hold."""
 
     @classmethod
     def of(cls, bundle: Bundle, question: Query, terms: Terms = NO_TERMS) -> "Sentence":
@@ -62,7 +58,7 @@ class Sentence:
             [*reordered(pieces[:-1], question.changes.source_order), pieces[-1]],
             segments=len(row),
             forms=terms.forms_in(first.text),
-            glossary=engine.glossary(terms, [first], [question.forced_prefix]),
+            glossary=engine.glossary(terms, [first], [question.forced_prefix]) or Glossary([[]]),
         )
 
     @property
@@ -75,11 +71,8 @@ class Sentence:
 
     def term_places(self, written: Sequence[int]) -> list[TermPlace]:
         """Each glossary term, and the pieces of its form in ``written``."""
-        places = self.glossary.places(0, written) if self.glossary else []
-        return [
-            TermPlace(term, list(forms), list(place or ()))
-            for (term, forms), place in zip(self.forms.items(), places, strict=True)
-        ]
+        places = zip(self.forms.items(), self.glossary.places(0, written), strict=True)
+        return [TermPlace(term, list(forms), list(place or ())) for (term, forms), place in places]
 
     def reference_ids(self) -> tuple[int, ...]:
         """The ids of the question's reference with the end symbol; () without a reference."""
@@ -91,9 +84,8 @@ class Sentence:
     def search(self, watch: Watch) -> Hypothesis:
         """The best hypothesis of the translator's own search, which ``watch`` observes."""
         question = self.question
-        prefix = ForcedPrefix([question.forced_prefix], _NO_SPECIAL_IDS)
         # The search adds the end symbol of the source itself.
-        job = Job([self.source_ids[:-1]], (), self.glossary, [prefix, watch])
+        job = Job([self.source_ids[:-1]], [question.forced_prefix], self.glossary, [watch])
         options = SearchOptions(beam=question.beam, length_penalty=question.length_penalty)
         best = self.engine.engine.decode(job, options)[0][0]
         if not best.tokens and not best.finished:

@@ -14,7 +14,7 @@ from typing import Literal
 
 from pydantic_core import to_json
 
-from glassformer.config import BEAM, Frequencies, Layout, PositionKind
+from glassformer.config import BEAM, Frequencies, PositionKind
 from glassformer.inspection.trace.array_codec import EncodedArray
 
 __all__ = [
@@ -165,8 +165,6 @@ class TermPlace:
 class Bounds:
     """Parts that the trace leaves out to stay small; the model read all of them."""
 
-    limit: int
-    """The most pieces of a side in the trace."""
     source_pieces: int
     """All pieces of the source, in the trace or not."""
     target_pieces: int
@@ -219,11 +217,7 @@ class Positions:
     """The position vectors that the model adds to the embeddings."""
 
     kind: PositionKind
-    layout: Layout
     frequencies: Frequencies
-    offset: int
-    embedding_factor: float
-    """The model multiplies embeddings by this before it adds a position (section 3.4)."""
     source: EncodedArray
     """(src_len, d_model)"""
     target: EncodedArray
@@ -255,9 +249,7 @@ class SublayerNorms:
     """The length of the vector at each position, in and around one residual block."""
 
     name: str
-    stack: Stack
-    layer: int
-    kind: Literal["self_attention", "cross_attention", "feed_forward"]
+    """The path of the block, such as ``encoder.blocks.0.self_attention``."""
     input: list[float]
     """The stream that enters."""
     added: list[float]
@@ -285,18 +277,11 @@ class Step:
     """One step of decoding on the way to the answer."""
 
     step: int
-    read: int
-    """The id that it reads."""
-    sees: list[int]
-    """Indices in ``target.read`` that its self-attention may attend to. In the source it may
-    attend to everything that ``masks.source`` allows."""
     written: Candidate
     rank: int
     """Rank of the written piece among all pieces by probability; 0 = the most probable."""
     forced: bool
     """Whether the forced prefix asked for it."""
-    entropy: float
-    """Entropy of the distribution over the next piece, in nats."""
     candidates: list[Candidate]
     """The most probable pieces, best first."""
     lens: list[list[Candidate]]
@@ -351,8 +336,6 @@ class Erased:
     """The change of the answer's probability if one word of the source is erased."""
 
     words: list[str]
-    spans: list[tuple[int, int]]
-    """The characters of the words in ``source.text``."""
     changes: list[list[float]]
     """Row: the erased word. Column: the target piece. The new minus the old log-probability of
     that piece given the pieces before it: below 0, the translation needs the word."""
@@ -364,12 +347,6 @@ class Erased:
 class Reference:
     """A correct translation, as the model and the search judge it."""
 
-    text: str
-    pieces: list[Piece]
-    log_probabilities: list[float]
-    """Of each piece, ``</s>`` at the end."""
-    ranks: list[int]
-    """Rank of each piece among all pieces, given the pieces before it."""
     log_probability: float
     score: float
     fell_off: int | None

@@ -45,9 +45,9 @@ class PreparedTransformer:
     It copies some weights, and copies them anew before a sentence if the model's have changed. A
     change in place through ``weight.data`` is hidden from it, as torch does not count it.
 
-    ``weights="bfloat16"`` rounds them to bfloat16 and computes in it; that is fast on a machine
-    with matrix units for it. No mask hides padding among *earlier target tokens*, as in the plain
-    step: no search produces padding.
+    ``dtype`` is the type of the copies and of the sums; None: the model's. ``torch.bfloat16`` is
+    fast on a machine with matrix units for it. No mask hides padding among *earlier target tokens*,
+    as in the plain step: no search produces padding.
 
     >>> from glassformer.config import ModelConfig
     >>> model = Transformer(ModelConfig(source_vocab_size=11, target_vocab_size=11, d_model=8,
@@ -60,10 +60,8 @@ class PreparedTransformer:
     True
     """
 
-    def __init__(self, model: Transformer, *, weights: str = "as they are") -> None:
-        if weights not in ("as they are", "bfloat16"):
-            raise ValueError(f"weights {weights!r}: expected 'as they are' or 'bfloat16'")
-        self.config, self._model, self._weights = model.config, model, weights
+    def __init__(self, model: Transformer, *, dtype: torch.dtype | None = None) -> None:
+        self.config, self._model, self._dtype = model.config, model, dtype
         self._arranged: _Arranged | None = None
         self._stamp: Stamp | None = None
 
@@ -89,8 +87,8 @@ class PreparedTransformer:
         if self._arranged is None or self._stamp is None or not self._stamp.holds(model):
             check_stock(model, "the fast decoder", ": give parts=PLAIN")
             self._stamp = Stamp(model)
-            if self._weights == "bfloat16":
-                model = copy.deepcopy(model).bfloat16()
+            if self._dtype is not None:
+                model = copy.deepcopy(model).to(self._dtype)
             self._arranged = _Arranged(model)
         return self._arranged
 

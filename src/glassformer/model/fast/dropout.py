@@ -13,23 +13,14 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-__all__ = ["ByteDropout", "dropout_mask"]
-
-
-def dropout_mask(like: Tensor, p: float) -> Tensor:
-    """A tensor of zeros and ``1 / kept share``, of the shape and type of ``like``.
-
-    >>> sorted(set(dropout_mask(torch.ones(4000), 0.5).tolist()))
-    [0.0, 2.0]
-    """
-    return _kept(like, p).mul_(_scale(p))
+__all__ = ["ByteDropout"]
 
 
 class ByteDropout(nn.Module):
     """Zeroes a share ``p`` of the elements while training, on a GPU by torch's own dropout.
 
-    >>> ByteDropout(0.5).eval()(torch.ones(2)).tolist()
-    [1.0, 1.0]
+    >>> sorted(set(ByteDropout(0.5)(torch.ones(4000)).tolist()))
+    [0.0, 2.0]
     """
 
     def __init__(self, p: float) -> None:
@@ -43,26 +34,15 @@ class ByteDropout(nn.Module):
             return x
         if x.device.type != "cpu":  # there torch's own is as quick
             return F.dropout(x, self.p)
+        dropped = min(round(256 * self.p), 255)  # values of a byte
+        scale = 256 / (256 - dropped)
+        words = torch.empty((x.numel() + 7) // 8, dtype=torch.int64).random_(-(2**63), None)
+        octets = words.view(torch.uint8)[: x.numel()].view(x.shape)
+        kept = octets.to(x.dtype).ge_(dropped)  # bfloat16 holds 0 to 255 exactly
         if x.dtype in (torch.float32, torch.float64):
-            return x * dropout_mask(x, self.p)
+            return x * kept.mul_(scale)
         # A 16-bit mask holds the scale too coarsely: every kept element would be off alike.
-        return x * _kept(x, self.p) * _scale(self.p)
+        return x * kept * scale
 
     def extra_repr(self) -> str:
         return f"p={self.p}"
-
-
-def _kept(like: Tensor, p: float) -> Tensor:
-    """One for each kept element, zero for each dropped one."""
-    words = torch.empty((like.numel() + 7) // 8, dtype=torch.int64).random_(-(2**63), None)
-    octets = words.view(torch.uint8)[: like.numel()].view(like.shape)
-    return octets.to(like.dtype).ge_(_dropped(p))  # bfloat16 holds 0 to 255 exactly
-
-
-def _scale(p: float) -> float:
-    return 256 / (256 - _dropped(p))
-
-
-def _dropped(p: float) -> int:
-    """The number of byte values, of 256, that drop an element; at most 255."""
-    return min(round(256 * p), 255)

@@ -37,8 +37,8 @@ def check_stock(model: nn.Module, user: str, remedy: str = "") -> None:
     The message says that ``user`` does not know it, and then the ``remedy``.
     """
     for name, module in model.named_modules():
-        own = [key for key, value in vars(module).items() if callable(value)]
-        own = [key for key in own if vars(module)[key] not in _FUNCTIONS]
+        held = vars(module).items()
+        own = [name for name, value in held if callable(value) and value not in _FUNCTIONS]
         if type(module) not in _STOCK:
             reason = f"is a {type(module).__module__}.{type(module).__qualname__}"
         elif own:
@@ -80,9 +80,6 @@ def _state(model: nn.Module) -> list[object]:
         state += (type(module), len(own), hooks, *map(own.get, _SETTINGS))  # a method adds a name
         for weight in module._parameters.values():
             if weight is not None:
-                state += (weight.data_ptr(), _version(weight))
+                version = 0 if weight.is_inference() else weight._version
+                state += (weight.data_ptr(), version)
     return state
-
-
-def _version(weight: Tensor) -> int:
-    return 0 if weight.is_inference() else weight._version
