@@ -44,12 +44,12 @@ class TranslateSettings(SearchSettings, total=False):
     split: bool
 
 
-class EngineSettings(TypedDict, total=False):
-    """What runs a translator, as callers of `Translator.load` give it by keyword."""
+class LoadSettings(TypedDict, total=False):
+    """Further settings of `Translator.load`, as callers give them by keyword."""
 
-    engine: str
     quantization: str
-    parts: Parts
+    languages: tuple[str | None, str | None]
+    verify: bool
 
 
 @dataclass(frozen=True)
@@ -71,20 +71,25 @@ class Translator:
         directory: str | Path,
         *,
         device: str = "auto",
-        languages: tuple[str | None, str | None] = (None, None),
-        verify: bool = True,
-        **running: Unpack[EngineSettings],
+        engine: str = "torch",
+        parts: Parts = FAST,
+        **settings: Unpack[LoadSettings],
     ) -> "Translator":
         """Read the translator in ``directory``; ``device`` is cpu, cuda, or auto.
 
-        ``languages``: the pair of a multilingual model, as in ``("en", "de")``; None keeps a side's
-        language. Without ``verify``, nobody compares the files with their checksums. ``running``:
-        ``engine``, ``quantization`` and ``parts``, as :meth:`of` describes them. Damage is an
-        InputError.
+        :meth:`of` describes ``engine``, ``parts`` and the setting ``quantization``. ``languages``:
+        the pair of a multilingual model, as in ``("en", "de")``; None keeps a side's language. With
+        ``verify=False`` nobody compares the files with their checksums. Damage is an InputError.
         """
-        parts = running.get("parts", FAST)
+        verify, languages = settings.get("verify", True), settings.get("languages", (None, None))
         bundle = load_bundle(Path(directory), device=device_of(device), verify=verify, parts=parts)
-        return cls.of(bundle.between(*languages), Path(directory), **running)
+        return cls.of(
+            bundle.between(*languages),
+            Path(directory),
+            engine=engine,
+            quantization=settings.get("quantization", "float32"),
+            parts=parts,
+        )
 
     @classmethod
     def of(
@@ -98,11 +103,11 @@ class Translator:
     ) -> "Translator":
         """The translator of the bundle that :func:`load_bundle` has read from ``directory``.
 
-        ``engine="ctranslate2"`` (extra ``export``) gives the same translations faster. It converts
-        the model at the first time, and keeps the conversion in ``directory``. ``quantization`` is
-        the number type of the weights. CTranslate2's "int8" is faster still; scores and some
-        translations differ a little. Torch has "float32" and "bfloat16". ``parts`` are the
-        forms that torch runs; the bundle's model is built from the same.
+        ``engine="ctranslate2"`` (the extra of that name) gives the same translations faster. It
+        converts the model at the first time, and keeps the conversion in ``directory``.
+        ``quantization`` is the number type of the weights. CTranslate2's "int8" is faster still;
+        scores and some translations differ a little. Torch has "float32" and "bfloat16". ``parts``
+        are the forms that torch runs; the bundle's model is built from the same.
         """
         check_choice("engine", engine, get_args(EngineName))
         if engine == "torch" and quantization not in _TORCH_WEIGHTS:

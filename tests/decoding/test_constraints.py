@@ -106,17 +106,21 @@ def test_a_part_of_the_sentences_takes_its_part_of_the_rule():
     assert [forced.needed(i) for i in range(3)] == [1, 0, 2]
 
 
-@pytest.mark.parametrize("search", SEARCHES)
-@pytest.mark.parametrize("wrong", [0, 7])  # padding, and an id of no token
-def test_a_prefix_that_no_target_may_hold_finds_none(toy, search, wrong):
+@pytest.mark.parametrize(("wrong", "token"), [([5, 3], 3), ([0], 0), ([4, 4, -1], -1)])
+def test_a_prefix_with_a_special_id_is_an_error(wrong, token):
+    with pytest.raises(ValueError, match=f"prefix of sentence 1 holds the id {token}, which is"):
+        ForcedPrefix([[5], wrong])
+
+
+def test_a_prefix_outside_the_vocabulary_is_an_error(toy):
     language = toy(batch=1, vocab=7)
-    [[found, *_]] = search(
-        language.step,
-        language.state(),
-        max_lengths=torch.tensor([3]),
-        constraints=[ForcedPrefix([[wrong]])],
-    )
-    assert (found.tokens, found.finished) == ((), False)
+    with pytest.raises(ValueError, match=r"holds the id 7, but .* vocabulary has 7 ids"):
+        greedy(
+            language.step,
+            language.state(),
+            max_lengths=torch.tensor([3]),
+            constraints=[ForcedPrefix([[7]])],
+        )
 
 
 @pytest.mark.parametrize("search", [greedy, beam_search, sample])

@@ -36,7 +36,7 @@ class LoadingOptions(Options):
     target_language: str | None = None
     """Target language of a multilingual model. None: the language of the import."""
     engine: EngineName = "torch"
-    """Engine that translates. ctranslate2: the same translations, faster (extra export)."""
+    """Engine that translates. ctranslate2: the same translations, faster (extra ctranslate2)."""
     quantization: str = "float32"
     """Number type of the weights: float32. With ctranslate2 also int8: faster, with small
     differences. With torch also bfloat16, for machines with matrix units for it."""

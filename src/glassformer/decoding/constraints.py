@@ -72,8 +72,8 @@ def best_tokens(
 class ForcedPrefix:
     """The first tokens of each sentence's target; an empty prefix leaves the target free.
 
-    The hypothesis holds the prefix, and its log-probability includes the prefix's. An end symbol in
-    a prefix ends the target.
+    The hypothesis holds the prefix, and its log-probability includes the prefix's. Raises
+    `ValueError` for a prefix with a special id.
 
     >>> forced = ForcedPrefix([[5, 4], []])
     >>> rows, first = torch.tensor([0, 1]), torch.zeros(2, 0).long()
@@ -82,6 +82,16 @@ class ForcedPrefix:
     """
 
     prefixes: Sequence[Sequence[int]]
+    vocabulary: Vocabulary = DEFAULT_IDS
+
+    def __post_init__(self) -> None:
+        special = {*self.vocabulary.never_produced, self.vocabulary.eos_id}
+        for sentence, prefix in enumerate(self.prefixes):
+            if wrong := [token for token in prefix if token in special or token < 0]:
+                raise ValueError(
+                    f"the prefix of sentence {sentence} holds the id {wrong[0]}, which is special"
+                    " or negative: give ids of subwords"
+                )
 
     def __call__(
         self,
@@ -94,13 +104,18 @@ class ForcedPrefix:
         if all(len(prefix) <= length for prefix in self.prefixes):
             return log_probabilities
         following = [prefix[length] if length < len(prefix) else -1 for prefix in self.prefixes]
+        if max(following) >= log_probabilities.shape[1]:
+            raise ValueError(
+                f"a prefix holds the id {max(following)}, but the step function's vocabulary has "
+                f"{log_probabilities.shape[1]} ids"
+            )
         forced = torch.tensor(following, device=sentences.device)[sentences].unsqueeze(1)
         ids = torch.arange(log_probabilities.shape[1], device=sentences.device)
         return log_probabilities.masked_fill((forced >= 0) & (ids != forced), -torch.inf)
 
     def select(self, sentences: Sequence[int]) -> ForcedPrefix:
         """The prefixes of these sentences."""
-        return ForcedPrefix([self.prefixes[i] for i in sentences])
+        return ForcedPrefix([self.prefixes[i] for i in sentences], self.vocabulary)
 
     def needed(self, sentence: int) -> int:
         """The prefix's length."""

@@ -176,7 +176,7 @@ class TorchEngine:
         """The hypotheses of each source."""
         constraints: list[Constraint] = []
         if job.prefixes:
-            constraints.append(ForcedPrefix(job.prefixes))
+            constraints.append(ForcedPrefix(job.prefixes, self.target))
         if job.glossary is not None:
             constraints.append(job.glossary)
         constraints += job.constraints
