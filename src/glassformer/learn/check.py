@@ -30,6 +30,9 @@ __all__ = [
     "Values",
     "check_of",
     "filled",
+    "given",
+    "hides",
+    "listed",
     "measure",
     "numbers",
     "picks",
@@ -43,8 +46,12 @@ M = TypeVar("M", bound=nn.Module)
 
 GRADIENT = "gradient with respect to "
 """The beginning of the names of gradients among the values."""
-_LEAVES: ContextVar[list[tuple[str, Tensor]]] = ContextVar("leaves")
-"""The random inputs and weights of the probe that runs, by names for people."""
+_Leaves: TypeAlias = list[tuple[str, Tensor]]
+"""The random inputs and weights of a probe, by names for people."""
+_Given: TypeAlias = list[tuple[Tensor, Tensor]]
+"""The inputs of a probe: each as it was, and as the solution gets it."""
+_INPUTS: ContextVar[tuple[_Leaves, _Given]] = ContextVar("inputs")
+"""Those of the probe that runs."""
 
 Solution: TypeAlias = Any
 """A learner's file, or the right solution: the lesson's holes are its attributes."""
@@ -92,29 +99,31 @@ def measure(probes: Iterable[Probe], solution: Solution) -> Results:
 
 
 def values_of(probe: Probe, solution: Solution) -> Values:
-    """The values of one probe, and their gradients.
+    """The values of one probe, and their gradients; whether the solution changes its inputs.
 
     A tensor that the solution makes is float64, as the inputs are.
     """
     before = torch.get_default_dtype()
     torch.set_default_dtype(torch.float64)
-    leaves: list[tuple[str, Tensor]] = []
-    token = _LEAVES.set(leaves)
+    leaves, inputs = [], []
+    token = _INPUTS.set((leaves, inputs))
     try:
-        values = probe(solution)
+        values = dict(probe(solution))
         for name, value in values.items():
             if isinstance(value, tuple):
                 raise TypeError(f"the function returns {len(value)} values; expected the {name}")
     finally:
         torch.set_default_dtype(before)
-        _LEAVES.reset(token)
+        _INPUTS.reset(token)
+    if inputs:
+        values["inputs are changed"] = not all(torch.equal(*pair) for pair in inputs)
     return {
         name: value.detach().numpy().copy() if isinstance(value, Tensor) else np.asarray(value)
         for name, value in {**values, **_gradients(values, leaves)}.items()
     }
 
 
-def _gradients(values: Mapping[str, object], leaves: list[tuple[str, Tensor]]) -> dict[str, Tensor]:
+def _gradients(values: Mapping[str, object], leaves: _Leaves) -> dict[str, Tensor]:
     """The gradients of a random mixture of all values, by each leaf; zero if none gets there."""
     outputs = [x for x in values.values() if isinstance(x, Tensor) and x.is_floating_point()]
     if not outputs or not leaves:
@@ -129,14 +138,17 @@ def _gradients(values: Mapping[str, object], leaves: list[tuple[str, Tensor]]) -
     }
 
 
-def unchanged(first: str, second: str, sentence: str) -> Evidence:
-    """The evidence if two probes have other outputs: the sentence with the greatest change."""
+def unchanged(
+    first: Probe, second: Probe, sentence: str, *, at: Any = (), value: str = "output"
+) -> Evidence:
+    """The evidence if two probes have other outputs: the sentence with the greatest change.
+
+    ``at`` is the place of the second output in the first one.
+    """
 
     def evidence(results: Results) -> str | None:
-        outputs = [results[name]["output"] for name in (first, second) if name in results]
-        if len(outputs) < 2 or outputs[0].shape != outputs[1].shape:
-            return None
-        change = abs(outputs[0] - outputs[1]).max()
+        output, other = results[first.__name__][value][at], results[second.__name__][value]
+        change = abs(output - other).max() if output.shape == other.shape else 0.0
         return None if change < 1e-9 else sentence.format(f"{change:.3g}")
 
     return evidence
@@ -155,11 +167,32 @@ def numbers(*shape: int, seed: int = 0) -> Tensor:
 
     A probe detaches those whose gradient nobody needs, such as a cache's.
     """
-    drawn, leaves = _drawn(shape, seed).clone(), _LEAVES.get(None)
-    if leaves is None:
-        return drawn
-    leaves.append((f"input {len(leaves) + 1} {shape}", drawn.requires_grad_()))
-    return drawn.clone()  # a solution may change it in place
+    leaves, _ = _INPUTS.get(([], []))
+    drawn = _drawn(shape, seed).clone().requires_grad_()
+    leaves.append((f"input {len(leaves) + 1} {shape}", drawn))
+    return given(drawn)
+
+
+def given(values: Any) -> Tensor:
+    """A copy of a tensor, or of nested lists: the check notes if the solution changes it."""
+    _, inputs = _INPUTS.get(([], []))
+    tensor = torch.as_tensor(values)
+    inputs.append((tensor, tensor.clone()))
+    return inputs[-1][1]
+
+
+def hides(length: int, count: int) -> Tensor:
+    """A mask (2, 1, 1, length) that hides the last ``count`` keys of the second sentence."""
+    return torch.arange(length) < torch.tensor([length, length - count])[:, None, None, None]
+
+
+def listed(**settings: object) -> str:
+    """Settings in the text of a probe.
+
+    >>> listed(length=5, d_model=14)
+    'length 5, d_model 14'
+    """
+    return ", ".join(f"{name} {value}" for name, value in settings.items())
 
 
 @cache
@@ -171,9 +204,10 @@ def _drawn(shape: tuple[int, ...], seed: int) -> Tensor:
 def filled(module: M) -> M:
     """The module in float64, each parameter with random numbers that depend on its name alone."""
     module = module.double().eval()
+    leaves, _ = _INPUTS.get(([], []))
     for name, weight in module.named_parameters():
         weight.data = 0.5 * _drawn(tuple(weight.shape), crc32(name.encode()))
-        _LEAVES.get([]).append((f"the weight {name}", weight))
+        leaves.append((f"the weight {name}", weight))
     return module
 
 

@@ -111,8 +111,9 @@ class Judge:
     def _broken_laws(self, results: Results) -> Iterator[tuple[str, str]]:
         """Each law that the results break, with the evidence in numbers."""
         for law, broken in self.check.laws.items():
-            if evidence := broken(results):
-                yield law, evidence
+            with suppress(LookupError, TypeError, ValueError):  # a value is missing, or no array
+                if evidence := broken(results):
+                    yield law, evidence
 
     def mistakes(self, results: Results) -> tuple[Mistake, ...]:
         """The single mistakes with these results; if there are none, the pairs of mistakes."""

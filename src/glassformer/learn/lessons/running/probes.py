@@ -103,7 +103,7 @@ CHECK = Check(
     },
     laws={
         "The output does not depend on the blocks.": unchanged(
-            ONE_BLOCK.__name__, FOUR_BLOCKS.__name__, "In four blocks, it changes by {}."
+            ONE_BLOCK, FOUR_BLOCKS, "In four blocks, it changes by {}."
         )
     },
 )
