@@ -54,9 +54,10 @@ def attention_probes(
 
 def position_laws(probes: tuple[Probe, ...]) -> dict[str, Evidence]:
     """The laws of an attention that knows distances alone; the last two of its probes show them."""
+    *_, short, hidden = probes
     return {
         "Hidden keys in front move all positions, and no score depends on that.": unchanged(
-            *probes[-2:], "Four hidden keys change the output by {}."
+            short, hidden, "Four hidden keys change the output by {}."
         )
     }
 

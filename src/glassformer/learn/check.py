@@ -105,7 +105,8 @@ def values_of(probe: Probe, solution: Solution) -> Values:
     """
     before = torch.get_default_dtype()
     torch.set_default_dtype(torch.float64)
-    leaves, inputs = [], []
+    leaves: _Leaves = []
+    inputs: _Given = []
     token = _INPUTS.set((leaves, inputs))
     try:
         values = dict(probe(solution))
