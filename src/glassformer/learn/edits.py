@@ -5,7 +5,6 @@ module of its own, with the text of the edit in it. So one record names a mistak
 and trains a translator with it.
 """
 
-import ast
 import builtins
 import difflib
 import textwrap
@@ -18,7 +17,7 @@ from typing import Any
 
 from glassformer.learn.check import Solution
 from glassformer.learn.lesson import KnownMistake, Lesson
-from glassformer.learn.source import definition, source_of
+from glassformer.learn.source import lines_of, source_of
 
 __all__ = [
     "FILES",
@@ -79,26 +78,20 @@ def edited(text: str, mistake: KnownMistake) -> str:
 
     Lines of an edit after the first are indented as the body of the hole is.
     """
-    node: Any = definition(text, mistake.hole)
-    if node is None:
+    inside = lines_of(text, mistake.hole)
+    if not inside:
         raise EditError(f"{mistake.hole}: no such function or class")
-    first = node.body[0]
-    documented = isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant)
-    indent = " " * first.col_offset
     lines = text.splitlines(keepends=True)
-    place = first.end_lineno if documented else node.lineno - 1
-    before, code = "".join(lines[:place]), "".join(lines[place : node.end_lineno])
-    after = "".join(lines[node.end_lineno :])
+    code = "".join(lines[inside.start - 1 : inside.stop - 1])
+    indent = code[: -len(code.lstrip())]
     if mistake.body:
-        start = first.end_lineno if documented else first.lineno - 1
-        body = textwrap.indent(mistake.body.rstrip(), indent) + "\n"
-        return "".join(lines[:start]) + body + after
+        code = textwrap.indent(mistake.body.rstrip(), indent) + "\n"
     for old, new in mistake.edit.items():
         old, new = (part.replace("\n", f"\n{indent}") for part in (old, new))
         if code.count(old) != 1:
             raise EditError(f"{mistake.hole}: {old!r} stands {code.count(old)} times in it")
         code = code.replace(old, new)
-    return before + code + after
+    return "".join((*lines[: inside.start - 1], code, *lines[inside.stop - 1 :]))
 
 
 def changed_lines(lesson: Lesson, mistake: str) -> str:
