@@ -5,17 +5,8 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from glassformer.learn.check import (
-    Evidence,
-    Probe,
-    Results,
-    Solution,
-    given,
-    hides,
-    numbers,
-    probe,
-    unchanged,
-)
+from glassformer.learn.check import Evidence, Probe, Results, Solution, probe, unchanged
+from glassformer.learn.inputs import given, hides, numbers
 
 __all__ = ["attention_probes", "position_laws", "sums_to_one"]
 
@@ -62,10 +53,14 @@ def position_laws(probes: tuple[Probe, ...]) -> dict[str, Evidence]:
     }
 
 
-def sums_to_one(results: Results) -> str | None:
-    """The first query whose weights do not sum to 1; one that sees nothing has none."""
-    for values in results.values():
-        for place, total in enumerate(values["weights"].sum(-1).flatten()):
-            if total != 0 and abs(total - 1) > 1e-6:
-                return f"The weights of query {place} sum to {total:.4g}."
-    return None
+def sums_to_one(*probes: Probe) -> Evidence:
+    """The first query of these probes whose weights do not sum to 1."""
+
+    def evidence(results: Results) -> str | None:
+        for each in probes:
+            for place, total in enumerate(results[each.__name__]["weights"].sum(-1).flatten()):
+                if not abs(total - 1) < 1e-9:
+                    return f"The weights of query {place} sum to {total:.4g}."
+        return None
+
+    return evidence

@@ -7,51 +7,36 @@ is right. A solution with the values of a known mistake has made that mistake.
 
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
-from contextvars import ContextVar
 from dataclasses import dataclass, field
-from functools import cache
 from importlib import import_module
-from typing import Any, TypeAlias, TypeVar
-from zlib import crc32
+from typing import Any, TypeAlias
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor, nn
+from torch import Tensor
+
+from glassformer.learn.inputs import Leaves, drawn, noted
 
 __all__ = [
     "GRADIENT",
     "Check",
     "Evidence",
-    "KnownDropout",
     "Probe",
     "Results",
     "Solution",
     "Values",
     "check_of",
-    "filled",
-    "given",
-    "hides",
     "listed",
     "measure",
-    "numbers",
-    "picks",
     "probe",
     "unchanged",
     "unpacked",
     "values_of",
 ]
 
-M = TypeVar("M", bound=nn.Module)
-
 GRADIENT = "gradient with respect to "
 """The beginning of the names of gradients among the values."""
-_Leaves: TypeAlias = list[tuple[str, Tensor]]
-"""The random inputs and weights of a probe, by names for people."""
-_Given: TypeAlias = list[tuple[Tensor, Tensor]]
-"""The inputs of a probe: each as it was, and as the solution gets it."""
-_INPUTS: ContextVar[tuple[_Leaves, _Given]] = ContextVar("inputs")
-"""Those of the probe that runs."""
 
 Solution: TypeAlias = Any
 """A learner's file, or the right solution: the lesson's holes are its attributes."""
@@ -82,6 +67,15 @@ def probe(text: str, function: Probe) -> Probe:
     return function
 
 
+def listed(**settings: object) -> str:
+    """Settings in the text of a probe.
+
+    >>> listed(length=5, d_model=14)
+    'length 5, d_model 14'
+    """
+    return ", ".join(f"{name} {value}" for name, value in settings.items())
+
+
 def check_of(lesson: str) -> Check:
     """The check of the lesson of this name, from ``probes.py`` in its folder."""
     return import_module(f"glassformer.learn.lessons.{lesson}.probes").CHECK
@@ -103,19 +97,11 @@ def values_of(probe: Probe, solution: Solution) -> Values:
 
     A tensor that the solution makes is float64, as the inputs are.
     """
-    before = torch.get_default_dtype()
-    torch.set_default_dtype(torch.float64)
-    leaves: _Leaves = []
-    inputs: _Given = []
-    token = _INPUTS.set((leaves, inputs))
-    try:
+    with noted() as (leaves, inputs):
         values = dict(probe(solution))
-        for name, value in values.items():
-            if isinstance(value, tuple):
-                raise TypeError(f"the function returns {len(value)} values; expected the {name}")
-    finally:
-        torch.set_default_dtype(before)
-        _INPUTS.reset(token)
+    for name, value in values.items():
+        if isinstance(value, tuple):
+            raise TypeError(f"the function returns {len(value)} values; expected the {name}")
     if inputs:
         values["inputs are changed"] = not all(torch.equal(*pair) for pair in inputs)
     return {
@@ -124,12 +110,12 @@ def values_of(probe: Probe, solution: Solution) -> Values:
     }
 
 
-def _gradients(values: Mapping[str, object], leaves: _Leaves) -> dict[str, Tensor]:
+def _gradients(values: Mapping[str, object], leaves: Leaves) -> dict[str, Tensor]:
     """The gradients of a random mixture of all values, by each leaf; zero if none gets there."""
     outputs = [x for x in values.values() if isinstance(x, Tensor) and x.is_floating_point()]
     if not outputs or not leaves:
         return {}
-    mixture = torch.stack([(x.double() * _drawn(tuple(x.shape), 99)).sum() for x in outputs]).sum()
+    mixture = torch.stack([(x.double() * drawn(tuple(x.shape), 99)).sum() for x in outputs]).sum()
     gradients: Iterable[Tensor | None] = [None] * len(leaves)
     with suppress(RuntimeError):  # no gradient at all, or a value that was changed in place
         gradients = torch.autograd.grad(mixture, [leaf for _, leaf in leaves], allow_unused=True)
@@ -161,70 +147,3 @@ def unpacked(answer: object, *names: str) -> Any:
         kind = f"{len(answer)} values" if isinstance(answer, tuple) else type(answer).__name__
         raise TypeError(f"the function returns {kind}; expected {', '.join(names)}")
     return answer
-
-
-def numbers(*shape: int, seed: int = 0) -> Tensor:
-    """Normal random numbers in float64, the same on every machine.
-
-    A probe detaches those whose gradient nobody needs, such as a cache's.
-    """
-    leaves, _ = _INPUTS.get(([], []))
-    drawn = _drawn(shape, seed).clone().requires_grad_()
-    leaves.append((f"input {len(leaves) + 1} {shape}", drawn))
-    return given(drawn)
-
-
-def given(values: Any) -> Tensor:
-    """A copy of a tensor, or of nested lists: the check notes if the solution changes it."""
-    _, inputs = _INPUTS.get(([], []))
-    tensor = torch.as_tensor(values)
-    inputs.append((tensor, tensor.clone()))
-    return inputs[-1][1]
-
-
-def hides(length: int, count: int) -> Tensor:
-    """A mask (2, 1, 1, length) that hides the last ``count`` keys of the second sentence."""
-    return torch.arange(length) < torch.tensor([length, length - count])[:, None, None, None]
-
-
-def listed(**settings: object) -> str:
-    """Settings in the text of a probe.
-
-    >>> listed(length=5, d_model=14)
-    'length 5, d_model 14'
-    """
-    return ", ".join(f"{name} {value}" for name, value in settings.items())
-
-
-@cache
-def _drawn(shape: tuple[int, ...], seed: int) -> Tensor:
-    """Drawn once: a judge makes the same weights for each of hundreds of mistakes."""
-    return torch.from_numpy(np.random.default_rng(seed).standard_normal(shape))
-
-
-def filled(module: M) -> M:
-    """The module in float64, each parameter with random numbers that depend on its name alone."""
-    module = module.double().eval()
-    leaves, _ = _INPUTS.get(([], []))
-    for name, weight in module.named_parameters():
-        weight.data = 0.5 * _drawn(tuple(weight.shape), crc32(name.encode()))
-        leaves.append((f"the weight {name}", weight))
-    return module
-
-
-class KnownDropout(nn.Module):
-    """A dropout without chance: it multiplies the features by these factors."""
-
-    p = 0.5
-
-    def __init__(self, factors: Tensor | float) -> None:
-        super().__init__()
-        self.factors = factors
-
-    def forward(self, x: Tensor) -> Tensor:
-        return x * self.factors
-
-
-def picks(*shape: int, below: int, seed: int = 0) -> Tensor:
-    """Random integers from 0 to ``below - 1``."""
-    return torch.from_numpy(np.random.default_rng(seed).integers(0, below, shape))

@@ -44,8 +44,9 @@ class EditError(ValueError):
     """An edit does not fit: its text does not stand once in its hole."""
 
 
+@cache
 def solution(lesson: Lesson, *mistakes: str) -> Solution:
-    """The right solution of a lesson's holes, with these known mistakes.
+    """The right solution of a lesson's holes, with these known mistakes; made once.
 
     :class:`EditError` if two of them change the same text.
     """

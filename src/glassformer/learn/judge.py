@@ -7,7 +7,8 @@ law? If nothing is known: which number differs first?
 
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import cache
 from itertools import combinations
 from typing import Any
 
@@ -19,7 +20,6 @@ from glassformer.learn.check import (
     Check,
     Probe,
     Results,
-    Solution,
     Values,
     check_of,
     measure,
@@ -54,38 +54,19 @@ class Judge:
     check: Check
     probes: tuple[Probe, ...]
     right: Results
-    solutions: dict[Mistake, Solution] = field(default_factory=dict, compare=False)
-    measured: dict[tuple[Mistake, Probe], Results] = field(default_factory=dict, compare=False)
 
     @classmethod
+    @cache
     def of(cls, lesson: Lesson, hole: str) -> "Judge":
-        """The judge of one hole of a lesson; made once, it keeps what it has measured."""
-        if (lesson.name, hole) not in _JUDGES:
-            check = check_of(lesson.name)
-            probes = check.probes[hole]
-            right = measure(probes, solution(lesson))
-            _JUDGES[lesson.name, hole] = cls(lesson, check, probes, right)
-        return _JUDGES[lesson.name, hole]
-
-    def solution(self, mistake: Mistake) -> Solution:
-        """The right solution with a mistake; made once."""
-        if mistake not in self.solutions:
-            self.solutions[mistake] = solution(self.lesson, *mistake)
-        return self.solutions[mistake]
+        """The judge of one hole of a lesson; made once."""
+        check = check_of(lesson.name)
+        probes = check.probes[hole]
+        return cls(lesson, check, probes, measure(probes, solution(lesson)))
 
     def results(self, mistake: Mistake) -> Results:
         """The results of the right solution with a mistake."""
-        return {name: values for name, values in self._results(mistake) if values is not None}
-
-    def _results(self, mistake: Mistake) -> Iterator[tuple[str, Values | None]]:
-        """The name of each probe, and its values with a mistake, measured once.
-
-        The values are None if the probe raises an error.
-        """
-        for probe in self.probes:
-            if (mistake, probe) not in self.measured:
-                self.measured[mistake, probe] = measure((probe,), self.solution(mistake))
-            yield probe.__name__, self.measured[mistake, probe].get(probe.__name__)
+        values = {probe.__name__: _values(self.lesson, mistake, probe) for probe in self.probes}
+        return {name: each for name, each in values.items() if each is not None}
 
     def verdict(self, results: Results) -> Verdict | None:
         """The verdict; None if errors left out some probes, and no mistake explains the others."""
@@ -133,7 +114,7 @@ class Judge:
         ]
         for pair in combinations(shown, 2):
             with suppress(EditError):
-                self.solution(pair)
+                solution(self.lesson, *pair)
                 yield pair
 
     def _explains(self, mistake: Mistake, results: Results) -> bool:
@@ -142,7 +123,8 @@ class Judge:
         Most mistakes differ in the first probe: the others are not measured then.
         """
         return bool(results) and all(
-            _alike(results.get(probe), values) for probe, values in self._results(mistake)
+            _alike(results.get(probe.__name__), _values(self.lesson, mistake, probe))
+            for probe in self.probes
         )
 
     def _explained(self, mistakes: tuple[Mistake, ...], results: Results) -> Iterator[str]:
@@ -179,7 +161,10 @@ class Judge:
                     return
 
 
-_JUDGES: dict[tuple[str, str], Judge] = {}  # by lesson and hole
+@cache
+def _values(lesson: Lesson, mistake: Mistake, probe: Probe) -> Values | None:
+    """The values of a probe with a mistake, measured once; None if it raises an error."""
+    return measure((probe,), solution(lesson, *mistake)).get(probe.__name__)
 
 
 def same(results: Results, others: Results) -> bool:

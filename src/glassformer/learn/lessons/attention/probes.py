@@ -6,17 +6,8 @@ import torch
 from torch import Tensor
 
 from glassformer.learn.attention_probes import sums_to_one
-from glassformer.learn.check import (
-    Check,
-    Probe,
-    Solution,
-    given,
-    hides,
-    numbers,
-    probe,
-    unchanged,
-    unpacked,
-)
+from glassformer.learn.check import Check, Probe, Solution, probe, unchanged, unpacked
+from glassformer.learn.inputs import given, hides, numbers
 
 __all__ = ["CHECK"]
 
@@ -54,7 +45,10 @@ def _called(solution: Solution, *inputs: Tensor) -> dict[str, Any]:
 RANDOM = "query (2, 3, 5, 11), key (2, 3, 7, 11), value (2, 3, 7, 13)"
 ALL_KEYS = _attended(RANDOM)
 REVERSED = _attended(f"{RANDOM}, keys and values in reversed order", reverse=True)
-PADDED = "the same, with a mask (2, 1, 1, 7) that hides the last three keys of the second sentence"
+PADDED = _attended(
+    "the same, with a mask (2, 1, 1, 7) that hides the last three keys of the second sentence",
+    hides(7, 3),
+)
 EMPTY_ROW = "the same, with a mask (5, 7) that hides all keys from the second query"
 SECOND_QUERY = (torch.arange(5) == 1)[:, None].expand(5, 7)
 CHECK = Check(
@@ -62,14 +56,16 @@ CHECK = Check(
         "scaled_dot_product_attention": (
             one_query,
             ALL_KEYS,
-            _attended(PADDED, hides(7, 3)),
+            PADDED,
             _attended(EMPTY_ROW, ~SECOND_QUERY),
             large_scores,
             REVERSED,
         )
     },
     laws={
-        "The weights of each query sum to 1.": sums_to_one,
+        "The weights of each query sum to 1.": sums_to_one(
+            one_query, ALL_KEYS, PADDED, large_scores
+        ),
         "Attention does not know the order of the keys.": unchanged(
             ALL_KEYS, REVERSED, "With keys and values in reversed order the output changes by {}."
         ),

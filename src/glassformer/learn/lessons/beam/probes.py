@@ -7,7 +7,8 @@ import torch
 from torch import Tensor
 
 from glassformer.decoding.protocols import Vocabulary
-from glassformer.learn.check import Check, Probe, Results, Solution, given, listed, numbers, probe
+from glassformer.learn.check import Check, Probe, Results, Solution, listed, probe
+from glassformer.learn.inputs import given, numbers
 from glassformer.learn.lessons.greedy.plain import greedy
 from glassformer.learn.table_model import TableModel
 

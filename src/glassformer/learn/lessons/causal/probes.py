@@ -8,7 +8,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from glassformer.learn.check import Check, Evidence, Probe, Results, Solution, given, picks, probe
+from glassformer.learn.check import Check, Evidence, Probe, Results, Solution, probe
+from glassformer.learn.inputs import given, picks
 
 __all__ = ["CHECK"]
 

@@ -7,17 +7,8 @@ import torch
 from torch import Tensor, nn
 
 from glassformer import DecoderBlock
-from glassformer.learn.check import (
-    Check,
-    KnownDropout,
-    Results,
-    Solution,
-    filled,
-    given,
-    hides,
-    numbers,
-    unchanged,
-)
+from glassformer.learn.check import Check, Results, Solution, unchanged
+from glassformer.learn.inputs import Known, filled, given, hides, numbers
 
 __all__ = ["CHECK"]
 
@@ -53,7 +44,7 @@ def pre_norm(solution: Solution) -> dict[str, Any]:
     """x (2, 5, 33), memory (2, 7, 33), both masks, pre-norm, a factor of 3 for each dropout"""
     block = _made(solution, norm="pre")
     for part in (block.self_attention, block.cross_attention, block.feed_forward):
-        part.dropout = KnownDropout(3.0)
+        part.dropout = Known(lambda x: 3 * x)
     return {"output": block(_words(), *_memory(7))}
 
 
@@ -65,7 +56,7 @@ def without_padding(solution: Solution) -> dict[str, Any]:
 
 def two_steps(solution: Solution) -> dict[str, Any]:
     """x [[[1, 2]]], memory [[[3, 4]]]; block 1 doubles its input, block 2 adds the memory"""
-    blocks: list[DecoderBlock] = [_Step(factor=2.0), _Step(share=1.0)]
+    blocks = [Known(lambda x, *_, **__: 2 * x), Known(lambda x, memory, *_, **__: x + memory)]
     return {"output": solution.Decoder(blocks)(given([[[1.0, 2.0]]]), given([[[3.0, 4.0]]]))}
 
 
@@ -83,23 +74,6 @@ def pre_norm_stack(solution: Solution) -> dict[str, Any]:
     """two pre-norm blocks, x (2, 5, 33), memory (2, 7, 33), both masks, a final LayerNorm"""
     stack = _stack(solution, 2, "pre", final_norm=nn.LayerNorm(33))
     return {"output": stack(_words(), *_memory(7))}
-
-
-class _Step(DecoderBlock):
-    """A block that a reader can follow in his head."""
-
-    def __init__(self, *, factor: float = 1.0, share: float = 0.0) -> None:
-        super().__init__(2, 1, 1)
-        self.factor, self.share = factor, share
-
-    def forward(
-        self,
-        x: Tensor,
-        memory: Tensor,
-        self_mask: Tensor | None = None,  # noqa: ARG002
-        memory_mask: Tensor | None = None,  # noqa: ARG002
-    ) -> Tensor:
-        return self.factor * x + self.share * memory
 
 
 def _made(solution: Solution, **options: Any) -> Any:

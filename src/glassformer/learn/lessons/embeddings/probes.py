@@ -5,7 +5,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from glassformer.learn.check import Check, Results, Solution, given, numbers
+from glassformer.learn.check import Check, Results, Solution
+from glassformer.learn.inputs import given, numbers
 
 __all__ = ["CHECK"]
 

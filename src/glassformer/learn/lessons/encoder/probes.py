@@ -6,16 +6,8 @@ import numpy as np
 from torch import Tensor, nn
 
 from glassformer import EncoderBlock
-from glassformer.learn.check import (
-    Check,
-    KnownDropout,
-    Solution,
-    filled,
-    given,
-    hides,
-    numbers,
-    unchanged,
-)
+from glassformer.learn.check import Check, Solution, unchanged
+from glassformer.learn.inputs import Known, filled, given, hides, numbers
 
 __all__ = ["CHECK"]
 
@@ -34,7 +26,7 @@ def pre_norm(solution: Solution) -> dict[str, Any]:
     """x (2, 5, 21), a mask (2, 1, 1, 5), pre-norm, a factor of 3 for each dropout"""
     block = _made(solution, norm="pre")
     for residual in (block.self_attention, block.feed_forward):
-        residual.dropout = KnownDropout(3.0)
+        residual.dropout = Known(lambda x: 3 * x)
     return {"output": block(_words(), hides(5, 2))}
 
 
@@ -50,7 +42,7 @@ def reversed_words(solution: Solution) -> dict[str, Any]:
 
 def two_steps(solution: Solution) -> dict[str, Any]:
     """x [[[1, 2]]]; the first block doubles its input, the second adds 3"""
-    blocks: list[EncoderBlock] = [_Step(factor=2.0), _Step(plus=3.0)]
+    blocks = [Known(lambda x, *_, **__: 2 * x), Known(lambda x, *_, **__: x + 3)]
     return {"output": solution.Encoder(blocks)(given([[[1.0, 2.0]]]), None)}
 
 
@@ -68,17 +60,6 @@ def pre_norm_stack(solution: Solution) -> dict[str, Any]:
 def stack_without_padding(solution: Solution) -> dict[str, Any]:
     """the post-norm blocks on the three visible words of the second sentence alone, no mask"""
     return {"output": _stack(solution)(_words()[1:, :3], None)}
-
-
-class _Step(EncoderBlock):
-    """A block that a reader can follow in his head."""
-
-    def __init__(self, *, factor: float = 1.0, plus: float = 0.0) -> None:
-        super().__init__(2, 1, 1)
-        self.factor, self.plus = factor, plus
-
-    def forward(self, x: Tensor, mask: Tensor | None = None) -> Tensor:  # noqa: ARG002
-        return self.factor * x + self.plus
 
 
 def _made(solution: Solution, **options: Any) -> Any:

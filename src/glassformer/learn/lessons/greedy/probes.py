@@ -6,7 +6,8 @@ import torch
 from torch import Tensor
 
 from glassformer.decoding.protocols import Vocabulary
-from glassformer.learn.check import Check, Results, Solution, given, numbers
+from glassformer.learn.check import Check, Results, Solution
+from glassformer.learn.inputs import given, numbers
 from glassformer.learn.table_model import TableModel
 from glassformer.model.cache import BlockState
 

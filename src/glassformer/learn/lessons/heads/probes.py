@@ -6,7 +6,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from glassformer.learn.check import Check, Results, Solution, filled, hides, numbers, unchanged
+from glassformer.learn.check import Check, Results, Solution, unchanged
+from glassformer.learn.inputs import filled, hides, numbers
 
 __all__ = ["CHECK"]
 

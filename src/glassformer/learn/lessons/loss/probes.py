@@ -6,16 +6,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from glassformer.learn.check import (
-    GRADIENT,
-    Check,
-    Results,
-    Solution,
-    given,
-    numbers,
-    picks,
-    unchanged,
-)
+from glassformer.learn.check import GRADIENT, Check, Results, Solution, unchanged
+from glassformer.learn.inputs import given, numbers, picks
 
 __all__ = ["CHECK"]
 

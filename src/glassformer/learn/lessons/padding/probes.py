@@ -5,7 +5,8 @@ from typing import Any
 from torch import Tensor
 
 from glassformer.learn.attention_probes import sums_to_one
-from glassformer.learn.check import Check, Probe, Results, Solution, given, hides, numbers, probe
+from glassformer.learn.check import Check, Probe, Results, Solution, probe
+from glassformer.learn.inputs import given, hides, numbers
 
 __all__ = ["CHECK"]
 
@@ -69,6 +70,6 @@ CHECK = Check(
     },
     laws={
         "A hidden key gets no weight.": hidden_weight,
-        "The weights of each query sum to 1.": sums_to_one,
+        "The weights of each query sum to 1.": sums_to_one(ONE_QUERY, no_mask, batch),
     },
 )

@@ -7,17 +7,8 @@ import torch
 from torch import Tensor, nn
 
 from glassformer import sinusoidal_positions
-from glassformer.learn.check import (
-    Check,
-    KnownDropout,
-    Probe,
-    Results,
-    Solution,
-    listed,
-    numbers,
-    probe,
-    unchanged,
-)
+from glassformer.learn.check import Check, Probe, Results, Solution, listed, probe, unchanged
+from glassformer.learn.inputs import Known, numbers
 
 __all__ = ["CHECK"]
 
@@ -69,7 +60,8 @@ def third_token(solution: Solution) -> dict[str, Any]:
 
 def with_dropout(solution: Solution) -> dict[str, Any]:
     """embedded (3, 5, 14), and a dropout that drops the columns 0, 2, 4, …"""
-    return _encoded(solution, numbers(3, 5, 14), dropout=KnownDropout(2.0 * (torch.arange(14) % 2)))
+    dropout = Known(lambda x: x * (2 * (torch.arange(14) % 2)))
+    return _encoded(solution, numbers(3, 5, 14), dropout=dropout)
 
 
 def _encoded(

@@ -6,7 +6,8 @@ from typing import Any
 import torch
 
 from glassformer.learn.attention_probes import attention_probes, position_laws
-from glassformer.learn.check import Check, Probe, Solution, numbers, probe
+from glassformer.learn.check import Check, Probe, Solution, probe
+from glassformer.learn.inputs import numbers
 
 __all__ = ["CHECK"]
 

@@ -6,7 +6,8 @@ from typing import Any
 import torch
 
 from glassformer.learn.attention_probes import attention_probes, position_laws
-from glassformer.learn.check import Check, Probe, Solution, numbers, probe
+from glassformer.learn.check import Check, Probe, Solution, probe
+from glassformer.learn.inputs import numbers
 
 __all__ = ["CHECK"]
 
@@ -48,11 +49,7 @@ def two_keys(solution: Solution) -> dict[str, Any]:
     return {"output": solution.rotary_attention(query, query.expand(1, 1, 2, 2), value)}
 
 
-def _attend(solution: Solution, *inputs: Any) -> Any:
-    return solution.rotary_attention(*inputs)
-
-
-ATTENDED = attention_probes(_attend)
+ATTENDED = attention_probes(lambda solution, *inputs: solution.rotary_attention(*inputs))
 CHECK = Check(
     probes={
         "rotary_angles": (_angles([0, 3], 4), _angles([13, 2, 7], 14), far),

@@ -9,7 +9,8 @@ from torch import Tensor
 from torch.overrides import TorchFunctionMode
 from torch.utils.weak import WeakIdKeyDictionary
 
-from glassformer.learn.check import Check, Probe, Solution, numbers, probe, unchanged
+from glassformer.learn.check import Check, Probe, Solution, probe, unchanged
+from glassformer.learn.inputs import numbers
 from glassformer.learn.lessons.running.plain import Block
 
 __all__ = ["CHECK"]

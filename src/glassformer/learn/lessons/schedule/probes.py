@@ -5,17 +5,8 @@ from typing import Any
 import numpy as np
 from torch import Tensor
 
-from glassformer.learn.check import (
-    Check,
-    Probe,
-    Results,
-    Solution,
-    given,
-    listed,
-    numbers,
-    probe,
-    unpacked,
-)
+from glassformer.learn.check import Check, Probe, Results, Solution, listed, probe, unpacked
+from glassformer.learn.inputs import given, numbers
 from glassformer.learn.lessons.schedule.plain import AdamState
 
 __all__ = ["CHECK"]

@@ -7,7 +7,8 @@ import torch
 from torch import Tensor
 
 from glassformer import ModelConfig, Transformer
-from glassformer.learn.check import Check, Solution, filled, hides, numbers, picks, unchanged
+from glassformer.learn.check import Check, Solution, unchanged
+from glassformer.learn.inputs import filled, hides, numbers, picks
 from glassformer.model import masks
 from glassformer.model.cache import Memory
 
