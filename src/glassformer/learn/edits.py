@@ -9,7 +9,7 @@ import builtins
 import difflib
 import textwrap
 from collections.abc import Callable, Iterable, Mapping
-from functools import cache
+from functools import cache, lru_cache
 from importlib import import_module
 from pathlib import Path
 from types import CodeType, ModuleType, SimpleNamespace
@@ -140,8 +140,7 @@ def executed(
     for file in files:
         module = ModuleType(f"glassformer.{file}")
         vars(module)["__builtins__"] = {**vars(builtins), "__import__": importing}
-        code = _compiled(file, texts[file]) if file in texts else _unchanged(file)
-        exec(code, vars(module))
+        exec(_compiled(file, texts.get(file) or _text(file)), vars(module))
         put(file, module)
         modules[module.__name__] = module
     return {name.removeprefix("glassformer."): module for name, module in modules.items()}
@@ -168,10 +167,6 @@ def _text(file: str) -> str:
     return _path(file).read_text(encoding="utf-8")
 
 
-@cache
-def _unchanged(file: str) -> CodeType:
-    return _compiled(file, _text(file))
-
-
+@lru_cache(maxsize=64)
 def _compiled(file: str, text: str) -> CodeType:
     return compile(text, str(_path(file)), "exec")

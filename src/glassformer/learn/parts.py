@@ -16,7 +16,6 @@ from typing import Any
 
 from glassformer.errors import UsageError, nearest
 from glassformer.learn.adapters import ADAPTERS, UNUSED
-from glassformer.learn.check import Solution
 from glassformer.learn.edits import FILES, EditError, executed, file_of, mistaken_texts, solution
 from glassformer.learn.folder import Folder
 from glassformer.learn.lesson import Lesson, known_mistakes, lesson, lessons, part_of
@@ -108,7 +107,7 @@ def learned_parts(folder: Folder) -> list[Part]:
         part
         for lesson in lessons()
         if folder.learned(lesson)
-        for part in _parts(lesson, lesson.holes, load_module(folder.file(lesson)))
+        for part in _parts(lesson, load_module(folder.file(lesson)))
     ]
 
 
@@ -151,19 +150,14 @@ def _mistaken(lesson: Lesson, mistakes: Sequence[str]) -> Iterator[Part]:
         yield Part(place, function, lesson.name, tuple(names))
 
 
-def _parts(lesson: Lesson, holes: Iterable[str], solution: Solution) -> Iterator[Part]:
-    for hole in holes:
-        if lesson.holes[hole] in UNUSED:
-            continue
-        owner = hole.rpartition(".")[0]
-        members = vars(getattr(solution, owner)) if owner else {}
-        yield Part(
-            lesson.holes[hole],
-            attrgetter(hole)(solution),
-            lesson.name,
-            helpers={key: value for key, value in members.items() if inspect.isfunction(value)},
-            file=solution.__dict__,
-        )
+def _parts(lesson: Lesson, module: ModuleType) -> Iterator[Part]:
+    for hole, place in lesson.holes.items():
+        if place not in UNUSED:
+            owner = hole.rpartition(".")[0]
+            members = vars(getattr(module, owner)) if owner else {}
+            helpers = {key: value for key, value in members.items() if inspect.isfunction(value)}
+            function = attrgetter(hole)(module)
+            yield Part(place, function, lesson.name, helpers=helpers, file=vars(module))
 
 
 def own_parts(parts: Sequence[Part]) -> Parts:

@@ -61,11 +61,6 @@ def two_ways(solution: Solution) -> dict[str, Any]:
     return _searched(solution, TableModel.table(rows), beam=2, alpha=0.6, max_length=5)
 
 
-def a_beam_of_one(solution: Solution) -> dict[str, Any]:
-    """beam 1, alpha 2, vocabulary 7, bos 1, eos 2, at most 9 tokens"""
-    return _searched(solution, _random(9), beam=1, alpha=2.0, max_length=9)
-
-
 def cut(solution: Solution) -> dict[str, Any]:
     """beam 2, alpha 0.6, at most 4 tokens; no hypothesis ends"""
     language = _random(2)
@@ -105,7 +100,7 @@ def not_greedy(results: Results) -> str | None:
     language = _random(9)
     lengths = torch.tensor([9])
     [target] = greedy(language.step, language.state(), max_lengths=lengths, vocabulary=IDS)
-    found = str(results["a_beam_of_one"]["target"])
+    found = str(results[BEAM_OF_ONE.__name__]["target"])
     return None if found == str(target) else f"It finds {found}, greedy search {target}."
 
 
@@ -121,12 +116,13 @@ def not_one(results: Results) -> str | None:
     return None if math.isclose(first, 1) else f"Length 1 has the penalty {first:.3g}."
 
 
+BEAM_OF_ONE = _language(9, beam=1, alpha=2.0, max_length=9)
 CHECK = Check(
     probes={
         "penalty": (lengths,),
         "best_continuations": (first_step, three_hypotheses, few_tokens),
         "beam_search": (
-            *(two_ways, a_beam_of_one, cut),
+            *(two_ways, BEAM_OF_ONE, cut),
             _language(44, beam=3, alpha=2.0, max_length=9),
             _language(40, beam=3, alpha=2.0, max_length=9),
             _language(53, beam=2, alpha=2.0, max_length=8),

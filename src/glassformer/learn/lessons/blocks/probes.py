@@ -11,7 +11,7 @@ from glassformer.learn.inputs import Known, filled, given, numbers
 
 __all__ = ["CHECK"]
 
-SMALL = [[[1.0, 3, 8], [2, 2, 5]], [[0, 4, 1], [6, 1, 1]]]
+SMALL = [[[1.0, 3.0, 8.0], [2.0, 2.0, 5.0]], [[0.0, 4.0, 1.0], [6.0, 1.0, 1.0]]]
 
 
 def network(solution: Solution) -> dict[str, Any]:
@@ -19,19 +19,11 @@ def network(solution: Solution) -> dict[str, Any]:
     return {"output": filled(solution.FeedForward(5, 7))(numbers(2, 3, 5))}
 
 
-def small_numbers(solution: Solution) -> dict[str, Any]:
-    """x [[[1, 3, 8], [2, 2, 5]], [[0, 4, 1], [6, 1, 1]]], weight 1, bias 0, epsilon 0"""
-    return _plain_norm(solution, given(SMALL), epsilon=0.0)
-
-
-def large_epsilon(solution: Solution) -> dict[str, Any]:
-    """the same with epsilon 0.5"""
-    return _plain_norm(solution, given(SMALL))
-
-
-def equal_numbers(solution: Solution) -> dict[str, Any]:
-    """x [[[2, 2, 2]]], weight 1, bias 0, epsilon 0.5"""
-    return _plain_norm(solution, given([[[2.0, 2, 2]]]))
+def _normed(x: list[list[list[float]]], epsilon: float) -> Probe:
+    return probe(
+        f"x {x}, weight 1, bias 0, epsilon {epsilon}",
+        lambda solution: _plain_norm(solution, given(x), epsilon),
+    )
 
 
 def vectors(solution: Solution) -> dict[str, Any]:
@@ -41,7 +33,7 @@ def vectors(solution: Solution) -> dict[str, Any]:
 
 def large_mean(solution: Solution) -> dict[str, Any]:
     """x (2, 3, 5) with a mean of about 100,000, weight 1, bias 0, epsilon 0.5"""
-    return _plain_norm(solution, numbers(2, 3, 5) + 1e5)
+    return _plain_norm(solution, numbers(2, 3, 5) + 1e5, 0.5)
 
 
 def alone(solution: Solution) -> dict[str, Any]:
@@ -49,7 +41,7 @@ def alone(solution: Solution) -> dict[str, Any]:
     return _layer_norm(solution, numbers(2, 3, 5)[:1, :1])
 
 
-def _plain_norm(solution: Solution, x: Tensor, epsilon: float = 0.5) -> dict[str, Any]:
+def _plain_norm(solution: Solution, x: Tensor, epsilon: float) -> dict[str, Any]:
     width = x.size(-1)
     return {"output": solution.layer_norm(x, torch.ones(width), torch.zeros(width), epsilon)}
 
@@ -84,7 +76,7 @@ def _added(norm: str, dropout: nn.Module | None = None) -> Probe:
 
 
 def mean_and_variance(results: Results) -> str | None:
-    vector = results["small_numbers"]["output"].reshape(-1, 3)[0]
+    vector = results[SMALL_NUMBERS.__name__]["output"].reshape(-1, 3)[0]
     if not np.isfinite(vector).all():
         return "[1, 3, 8] becomes infinite, or no number at all."
     mean, variance = vector.mean(), vector.var()
@@ -102,11 +94,15 @@ def free_stream(results: Results) -> str | None:
     return None if change < 1e-9 else f"It differs from x + output by up to {change:.3g}."
 
 
+SMALL_NUMBERS = _normed(SMALL, 0.0)
 PRE_SUM, SOME_DROPPED = _added("pre"), Known(lambda x: x * (2 * (torch.arange(5) % 2)))
 CHECK = Check(
     probes={
         "FeedForward.forward": (network,),
-        "layer_norm": (small_numbers, large_epsilon, equal_numbers, vectors, large_mean, alone),
+        "layer_norm": (
+            *(SMALL_NUMBERS, _normed(SMALL, 0.5), _normed([[[2.0, 2.0, 2.0]]], 0.5)),
+            *(vectors, large_mean, alone),
+        ),
         "ResidualBlock.before": (_before("post"), _before("pre")),
         "ResidualBlock.add": (
             *(_added("post"), PRE_SUM),

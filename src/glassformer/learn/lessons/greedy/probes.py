@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from glassformer.decoding.protocols import Vocabulary
-from glassformer.learn.check import Check, Results, Solution
+from glassformer.learn.check import Check, Probe, Results, Solution, probe
 from glassformer.learn.inputs import given, numbers
 from glassformer.learn.table_model import TableModel
 from glassformer.model.cache import BlockState
@@ -115,14 +115,9 @@ def two_rows(solution: Solution) -> dict[str, Any]:
     return _fields(solution.BlockState(*fields).select(torch.tensor([1, 0])))
 
 
-def chosen_rows(solution: Solution) -> dict[str, Any]:
-    """rows [2, 0, 0, 1] of 5 rows, 3 heads, d_head 13, 7 target and 11 source tokens"""
-    return _fields(_large(solution).select(torch.tensor([2, 0, 0, 1])))
-
-
-def fewer_rows(solution: Solution) -> dict[str, Any]:
-    """rows [0, 2] of the same"""
-    return _fields(_large(solution).select(torch.tensor([0, 2])))
+def _selected(*rows: int) -> Probe:
+    text = f"rows {[*rows]} of 5 rows, 3 heads, d_head 13, 7 target and 11 source tokens"
+    return probe(text, lambda solution: _fields(_large(solution).select(torch.tensor(rows))))
 
 
 def _large(solution: Solution) -> BlockState:
@@ -179,7 +174,7 @@ CHECK = Check(
             nearly_equal,
         ),
         "BlockState.grown": (second_token, next_token),
-        "BlockState.select": (two_rows, chosen_rows, fewer_rows),
+        "BlockState.select": (two_rows, _selected(2, 0, 0, 1), _selected(0, 2)),
     },
     laws={
         "Greedy search draws nothing.": drawn,
