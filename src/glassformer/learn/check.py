@@ -81,18 +81,18 @@ def check_of(lesson: str) -> Check:
     return import_module(f"glassformer.learn.lessons.{lesson}.probes").CHECK
 
 
-def measure(probes: Iterable[Probe], solution: Solution) -> Results:
+def measure(probes: Iterable[Probe], solution: Solution, *, gradients: bool = True) -> Results:
     """The results of a solution of our own: a probe that raises an error is left out."""
     results: Results = {}
     for probe in probes:
         try:
-            results[probe.__name__] = values_of(probe, solution)
+            results[probe.__name__] = values_of(probe, solution, gradients=gradients)
         except (RuntimeError, ValueError, TypeError, IndexError, ZeroDivisionError):
             continue
     return results
 
 
-def values_of(probe: Probe, solution: Solution) -> Values:
+def values_of(probe: Probe, solution: Solution, *, gradients: bool = True) -> Values:
     """The values of one probe, and their gradients; whether the solution changes its inputs.
 
     A tensor that the solution makes is float64, as the inputs are.
@@ -104,9 +104,11 @@ def values_of(probe: Probe, solution: Solution) -> Values:
             raise TypeError(f"the function returns {len(value)} values; expected the {name}")
     if inputs:
         values["inputs are changed"] = not all(torch.equal(*pair) for pair in inputs)
+    if gradients:
+        values |= _gradients(values, leaves)
     return {
         name: value.detach().numpy().copy() if isinstance(value, Tensor) else np.asarray(value)
-        for name, value in {**values, **_gradients(values, leaves)}.items()
+        for name, value in values.items()
     }
 
 

@@ -163,8 +163,11 @@ class Judge:
 
 @cache
 def _values(lesson: Lesson, mistake: Mistake, probe: Probe) -> Values | None:
-    """The values of a probe with a mistake, measured once; None if it raises an error."""
-    return measure((probe,), solution(lesson, *mistake)).get(probe.__name__)
+    """The values of a probe with a mistake, measured once; None if it raises an error.
+
+    A mistake is known by its values: it needs no gradients.
+    """
+    return measure((probe,), solution(lesson, *mistake), gradients=False).get(probe.__name__)
 
 
 def same(results: Results, others: Results) -> bool:
@@ -173,10 +176,7 @@ def same(results: Results, others: Results) -> bool:
 
 
 def _alike(values: Values | None, others: Values | None) -> bool:
-    """Whether one probe gives the same values, or the same error.
-
-    Gradients do not count: a mistake is known by its values.
-    """
+    """Whether one probe gives the same values, or the same error. Gradients do not count."""
     if values is None or others is None:
         return values is others
     names, other_names = (
