@@ -15,15 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from glassformer.learn.check import (
-    GRADIENT,
-    Check,
-    Probe,
-    Results,
-    Values,
-    check_of,
-    measure,
-)
+from glassformer.learn.check import GRADIENT, Check, Probe, Results, Values, check_of, measure
 from glassformer.learn.edits import EditError, solution
 from glassformer.learn.lesson import Lesson
 from glassformer.learn.measured import cost_of

@@ -111,10 +111,7 @@ CHECK = Check(
     },
     laws={
         "A vector's norm depends on that vector alone.": unchanged(
-            vectors,
-            alone,
-            "Without the others, the first vector changes by {}.",
-            at=np.s_[:1, :1],
+            vectors, alone, "Without the others, the first vector changes by {}.", at=np.s_[:1, :1]
         ),
         "Each vector has mean 0 and variance 1 after the norm.": mean_and_variance,
         "In pre-norm the stream is x + output.": free_stream,

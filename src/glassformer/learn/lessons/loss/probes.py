@@ -6,25 +6,16 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from glassformer.learn.check import GRADIENT, Check, Results, Solution, unchanged
+from glassformer.learn.check import GRADIENT, Check, Probe, Results, Solution, probe, unchanged
 from glassformer.learn.inputs import given, numbers, picks
 
 __all__ = ["CHECK"]
 
 
-def one_label(solution: Solution) -> dict[str, Any]:
-    """logits [[[0, ln 2, 0]]], labels [[1]]"""
-    return _lost(solution, given([[[0.0, math.log(2), 0.0]]]), given([[1]]))
-
-
-def equal_logits(solution: Solution) -> dict[str, Any]:
-    """logits all 0 for 5 symbols, labels [[2, 4]]"""
-    return _lost(solution, given(torch.zeros(1, 2, 5)), given([[2, 4]]))
-
-
-def sure_and_right(solution: Solution) -> dict[str, Any]:
-    """logits [[[0, 0, 0, 40]]], labels [[3]], smoothing 0"""
-    return _lost(solution, given([[[0.0, 0.0, 0.0, 40.0]]]), given([[3]]), smoothing=0.0)
+def _sentence(text: str, logits: list[list[float]], labels: list[int], **settings: Any) -> Probe:
+    return probe(
+        text, lambda solution: _lost(solution, given([logits]), given([labels]), **settings)
+    )
 
 
 def batch(solution: Solution) -> dict[str, Any]:
@@ -50,11 +41,6 @@ def far_logits(solution: Solution) -> dict[str, Any]:
     return {"loss": values["loss"].nan_to_num(nan=math.inf, posinf=math.inf)}
 
 
-def only_padding(solution: Solution) -> dict[str, Any]:
-    """logits all 0 for 5 symbols, labels [[0, 0]]: both are padding"""
-    return _lost(solution, given(torch.zeros(1, 2, 5)), given([[0, 0]]))
-
-
 def _labels() -> Tensor:
     padding = torch.arange(5) >= torch.tensor([[5], [3], [2]])
     return given((picks(3, 5, below=10, seed=1) + 1).masked_fill(padding, 0))
@@ -66,14 +52,14 @@ def _lost(solution: Solution, logits: Tensor, labels: Tensor, **settings: Any) -
 
 
 def sure_loss(results: Results) -> str | None:
-    loss = results["sure_and_right"]["loss"]
+    loss = results[SURE.__name__]["loss"]
     if abs(loss) < 1e-9:
         return None
     return f"The logits 0, 0, 0 and 40 at the label lose {loss:.4g} without smoothing."
 
 
 def equal_loss(results: Results) -> str | None:
-    loss = results["equal_logits"]["loss"]
+    loss = results[EQUAL.__name__]["loss"]
     if abs(loss - math.log(5)) < 1e-9:
         return None
     return f"Equal logits for 5 symbols lose {loss:.4g}; shares that sum to 1 lose ln 5 = 1.609."
@@ -90,11 +76,20 @@ def far_loss(results: Results) -> str | None:
     return "The logits 1000, 0, 0, 0 with label 1 lose infinity or NaN; right is 975."
 
 
+ONE_LABEL = _sentence("logits [[[0, ln 2, 0]]], labels [[1]]", [[0.0, math.log(2), 0.0]], [1])
+EQUAL = _sentence("logits all 0 for 5 symbols, labels [[2, 4]]", [[0.0] * 5] * 2, [2, 4])
+SURE = _sentence(
+    "logits [[[0, 0, 0, 40]]], labels [[3]], smoothing 0", [[0.0, 0, 0, 40]], [3], smoothing=0.0
+)
 CHECK = Check(
     probes={
         "label_smoothed_cross_entropy": (
-            *(one_label, equal_logits, sure_and_right, batch, more_padding, other_settings),
-            *(far_logits, only_padding),
+            *(ONE_LABEL, EQUAL, SURE, batch, more_padding, other_settings, far_logits),
+            _sentence(
+                "logits all 0 for 5 symbols, labels [[0, 0]]: both are padding",
+                [[0.0] * 5] * 2,
+                [0, 0],
+            ),
         )
     },
     laws={
