@@ -48,7 +48,8 @@ def _labels() -> Tensor:
 
 def _lost(solution: Solution, logits: Tensor, labels: Tensor, **settings: Any) -> dict[str, Any]:
     loss = torch.as_tensor(solution.label_smoothed_cross_entropy(logits, labels, **settings))
-    return {"loss": loss, "a gradient reaches the logits": loss.requires_grad}
+    reached = loss.requires_grad or not logits.requires_grad
+    return {"loss": loss, "a gradient reaches the logits": reached}
 
 
 def sure_loss(results: Results) -> str | None:
