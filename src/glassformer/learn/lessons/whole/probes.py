@@ -97,11 +97,10 @@ def padded_batch(solution: Solution) -> dict[str, Any]:
 
 def given_masks(solution: Solution) -> dict[str, Any]:
     """the batch, a source_mask that hides the first token, and a target_mask that is causal"""
-    given = {
-        "source_mask": _first_hidden(),
-        "target_mask": masks.subsequent_mask(5).expand(2, 1, 5, 5),
-    }
-    return {"logits": _whole(solution)(_source(), _target(), **given)}
+    model, source_mask = _whole(solution), _first_hidden()
+    target_mask = masks.subsequent_mask(5).expand(2, 1, 5, 5)
+    logits = model(_source(), _target(), source_mask=source_mask, target_mask=target_mask)
+    return {"logits": logits}
 
 
 def _model(solution: Solution) -> Any:
