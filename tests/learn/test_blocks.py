@@ -7,7 +7,8 @@ import torch
 from torch import nn
 
 from glassformer import EncoderBlock
-from glassformer.learn.check import filled, measure, numbers
+from glassformer.learn.check import measure
+from glassformer.learn.inputs import filled, numbers
 from glassformer.learn.judge import Judge
 from glassformer.learn.lesson import lesson
 from glassformer.learn.lessons.blocks.plain import layer_norm

@@ -15,6 +15,7 @@ from glassformer.decoding.beam import beam_search as package_beam_search
 from glassformer.decoding.beam import penalty
 from glassformer.decoding.greedy import greedy as package_greedy
 from glassformer.decoding.protocols import DEFAULT_IDS, Hypothesis, S, StepFunction
+from glassformer.learn.lesson import lesson
 
 __all__ = ["ADAPTERS", "UNUSED", "Adapter"]
 
@@ -166,10 +167,6 @@ ADAPTERS: Mapping[str, tuple[str, Adapter]] = {
 UNUSED: Mapping[str, str] = {
     "learn.lessons.beam.plain.best_continuations": "beam_search calls it",
     "learn.lessons.blocks.plain.layer_norm": "torch's LayerNorm",
-    "learn.lessons.subwords.plain.characters": "SentencePiece learns the subwords",
-    "learn.lessons.subwords.plain.count_pairs": "SentencePiece learns the subwords",
-    "learn.lessons.subwords.plain.merge_pair": "SentencePiece learns the subwords",
-    "learn.lessons.subwords.plain.learn_merges": "SentencePiece learns the subwords",
-    "learn.lessons.subwords.plain.encode": "SentencePiece learns the subwords",
+    **dict.fromkeys(lesson("subwords").holes.values(), "SentencePiece learns the subwords"),
 }
 """Places in lessons, and why the plain path calls no such part."""

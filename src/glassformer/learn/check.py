@@ -7,44 +7,36 @@ is right. A solution with the values of a known mistake has made that mistake.
 
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
-from contextvars import ContextVar
 from dataclasses import dataclass, field
-from functools import cache
 from importlib import import_module
-from typing import Any, TypeAlias, TypeVar
-from zlib import crc32
+from typing import Any, TypeAlias
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor, nn
+from torch import Tensor
+
+from glassformer.learn.inputs import Leaves, drawn, noted
 
 __all__ = [
     "GRADIENT",
     "Check",
     "Evidence",
-    "KnownDropout",
     "Probe",
     "Results",
     "Solution",
     "Values",
     "check_of",
-    "filled",
+    "listed",
     "measure",
-    "numbers",
-    "picks",
     "probe",
     "unchanged",
     "unpacked",
     "values_of",
 ]
 
-M = TypeVar("M", bound=nn.Module)
-
 GRADIENT = "gradient with respect to "
 """The beginning of the names of gradients among the values."""
-_LEAVES: ContextVar[list[tuple[str, Tensor]]] = ContextVar("leaves")
-"""The random inputs and weights of the probe that runs, by names for people."""
 
 Solution: TypeAlias = Any
 """A learner's file, or the right solution: the lesson's holes are its attributes."""
@@ -75,51 +67,57 @@ def probe(text: str, function: Probe) -> Probe:
     return function
 
 
+def listed(**settings: object) -> str:
+    """Settings in the text of a probe.
+
+    >>> listed(length=5, d_model=14)
+    'length 5, d_model 14'
+    """
+    return ", ".join(f"{name} {value}" for name, value in settings.items())
+
+
 def check_of(lesson: str) -> Check:
     """The check of the lesson of this name, from ``probes.py`` in its folder."""
     return import_module(f"glassformer.learn.lessons.{lesson}.probes").CHECK
 
 
-def measure(probes: Iterable[Probe], solution: Solution) -> Results:
+def measure(probes: Iterable[Probe], solution: Solution, *, gradients: bool = True) -> Results:
     """The results of a solution of our own: a probe that raises an error is left out."""
     results: Results = {}
     for probe in probes:
         try:
-            results[probe.__name__] = values_of(probe, solution)
+            results[probe.__name__] = values_of(probe, solution, gradients=gradients)
         except (RuntimeError, ValueError, TypeError, IndexError, ZeroDivisionError):
             continue
     return results
 
 
-def values_of(probe: Probe, solution: Solution) -> Values:
-    """The values of one probe, and their gradients.
+def values_of(probe: Probe, solution: Solution, *, gradients: bool = True) -> Values:
+    """The values of one probe, and their gradients; whether the solution changes its inputs.
 
     A tensor that the solution makes is float64, as the inputs are.
     """
-    before = torch.get_default_dtype()
-    torch.set_default_dtype(torch.float64)
-    leaves: list[tuple[str, Tensor]] = []
-    token = _LEAVES.set(leaves)
-    try:
-        values = probe(solution)
-        for name, value in values.items():
-            if isinstance(value, tuple):
-                raise TypeError(f"the function returns {len(value)} values; expected the {name}")
-    finally:
-        torch.set_default_dtype(before)
-        _LEAVES.reset(token)
+    with noted() as (leaves, inputs):
+        values = dict(probe(solution))
+    for name, value in values.items():
+        if isinstance(value, tuple):
+            raise TypeError(f"the function returns {len(value)} values; expected the {name}")
+    if inputs:
+        values["inputs are changed"] = not all(torch.equal(*pair) for pair in inputs)
+    if gradients:
+        values |= _gradients(values, leaves)
     return {
         name: value.detach().numpy().copy() if isinstance(value, Tensor) else np.asarray(value)
-        for name, value in {**values, **_gradients(values, leaves)}.items()
+        for name, value in values.items()
     }
 
 
-def _gradients(values: Mapping[str, object], leaves: list[tuple[str, Tensor]]) -> dict[str, Tensor]:
+def _gradients(values: Mapping[str, object], leaves: Leaves) -> dict[str, Tensor]:
     """The gradients of a random mixture of all values, by each leaf; zero if none gets there."""
     outputs = [x for x in values.values() if isinstance(x, Tensor) and x.is_floating_point()]
     if not outputs or not leaves:
         return {}
-    mixture = torch.stack([(x.double() * _drawn(tuple(x.shape), 99)).sum() for x in outputs]).sum()
+    mixture = torch.stack([(x.double() * drawn(tuple(x.shape), 99)).sum() for x in outputs]).sum()
     gradients: Iterable[Tensor | None] = [None] * len(leaves)
     with suppress(RuntimeError):  # no gradient at all, or a value that was changed in place
         gradients = torch.autograd.grad(mixture, [leaf for _, leaf in leaves], allow_unused=True)
@@ -129,14 +127,17 @@ def _gradients(values: Mapping[str, object], leaves: list[tuple[str, Tensor]]) -
     }
 
 
-def unchanged(first: str, second: str, sentence: str) -> Evidence:
-    """The evidence if two probes have other outputs: the sentence with the greatest change."""
+def unchanged(
+    first: Probe, second: Probe, sentence: str, *, at: Any = (), value: str = "output"
+) -> Evidence:
+    """The evidence if two probes have other outputs: the sentence with the greatest change.
+
+    ``at`` is the place of the second output in the first one.
+    """
 
     def evidence(results: Results) -> str | None:
-        outputs = [results[name]["output"] for name in (first, second) if name in results]
-        if len(outputs) < 2 or outputs[0].shape != outputs[1].shape:
-            return None
-        change = abs(outputs[0] - outputs[1]).max()
+        output, other = results[first.__name__][value][at], results[second.__name__][value]
+        change = abs(output - other).max() if output.shape == other.shape else 0.0
         return None if change < 1e-9 else sentence.format(f"{change:.3g}")
 
     return evidence
@@ -148,48 +149,3 @@ def unpacked(answer: object, *names: str) -> Any:
         kind = f"{len(answer)} values" if isinstance(answer, tuple) else type(answer).__name__
         raise TypeError(f"the function returns {kind}; expected {', '.join(names)}")
     return answer
-
-
-def numbers(*shape: int, seed: int = 0) -> Tensor:
-    """Normal random numbers in float64, the same on every machine.
-
-    A probe detaches those whose gradient nobody needs, such as a cache's.
-    """
-    drawn, leaves = _drawn(shape, seed).clone(), _LEAVES.get(None)
-    if leaves is None:
-        return drawn
-    leaves.append((f"input {len(leaves) + 1} {shape}", drawn.requires_grad_()))
-    return drawn.clone()  # a solution may change it in place
-
-
-@cache
-def _drawn(shape: tuple[int, ...], seed: int) -> Tensor:
-    """Drawn once: a judge makes the same weights for each of hundreds of mistakes."""
-    return torch.from_numpy(np.random.default_rng(seed).standard_normal(shape))
-
-
-def filled(module: M) -> M:
-    """The module in float64, each parameter with random numbers that depend on its name alone."""
-    module = module.double().eval()
-    for name, weight in module.named_parameters():
-        weight.data = 0.5 * _drawn(tuple(weight.shape), crc32(name.encode()))
-        _LEAVES.get([]).append((f"the weight {name}", weight))
-    return module
-
-
-class KnownDropout(nn.Module):
-    """A dropout without chance: it multiplies the features by these factors."""
-
-    p = 0.5
-
-    def __init__(self, factors: Tensor | float) -> None:
-        super().__init__()
-        self.factors = factors
-
-    def forward(self, x: Tensor) -> Tensor:
-        return x * self.factors
-
-
-def picks(*shape: int, below: int, seed: int = 0) -> Tensor:
-    """Random integers from 0 to ``below - 1``."""
-    return torch.from_numpy(np.random.default_rng(seed).integers(0, below, shape))

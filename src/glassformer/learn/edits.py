@@ -5,12 +5,11 @@ module of its own, with the text of the edit in it. So one record names a mistak
 and trains a translator with it.
 """
 
-import ast
 import builtins
 import difflib
 import textwrap
 from collections.abc import Callable, Iterable, Mapping
-from functools import cache
+from functools import cache, lru_cache
 from importlib import import_module
 from pathlib import Path
 from types import CodeType, ModuleType, SimpleNamespace
@@ -18,7 +17,7 @@ from typing import Any
 
 from glassformer.learn.check import Solution
 from glassformer.learn.lesson import KnownMistake, Lesson
-from glassformer.learn.source import definition, source_of
+from glassformer.learn.source import lines_of, source_of
 
 __all__ = [
     "FILES",
@@ -45,8 +44,9 @@ class EditError(ValueError):
     """An edit does not fit: its text does not stand once in its hole."""
 
 
+@cache
 def solution(lesson: Lesson, *mistakes: str) -> Solution:
-    """The right solution of a lesson's holes, with these known mistakes.
+    """The right solution of a lesson's holes, with these known mistakes; made once.
 
     :class:`EditError` if two of them change the same text.
     """
@@ -79,26 +79,20 @@ def edited(text: str, mistake: KnownMistake) -> str:
 
     Lines of an edit after the first are indented as the body of the hole is.
     """
-    node: Any = definition(text, mistake.hole)
-    if node is None:
+    inside = lines_of(text, mistake.hole)
+    if not inside:
         raise EditError(f"{mistake.hole}: no such function or class")
-    first = node.body[0]
-    documented = isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant)
-    indent = " " * first.col_offset
     lines = text.splitlines(keepends=True)
-    place = first.end_lineno if documented else node.lineno - 1
-    before, code = "".join(lines[:place]), "".join(lines[place : node.end_lineno])
-    after = "".join(lines[node.end_lineno :])
+    code = "".join(lines[inside.start - 1 : inside.stop - 1])
+    indent = code[: -len(code.lstrip())]
     if mistake.body:
-        start = first.end_lineno if documented else first.lineno - 1
-        body = textwrap.indent(mistake.body.rstrip(), indent) + "\n"
-        return "".join(lines[:start]) + body + after
+        code = textwrap.indent(mistake.body.rstrip(), indent) + "\n"
     for old, new in mistake.edit.items():
         old, new = (part.replace("\n", f"\n{indent}") for part in (old, new))
         if code.count(old) != 1:
             raise EditError(f"{mistake.hole}: {old!r} stands {code.count(old)} times in it")
         code = code.replace(old, new)
-    return before + code + after
+    return "".join((*lines[: inside.start - 1], code, *lines[inside.stop - 1 :]))
 
 
 def changed_lines(lesson: Lesson, mistake: str) -> str:
@@ -146,8 +140,7 @@ def executed(
     for file in files:
         module = ModuleType(f"glassformer.{file}")
         vars(module)["__builtins__"] = {**vars(builtins), "__import__": importing}
-        code = _compiled(file, texts[file]) if file in texts else _unchanged(file)
-        exec(code, vars(module))
+        exec(_compiled(file, texts.get(file) or _text(file)), vars(module))
         put(file, module)
         modules[module.__name__] = module
     return {name.removeprefix("glassformer."): module for name, module in modules.items()}
@@ -174,10 +167,6 @@ def _text(file: str) -> str:
     return _path(file).read_text(encoding="utf-8")
 
 
-@cache
-def _unchanged(file: str) -> CodeType:
-    return _compiled(file, _text(file))
-
-
+@lru_cache(maxsize=64)
 def _compiled(file: str, text: str) -> CodeType:
     return compile(text, str(_path(file)), "exec")

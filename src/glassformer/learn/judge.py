@@ -7,23 +7,15 @@ law? If nothing is known: which number differs first?
 
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import cache
 from itertools import combinations
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from glassformer.learn.check import (
-    GRADIENT,
-    Check,
-    Probe,
-    Results,
-    Solution,
-    Values,
-    check_of,
-    measure,
-)
+from glassformer.learn.check import GRADIENT, Check, Probe, Results, Values, check_of, measure
 from glassformer.learn.edits import EditError, solution
 from glassformer.learn.lesson import Lesson
 from glassformer.learn.measured import cost_of
@@ -54,38 +46,19 @@ class Judge:
     check: Check
     probes: tuple[Probe, ...]
     right: Results
-    solutions: dict[Mistake, Solution] = field(default_factory=dict, compare=False)
-    measured: dict[tuple[Mistake, Probe], Results] = field(default_factory=dict, compare=False)
 
     @classmethod
+    @cache
     def of(cls, lesson: Lesson, hole: str) -> "Judge":
-        """The judge of one hole of a lesson; made once, it keeps what it has measured."""
-        if (lesson.name, hole) not in _JUDGES:
-            check = check_of(lesson.name)
-            probes = check.probes[hole]
-            right = measure(probes, solution(lesson))
-            _JUDGES[lesson.name, hole] = cls(lesson, check, probes, right)
-        return _JUDGES[lesson.name, hole]
-
-    def solution(self, mistake: Mistake) -> Solution:
-        """The right solution with a mistake; made once."""
-        if mistake not in self.solutions:
-            self.solutions[mistake] = solution(self.lesson, *mistake)
-        return self.solutions[mistake]
+        """The judge of one hole of a lesson; made once."""
+        check = check_of(lesson.name)
+        probes = check.probes[hole]
+        return cls(lesson, check, probes, measure(probes, solution(lesson)))
 
     def results(self, mistake: Mistake) -> Results:
         """The results of the right solution with a mistake."""
-        return {name: values for name, values in self._results(mistake) if values is not None}
-
-    def _results(self, mistake: Mistake) -> Iterator[tuple[str, Values | None]]:
-        """The name of each probe, and its values with a mistake, measured once.
-
-        The values are None if the probe raises an error.
-        """
-        for probe in self.probes:
-            if (mistake, probe) not in self.measured:
-                self.measured[mistake, probe] = measure((probe,), self.solution(mistake))
-            yield probe.__name__, self.measured[mistake, probe].get(probe.__name__)
+        values = {probe.__name__: _values(self.lesson, mistake, probe) for probe in self.probes}
+        return {name: each for name, each in values.items() if each is not None}
 
     def verdict(self, results: Results) -> Verdict | None:
         """The verdict; None if errors left out some probes, and no mistake explains the others."""
@@ -111,8 +84,9 @@ class Judge:
     def _broken_laws(self, results: Results) -> Iterator[tuple[str, str]]:
         """Each law that the results break, with the evidence in numbers."""
         for law, broken in self.check.laws.items():
-            if evidence := broken(results):
-                yield law, evidence
+            with suppress(LookupError, TypeError, ValueError):  # a value is missing, or no array
+                if evidence := broken(results):
+                    yield law, evidence
 
     def mistakes(self, results: Results) -> tuple[Mistake, ...]:
         """The single mistakes with these results; if there are none, the pairs of mistakes."""
@@ -132,7 +106,7 @@ class Judge:
         ]
         for pair in combinations(shown, 2):
             with suppress(EditError):
-                self.solution(pair)
+                solution(self.lesson, *pair)
                 yield pair
 
     def _explains(self, mistake: Mistake, results: Results) -> bool:
@@ -141,7 +115,8 @@ class Judge:
         Most mistakes differ in the first probe: the others are not measured then.
         """
         return bool(results) and all(
-            _alike(results.get(probe), values) for probe, values in self._results(mistake)
+            _alike(results.get(probe.__name__), _values(self.lesson, mistake, probe))
+            for probe in self.probes
         )
 
     def _explained(self, mistakes: tuple[Mistake, ...], results: Results) -> Iterator[str]:
@@ -178,7 +153,13 @@ class Judge:
                     return
 
 
-_JUDGES: dict[tuple[str, str], Judge] = {}  # by lesson and hole
+@cache
+def _values(lesson: Lesson, mistake: Mistake, probe: Probe) -> Values | None:
+    """The values of a probe with a mistake, measured once; None if it raises an error.
+
+    A mistake is known by its values: it needs no gradients.
+    """
+    return measure((probe,), solution(lesson, *mistake), gradients=False).get(probe.__name__)
 
 
 def same(results: Results, others: Results) -> bool:
@@ -187,10 +168,7 @@ def same(results: Results, others: Results) -> bool:
 
 
 def _alike(values: Values | None, others: Values | None) -> bool:
-    """Whether one probe gives the same values, or the same error.
-
-    Gradients do not count: a mistake is known by its values.
-    """
+    """Whether one probe gives the same values, or the same error. Gradients do not count."""
     if values is None or others is None:
         return values is others
     names, other_names = (

@@ -7,6 +7,7 @@ right phrases by seed, and the mean loss at the end. Its settings are those of `
 import json
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 __all__ = ["cost_of"]
 
@@ -19,15 +20,13 @@ def cost_of(mistake: str) -> str | None:
     >>> print(cost_of("causal-missing"))
     Measured: 0 % of phrases are right with it, 75 to 81 % without; the loss is 0.07, not 0.12.
     """
-    figures = _figures()
-    if mistake not in figures:
-        return None
-    (scores, loss), (right_scores, right_loss) = figures[mistake], figures[RIGHT]
-    if max(scores) >= min(right_scores):
+    wrong, right = _figures().get(mistake), _figures()[RIGHT]
+    if wrong is None or max(wrong["right"]) >= min(right["right"]):
         return None
     return (
-        f"Measured: {_range(scores)} of phrases are right with it, {_range(right_scores)} without;"
-        f" the loss is {loss:.2f}, not {right_loss:.2f}."
+        f"Measured: {_range(wrong['right'])} of phrases are right with it,"
+        f" {_range(right['right'])} without; the loss is {wrong['loss']:.2f}, not"
+        f" {right['loss']:.2f}."
     )
 
 
@@ -37,10 +36,8 @@ def _range(scores: list[float]) -> str:
 
 
 @cache
-def _figures() -> dict[str, tuple[list[float], float]]:
+def _figures() -> dict[str, dict[str, Any]]:
     """By mistake: the percentages of right phrases, and the loss."""
-    file = Path(__file__).with_name("measured.json")
-    return {
-        name: (figures["right"], figures["loss"])
-        for name, figures in json.loads(file.read_text(encoding="utf-8")).items()
-    }
+    text = Path(__file__).with_name("measured.json").read_text(encoding="utf-8")
+    figures: dict[str, dict[str, Any]] = json.loads(text)
+    return figures

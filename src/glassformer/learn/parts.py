@@ -7,8 +7,8 @@ parts in their places. The package's modules stay as they are. Each part counts 
 
 import inspect
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
 from functools import partial, wraps
 from operator import attrgetter
 from types import ModuleType
@@ -16,7 +16,6 @@ from typing import Any
 
 from glassformer.errors import UsageError, nearest
 from glassformer.learn.adapters import ADAPTERS, UNUSED
-from glassformer.learn.check import Solution
 from glassformer.learn.edits import FILES, EditError, executed, file_of, mistaken_texts, solution
 from glassformer.learn.folder import Folder
 from glassformer.learn.lesson import Lesson, known_mistakes, lesson, lessons, part_of
@@ -25,18 +24,6 @@ from glassformer.learn.worker import load_module
 from glassformer.parts import PLAIN, Parts
 
 __all__ = ["Part", "chosen_parts", "hole_of", "learned_parts", "mistaken_parts", "own_parts"]
-
-_FIELDS = {
-    "attention": "model.attention.scaled_dot_product_attention",
-    "model": "model.transformer.Transformer",
-    "greedy": "decoding.greedy.greedy",
-    "beam_search": "decoding.beam.beam_search",
-    "shift": "data.batches.shift",
-    "losses": "training.loss.batch_losses",
-    "adam": "training.optimiser.adam_of",
-    "schedule": "training.schedule.noam_schedule",
-}
-"""The fields of the record of parts, and the place of each."""
 
 
 def hole_of(place: str) -> str:
@@ -108,7 +95,7 @@ def learned_parts(folder: Folder) -> list[Part]:
         part
         for lesson in lessons()
         if folder.learned(lesson)
-        for part in _parts(lesson, lesson.holes, load_module(folder.file(lesson)))
+        for part in _parts(lesson, load_module(folder.file(lesson)))
     ]
 
 
@@ -151,19 +138,14 @@ def _mistaken(lesson: Lesson, mistakes: Sequence[str]) -> Iterator[Part]:
         yield Part(place, function, lesson.name, tuple(names))
 
 
-def _parts(lesson: Lesson, holes: Iterable[str], solution: Solution) -> Iterator[Part]:
-    for hole in holes:
-        if lesson.holes[hole] in UNUSED:
-            continue
-        owner = hole.rpartition(".")[0]
-        members = vars(getattr(solution, owner)) if owner else {}
-        yield Part(
-            lesson.holes[hole],
-            attrgetter(hole)(solution),
-            lesson.name,
-            helpers={key: value for key, value in members.items() if inspect.isfunction(value)},
-            file=solution.__dict__,
-        )
+def _parts(lesson: Lesson, module: ModuleType) -> Iterator[Part]:
+    for hole, place in lesson.holes.items():
+        if place not in UNUSED:
+            owner = hole.rpartition(".")[0]
+            members = vars(getattr(module, owner)) if owner else {}
+            helpers = {key: value for key, value in members.items() if inspect.isfunction(value)}
+            function = attrgetter(hole)(module)
+            yield Part(place, function, lesson.name, helpers=helpers, file=vars(module))
 
 
 def own_parts(parts: Sequence[Part]) -> Parts:
@@ -172,10 +154,7 @@ def own_parts(parts: Sequence[Part]) -> Parts:
     If a mistake is in a place that the cached search does not call, targets are found without it.
     """
     modules = _executed(parts)
-    own = {
-        field: attrgetter(hole_of(place))(modules[file_of(place)])
-        for field, place in _FIELDS.items()
-    }
+    own = {each.name: _copied(getattr(PLAIN, each.name), modules) for each in fields(PLAIN)}
     if mistakes := ", ".join(dict.fromkeys(each for part in parts for each in part.mistakes)):
         own["model"].__qualname__ += f" with {mistakes}"
     if any(part.mistakes and part.place in NOT_IN_STEP for part in parts):
@@ -194,14 +173,16 @@ def _executed(parts: Sequence[Part]) -> dict[str, ModuleType]:
         for hole, place in lesson(part.lesson).holes.items() if part.file else ():
             if hole in part.file and place not in ADAPTERS and file_of(place) in FILES:
                 part.file[hole] = vars(modules[file_of(place)])[hole]
-        for name, value in list(part.file.items()):
-            if isinstance(value, ModuleType):
-                part.file[name] = modules.get(value.__name__.removeprefix("glassformer."), value)
-                continue
-            file = str(getattr(value, "__module__", "")).removeprefix("glassformer.")
-            if file in modules and value is part_of(f"{file}.{name}"):
-                part.file[name] = vars(modules[file])[name]
+        part.file |= {name: _copied(value, modules) for name, value in part.file.items()}
     return modules
+
+
+def _copied(value: Any, modules: Mapping[str, ModuleType]) -> Any:
+    """The counterpart of a module, class or function of the package; anything else is itself."""
+    if isinstance(value, ModuleType):
+        return modules.get(value.__name__.removeprefix("glassformer."), value)
+    module = modules.get(str(getattr(value, "__module__", "")).removeprefix("glassformer."))
+    return getattr(module, getattr(value, "__name__", ""), value)
 
 
 def _put(parts: Sequence[Part], file: str, module: ModuleType) -> None:

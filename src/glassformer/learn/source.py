@@ -17,9 +17,10 @@ def read_source(file: Path) -> str:
 
 
 def lines_of(source: str, hole: str) -> range:
-    """The lines of the body of a function or method of a file."""
-    body = getattr(definition(source, hole), "body", [])
-    return range(body[0].lineno, (body[-1].end_lineno or 0) + 1) if body else range(0)
+    """The lines of the body of a function, method or class of a file, without its docstring."""
+    node: Any = definition(source, hole)
+    body = node.body[ast.get_docstring(node) is not None :] if node else []
+    return range(body[0].lineno, body[-1].end_lineno + 1) if body else range(0)
 
 
 def source_of(source: str, hole: str) -> str:
@@ -30,11 +31,8 @@ def source_of(source: str, hole: str) -> str:
 
 def body_of(source: str, hole: str) -> str:
     """The body of a function or method, without its docstring and its indent."""
-    node: Any = definition(source, hole)
-    body = node.body[ast.get_docstring(node) is not None :] if node else []
-    if not body:
-        return ""
-    return textwrap.dedent("\n".join(source.splitlines()[body[0].lineno - 1 : node.end_lineno]))
+    lines = source.splitlines()
+    return textwrap.dedent("\n".join(lines[number - 1] for number in lines_of(source, hole)))
 
 
 def definition(source: str, hole: str) -> ast.stmt | None:

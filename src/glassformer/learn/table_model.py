@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from glassformer.learn.check import numbers
+from glassformer.learn.inputs import numbers
 
 __all__ = ["Read", "TableModel"]
 

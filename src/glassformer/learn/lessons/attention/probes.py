@@ -2,99 +2,72 @@
 
 from typing import Any
 
-import numpy as np
 import torch
 from torch import Tensor
 
-from glassformer.learn.check import Check, Results, Solution, numbers, unpacked
+from glassformer.learn.attention_probes import sums_to_one
+from glassformer.learn.check import Check, Probe, Solution, probe, unchanged, unpacked
+from glassformer.learn.inputs import given, hides, numbers
 
 __all__ = ["CHECK"]
 
 
-def one_query(solution: Solution) -> dict[str, Any]:
+def _attended(text: str, mask: Tensor | None = None, *, reverse: bool = False) -> Probe:
+    """A probe with random inputs; keys and values may come in reversed order."""
+
+    def attended(solution: Solution) -> dict[str, Tensor]:
+        query = numbers(2, 3, 5, 11)
+        key, value = numbers(2, 3, 7, 11, seed=1), numbers(2, 3, 7, 13, seed=2)
+        if reverse:
+            key, value = key.flip(-2), value.flip(-2)
+        return _called(solution, query, key, value, *([] if mask is None else [given(mask)]))
+
+    return probe(text, attended)
+
+
+def one_query(solution: Solution) -> dict[str, Tensor]:
     """query [[3, 1]], keys [[1, 0], [0, 1]], values [[10], [20]]"""
-    query = torch.tensor([[3.0, 1.0]], dtype=torch.float64)
-    values = torch.tensor([[10.0], [20.0]], dtype=torch.float64)
-    return _called(solution, query, torch.eye(2, dtype=torch.float64), values)
+    return _called(solution, given([[3.0, 1.0]]), given(torch.eye(2)), given([[10.0], [20.0]]))
 
 
-def heads(solution: Solution) -> dict[str, Any]:
-    """query (2, 3, 5, 11), key (2, 3, 7, 11), value (2, 3, 7, 13)"""
-    return _called(solution, *_inputs())
-
-
-def mask(solution: Solution) -> dict[str, Any]:
-    """the same, with a mask (2, 1, 1, 7) that hides the last three keys of the second sentence"""
-    mask = torch.arange(7) < torch.tensor([7, 4])[:, None, None, None]
-    return _called(solution, *_inputs(), mask)
-
-
-def empty_row(solution: Solution) -> dict[str, Any]:
-    """the same, with a mask (5, 7) that hides all keys from the second query"""
-    mask = torch.ones(5, 7, dtype=torch.bool)
-    mask[1] = False
-    return _called(solution, *_inputs(), mask)
-
-
-def large_scores(solution: Solution) -> dict[str, Any]:
+def large_scores(solution: Solution) -> dict[str, Tensor]:
     """query [[300, 100]], keys [[-300, 0], [-400, 0], [1, 1]], the last one hidden"""
-    query = torch.tensor([[300.0, 100.0]], dtype=torch.float64)
-    key = torch.tensor([[-300.0, 0.0], [-400.0, 0.0], [1.0, 1.0]], dtype=torch.float64)
-    return _called(solution, query, key, numbers(3, 5), torch.tensor([[True, True, False]]))
-
-
-def reversed_keys(solution: Solution) -> dict[str, Any]:
-    """the inputs of `heads`, with keys and values in reversed order"""
-    query, key, value = _inputs()
-    return _called(solution, query, key.flip(-2), value.flip(-2))
-
-
-def _inputs() -> tuple[Tensor, Tensor, Tensor]:
-    return numbers(2, 3, 5, 11), numbers(2, 3, 7, 11, seed=1), numbers(2, 3, 7, 13, seed=2)
+    query, key = given([[300.0, 100.0]]), given([[-300.0, 0.0], [-400.0, 0.0], [1.0, 1.0]])
+    return _called(solution, query, key, numbers(3, 5), given([[True, True, False]]))
 
 
 def _called(solution: Solution, *inputs: Tensor) -> dict[str, Any]:
-    copies = [tensor.clone() for tensor in inputs]
     answer = solution.scaled_dot_product_attention(*inputs)
     output, weights = unpacked(answer, "output", "weights")
-    changed = not all(map(torch.equal, copies, inputs))
-    return {"weights": weights, "output": output, "inputs are changed": changed}
+    return {"weights": weights, "output": output}
 
 
-def row_sum(results: Results) -> str | None:
-    """The first query whose weights do not sum to 1; one that sees nothing has none."""
-    for probe in ("one_query", "heads", "mask", "large_scores"):
-        values = results.get(probe, {"weights": np.ones((1, 1))})
-        sums = values["weights"].sum(-1).flatten()
-        for place, total in enumerate(sums):
-            if not abs(total - 1) < 1e-9:
-                return f"The weights of query {place} sum to {total:.4g}."
-    return None
-
-
-def order(results: Results) -> str | None:
-    first, second = results.get("heads"), results.get("reversed_keys")
-    if first is None or second is None:
-        return None
-    change = abs(first["output"] - second["output"]).max()
-    if change < 1e-9:
-        return None
-    return f"With keys and values in reversed order the output changes by {change:.3g}."
-
-
+RANDOM = "query (2, 3, 5, 11), key (2, 3, 7, 11), value (2, 3, 7, 13)"
+ALL_KEYS = _attended(RANDOM)
+REVERSED = _attended(f"{RANDOM}, keys and values in reversed order", reverse=True)
+PADDED = _attended(
+    "the same, with a mask (2, 1, 1, 7) that hides the last three keys of the second sentence",
+    hides(7, 3),
+)
+EMPTY_ROW = "the same, with a mask (5, 7) that hides all keys from the second query"
+SECOND_QUERY = (torch.arange(5) == 1)[:, None].expand(5, 7)
 CHECK = Check(
     probes={
         "scaled_dot_product_attention": (
             one_query,
-            heads,
-            mask,
-            empty_row,
+            ALL_KEYS,
+            PADDED,
+            _attended(EMPTY_ROW, ~SECOND_QUERY),
             large_scores,
-            reversed_keys,
+            REVERSED,
         )
     },
     laws={
-        "The weights of each query sum to 1.": row_sum,
-        "Attention does not know the order of the keys.": order,
+        "The weights of each query sum to 1.": sums_to_one(
+            one_query, ALL_KEYS, PADDED, large_scores
+        ),
+        "Attention does not know the order of the keys.": unchanged(
+            ALL_KEYS, REVERSED, "With keys and values in reversed order the output changes by {}."
+        ),
     },
 )

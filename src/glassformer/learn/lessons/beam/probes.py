@@ -7,7 +7,8 @@ import torch
 from torch import Tensor
 
 from glassformer.decoding.protocols import Vocabulary
-from glassformer.learn.check import Check, Results, Solution, numbers
+from glassformer.learn.check import Check, Probe, Results, Solution, listed, probe
+from glassformer.learn.inputs import given, numbers
 from glassformer.learn.lessons.greedy.plain import greedy
 from glassformer.learn.table_model import TableModel
 
@@ -23,35 +24,30 @@ def lengths(solution: Solution) -> dict[str, Any]:
         [float(solution.penalty(length, alpha)) for alpha in (0.0, 0.5, 0.6, 2.0)]
         for length in (1, 2, 7, 13)
     ]
-    return {"penalties": torch.tensor(values, dtype=torch.float64)}
+    return {"penalties": torch.tensor(values)}
 
 
 def first_step(solution: Solution) -> dict[str, Any]:
     """totals [0], logits log [[0.2, 0.5, 0.3]], count 2"""
-    logits = torch.tensor([[0.2, 0.5, 0.3]], dtype=torch.float64).log()
-    return _continued(solution, torch.zeros(1, dtype=torch.float64), logits, 2)
+    return _continued(solution, given([0.0]), given(torch.tensor([[0.2, 0.5, 0.3]]).log()), 2)
 
 
 def three_hypotheses(solution: Solution) -> dict[str, Any]:
     """totals [-1, -1.5, -2], logits (3, 7), count 6"""
-    totals = torch.tensor([-1.0, -1.5, -2.0], dtype=torch.float64)
-    return _continued(solution, totals, numbers(3, 7), 6)
+    return _continued(solution, given([-1.0, -1.5, -2.0]), numbers(3, 7), 6)
 
 
 def few_tokens(solution: Solution) -> dict[str, Any]:
     """totals [-1], logits (1, 3), count 8: there are only three continuations"""
-    return _continued(solution, -torch.ones(1, dtype=torch.float64), numbers(1, 3), 8)
+    return _continued(solution, given([-1.0]), numbers(1, 3), 8)
 
 
 def _continued(solution: Solution, totals: Tensor, logits: Tensor, count: int) -> dict[str, Any]:
-    copies = totals.clone(), logits.clone()
     best = solution.best_continuations(totals, logits, count)
-    changed = not (torch.equal(copies[0], totals) and torch.equal(copies[1], logits))
     return {
-        "log-probabilities": torch.tensor([float(each[0]) for each in best]).double(),
+        "log-probabilities": torch.tensor([float(each[0]) for each in best]),
         "rows": torch.tensor([int(each[1]) for each in best]),
         "tokens": torch.tensor([int(each[2]) for each in best]),
-        "inputs are changed": changed,
     }
 
 
@@ -65,15 +61,10 @@ def two_ways(solution: Solution) -> dict[str, Any]:
     return _searched(solution, TableModel.table(rows), beam=2, alpha=0.6, max_length=5)
 
 
-def a_beam_of_one(solution: Solution) -> dict[str, Any]:
-    """beam 1, alpha 2, vocabulary 7, bos 1, eos 2, at most 9 tokens"""
-    return _searched(solution, _random(9), beam=1, alpha=2.0, max_length=9)
-
-
 def cut(solution: Solution) -> dict[str, Any]:
     """beam 2, alpha 0.6, at most 4 tokens; no hypothesis ends"""
     language = _random(2)
-    language.by_place[..., EOS] -= 50
+    language.by_place = language.by_place - 50 * (torch.arange(7) == EOS)
     return _searched(solution, language, beam=2, alpha=0.6, max_length=4)
 
 
@@ -93,29 +84,23 @@ def _searched(
         vocabulary=IDS,
     )
     tokens = [int(token) for token in target]
-    return {"target": str(tokens), "score": torch.tensor(float(score)).double()}
+    return {"target": str(tokens), "score": torch.tensor(float(score))}
 
 
-def _probe(seed: int, *, beam: int, alpha: float, max_length: int) -> Any:
-    def probe(solution: Solution) -> dict[str, Any]:
-        language = _random(seed)
-        return _searched(solution, language, beam=beam, alpha=alpha, max_length=max_length)
-
-    probe.__name__ = f"beam_of_{beam}_language_{seed}"
-    probe.__doc__ = (
-        f"beam {beam}, alpha {alpha}, vocabulary 7, bos 1, eos 2, at most {max_length} tokens"
+def _language(seed: int, *, beam: int, alpha: float, max_length: int) -> Probe:
+    settings: dict[str, Any] = {"beam": beam, "alpha": alpha, "max_length": max_length}
+    return probe(
+        f"{listed(**settings)}, vocabulary 7, bos 1, eos 2; random logits {seed}",
+        lambda solution: _searched(solution, _random(seed), **settings),
     )
-    return probe
 
 
 def not_greedy(results: Results) -> str | None:
     """The target of a beam of 1, if greedy search finds another."""
-    if "a_beam_of_one" not in results:
-        return None
     language = _random(9)
     lengths = torch.tensor([9])
     [target] = greedy(language.step, language.state(), max_lengths=lengths, vocabulary=IDS)
-    found = str(results["a_beam_of_one"]["target"])
+    found = str(results[BEAM_OF_ONE.__name__]["target"])
     return None if found == str(target) else f"It finds {found}, greedy search {target}."
 
 
@@ -127,25 +112,23 @@ def positive(results: Results) -> str | None:
 
 
 def not_one(results: Results) -> str | None:
-    if "lengths" not in results:
-        return None
     first = results["lengths"]["penalties"][0, 1]
     return None if math.isclose(first, 1) else f"Length 1 has the penalty {first:.3g}."
 
 
-SEARCHES = (
-    _probe(44, beam=3, alpha=2.0, max_length=9),
-    _probe(40, beam=3, alpha=2.0, max_length=9),
-    _probe(53, beam=2, alpha=2.0, max_length=8),
-    _probe(68, beam=3, alpha=2.0, max_length=9),
-    _probe(30, beam=3, alpha=0.6, max_length=8),
-)
-
+BEAM_OF_ONE = _language(9, beam=1, alpha=2.0, max_length=9)
 CHECK = Check(
     probes={
         "penalty": (lengths,),
         "best_continuations": (first_step, three_hypotheses, few_tokens),
-        "beam_search": (two_ways, a_beam_of_one, cut, *SEARCHES),
+        "beam_search": (
+            *(two_ways, BEAM_OF_ONE, cut),
+            _language(44, beam=3, alpha=2.0, max_length=9),
+            _language(40, beam=3, alpha=2.0, max_length=9),
+            _language(53, beam=2, alpha=2.0, max_length=8),
+            _language(68, beam=3, alpha=2.0, max_length=9),
+            _language(30, beam=3, alpha=0.6, max_length=8),
+        ),
     },
     laws={
         "A beam of 1 is greedy search.": not_greedy,

@@ -6,7 +6,8 @@ import torch
 from torch import Tensor
 
 from glassformer.decoding.protocols import Vocabulary
-from glassformer.learn.check import Check, Results, Solution, numbers
+from glassformer.learn.check import Check, Probe, Results, Solution, probe
+from glassformer.learn.inputs import given, numbers
 from glassformer.learn.table_model import TableModel
 from glassformer.model.cache import BlockState
 
@@ -33,10 +34,10 @@ def sentences(solution: Solution) -> dict[str, Any]:
 def sentences_alone(solution: Solution) -> dict[str, Any]:
     """the rows of `sentences`, each one searched alone"""
     targets = [
-        _searched(solution, _four(), [limit], rows=[row])["targets"]
+        _searched(solution, _four(), [limit], rows=[row])["targets"][1:-1]
         for row, limit in enumerate([3, 9, 8, 8])
     ]
-    return {"targets": f"[{', '.join(target[1:-1] for target in targets)}]"}
+    return {"targets": f"[{', '.join(targets)}]"}
 
 
 def other_ids(solution: Solution) -> dict[str, Any]:
@@ -49,7 +50,7 @@ def other_ids(solution: Solution) -> dict[str, Any]:
 def loud_row(solution: Solution) -> dict[str, Any]:
     """two rows, at most 6 tokens each; all logits of the first are above those of the second"""
     language = TableModel.random(2, 7, seed=9)
-    language.by_place[0] += 40
+    language.by_place = language.by_place + torch.tensor([40, 0])[:, None, None]
     return _searched(solution, language, [6, 6])
 
 
@@ -84,61 +85,45 @@ def _searched(
     rows: list[int] | None = None,
     ids: Vocabulary = IDS,
 ) -> dict[str, Any]:
-    limits = torch.tensor(max_lengths)
+    limits = given(max_lengths)
     targets = solution.greedy(
         language.step, language.state(rows), max_lengths=limits, vocabulary=ids
     )
     targets = [[int(token) for token in target] for target in targets]
-    needed = max(
-        len(target) + (len(target) < limit)
-        for target, limit in zip(targets, max_lengths, strict=True)
-    )
-    return {
-        "targets": str(targets),
-        "tokens read in vain": max(0, language.rows_read - needed * len(max_lengths)),
-        "max_lengths are changed": limits.tolist() != max_lengths,
-    }
+    pairs = zip(targets, max_lengths, strict=True)
+    needed = max(len(target) + (len(target) < limit) for target, limit in pairs)
+    in_vain = max(0, language.rows_read - needed * len(max_lengths))
+    return {"targets": str(targets), "tokens read in vain": in_vain}
 
 
 def second_token(solution: Solution) -> dict[str, Any]:
     """a cache of 1 target and 2 source tokens, 1 row, 1 head, d_head 1; the key 5, the value 6"""
-    old = _cache(solution, [1.0], [2.0], [[3.0], [4.0]], [[7.0], [8.0]])
-    key, value = torch.tensor([[[[5.0]]]]), torch.tensor([[[[6.0]]]])
-    return _grown(old, key, value)
+    fields = (
+        torch.tensor(each).view(1, 1, -1, 1) for each in ([1.0], [2.0], [3.0, 4.0], [7.0, 8.0])
+    )
+    return _grown(solution.BlockState(*fields), given([[[[5.0]]]]), given([[[[6.0]]]]))
 
 
 def next_token(solution: Solution) -> dict[str, Any]:
     """a cache of 7 target and 11 source tokens, 5 rows, 3 heads, d_head 13"""
-    old = solution.BlockState(*_large())
-    return _grown(old, numbers(5, 3, 1, 13, seed=5), numbers(5, 3, 1, 13, seed=6))
+    return _grown(_large(solution), numbers(5, 3, 1, 13, seed=5), numbers(5, 3, 1, 13, seed=6))
 
 
 def two_rows(solution: Solution) -> dict[str, Any]:
     """rows [1, 0] of 2 rows, 1 head, d_head 1, 1 target and 1 source token"""
-    old = _cache(
-        solution, [[[1.0]], [[2.0]]], [[[3.0]], [[4.0]]], [[[5.0]], [[6.0]]], [[[7.0]], [[8.0]]]
-    )
-    return _fields(old.select(torch.tensor([1, 0])))
+    fields = (torch.tensor([one, one + 1]).view(2, 1, 1, 1) for one in (1.0, 3.0, 5.0, 7.0))
+    return _fields(solution.BlockState(*fields).select(torch.tensor([1, 0])))
 
 
-def chosen_rows(solution: Solution) -> dict[str, Any]:
-    """rows [2, 0, 0, 1] of 5 rows, 3 heads, d_head 13, 7 target and 11 source tokens"""
-    return _fields(solution.BlockState(*_large()).select(torch.tensor([2, 0, 0, 1])))
+def _selected(*rows: int) -> Probe:
+    text = f"rows {[*rows]} of 5 rows, 3 heads, d_head 13, 7 target and 11 source tokens"
+    return probe(text, lambda solution: _fields(_large(solution).select(torch.tensor(rows))))
 
 
-def fewer_rows(solution: Solution) -> dict[str, Any]:
-    """rows [0, 2] of the same"""
-    return _fields(solution.BlockState(*_large()).select(torch.tensor([0, 2])))
-
-
-def _large() -> list[Tensor]:
-    return [numbers(5, 3, length, 13, seed=i) for i, length in enumerate((7, 7, 11, 11))]
-
-
-def _cache(solution: Solution, *fields: list[Any]) -> BlockState:
-    """A cache of one head and d_head 1."""
-    rows = 2 if isinstance(fields[0][0], list) else 1
-    return solution.BlockState(*(torch.tensor(each).view(rows, 1, -1, 1) for each in fields))
+def _large(solution: Solution) -> BlockState:
+    lengths = enumerate((7, 7, 11, 11))
+    fields = (numbers(5, 3, length, 13, seed=seed) for seed, length in lengths)
+    return solution.BlockState(*fields)
 
 
 def _grown(old: BlockState, key: Tensor, value: Tensor) -> dict[str, Any]:
@@ -149,39 +134,32 @@ def _grown(old: BlockState, key: Tensor, value: Tensor) -> dict[str, Any]:
 
 
 def _fields(cache: BlockState) -> dict[str, Tensor]:
-    return {
-        "self_keys": cache.self_keys,
-        "self_values": cache.self_values,
-        "memory_keys": cache.memory_keys,
-        "memory_values": cache.memory_values,
-    }
+    names = ("self_keys", "self_values", "memory_keys", "memory_values")
+    return {name: getattr(cache, name) for name in names}
 
 
 def in_company(results: Results) -> str | None:
-    together, alone = results.get("sentences"), results.get("sentences_alone")
-    if together is None or alone is None or together["targets"] == alone["targets"]:
-        return None
-    return f"Together the rows give {together['targets']}, alone {alone['targets']}."
+    together, alone = (results[name]["targets"] for name in ("sentences", "sentences_alone"))
+    return None if together == alone else f"Together the rows give {together}, alone {alone}."
 
 
 def drawn(results: Results) -> str | None:
-    count = results["nearly_equal"]["different targets"] if "nearly_equal" in results else 1
+    count = results["nearly_equal"]["different targets"]
     return None if count == 1 else f"Five searches of the same row give {count} targets."
 
 
 def read_in_vain(results: Results) -> str | None:
-    for probe in ("one_sentence", "sentences"):
-        count = results[probe]["tokens read in vain"] if probe in results else 0
-        if count:
+    for values in results.values():
+        if count := values.get("tokens read in vain"):
             return f"The decoder reads {count} tokens more than it needs."
     return None
 
 
 def length(results: Results) -> str | None:
-    keys = results["second_token"]["self_keys"] if "second_token" in results else None
-    if keys is None or keys.shape[2:3] == (2,):
+    shape = results["second_token"]["self_keys"].shape
+    if shape[2:3] == (2,):
         return None
-    return f"From a cache of 1 token, grown makes self_keys of shape {keys.shape}."
+    return f"From a cache of 1 token, grown makes self_keys of shape {shape}."
 
 
 CHECK = Check(
@@ -196,7 +174,7 @@ CHECK = Check(
             nearly_equal,
         ),
         "BlockState.grown": (second_token, next_token),
-        "BlockState.select": (two_rows, chosen_rows, fewer_rows),
+        "BlockState.select": (two_rows, _selected(2, 0, 0, 1), _selected(0, 2)),
     },
     laws={
         "Greedy search draws nothing.": drawn,

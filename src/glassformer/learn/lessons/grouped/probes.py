@@ -5,7 +5,8 @@ from typing import Any
 import torch
 
 from glassformer.learn.attention_probes import attention_probes
-from glassformer.learn.check import Check, Solution, numbers
+from glassformer.learn.check import Check, Solution
+from glassformer.learn.inputs import numbers
 
 __all__ = ["CHECK"]
 

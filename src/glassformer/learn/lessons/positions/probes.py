@@ -7,48 +7,29 @@ import torch
 from torch import Tensor, nn
 
 from glassformer import sinusoidal_positions
-from glassformer.learn.check import Check, KnownDropout, Results, Solution, numbers
+from glassformer.learn.check import Check, Probe, Results, Solution, listed, probe, unchanged
+from glassformer.learn.inputs import Known, numbers
 
 __all__ = ["CHECK"]
 
 
-def two_rows(solution: Solution) -> dict[str, Any]:
-    """length 2, d_model 4"""
-    return {"table": solution.sinusoidal_positions(2, 4)}
+def _table(length: int, d_model: int, **options: Any) -> Probe:
+    return probe(
+        listed(length=length, d_model=d_model, **options),
+        lambda solution: {"table": solution.sinusoidal_positions(length, d_model, **options)},
+    )
 
 
-def table(solution: Solution) -> dict[str, Any]:
-    """length 5, d_model 14"""
-    return {"table": solution.sinusoidal_positions(5, 14)}
+def _precise(offset: int) -> Probe:
+    def precise(solution: Solution) -> dict[str, Any]:
+        torch.set_default_dtype(torch.float32)  # a translator's; until the probe is over
+        rows = torch.as_tensor(solution.sinusoidal_positions(2, 14, offset=offset))
+        right = sinusoidal_positions(2, 14, offset=offset)
+        if rows.shape != right.shape:
+            return {"table": rows, "precision of 0.001": False}
+        return {"table": right, "precision of 0.001": bool((rows - right).abs().max() < 1e-3)}
 
-
-def halves(solution: Solution) -> dict[str, Any]:
-    """length 5, d_model 14, layout "halves\""""
-    return {"table": solution.sinusoidal_positions(5, 14, layout="halves")}
-
-
-def offset(solution: Solution) -> dict[str, Any]:
-    """length 5, d_model 14, offset 3"""
-    return {"table": solution.sinusoidal_positions(5, 14, offset=3)}
-
-
-def middle(solution: Solution) -> dict[str, Any]:
-    """length 2, d_model 14, offset 256"""
-    return _precision(solution, 256)
-
-
-def far(solution: Solution) -> dict[str, Any]:
-    """length 2, d_model 14, offset 1,000,000"""
-    return _precision(solution, 1_000_000)
-
-
-def _precision(solution: Solution, offset: int) -> dict[str, Any]:
-    torch.set_default_dtype(torch.float32)  # a translator's; until the probe is over
-    rows = torch.as_tensor(solution.sinusoidal_positions(2, 14, offset=offset))
-    right = sinusoidal_positions(2, 14, offset=offset)
-    if rows.shape != right.shape:
-        return {"table": rows, "precision of 0.001": False}
-    return {"table": right, "precision of 0.001": bool((rows - right).abs().max() < 1e-3)}
+    return probe(f"length 2, d_model 14, offset {offset:,}", precise)
 
 
 def odd_width(solution: Solution) -> dict[str, Any]:
@@ -62,7 +43,7 @@ def odd_width(solution: Solution) -> dict[str, Any]:
     return {"error for d_model 5": False}
 
 
-def first_tokens(solution: Solution) -> dict[str, Any]:
+def all_tokens(solution: Solution) -> dict[str, Any]:
     """embedded (3, 5, 14), a table (11, 14) of other numbers, no dropout"""
     return _encoded(solution, numbers(3, 5, 14))
 
@@ -72,14 +53,15 @@ def later_tokens(solution: Solution) -> dict[str, Any]:
     return _encoded(solution, numbers(3, 5, 14), start=4)
 
 
-def cached_step(solution: Solution) -> dict[str, Any]:
+def third_token(solution: Solution) -> dict[str, Any]:
     """the third token alone: embedded (3, 1, 14), start 2"""
     return _encoded(solution, numbers(3, 5, 14)[:, 2:3], start=2)
 
 
 def with_dropout(solution: Solution) -> dict[str, Any]:
     """embedded (3, 5, 14), and a dropout that drops the columns 0, 2, 4, …"""
-    return _encoded(solution, numbers(3, 5, 14), dropout=KnownDropout(2.0 * (torch.arange(14) % 2)))
+    dropout = Known(lambda x: x * (2 * (torch.arange(14) % 2)))
+    return _encoded(solution, numbers(3, 5, 14), dropout=dropout)
 
 
 def _encoded(
@@ -88,19 +70,15 @@ def _encoded(
     encoding = solution.PositionalEncoding(14, max_length=11).double()
     encoding.table.data.copy_(numbers(11, 14, seed=1))
     encoding.dropout = dropout or nn.Identity()
-    before = embedded.clone()
     return {
         "output": encoding(embedded, start=start),
-        "embedded is changed": not torch.equal(before, embedded),
         "the table is trained": any(True for _ in encoding.parameters()),
     }
 
 
 def moved(results: Results) -> str | None:
     """Row p of a table with an offset is row p + offset of one without."""
-    if "table" not in results or "offset" not in results:
-        return None
-    whole, later = results["table"]["table"], results["offset"]["table"]
+    whole, later = results[FIVE_ROWS.__name__]["table"], results[OFFSET.__name__]["table"]
     if whole.shape != later.shape:
         return f"With offset 3 the table has shape {later.shape}, without {whole.shape}."
     if np.allclose(whole[3:], later[:2], atol=1e-4):
@@ -111,37 +89,31 @@ def moved(results: Results) -> str | None:
 
 def unit_pairs(results: Results) -> str | None:
     """Sine and cosine of an angle have squares with the sum 1."""
-    for probe in ("two_rows", "table", "halves"):
-        for row, values in enumerate(results[probe]["table"] if probe in results else ()):
-            total, right = (values**2).sum(), values.size / 2
+    for values in results.values():
+        for row, features in enumerate(values.get("table", ())):
+            total, right = (features**2).sum(), features.size / 2
             if not abs(total - right) < 1e-3:
                 return f"The squares of row {row} sum to {total:.3f}, not {right:.0f}."
     return None
 
 
-def step(results: Results) -> str | None:
-    """A step gives the output that the whole sequence has there."""
-    if "first_tokens" not in results or "cached_step" not in results:
-        return None
-    whole, alone = (results[probe]["output"] for probe in ("first_tokens", "cached_step"))
-    if alone.shape[1] != 1:
-        return f"One token goes in, {alone.shape[1]} come out."
-    if whole.shape[1:] != (5, alone.shape[2]) or np.allclose(whole[:, 2:3], alone):
-        return None
-    change = abs(whole[:, 2:3] - alone).max()
-    return (
-        f"The third token alone, with start 2, differs from itself in the sequence by {change:.3g}."
-    )
-
-
+FIVE_ROWS, OFFSET = _table(5, 14), _table(5, 14, offset=3)
 CHECK = Check(
     probes={
-        "sinusoidal_positions": (two_rows, table, halves, offset, middle, far, odd_width),
-        "PositionalEncoding.forward": (first_tokens, later_tokens, cached_step, with_dropout),
+        "sinusoidal_positions": (
+            *(_table(2, 4), FIVE_ROWS, _table(5, 14, layout="halves"), OFFSET),
+            *(_precise(256), _precise(1_000_000), odd_width),
+        ),
+        "PositionalEncoding.forward": (all_tokens, later_tokens, third_token, with_dropout),
     },
     laws={
         "Row p with an offset is row p + offset without.": moved,
         "In each pair sin² + cos² is 1.": unit_pairs,
-        "A token alone, with its start, is what it is in the whole sequence.": step,
+        "A token alone, with its start, is what it is in the whole sequence.": unchanged(
+            all_tokens,
+            third_token,
+            "The third token alone, with start 2, differs from itself in the sequence by {}.",
+            at=np.s_[:, 2:3],
+        ),
     },
 )

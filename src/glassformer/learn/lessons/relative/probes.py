@@ -5,8 +5,9 @@ from typing import Any
 
 import torch
 
-from glassformer.learn.attention_probes import POSITION_LAWS, attention_probes
-from glassformer.learn.check import Check, Probe, Solution, numbers, probe
+from glassformer.learn.attention_probes import attention_probes, position_laws
+from glassformer.learn.check import Check, Probe, Solution, probe
+from glassformer.learn.inputs import numbers
 
 __all__ = ["CHECK"]
 
@@ -30,10 +31,11 @@ def _attend(solution: Solution, *inputs: Any) -> Any:
     return solution.relative_attention(*tensors, numbers(5, 14, seed=3), mask)
 
 
+ATTENDED = attention_probes(_attend)
 CHECK = Check(
     probes={
         "clipped_distances": (_rows(2, 3, 1), _rows(5, 5, 2), _rows(3, 5, 11), _rows(1, 4, 0)),
-        "relative_attention": (two_keys, *attention_probes(_attend)),
+        "relative_attention": (two_keys, *ATTENDED),
     },
-    laws=POSITION_LAWS,
+    laws=position_laws(ATTENDED),
 )

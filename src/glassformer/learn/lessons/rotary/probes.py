@@ -5,8 +5,9 @@ from typing import Any
 
 import torch
 
-from glassformer.learn.attention_probes import POSITION_LAWS, attention_probes
-from glassformer.learn.check import Check, Probe, Solution, numbers, probe
+from glassformer.learn.attention_probes import attention_probes, position_laws
+from glassformer.learn.check import Check, Probe, Solution, probe
+from glassformer.learn.inputs import numbers
 
 __all__ = ["CHECK"]
 
@@ -33,9 +34,7 @@ def quarter_turn(solution: Solution) -> dict[str, Any]:
 def heads(solution: Solution) -> dict[str, Any]:
     """x (2, 3, 5, 14), angles (5, 7)"""
     x, angles = numbers(2, 3, 5, 14), numbers(5, 7, seed=1).detach()
-    before = x.clone()
-    output = solution.rotated(x, angles)
-    return {"output": output, "x is changed": not torch.equal(before, x)}
+    return {"output": solution.rotated(x, angles)}
 
 
 def single_precision(solution: Solution) -> dict[str, Any]:
@@ -50,15 +49,12 @@ def two_keys(solution: Solution) -> dict[str, Any]:
     return {"output": solution.rotary_attention(query, query.expand(1, 1, 2, 2), value)}
 
 
-def _attend(solution: Solution, *inputs: Any) -> Any:
-    return solution.rotary_attention(*inputs)
-
-
+ATTENDED = attention_probes(lambda solution, *inputs: solution.rotary_attention(*inputs))
 CHECK = Check(
     probes={
         "rotary_angles": (_angles([0, 3], 4), _angles([13, 2, 7], 14), far),
         "rotated": (quarter_turn, heads, single_precision),
-        "rotary_attention": (two_keys, *attention_probes(_attend)),
+        "rotary_attention": (two_keys, *ATTENDED),
     },
-    laws=POSITION_LAWS,
+    laws=position_laws(ATTENDED),
 )

@@ -9,7 +9,8 @@ from torch import Tensor
 from torch.overrides import TorchFunctionMode
 from torch.utils.weak import WeakIdKeyDictionary
 
-from glassformer.learn.check import Check, Probe, Solution, numbers, probe, unchanged
+from glassformer.learn.check import Check, Probe, Solution, probe, unchanged
+from glassformer.learn.inputs import numbers
 from glassformer.learn.lessons.running.plain import Block
 
 __all__ = ["CHECK"]
@@ -103,7 +104,7 @@ CHECK = Check(
     },
     laws={
         "The output does not depend on the blocks.": unchanged(
-            ONE_BLOCK.__name__, FOUR_BLOCKS.__name__, "In four blocks, it changes by {}."
+            ONE_BLOCK, FOUR_BLOCKS, "In four blocks, it changes by {}."
         )
     },
 )

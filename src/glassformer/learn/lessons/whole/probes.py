@@ -2,11 +2,13 @@
 
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from glassformer import ModelConfig, Transformer
-from glassformer.learn.check import Check, Results, Solution, filled, numbers, picks
+from glassformer.learn.check import Check, Solution, unchanged
+from glassformer.learn.inputs import filled, hides, numbers, picks
 from glassformer.model import masks
 from glassformer.model.cache import Memory
 
@@ -33,15 +35,17 @@ def one_source(solution: Solution) -> dict[str, Any]:
 
 def padded_sources(solution: Solution) -> dict[str, Any]:
     """source (2, 7); the second sentence ends with two tokens of padding, pad_id 4"""
-    model, source = _model(solution), _source()
-    states = model.encode(_padded(source)).states[:, :7]
-    return {**_memory(model.encode(source)), "states with more padding": states}
+    return _memory(_model(solution).encode(_source()))
+
+
+def more_padding(solution: Solution) -> dict[str, Any]:
+    """the same with two more tokens of padding in both sentences; their states are left out"""
+    return {"states": _model(solution).encode(_padded(_source())).states[:, :7]}
 
 
 def given_source_mask(solution: Solution) -> dict[str, Any]:
-    """the same, with a source_mask that hides the first token of both sentences"""
-    mask = (torch.arange(7) > 0).expand(2, 1, 1, 7)
-    return _memory(_model(solution).encode(_source(), source_mask=mask))
+    """source (2, 7), and a source_mask that hides the first token of both sentences"""
+    return _memory(_model(solution).encode(_source(), source_mask=_first_hidden()))
 
 
 def one_target(solution: Solution) -> dict[str, Any]:
@@ -57,40 +61,44 @@ def equal_lengths(solution: Solution) -> dict[str, Any]:
 
 def padded_targets(solution: Solution) -> dict[str, Any]:
     """the same, with a memory of seven words"""
-    model, target, memory = _model(solution), _target(), _random_memory(7)
-    return {
-        "states": model.decode(target, memory),
-        "states after a changed last token": model.decode(_changed(target), memory),
-    }
+    return {"states": _model(solution).decode(_target(), _random_memory(7))}
+
+
+def changed_state(solution: Solution) -> dict[str, Any]:
+    """the same with another last token; the states before it"""
+    return {"states": _model(solution).decode(_changed(_target()), _random_memory(7))[:, :4]}
 
 
 def given_target_mask(solution: Solution) -> dict[str, Any]:
-    """the same, with a target_mask that shows each word itself alone"""
+    """target (2, 5), and a target_mask that shows each word itself alone"""
     mask = torch.eye(5, dtype=torch.bool).expand(2, 1, 5, 5)
     return {"states": _model(solution).decode(_target(), _random_memory(7), target_mask=mask)}
 
 
 def one_pair(solution: Solution) -> dict[str, Any]:
     """source [[5, 6, 3]], target [[2, 7, 8]], random weights"""
-    model = _whole(solution)
-    return {"logits": model(torch.tensor([[5, 6, 3]]), torch.tensor([[2, 7, 8]]))}
+    return {"logits": _whole(solution)(torch.tensor([[5, 6, 3]]), torch.tensor([[2, 7, 8]]))}
 
 
 def batch(solution: Solution) -> dict[str, Any]:
     """source (2, 7) and target (2, 5); the second pair ends with padding, pad_id 4"""
-    model, source, target = _whole(solution), _source(), _target()
-    return {
-        "logits": model(source, target),
-        "logits after a changed last token": model(source, _changed(target)),
-        "logits with more padding": model(_padded(source), target),
-    }
+    return {"logits": _whole(solution)(_source(), _target())}
+
+
+def changed_token(solution: Solution) -> dict[str, Any]:
+    """the same with another last token in the targets; the logits before it"""
+    return {"logits": _whole(solution)(_source(), _changed(_target()))[:, :4]}
+
+
+def padded_batch(solution: Solution) -> dict[str, Any]:
+    """the same batch with two more tokens of padding in its sources"""
+    return {"logits": _whole(solution)(_padded(_source()), _target())}
 
 
 def given_masks(solution: Solution) -> dict[str, Any]:
-    """the same, with a source_mask that hides the first token, and a target_mask that is causal"""
-    source_mask = (torch.arange(7) > 0).expand(2, 1, 1, 7)
+    """the batch, a source_mask that hides the first token, and a target_mask that is causal"""
+    model, source_mask = _whole(solution), _first_hidden()
     target_mask = masks.subsequent_mask(5).expand(2, 1, 5, 5)
-    model = _whole(solution)
     logits = model(_source(), _target(), source_mask=source_mask, target_mask=target_mask)
     return {"logits": logits}
 
@@ -128,9 +136,12 @@ def _target() -> Tensor:
     return target
 
 
+def _first_hidden() -> Tensor:
+    return (torch.arange(7) > 0).expand(2, 1, 1, 7)
+
+
 def _random_memory(length: int) -> Memory:
-    visible = torch.tensor([length, length - 2])[:, None, None, None]
-    return Memory(numbers(2, length, 6), torch.arange(length) < visible)
+    return Memory(numbers(2, length, 6), hides(length, 2))
 
 
 def _memory(memory: object) -> dict[str, Any]:
@@ -141,35 +152,28 @@ def _memory(memory: object) -> dict[str, Any]:
     return {"states": memory.states, "mask": mask if memory.mask is None else memory.mask}
 
 
-def future(results: Results) -> str | None:
-    return _change(results, "after a changed last token", "A changed last token changes the others")
-
-
-def padding(results: Results) -> str | None:
-    return _change(results, "with more padding", "Two more words of padding change the result")
-
-
-def _change(results: Results, what: str, sentence: str) -> str | None:
-    """How much ``what`` changes the states or logits; the last position is left out."""
-    for values in results.values():
-        for name in ("states", "logits"):
-            first, second = values.get(name), values.get(f"{name} {what}")
-            if first is None or second is None or first.shape != second.shape or first.ndim < 3:
-                continue
-            change = abs(first - second)[:, :4].max()
-            if not change < 1e-9:
-                return f"{sentence} by {change:.3g}."
-    return None
-
-
+FUTURE = "A changed last token changes the others by {}."
+PADDING = "Two more words of padding change the result by {}."
 CHECK = Check(
     probes={
-        "Transformer.encode": (one_source, padded_sources, given_source_mask),
-        "Transformer.decode": (one_target, equal_lengths, padded_targets, given_target_mask),
-        "Transformer.forward": (one_pair, batch, given_masks),
+        "Transformer.encode": (one_source, padded_sources, more_padding, given_source_mask),
+        "Transformer.decode": (
+            *(one_target, equal_lengths, padded_targets, changed_state, given_target_mask),
+        ),
+        "Transformer.forward": (one_pair, batch, changed_token, padded_batch, given_masks),
     },
     laws={
-        "No position depends on a later token.": future,
-        "Padding of the source changes nothing.": padding,
+        "No state depends on a later token.": unchanged(
+            padded_targets, changed_state, FUTURE, at=np.s_[:, :4], value="states"
+        ),
+        "No logit depends on a later token.": unchanged(
+            batch, changed_token, FUTURE, at=np.s_[:, :4], value="logits"
+        ),
+        "Padding of the source changes no state.": unchanged(
+            padded_sources, more_padding, PADDING, value="states"
+        ),
+        "Padding of the source changes no logit.": unchanged(
+            batch, padded_batch, PADDING, value="logits"
+        ),
     },
 )
