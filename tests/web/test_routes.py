@@ -257,6 +257,36 @@ def test_confidence_is_the_mean_probability_of_a_token(client, translator):
     assert best["confidence"] == pytest.approx(math.exp(log_probability) ** (1 / count))
 
 
+def test_a_share_is_the_probability_among_those_shown(client, translator):
+    asked = {"q": TEXTS[1], "target": "de", "alternatives": 3}
+    said = client.post("/api/v1/translate", json=asked).json()
+    hypotheses = said["documents"][0]["segments"][0]["hypotheses"]
+    texts = [each["text"] for each in hypotheses]
+
+    counts = translator.count_tokens(texts)
+    scores = [
+        each["score"] * ((5 + n) / 6) ** 0.6 for each, n in zip(hypotheses, counts, strict=True)
+    ]
+    probabilities = [math.exp(score) for score in scores]
+    assert len(texts) > 1
+    assert [each["share"] for each in hypotheses] == pytest.approx(
+        [probability / sum(probabilities) for probability in probabilities]
+    )
+
+
+def test_doubts_come_with_an_alignment(client):
+    asked = {"q": "An old hat of 1998.", "target": "de"}
+    doubts = [
+        document["segments"][0]["hypotheses"][0]["doubts"]
+        for alignment in (False, True)
+        for document in client.post(
+            "/api/v1/translate", json=asked | {"alignment": alignment}
+        ).json()["documents"]
+    ]
+    assert doubts[0] == []
+    assert "The translation lacks these numbers of the text: 1998." in doubts[1]
+
+
 def test_alignment_is_the_librarys(client, translator):
     said = client.post(
         "/api/v1/translate", json={"q": TEXTS[1], "target": "de", "alignment": True}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import math
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -11,6 +10,9 @@ from functools import cached_property, partial
 from itertools import product
 from typing import TYPE_CHECKING, TypeAlias
 
+import torch
+
+from glassformer.alignment.doubts import doubts
 from glassformer.config import BEAM
 from glassformer.data.language_names import language_name
 from glassformer.data.languages import standard_code
@@ -36,9 +38,9 @@ from glassformer.web.schema import (
     TranslatorInfo,
 )
 from glassformer.web.security import RefusedError
-from glassformer.web.third_language import whole_documents
 
 if TYPE_CHECKING:
+    from glassformer.bundle import Bundle
     from glassformer.text_engine import Translation
     from glassformer.translator import Translator
 
@@ -212,12 +214,13 @@ class Service:
     ) -> list[Document]:
         """The translation of each text. If cancelled, it drops the segments that still wait.
 
-        By way of a third language, each text is one segment with one translation.
+        By way of a third language, the documents have no segments.
 
         Raises InputError if the texts with their terms are too long for the model.
         """
         if pair not in self.translators:
-            return whole_documents(texts, *await self._through(pair, texts, glossary))
+            second = await self._through(pair, texts, glossary)
+            return [Document(text=document.text) for document in second]
         translator = self.translators[pair]
         # In a thread: a long text takes a while, and the event loop serves other requests.
         rows = await asyncio.to_thread(translator.segments, texts)
@@ -228,7 +231,8 @@ class Service:
         ]
         search: TranslateSettings = {"n_best": alternatives + 1, "alignment": alignment}
         translations = await self._queued(pair, segments, glossary, {**search, "split": False})
-        rest = iter(await asyncio.to_thread(_hypotheses, translator, translations))
+        sources = [source for source, _ in segments]
+        rest = iter(await asyncio.to_thread(_hypotheses, translator, sources, translations))
         return [
             _document(text, row, [next(rest) for _ in row], language=pair[1])
             for text, row in zip(texts, rows, strict=True)
@@ -269,15 +273,17 @@ class Service:
 
     async def _through(
         self, pair: LanguagePair, texts: Sequence[str], glossary: object, *, html: bool = False
-    ) -> tuple[list[Document], list[Document]]:
-        """Both translations of each text, by way of the third language."""
+    ) -> list[Document]:
+        """The second translation of each text, by way of the third language.
+
+        Each translation adds its own faults. A meaning that the language between lacks is lost.
+        """
         if glossary:
             raise RefusedError(400, f"glossary: not by way of a third language, {self.through}")
         assert self.through is not None
         translate = self.translate_html if html else self.translate
         first = await translate((pair[0], self.through), texts)
-        second = await translate((self.through, pair[1]), [document.text for document in first])
-        return first, second
+        return await translate((self.through, pair[1]), [document.text for document in first])
 
     async def translate_html(
         self,
@@ -288,7 +294,7 @@ class Service:
     ) -> list[Document]:
         """The translation of each HTML document, without segments and alternatives."""
         if pair not in self.translators:
-            return (await self._through(pair, texts, glossary, html=True))[1]
+            return await self._through(pair, texts, glossary, html=True)
         pages = await asyncio.to_thread(lambda: [Page.of(text) for text in texts])
         units = [page.texts for page in pages]
         flat = [text for of_page in units for text in of_page]
@@ -349,24 +355,37 @@ def _learnt_from(about: Mapping[str, object]) -> str | None:
 
 
 def _hypotheses(
-    translator: Translator, translations: Sequence[Translation]
+    translator: Translator, sources: Sequence[str], translations: Sequence[Translation]
 ) -> list[list[Alternative]]:
     """The hypotheses of each segment, best first."""
     segments = [(translation, *translation.alternatives) for translation in translations]
-    texts = [translation.text for segment in segments for translation in segment]
-    counts = iter(translator.count_tokens(texts))
+    counts = iter(translator.count_tokens([each.text for segment in segments for each in segment]))
+    return [
+        _alternatives(translator.bundle, source, segment, [next(counts) for _ in segment])
+        for source, segment in zip(sources, segments, strict=True)
+    ]
 
-    def hypothesis(translation: Translation) -> Alternative:
-        tokens = next(counts)
-        log_probability = translation.score * penalty(tokens, translator.bundle.length_penalty)
-        return Alternative(
-            text=translation.text,
-            score=translation.score,
-            confidence=math.exp(min(0.0, log_probability / tokens)),
-            alignment=None if translation.alignment is None else list(translation.alignment),
+
+def _alternatives(
+    bundle: Bundle, source: str, segment: Sequence[Translation], tokens: Sequence[int]
+) -> list[Alternative]:
+    """The translations of one segment, which have so many tokens."""
+    sizes = torch.tensor(tokens, dtype=torch.float64)
+    scores = torch.tensor([each.score for each in segment], dtype=torch.float64)
+    log_probabilities = scores * penalty(sizes, bundle.length_penalty)
+    shares = log_probabilities.softmax(0).tolist()
+    confidences = (log_probabilities / sizes).exp().clamp(max=1.0).tolist()
+    return [
+        Alternative(
+            text=each.text,
+            score=each.score,
+            confidence=confidence,
+            share=share,
+            alignment=None if each.alignment is None else list(each.alignment),
+            doubts=[] if each.alignment is None else doubts(bundle, source, each),
         )
-
-    return [[hypothesis(translation) for translation in segment] for segment in segments]
+        for each, confidence, share in zip(segment, confidences, shares, strict=True)
+    ]
 
 
 def _document(

@@ -7,7 +7,6 @@ import { offerFiles } from "./files.js";
 
 const $ = (id) => document.getElementById(id);
 const ALTERNATIVES = 4;
-const UNSURE = 0.5; // below this confidence a segment is underlined
 const ANNOUNCED = 300; // characters of a translation that a screen reader is told
 
 const asker = createAsker();
@@ -28,16 +27,17 @@ function make(name, properties = {}, ...children) {
   return element;
 }
 
-function percent(share) {
-  const value = share * 100;
-  if (value > 0 && value < 0.05) return "< 0.1 %";
-  return `${value >= 99.95 ? "100" : value.toFixed(value < 10 ? 1 : 0)} %`;
-}
-
-function meter(share) {
+// The share of one translation among those shown: a bar, and a number of 100.
+function share(value) {
   const fill = make("span");
-  fill.style.width = `${Math.round(share * 100)}%`;
-  return make("span", { className: "meter", ariaHidden: "true" }, fill);
+  fill.style.width = `${Math.round(value * 100)}%`;
+  const number = value > 0 && value < 0.005 ? "below 1" : Math.round(value * 100);
+  return make(
+    "span",
+    { className: "share" },
+    make("span", { className: "meter", ariaHidden: "true" }, fill),
+    `${number} of 100`,
+  );
 }
 
 function nameOf(language) {
@@ -151,9 +151,18 @@ function count() {
   $("examples").hidden = length > 0;
 }
 
+// The address holds text and languages: a reload, a bookmark and "Back" find them.
+function keep(text) {
+  const address = new URLSearchParams(location.hash.slice(1));
+  const { source, target } = view.pair;
+  Object.entries({ source, target, text }).forEach((entry) => address.set(...entry));
+  history.replaceState(null, "", `#${address}`);
+}
+
 async function translate() {
   const typed = $("source").value;
   const text = typed.toWellFormed ? typed.toWellFormed() : typed;
+  keep(text);
   if (!text.trim() || [...text].length > view.limit) {
     asker.stop();
     showAnswer(null, "");
@@ -162,11 +171,12 @@ async function translate() {
   }
   document.body.classList.add("busy");
   showStatus("");
+  const { source, target } = view.pair;
   try {
     const answer = await asker.translate({
       q: text,
-      source: view.pair.source,
-      target: view.pair.target,
+      source,
+      target,
       alternatives: ALTERNATIVES,
       alignment: true,
     });
@@ -191,11 +201,12 @@ function fail(message) {
 // Show an answer: of each segment the best hypothesis, until a person chooses another.
 function showAnswer(answer, text) {
   document.body.classList.remove("busy");
-  Object.assign(view, { answer, text, segment: 0, word: null });
   view.chosen = answer ? answer.segments.map(() => 0) : [];
+  const doubtful = answer?.segments.findIndex(({ hypotheses: [best] }) => best.doubts.length) ?? 0;
+  Object.assign(view, { answer, text, segment: Math.max(doubtful, 0), word: null });
   draw();
   $("announced").textContent = $("target").textContent
-    ? `Translation: ${$("target").textContent.slice(0, ANNOUNCED)}`
+    ? `Translation: ${$("target").textContent.slice(0, ANNOUNCED)} ${$("doubts").textContent}`.trim()
     : "";
 }
 
@@ -219,7 +230,7 @@ function current() {
       source: link.source.map((at) => at + source[0]),
       target: link.target.map((at) => at + start),
     }));
-    return { source, target: [start, [...text].length], links, unsure: now.confidence < UNSURE };
+    return { source, target: [start, [...text].length], links, doubts: now.doubts };
   });
   return { text: text + letters.slice(end).join(""), segments };
 }
@@ -228,13 +239,13 @@ function draw() {
   const target = $("target");
   target.classList.remove("old");
   $("problem").textContent = "";
-  const filled = Boolean(view.answer && view.answer.segments.length);
-  $("copy").disabled = !filled;
-  $("others").hidden = !filled;
-  $("look").hidden = !filled || Boolean(view.pair.through); // two models: there is no one inside
-  $("confidence").replaceChildren();
+  const translated = Boolean(view.answer?.segments.length); // some texts stay as they are
+  $("copy").disabled = !view.answer?.text;
+  $("others").hidden = !translated;
+  $("look").hidden = !translated;
+  $("doubts").replaceChildren();
   $("readout").replaceChildren();
-  if (!filled) {
+  if (!view.answer) {
     target.replaceChildren();
     $("mirror").replaceChildren();
     return;
@@ -244,21 +255,7 @@ function draw() {
   view.segments = segments;
   paint(target, text, segments, "target");
   if ($("source").value === view.text) paint($("mirror"), view.text, segments, "source");
-  const sizes = segments.map(({ target: [start, end] }) => end - start || 1);
-  const all = sizes.reduce((sum, size) => sum + size, 0);
-  const mean = Math.exp(
-    sizes.reduce(
-      (sum, size, place) => sum + size * Math.log(Math.max(shown(place).now.confidence, 1e-9)),
-      0,
-    ) / all,
-  );
-  const unsure = segments.some((segment) => segment.unsure)
-    ? "; dotted: unsure, for its training had hardly such text"
-    : "";
-  $("confidence").append(meter(mean), `confidence ${percent(mean)}${unsure}`);
-  $("confidence").title =
-    "The geometric mean of the probabilities that the model gave to each subword";
-  drawChoices();
+  if (translated) drawChoices();
 }
 
 function drawChoices() {
@@ -267,6 +264,12 @@ function drawChoices() {
   const several = view.answer.segments.length > 1;
   const source = [...view.text].slice(...view.answer.segments[place].source).join("");
   $("segment-of").textContent = several ? `of “${source}”` : "";
+  const { doubts } = view.segments[place];
+  $("doubts").replaceChildren(
+    ...(several && doubts.length ? [`On “${source}”: `, ...doubts] : doubts).map((line) =>
+      make("li", { textContent: line }),
+    ),
+  );
   $("look").href =
     `look/#${new URLSearchParams({ text: source, from: view.pair.source, to: view.pair.target })}`;
   $("choices").replaceChildren(
@@ -274,12 +277,7 @@ function drawChoices() {
       const button = make(
         "button",
         { type: "button", ariaPressed: String(rank === view.chosen[place]) },
-        make(
-          "span",
-          { className: "confidence" },
-          meter(hypothesis.confidence),
-          percent(hypothesis.confidence),
-        ),
+        hypotheses.length > 1 ? share(hypothesis.share) : make("span"),
         make("span", { textContent: hypothesis.text, lang: view.pair.target, dir: "auto" }),
       );
       button.addEventListener("click", () => {
