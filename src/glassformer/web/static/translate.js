@@ -4,6 +4,8 @@
 import { paint } from "./marks.js";
 import { createAsker } from "./ask.js";
 import { offerFiles } from "./files.js";
+import { themeSwitch } from "./look/display.js";
+import { asked, asksForKey, hasKey, storeKey } from "./look/server.js";
 
 const $ = (id) => document.getElementById(id);
 const ALTERNATIVES = 4;
@@ -51,10 +53,10 @@ function nameOf(language) {
 // Take theme, languages and text from the address.
 async function begin() {
   const address = new URLSearchParams(location.hash.slice(1));
-  const themes = [address.get("theme"), localStorage.getItem("theme")];
-  const theme = themes.find((one) => /^(light|dark)$/.test(one));
-  if (theme) document.documentElement.dataset.theme = theme;
-  showTheme();
+  view.theme = address.get("theme") ?? "";
+  const set = (change) => Object.assign(view, change);
+  const theme = themeSwitch({ get: () => view, set, listen: () => {} }, () => {});
+  $("theme").replaceWith(Object.assign(theme, { id: "theme", className: "quiet" }));
   $("source").value = address.get("text") ?? $("source").value;
   await load(address.get("source"), address.get("target"));
 }
@@ -63,7 +65,7 @@ async function begin() {
 async function load(source, target) {
   try {
     const [languages, settings, facts] = await Promise.all(
-      ["languages", "frontend/settings", "api/v1/translators"].map((path) => asker.get(path)),
+      ["languages", "frontend/settings", "api/v1/translators"].map((path) => asked(path)),
     );
     const names = new Map(languages.map((language) => [language.code, nameOf(language)]));
     view.pairs = facts.map((pair) => ({
@@ -73,9 +75,12 @@ async function load(source, target) {
     }));
     view.limit = settings.charLimit;
     $("file").accept = settings.supportedFilesFormat.join(",");
-    $("key-form").hidden = !settings.keyRequired || asker.hasKey();
+    $("file-status").textContent =
+      `Or drop a file here: ${settings.supportedFilesFormat.join(" ")}, up to ` +
+      `${settings.fileMegabytes} MB and ${settings.fileCharLimit.toLocaleString()} characters.`;
+    $("key-form").hidden = !settings.keyRequired || hasKey();
   } catch (error) {
-    if (error.key) $("key-form").hidden = false;
+    if (asksForKey(error)) $("key-form").hidden = false;
     fail(error.message);
     return;
   }
@@ -151,12 +156,12 @@ function count() {
   $("examples").hidden = length > 0;
 }
 
-// The address holds text and languages: a reload, a bookmark and "Back" find them.
+// The address holds text and languages: a reload and a bookmark find them.
 function keep(text) {
-  const address = new URLSearchParams(location.hash.slice(1));
+  const { theme } = view;
   const { source, target } = view.pair;
-  Object.entries({ source, target, text }).forEach((entry) => address.set(...entry));
-  history.replaceState(null, "", `#${address}`);
+  const address = { source, target, text, ...(theme ? { theme } : {}) };
+  history.replaceState(null, "", `#${new URLSearchParams(address)}`);
 }
 
 async function translate() {
@@ -183,7 +188,7 @@ async function translate() {
     showAnswer(answer.documents[0], text);
   } catch (error) {
     if (error.name === "AbortError") return; // a newer request has replaced this one
-    if (error.key) $("key-form").hidden = false;
+    if (asksForKey(error)) $("key-form").hidden = false;
     fail(error.message);
   }
 }
@@ -358,15 +363,6 @@ function choose(segment) {
   drawChoices();
 }
 
-function showTheme() {
-  const dark = document.documentElement.dataset.theme
-    ? document.documentElement.dataset.theme === "dark"
-    : matchMedia("(prefers-color-scheme: dark)").matches;
-  $("theme").textContent = dark ? "Light" : "Dark";
-  $("theme").ariaLabel = dark ? "Light theme" : "Dark theme";
-  return dark;
-}
-
 $("source").addEventListener("input", () => changed());
 $("source").addEventListener("keydown", (event) => {
   if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) changed(0);
@@ -404,15 +400,9 @@ $("copy").addEventListener("click", async () => {
     showStatus("Selected: copy it with Ctrl+C");
   }
 });
-$("theme").addEventListener("click", () => {
-  const theme = showTheme() ? "light" : "dark";
-  document.documentElement.dataset.theme = theme;
-  localStorage.setItem("theme", theme);
-  showTheme();
-});
 $("key-form").addEventListener("submit", (event) => {
   event.preventDefault();
-  asker.useKey($("key").value.trim());
+  storeKey($("key").value.trim());
   load(view.pair?.source, view.pair?.target);
 });
 offerFiles({

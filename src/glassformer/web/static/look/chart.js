@@ -18,21 +18,15 @@ export function bars(name, items, { largest = 1 } = {}) {
         h("span", { class: "track" }, bar),
         h("span", { class: "bar-text" }, item.text),
       ];
-      if (!item.onclick)
-        return h(
-          "div",
-          { class: item.chosen ? "bar-row chosen" : "bar-row", title: item.title },
-          parts,
-        );
+      const state = { type: "button", "aria-pressed": String(Boolean(item.chosen)) };
       return h(
-        "button",
+        item.onclick ? "button" : "div",
         {
-          type: "button",
           class: item.chosen ? "bar-row chosen" : "bar-row",
           "data-key": item.key,
           title: item.title,
-          "aria-pressed": String(Boolean(item.chosen)),
           onclick: item.onclick,
+          ...(item.onclick ? state : {}),
         },
         parts,
       );
