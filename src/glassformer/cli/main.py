@@ -11,6 +11,7 @@ import textwrap
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from importlib import import_module
+from importlib.metadata import version
 from keyword import iskeyword
 from types import ModuleType
 
@@ -82,6 +83,9 @@ def _dispatch(words: list[str]) -> int:
         text = _overview("glassformer", "COMMAND", COMMANDS, _ABOUT) + _CONFIG
         print(text, file=sys.stdout if words else sys.stderr)
         return 0 if words else 2
+    if words == ["--version"]:
+        print("glassformer", version("glassformer"))
+        return 0
     command, *rest = words
     _check_known(command, COMMANDS, "command")
     return _run(command, rest)

@@ -44,7 +44,8 @@ def test_what_was_typed_is_no_markup(look, text, seen):
     assert tab.locator("b").count() == 0
     first = seen.source.pieces[0]
     name = tab.get_attribute("[data-key='source:0']", "aria-label")
-    assert name == f"piece 1: {first.piece}, id {first.id}"
+    assert name == f"{first.text}1: piece {first.piece}, id {first.id}"  # it begins as it is shown
+    assert tab.inner_text("[data-key='source:0']").replace(" ", "") == f"{first.text}1"
 
 
 @pytest.mark.parametrize(

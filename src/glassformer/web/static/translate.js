@@ -90,8 +90,8 @@ async function load(source, target) {
     ),
   );
   $("pair").hidden = view.pairs.length < 2;
-  const asked = view.pairs.findIndex((pair) => pair.source === source && pair.target === target);
-  choosePair(Math.max(asked, 0));
+  const wanted = view.pairs.findIndex((pair) => pair.source === source && pair.target === target);
+  choosePair(Math.max(wanted, 0));
   changed(0);
 }
 
@@ -165,6 +165,7 @@ function keep(text) {
 }
 
 async function translate() {
+  if (!view.pair) return; // no answer of the server yet: load() says why
   const typed = $("source").value;
   const text = typed.toWellFormed ? typed.toWellFormed() : typed;
   keep(text);
