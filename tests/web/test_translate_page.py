@@ -190,3 +190,30 @@ def test_a_file_is_translated_and_saved(page, translator):
     assert download.value.suggested_filename == "a_de.txt"
     [found] = translator.translate(["A dog runs."])
     assert download.value.path().read_text() == found.text
+
+
+def test_a_file_may_be_dropped_and_its_bounds_are_said(page):
+    bounds = (
+        "Or drop a file here: .txt .html .srt .vtt .po .docx, up to 5 MB and 200,000 characters."
+    )
+    assert page.inner_text("#file-status") == bounds
+
+    drop = """([name, text]) => {
+      const dataTransfer = new DataTransfer();
+      dataTransfer.items.add(new File([text], name));
+      document.body.dispatchEvent(new DragEvent("drop", { dataTransfer, bubbles: true }));
+    }"""
+    page.evaluate(drop, ["a.txt", "A dog runs."])
+    page.wait_for_selector("#file-status a:has-text('Save the translation of a.txt')")
+    page.evaluate(drop, ["b.txt", ""])
+    assert page.inner_text("#file-status.error") == "b.txt is empty."
+
+
+def test_a_choice_of_theme_comes_before_the_address(page, address):
+    page.goto("about:blank")
+    page.goto(f"{address}#theme=light&text=An+old+hat.")
+    page.wait_for_selector("html[data-theme=light]")
+    page.wait_for_url("**theme=light")  # it stays with the text
+    page.click("#theme")
+    assert page.get_attribute("html", "data-theme") == "dark"
+    page.evaluate("localStorage.clear()")

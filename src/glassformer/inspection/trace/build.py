@@ -153,7 +153,7 @@ def _reference(sentence: Sentence, watch: Watch, best: Hypothesis) -> Reference:
     begun = len(tokenizer.prefix_ids)  # certain, as in the search
     total = math.fsum(values[begun:])
     score = total / penalty(len(line), sentence.question.length_penalty)
-    fall = watch.fall()
+    step, rank, margin = watch.fall()
     verdict: Verdict = "search" if score > best.score else "model"
     if text == tokenizer.decode(best.tokens):  # perhaps in other pieces
         verdict = "found"
@@ -164,9 +164,9 @@ def _reference(sentence: Sentence, watch: Watch, best: Hypothesis) -> Reference:
         ranks=ranks[:_PIECES],
         log_probability=total,
         score=score,
-        fell_off=None if fall is None else fall.step,
-        fell_rank=None if fall is None else fall.rank,
-        margin=None if fall is None else fall.margin,
+        fell_off=step,
+        fell_rank=rank,
+        margin=margin,
         verdict=verdict,
     )
 

@@ -1,6 +1,8 @@
 // A file: chosen or dropped here, translated by the server, and offered to be saved.
 
-export function offerFiles({ input, status, asker, languages }) {
+import { fileTranslation } from "./ask.js";
+
+export function offerFiles({ input, status, languages }) {
   const say = (text, error = false) => {
     status.classList.toggle("error", error);
     status.replaceChildren(text);
@@ -11,7 +13,7 @@ export function offerFiles({ input, status, asker, languages }) {
     say(`${file.name} is being translated …`);
     try {
       const { source, target } = languages();
-      const name = await asker.translateFile(file, source, target);
+      const name = await fileTranslation(file, source, target);
       const link = document.createElement("a");
       Object.assign(link, { href: `download_file/${name}`, download: "" });
       link.textContent = `Save the translation of ${file.name}`;

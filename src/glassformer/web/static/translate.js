@@ -2,7 +2,7 @@
 // Typed text and translations become text nodes, never markup.
 
 import { paint } from "./marks.js";
-import { createAsker } from "./ask.js";
+import { stop, translation } from "./ask.js";
 import { offerFiles } from "./files.js";
 import { themeSwitch } from "./look/display.js";
 import { asked, asksForKey, hasKey, storeKey } from "./look/server.js";
@@ -11,7 +11,6 @@ const $ = (id) => document.getElementById(id);
 const ALTERNATIVES = 4;
 const ANNOUNCED = 300; // characters of a translation that a screen reader is told
 
-const asker = createAsker();
 const view = {
   pairs: [],
   pair: null,
@@ -170,16 +169,16 @@ async function translate() {
   const text = typed.toWellFormed ? typed.toWellFormed() : typed;
   keep(text);
   if (!text.trim() || [...text].length > view.limit) {
-    asker.stop();
+    stop();
     showAnswer(null, "");
     if (text.trim()) fail("The text is longer than this server allows.");
     return;
   }
   document.body.classList.add("busy");
-  showStatus("");
+  $("state").textContent = "";
   const { source, target } = view.pair;
   try {
-    const answer = await asker.translate({
+    const answer = await translation({
       q: text,
       source,
       target,
@@ -192,10 +191,6 @@ async function translate() {
     if (asksForKey(error)) $("key-form").hidden = false;
     fail(error.message);
   }
-}
-
-function showStatus(message) {
-  $("state").textContent = message;
 }
 
 // A fault stands in the place of the translation.
@@ -395,10 +390,10 @@ $("clear").addEventListener("click", () => {
 $("copy").addEventListener("click", async () => {
   try {
     await navigator.clipboard.writeText(view.output);
-    showStatus("Copied");
+    $("state").textContent = "Copied";
   } catch {
     getSelection().selectAllChildren($("target"));
-    showStatus("Selected: copy it with Ctrl+C");
+    $("state").textContent = "Selected: copy it with Ctrl+C";
   }
 });
 $("key-form").addEventListener("submit", (event) => {
@@ -409,7 +404,6 @@ $("key-form").addEventListener("submit", (event) => {
 offerFiles({
   input: $("file"),
   status: $("file-status"),
-  asker,
   languages: () => view.pair,
 });
 begin();

@@ -150,8 +150,8 @@ function large(app, place, state) {
         : `${map.rows[r]} may not attend to ${map.columns[c]}`,
     onChoose: (r, c) => store.set({ row: r, column: c }),
   });
-  const what = aligns(view, place) ? `${title}: it aligns the words` : title;
-  return h("div", {}, h("h3", {}, what), drawn, scaleBar(1, { label: "weight" }));
+  const heading = h("h3", {}, aligns(view, place) ? `${title}: it aligns the words` : title);
+  return h("div", {}, heading, drawn, scaleBar(1, { label: "weight" }));
 }
 
 const headName = (head) => (head < 0 ? "mean of the heads" : `head ${head + 1}`);
@@ -201,8 +201,8 @@ function grid(app, place, names) {
   rove(el, (index) =>
     store.set({ layer: Math.floor(index / heads.length), head: heads[index % heads.length] }),
   );
-  const dotted = place.part === "cross" ? ". A dot: it aligns words." : "";
-  return h("div", {}, h("h3", {}, `All layers and heads${dotted}`), el);
+  const dots = place.part === "cross" ? ": those with a dot align words" : "";
+  return h("div", {}, h("h3", {}, `All layers and heads${dots}`), el);
 }
 
 // The change of each piece's log-probability without the heads that are off.

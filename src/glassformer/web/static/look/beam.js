@@ -7,6 +7,9 @@ import { labelled, written } from "./view.js";
 
 const [WIDE, HIGH] = [92, 44]; // from node to node
 const [BOX, TALL] = [84, 30];
+const LEGEND =
+  "Filled: the path to the answer. Tinted: kept. Round: finished. Dashed: pruned. Plain: " +
+  "unfinished at the end. The number is the log-probability of all pieces so far.";
 const WHY_OFFLINE =
   `Another beam size ${NEEDS_MODEL} ` +
   "The length penalty still ranks the finished hypotheses anew.";
@@ -188,7 +191,7 @@ function tree(beam, alpha, withPruned) {
     "div",
     {},
     h("h3", {}, `Tree of a beam of ${beam.beam}`),
-    legend(),
+    h("p", { class: "note" }, LEGEND),
     h(
       "div",
       { class: "scroll", tabindex: 0, role: "region", "aria-label": "Beam tree, scrolls sideways" },
@@ -231,14 +234,5 @@ function box(node, [x, y], best, alpha) {
       `${word}: ${node.status}; this piece ${fixed(node.step_log_probability, 3)}, ` +
         `all pieces ${fixed(node.log_probability, 3)}, score ${fixed(scoreOf(node, alpha), 3)}`,
     ),
-  );
-}
-
-function legend() {
-  return h(
-    "p",
-    { class: "note" },
-    "Filled: the path to the answer. Tinted: kept. Round: finished. Dashed: pruned. Plain: " +
-      "unfinished at the end. The number is the log-probability of all pieces so far.",
   );
 }

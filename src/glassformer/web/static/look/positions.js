@@ -181,7 +181,7 @@ function distances(view, table, row) {
     : products;
   const series = [
     { points },
-    ...(waves ? [{ points: products, dots: true, className: "hidden-line" }] : []),
+    ...(waves ? [{ points: products, dots: true }] : []),
   ];
   return h(
     "div",

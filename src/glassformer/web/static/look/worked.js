@@ -196,7 +196,6 @@ function weightedSum(sum, map, row) {
           "side by side and are multiplied by W_O (section 3.2.2).",
       ),
     ),
-    h("p", { class: "note" }, "The sum:"),
     strip("output", sum.output),
   );
 }
