@@ -152,7 +152,7 @@ function finishedTable(beam, alpha) {
     h("h3", {}, "Finished hypotheses, best first"),
     h(
       "div",
-      { class: "scroll" },
+      { class: "scroll", tabindex: 0, role: "region", "aria-label": "Finished hypotheses" },
       h("table", { "data-finished": "" }, h("thead", {}, h("tr", {}, heads)), h("tbody", {}, rows)),
     ),
   );
