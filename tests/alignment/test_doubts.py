@@ -51,7 +51,7 @@ def test_numbers_that_are_lost(bundle):
     ]
     years = " ".join(map(str, range(1990, 2020)))
     [*_, found] = doubts(bundle, years, aligned(years, "Zwei"))
-    assert found.endswith("1990, 1991, 1992, 1993, 1994, 1995, ….")
+    assert found.endswith("1990, 1991, 1992, 1993, 1994, 1995, …")
 
 
 def test_words_that_nothing_is_aligned_with(bundle):

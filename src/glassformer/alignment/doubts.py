@@ -29,7 +29,7 @@ def doubts(bundle: Bundle, source: str, translation: Translation) -> list[str]:
     ):
         if items:
             named = shorten(", ".join(dict.fromkeys(items)), 40, placeholder=" …")
-            found.append(f"{reason}: {named}.")
+            found.append(f"{reason}: {named}.".replace("….", "…"))
     links = {link.source for link in translation.alignment or ()}
     aligned = [
         source[start:end] in target or any(a < end and start < b for a, b in links)
