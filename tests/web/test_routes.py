@@ -21,6 +21,7 @@ from glassformer.web.server import Settings, create_app
 from glassformer.web.service import Service
 
 TEXTS = ["A dog runs.", "Two men sit in the snow.", "An old hat."]
+NOT_READ = "the body cannot be read as application/json in UTF-8"
 
 
 def post(client, path, said):
@@ -171,26 +172,36 @@ def test_a_question_that_cannot_be_is_refused(client, question, status, error):
     ("kind", "body", "status", "error"),
     [
         ("application/json", b"[]", 400, "the body must be one JSON object"),
-        ("application/json", b"{", 400, "the body is not application/json in UTF-8"),
-        ("application/json", b'{"q": "\xff"}', 400, "the body is not application/json in UTF-8"),
-        ("application/json", b"[" * 50_000, 400, "the body is not application/json in UTF-8"),
+        ("application/json", b"{", 400, NOT_READ),
+        (
+            "application/json",
+            b'{"q": "\xff"}',
+            400,
+            NOT_READ,
+        ),
+        (
+            "application/json",
+            b"[" * 50_000,
+            400,
+            NOT_READ,
+        ),
         (
             "application/x-www-form-urlencoded",
             b"q=%FF&source=en&target=de",
             400,
-            "the body is not application/x-www-form-urlencoded in UTF-8",
+            "the body cannot be read as application/x-www-form-urlencoded in UTF-8",
         ),
         (
             "multipart/form-data",
             b"q=a",
             400,
-            "the body is not multipart/form-data in UTF-8",
+            "the body cannot be read as multipart/form-data in UTF-8",
         ),
         (
             "multipart/form-data; boundary=x",
             b'--x\r\nContent-Disposition: form-data; name="q"; filename="f"\r\n\r\na\r\n--x--\r\n',
             400,
-            "the body is not multipart/form-data in UTF-8",
+            "the body cannot be read as multipart/form-data in UTF-8",
         ),
         (
             "text/plain",
