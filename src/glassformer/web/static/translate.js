@@ -157,9 +157,9 @@ function count() {
 
 // The address holds text and languages: a reload and a bookmark find them.
 function keep(text) {
-  const { theme } = view;
-  const { source, target } = view.pair;
-  const address = { source, target, text, ...(theme ? { theme } : {}) };
+  const { theme, pair } = view;
+  const kept = text.length > view.limit ? "" : text; // browsers bound the address
+  const address = { source: pair.source, target: pair.target, text: kept, ...(theme ? { theme } : {}) };
   history.replaceState(null, "", `#${new URLSearchParams(address)}`);
 }
 
