@@ -157,9 +157,9 @@ function count() {
 
 // The address holds text and languages: a reload and a bookmark find them.
 function keep(text) {
-  const { theme, pair } = view;
+  const { theme, pair: { source, target } } = view;
   const kept = text.length > view.limit ? "" : text; // browsers bound the address
-  const address = { source: pair.source, target: pair.target, text: kept, ...(theme ? { theme } : {}) };
+  const address = { source, target, text: kept, ...(theme ? { theme } : {}) };
   history.replaceState(null, "", `#${new URLSearchParams(address)}`);
 }
 
