@@ -16,6 +16,7 @@ from glassformer.bundle import Bundle, save_bundle
 from glassformer.config import ModelConfig
 from glassformer.data.subword_training import train_tokenizer
 from glassformer.model.transformer import Transformer
+from tests.browser import chromium
 from tests.fast import fast_part, is_slow
 
 SOURCES = ["A dog runs across the grass.", "Two men sit in the snow; one sings.", "An old hat."] * 3
@@ -71,6 +72,13 @@ def bundle_directory(tmp_path_factory) -> Path:
         model.output_bias[target.eos_id] = 5.0
     save_bundle(Bundle(model.eval(), source, target, ("en", "de")), directory)
     return directory
+
+
+@pytest.fixture(scope="module")  # its loop must have ended where another test wants one
+def browser():
+    """Chromium; where there is none, the test is skipped."""
+    with chromium() as started:
+        yield started
 
 
 @pytest.fixture(scope="session")

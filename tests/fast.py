@@ -89,6 +89,7 @@ SLOW = (
     "web/look/test_browser.py",
     "web/look/test_numbers.py",
     "web/look/test_page.py::test_a_page_goes_through_a_pipe_or_a_link",
+    "web/look/test_tour.py",
     "web/test_hostile.py",
     "web/test_routes.py::test_a_trace_shows_what_the_server_s_terms_force",
     "web/test_routes.py::test_requests_with_different_terms_share_a_batch_and_keep_their_own",

@@ -17,24 +17,12 @@ from glassformer import ScaledEmbedding, label_smoothed_cross_entropy, noam_sche
 from glassformer.learn.lessons.blocks.plain import layer_norm
 from glassformer.learn.lessons.subwords.plain import encode, learn_merges
 from glassformer.model.positions import sinusoidal_positions
+from tests.browser import without_complaints
 
 SCRIPT = Path(__file__).parent.parent / "docs" / "_static" / "figures.js"
 STYLE = SCRIPT.with_name("glassformer.css")
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 NODE = shutil.which("node")
 TEXT = "sing sing singer ring king bringing bringing naïve 😀😀😀 aaaa"
-
-
-@pytest.fixture(scope="module")
-def browser():
-    playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-    if CHROMIUM is None:
-        pytest.skip("there is no chromium")
-    with playwright.sync_playwright() as found:
-        arguments = ["--headless", "--no-sandbox", "--disable-gpu"]
-        started = found.chromium.launch(executable_path=CHROMIUM, args=arguments)
-        yield started
-        started.close()
 
 
 @pytest.fixture(scope="module")
@@ -123,18 +111,17 @@ def test_a_figure_answers_to_the_keyboard(browser, tmp_path, figure, width):
         f'<div class="live" data-figure="{figure}"></div><script src="{SCRIPT.as_uri()}"></script>'
     )
     page = browser.new_page(viewport={"width": width, "height": 700})
-    complaints = []
-    page.on("console", lambda line: complaints.append(line.text) if line.type == "error" else None)
-    page.on("pageerror", lambda error: complaints.append(str(error)))
-    page.goto(file.as_uri())
-    before = page.inner_text("[role=status]")
-    page.focus("input[type=range]")
-    for _ in range(4):
-        page.keyboard.press("ArrowRight")
-    after = page.inner_text("[role=status]")
-    assert before != after
-    assert page.locator("label:not(:has(span:not(:empty)))").count() == 0  # each field has a name
-    assert page.locator("svg[aria-label], ul").count() > 0
-    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    with without_complaints(page):
+        page.goto(file.as_uri())
+        before = page.inner_text("[role=status]")
+        page.focus("input[type=range]")
+        for _ in range(4):
+            page.keyboard.press("ArrowRight")
+        after = page.inner_text("[role=status]")
+        assert before != after
+        assert (
+            page.locator("label:not(:has(span:not(:empty)))").count() == 0
+        )  # each field has a name
+        assert page.locator("svg[aria-label], ul").count() > 0
+        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
     page.close()
-    assert complaints == []

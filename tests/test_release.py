@@ -162,10 +162,3 @@ def test_each_command_runs_from_the_installed_wheel(python):
         server.terminate()
         server.communicate()
     assert server.returncode == 0
-
-
-def test_the_version_is_printed(capsys):
-    from glassformer.cli.main import main
-
-    assert main(["--version"]) == 0
-    assert capsys.readouterr().out == f"glassformer {__version__}\n"

@@ -4,7 +4,7 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from math import exp, fsum
+from math import fsum
 from pathlib import Path
 from typing import TypedDict, Unpack, get_args
 
@@ -243,12 +243,14 @@ class Translator:
         encoded = self.target_tokenizer.encode_batch(texts, prefixed=False)
         return [len(ids) + 1 for ids in encoded]
 
-    def confidences(self, translations: Sequence[Translation]) -> list[float]:
-        """The probability of a token of each translation, in the geometric mean."""
+    def log_probabilities(self, translations: Sequence[Translation]) -> list[tuple[float, int]]:
+        """ln p of each translation, found anew from its score, and the number of its tokens."""
         counts = self.count_tokens([translation.text for translation in translations])
-        penalties = [penalty(count, self.bundle.length_penalty) for count in counts]
-        scored = zip(translations, counts, penalties, strict=True)
-        return [exp(min(0.0, each.score * lost / count)) for each, count, lost in scored]
+        alpha = self.bundle.length_penalty
+        return [
+            (each.score * penalty(count, alpha), count)
+            for each, count in zip(translations, counts, strict=True)
+        ]
 
     @cached_property
     def _torch_engine(self) -> TorchEngine:

@@ -4,6 +4,7 @@ import io
 import os
 import subprocess
 import sys
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
@@ -52,6 +53,11 @@ def test_the_overview_names_every_command(capsys):
     assert all(f"\n  {name} " in said.out for name in COMMANDS)
     main([])
     assert capsys.readouterr().err == said.out
+
+
+def test_the_version(capsys):
+    assert main(["--version"]) == 0
+    assert capsys.readouterr().out == f"glassformer {version('glassformer')}\n"
 
 
 def test_an_unknown_command_names_the_nearest(refused):

@@ -177,7 +177,7 @@ def test_html_that_is_not_utf8_is_named(translate):
 
     assert (status, out) == (1, b"")
     assert err == (
-        "glassformer: error: standard input: not UTF-8 (byte offset 6): convert it, as with iconv\n"
+        "glassformer: error: standard input: not UTF-8 (byte offset 6): save it as UTF-8\n"
     )
 
 

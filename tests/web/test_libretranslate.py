@@ -31,7 +31,7 @@ def test_fields_may_stand_in_the_query_string(client, german):
     )
     assert translated(split) == german
     assert client.post("/translate?q=%FF&source=en&target=de").json() == {
-        "error": "the body is not a query string in UTF-8"
+        "error": "the body cannot be read as a query string in UTF-8"
     }
 
 

@@ -25,6 +25,14 @@ def test_the_pages_and_all_that_they_load_are_there(client):
     assert client.get("/look", follow_redirects=False).headers["Location"] == "look/"
 
 
+def test_the_files_of_the_pages_are_packed(client):
+    for path in ("/static/translate.js", "/look/main.js"):
+        answer = client.get(path, headers={"Accept-Encoding": "gzip"})
+        assert answer.headers["Content-Encoding"] == "gzip"
+        again = {"Accept-Encoding": "gzip", "If-None-Match": answer.headers["ETag"]}
+        assert client.get(path, headers=again).status_code == 304
+
+
 @pytest.mark.parametrize("path", ["translate.html", "translate.js", "ask.js", "marks.js"])
 def test_the_page_needs_no_markup_and_no_other_place(path):
     text = (STATIC / path).read_text("utf-8")

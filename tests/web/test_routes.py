@@ -21,6 +21,7 @@ from glassformer.web.server import Settings, create_app
 from glassformer.web.service import Service
 
 TEXTS = ["A dog runs.", "Two men sit in the snow.", "An old hat."]
+NOT_READ = "the body cannot be read as application/json in UTF-8"
 
 
 def post(client, path, said):
@@ -171,26 +172,36 @@ def test_a_question_that_cannot_be_is_refused(client, question, status, error):
     ("kind", "body", "status", "error"),
     [
         ("application/json", b"[]", 400, "the body must be one JSON object"),
-        ("application/json", b"{", 400, "the body is not application/json in UTF-8"),
-        ("application/json", b'{"q": "\xff"}', 400, "the body is not application/json in UTF-8"),
-        ("application/json", b"[" * 50_000, 400, "the body is not application/json in UTF-8"),
+        ("application/json", b"{", 400, NOT_READ),
+        (
+            "application/json",
+            b'{"q": "\xff"}',
+            400,
+            NOT_READ,
+        ),
+        (
+            "application/json",
+            b"[" * 50_000,
+            400,
+            NOT_READ,
+        ),
         (
             "application/x-www-form-urlencoded",
             b"q=%FF&source=en&target=de",
             400,
-            "the body is not application/x-www-form-urlencoded in UTF-8",
+            "the body cannot be read as application/x-www-form-urlencoded in UTF-8",
         ),
         (
             "multipart/form-data",
             b"q=a",
             400,
-            "the body is not multipart/form-data in UTF-8",
+            "the body cannot be read as multipart/form-data in UTF-8",
         ),
         (
             "multipart/form-data; boundary=x",
             b'--x\r\nContent-Disposition: form-data; name="q"; filename="f"\r\n\r\na\r\n--x--\r\n',
             400,
-            "the body is not multipart/form-data in UTF-8",
+            "the body cannot be read as multipart/form-data in UTF-8",
         ),
         (
             "text/plain",
@@ -255,6 +266,36 @@ def test_confidence_is_the_mean_probability_of_a_token(client, translator):
     log_probability = best["score"] * ((5 + count) / 6) ** 0.6  # Wu et al. 2016, equation 14
 
     assert best["confidence"] == pytest.approx(math.exp(log_probability) ** (1 / count))
+
+
+def test_a_share_is_the_probability_among_those_shown(client, translator):
+    asked = {"q": TEXTS[1], "target": "de", "alternatives": 3}
+    said = client.post("/api/v1/translate", json=asked).json()
+    hypotheses = said["documents"][0]["segments"][0]["hypotheses"]
+    texts = [each["text"] for each in hypotheses]
+
+    counts = translator.count_tokens(texts)
+    scores = [
+        each["score"] * ((5 + n) / 6) ** 0.6 for each, n in zip(hypotheses, counts, strict=True)
+    ]
+    probabilities = [math.exp(score) for score in scores]
+    assert len(texts) > 1
+    assert [each["share"] for each in hypotheses] == pytest.approx(
+        [probability / sum(probabilities) for probability in probabilities]
+    )
+
+
+def test_doubts_come_with_an_alignment(client):
+    asked = {"q": "An old hat of 1998.", "target": "de"}
+    doubts = [
+        document["segments"][0]["hypotheses"][0]["doubts"]
+        for alignment in (False, True)
+        for document in client.post(
+            "/api/v1/translate", json=asked | {"alignment": alignment}
+        ).json()["documents"]
+    ]
+    assert doubts[0] == []
+    assert "The translation lacks these numbers of the text: 1998." in doubts[1]
 
 
 def test_alignment_is_the_librarys(client, translator):

@@ -58,14 +58,12 @@ def test_files_and_languages_know_the_way(client):
     assert content == translated(client, TEXT, "de", "fr")
 
 
-def test_the_whole_text_is_one_segment(client):
+def test_two_translations_have_no_segments(client):
+    """Neither links nor shares nor doubts: nobody has compared the text with its translation."""
     [document] = ask(client, "/api/v1/translate", alignment=True).json()["documents"]
 
-    [segment] = document["segments"]
-    [hypothesis] = segment["hypotheses"]
-    assert (segment["source"], segment["target"]) == ([0, len(TEXT)], [0, len(document["text"])])
-    assert hypothesis["text"] == document["text"]
-    assert 0 < hypothesis["confidence"] < 1
+    text = translated(client, TEXT, "de", "fr")
+    assert document == {"text": text, "segments": [], "alternatives": []}
 
 
 def test_terms_and_traces_need_a_translator(client):

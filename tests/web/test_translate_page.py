@@ -1,6 +1,5 @@
 """The translator's page in a real browser; skipped where there is none."""
 
-import shutil
 import threading
 import time
 from dataclasses import replace
@@ -11,18 +10,8 @@ import uvicorn
 from glassformer.documents.protection import ProtectingTranslator
 from glassformer.translator import Translator
 from glassformer.web.server import Settings, create_app, listen
+from tests.browser import without_complaints
 
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
-ARGUMENTS = [
-    "--headless",
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-]
 EXAMPLES = ["An old hat.", "A <i>dog</i> runs."]
 TEXT = "<b>A dog</b> runs.\n\n  Two men 😀 sit."
 
@@ -42,31 +31,17 @@ def address(translator):
     thread.join()
 
 
-@pytest.fixture(scope="module")
-def browser():
-    playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-    if CHROMIUM is None:
-        pytest.skip("there is no chromium")
-    with playwright.sync_playwright() as found:
-        started = found.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
-        yield started
-        started.close()
-
-
 @pytest.fixture
 def page(browser, address, request):
     """The page with an answer; at the end, nothing may have been complained of."""
     width = getattr(request, "param", 360)
     opened = browser.new_page(viewport={"width": width, "height": 900})
-    complaints = []
-    opened.on("console", lambda m: complaints.append(m.text) if m.type == "error" else None)
-    opened.on("pageerror", lambda error: complaints.append(str(error)))
-    opened.goto(address)
-    opened.fill("#source", TEXT)
-    opened.wait_for_selector("#choices li", timeout=60_000)
-    yield opened
+    with without_complaints(opened):
+        opened.goto(address)
+        opened.fill("#source", TEXT)
+        opened.wait_for_selector("#choices li", timeout=60_000)
+        yield opened
     opened.close()
-    assert complaints == []
 
 
 @pytest.mark.parametrize("page", [360, 1920], indirect=True)
@@ -137,7 +112,8 @@ def test_an_empty_box_has_no_answer_but_examples(page):
     page.click("#examples button:nth-child(2)")
     page.wait_for_selector("#choices li")
     assert page.input_value("#source") == EXAMPLES[1]
-    assert page.text_content("#announced") == f"Translation: {page.text_content('#target')}"
+    announced = f"Translation: {page.text_content('#target')} {page.text_content('#doubts')}"
+    assert page.text_content("#announced") == announced.strip()
 
 
 def test_a_fault_stands_in_the_place_of_the_translation(page):
@@ -147,14 +123,62 @@ def test_a_fault_stands_in_the_place_of_the_translation(page):
 
     def doubtful(way):
         answer = way.fetch().json()
-        answer["documents"][0]["segments"][0]["hypotheses"][0]["confidence"] = 0.0004
+        hypotheses = answer["documents"][0]["segments"][0]["hypotheses"]
+        hypotheses[0] |= {"share": 0.0004, "doubts": ["One <b>reason</b>.", "Another."]}
+        hypotheses[1] |= {"share": 0.996, "doubts": []}
         way.fulfill(json=answer)
 
     page.route("**/api/v1/translate", doubtful)
     page.fill("#source", "An old hat.")
     page.wait_for_selector("#target:has(.segment)")
     assert not page.is_visible("#problem")
-    assert page.inner_text("#choices li:first-child .confidence") == "< 0.1 %"
+    assert page.locator("#choices .share").all_inner_texts()[:2] == ["below 1 of 100", "100 of 100"]
+    assert "%" not in page.inner_text("body")
+
+    # The reasons stand beside the translation, whose letters are dotted; they are its own.
+    assert page.locator("#doubts li").all_inner_texts() == ["One <b>reason</b>.", "Another."]
+    assert page.locator("#target .doubtful").count() == 1
+    assert page.text_content("#announced").endswith("One <b>reason</b>.Another.")
+    page.click("#choices li:nth-child(2) button")
+    assert page.locator("#doubts li, #target .doubtful").count() == 0
+
+
+def test_of_several_parts_the_doubtful_one_is_open(page):
+    def doubtful(way):
+        answer = way.fetch().json()
+        first, second = answer["documents"][0]["segments"]
+        first["hypotheses"][0]["doubts"], second["hypotheses"][0]["doubts"] = [], ["A reason."]
+        way.fulfill(json=answer)
+
+    page.route("**/api/v1/translate", doubtful)
+    page.fill("#source", "An old hat.\nTwo men.")
+    page.wait_for_selector("#doubts:has-text('A reason.')")
+    assert page.locator("#target .doubtful").get_attribute("data-segment") == "1"
+    assert page.locator("#doubts li").all_inner_texts() == ["On “Two men.”:", "A reason."]
+    assert page.text_content("#segment-of") == "of “Two men.”"
+    page.click("#target [data-segment='0']")
+    assert page.locator("#doubts li").count() == 0
+
+
+def test_a_text_that_stays_is_shown_too(page):
+    """As a line without letters, and a text by way of a third language: it has no segments."""
+    page.route(
+        "**/api/v1/translate",
+        lambda way: way.fulfill(json={"documents": [{"text": "2026", "segments": []}]}),
+    )
+    page.fill("#source", "2026")
+    page.wait_for_selector("#target:has-text('2026')")
+    assert not page.is_disabled("#copy")
+    assert not page.is_visible("#others")
+    assert not page.is_visible("#look")
+
+
+def test_the_address_holds_the_text(page):
+    page.fill("#source", "An old hat.")
+    page.wait_for_url("**text=An+old+hat.*")
+    page.reload()
+    page.wait_for_selector("#choices li")
+    assert page.input_value("#source") == "An old hat."
 
 
 def test_a_file_is_translated_and_saved(page, translator):
@@ -166,3 +190,30 @@ def test_a_file_is_translated_and_saved(page, translator):
     assert download.value.suggested_filename == "a_de.txt"
     [found] = translator.translate(["A dog runs."])
     assert download.value.path().read_text() == found.text
+
+
+def test_a_file_may_be_dropped_and_its_bounds_are_said(page):
+    bounds = (
+        "Or drop a file here: .txt .html .srt .vtt .po .docx, up to 5 MB and 200,000 characters."
+    )
+    assert page.inner_text("#file-status") == bounds
+
+    drop = """([name, text]) => {
+      const dataTransfer = new DataTransfer();
+      dataTransfer.items.add(new File([text], name));
+      document.body.dispatchEvent(new DragEvent("drop", { dataTransfer, bubbles: true }));
+    }"""
+    page.evaluate(drop, ["a.txt", "A dog runs."])
+    page.wait_for_selector("#file-status a:has-text('Save the translation of a.txt')")
+    page.evaluate(drop, ["b.txt", ""])
+    assert page.inner_text("#file-status.error") == "b.txt is empty."
+
+
+def test_a_choice_of_theme_comes_before_the_address(page, address):
+    page.goto("about:blank")
+    page.goto(f"{address}#theme=light&text=An+old+hat.")
+    page.wait_for_selector("html[data-theme=light]")
+    page.wait_for_url("**theme=light")  # it stays with the text
+    page.click("#theme")
+    assert page.get_attribute("html", "data-theme") == "dark"
+    page.evaluate("localStorage.clear()")

@@ -6,6 +6,7 @@ import json
 import sys
 from collections.abc import Iterator
 from itertools import islice
+from math import exp
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -139,7 +140,8 @@ def _row(
     source, target = (" ".join(side.split()) for side in (translation.text, text))
     kept = bool(source and target)
     if kept and options.confidence:
-        kept = translator.confidences([translation])[0] >= options.confidence
+        [(log_probability, tokens)] = translator.log_probabilities([translation])
+        kept = exp(log_probability / tokens) >= options.confidence
     return f"{source}\t{target}\n" if kept else "\n"
 
 

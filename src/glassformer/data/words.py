@@ -12,7 +12,16 @@ from glassformer.data.language_names import UNSPACED
 from glassformer.data.languages import language_of
 from glassformer.data.tokenizer import ESCAPES, SPACE, Tokenizer
 
-__all__ = ["Link", "Span", "has_letters", "is_unspaced", "pharaoh", "subword_spans", "words"]
+__all__ = [
+    "Link",
+    "Span",
+    "has_letters",
+    "is_unspaced",
+    "pharaoh",
+    "subword_spans",
+    "unknown_letters",
+    "words",
+]
 
 Span: TypeAlias = tuple[int, int]  # the first character, and the one after the last
 
@@ -58,6 +67,20 @@ def has_letters(text: str) -> bool:
     (True, False, True)
     """
     return any(map(str.isalpha, text))
+
+
+def unknown_letters(tokenizer: Tokenizer, text: str) -> list[str]:
+    """The letters of ``text`` without a subword of their own: the training had too few of them.
+
+    >>> from glassformer.data.subword_training import train_tokenizer
+    >>> unknown_letters(train_tokenizer(["the cat sat"] * 3, vocab_size=300), "thé cat 😀")
+    ['é']
+    """
+    letters = sorted(filter(str.isalpha, {*text}))
+    last = [ids[-1:] for ids in tokenizer.encode_batch(letters, prefixed=False)]
+    subwords = [tokenizer.subword(*index) if index else "" for index in last]
+    unknown = ("<0x", tokenizer.subword(tokenizer.unk_id))
+    return [x for x, subword in zip(letters, subwords, strict=True) if subword.startswith(unknown)]
 
 
 def words(text: str) -> list[Span]:

@@ -21,7 +21,7 @@ from glassformer.decoding.glossary import Glossary
 from glassformer.inspection.trace.schema import BeamGraph, BeamNode, Status
 from glassformer.inspection.trace.subwords import text_of
 
-__all__ = ["Fall", "Watch", "beam_graph"]
+__all__ = ["Watch", "beam_graph"]
 
 Ids: TypeAlias = tuple[int, ...]
 
@@ -33,15 +33,6 @@ class Proposed:
     tokens: Ids
     log_probability: float
     rank: int
-
-
-@dataclass(frozen=True)
-class Fall:
-    """The step at which a target left the beam, its rank, and its distance to the last kept."""
-
-    step: int
-    rank: int
-    margin: float | None
 
 
 @dataclass
@@ -116,18 +107,21 @@ class Watch:
             return unfinished[: self.beam]
         return [each for each in unfinished if each.tokens in self.alive[step + 1]]
 
-    def fall(self) -> Fall | None:
-        """The step that lost the line; None if the line stayed to its end, or to the search's."""
+    def fall(self) -> tuple[int | None, int | None, float | None]:
+        """The step that lost the line, its rank there, and its distance to the last kept.
+
+        Nones if the line stayed to its end, or to the search's.
+        """
         if not self.followed:
-            return None
+            return None, None, None
         step, last = len(self.followed) - 1, self.followed[-1]
         ends = last.tokens[-1] == self.eos_id
         kept = self.proposed[step][: self.beam] if ends else self.went_on(step)
         if last.tokens in {each.tokens for each in kept}:
-            return None
+            return None, None, None
         lowest = min((each.log_probability for each in kept), default=math.inf)
         margin = lowest - last.log_probability
-        return Fall(step, last.rank, margin if math.isfinite(margin) else None)
+        return step, last.rank, margin if math.isfinite(margin) else None
 
 
 def beam_graph(

@@ -44,7 +44,7 @@ async def parse(request: Request, schema: type[Asked], *, needed: Collection[str
         members = await _members(request, content_type, int("file" in schema.model_fields))
     except (ValueError, RecursionError, MultiPartException):
         kind = content_type or "a query string"
-        raise RefusedError(400, f"the body is not {kind} in UTF-8") from None
+        raise RefusedError(400, f"the body cannot be read as {kind} in UTF-8") from None
     if not isinstance(members, dict):
         raise RefusedError(400, "the body must be one JSON object")
     for name in needed:

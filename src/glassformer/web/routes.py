@@ -106,6 +106,8 @@ class Api:
             "keyRequired": bool(self.keys),
             "suggestions": False,
             "filesTranslation": True,
+            "fileCharLimit": self.limits.max_file_chars,
+            "fileMegabytes": self.limits.max_file_bytes >> 20,
             "supportedFilesFormat": [f".{name}" for name in FORMATS],
             "language": {
                 side: {"code": code, "name": language_name(code)}

@@ -161,13 +161,17 @@ class TraceRequest(_Request):
 
 
 class Alternative(BaseModel):
-    """One translation of a segment, and the model's confidence in it."""
+    """One translation of a segment."""
 
     text: str
     score: float = Field(description="Log-probability over the length penalty.")
     confidence: float = Field(description="Geometric mean of the tokens' probabilities, 0 to 1.")
+    share: float = Field(1.0, description="Its probability over that of all that are shown.")
     alignment: list[Link] | None = Field(
         description="Links between words, as spans in their segment; null if not asked for."
+    )
+    doubts: list[str] = Field(
+        [], description="Reasons to doubt it, one sentence each; only with an alignment."
     )
 
 

@@ -95,6 +95,11 @@ class RequestLimits:
     """Files at once: each of them is in memory."""
 
     @property
+    def max_file_chars(self) -> int:
+        """Characters of a file's text."""
+        return 10 * self.max_chars
+
+    @property
     def max_subwords(self) -> int:
         """A text in a language of the model has two or more characters for each subword.
 

@@ -25,6 +25,7 @@ from fastapi.responses import FileResponse, RedirectResponse
 from fastapi.staticfiles import StaticFiles
 from starlette.exceptions import HTTPException
 from starlette.middleware.cors import CORSMiddleware
+from starlette.middleware.gzip import GZipMiddleware
 from starlette.middleware.trustedhost import TrustedHostMiddleware
 from starlette.types import ASGIApp
 from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
@@ -52,7 +53,6 @@ _LOCAL_NAMES = ("localhost", "127.0.0.1", "[::1]")
 _BACKLOG = 128  # connections that the server accepts at once
 _FILES = 4096  # of the process: more than the connections, however quickly they come and go
 _SOCKET_OF_SYSTEMD = 3  # the first file descriptor that systemd passes
-_REQUESTS_OF_FILE = 10  # whose text may stand in a file
 
 
 @dataclass(frozen=True)
@@ -124,7 +124,7 @@ def create_app(translators: Mapping[str, Translator], settings: Settings) -> ASG
         redoc_url=None,
     )
     api.add_to(app)
-    of_file = replace(limits, max_chars=_REQUESTS_OF_FILE * limits.max_chars)
+    of_file = replace(limits, max_chars=limits.max_file_chars)
     reader = replace(service, max_subwords=of_file.max_subwords)
     FileApi(replace(api, limits=of_file, service=reader)).add_to(app)
     _add_pages(app)
@@ -163,8 +163,8 @@ def _add_pages(app: FastAPI) -> None:
     }
     for path, page in pages.items():
         app.add_api_route(path, page, methods=["GET"], include_in_schema=False)
-    app.mount("/look", StaticFiles(directory=_STATIC / "look"))
-    app.mount("/static", StaticFiles(directory=_STATIC))
+    for path, folder in (("/look", _STATIC / "look"), ("/static", _STATIC)):
+        app.mount(path, GZipMiddleware(StaticFiles(directory=folder)))
 
 
 async def _error_response(request: Request, error: Exception) -> Response:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import math
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -11,6 +10,9 @@ from functools import cached_property, partial
 from itertools import chain, product
 from typing import TYPE_CHECKING, TypeAlias
 
+import torch
+
+from glassformer.alignment.doubts import doubts
 from glassformer.config import BEAM
 from glassformer.data.language_names import language_name
 from glassformer.data.languages import standard_code
@@ -37,6 +39,7 @@ from glassformer.web.schema import (
 from glassformer.web.security import RefusedError
 
 if TYPE_CHECKING:
+    from glassformer.bundle import Bundle
     from glassformer.text_engine import Translation
     from glassformer.translator import Translator
 
@@ -207,7 +210,7 @@ class Service:
     async def _translated_twice(
         self, pair: LanguagePair, asked: TranslateRequest
     ) -> list[Document]:
-        """The translation of each text by way of the third language.
+        """The translation of each text by way of the third language, without segments.
 
         German to French by way of English is German to English, then English to French. Each
         translation adds its own faults, and a meaning that the language between lacks is lost.
@@ -219,9 +222,7 @@ class Service:
         first = await self._translated((pair[0], self.through), asked)
         between = asked.model_copy(update={"q": [document.text for document in first]})
         second = await self._translated((self.through, pair[1]), between)
-        if asked.format == "html":
-            return second
-        return list(map(_whole_document, asked.texts, first, second))
+        return [Document(text=document.text) for document in second]
 
     async def translate(
         self,
@@ -246,7 +247,8 @@ class Service:
         ]
         search: TranslateSettings = {"n_best": alternatives + 1, "alignment": alignment}
         translations = await self._queued(pair, segments, glossary, {**search, "split": False})
-        rest = iter(await asyncio.to_thread(_hypotheses, translator, translations))
+        sources = [source for source, _ in segments]
+        rest = iter(await asyncio.to_thread(_hypotheses, translator, sources, translations))
         return [
             _document(text, row, [next(rest) for _ in row], language=pair[1])
             for text, row in zip(texts, rows, strict=True)
@@ -353,22 +355,37 @@ def _learnt_from(about: Mapping[str, object]) -> str | None:
 
 
 def _hypotheses(
-    translator: Translator, translations: Sequence[Translation]
+    translator: Translator, sources: Sequence[str], translations: Sequence[Translation]
 ) -> list[list[Alternative]]:
     """The hypotheses of each segment, best first."""
     segments = [(translation, *translation.alternatives) for translation in translations]
-    confidences = iter(translator.confidences(list(chain.from_iterable(segments))))
+    probabilities = iter(translator.log_probabilities(list(chain.from_iterable(segments))))
     return [
-        [
-            Alternative(
-                text=translation.text,
-                score=translation.score,
-                confidence=next(confidences),
-                alignment=None if translation.alignment is None else list(translation.alignment),
-            )
-            for translation in segment
-        ]
-        for segment in segments
+        _alternatives(translator.bundle, source, segment, [next(probabilities) for _ in segment])
+        for source, segment in zip(sources, segments, strict=True)
+    ]
+
+
+def _alternatives(
+    bundle: Bundle,
+    source: str,
+    segment: Sequence[Translation],
+    probabilities: Sequence[tuple[float, int]],
+) -> list[Alternative]:
+    """The translations of one segment, with their log-probabilities and numbers of tokens."""
+    values = torch.tensor(probabilities, dtype=torch.float64)
+    shares = values[:, 0].softmax(0).tolist()
+    confidences = (values[:, 0] / values[:, 1]).exp().clamp(max=1.0).tolist()
+    return [
+        Alternative(
+            text=each.text,
+            score=each.score,
+            confidence=confidence,
+            share=share,
+            alignment=None if each.alignment is None else list(each.alignment),
+            doubts=[] if each.alignment is None else doubts(bundle, source, each),
+        )
+        for each, confidence, share in zip(segment, confidences, shares, strict=True)
     ]
 
 
@@ -396,20 +413,3 @@ def _document(
         for segment, span, hypotheses in zip(row, spans, answers, strict=True)
     ]
     return Document(text=best, segments=segments, alternatives=[other for other, _ in others])
-
-
-def _whole_document(text: str, first: Document, second: Document) -> Document:
-    """The document of the second translation, as one segment of its text without an alignment.
-
-    Its confidence is the product of both translations' own.
-    """
-    best = [segment.hypotheses[0] for segment in (*first.segments, *second.segments)]
-    hypothesis = Alternative(
-        text=second.text,
-        score=math.fsum(each.score for each in best),
-        confidence=first.confidence * second.confidence,
-        alignment=[],
-    )
-    source, target = (0, len(text)), (0, len(second.text))
-    segment = TranslatedSegment(source=source, target=target, hypotheses=[hypothesis])
-    return Document(text=second.text, segments=[segment])

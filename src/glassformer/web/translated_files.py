@@ -117,9 +117,12 @@ class FileApi:
 
     async def _translated(self, request: Request, asked: FileRequest, format: str) -> bytes:
         content = await self._in_thread(read_file, asked.file.data, format)
-        # Of HTML only the subwords have a limit, not the markup.
-        note = self.api.note_size if content.html else self.api.check_size
-        note(request, content.texts)
+        size, limit = sum(map(len, content.texts)), self.api.limits.max_chars
+        if size > limit and not content.html:  # of HTML only the subwords have a limit
+            raise RefusedError(
+                400, f"the file has {size:,} characters, and may have {limit:,}: divide it"
+            )
+        self.api.note_size(request, content.texts)
         question = TranslateRequest.model_construct(
             q=content.texts,
             source=asked.source,

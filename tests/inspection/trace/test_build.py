@@ -188,12 +188,12 @@ def test_a_watched_search_that_is_known_beforehand():
     beam_search(step, Nothing(), max_lengths=torch.tensor([9]), beam=1, constraints=[watch])
     assert watch.alive == [{()}, {(4,)}]
     assert [one.tokens for one in watch.proposed[1]] == [(4, 3), (4, 4)]
-    fall = watch.fall()
-    assert (fall.step, fall.rank) == (0, 1)
-    assert fall.margin == pytest.approx(np.log(0.6 / 0.4))
+    step_lost, rank, margin = watch.fall()
+    assert (step_lost, rank) == (0, 1)
+    assert margin == pytest.approx(np.log(0.6 / 0.4))
     wide = Watch(beam=2, eos_id=3, line=(5, 3))
     beam_search(step, Nothing(), max_lengths=torch.tensor([9]), beam=2, constraints=[wide])
-    assert wide.fall() is None
+    assert wide.fall() == (None, None, None)
 
 
 def test_going_on_from_another_candidate(translator, traced):

@@ -1,6 +1,5 @@
 """The page in a real browser, of a toy translator; skipped where there is no browser."""
 
-import shutil
 from dataclasses import replace
 from urllib.parse import quote
 
@@ -9,12 +8,8 @@ import pytest
 from glassformer.bundle import load_bundle, save_bundle
 from glassformer.cli.main import main
 from glassformer.inspection.trace.build import trace
+from tests.browser import without_complaints
 
-BROWSERS = ("chromium", "chromium-browser", "google-chrome")
-FLAGS = (
-    "--headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-sync"
-    " --disable-background-networking --disable-component-update"
-)
 EXAMPLES = ["An old hat.", "A <i>dog</i> runs across the grass.", "Two men sing."]
 
 
@@ -22,18 +17,6 @@ EXAMPLES = ["An old hat.", "A <i>dog</i> runs across the grass.", "Two men sing.
 def text() -> str:
     """What the page is about."""
     return "Two men sit in the <b>snow</b>."
-
-
-@pytest.fixture(scope="module")  # its loop must have ended where another test wants one
-def browser():
-    sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-    program = next(filter(None, map(shutil.which, BROWSERS)), None)
-    if program is None:
-        pytest.skip("there is no Chromium on this machine")
-    with sync_api.sync_playwright() as started:
-        browser = started.chromium.launch(executable_path=program, args=FLAGS.split())
-        yield browser
-        browser.close()
 
 
 @pytest.fixture(scope="session")
@@ -81,19 +64,10 @@ def one_tab(browser):
 def tab(one_tab):
     """A tab that fails the test at its end where the page has complained."""
     one_tab.set_viewport_size({"width": 1280, "height": 900})
-    said: list[str] = []
-    listeners = {
-        "console": lambda message: said.append(message.text) if message.type == "error" else None,
-        "pageerror": lambda error: said.append(str(error)),
-    }
-    for event, listener in listeners.items():
-        one_tab.on(event, listener)
-    yield one_tab
-    for event, listener in listeners.items():
-        one_tab.remove_listener(event, listener)
-    one_tab.unroute_all()
-    one_tab.evaluate("localStorage.clear(); sessionStorage.clear()")
-    assert said == []
+    with without_complaints(one_tab):
+        yield one_tab
+        one_tab.unroute_all()
+        one_tab.evaluate("localStorage.clear(); sessionStorage.clear()")
 
 
 @pytest.fixture

@@ -44,7 +44,8 @@ def test_what_was_typed_is_no_markup(look, text, seen):
     assert tab.locator("b").count() == 0
     first = seen.source.pieces[0]
     name = tab.get_attribute("[data-key='source:0']", "aria-label")
-    assert name == f"piece 1: {first.piece}, id {first.id}"
+    assert name == f"{first.text}1: piece {first.piece}, id {first.id}"  # it begins as it is shown
+    assert tab.inner_text("[data-key='source:0']").replace(" ", "") == f"{first.text}1"
 
 
 @pytest.mark.parametrize(
@@ -177,6 +178,20 @@ def test_it_begins_with_an_example_and_leads_to_the_translator_and_back(tab, ser
     tab.click("[data-key=theme]")  # a choice comes before the address
     assert tab.get_attribute("html", "data-theme") == "dark"
     assert "theme" not in tab.url
+
+
+def test_the_legend_names_the_signs_that_stand_there(tab, run_directory, tmp_path):
+    out = tmp_path / "look.html"
+    text = "Two men 狗 50%."
+    assert main(["look", str(run_directory), "--text", text, "--out", str(out)]) == 0
+    tab.goto(f"{out.as_uri()}#panel=beam")
+    tab.wait_for_selector("#app:not([aria-busy])")
+    assert "<0x…> is one byte" in tab.inner_text(".legend")
+    labels = "".join(tab.locator(".pieces >> nth=0").locator(".piece").all_inner_texts())
+    assert "%" in labels  # a byte that is a character is shown as the character
+    assert "<0x25>" not in labels
+    # Shades mean the reading of the step: on other panels there are none.
+    assert tab.evaluate("document.querySelector('.piece').style.getPropertyValue('--share')") == "0"
 
 
 def test_a_link_from_another_model_breaks_nothing(look):

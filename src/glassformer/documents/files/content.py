@@ -35,7 +35,7 @@ def decoded(data: bytes) -> tuple[str, bytes]:
         return data[len(mark) :].decode(), mark
     except UnicodeDecodeError as error:
         raise InputError(
-            f"not UTF-8 (byte offset {error.start + len(mark)}): convert it, as with iconv"
+            f"not UTF-8 (byte offset {error.start + len(mark)}): save it as UTF-8"
         ) from None
 
 

@@ -11,6 +11,7 @@ from typing import TypedDict, Unpack
 
 import torch
 
+from glassformer.alignment.align import Heads
 from glassformer.bundle import Bundle
 from glassformer.data.terms import Terms
 from glassformer.data.words import words
@@ -29,6 +30,7 @@ from glassformer.inspection.trace.schema import (
     Answer,
     Bounds,
     Changes,
+    Head,
     Query,
     Reference,
     Side,
@@ -104,6 +106,7 @@ def _assembled(sentence: Sentence, watch: Watch, best: Hypothesis) -> Trace:
     source = sentence.source[: run.source_shown]
     [start] = pieces_of(tokenizer, [tokenizer.bos_id], "")
     target = pieces_of(tokenizer, written, text)[: run.target_shown]
+    heads = Heads.of(bundle.alignment, sentence.model.config)
     vectors = run.vector_numbers <= _VECTOR_NUMBERS
     parts = bundle.about.get("parts")  # whose part is in each place of the package
     return Trace(
@@ -139,6 +142,7 @@ def _assembled(sentence: Sentence, watch: Watch, best: Hypothesis) -> Trace:
         ),
         reference=_reference(sentence, watch, best) if watch.line else None,
         terms=sentence.term_places(written[: run.target_shown]),
+        aligned=[Head("cross", heads.layer, head) for head in heads.heads],
     )
 
 
@@ -148,16 +152,16 @@ def _reference(sentence: Sentence, watch: Watch, best: Hypothesis) -> Reference:
     [values] = log_probabilities(sentence.model, [sentence.source_ids], line).tolist()
     total = math.fsum(values[len(tokenizer.prefix_ids) :])  # the prefix is certain in the search
     score = total / penalty(len(line), sentence.question.length_penalty)
-    fall = watch.fall()
+    step, rank, margin = watch.fall()
     verdict: Verdict = "search" if score > best.score else "model"
     if text == tokenizer.decode(best.tokens):  # perhaps in other pieces
         verdict = "found"
     return Reference(
         log_probability=total,
         score=score,
-        fell_off=None if fall is None else fall.step,
-        fell_rank=None if fall is None else fall.rank,
-        margin=None if fall is None else fall.margin,
+        fell_off=step,
+        fell_rank=rank,
+        margin=margin,
         verdict=verdict,
     )
 

@@ -383,6 +383,8 @@ class Trace:
     reference: Reference | None = None
     terms: list[TermPlace] = field(default_factory=list)
     """The terms of the glossary, in the order of the text."""
+    aligned: list[Head] = field(default_factory=list)
+    """The heads from which word alignment takes its links; they are of one layer."""
 
     def to_json(self) -> str:
         """The trace as one line of JSON."""

@@ -1,26 +1,37 @@
-// A file: chosen here, translated by the server, and offered to be saved.
+// A file: chosen or dropped here, translated by the server, and offered to be saved.
 
-export function offerFiles({ input, status, asker, languages }) {
+import { fileTranslation } from "./ask.js";
+
+export function offerFiles({ input, status, languages }) {
   const say = (text, error = false) => {
-    status.hidden = false;
     status.classList.toggle("error", error);
     status.replaceChildren(text);
   };
-  input.addEventListener("change", async () => {
-    const [file] = input.files;
+  const send = async (file) => {
     if (!file) return;
-    input.value = ""; // the same file may be chosen again
+    if (!file.size) return say(`${file.name} is empty.`, true);
     say(`${file.name} is being translated …`);
     try {
       const { source, target } = languages();
-      const name = await asker.translateFile(file, source, target);
+      const name = await fileTranslation(file, source, target);
       const link = document.createElement("a");
       Object.assign(link, { href: `download_file/${name}`, download: "" });
       link.textContent = `Save the translation of ${file.name}`;
       say(link);
       link.focus();
     } catch (error) {
-      say(`${file.name}: ${error.message}`, true);
+      say(`${file.name}: ${error.message.replace(/^Invalid request: /, "")}`, true);
     }
+  };
+  input.addEventListener("change", () => {
+    send(input.files[0]);
+    input.value = ""; // the same file may be chosen again
+  });
+  const holdsFile = (event) => event.dataTransfer.types.includes("Files"); // text is no file
+  document.addEventListener("dragover", (event) => holdsFile(event) && event.preventDefault());
+  document.addEventListener("drop", (event) => {
+    if (!holdsFile(event)) return;
+    event.preventDefault(); // the browser would leave the page, and open the file
+    send(event.dataTransfer.files[0]);
   });
 }

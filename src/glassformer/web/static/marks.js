@@ -18,7 +18,7 @@ export function paint(box, text, segments, side) {
 
 function segmentOf(letters, segment, side, place) {
   const element = document.createElement("span");
-  element.className = segment.unsure && side === "target" ? "segment unsure" : "segment";
+  element.className = segment.doubts.length && side === "target" ? "segment doubtful" : "segment";
   element.dataset.segment = String(place);
   let [end] = segment[side];
   for (const [start, stop] of wordsOf(segment.links, side)) {

@@ -2,15 +2,15 @@
 // Typed text and translations become text nodes, never markup.
 
 import { paint } from "./marks.js";
-import { createAsker } from "./ask.js";
+import { stop, translation } from "./ask.js";
 import { offerFiles } from "./files.js";
+import { themeSwitch } from "./look/display.js";
+import { asked, asksForKey, hasKey, storeKey } from "./look/server.js";
 
 const $ = (id) => document.getElementById(id);
 const ALTERNATIVES = 4;
-const UNSURE = 0.5; // below this confidence a segment is underlined
 const ANNOUNCED = 300; // characters of a translation that a screen reader is told
 
-const asker = createAsker();
 const view = {
   pairs: [],
   pair: null,
@@ -28,16 +28,17 @@ function make(name, properties = {}, ...children) {
   return element;
 }
 
-function percent(share) {
-  const value = share * 100;
-  if (value > 0 && value < 0.05) return "< 0.1 %";
-  return `${value >= 99.95 ? "100" : value.toFixed(value < 10 ? 1 : 0)} %`;
-}
-
-function meter(share) {
+// The share of one translation among those shown: a bar, and a number of 100.
+function share(value) {
   const fill = make("span");
-  fill.style.width = `${Math.round(share * 100)}%`;
-  return make("span", { className: "meter", ariaHidden: "true" }, fill);
+  fill.style.width = `${Math.round(value * 100)}%`;
+  const number = value > 0 && value < 0.005 ? "below 1" : Math.round(value * 100);
+  return make(
+    "span",
+    { className: "share" },
+    make("span", { className: "meter", ariaHidden: "true" }, fill),
+    `${number} of 100`,
+  );
 }
 
 function nameOf(language) {
@@ -51,10 +52,10 @@ function nameOf(language) {
 // Take theme, languages and text from the address.
 async function begin() {
   const address = new URLSearchParams(location.hash.slice(1));
-  const themes = [address.get("theme"), localStorage.getItem("theme")];
-  const theme = themes.find((one) => /^(light|dark)$/.test(one));
-  if (theme) document.documentElement.dataset.theme = theme;
-  showTheme();
+  view.theme = address.get("theme") ?? "";
+  const set = (change) => Object.assign(view, change);
+  const theme = themeSwitch({ get: () => view, set, listen: () => {} }, () => {});
+  $("theme").replaceWith(Object.assign(theme, { id: "theme", className: "quiet" }));
   $("source").value = address.get("text") ?? $("source").value;
   await load(address.get("source"), address.get("target"));
 }
@@ -63,7 +64,7 @@ async function begin() {
 async function load(source, target) {
   try {
     const [languages, settings, facts] = await Promise.all(
-      ["languages", "frontend/settings", "api/v1/translators"].map((path) => asker.get(path)),
+      ["languages", "frontend/settings", "api/v1/translators"].map((path) => asked(path)),
     );
     const names = new Map(languages.map((language) => [language.code, nameOf(language)]));
     view.pairs = facts.map((pair) => ({
@@ -73,9 +74,12 @@ async function load(source, target) {
     }));
     view.limit = settings.charLimit;
     $("file").accept = settings.supportedFilesFormat.join(",");
-    $("key-form").hidden = !settings.keyRequired || asker.hasKey();
+    $("file-status").textContent =
+      `Or drop a file here: ${settings.supportedFilesFormat.join(" ")}, up to ` +
+      `${settings.fileMegabytes} MB and ${settings.fileCharLimit.toLocaleString()} characters.`;
+    $("key-form").hidden = !settings.keyRequired || hasKey();
   } catch (error) {
-    if (error.key) $("key-form").hidden = false;
+    if (asksForKey(error)) $("key-form").hidden = false;
     fail(error.message);
     return;
   }
@@ -85,8 +89,8 @@ async function load(source, target) {
     ),
   );
   $("pair").hidden = view.pairs.length < 2;
-  const asked = view.pairs.findIndex((pair) => pair.source === source && pair.target === target);
-  choosePair(Math.max(asked, 0));
+  const wanted = view.pairs.findIndex((pair) => pair.source === source && pair.target === target);
+  choosePair(Math.max(wanted, 0));
   changed(0);
 }
 
@@ -151,35 +155,42 @@ function count() {
   $("examples").hidden = length > 0;
 }
 
+// The address holds text and languages: a reload and a bookmark find them.
+function keep(text) {
+  const { theme, pair: { source, target } } = view;
+  const kept = text.length > view.limit ? "" : text; // browsers bound the address
+  const address = { source, target, text: kept, ...(theme ? { theme } : {}) };
+  history.replaceState(null, "", `#${new URLSearchParams(address)}`);
+}
+
 async function translate() {
+  if (!view.pair) return; // no answer of the server yet: load() says why
   const typed = $("source").value;
   const text = typed.toWellFormed ? typed.toWellFormed() : typed;
+  keep(text);
   if (!text.trim() || [...text].length > view.limit) {
-    asker.stop();
+    stop();
     showAnswer(null, "");
     if (text.trim()) fail("The text is longer than this server allows.");
     return;
   }
   document.body.classList.add("busy");
-  showStatus("");
+  $("state").textContent = "";
+  const { source, target } = view.pair;
   try {
-    const answer = await asker.translate({
+    const answer = await translation({
       q: text,
-      source: view.pair.source,
-      target: view.pair.target,
+      source,
+      target,
       alternatives: ALTERNATIVES,
       alignment: true,
     });
     showAnswer(answer.documents[0], text);
   } catch (error) {
     if (error.name === "AbortError") return; // a newer request has replaced this one
-    if (error.key) $("key-form").hidden = false;
+    if (asksForKey(error)) $("key-form").hidden = false;
     fail(error.message);
   }
-}
-
-function showStatus(message) {
-  $("state").textContent = message;
 }
 
 // A fault stands in the place of the translation.
@@ -191,11 +202,12 @@ function fail(message) {
 // Show an answer: of each segment the best hypothesis, until a person chooses another.
 function showAnswer(answer, text) {
   document.body.classList.remove("busy");
-  Object.assign(view, { answer, text, segment: 0, word: null });
   view.chosen = answer ? answer.segments.map(() => 0) : [];
+  const doubtful = answer?.segments.findIndex(({ hypotheses: [best] }) => best.doubts.length) ?? 0;
+  Object.assign(view, { answer, text, segment: Math.max(doubtful, 0), word: null });
   draw();
   $("announced").textContent = $("target").textContent
-    ? `Translation: ${$("target").textContent.slice(0, ANNOUNCED)}`
+    ? `Translation: ${$("target").textContent.slice(0, ANNOUNCED)} ${$("doubts").textContent}`.trim()
     : "";
 }
 
@@ -219,7 +231,7 @@ function current() {
       source: link.source.map((at) => at + source[0]),
       target: link.target.map((at) => at + start),
     }));
-    return { source, target: [start, [...text].length], links, unsure: now.confidence < UNSURE };
+    return { source, target: [start, [...text].length], links, doubts: now.doubts };
   });
   return { text: text + letters.slice(end).join(""), segments };
 }
@@ -228,13 +240,13 @@ function draw() {
   const target = $("target");
   target.classList.remove("old");
   $("problem").textContent = "";
-  const filled = Boolean(view.answer && view.answer.segments.length);
-  $("copy").disabled = !filled;
-  $("others").hidden = !filled;
-  $("look").hidden = !filled || Boolean(view.pair.through); // two models: there is no one inside
-  $("confidence").replaceChildren();
+  const translated = Boolean(view.answer?.segments.length); // some texts stay as they are
+  $("copy").disabled = !view.answer?.text;
+  $("others").hidden = !translated;
+  $("look").hidden = !translated;
+  $("doubts").replaceChildren();
   $("readout").replaceChildren();
-  if (!filled) {
+  if (!view.answer) {
     target.replaceChildren();
     $("mirror").replaceChildren();
     return;
@@ -244,21 +256,7 @@ function draw() {
   view.segments = segments;
   paint(target, text, segments, "target");
   if ($("source").value === view.text) paint($("mirror"), view.text, segments, "source");
-  const sizes = segments.map(({ target: [start, end] }) => end - start || 1);
-  const all = sizes.reduce((sum, size) => sum + size, 0);
-  const mean = Math.exp(
-    sizes.reduce(
-      (sum, size, place) => sum + size * Math.log(Math.max(shown(place).now.confidence, 1e-9)),
-      0,
-    ) / all,
-  );
-  const unsure = segments.some((segment) => segment.unsure)
-    ? "; dotted: unsure, for its training had hardly such text"
-    : "";
-  $("confidence").append(meter(mean), `confidence ${percent(mean)}${unsure}`);
-  $("confidence").title =
-    "The geometric mean of the probabilities that the model gave to each subword";
-  drawChoices();
+  if (translated) drawChoices();
 }
 
 function drawChoices() {
@@ -267,6 +265,12 @@ function drawChoices() {
   const several = view.answer.segments.length > 1;
   const source = [...view.text].slice(...view.answer.segments[place].source).join("");
   $("segment-of").textContent = several ? `of “${source}”` : "";
+  const { doubts } = view.segments[place];
+  $("doubts").replaceChildren(
+    ...(several && doubts.length ? [`On “${source}”: `, ...doubts] : doubts).map((line) =>
+      make("li", { textContent: line }),
+    ),
+  );
   $("look").href =
     `look/#${new URLSearchParams({ text: source, from: view.pair.source, to: view.pair.target })}`;
   $("choices").replaceChildren(
@@ -274,12 +278,7 @@ function drawChoices() {
       const button = make(
         "button",
         { type: "button", ariaPressed: String(rank === view.chosen[place]) },
-        make(
-          "span",
-          { className: "confidence" },
-          meter(hypothesis.confidence),
-          percent(hypothesis.confidence),
-        ),
+        hypotheses.length > 1 ? share(hypothesis.share) : make("span"),
         make("span", { textContent: hypothesis.text, lang: view.pair.target, dir: "auto" }),
       );
       button.addEventListener("click", () => {
@@ -360,15 +359,6 @@ function choose(segment) {
   drawChoices();
 }
 
-function showTheme() {
-  const dark = document.documentElement.dataset.theme
-    ? document.documentElement.dataset.theme === "dark"
-    : matchMedia("(prefers-color-scheme: dark)").matches;
-  $("theme").textContent = dark ? "Light" : "Dark";
-  $("theme").ariaLabel = dark ? "Light theme" : "Dark theme";
-  return dark;
-}
-
 $("source").addEventListener("input", () => changed());
 $("source").addEventListener("keydown", (event) => {
   if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) changed(0);
@@ -400,27 +390,20 @@ $("clear").addEventListener("click", () => {
 $("copy").addEventListener("click", async () => {
   try {
     await navigator.clipboard.writeText(view.output);
-    showStatus("Copied");
+    $("state").textContent = "Copied";
   } catch {
     getSelection().selectAllChildren($("target"));
-    showStatus("Selected: copy it with Ctrl+C");
+    $("state").textContent = "Selected: copy it with Ctrl+C";
   }
-});
-$("theme").addEventListener("click", () => {
-  const theme = showTheme() ? "light" : "dark";
-  document.documentElement.dataset.theme = theme;
-  localStorage.setItem("theme", theme);
-  showTheme();
 });
 $("key-form").addEventListener("submit", (event) => {
   event.preventDefault();
-  asker.useKey($("key").value.trim());
+  storeKey($("key").value.trim());
   load(view.pair?.source, view.pair?.target);
 });
 offerFiles({
   input: $("file"),
   status: $("file-status"),
-  asker,
   languages: () => view.pair,
 });
 begin();

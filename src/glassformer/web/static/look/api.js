@@ -1,20 +1,16 @@
 // The source of the traces: this page's server, or the answers stored in the file.
 
+import { asked, post } from "./server.js";
 import { createView, labelled } from "./view.js";
 
 const TRACE = "../api/v1/trace";
 const TRANSLATORS = "../api/v1/translators";
 const CACHED = 24; // answers; a step back shows one at once
-const KEY = "glassformer-key"; // the translator's page stores the server's key under this name
 
 // How a reader of the file gets the answers that need the model.
 export const NEEDS_MODEL =
   "needs the model. Install Glassformer (pip install 'glassformer[serve]'), then run " +
   "glassformer look BUNDLE.";
-
-export function storeKey(key) {
-  sessionStorage.setItem(KEY, key);
-}
 
 export function createSource() {
   const stored = document.getElementById("stored");
@@ -49,7 +45,7 @@ function fromServer() {
   const ask = async (request) => {
     const body = JSON.stringify(request);
     if (!cache.has(body)) {
-      const answer = post(TRACE, body).then(createView);
+      const answer = post(TRACE, request).then(createView);
       answer.catch(() => cache.delete(body));
       cache.set(body, answer);
       if (cache.size > CACHED) cache.delete(cache.keys().next().value);
@@ -61,7 +57,7 @@ function fromServer() {
     live: true,
     can: { heads: true, changed: true },
     about: async ({ from, to }) => {
-      const infos = await asked(TRANSLATORS, {});
+      const infos = await asked(TRANSLATORS);
       return infos.find(({ source, target }) => source === from && target === to) ?? infos[0];
     },
     first: base,
@@ -106,21 +102,4 @@ async function withoutHeads(ask, view, names) {
       (same.steps[place]?.written.log_probability ?? NaN) - step.written.log_probability,
   );
   return { changes, translation: free.translation };
-}
-
-const post = (address, body) =>
-  asked(address, { method: "POST", headers: { "Content-Type": "application/json" }, body });
-
-async function asked(address, { headers, ...request }) {
-  const key = sessionStorage.getItem(KEY);
-  const authorization = key ? { Authorization: `Bearer ${key}` } : {};
-  let answer;
-  try {
-    answer = await fetch(address, { ...request, headers: { ...headers, ...authorization } });
-  } catch {
-    throw new Error("The server does not answer: is it still running?");
-  }
-  const content = await answer.json().catch(() => null);
-  if (!answer.ok) throw new Error(content?.error ?? `The server answered ${answer.status}.`);
-  return content;
 }

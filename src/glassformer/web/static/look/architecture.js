@@ -31,7 +31,7 @@ export function architecture(app) {
   const details = h(
     "details",
     { class: "card architecture" },
-    h("summary", {}, "The model as the paper's Figure 1"),
+    h("summary", {}, h("h2", {}, "The model as the paper's Figure 1")),
     drawing,
     facts,
   );

@@ -13,19 +13,19 @@ export const PART_CHOICE = [
   ["cross", "Target → source"],
 ];
 export const AXES = {
-  encoder: ["query: source", "key: source"],
+  encoder: ["query: source piece", "key: source piece"],
   decoder: ["query: the decoder's input", "key: the decoder's input so far"],
-  cross: ["query: the next target piece", "key: source"],
+  cross: ["query: the next target piece", "key: source piece"],
 };
 const WHY_OFFLINE = `Switching a head off ${NEEDS_MODEL}`;
 
 export const attentionPanel = {
   id: "attention",
   tab: "Attention",
-  title: "Which piece attends to which",
+  title: "Which piece reads which",
   lead:
-    "Each row is one query. Its weights over the keys add up to 1. " +
-    "The heads of a layer attend to the same sentence in different ways.",
+    "Each row is a piece, the query. Blue squares are the pieces that it reads, the keys: its " +
+    "weights add up to 1. Each head reads the sentence in its own way.",
   source:
     "Section 3.2, equation 1: softmax(QKᵀ / √dₖ) V. The model computed these maps for this " +
     "sentence; a weight shows how much a query reads, not why.",
@@ -39,15 +39,30 @@ export function chosenColumn(map, row, column) {
   return weights.indexOf(Math.max(...weights));
 }
 
-// Part, layer and head of the state, within the bounds of this model.
+// Part, layer and head of the state, within the bounds of this model. As long as nobody has chosen
+// others, those that align words: their mean, if all heads of a layer do.
 export function chosenMap(view, state, usual = "cross") {
   const part = AXES[state.part] ? state.part : usual;
+  const [best] = part === "cross" ? view.aligned : [{ layer: 0, head: 0 }];
+  const all = part === "cross" && view.aligned.length === view.heads;
+  const layer = state.layer < 0 ? best.layer : state.layer;
+  const head = state.head < -1 ? (all ? -1 : best.head) : state.head;
   return {
     part,
-    layer: within(state.layer, view.layers(part === "encoder" ? "encoder" : "decoder")),
-    head: state.head === -1 ? -1 : within(state.head, view.heads),
+    layer: within(layer, view.layers(part === "encoder" ? "encoder" : "decoder")),
+    head: head === -1 ? -1 : within(head, view.heads),
   };
 }
+
+// The same for a panel of a single head.
+export function chosenHead(view, state, usual) {
+  const place = chosenMap(view, state, usual);
+  return { ...place, head: Math.max(0, place.head) };
+}
+
+const aligns = (view, { part, layer, head }) =>
+  part === "cross" &&
+  view.aligned.some((best) => best.layer === layer && (best.head === head || head === -1));
 
 function build({ controls, stage, app }) {
   const { store } = app;
@@ -135,7 +150,8 @@ function large(app, place, state) {
         : `${map.rows[r]} may not attend to ${map.columns[c]}`,
     onChoose: (r, c) => store.set({ row: r, column: c }),
   });
-  return h("div", {}, h("h3", {}, title), drawn, scaleBar(1, { label: "weight" }));
+  const heading = h("h3", {}, aligns(view, place) ? `${title}: it aligns the words` : title);
+  return h("div", {}, heading, drawn, scaleBar(1, { label: "weight" }));
 }
 
 const headName = (head) => (head < 0 ? "mean of the heads" : `head ${head + 1}`);
@@ -152,16 +168,17 @@ function grid(app, place, names) {
       h("span", {}, `layer ${layer + 1}`),
       heads.map((head) => {
         const on = layer === place.layer && head === place.head;
+        const best = aligns(view, { ...place, layer, head }) && head >= 0;
         const dark = names.includes(`${place.part}.${layer}.${head}`);
         return h(
           "button",
           {
             type: "button",
-            class: dark ? "head off" : "head",
+            class: ["head", dark && "off", best && "aligns"].filter(Boolean).join(" "),
             "aria-pressed": String(on),
             tabindex: on ? 0 : -1,
             "data-key": `head:${layer}:${head}`,
-            "aria-label": `layer ${layer + 1}, ${headName(head)}${dark ? ", off" : ""}`,
+            "aria-label": `layer ${layer + 1}, ${headName(head)}${best ? ", aligns words" : ""}${dark ? ", off" : ""}`,
             onclick: () => store.set({ layer, head }),
           },
           thumbnail(view.map({ part: place.part, layer, head }).values),
@@ -184,7 +201,8 @@ function grid(app, place, names) {
   rove(el, (index) =>
     store.set({ layer: Math.floor(index / heads.length), head: heads[index % heads.length] }),
   );
-  return h("div", {}, h("h3", {}, "All layers and heads"), el);
+  const dots = place.part === "cross" ? ": those with a dot align words" : "";
+  return h("div", {}, h("h3", {}, `All layers and heads${dots}`), el);
 }
 
 // The change of each piece's log-probability without the heads that are off.

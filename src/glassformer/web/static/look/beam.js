@@ -5,7 +5,11 @@ import { disable, h, s, show, slider } from "./dom.js";
 import { fixed } from "./numbers.js";
 import { labelled, written } from "./view.js";
 
-const [WIDE, HIGH] = [104, 38];
+const [WIDE, HIGH] = [92, 44]; // from node to node
+const [BOX, TALL] = [84, 30];
+const LEGEND =
+  "Filled: the path to the answer. Tinted: kept. Round: finished. Dashed: pruned. Plain: " +
+  "unfinished at the end. The number is the log-probability of all pieces so far.";
 const WHY_OFFLINE =
   `Another beam size ${NEEDS_MODEL} ` +
   "The length penalty still ranks the finished hypotheses anew.";
@@ -45,7 +49,7 @@ function build({ controls, stage, app }) {
   controls.append(
     size.el,
     penalty.el,
-    h("label", { class: "labelled" }, pruned, "show pruned hypotheses"),
+    h("label", { class: "labelled" }, pruned, "show all candidates"),
   );
   if (!live) controls.append(h("p", { class: "note reason" }, disable(size.el, WHY_OFFLINE)));
   const field = h("input", {
@@ -139,47 +143,47 @@ function finishedTable(beam, alpha) {
       ),
     ),
   );
-  const heads = ["", "finished translation", "pieces", "log P", "score"].map((name, place) =>
+  const heads = ["rank", "finished translation", "pieces", "log P", "score"].map((name, place) =>
     h("th", { scope: "col", class: place === 1 ? null : "n" }, name),
   );
   return h(
     "div",
-    {},
+    { class: "finished" },
     h("h3", {}, "Finished hypotheses, best first"),
     h(
       "div",
-      { class: "scroll" },
+      { class: "scroll", tabindex: 0, role: "region", "aria-label": "Finished hypotheses" },
       h("table", { "data-finished": "" }, h("thead", {}, h("tr", {}, heads)), h("tbody", {}, rows)),
     ),
   );
 }
 
-// A column for each step; candidates by rank, so that few links cross.
+// A row for each step; candidates by rank, so that few links cross.
 function tree(beam, alpha, withPruned) {
   const best = new Set(beam.best);
   const shown = beam.nodes.filter(
-    (node) => withPruned || node.status !== "pruned" || best.has(node.id),
+    ({ status, id }) => withPruned || /alive|finished/.test(status) || best.has(id),
   );
-  const columns = new Map();
-  for (const node of shown) columns.set(node.step, [...(columns.get(node.step) ?? []), node]);
+  const rows = new Map();
+  for (const node of shown) rows.set(node.step, [...(rows.get(node.step) ?? []), node]);
   const places = new Map();
-  for (const [step, nodes] of columns) {
+  for (const [step, nodes] of rows) {
     nodes
       .sort((a, b) => a.rank - b.rank)
-      .forEach((node, row) => places.set(node.id, [(step + 1) * WIDE + 8, row * HIGH + 16]));
+      .forEach((node, column) => places.set(node.id, [column * WIDE + 2, (step + 1) * HIGH + 2]));
   }
-  const rows = Math.max(...[...columns.values()].map((nodes) => nodes.length));
-  const [width, height] = [columns.size * WIDE + 8, rows * HIGH + 16];
+  const columns = Math.max(...[...rows.values()].map((nodes) => nodes.length));
+  const [width, height] = [columns * WIDE, rows.size * HIGH];
   const links = shown
     .filter((node) => places.has(node.parent))
     .sort((a, b) => best.has(a.id) - best.has(b.id))
     .map((node) => {
       const [x, y] = places.get(node.id);
       const [fromX, fromY] = places.get(node.parent);
-      const bend = (fromX + 80 + x) / 2;
+      const [from, to, bend] = [fromX + BOX / 2, x + BOX / 2, y - (HIGH - TALL) / 2];
       return s("path", {
         class: best.has(node.id) ? "link best" : "link",
-        d: `M${fromX + 80} ${fromY + 10}C${bend} ${fromY + 10} ${bend} ${y + 10} ${x} ${y + 10}`,
+        d: `M${from} ${fromY + TALL}C${from} ${bend} ${to} ${bend} ${to} ${y}`,
       });
     });
   const boxes = shown.map((node) => box(node, places.get(node.id), best.has(node.id), alpha));
@@ -187,7 +191,7 @@ function tree(beam, alpha, withPruned) {
     "div",
     {},
     h("h3", {}, `Tree of a beam of ${beam.beam}`),
-    legend(),
+    h("p", { class: "note" }, LEGEND),
     h(
       "div",
       { class: "scroll", tabindex: 0, role: "region", "aria-label": "Beam tree, scrolls sideways" },
@@ -213,15 +217,15 @@ function box(node, [x, y], best, alpha) {
   return s(
     "g",
     { class: `node ${node.status}${best ? " best" : ""}`, "data-node": node.id },
-    s("rect", { x, y, width: 80, height: 20, rx: node.status === "finished" ? 10 : 5 }),
+    s("rect", { x, y, width: BOX, height: TALL, rx: node.status === "finished" ? 15 : 5 }),
     s(
       "text",
-      { class: "word", x: x + 40, y: y + 10 },
+      { class: "word", x: x + BOX / 2, y: y + 10 },
       word.length > 11 ? `${word.slice(0, 10)}…` : word,
     ),
     s(
       "text",
-      { class: "score", x: x + 40, y: y + 30 },
+      { class: "score", x: x + BOX / 2, y: y + 22 },
       node.parent === null ? "" : fixed(node.log_probability, 2),
     ),
     s(
@@ -230,14 +234,5 @@ function box(node, [x, y], best, alpha) {
       `${word}: ${node.status}; this piece ${fixed(node.step_log_probability, 3)}, ` +
         `all pieces ${fixed(node.log_probability, 3)}, score ${fixed(scoreOf(node, alpha), 3)}`,
     ),
-  );
-}
-
-function legend() {
-  return h(
-    "p",
-    { class: "note" },
-    "Filled: the path to the answer. Tinted: kept. Round: finished. Dashed: pruned. Plain: " +
-      "unfinished at the end. The number is the log-probability of all pieces so far.",
   );
 }

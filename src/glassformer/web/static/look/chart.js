@@ -3,8 +3,7 @@
 import { h, rove, s } from "./dom.js";
 import { fixed } from "./numbers.js";
 
-// items: {label, value (0 to 1), text, chosen, key, onclick, title}. A bar with `onclick` is a
-// button.
+// items: {label, value (0 to 1), text, chosen, key, title, onclick: the bar is a button}.
 export function bars(name, items, { largest = 1 } = {}) {
   const list = h(
     "div",
@@ -18,21 +17,15 @@ export function bars(name, items, { largest = 1 } = {}) {
         h("span", { class: "track" }, bar),
         h("span", { class: "bar-text" }, item.text),
       ];
-      if (!item.onclick)
-        return h(
-          "div",
-          { class: item.chosen ? "bar-row chosen" : "bar-row", title: item.title },
-          parts,
-        );
+      const state = { type: "button", "aria-pressed": String(Boolean(item.chosen)) };
       return h(
-        "button",
+        item.onclick ? "button" : "div",
         {
-          type: "button",
           class: item.chosen ? "bar-row chosen" : "bar-row",
           "data-key": item.key,
           title: item.title,
-          "aria-pressed": String(Boolean(item.chosen)),
           onclick: item.onclick,
+          ...(item.onclick ? state : {}),
         },
         parts,
       );
@@ -42,7 +35,7 @@ export function bars(name, items, { largest = 1 } = {}) {
   return list;
 }
 
-// series: {points: [[x, y], …], dots, className}; one frame, a few ticks, a dashed line at x = mark.
+// series: {points: [[x, y], …], dots}; one frame, a few ticks, a dashed line at x = mark.
 export function lines(
   title,
   series,
@@ -80,10 +73,10 @@ export function lines(
           y2: height - bottom,
           class: "mark",
         }),
-    series.map(({ points, className = "" }) =>
+    series.map(({ points }) =>
       s("polyline", {
         points: points.map(([a, b]) => `${across(a).toFixed(1)},${up(b).toFixed(1)}`).join(" "),
-        class: `line ${className}`,
+        class: "line",
       }),
     ),
     series

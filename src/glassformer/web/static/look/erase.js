@@ -24,11 +24,6 @@ function build({ stage, app }) {
   return (state) => {
     const { view } = app;
     const { erased } = view.trace;
-    if (!erased)
-      return show(
-        stage,
-        h("p", { class: "note reason" }, "This trace was made without erased words."),
-      );
     const columns = view.target.map((piece) => piece.label);
     const changes = erased.changes;
     const largest = Math.max(1, ...changes.flat().map(Math.abs));

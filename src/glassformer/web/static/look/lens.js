@@ -1,7 +1,7 @@
 // Layer lens: the candidates of each decoder layer, as if it were the last.
 
 import { bars } from "./chart.js";
-import { h, show } from "./dom.js";
+import { beside, h, show } from "./dom.js";
 import { fixed, percent, tone } from "./numbers.js";
 import { within } from "./state.js";
 
@@ -10,11 +10,11 @@ export const lensPanel = {
   tab: "Layer lens",
   title: "Which piece would each layer write?",
   lead:
-    "The output matrix reads the decoder's state after each layer, as if that layer were the " +
-    "last. Early layers are often unsure, or repeat the piece that they read.",
+    "Each row is a piece that the model wrote; from left to right stands the guess after each " +
+    "layer. Early layers are often unsure, or repeat the piece that they read.",
   source:
-    "Not in the paper: the “logit lens” (nostalgebraist 2020). The training used only the last " +
-    "layer's output.",
+    "Not in the paper: the “logit lens” (nostalgebraist 2020). The output matrix reads each " +
+    "layer's state; the training used only the last one's.",
   build,
 };
 
@@ -25,18 +25,19 @@ function build({ stage, app }) {
     const step = within(state.step, view.target.length);
     const count = view.layers("decoder");
     const layer = within(state.layer, count);
+    const layers = [...Array(count).keys()];
     const head = h(
       "tr",
       {},
-      h("th", {}, "after"),
-      view.target.map((piece) => h("th", { scope: "col" }, piece.label)),
+      h("th", { scope: "col" }, "piece"),
+      layers.map((number) => h("th", { scope: "col" }, `after layer ${number + 1}`)),
     );
-    const rows = [...Array(count).keys()].reverse().map((number) =>
+    const rows = view.steps.map((traced, place) =>
       h(
         "tr",
         {},
-        h("th", { scope: "row" }, `layer ${number + 1}`),
-        view.steps.map((traced, place) =>
+        h("th", { scope: "row" }, view.target[place].label),
+        layers.map((number) =>
           h(
             "td",
             {},
@@ -47,17 +48,16 @@ function build({ stage, app }) {
     );
     const table = h("table", { class: "lens" }, h("thead", {}, head), h("tbody", {}, rows));
     table.addEventListener("keydown", (event) => walk(event, { step, layer, view, store }));
-    show(stage, h("div", { class: "scroll" }, table), detail(view, step, layer));
+    const drawn = h("div", { class: "scroll" }, table);
+    show(stage, beside(stage, 130 * count, drawn, detail(view, step, layer)));
   };
 }
 
 function cell(view, { traced, place, number, open }, store) {
   const [best] = traced.lens[number];
   const agrees = best.id === view.target[place].id;
-  const shade = h("span", { class: "shade" });
-  shade.style.opacity = String(best.probability);
   const classes = ["cell", tone(best.probability), agrees && "agrees"].filter(Boolean).join(" ");
-  return h(
+  const button = h(
     "button",
     {
       type: "button",
@@ -65,17 +65,18 @@ function cell(view, { traced, place, number, open }, store) {
       "data-key": `lens:${place}:${number}`,
       tabindex: open ? 0 : -1,
       "aria-pressed": String(open),
-      "aria-label": `step ${place + 1}, layer ${number + 1}: ${best.label}, ${percent(best.probability)}`,
+      "aria-label": `${best.label} ${percent(best.probability)}: step ${place + 1}, layer ${number + 1}`,
       onclick: () => store.set({ step: place, layer: number }),
     },
-    shade,
     best.label,
     h("small", {}, percent(best.probability)),
   );
+  button.style.setProperty("--share", best.probability);
+  return button;
 }
 
 function walk(event, { step, layer, view, store }) {
-  const move = { ArrowRight: [1, 0], ArrowLeft: [-1, 0], ArrowUp: [0, 1], ArrowDown: [0, -1] }[
+  const move = { ArrowDown: [1, 0], ArrowUp: [-1, 0], ArrowRight: [0, 1], ArrowLeft: [0, -1] }[
     event.key
   ];
   if (!move) return;

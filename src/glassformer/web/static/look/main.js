@@ -76,16 +76,17 @@ function build(root, app) {
         sizeSwitch(store),
         themeSwitch(store, () => update(store.get())),
       ),
-      guide.el,
       strip.el,
       status,
       h("div", { class: "columns" }, left.el, h("main", {}, right)),
+      guide.el,
     ),
   );
 
   const update = (state, before) => {
     about.textContent = described(app.view);
     if (translator) translator.href = `../#${new URLSearchParams(translated(app.view))}`;
+    root.firstChild.classList.toggle("compact", Boolean(state.tour || state.large));
     strip.update(state);
     left.update(state);
     guide.update(state);
@@ -147,7 +148,7 @@ function panels(container, app) {
   rove(list, (place) => store.set({ panel: PANELS[place].id, box: "" }));
   const card = h("section", { class: "card panel", id: "panel", role: "tabpanel" });
   container.append(list, card);
-  return (state) => {
+  return (state, before) => {
     const panel = PANELS.find(({ id }) => id === state.panel) ?? PANELS[0];
     PANELS.forEach(({ id }, place) => {
       const open = id === panel.id;
@@ -158,6 +159,7 @@ function panels(container, app) {
     card.dataset.panel = panel.id;
     if (!built.has(panel.id)) built.set(panel.id, create(panel, app));
     const { el, update } = built.get(panel.id);
+    const moved = ["panel", "tour", "large"].some((name) => state[name] !== before?.[name]);
     if (card.firstChild !== el) {
       card.replaceChildren(el);
       const tab = tabs[PANELS.indexOf(panel)];
@@ -166,6 +168,8 @@ function panels(container, app) {
       });
     }
     update(state);
+    // Tour and projector: the picture, of which somebody speaks, is on the screen.
+    if (moved && (state.tour || state.large)) card.scrollIntoView();
   };
 }
 
@@ -181,10 +185,10 @@ function create(panel, app) {
       {},
       h("h2", {}, panel.title),
       h("p", { class: "lead" }, panel.lead),
-      h("p", { class: "source-of" }, panel.source),
     ),
     controls.childElementCount ? controls : null,
     stage,
+    h("p", { class: "source-of" }, panel.source),
   );
   return { el, update };
 }

@@ -1,7 +1,7 @@
 // Masks: raw scores, mask, and the weights after the softmax.
 
 import { NEEDS_MODEL } from "./api.js";
-import { AXES, PART_CHOICE, chosenColumn, chosenMap } from "./attention.js";
+import { AXES, PART_CHOICE, chosenColumn, chosenHead } from "./attention.js";
 import { choice, disable, h, show } from "./dom.js";
 import { matrix, scaleBar } from "./matrix.js";
 import { fixed } from "./numbers.js";
@@ -24,10 +24,10 @@ const WORDS = {
 export const masksPanel = {
   id: "masks",
   tab: "Masks",
-  title: "Which positions a query may attend to",
+  title: "Which piece may read which",
   lead:
-    "Every query has a score for every key. The mask sets forbidden scores to −∞, " +
-    "so the softmax gives their keys no weight and shares it among the others.",
+    "Each piece (the query) scores every piece that it could read (the keys). The mask makes some " +
+    "scores −∞, less than any number: the softmax turns them into weights of 0.",
   source:
     "Section 3.2.3: “setting to −∞ all values in the input of the softmax which correspond to " +
     "illegal connections”.",
@@ -67,7 +67,7 @@ function build({ controls, stage, app }) {
     draw(store.get());
   };
   const draw = (state) => {
-    const place = maskedMap(app.view, state);
+    const place = chosenHead(app.view, state, "decoder"); // its mask hides something
     const masked = place.part === "decoder";
     const off = masked && state.causal === 1 && app.source.live;
     if (off) ask(app.view);
@@ -83,11 +83,6 @@ function build({ controls, stage, app }) {
     );
   };
   return draw;
-}
-
-// The decoder's map as long as nobody has chosen another: it has a mask that hides something.
-function maskedMap(view, state) {
-  return chosenMap(view, { ...state, head: Math.max(0, state.head) }, "decoder");
 }
 
 // The effect of attention to later positions on the log-probability.
@@ -114,7 +109,7 @@ function matrices(view, place, { state, store, width }) {
   const oneRow = width >= NARROW && fit >= SMALLEST;
   const side = oneRow
     ? fit
-    : Math.max(12, Math.min(26, Math.floor(230 / Math.max(map.rows.length, map.columns.length))));
+    : Math.max(12, Math.min(26, Math.floor((width - BESIDE_SQUARES) / map.columns.length)));
   const largest = Math.max(
     ...map.rows.flatMap((_, r) => map.columns.map((_, c) => Math.abs(map.score(r, c)))),
   );
@@ -132,7 +127,7 @@ function matrices(view, place, { state, store, width }) {
   const [down, across] = AXES[place.part];
   const maps = h(
     "div",
-    { class: oneRow ? "maps" : "pair triple" },
+    { class: oneRow ? "maps" : "stage" },
     step(
       "Scores: q · k / √dₖ",
       matrix({

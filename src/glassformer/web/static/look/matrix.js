@@ -17,13 +17,11 @@ export function matrix(options) {
   const { rows, columns } = options;
   const left = options.bare ? 8 : Math.ceil(widest(rows)) + 18;
   const room = left + widest(columns.slice(-3)) * 0.7;
-  const usual =
-    options.side ??
-    Math.max(14, Math.min(34, Math.floor(520 / Math.max(rows.length, columns.length))));
-  const side = Math.max(
-    Math.min(12, usual),
-    Math.min(usual, Math.floor((innerWidth - 60 - room) / columns.length)),
-  ); // a narrow screen
+  const zoom = Number(document.documentElement.style.zoom) || 1;
+  const [wide, high] = [innerWidth / zoom - 60 - room, innerHeight / zoom - 330];
+  const least = Math.min(high / rows.length, 520 / Math.max(rows.length, columns.length));
+  const usual = options.side ?? Math.max(14, Math.min(34, Math.floor(least)));
+  const side = Math.max(Math.min(12, usual), Math.min(usual, Math.floor(wide / columns.length)));
   const small = side < 16; // labels so near each other are smaller and steeper
   const angle = small ? 65 : 45;
   const turn = (angle * Math.PI) / 180;

@@ -26,10 +26,10 @@ export function count(value) {
     .replace(/\B(?=(\d{3})+$)/g, ",");
 }
 
-// The class for letters that are readable on this share of the hue.
+// The class for letters with a contrast of 4.5 on this share of the hue, in both themes.
 export function tone(share) {
-  if (share > 0.68) return "dark";
-  return share > 0.55 ? "mid" : "";
+  if (share < 0.45) return "";
+  return share < 0.54 ? "half" : share < 0.76 ? "mid" : "dark";
 }
 
 // shape([11, 128]) is "11 × 128".

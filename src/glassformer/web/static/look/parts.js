@@ -1,6 +1,7 @@
 // The facts on each box of Figure 1: a sentence, an equation, shapes and parameters.
 
 import { fixed, shape } from "./numbers.js";
+import { within } from "./state.js";
 
 const ATTENTION = "Attention(Q, K, V) = softmax(QKᵀ / √dₖ) V";
 
@@ -90,7 +91,8 @@ export function factsOf(box, view, state) {
   const [name, text, equation, section, panel = null, panelName = ""] =
     PARTS[kind] ?? PARTS.softmax;
   const side = box.startsWith("encoder") || box.startsWith("source") ? "encoder" : "decoder";
-  const layer = Math.min(Math.max(0, Math.trunc(state.layer) || 0), view.layers(side) - 1);
+  const shown = kind === "decoder.cross_attention" && state.layer < 0 ? view.aligned[0] : state;
+  const layer = within(shown.layer, view.layers(side));
   return {
     name: /\.(self|cross|feed)/.test(box)
       ? `${name}, layer ${layer + 1} of ${view.layers(side)}`

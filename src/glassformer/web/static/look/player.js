@@ -59,11 +59,9 @@ function build({ controls, stage, app }) {
   };
   const play = push("Play", "▶ Play", start, "push strong");
   controls.append(
-    push("First step", "|◀", () => go(0)),
     push("Step back", "◀", () => go(store.get().step - 1)),
     play,
     push("Step on", "▶", () => go(store.get().step + 1)),
-    push("Last step", "▶|", () => go(last())),
     place.el,
   );
 

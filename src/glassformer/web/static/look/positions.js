@@ -16,8 +16,8 @@ export const positionsPanel = {
   tab: "Positions",
   title: "The position of a piece",
   lead:
-    "Attention alone sees a bag of pieces. So the model adds a vector for each position to the " +
-    "embeddings. In the paper it holds waves: fast in the first columns, slow in the last.",
+    "Without positions “dog bites man” and “man bites dog” are the same bag of pieces. So each " +
+    "position adds a pattern of its own: waves, fast in the first columns, slow in the last.",
   source:
     "Section 3.5: PE(pos, 2i) = sin(pos / 10000^(2i/d_model)), PE(pos, 2i+1) = cos of the same.",
   build,
@@ -181,7 +181,7 @@ function distances(view, table, row) {
     : products;
   const series = [
     { points },
-    ...(waves ? [{ points: products, dots: true, className: "hidden-line" }] : []),
+    ...(waves ? [{ points: products, dots: true }] : []),
   ];
   return h(
     "div",

@@ -6,7 +6,6 @@ import { disable, h, rove, show } from "./dom.js";
 import { tone } from "./numbers.js";
 import { within } from "./state.js";
 
-const LEGEND = "One box is one piece of a word: ·s continues the word before it, </s> ends the text.";
 const WHY_OFFLINE = `Another sentence ${NEEDS_MODEL}`;
 
 export function sentence(app) {
@@ -50,6 +49,7 @@ export function sentence(app) {
   const bounds = h("p", { class: "note", "data-bounds": "" });
   const [source, target] = [h("div", { class: "pieces" }), h("div", { class: "pieces" })];
   const [from, to] = app.view.languages ?? ["source", "target"];
+  const legend = h("p", { class: "legend" });
   const el = h(
     "section",
     { class: "card sentence", "aria-label": "The sentence and its pieces" },
@@ -57,7 +57,7 @@ export function sentence(app) {
     reason,
     h("div", { class: "side" }, h("span", {}, `reads (${from})`), source),
     h("div", { class: "side" }, h("span", {}, `writes (${to})`), target),
-    h("p", { class: "legend" }, LEGEND),
+    legend,
     terms,
     bounds,
   );
@@ -73,10 +73,12 @@ export function sentence(app) {
     if (view !== app.view) {
       view = app.view;
       terms.textContent = glossaryOf(view.trace);
+      legend.textContent = legendOf([...view.source, ...view.target]);
       bounds.textContent = view.trace.bounds.left_out.join(" ");
       if (document.activeElement !== field) field.value = view.sourceText;
     }
     const step = within(state.step, view.target.length);
+    const shaded = state.panel === "player"; // the other panels have maps of their own
     show(
       source,
       view.source.map((piece, place) =>
@@ -86,7 +88,7 @@ export function sentence(app) {
           chosen: state.word === place,
           reachable: place === Math.max(0, state.word),
           onpointerenter: () => light(null),
-          onpointerleave: () => light(step),
+          onpointerleave: () => light(shaded ? step : null),
         }),
       ),
     );
@@ -101,17 +103,28 @@ export function sentence(app) {
           later: state.panel === "player" && place > step,
           term: view.trace.terms.some(({ pieces }) => pieces.includes(place)),
           onpointerenter: () => light(place),
-          onpointerleave: () => light(step),
+          onpointerleave: () => light(shaded ? step : null),
         }),
       ),
     );
-    light(step);
+    light(shaded ? step : null);
     if (state.word >= 0)
       [...target.children].forEach((piece, place) =>
         shade(piece, view.readOfSource(place)[state.word] ?? 0),
       );
   };
   return { el, update };
+}
+
+// The signs that stand in these pieces.
+function legendOf(pieces) {
+  const has = (sign) => pieces.some(({ label }) => sign.test(label));
+  return [
+    "One box is one piece of a word; </s> ends the text.",
+    has(/^·./) ? "A dot before a piece: it continues the word before it." : "",
+    has(/^▁/) ? "▁ is a space." : "",
+    has(/^<0x/) ? "<0x…> is one byte of a rare character." : "",
+  ].join(" ");
 }
 
 // Sentences that fit this translator; a bundle without them shows none.
@@ -153,7 +166,7 @@ export function chip(
   { key, onclick, chosen, later, term, reachable, onpointerenter, onpointerleave },
 ) {
   const states = { special: piece.special, chosen, later, term };
-  const name = `piece ${place + 1}: ${piece.piece}, id ${piece.id}`;
+  const name = `${piece.label}${place + 1}: piece ${piece.piece}, id ${piece.id}`;
   const classes = ["piece", ...Object.keys(states).filter((name) => states[name])].join(" ");
   return h(
     "button",
@@ -169,7 +182,6 @@ export function chip(
       onpointerenter,
       onpointerleave,
     },
-    h("span", { class: "shade" }),
     piece.label,
     h("sup", {}, String(place + 1)),
   );
@@ -177,8 +189,7 @@ export function chip(
 
 // Shade a piece: 0 none, 1 the full hue.
 export function shade(piece, share) {
-  const layer = piece.querySelector(".shade");
-  if (layer) layer.style.opacity = String(share);
-  piece.classList.remove("mid", "dark");
+  piece.style.setProperty("--share", share);
+  piece.classList.remove("half", "mid", "dark");
   if (tone(share)) piece.classList.add(tone(share));
 }

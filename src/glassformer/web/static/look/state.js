@@ -11,13 +11,12 @@ const DEFAULTS = {
   panel: "player",
   box: "",
   part: "",
-  layer: 0,
-  head: 0,
+  layer: -1, // not chosen
+  head: -2, // not chosen; -1: the mean of the heads
   step: 0,
   row: 0,
   column: -1, // not chosen
   word: -1,
-  shuffle: 0,
   penaltyView: -1,
   theme: "",
   branch: "",
@@ -65,7 +64,9 @@ export function createStore(place = location) {
       const before = state;
       state = { ...state, ...change };
       if (Object.keys(change).every((name) => before[name] === state[name])) return;
-      history.replaceState(null, "", writeState(state));
+      // "Back" goes to the panel, sentence or step of the tour before.
+      const opens = ["text", "panel", "tour"].some((name) => before[name] !== state[name]);
+      history[opens ? "pushState" : "replaceState"](null, "", writeState(state));
       notify(before);
     },
     listen: (listener) => listeners.add(listener),

@@ -29,7 +29,7 @@ const STEPS = [
     },
     see: "In the encoder, every piece reads every other piece, in several heads at once.",
     learn:
-      "A row is one piece's question; dark squares are the pieces whose answer it takes. " +
+      "A row is one piece's question; blue squares are the pieces whose answer it takes. " +
       "Choose other heads: some look at neighbours, some at related words.",
   },
   {
@@ -50,8 +50,8 @@ const STEPS = [
       panel: "attention",
       box: "decoder.cross_attention",
       part: "cross",
-      layer: -1,
-      head: -1,
+      layer: -1, // the head that aligns words
+      head: -2,
       row: 0,
       column: -1,
     },
@@ -73,32 +73,37 @@ const STEPS = [
 export function tour(app) {
   const { store } = app;
   const el = h("aside", { class: "card tour gone", "aria-label": "Tour", "aria-live": "polite" });
-  const go = (number) => store.set({ tour: number, ...placed(STEPS[number - 1]?.state, app.view) });
+  const go = (number) => {
+    store.set({ tour: number, ...STEPS[number - 1]?.state });
+    if (el.contains(document.activeElement)) return;
+    const next = el.querySelector(".strong") ?? document.querySelector("[data-key=tour]");
+    next.focus({ preventScroll: true }); // the keyboard stays with the tour, and with its button
+  };
   const update = ({ tour: number }) => {
     const step = STEPS[number - 1];
     el.classList.toggle("gone", !step);
-    if (!step) return;
+    if (!step) return show(el);
     show(
       el,
-      h("p", { class: "soft" }, `Step ${number} of ${STEPS.length}`),
-      h("p", {}, h("strong", {}, step.see), ` ${step.learn}`),
+      h(
+        "p",
+        {},
+        h("span", { class: "soft" }, `Step ${number} of ${STEPS.length} `),
+        h("strong", {}, step.see),
+        ` ${step.learn}`,
+      ),
       h(
         "div",
         { class: "controls" },
         number > 1 ? button("Back", () => go(number - 1)) : null,
         number < STEPS.length
           ? button("Next", () => go(number + 1), "push strong")
-          : button("End the tour", () => store.set({ tour: 0 }), "push strong"),
-        number < STEPS.length ? button("Leave", () => store.set({ tour: 0 })) : null,
+          : button("End the tour", () => go(0), "push strong"),
+        number < STEPS.length ? button("Leave", () => go(0)) : null,
       ),
     );
   };
   return { el, update, begin: () => go(1) };
-}
-
-// The state of a step; layer −1 stands for the last one.
-function placed(state, view) {
-  return state?.layer === -1 ? { ...state, layer: view.layers("decoder") - 1 } : state;
 }
 
 function button(text, onclick, kind = "push") {

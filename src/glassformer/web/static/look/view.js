@@ -36,8 +36,10 @@ export function softmax(scores) {
 // A piece with its label, the only place that makes one: `·` before a piece that continues a word.
 export function labelled(piece) {
   const special = /^<.*>$/.test(piece.piece);
-  const begins = special || piece.piece.startsWith("▁");
-  return { ...piece, special, label: begins ? piece.text || "▁" : `·${piece.text}` };
+  const ascii = /^<0x([2-7][0-9A-F])>$/.exec(piece.piece); // a byte that is a whole character
+  const text = ascii ? String.fromCharCode(parseInt(ascii[1], 16)) : piece.text;
+  const begins = (special && !ascii) || piece.piece.startsWith("▁");
+  return { ...piece, special, label: begins ? text || "▁" : `·${text}` };
 }
 
 // The text of pieces; joins the UTF-8 bytes of a character that has a piece for each byte.
@@ -133,6 +135,7 @@ export function createView(trace) {
     translation: trace.answer.text,
     logProbability: trace.answer.log_probability,
     heads: config.num_heads,
+    aligned: trace.aligned, // the heads that align words
     parameters: trace.figure.reduce((sum, part) => sum + part.parameters, 0),
     readOfSource: (step) => (step === null ? null : meanRow("cross", step)),
     readOfTarget: (step) => meanRow("decoder", step),

@@ -1,7 +1,7 @@
 // The page without a trace: a field to write a sentence, the reason, and a field for the key.
 
-import { storeKey } from "./api.js";
 import { h, show } from "./dom.js";
+import { asksForKey, storeKey } from "./server.js";
 import { readState, writeState } from "./state.js";
 
 // `start` begins anew, with the address that this leaves.
@@ -32,7 +32,7 @@ export function welcome(root, store, start, error = null) {
         h("p", { class: "lead" }, "Write a sentence, and see how this translator translates it."),
         form,
         h("p", { class: "error", role: "alert" }, error?.message ?? ""),
-        /API key/.test(error?.message) ? keyForm(start) : null,
+        error && asksForKey(error) ? keyForm(start) : null,
       ),
     ),
   );

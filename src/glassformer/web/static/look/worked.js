@@ -1,6 +1,6 @@
 // The attention sum of one query, with every number from q · k to the head's output.
 
-import { PART_CHOICE, chosenColumn, chosenMap } from "./attention.js";
+import { PART_CHOICE, chosenColumn, chosenHead } from "./attention.js";
 import { bars } from "./chart.js";
 import { choice, h, show, slider } from "./dom.js";
 import { headChoice } from "./masks.js";
@@ -28,7 +28,7 @@ function build({ controls, stage, app }) {
   controls.append(parts.el, ...heads.elements, query.el);
   return (state) => {
     const { view } = app;
-    const place = chosenMap(view, { ...state, head: Math.max(0, state.head) });
+    const place = chosenHead(view, state);
     parts.set(place.part);
     heads.update(place);
     const map = view.map(place);
@@ -94,9 +94,9 @@ function strip(name, numbers) {
       "div",
       { class: "strip", "data-strip": name },
       numbers.map((number) => {
-        const tint = h("span", { class: number < 0 ? "tint below" : "tint" });
-        tint.style.opacity = String((0.5 * Math.abs(number)) / largest);
-        return h("span", {}, tint, fixed(number, 2));
+        const cell = h("span", { class: number < 0 ? "below" : null }, fixed(number, 2));
+        cell.style.setProperty("--share", (0.42 * Math.abs(number)) / largest);
+        return cell;
       }),
     ),
   );
@@ -196,7 +196,6 @@ function weightedSum(sum, map, row) {
           "side by side and are multiplied by W_O (section 3.2.2).",
       ),
     ),
-    h("p", { class: "note" }, "The sum:"),
     strip("output", sum.output),
   );
 }

@@ -1,0 +1,57 @@
+"""Reasons to doubt a translation. They are facts: a model is also sure of half a translation."""
+
+import re
+from textwrap import shorten
+
+from glassformer.bundle import Bundle
+from glassformer.data.normaliser import normaliser
+from glassformer.data.preprocessing import SINGLE_SENTENCES
+from glassformer.data.words import unknown_letters, words
+from glassformer.text_engine import Translation
+
+__all__ = ["doubts", "lost_numbers"]
+
+_NUMBER = re.compile(r"\d{1,18}(?:[.,'’\u00a0\u202f]\d{3}(?!\d)){0,5}")
+_LEAST = 25  # smaller numbers may become words, or hours of another clock
+
+
+def doubts(bundle: Bundle, source: str, translation: Translation) -> list[str]:
+    """One sentence for each reason to doubt the translation of ``source``, one segment."""
+    target, lengths, found = translation.text, bundle.source_lengths, []
+    if lengths and lengths != SINGLE_SENTENCES and len(source) > lengths.longest:
+        found.append("The text is longer than 99 of 100 texts of the training.")
+    read = normaliser(bundle.normalisation)(source)
+    letters = unknown_letters(bundle.source_tokenizer, read)
+    letters += unknown_letters(bundle.target_tokenizer, target)
+    for reason, items in (
+        ("The training had hardly any text with these letters", letters),
+        ("The translation lacks these numbers of the text", lost_numbers(source, target)),
+    ):
+        if items:
+            named = shorten(", ".join(dict.fromkeys(items)), 40, placeholder=" …")
+            found.append(f"{reason}: {named}.".replace("….", "…"))
+    links = {link.source for link in translation.alignment or ()}
+    aligned = [
+        source[start:end] in target or any(a < end and start < b for a, b in links)
+        for start, end in words(source)
+        if source[start].isalnum()
+    ]
+    if sum(aligned) < len(aligned) / 2:  # of 300 sentences of Multi30k's test, none
+        found.append("Fewer than half of the text's words are aligned with the translation.")
+    return found
+
+
+def lost_numbers(source: str, target: str) -> list[str]:
+    """The numbers from 25 of ``source`` that ``target`` lacks; a year may have two digits.
+
+    >>> lost_numbers("1,200 on 4/20/1998, at 17:30", "1200 am 20.4.98 um 5:30")
+    []
+    >>> lost_numbers("4 on March 4, 2030 and 2031", "am 4. März 2030")
+    ['2031']
+    """
+    wanted, there = (
+        [str(int(re.sub(r"\D", "", number))) for number in _NUMBER.findall(text)]
+        for text in (source, target)
+    )
+    kept = [n for n in wanted for o in there if o.endswith(n) or n.endswith(o.zfill(2))]
+    return [number for number in wanted if int(number) >= _LEAST and number not in kept]
