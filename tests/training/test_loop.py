@@ -33,7 +33,7 @@ def scripted(monkeypatch, scores):
 
 
 def kept(trainer):
-    return [int(path.name) for path in checkpoints(trainer.checkpoint_directory)]
+    return [int(path.name) for path in checkpoints(trainer.checkpoints)]
 
 
 def records(trainer, kind):
@@ -269,7 +269,7 @@ def spoil(model):
 def test_a_loss_that_is_not_finite_names_the_batch_and_keeps_the_checkpoint(made):
     trainer = made(updates=2, validations=2)
     trainer.fit()
-    good = {path.name for path in checkpoints(trainer.checkpoint_directory)}
+    good = {path.name for path in checkpoints(trainer.checkpoints)}
     trainer.pace = replace(trainer.pace, schedule=replace(trainer.pace.schedule, updates=4))
     spoil(trainer.model)
 
@@ -281,10 +281,10 @@ def test_a_loss_that_is_not_finite_names_the_batch_and_keeps_the_checkpoint(made
         f"update 3 (epoch {trainer.state.epoch}, batch {trainer.state.batch} of " in said
     )  # so many tokens
     assert "is not finite: loss nan" in said
-    assert f"the last good checkpoint is {trainer.checkpoint_directory / '00000002'}" in said
+    assert f"the last good checkpoint is {trainer.checkpoints / '00000002'}" in said
     assert "try a smaller rate_factor or a longer warmup" in said
     assert "\n" not in said
-    assert {path.name for path in checkpoints(trainer.checkpoint_directory)} == good
+    assert {path.name for path in checkpoints(trainer.checkpoints)} == good
     assert trainer.state.update == 2
 
 

@@ -16,7 +16,7 @@ def final_weights(trainer: Trainer) -> tuple[Transformer, list[int]]:
     The mean is validated as the model was at each of these updates. If the best checkpoint has a
     better score, the run delivers this checkpoint alone. The metrics hold the scores of the mean.
     """
-    directory, config, note = trainer.checkpoint_directory, trainer.config, trainer.reporter.note
+    directory, config, note = trainer.checkpoints, trainer.config, trainer.reporter.note
     validations = trainer.state.validations
     updates = whole(directory, averaged_updates(validations, config), note)
     model = load_average(trainer.model, directory, updates)

@@ -6,8 +6,8 @@ ends with the same bits on the same machine.
 """
 
 import time
-from dataclasses import dataclass, field
-from pathlib import Path
+from dataclasses import dataclass
+from functools import partial
 
 import torch
 
@@ -16,19 +16,13 @@ from glassformer.model.transformer import Transformer
 from glassformer.progress import working
 from glassformer.threads import torch_threads
 from glassformer.training.batch_stream import BatchStream, seed_update
-from glassformer.training.checkpoint import (
-    RunState,
-    last_good,
-    remove_all_but,
-    save_checkpoint,
-)
+from glassformer.training.checkpoint import RunState, last_good, remove_all_but, save_checkpoint
 from glassformer.training.checkpoint_averaging import averaged_updates, best, validations_since_best
 from glassformer.training.loss_meter import LossMeter
-from glassformer.training.optimiser import Learner, NotFiniteError, new_learner, update
+from glassformer.training.optimiser import Learner, NotFiniteError, update
 from glassformer.training.parallel.ranks import ALONE, RankLostError, Ranks
 from glassformer.training.parallel.worker import broadcast_run
 from glassformer.training.reporting import Metrics, Reporter
-from glassformer.training.setup.options import TrainConfig
 from glassformer.training.setup.prepare import Prepared
 from glassformer.training.signals import StopSignal
 from glassformer.training.time_budget import Pace
@@ -61,23 +55,11 @@ class Trainer:
     metrics: Metrics
     pace: Pace
     validation_set: ValidationSet
-    _stop: StopSignal = field(default_factory=StopSignal)
 
     def __post_init__(self) -> None:
-        self._losses = LossMeter(self.state)
+        self.config, self.checkpoints = self.prepared.config, self.prepared.run.checkpoints
+        self._stop, self._losses = StopSignal(), LossMeter(self.state)
         self._saving = 0.0  # seconds of the last checkpoint
-
-    @property
-    def config(self) -> TrainConfig:
-        return self.prepared.config
-
-    @property
-    def updates(self) -> int:
-        return self.pace.updates
-
-    @property
-    def checkpoint_directory(self) -> Path:
-        return self.prepared.run.checkpoints
 
     def fit(self, ranks: Ranks = ALONE) -> None:
         """Update the weights until the last update, the end of patience or a signal.
@@ -90,12 +72,13 @@ class Trainer:
                 f"{ranks.size} ranks share each batch of {self.config.batch_tokens:,} tokens: the"
                 " same training as on one, sooner; for larger batches give --batch-tokens"
             )
-        learner = new_learner(
-            self.model,
+        losses = partial(self.prepared.parts.losses, smoothing=self.config.label_smoothing)
+        learner = Learner(
+            self.model.train(),
             self.optimiser,
-            self.config,
-            losses=self.prepared.parts.losses,
+            losses=losses,
             precision=self.state.precision,
+            clip=self.config.clip,
             ranks=ranks,
         )
         try:
@@ -105,8 +88,7 @@ class Trainer:
             remedy = "the same command continues from it"
             if isinstance(error, NotFiniteError):
                 remedy = "try a smaller rate_factor or a longer warmup, with another --out"
-            kept = last_good(self.checkpoint_directory)
-            raise InputError(f"{error}; {kept}; {remedy}") from error
+            raise InputError(f"{error}; {last_good(self.checkpoints)}; {remedy}") from error
         if self._stop.number:  # a signal during the last save counts as well
             raise Stopped(self.state.update, self._stop.number)
 
@@ -120,7 +102,7 @@ class Trainer:
         while settings := self._next_update(ranks):
             self._update(learner, stream, settings)
             self.pace.passed(state.update)
-            last = state.update == self.updates
+            last = state.update == self.pace.updates
             if state.update % REPORT_EVERY == 0 or last:
                 self._report()
             validated = last or self.pace.validation_due(state.update)
@@ -144,7 +126,7 @@ class Trainer:
         All ranks get the same answer: a signal to any of them stops all.
         """
         number = self.state.update + 1
-        ended = number > self.updates or self._out_of_patience()
+        ended = number > self.pace.updates or self._out_of_patience()
         both_ways = self.pace.share(number) <= (self.config.both_ways or 0.0)
         stop, rate, backwards = ranks.all_reduce_max(
             self._stop.number or ended,
@@ -177,12 +159,9 @@ class Trainer:
     def _report(self) -> None:
         record = self._losses.report(learning_rate=self.optimiser.param_groups[0]["lr"])
         self.metrics.write(record)
-        per_update = self.state.seconds / self.state.update
-        self.reporter.update(
-            record,
-            updates=self.updates,
-            seconds_left=(self.updates - self.state.update) * per_update,
-        )
+        updates = self.pace.updates
+        left = (updates - self.state.update) * self.state.seconds / self.state.update
+        self.reporter.update(record, updates=updates, seconds_left=left)
 
     def _validate(self) -> None:
         self._losses.read()
@@ -194,12 +173,8 @@ class Trainer:
             name = f"validation at update {state.update:,}"
             raise NotFiniteError(f"{name} is not finite: {error}") from error
         state.seconds += time.monotonic() - begin
-        record = {
-            "kind": "validation",
-            "update": state.update,
-            **validation.scores,
-            "seconds": state.seconds,
-        }
+        place = {"kind": "validation", "update": state.update}
+        record = {**place, **validation.scores, "seconds": state.seconds}
         self.pace.validated(len(validation.pairs) / len(self.validation_set.pairs))
         state.validations.append(record)
         record["best"] = best(state.validations, self.config) is record
@@ -216,7 +191,7 @@ class Trainer:
             return
         self._losses.read()
         begin = time.monotonic()
-        save_checkpoint(self.checkpoint_directory, self.model, self.optimiser, self.state)
+        save_checkpoint(self.checkpoints, self.model, self.optimiser, self.state)
         means = averaged_updates(self.state.validations, self.config)
-        remove_all_but(self.checkpoint_directory, {*means, self.state.update})
+        remove_all_but(self.checkpoints, {*means, self.state.update})
         self._saving = time.monotonic() - begin

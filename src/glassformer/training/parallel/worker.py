@@ -4,6 +4,7 @@ Rank 0 calls :func:`broadcast_run`, each of the others :func:`train_rank`.
 """
 
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 
 import torch
@@ -17,7 +18,7 @@ from glassformer.threads import torch_threads
 from glassformer.training.batch_stream import BatchStream, seed_update
 from glassformer.training.checkpoint import RunState, moments
 from glassformer.training.malloc import keep_freed_memory
-from glassformer.training.optimiser import Learner, new_learner, new_optimiser, update
+from glassformer.training.optimiser import Learner, new_optimiser, update
 from glassformer.training.parallel.ranks import RankLostError, Ranks, from_torchrun, machine_threads
 from glassformer.training.setup.options import LearningOptions, MachineOptions
 from glassformer.training.signals import StopSignal
@@ -65,8 +66,13 @@ def _train(ranks: Ranks, device: torch.device, parts: Parts) -> None:
     check_own(state.parts, parts.own, "rank 0 trains with")
     model = new_model(ModelConfig(**settings["model"]), parts).to(device)
     optimiser = new_optimiser(model, options.optimiser or "adam", parts.adam)
-    learner = new_learner(
-        model, optimiser, options, losses=parts.losses, precision=state.precision, ranks=ranks
+    learner = Learner(
+        model.train(),
+        optimiser,
+        losses=partial(parts.losses, smoothing=options.label_smoothing),
+        precision=state.precision,
+        clip=options.clip,
+        ranks=ranks,
     )
     _replicate(learner, begun=state.update > 0)
     seed, packed = settings["seed"], _packed(settings["packed"])
