@@ -13,6 +13,7 @@ from glassformer import Translator, train
 from glassformer.bundle import load_bundle
 from glassformer.data.subword_training import train_tokenizer
 from glassformer.errors import InputError, UsageError
+from glassformer.hashes import write_manifest
 from glassformer.training import train as module
 from glassformer.training.checkpoint import checkpoints
 from glassformer.training.setup import start as setup
@@ -203,6 +204,7 @@ def test_a_run_of_minutes_says_how_long_it_took_with_its_earlier_calls(config, r
     state["plan"]["seconds"] = 3600.0  # as if it had been slower
     path.write_text(json.dumps(state))
     (path.parent / "sha256.json").unlink()
+    write_manifest(path.parent)
     train(config(updates=None, minutes=10.0), recorder)
 
     first, second = recorder.noted("minutes: ")

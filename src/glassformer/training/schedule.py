@@ -100,6 +100,7 @@ class SteadyPace:
 
     schedule: Schedule
     validations: int
+    extended: bool = False  # this call makes the run longer
 
     @property
     def updates(self) -> int:

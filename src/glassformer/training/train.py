@@ -4,7 +4,6 @@ import time
 from collections.abc import Callable
 from contextlib import closing
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -124,7 +123,7 @@ def new_trainer(
     if not state.precision:  # measured once: another answer on the way would change the weights
         state.precision = chosen_precision(config, device, parts)
     pace = _pace(prepared, model.config.d_model, state=state, clock=clock)
-    if _is_longer(pace, state, run):  # the best validation would end it: the rate rises again
+    if pace.extended:  # the best validation would end it: the rate rises again
         state.validations.clear()
         reporter.note("a longer run than before: the learning rate rises again, and falls anew")
     plan = epoch_plan(prepared.packed_valid, 0, tokens=config.batch_tokens, seed=0)
@@ -155,34 +154,24 @@ def new_trainer(
 
 def _pace(prepared: Prepared, d_model: int, *, state: RunState, clock: Callable[[], float]) -> Pace:
     """The number of updates and their rates: by the options, or by ``minutes``."""
-    config, packed, form = prepared.config, prepared.packed, prepared.parts.schedule
+    config, packed = prepared.config, prepared.packed
     plan = epoch_plan(packed, 0, tokens=config.batch_tokens, seed=config.seed)
     per_epoch = len(plan) / config.accumulate
-    if config.minutes is None:
-        updates = config.updates or max(1, round((config.epochs or 1.0) * per_epoch))
-        schedule = Schedule.of(config, updates=updates, d_model=d_model, form=form)
-        return SteadyPace(schedule, config.validations)
-    return TimedPace(
-        config,
-        state,
-        most=prepared.start.most_updates(len(packed), per_epoch),
-        schedule=partial(Schedule.of, config, d_model=d_model, form=form),
-        scoring=validations_of_the_end(prepared),
-        clock=clock,
-    )
-
-
-def _is_longer(pace: Pace, state: RunState, run: RunDirectory) -> bool:
-    """Whether this call makes the run longer; ``state`` has its updates from now on."""
-    if isinstance(pace, TimedPace):
-        return pace.extended
-    if pace.updates < state.update:
+    updates = config.updates or max(1, round((config.epochs or 1.0) * per_epoch))
+    if config.minutes is not None:
+        updates = prepared.start.most_updates(len(packed), per_epoch)
+    form = prepared.parts.schedule
+    schedule = Schedule.of(config, updates=updates, d_model=d_model, form=form)
+    if config.minutes is not None:
+        scoring = validations_of_the_end(prepared)
+        return TimedPace(config, state, schedule, scoring=scoring, clock=clock)
+    if updates < state.update:
         raise InputError(
-            f"{run.path}: the run has {state.update:,} updates, and the options say"
-            f" {pace.updates:,}: give more, or another directory"
+            f"{config.run}: the run has {state.update:,} updates, and the options say"
+            f" {updates:,}: give more, or another directory"
         )
-    before, state.updates = state.updates, pace.updates
-    return 0 < before < pace.updates
+    before, state.updates = state.updates, updates
+    return SteadyPace(schedule, config.validations, extended=0 < before < updates)
 
 
 def _length(prepared: Prepared, pace: Pace, state: RunState) -> str:
