@@ -62,7 +62,7 @@ def write_manifest(directory: Path) -> None:
 
 
 def read_manifest(directory: Path) -> dict[str, str]:
-    """The hashes of the files in a directory, by their names; InputError without a whole manifest."""
+    """The hashes of the files in a directory; InputError for a missing or damaged manifest."""
     path = directory / MANIFEST
     try:
         hashes = _HASHES.validate_json(read_regular(path, most_bytes=_MOST_BYTES), strict=True)

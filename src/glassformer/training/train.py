@@ -14,7 +14,7 @@ from glassformer.data.batches import make_batch
 from glassformer.errors import InputError, counted
 from glassformer.evaluation import Scores
 from glassformer.parts import Parts, check_own
-from glassformer.progress import duration, shown_progress
+from glassformer.progress import shown_progress
 from glassformer.threads import torch_threads
 from glassformer.training.batch_stream import epoch_plan
 from glassformer.training.checkpoint import RunState, load_newest
@@ -26,13 +26,12 @@ from glassformer.training.optimiser import new_optimiser
 from glassformer.training.parallel.ranks import from_torchrun, machine_threads
 from glassformer.training.reporting import Metrics, Reporter, TextReporter
 from glassformer.training.schedule import Schedule, SteadyPace
-from glassformer.training.scorer import Scorer, child_or_mean, gains, validations_of_the_end
+from glassformer.training.scorer import Scorer, validations_of_the_end
 from glassformer.training.setup.options import TrainConfig
 from glassformer.training.setup.prepare import Prepared, prepare
-from glassformer.training.setup.recipe import estimated_seconds
 from glassformer.training.setup.resume import changed_text
 from glassformer.training.setup.run_directory import RunDirectory
-from glassformer.training.setup.start import chosen_precision, machine_speed
+from glassformer.training.setup.start import chosen_precision
 from glassformer.training.time_budget import Pace, TimedPace
 from glassformer.training.validation import ValidationSet
 
@@ -79,16 +78,18 @@ def train(
                 trainer.fit(ranks)
             model, averaged = final_weights(trainer)
             scorer = Scorer(prepared, trainer.pace.deadline())
-            model = child_or_mean(model, scorer, reporter)
             alpha = scorer.length_penalty(model)
-            scores = {
-                name: scorer.scores(model, name, length_penalty=alpha) for name in prepared.texts
-            }
+            scores = scorer.scores(model, length_penalty=alpha)
             place = {"kind": "score", "update": trainer.state.update, "length_penalty": alpha}
             for name, result in scores.items():
                 numbers = {key: x for key, x in result.as_dict().items() if x is not None}
                 trainer.metrics.write({**place, "name": name, **numbers})
-        changes = gains(scorer, scores)
+        changes = {}
+        if parent := prepared.start.parent:
+            before = scorer.scores(parent.model, length_penalty=parent.length_penalty)
+            for name in before:
+                bleus = before[name].bleu, scores[name].bleu
+                changes[name] = "BLEU {:.2f} before, {:.2f} after".format(*bleus)
         card = model_card(prepared, trainer.state, averaged=averaged, scores=scores)
         card |= {f"{name}, parent and child": change for name, change in changes.items()}
         save_bundle(final_bundle(model, prepared, card, length_penalty=alpha), config.run)
@@ -135,9 +136,12 @@ def new_trainer(
         prepared.preprocessing,
     )
     count = sum(weight.numel() for weight in model.parameters())
+    length = counted(pace.updates, "update")
+    if config.minutes is not None:
+        length = f"as many updates as {config.minutes:g} minutes allow"
     reporter.note(
-        f"model: {count:,} parameters, {len(prepared.packed):,} pairs,"
-        f" {_length(prepared, pace, state)}, {state.precision} on {device}"
+        f"model: {count:,} parameters, {len(prepared.packed):,} pairs, {length},"
+        f" {state.precision} on {device}"
     )
     metrics = Metrics(run.metrics, from_update=state.update, tensorboard=config.tensorboard)
     return Trainer(
@@ -172,20 +176,6 @@ def _pace(prepared: Prepared, d_model: int, *, state: RunState, clock: Callable[
         )
     before, state.updates = state.updates, updates
     return SteadyPace(schedule, config.validations, extended=0 < before < updates)
-
-
-def _length(prepared: Prepared, pace: Pace, state: RunState) -> str:
-    """The length of the run in words, with an estimate of its time on a CPU."""
-    config = prepared.config
-    if isinstance(pace, TimedPace):
-        return f"as many updates as {config.minutes:g} minutes allow"
-    length = counted(pace.updates, "update")
-    speed = machine_speed(config, prepared.device, prepared.parts)
-    left, size = pace.updates - state.update, prepared.tokenizers[1].vocab_size
-    if speed is None or left <= 0 or prepared.start.parent:
-        return length
-    seconds = left * estimated_seconds(config, vocab_size=size, speed=speed)
-    return f"{length} (about {duration(seconds)} here)"
 
 
 def _report(trainer: Trainer, alpha: float, scores: dict[str, Scores]) -> None:
