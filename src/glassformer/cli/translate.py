@@ -156,11 +156,11 @@ def run(options: TranslateOptions) -> int:
     from glassformer.cli.own_translator import with_parts
     from glassformer.data.terms import read_terms
     from glassformer.documents.protection import ProtectingTranslator
-    from glassformer.parts import parts_of
+    from glassformer.parts import FAST, PLAIN
 
     glossary = None if options.glossary is None else read_terms(options.glossary)
     options.set_threads()
-    parts_used = with_parts(options.bundle, options.parts, parts_of(plain=options.plain))
+    parts_used = with_parts(options.bundle, options.parts, PLAIN if options.plain else FAST)
     with parts_used as parts, nullcontext() if sys.stdout.isatty() else shown_progress():
         translator = options.load(
             options.bundle,

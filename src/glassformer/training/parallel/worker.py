@@ -13,7 +13,7 @@ from glassformer.config import ModelConfig
 from glassformer.data.token_store import Packed
 from glassformer.devices import device_of
 from glassformer.errors import InputError
-from glassformer.parts import Parts, check_own, new_model
+from glassformer.parts import Parts, check_own
 from glassformer.threads import torch_threads
 from glassformer.training.batch_stream import BatchStream, seed_update
 from glassformer.training.checkpoint import RunState, moments
@@ -64,7 +64,7 @@ def _train(ranks: Ranks, device: torch.device, parts: Parts) -> None:
     settings = ranks.broadcast_json()
     options, state = LearningOptions(**settings["options"]), RunState(**settings["state"])
     check_own(state.parts, parts.own, "rank 0 trains with")
-    model = new_model(ModelConfig(**settings["model"]), parts).to(device)
+    model = parts.model(ModelConfig(**settings["model"]), parts).to(device)
     optimiser = new_optimiser(model, options.optimiser or "adam", parts.adam)
     learner = Learner(
         model.train(),
