@@ -11,7 +11,7 @@ from glassformer.data.batches import Batch
 from glassformer.model.transformer import Transformer
 from glassformer.parts import FAST
 from glassformer.training.malloc import keep_freed_memory
-from glassformer.training.optimiser import Learner, new_optimiser, update
+from glassformer.training.optimiser import Learner, new_optimiser
 
 __all__ = ["build"]
 
@@ -44,7 +44,7 @@ def main() -> None:
         return Batch(*tensors, arrays.tokens(pad_id), words)
 
     def update_once(batch: Batch, rate: float) -> Any:
-        return update(learner, [batch], rate=rate).losses[0]
+        return learner.update([batch], rate=rate).losses[0]
 
     on_cuda = job["device"].startswith("cuda")
     run_updates(

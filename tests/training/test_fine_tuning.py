@@ -166,14 +166,14 @@ def test_a_trimmed_child_translates_by_itself(child, wordy):
 def test_a_child_goes_on_where_it_was(child, monkeypatch):
     options = child(updates=6)
     whole = train(options.model_copy(update={"run": options.run.with_name("whole")}))
-    inner = loop.update
+    inner = loop.Learner.update
 
     def interrupted(*arguments, **settings):
         os.kill(os.getpid(), signal.SIGTERM)
         return inner(*arguments, **settings)
 
     with monkeypatch.context() as patch:
-        patch.setattr(loop, "update", interrupted)
+        patch.setattr(loop.Learner, "update", interrupted)
         with pytest.raises(loop.Stopped, match="saved at update 1"):
             train(options)
     resumed = train(options)

@@ -88,10 +88,10 @@ def stopped(config, recorder, monkeypatch):
     """Trains with these parts until a signal stops the run after its first update."""
 
     def run(parts, **options):
-        inner = loop.update
+        inner = loop.Learner.update
         with monkeypatch.context() as patch:
             patch.setattr(
-                loop,
+                loop.Learner,
                 "update",
                 lambda *a, **n: (os.kill(os.getpid(), signal.SIGTERM), inner(*a, **n))[1],
             )
@@ -198,7 +198,7 @@ def test_the_losses_are_the_own_ones_in_updates_and_validations(config, recorder
 
 
 def test_a_decoder_that_does_not_know_the_model_says_so_at_once(config, recorder, monkeypatch):
-    monkeypatch.setattr(loop, "update", lambda *_, **__: pytest.fail("trained"))
+    monkeypatch.setattr(loop.Learner, "update", lambda *_, **__: pytest.fail("trained"))
     parts = replace(FAST, attention=sharper)
     with pytest.raises(TypeError, match="which the fast decoder does not know"):
         train(config(), recorder, parts=parts)

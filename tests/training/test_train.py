@@ -3,7 +3,6 @@
 import json
 import re
 import shutil
-import sys
 from types import SimpleNamespace
 
 import pytest
@@ -152,7 +151,7 @@ def test_a_run_that_is_called_again_trains_no_more(config, recorder, monkeypatch
     def never(*_, **__):
         raise AssertionError("trained again")
 
-    monkeypatch.setattr("glassformer.training.loop.update", never)
+    monkeypatch.setattr("glassformer.training.loop.Learner.update", never)
     second = train(config(), recorder)
 
     assert recorder.noted("continuing from update 12")
@@ -310,9 +309,3 @@ def test_a_call_that_cannot_be_does_not_bind_the_run(config, recorder):
         assert "\n" not in str(caught.value)
 
     train(config(updates=1), recorder)
-
-
-def test_tensorboard_missing_names_the_extra(config, recorder, monkeypatch):
-    monkeypatch.setitem(sys.modules, "torch.utils.tensorboard", None)
-    with pytest.raises(InputError, match=r"pip install 'glassformer\[tensorboard\]'"):
-        train(config(tensorboard=True), recorder)

@@ -19,7 +19,7 @@ from glassformer.training.batch_stream import BatchStream, seed_update
 from glassformer.training.checkpoint import RunState, last_good, remove_all_but, save_checkpoint
 from glassformer.training.checkpoint_averaging import averaged_updates, best, validations_since_best
 from glassformer.training.loss_meter import LossMeter
-from glassformer.training.optimiser import Learner, NotFiniteError, update
+from glassformer.training.optimiser import Learner, NotFiniteError
 from glassformer.training.parallel.ranks import ALONE, RankLostError, Ranks
 from glassformer.training.parallel.worker import broadcast_run
 from glassformer.training.reporting import Metrics, Reporter
@@ -151,7 +151,7 @@ class Trainer:
         number = state.update + 1
         seed_update(self.config.seed, number, ranks.rank)
         with torch_threads(ranks.threads(torch.get_num_threads())):
-            result = update(learner, batches, rate=rate)
+            result = learner.update(batches, rate=rate)
         place = f"epoch {state.epoch}, batch {state.batch} of {batches[-1].tokens:,} tokens"
         self._losses.add(f"update {number:,} ({place})", result, time.monotonic() - begin)
         state.update = number

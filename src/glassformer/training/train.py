@@ -143,14 +143,13 @@ def new_trainer(
         f"model: {count:,} parameters, {len(prepared.packed):,} pairs, {length},"
         f" {state.precision} on {device}"
     )
-    metrics = Metrics(run.metrics, from_update=state.update, tensorboard=config.tensorboard)
     return Trainer(
         model=model,
         optimiser=optimiser,
         prepared=prepared,
         state=state,
         reporter=reporter,
-        metrics=metrics,
+        metrics=Metrics(run.metrics, from_update=state.update),
         pace=pace,
         validation_set=validation_set,
     )

@@ -18,7 +18,7 @@ from glassformer.threads import torch_threads
 from glassformer.training.batch_stream import BatchStream, seed_update
 from glassformer.training.checkpoint import RunState, moments
 from glassformer.training.malloc import keep_freed_memory
-from glassformer.training.optimiser import Learner, new_optimiser, update
+from glassformer.training.optimiser import Learner, new_optimiser
 from glassformer.training.parallel.ranks import RankLostError, Ranks, from_torchrun, machine_threads
 from glassformer.training.setup.options import LearningOptions, MachineOptions
 from glassformer.training.signals import StopSignal
@@ -84,7 +84,7 @@ def _train(ranks: Ranks, device: torch.device, parts: Parts) -> None:
                 return
             state.update += 1
             seed_update(seed, state.update, ranks.rank)
-            update(learner, stream.next_batches(backwards=bool(backwards)), rate=rate)
+            learner.update(stream.next_batches(backwards=bool(backwards)), rate=rate)
 
 
 def _packed(directory: str) -> Packed:
