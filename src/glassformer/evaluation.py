@@ -10,6 +10,7 @@ Compare it with such papers only.
 
 import dataclasses
 import math
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol, runtime_checkable
@@ -51,6 +52,7 @@ _MOSES = frozenset(sacremoses.corpus.NonbreakingPrefixes().available_langs.value
 LANGUAGES = tuple(sorted(_MOSES | UNSPACED))
 """The language codes that change how text is cut into words, for BLEU or for the paper ruler."""
 
+_LARGEST = math.log(sys.float_info.max)
 _CHINESE = ("zh", "yue", "wuu", "nan", "hak", "gan")
 _PUBLISHED = {"chrf": "chrf++"}  # chrF with word bigrams has a name of its own
 
@@ -267,10 +269,7 @@ def perplexity(loss: float) -> float:
     >>> perplexity(0.0), perplexity(1e6)
     (1.0, inf)
     """
-    try:
-        return math.exp(loss)
-    except OverflowError:
-        return math.inf
+    return math.inf if loss > _LARGEST else math.exp(loss)
 
 
 def reference_streams(

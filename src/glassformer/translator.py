@@ -14,7 +14,6 @@ from glassformer.bundle import Bundle, load_bundle
 from glassformer.config import EngineName
 from glassformer.data.batches import like_sizes, pad_rows
 from glassformer.data.normaliser import normaliser
-from glassformer.data.preprocessing import Segment
 from glassformer.data.terms import Terms
 from glassformer.data.tokenizer import Tokenizer
 from glassformer.data.words import Link
@@ -186,22 +185,11 @@ class Translator:
 
         return with_alignment(self, translations)
 
-    def segments(self, texts: Sequence[str], *, split: bool = True) -> list[list[Segment]]:
-        """The segments in which :meth:`translate` translates each text."""
-        return self._text_engine.segments(texts, split=split)
-
     def score(self, sources: Sequence[str], targets: Sequence[str]) -> list[float]:
         """The natural logarithm of p(target | source) for each pair, end symbol included.
 
         The prefix of a target, such as its language, is given. Both texts are normalised as in the
         training.
-        """
-        return list(map(fsum, self.token_scores(sources, targets)))
-
-    def token_scores(self, sources: Sequence[str], targets: Sequence[str]) -> list[list[float]]:
-        """The log-probability of each subword of each target, and of the end symbol after them.
-
-        The subwords are those of ``target_tokenizer.subwords(target)``; :meth:`score` is their sum.
         """
         self._begin()
         _check_texts("sources", sources)
@@ -222,11 +210,11 @@ class Translator:
                         f"pair {number} has {len(ids):,} subwords on a side, and this model has"
                         f" positions for {room:,}: shorten it"
                     )
-        scores: list[list[float]] = [[]] * len(inputs)
+        scores = [0.0] * len(inputs)
         for rows in like_sizes([2 * length for length in lengths], _SCORED_AT_ONCE):
             chosen = [inputs[row] for row in rows], [labels[row] for row in rows]
             for row, values in zip(rows, self._log_probabilities(*chosen), strict=True):
-                scores[row] = values
+                scores[row] = fsum(values)
         return scores
 
     def align(self, sources: Sequence[str], targets: Sequence[str]) -> list[tuple[Link, ...]]:
