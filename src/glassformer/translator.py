@@ -14,6 +14,7 @@ from glassformer.bundle import Bundle, load_bundle
 from glassformer.config import EngineName
 from glassformer.data.batches import like_sizes, pad_rows
 from glassformer.data.normaliser import normaliser
+from glassformer.data.preprocessing import Segment
 from glassformer.data.terms import Terms
 from glassformer.data.tokenizer import Tokenizer
 from glassformer.data.words import Link
@@ -184,6 +185,10 @@ class Translator:
         from glassformer.alignment.align import with_alignment
 
         return with_alignment(self, translations)
+
+    def segments(self, texts: Sequence[str], *, split: bool = True) -> list[list[Segment]]:
+        """The segments in which :meth:`translate` translates each text."""
+        return self._text_engine.segments(texts, split=split)
 
     def score(self, sources: Sequence[str], targets: Sequence[str]) -> list[float]:
         """The natural logarithm of p(target | source) for each pair, end symbol included.

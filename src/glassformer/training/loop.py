@@ -17,7 +17,7 @@ from glassformer.progress import working
 from glassformer.threads import torch_threads
 from glassformer.training.batch_stream import BatchStream, seed_update
 from glassformer.training.checkpoint import RunState, last_good, remove_all_but, save_checkpoint
-from glassformer.training.checkpoint_averaging import averaged_updates, best, validations_since_best
+from glassformer.training.checkpoint_averaging import averaged_updates, best
 from glassformer.training.loss_meter import LossMeter
 from glassformer.training.optimiser import Learner, NotFiniteError
 from glassformer.training.parallel.ranks import ALONE, RankLostError, Ranks
@@ -138,7 +138,9 @@ class Trainer:
         return None if stop else (rate, bool(backwards))
 
     def _out_of_patience(self) -> bool:
-        since = validations_since_best(self.state.validations, self.config)
+        validations, since = self.state.validations, 0
+        if validations:
+            since = len(validations) - 1 - validations.index(best(validations, self.config))
         over = 0 < self.config.patience <= since
         if over:
             self.reporter.note(f"no better validation in {since}: training ends here")

@@ -37,9 +37,11 @@ from glassformer.training.setup.options import (
     TrainConfig,
 )
 from glassformer.training.setup.recipe import (
+    Choices,
     choose_in_time,
     estimated_tokens,
     model_config,
+    settled,
     useful_updates,
 )
 from glassformer.training.setup.run_directory import RunDirectory
@@ -66,10 +68,10 @@ class Scratch:
         """The options of a run with nothing left open, and the reasons."""
         pairs, tokens = kept.filter.kept, estimated_tokens(kept.filter.characters)
         speed = machine_speed(config, self.device, self.parts) if config.minutes else None
-        settled, reasons = choose_in_time(config, pairs=pairs, tokens=tokens, speed=speed)
+        chosen, reasons = choose_in_time(config, pairs=pairs, tokens=tokens, speed=speed)
         sample = even_sample(read_pairs(kept.run.train), kept.trained)
-        shares, further = settle_shares(settled, sample, kept.source_lengths)
-        return settled.model_copy(update=shares), [*reasons, *further]
+        shares, further = settle_shares(chosen, sample, kept.source_lengths)
+        return chosen.model_copy(update=shares), [*reasons, *further]
 
     def most_updates(self, pairs: int, per_epoch: float) -> int:
         """The most updates of a run of minutes, if an epoch has ``per_epoch`` updates."""
@@ -124,7 +126,7 @@ class Parent:
         factor = rate * (_WIDTH * warmup) ** 0.5
         highest = rate * (_WIDTH / model.d_model) ** 0.5
         reason = "replay keeps the parent" if config.replay else "a higher one forgets the parent"
-        choices: dict[str, tuple[object, str]] = {
+        choices: Choices = {
             "dropout": (model.dropout, "the parent's"),
             "batch_tokens": (_BATCH_TOKENS, "small batches: the pairs are few"),
             "warmup": (_WARMUP, "the weights are good already"),
@@ -137,14 +139,8 @@ class Parent:
         }
         if config.minutes is None and config.updates is None:
             choices["epochs"] = (_EPOCHS, "more would forget the parent")
-        opened = {name: each for name, each in choices.items() if getattr(config, name) is None}
-        reasons = [
-            f"{name.replace('_', ' ')} {value}: {reason}"
-            for name, (value, reason) in opened.items()
-            if reason
-        ]
-        settled = config.model_copy(update={name: value for name, (value, _) in opened.items()})
-        return settled, [f"from {config.parent}: its model, subwords and normalisation", *reasons]
+        child, reasons = settled(config, choices)
+        return child, [f"from {config.parent}: its model, subwords and normalisation", *reasons]
 
     def most_updates(self, _pairs: int, per_epoch: float) -> int:
         return max(1, round(_EPOCHS * per_epoch))
