@@ -8,6 +8,7 @@ ends with the same bits on the same machine.
 import time
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 import torch
 
@@ -16,7 +17,14 @@ from glassformer.model.transformer import Transformer
 from glassformer.progress import working
 from glassformer.threads import torch_threads
 from glassformer.training.batch_stream import BatchStream, seed_update
-from glassformer.training.checkpoint import RunState, last_good, remove_all_but, save_checkpoint
+from glassformer.training.checkpoint import (
+    RunState,
+    last_good,
+    load_average,
+    remove_all_but,
+    save_checkpoint,
+    whole,
+)
 from glassformer.training.checkpoint_averaging import averaged_updates, best
 from glassformer.training.loss_meter import LossMeter
 from glassformer.training.optimiser import Learner, NotFiniteError
@@ -188,6 +196,31 @@ class Trainer:
         deadline = self.pace.validation_deadline()
         return validate(model, self.validation_set, self.prepared.parts, deadline)
 
+    def final_weights(self) -> tuple[Transformer, list[int]]:
+        """The weights that a finished run delivers, and the updates of the checkpoints behind them.
+
+        The mean of checkpoints (section 6.1) is validated as the model was at each of them. If the
+        best checkpoint has a better score, it is delivered alone. The metrics hold both scores.
+        """
+        state, config, note = self.state, self.config, self.reporter.note
+        updates = whole(self.checkpoints, averaged_updates(state.validations, config), note)
+        model = load_average(self.model, self.checkpoints, updates)
+        if len(updates) == 1:
+            return model, updates
+        single = best([each for each in state.validations if each["update"] in updates], config)
+        scores = self.validation(model).scores
+        mean = {"kind": "average", "update": state.update, "updates": updates, **scores}
+        mean["best"] = best([mean, single], config) is mean
+        self.metrics.write(mean)
+        delivered = updates if mean["best"] else [single["update"]]
+        numbers = ", ".join(f"{update:,}" for update in updates)
+        note(
+            f"mean of the checkpoints {numbers}: {_shown(mean)}; the best of them,"
+            f" {single['update']:,}: {_shown(single)}:"
+            f" the {'mean' if mean['best'] else 'best'} is delivered"
+        )
+        return load_average(model, self.checkpoints, delivered), delivered
+
     def _save(self) -> None:
         if not self.optimiser.state:  # stopped before the first update
             return
@@ -197,3 +230,7 @@ class Trainer:
         means = averaged_updates(self.state.validations, self.config)
         remove_all_but(self.checkpoints, {*means, self.state.update})
         self._saving = time.monotonic() - begin
+
+
+def _shown(record: dict[str, Any]) -> str:
+    return f"BLEU {record['bleu']:.2f}, loss {record['loss']:.3f}"

@@ -19,7 +19,6 @@ from glassformer.threads import torch_threads
 from glassformer.training.batch_stream import epoch_plan
 from glassformer.training.checkpoint import RunState, load_newest
 from glassformer.training.final_bundle import final_bundle, model_card, part_scored
-from glassformer.training.final_weights import final_weights
 from glassformer.training.loop import Trainer
 from glassformer.training.malloc import keep_freed_memory
 from glassformer.training.optimiser import new_optimiser
@@ -76,7 +75,7 @@ def train(
         with closing(trainer.metrics):
             with from_torchrun(prepared.device) as ranks:
                 trainer.fit(ranks)
-            model, averaged = final_weights(trainer)
+            model, averaged = trainer.final_weights()
             scorer = Scorer(prepared, trainer.pace.deadline())
             alpha = scorer.length_penalty(model)
             scores = scorer.scores(model, length_penalty=alpha)
