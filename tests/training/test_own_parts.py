@@ -20,6 +20,7 @@ from glassformer.training import loop
 from glassformer.training.checkpoint import checkpoints
 from glassformer.training.loop import Stopped
 from glassformer.training.parallel import worker
+from glassformer.training.parallel.ranks import Ranks
 from glassformer.training.setup import start as setup
 from glassformer.training.setup.prepare import prepare
 from glassformer.training.train import new_trainer, train
@@ -166,14 +167,10 @@ def test_a_run_of_the_packages_parts_is_continued_by_no_others(config, recorder,
 
 
 def test_a_rank_has_the_parts_of_rank_0():
-    class Ranks:
-        def broadcast_json(self):
-            state = {"parts": NAMES[SHARPER]}
-            return {"options": {}, "seed": 1, "state": state}
-
+    settings = {"options": {}, "seed": 1, "state": {"parts": NAMES[SHARPER]}}
     expected = "^rank 0 trains with attention sharper, now the package's parts: "
     with pytest.raises(InputError, match=expected):
-        worker._train(Ranks(), torch.device("cpu"), FAST)
+        worker._train(Ranks(1, 2, settings=settings), torch.device("cpu"), FAST)
 
 
 def test_the_losses_are_the_own_ones_in_updates_and_validations(config, recorder):

@@ -29,7 +29,7 @@ from glassformer.training.checkpoint_averaging import averaged_updates, best
 from glassformer.training.loss_meter import LossMeter
 from glassformer.training.optimiser import Learner, NotFiniteError
 from glassformer.training.parallel.ranks import ALONE, RankLostError, Ranks
-from glassformer.training.parallel.worker import broadcast_run
+from glassformer.training.parallel.worker import replicate
 from glassformer.training.reporting import Metrics, Reporter
 from glassformer.training.setup.prepare import Prepared
 from glassformer.training.signals import StopSignal
@@ -102,10 +102,9 @@ class Trainer:
 
     def _learn(self, learner: Learner) -> None:
         state, ranks = self.state, learner.ranks
-        packed, seed = self.prepared.packed, self.config.seed
-        broadcast_run(learner, self.config, seed=seed, state=state, packed=packed)
-        shift = self.prepared.parts.shift
-        stream = BatchStream(state, self.config, packed, ranks.share(), shift, seed=seed)
+        config, packed, shift = self.config, self.prepared.packed, self.prepared.parts.shift
+        replicate(learner, begun=state.update > 0)
+        stream = BatchStream(state, config, packed, ranks.share(), shift, seed=config.seed)
         saved = time.monotonic()
         while settings := self._next_update(ranks):
             self._update(learner, stream, settings)

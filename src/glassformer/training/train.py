@@ -23,6 +23,7 @@ from glassformer.training.loop import Trainer
 from glassformer.training.malloc import keep_freed_memory
 from glassformer.training.optimiser import new_optimiser
 from glassformer.training.parallel.ranks import from_torchrun, machine_threads
+from glassformer.training.parallel.worker import settings_of_rank_0
 from glassformer.training.reporting import Metrics, Reporter, TextReporter
 from glassformer.training.schedule import Schedule, SteadyPace
 from glassformer.training.scorer import Scorer, validations_of_the_end
@@ -73,7 +74,10 @@ def train(
         prepared = prepare(config, parts, note=reporter.note)
         trainer = new_trainer(prepared, reporter, lambda: time.monotonic() - began)
         with closing(trainer.metrics):
-            with from_torchrun(prepared.device) as ranks:
+            settings = settings_of_rank_0(
+                prepared.config, trainer.model.config, trainer.state, prepared.packed
+            )
+            with from_torchrun(prepared.device, settings) as ranks:
                 trainer.fit(ranks)
             model, averaged = trainer.final_weights()
             scorer = Scorer(prepared, trainer.pace.deadline())

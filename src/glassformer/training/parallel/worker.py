@@ -1,11 +1,13 @@
 """The training loop of ranks 1 to N-1, which read no text: rank 0 sends them settings and weights.
 
-Rank 0 calls :func:`broadcast_run`, each of the others :func:`train_rank`.
+Rank 0 gives :func:`settings_of_rank_0` and calls :func:`replicate`. Each of the others calls
+:func:`train_rank`.
 """
 
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import torch
 
@@ -20,30 +22,23 @@ from glassformer.training.checkpoint import RunState, moments
 from glassformer.training.malloc import keep_freed_memory
 from glassformer.training.optimiser import Learner, new_optimiser
 from glassformer.training.parallel.ranks import RankLostError, Ranks, from_torchrun, machine_threads
-from glassformer.training.setup.options import LearningOptions, MachineOptions
+from glassformer.training.setup.options import LearningOptions, MachineOptions, TrainConfig
 from glassformer.training.signals import StopSignal
 
-__all__ = ["broadcast_run", "train_rank"]
+__all__ = ["replicate", "settings_of_rank_0", "train_rank"]
 
 
-def broadcast_run(
-    learner: Learner, options: LearningOptions, *, seed: int, state: RunState, packed: Packed
-) -> None:
-    """Send the other ranks their settings, the weights and the optimiser's moments.
-
-    They open the packed corpus themselves: all ranks must see the same files.
-    """
-    if learner.ranks.size == 1:
-        return
-    settings = {
-        "options": options.model_dump(mode="json", include=set(LearningOptions.model_fields)),
-        "seed": seed,
-        "model": learner.model.config.model_dump(mode="json"),
+def settings_of_rank_0(
+    config: TrainConfig, model: ModelConfig, state: RunState, packed: Packed
+) -> dict[str, Any]:
+    """The settings of the other ranks. They open the packed corpus: all must see the same files."""
+    return {
+        "options": config.model_dump(mode="json", include=set(LearningOptions.model_fields)),
+        "seed": config.seed,
+        "model": model.model_dump(mode="json"),
         "state": asdict(state),
         "packed": str(packed.directory.resolve()),
     }
-    learner.ranks.broadcast_json(settings)
-    _replicate(learner, begun=state.update > 0)
 
 
 def train_rank(machine: MachineOptions, parts: Parts) -> None:
@@ -61,7 +56,7 @@ def train_rank(machine: MachineOptions, parts: Parts) -> None:
 
 
 def _train(ranks: Ranks, device: torch.device, parts: Parts) -> None:
-    settings = ranks.broadcast_json()
+    settings = ranks.settings
     options, state = LearningOptions(**settings["options"]), RunState(**settings["state"])
     check_own(state.parts, parts.own, "rank 0 trains with")
     model = parts.model(ModelConfig(**settings["model"]), parts).to(device)
@@ -74,7 +69,7 @@ def _train(ranks: Ranks, device: torch.device, parts: Parts) -> None:
         clip=options.clip,
         ranks=ranks,
     )
-    _replicate(learner, begun=state.update > 0)
+    replicate(learner, begun=state.update > 0)
     seed, packed = settings["seed"], _packed(settings["packed"])
     stream = BatchStream(state, options, packed, ranks.share(), parts.shift, seed=seed)
     with StopSignal() as asked:
@@ -97,7 +92,7 @@ def _packed(directory: str) -> Packed:
         ) from error
 
 
-def _replicate(learner: Learner, *, begun: bool) -> None:
+def replicate(learner: Learner, *, begun: bool) -> None:
     """Give every rank the weights of rank 0 and, in a begun run, its optimiser's moments."""
     optimiser, weights = learner.optimiser, list(learner.model.parameters())
     learner.ranks.broadcast([weight.detach() for weight in weights])
