@@ -62,17 +62,11 @@ _TOKENISED = "the text looks tokenised (it ends in ' .'): no comparison with oth
 
 
 @runtime_checkable
-class _Translated(Protocol):
-    @property
-    def text(self) -> str: ...
-
-
-@runtime_checkable
 class TranslatorLike(Protocol):
     """An object that translates texts, and gives the probability of given translations."""
 
-    def translate(self, texts: Sequence[str], /, *, beam: int) -> Sequence[_Translated]:
-        """One translation for each text."""
+    def translate(self, texts: Sequence[str], /, *, beam: int) -> Sequence[Any]:
+        """One translation for each text, with its ``text``."""
 
     def score(self, sources: Sequence[str], targets: Sequence[str], /) -> Sequence[float]:
         """ln p(target | source) of each pair, the end symbol included."""

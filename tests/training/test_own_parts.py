@@ -130,7 +130,7 @@ def test_a_part_without_weights_is_in_the_validation_and_the_translations(config
     trainer = new_trainer(prepare(config(updates=1), ROTARY), recorder)
     trainer.metrics.close()
     before = RUNS[False]
-    trainer.validation(trainer.model)
+    trainer.validation()
     assert RUNS[False] > before
     run = train(config(updates=2, validations=1), recorder, parts=ROTARY).directory
     before = RUNS[False]

@@ -11,7 +11,7 @@ import shutil
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import torch
 from safetensors import SafetensorError
@@ -37,8 +37,6 @@ __all__ = [
     "save_checkpoint",
     "whole",
 ]
-
-Module = TypeVar("Module", bound=nn.Module)
 
 
 @dataclass
@@ -191,11 +189,10 @@ def remove_all_but(directory: Path, kept: Iterable[int]) -> None:
         shutil.rmtree(leftover, ignore_errors=True)
 
 
-def load_average(model: Module, directory: Path, updates: Sequence[int]) -> Module:
-    """The model with the mean weights of the checkpoints of ``updates``, ready to translate."""
+def load_average(model: nn.Module, directory: Path, updates: Sequence[int]) -> None:
+    """Give the model the mean weights of the checkpoints of ``updates``, for evaluation."""
     mean = average([directory / f"{update:08d}" for update in updates])
-    load_weights(model, mean, directory)
-    return model.eval()
+    load_weights(model.eval(), mean, directory)
 
 
 def average(paths: Sequence[Path]) -> dict[str, Tensor]:

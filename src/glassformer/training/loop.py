@@ -177,7 +177,7 @@ class Trainer:
         begin = time.monotonic()
         state = self.state
         try:
-            validation = self.validation(self.model)
+            validation = self.validation()
         except NotFiniteError as error:
             name = f"validation at update {state.update:,}"
             raise NotFiniteError(f"{name} is not finite: {error}") from error
@@ -190,24 +190,24 @@ class Trainer:
         self.metrics.write(record)
         self.reporter.validated(record, validation)
 
-    def validation(self, model: Transformer) -> Validation:
-        """The scores of ``model`` on the validation pairs, or on as many as the time allows."""
+    def validation(self) -> Validation:
+        """The scores of the model on the validation pairs, or on as many as the time allows."""
         deadline = self.pace.validation_deadline()
-        return validate(model, self.validation_set, self.prepared.parts, deadline)
+        return validate(self.model, self.validation_set, self.prepared.parts, deadline)
 
-    def final_weights(self) -> tuple[Transformer, list[int]]:
-        """The weights that a finished run delivers, and the updates of the checkpoints behind them.
+    def load_final_weights(self) -> list[int]:
+        """Give the model the weights to deliver; return the updates of the checkpoints behind them.
 
         The mean of checkpoints (section 6.1) is validated as the model was at each of them. If the
         best checkpoint has a better score, it is delivered alone. The metrics hold both scores.
         """
         state, config, note = self.state, self.config, self.reporter.note
         updates = whole(self.checkpoints, averaged_updates(state.validations, config), note)
-        model = load_average(self.model, self.checkpoints, updates)
+        load_average(self.model, self.checkpoints, updates)
         if len(updates) == 1:
-            return model, updates
+            return updates
         single = best([each for each in state.validations if each["update"] in updates], config)
-        scores = self.validation(model).scores
+        scores = self.validation().scores
         mean = {"kind": "average", "update": state.update, "updates": updates, **scores}
         mean["best"] = best([mean, single], config) is mean
         self.metrics.write(mean)
@@ -218,7 +218,8 @@ class Trainer:
             f" {single['update']:,}: {_shown(single)}:"
             f" the {'mean' if mean['best'] else 'best'} is delivered"
         )
-        return load_average(model, self.checkpoints, delivered), delivered
+        load_average(self.model, self.checkpoints, delivered)
+        return delivered
 
     def _save(self) -> None:
         if not self.optimiser.state:  # stopped before the first update

@@ -3,7 +3,8 @@
 The plain form; its fast twin is :mod:`glassformer.training.fast.loss`.
 """
 
-from typing import Literal, Protocol
+from collections.abc import Callable
+from typing import Literal
 
 import torch
 from jaxtyping import Float, Int
@@ -16,12 +17,8 @@ from glassformer.model.transformer import Transformer
 __all__ = ["Losses", "batch_losses", "label_smoothed_cross_entropy"]
 
 
-class Losses(Protocol):
-    """From a model and a batch on the host to the sums of both losses: :func:`batch_losses`."""
-
-    def __call__(
-        self, model: Transformer, batch: Batch, /, *, smoothing: float
-    ) -> tuple[Tensor, Tensor]: ...
+Losses = Callable[..., tuple[Tensor, Tensor]]
+"""From a model and a batch on the host to the sums of both losses, as :func:`batch_losses`."""
 
 
 def label_smoothed_cross_entropy(

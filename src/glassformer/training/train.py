@@ -79,7 +79,7 @@ def train(
             )
             with from_torchrun(prepared.device, settings) as ranks:
                 trainer.fit(ranks)
-            model, averaged = trainer.final_weights()
+            averaged, model = trainer.load_final_weights(), trainer.model
             scorer = Scorer(prepared, trainer.pace.deadline())
             alpha = scorer.length_penalty(model)
             scores = scorer.scores(model, length_penalty=alpha)
