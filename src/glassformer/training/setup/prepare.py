@@ -97,14 +97,12 @@ def prepare(
     record_options(settled, run)
     valid, origin = _validation_pairs(settled, kept)
     test, general = _read(settled, settled.test), _read(settled, settled.general)
-    note(origin)
     augmented = write_augmented(settled, run)
     start, tokenizers, vocabularies = start.with_subwords(settled, kept)
-    for line in (*augmented, *vocabularies):
+    for line in (origin, *augmented, *vocabularies):
         note(line)
     packed = _packed(run.packed("train"), run.pairs(), tokenizers, text=settled)
-    normalisation = settled.normalisation or "none"
-    normalise = normaliser(normalisation)
+    normalise = normaliser(normalisation := settled.normalisation or "none")
     normalised = (Pair(*map(normalise, pair)) for pair in valid)
     packed_valid = _packed(run.packed("valid"), normalised, tokenizers, text=settled)
     limit = f"more than {settled.max_tokens} subwords on a side"
