@@ -72,6 +72,17 @@ class Scorer:
             scores[name] = corpus_scores(list(texts.values()), references, language=language)
         return scores
 
+    def gains(self, scores: dict[str, Scores]) -> dict[str, str]:
+        """The BLEU of the parent and of the child, whose ``scores`` these are; {} without one."""
+        parent = self._prepared.start.parent
+        if parent is None:
+            return {}
+        before = self.scores(parent.model, length_penalty=parent.length_penalty)
+        return {
+            name: f"BLEU {before[name].bleu:.2f} before, {scores[name].bleu:.2f} after"
+            for name in scores
+        }
+
     def _share(self, pairs: int) -> Deadline:
         """The deadline of the next search."""
         share = pairs / self._to_come

@@ -87,18 +87,13 @@ def train(
             for name, result in scores.items():
                 numbers = {key: x for key, x in result.as_dict().items() if x is not None}
                 trainer.metrics.write({**place, "name": name, **numbers})
-        changes = {}
-        if parent := prepared.start.parent:
-            before = scorer.scores(parent.model, length_penalty=parent.length_penalty)
-            for name in before:
-                bleus = before[name].bleu, scores[name].bleu
-                changes[name] = "BLEU {:.2f} before, {:.2f} after".format(*bleus)
+        gains = scorer.gains(scores)
         card = model_card(prepared, trainer.state, averaged=averaged, scores=scores)
-        card |= {f"{name}, parent and child": change for name, change in changes.items()}
+        card |= {f"{name}, parent and child": gain for name, gain in gains.items()}
         save_bundle(final_bundle(model, prepared, card, length_penalty=alpha), config.run)
         _report(trainer, alpha, scores)
-        for name, change in changes.items():
-            reporter.note(f"{name}: {change}")
+        for name, gain in gains.items():
+            reporter.note(f"{name}: {gain}")
         return Run(config.run, scores["validation"].as_dict(), scores.get("test"))
 
 
