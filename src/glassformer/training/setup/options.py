@@ -249,11 +249,6 @@ class MachineOptions(Options):
     are the same with any seed."""
     beam: int = Field(BEAM, ge=1, le=MOST_BEAM)
     """Beam of the final scores."""
-    tensorboard: bool = False
-    """Write TensorBoard's files too."""
-
-
-_FIRST = ("pairs", "run", "valid", "test", "languages", "minutes", "preset", "device", "recipe")
 
 
 # pydantic takes the fields of the last base first; --help shows them in that order.
@@ -275,7 +270,9 @@ class TrainConfig(
         "batch_tokens": "learning",
         "plain": "rarely needed",
     }
-    shown_first: ClassVar[tuple[str, ...]] = _FIRST
+    shown_first: ClassVar[tuple[str, ...]] = (
+        *("pairs", "run", "valid", "test", "languages", "minutes", "preset", "device", "recipe"),
+    )
 
     run: Path = Field(validation_alias=AliasChoices("out", "run"))  # torchrun takes --run
     """Directory of this training: checkpoints, metrics, and the bundle."""
@@ -304,8 +301,6 @@ class TrainConfig(
         for name in ("general", "replay", "trim_vocabulary"):
             if getattr(self, name) and self.parent is None:
                 raise ValueError(f"{name} belongs to fine-tuning: give the bundle with --from")
-        if self.plain and self.precision == "bf16":
-            raise ValueError("plain computes in float32: leave precision bf16 out")
         if len(self.tokenizer) == 2 and self.joint:
             raise ValueError("two tokenizers are not joint: add joint false (--no-joint)")
         if self.both_ways and not self.joint:
