@@ -10,6 +10,7 @@ memory is taken. Links to regular files are followed.
 """
 
 import json
+import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
@@ -43,11 +44,12 @@ __all__ = [
 ]
 
 FORMAT_VERSION = 3
-"""The version that this program writes and reads."""
+"""The version that this program writes. It also reads 1 and 2, whose settings have no checksum."""
 MOST_EXAMPLES = 3
 """The texts that a page offers, at most."""
 _CONFIG = "config.json"
 _MOST_CONFIG_BYTES = 16 << 20
+_LOG = logging.getLogger(__name__)
 
 
 @runtime_checkable
@@ -162,9 +164,10 @@ class _StoredConfig(BaseModel):
     @field_validator("format_version")
     @classmethod
     def _is_known(cls, version: int) -> int:
-        if version != FORMAT_VERSION:
-            remedy = "update glassformer" if version > FORMAT_VERSION else "train or import it anew"
-            raise ValueError(f"{version}, but this glassformer reads {FORMAT_VERSION}: {remedy}")
+        if not 1 <= version <= FORMAT_VERSION:
+            raise ValueError(
+                f"{version}, but this glassformer reads 1 to {FORMAT_VERSION}: update glassformer"
+            )
         return version
 
 
@@ -251,7 +254,9 @@ def load_bundle(
         model.to(device).eval().requires_grad_(False),
         source_tokenizer,
         target_tokenizer,
-        **{name: getattr(config, name) for name in _AS_IT_IS},
+        # Bundles of format_version 1 and 2 hold sentences of their validation text there.
+        about={name: value for name, value in config.about.items() if name != "examples"},
+        **{name: getattr(config, name) for name in _AS_IT_IS - {"about"}},
     )
 
 
@@ -260,6 +265,21 @@ def _settings_hash(config: str | bytes) -> str:
     settings = json.loads(config)
     settings["sha256"].pop(_CONFIG, None)
     return sha256(json.dumps(settings, sort_keys=True, separators=(",", ":")).encode())
+
+
+def _check_settings(path: Path, content: bytes, config: _StoredConfig) -> None:
+    """Compare the settings with their hash; versions 1 and 2 have none: the log gets a line."""
+    noted = config.sha256.get(_CONFIG)
+    if noted is None and config.format_version < FORMAT_VERSION:
+        _LOG.warning(
+            "%s: format_version %d has no checksum: its settings are not verified",
+            path,
+            config.format_version,
+        )
+    elif noted != _settings_hash(content):
+        raise ChecksumError(
+            f"{path}: checksum mismatch: the file is changed or damaged: copy the bundle anew"
+        )
 
 
 def _read_config(directory: Path, *, verify: bool) -> _StoredConfig:
@@ -280,10 +300,8 @@ def _read_config(directory: Path, *, verify: bool) -> _StoredConfig:
             f"{path}: model.{min(missing)}: missing, and a default could mean another model: copy"
             " the bundle anew"
         )
-    if verify and config.sha256.get(_CONFIG) != _settings_hash(content):
-        raise ChecksumError(
-            f"{path}: checksum mismatch: the file is changed or damaged: copy the bundle anew"
-        )
+    if verify:
+        _check_settings(path, content, config)
     return config
 
 
@@ -332,4 +350,4 @@ def _readme(bundle: Bundle) -> str:
 def _text(value: object) -> str:
     if isinstance(value, Mapping):
         return ", ".join(f"{name} ({text})" for name, text in value.items())
-    return str(value)
+    return " · ".join(map(str, value)) if isinstance(value, list) else str(value)

@@ -64,7 +64,7 @@ class LossMeter:
             "update": state.update,
             "epoch": state.epoch,
             "loss": window["loss"] / window["updates"],
-            "perplexity": perplexity(unsmoothed),
+            "perplexity": perplexity(min(unsmoothed, 700.0)),  # finite, as JSON is
             "learning_rate": learning_rate,
             "gradient_norm": self._gradient_norm,
             "tokens": state.tokens,

@@ -14,7 +14,7 @@ from glassformer.data.batches import make_batch
 from glassformer.errors import InputError, counted
 from glassformer.evaluation import Scores
 from glassformer.parts import Parts, check_own
-from glassformer.progress import shown_progress
+from glassformer.progress import duration, shown_progress
 from glassformer.threads import torch_threads
 from glassformer.training.batch_stream import epoch_plan
 from glassformer.training.checkpoint import RunState, load_newest
@@ -29,9 +29,10 @@ from glassformer.training.schedule import Schedule, SteadyPace
 from glassformer.training.scorer import Scorer, validations_of_the_end
 from glassformer.training.setup.options import TrainConfig
 from glassformer.training.setup.prepare import Prepared, prepare
+from glassformer.training.setup.recipe import estimated_seconds
 from glassformer.training.setup.resume import changed_text
 from glassformer.training.setup.run_directory import RunDirectory
-from glassformer.training.setup.start import chosen_precision
+from glassformer.training.setup.start import chosen_precision, machine_speed
 from glassformer.training.time_budget import Pace, TimedPace
 from glassformer.training.validation import ValidationSet
 
@@ -134,12 +135,9 @@ def new_trainer(
         prepared.preprocessing,
     )
     count = sum(weight.numel() for weight in model.parameters())
-    length = counted(pace.updates, "update")
-    if config.minutes is not None:
-        length = f"as many updates as {config.minutes:g} minutes allow"
     reporter.note(
-        f"model: {count:,} parameters, {len(prepared.packed):,} pairs, {length},"
-        f" {state.precision} on {device}"
+        f"model: {count:,} parameters, {len(prepared.packed):,} pairs,"
+        f" {_length(prepared, pace.updates, state.update)}, {state.precision} on {device}"
     )
     return Trainer(
         model=model,
@@ -173,6 +171,19 @@ def _pace(prepared: Prepared, d_model: int, *, state: RunState, clock: Callable[
         )
     before, state.updates = state.updates, updates
     return SteadyPace(schedule, config.validations, extended=0 < before < updates)
+
+
+def _length(prepared: Prepared, updates: int, done: int) -> str:
+    """The length of the run in words, with an estimate of the time of the rest on a CPU."""
+    config = prepared.config
+    if config.minutes is not None:
+        return f"as many updates as {config.minutes:g} minutes allow"
+    speed = machine_speed(config, prepared.device, prepared.parts)
+    if speed is None or updates <= done or prepared.start.parent:
+        return counted(updates, "update")
+    size = prepared.tokenizers[1].vocab_size
+    seconds = (updates - done) * estimated_seconds(config, vocab_size=size, speed=speed)
+    return f"{counted(updates, 'update')} (about {duration(seconds)} here)"
 
 
 def _report(trainer: Trainer, alpha: float, scores: dict[str, Scores]) -> None:

@@ -17,6 +17,7 @@ from glassformer.training.setup.options import LengthOptions, SizeOptions, Train
 __all__ = [
     "choose",
     "choose_in_time",
+    "estimated_seconds",
     "estimated_tokens",
     "model_config",
     "settled",
@@ -152,10 +153,18 @@ def choose_in_time(
     settled, reasons = choose(config, pairs=pairs, tokens=tokens, size=size)
     batch = (settled.batch_tokens or 1) * settled.accumulate
     vocab_size = settled.vocab_size or vocab_size
-    fitting = operations / (batch * _operations(settled, settled.preset or "base", vocab_size))
-    most = min(max(1, round(fitting)), useful_updates(pairs, tokens / (0.95 * batch)))
+    each = estimated_seconds(settled, vocab_size=vocab_size, speed=speed)
+    useful = useful_updates(pairs, tokens / (0.95 * batch))
+    most = min(max(1, round(60 * config.minutes / each)), useful)
     reason = "validations and other programs take a part of the time"
     return settled, [*reasons, f"updates about {most // 2:,} to {most:,}: {reason}"]
+
+
+def estimated_seconds(settled: TrainConfig, *, vocab_size: int, speed: float) -> float:
+    """The seconds of an update on a machine of known ``speed``, in operations a second."""
+    tokens = (settled.batch_tokens or 1) * settled.accumulate
+    operations = _operations(settled, settled.preset or "base", vocab_size)
+    return tokens * operations / (_REACHED * speed)
 
 
 def size_in_time(given: SizeOptions, *, pairs: int, vocab_size: int, operations: float) -> str:

@@ -70,6 +70,8 @@ def begun_config(config: TrainConfig, run: RunDirectory) -> TrainConfig | None:
     record = _read(run.options, yaml.safe_load) if run.begun else {}
     if not record:
         return None
+    if record.get("decay") == "none":  # its former name
+        record["decay"] = "constant"
     names = TrainConfig.model_fields
     try:
         begun = TrainConfig(**{name: value for name, value in record.items() if name in names})
