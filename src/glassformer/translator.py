@@ -118,6 +118,12 @@ class Translator:
         parameters = sum(weight.numel() for weight in self.model.parameters())
         return f"Translator({source} to {target}, {parameters:,} parameters, {self.device})"
 
+    def __reduce__(self) -> tuple[object, ...]:
+        """As pickle asks: another process packs the weights for itself."""
+        if self.engine:
+            raise TypeError("only engine torch can be pickled: load the translator in each process")
+        return Translator, (self.bundle, self.device, None, self.parts)
+
     @property
     def model(self) -> Transformer:
         return self.bundle.model
