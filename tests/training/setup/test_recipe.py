@@ -5,7 +5,7 @@ import pytest
 from glassformer.config import presets
 from glassformer.errors import UsageError
 from glassformer.training.setup.options import SizeOptions, TrainConfig
-from glassformer.training.setup.recipe import choose, model_config, size_in_time
+from glassformer.training.setup.recipe import choose, choose_in_time, model_config, size_in_time
 
 SPECIAL = {"pad_id": 0, "unk_id": 1, "bos_id": 2, "eos_id": 3}
 CHOSEN = [
@@ -93,6 +93,18 @@ def test_few_pairs_in_little_time_are_read_in_smaller_batches_and_one_way():
     assert hurried.dropout < unhurried.dropout
     assert (hurried.both_ways, unhurried.both_ways) == (None, 0.6)
     assert not [line for line in reasons if "in the minutes given" in line]
+
+
+def test_with_minutes_no_number_of_updates_stands_beside_that_of_the_time():
+    config = options(minutes=4)
+    settled, reasons = choose_in_time(config, pairs=5_000, tokens=37_000, speed=40e9)
+
+    numbers = [line for line in reasons if "updates" in line]
+    assert numbers[0] == (
+        f"warmup {settled.warmup}: at most: no more than a fifth of the updates that the time allows"
+    )
+    assert numbers[1].startswith("updates about ")
+    assert len(numbers) == 2
 
 
 @pytest.mark.parametrize("preset", ["tiny", "tiny-deep-shallow"])
