@@ -200,9 +200,9 @@ class ModelConfig(Options):
         return self
 
 
-def check_width(d_model: int, num_heads: int) -> None:
+def check_width(d_model: int, num_heads: int = 1) -> None:
     """Refuse a width that sine-cosine pairs or ``num_heads`` do not divide."""
-    if d_model % 2:
+    if d_model < 2 or d_model % 2:
         raise ValueError(f"d_model must be even, as sine-cosine pairs are, got {d_model}")
     if d_model % num_heads:
         raise ValueError(

@@ -100,7 +100,7 @@ def test_with_minutes_no_number_of_updates_stands_beside_that_of_the_time():
     settled, reasons = choose_in_time(config, pairs=5_000, tokens=37_000, speed=40e9)
 
     numbers = [line for line in reasons if "updates" in line]
-    assert numbers[0].startswith(f"warmup {settled.warmup}: at most: no more than a fifth of the")
+    assert numbers[0].startswith(f"warmup {settled.warmup}: at most; no more than a fifth of the")
     assert numbers[1].startswith("updates about ")
     assert len(numbers) == 2
 
