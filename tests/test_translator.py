@@ -456,12 +456,6 @@ def test_a_translator_goes_to_another_process(translator, copied):
     assert copied(translator).translate(TEXTS) == before
 
 
-def test_an_engine_that_no_other_process_can_have_is_said(translator):
-    other = dataclasses.replace(translator, engine=translator._torch_engine)
-    with pytest.raises(TypeError, match=r"^only engine torch can be pickled: load the translator"):
-        pickle.dumps(other)
-
-
 def test_a_translator_is_shown_in_one_line(translator):
     assert re.fullmatch(r"Translator\(en to de, [\d,]+ parameters, cpu\)", repr(translator))
 

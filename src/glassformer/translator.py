@@ -119,10 +119,8 @@ class Translator:
         return f"Translator({source} to {target}, {parameters:,} parameters, {self.device})"
 
     def __reduce__(self) -> tuple[object, ...]:
-        """As pickle asks: another process packs the weights for itself."""
-        if self.engine:
-            raise TypeError("only engine torch can be pickled: load the translator in each process")
-        return Translator, (self.bundle, self.device, None, self.parts)
+        """Without the packed weights, which pickle cannot write: each process packs its own."""
+        return Translator, (self.bundle, self.device, self.engine, self.parts)
 
     @property
     def model(self) -> Transformer:
