@@ -105,7 +105,7 @@ class TextOptions(Options):
     max_chars: int = Field(default=2000, ge=1)
     """Most characters of a side; longer pairs are dropped."""
     max_ratio: float = Field(default=9.0, ge=1)
-    """Greatest ratio of the sides' lengths if one is over 20 characters; other pairs are dropped."""
+    """Greatest ratio of two lengths, one over 20 characters; other pairs are dropped."""
     normalisation: Normalisation | None = None
     """text: NFC, single spaces, no invisible characters, here and in every later translation;
     none: unchanged texts. None: text."""
