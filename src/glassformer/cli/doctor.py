@@ -49,7 +49,7 @@ class DoctorOptions(Options):
     """Training drops pairs with a side of more characters."""
 
     max_ratio: float = Field(Limits.max_ratio, ge=1)
-    """Training drops pairs with a side of over 20 characters, this many times as long as the other."""
+    """Training drops pairs with a side over 20 characters, so many times as long as the other."""
 
     minutes: float | None = Field(None, gt=0)
     """Show the choices of train with this --minutes on this machine."""
