@@ -1,11 +1,21 @@
 """What a run does where the person said nothing, and that what was said stays."""
 
 import pytest
+import torch
+from torch.utils.flop_counter import FlopCounterMode
 
-from glassformer.config import presets
+from glassformer.config import ModelConfig, presets
 from glassformer.errors import UsageError
+from glassformer.model.transformer import Transformer
 from glassformer.training.setup.options import SizeOptions, TrainConfig
-from glassformer.training.setup.recipe import choose, choose_in_time, model_config, size_in_time
+from glassformer.training.setup.recipe import (
+    _REACHED,
+    choose,
+    choose_in_time,
+    estimated_seconds,
+    model_config,
+    size_in_time,
+)
 
 SPECIAL = {"pad_id": 0, "unk_id": 1, "bos_id": 2, "eos_id": 3}
 CHOSEN = [
@@ -260,3 +270,16 @@ def test_settings_that_do_not_fit_are_one_line():
         model_of(d_model=30)
 
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("preset", ["tiny", "tiny-deep-shallow"])
+def test_the_estimated_time_is_that_of_the_operations_that_torch_counts(preset):
+    config, tokens = options(preset=preset, batch_tokens=160), torch.full((4, 20), 5)
+    model = Transformer(
+        ModelConfig(source_vocab_size=900, target_vocab_size=900, **presets[preset])
+    )
+    with FlopCounterMode(display=False) as counter, torch.no_grad():
+        model(tokens, tokens)
+
+    seconds = estimated_seconds(config, vocab_size=900, speed=1 / _REACHED)
+    assert seconds == pytest.approx(3 * counter.get_total_flops(), rel=0.1)  # forward and back
