@@ -1,8 +1,4 @@
-"""Words in capitals, and titles, as a model has read them.
-
-A word in capitals that the training text hardly has is torn into letters, of which the model makes
-another word.
-"""
+"""Words in capitals, and titles: the subwords tear a word that the training text hardly has."""
 
 import re
 
@@ -26,8 +22,8 @@ def in_known_case(text: str, tokenizer: Tokenizer) -> str:
     'A man of the FBI on a ladder.'
     """
     words = _WORD.findall(text)
-    digits = any(map(str.isdigit, text))  # as in "Mon, May 4": a date is no title
-    title = not digits and len(words) >= _TITLE and all(word[0].isupper() for word in words)
+    title = len(words) >= _TITLE and all(word[0].isupper() for word in words)
+    title &= not any(map(str.isdigit, text))  # "Mon, May 4, to Fri, May 8" is a date
 
     def read(match: re.Match[str]) -> str:
         word, lower = match[0], match[0].lower()
