@@ -115,7 +115,7 @@ class Preprocessing:
     >>> preprocessing = Preprocessing("text", ("en", "de"), SourceLengths(10, 20, 0.0))
     >>> [segments] = preprocessing.segments([" A  dog.  A CAT.\\n- A dog "], tokenizer, limit=200)
     >>> [(segment.text, segment.span) for segment in segments]
-    [('A dog.', (1, 8)), ('A CAT.', (10, 16)), ('A dog', (19, 24))]
+    [('A dog.', (1, 8)), ('A cat.', (10, 16)), ('A dog', (19, 24))]
     """
 
     normalisation: Normalisation = "none"
