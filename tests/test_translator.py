@@ -1,7 +1,9 @@
 """The practical face, with a tiny random model whose answers are nonsense, but differ."""
 
+import copy
 import dataclasses
 import math
+import pickle
 import re
 
 import pytest
@@ -441,6 +443,13 @@ def test_in_a_forked_process_torch_computes_with_one_thread(translator, call):
         assert torch.get_num_threads() == 1
     finally:
         torch.set_num_threads(before)
+
+
+@pytest.mark.parametrize("copied", [copy.deepcopy, lambda it: pickle.loads(pickle.dumps(it))])
+def test_a_translator_goes_to_another_process(translator, copied):
+    before = translator.translate(TEXTS)  # by now its weights are packed
+
+    assert copied(translator).translate(TEXTS) == before
 
 
 def test_a_translator_is_shown_in_one_line(translator):

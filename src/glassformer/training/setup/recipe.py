@@ -219,11 +219,12 @@ def _schedule(
     useful = min(fit.updates, _MAX_EPOCHS * per_epoch)
     epochs = max(1, round(useful / per_epoch))
     if length.updates is None and length.minutes is None:
-        reason = f"{epochs * per_epoch:,.0f} updates without further pairs"
-        choices["epochs"] = float(epochs), reason
+        choices["epochs"] = float(epochs), f"about {useful:,.0f} updates without further pairs"
     updates = length.updates or (length.epochs or epochs) * per_epoch
     warmup, _ = shortened(fit.warmup, fit.rate_factor, updates=updates)
     short = f"no more than a fifth of about {updates:,.0f} updates"
+    if length.minutes is not None:
+        short = "at most; no more than a fifth of the updates that the time allows"
     choices["warmup"] = warmup, "for a model of this size" if warmup == fit.warmup else short
     # The highest rate is factor / sqrt(d_model * warmup): a shorter warm-up must not raise it.
     factor = fit.rate_factor * min(1.0, ((given or warmup) / fit.warmup) ** 0.5)
