@@ -49,8 +49,8 @@ def test_what_differs_is_named_with_the_remedy(directory):
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("{", "sha256.json: no list of hashes: the directory is damaged"),
-        ('{"a": 7}', "sha256.json: no list of hashes"),
+        ("{", "sha256.json: not JSON, or cut short"),
+        ('{"a": 7}', "sha256.json: a 7: expected text"),
         (json.dumps({"../secret": "0"}), "sha256.json: it names a file of another directory"),
     ],
 )

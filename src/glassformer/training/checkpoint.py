@@ -8,21 +8,22 @@ run goes on from the one before.
 
 import json
 import shutil
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
 import torch
-from pydantic import AfterValidator, TypeAdapter, ValidationError
+from pydantic import AfterValidator
 from safetensors import SafetensorError
 from safetensors.torch import save_file
 from torch import Tensor, nn
 
 from glassformer.errors import InputError
-from glassformer.files import flush, flush_directory, read_regular
+from glassformer.files import flush, flush_directory
 from glassformer.hashes import check_hashes, read_manifest, write_manifest
-from glassformer.tensors import load_tensors, load_weights, weights
+from glassformer.strangers import read_json, read_tensors
+from glassformer.tensors import load_weights, shapes_of, weights
 from glassformer.training.muon import Muon
 
 __all__ = [
@@ -69,9 +70,6 @@ class RunState:
         default_factory=list
     )
     window: dict[str, float] = field(default_factory=dict)  # sums since the last report
-
-
-_STATE = TypeAdapter(RunState)
 
 
 def save_checkpoint(
@@ -150,17 +148,17 @@ def load_checkpoint(
     Raises InputError for a file that is missing, damaged, or of another model.
     """
     _check_hashes(checkpoint)
-    load_weights(model, load_tensors(checkpoint / "model.safetensors"), checkpoint)
-    stored = load_tensors(checkpoint / "optimiser.safetensors")
+    path = checkpoint / "model.safetensors"
+    load_weights(model, dict(read_tensors(path, shapes_of(model))), checkpoint)
+    stored = dict(read_tensors(checkpoint / "optimiser.safetensors"))
     try:
         for name, parameter in model.named_parameters():
             kept = {key: stored[f"{name}/{key}"] for key in moments(optimiser, parameter)}
             shapes = {tensor.shape for key, tensor in kept.items() if key != "step"}
             if shapes != {parameter.shape}:
                 raise InputError(f"{checkpoint}: the optimiser's {name} has another shape")
-            # Cloned, because tensors of the file are not aligned as torch aligns its own.
             optimiser.state[parameter] = {
-                key: moment.to(parameter.device).clone() for key, moment in kept.items()
+                key: moment.to(parameter.device) for key, moment in kept.items()
             }
     except KeyError as error:
         raise InputError(f"{checkpoint}: not a whole checkpoint ({error!r})") from error
@@ -169,16 +167,9 @@ def load_checkpoint(
 
 def _read_state(path: Path) -> RunState:
     try:
-        content = read_regular(path, most_bytes=_MOST_STATE_BYTES)
-        state = _STATE.validate_json(content, strict=True)
-    except OSError as error:
-        raise InputError(f"{path}: not a whole checkpoint ({error.strerror})") from error
-    except ValidationError as error:
-        fault = error.errors()[0]
-        field_name = ".".join(map(str, fault["loc"]))
-        raise InputError(
-            f"{path}: not a whole checkpoint ({' '.join([field_name, fault['msg']]).strip()})"
-        ) from error
+        state = read_json(path, RunState, most_bytes=_MOST_STATE_BYTES)
+    except InputError as error:
+        raise InputError(f"{error}: not a whole checkpoint") from error
     if str(state.update).zfill(8) != path.parent.name:
         raise InputError(
             f"{path}: not a whole checkpoint (update {state.update}, expected {path.parent.name})"
@@ -236,16 +227,21 @@ def remove_all_but(directory: Path, kept: Iterable[int]) -> None:
 
 def load_average(model: Module, directory: Path, updates: Sequence[int]) -> Module:
     """The model with the mean weights of the checkpoints of ``updates``, ready to translate."""
-    mean = average([directory / f"{update:08d}" for update in updates])
-    load_weights(model, mean, directory)
+    paths = [directory / f"{update:08d}" for update in updates]
+    load_weights(model, average(paths, shapes_of(model)), directory)
     return model.eval()
 
 
-def average(paths: Sequence[Path]) -> dict[str, Tensor]:
-    """The mean of the checkpoints' weights, added up in float64 (section 6.1)."""
+def average(
+    paths: Sequence[Path], shapes: Mapping[str, Sequence[int]] | None = None
+) -> dict[str, Tensor]:
+    """The mean of the checkpoints' weights, added up in float64 (section 6.1).
+
+    ``shapes``: of the model's parameters; InputError for other ones.
+    """
     sums: dict[str, Tensor] = {}
     for path in paths:
-        for name, weight in load_tensors(path / "model.safetensors").items():
+        for name, weight in read_tensors(path / "model.safetensors", shapes):
             sums[name] = sums[name] + weight.double() if name in sums else weight.double()
     return {name: (total / len(paths)).float() for name, total in sums.items()}
 

@@ -11,6 +11,7 @@ from typing import Any
 
 from glassformer.config import ModelConfig
 from glassformer.errors import InputError, UsageError
+from glassformer.strangers import shown
 
 __all__ = ["FAMILIES", "Family", "family_for", "family_of", "weight_table"]
 
@@ -129,7 +130,7 @@ _EMBEDDINGS = {
 }
 
 
-def family_of(model_type: str, origin: object) -> Family:
+def family_of(model_type: object, origin: object) -> Family:
     """The family with this name; InputError, which names the file ``origin``, for another one.
 
     >>> family_of("t5", "config.json")
@@ -137,12 +138,12 @@ def family_of(model_type: str, origin: object) -> Family:
     glassformer.errors.InputError: config.json: model_type 't5': it has relative positions and RMS \
 norms; import reads marian, m2m_100, mbart
     """
-    if model_type in FAMILIES:
-        return FAMILIES[model_type]
-    reason = _REASONS.get(model_type, "its weights have no table here")
-    raise InputError(
-        f"{origin}: model_type {model_type!r}: {reason}; import reads {', '.join(_TRANSLATORS)}"
-    )
+    name = model_type if isinstance(model_type, str) else ""
+    if name in FAMILIES:
+        return FAMILIES[name]
+    reason = _REASONS.get(name, "its weights have no table here")
+    listed = ", ".join(_TRANSLATORS)
+    raise InputError(f"{origin}: model_type {shown(model_type)}: {reason}; import reads {listed}")
 
 
 def family_for(config: ModelConfig) -> str:
