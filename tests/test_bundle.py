@@ -309,7 +309,7 @@ FAULTS = {
     "a weight more": (with_a_foreign_weight, "unknown weight 'extra' .1 unknown"),
     "another shape": (
         with_another_shape,
-        r"source_embedding.weight has the shape \(3, 4\), expected",
+        r"source_embedding.weight has the shape \(3, 4\)",
     ),
     "no tokenizer": (lambda d: (d / "tokenizer.model").unlink(), "tokenizer.model: cannot be"),
     "cut tokenizer": (cut("tokenizer.model"), "tokenizer.model: not a SentencePiece model"),

@@ -115,7 +115,11 @@ def new_directory(directory: Path) -> Iterator[Path]:
     ):
         unfinished = Path(temporary, "new")
         unfinished.mkdir()
-        yield unfinished
+        try:
+            yield unfinished
+        except OSError as error:
+            error.filename = str(error.filename or place).replace(str(unfinished), str(directory))
+            raise
         if place.exists():  # it is empty
             place.rmdir()
         unfinished.rename(place)

@@ -104,9 +104,7 @@ def opened(path: Path, *, most_bytes: int | None = None) -> Iterator[BufferedRea
         with path.open("rb") as file:
             yield file
     except OSError as error:
-        raise InputError(
-            f"{path}: cannot be read: {error.strerror}: copy it from the original"
-        ) from error
+        raise InputError(f"{path}: cannot be read: {error.strerror}") from error
 
 
 def read_bytes(path: Path, *, most_bytes: int) -> bytes:

@@ -205,7 +205,7 @@ def test_a_damaged_checkpoint_is_set_aside_for_the_one_before(tmp_path):
     assert state.update == 10
     assert [path.name for path in checkpoints(tmp_path)] == ["00000010"]
     assert (tmp_path / "damaged-00000030").is_dir()
-    assert "sha256.json: no list of hashes" in notes[0]
+    assert "sha256.json: expected an object" in notes[0]
     assert "damaged-00000020, and the run goes on from 00000010" in notes[1]
 
 
@@ -262,11 +262,11 @@ FAULTS = {
     ),
     "words for numbers": (
         lambda p: change_state(p, update="x"),
-        "state.json: not a whole checkpoint .update Input should be a valid integer",
+        "state.json: update 'x': expected a whole number: not a whole checkpoint",
     ),
     "a validation without its loss": (
         lambda p: change_state(p, validations=[{"update": 12, "bleu": 3.0}]),
-        "not a whole checkpoint .validations .*a validation has no loss",
+        "validations: a validation has no loss: not a whole checkpoint",
     ),
     "nesting without end": (
         lambda p: (p / "state.json").write_text('{"plan": ' + "[" * 100_000),
@@ -280,7 +280,7 @@ FAULTS = {
     ),
     "weights of another shape": (
         lambda p: change(p / "model.safetensors", "0.weight"),
-        r"0.weight has shape \(2, 2\), expected \(7, 5\)",
+        r"0.weight has the shape \(2, 2\), expected \(7, 5\)",
     ),
     "moments of another shape": (
         lambda p: change(p / "optimiser.safetensors", "0.weight/exp_avg"),

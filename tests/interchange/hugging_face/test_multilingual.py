@@ -188,7 +188,7 @@ def test_faulty_directories(directory, family, tmp_path):
         imported(copied, family)
     shutil.copy(directory / "special_tokens_map.json", copied)
     (copied / "sentencepiece.bpe.model").unlink()
-    with pytest.raises(InputError, match=r"bpe\.model: cannot be read: .* copy it from"):
+    with pytest.raises(InputError, match=r"bpe\.model: cannot be read: No such file"):
         imported(copied, family)
     (copied / "tokenizer_config.json").write_text(f'{options[:-1]}, "legacy_behaviour": true}}')
     with pytest.raises(InputError, match="legacy_behaviour: the language stands behind the text"):

@@ -100,14 +100,18 @@ def prepare(
     start, tokenizers, vocabularies = start.with_subwords(settled, run)
     for line in (*augmented, *vocabularies):
         note(line)
-    packed = _packed(run.packed("train"), run.pairs(), tokenizers, text=settled)
+    longest = settled.max_tokens
+    if start.parent is not None:
+        longest = min(longest, start.parent.model.config.longest_pair)
+    packed = _packed(run.packed("train"), run.pairs(), tokenizers, longest, text=settled)
     normalisation = settled.normalisation or "none"
     normalise = normaliser(normalisation)
     normalised = (Pair(*map(normalise, pair)) for pair in valid)
-    packed_valid = _packed(run.packed("valid"), normalised, tokenizers, text=settled)
-    limit = f"more than {settled.max_tokens} subwords on a side"
+    packed_valid = _packed(run.packed("valid"), normalised, tokenizers, longest, text=settled)
+    limit = f"more than {longest} subwords on a side"
     if long := packed.meta.dropped_long:
-        note(f"{counted(long, 'pair')} dropped: {limit} (option max_tokens)")
+        reason = "option max_tokens" if longest == settled.max_tokens else "the parent's positions"
+        note(f"{counted(long, 'pair')} dropped: {limit} ({reason})")
     if left_out := len(valid) - len(packed_valid):
         note(f"validation: {counted(left_out, 'pair')} left out of its loss: blank, or {limit}")
     languages = settled.language_pair or start.languages
@@ -170,10 +174,14 @@ def _packed(
     directory: Path,
     pairs: Iterable[Pair],
     tokenizers: tuple[Tokenizer, Tokenizer],
+    longest: int,
     *,
     text: TextOptions,
 ) -> Packed:
-    """The pairs as ids in a directory, packed by an earlier call or now."""
+    """The pairs as ids in a directory, packed by an earlier call or now.
+
+    ``longest``: the greatest number of subwords of a side.
+    """
     if (directory / "meta.json").exists():
         packed = Packed.open(directory)
         fingerprints = [tokenizer.fingerprint for tokenizer in tokenizers]
@@ -182,7 +190,7 @@ def _packed(
             return packed
     try:
         with working("packing the pairs"):
-            return pack(pairs, *tokenizers, directory, max_tokens=text.max_tokens)
+            return pack(pairs, *tokenizers, directory, max_tokens=longest)
     except InputError as error:
         files = (text.valid if directory.name == "valid" else ()) or text.pairs
         raise InputError(f"{' and '.join(map(str, files))}: {error}") from error
