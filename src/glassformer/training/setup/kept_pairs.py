@@ -23,6 +23,7 @@ from glassformer.data.trigrams import profile_of
 from glassformer.errors import InputError
 from glassformer.files import open_atomically, write_atomically
 from glassformer.progress import working
+from glassformer.strangers import read_json
 from glassformer.training.setup.options import TEXT_SEED, Files, TextOptions
 from glassformer.training.setup.run_directory import RunDirectory
 
@@ -55,7 +56,7 @@ def keep_pairs(text: TextOptions, run: RunDirectory) -> KeptPairs:
     Without ``text.valid``, 2 % of the pairs are held out (:func:`_held_out`).
     """
     names = ("format", "keys", "languages", "max_chars", "max_ratio", "normalisation")
-    options = json.loads(text.model_dump_json(include=set(names)))
+    options = text.model_dump(mode="json", include=set(names))
     options["hold_out"] = not text.valid
     limits = new_filter(text)
     counts = _counts(run.counts)
@@ -105,10 +106,9 @@ def read_kept(
 def _counts(path: Path) -> dict[str, Any]:
     """The counts of an earlier call; empty if there was none, or its file is damaged."""
     try:
-        counts = json.loads(path.read_bytes())
-    except (OSError, ValueError):
+        return read_json(path, dict[str, Any])
+    except InputError:
         return {}
-    return counts if isinstance(counts, dict) else {}
 
 
 def _filter(text: TextOptions, keep: Filter, path: Path) -> None:
