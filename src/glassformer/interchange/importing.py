@@ -1,13 +1,12 @@
-"""Parts of every importer: our settings from theirs, and the result."""
+"""Parts of several bridges: the result of an import, its languages, ties and layers."""
 
-from dataclasses import dataclass
-from pathlib import Path
+from dataclasses import dataclass, replace
 
 from glassformer.bundle import Bundle
 from glassformer.config import ModelConfig
-from glassformer.strangers import validated
+from glassformer.data.languages import standard_code
 
-__all__ = ["NEVER", "Imported", "config_of", "tying_of"]
+__all__ = ["NEVER", "Imported", "in_languages", "layers_of", "tying_of"]
 
 NEVER = -1e4
 """The bias of a symbol that is added: its probability is 0, and half precision can hold it."""
@@ -22,11 +21,6 @@ class Imported:
     notes: tuple[str, ...] = ()
 
 
-def config_of(path: Path, **settings: object) -> ModelConfig:
-    """Our settings; InputError for a value out of its range names the file ``path`` they are of."""
-    return validated(settings, ModelConfig, path)
-
-
 def tying_of(*, embeddings: bool, target: bool) -> str:
     """Our word for matrices that are one: both embeddings; target embedding and output.
 
@@ -36,3 +30,19 @@ def tying_of(*, embeddings: bool, target: bool) -> str:
     if embeddings:
         return "three-way" if target else "embeddings"
     return "target" if target else "none"
+
+
+def layers_of(config: ModelConfig) -> list[tuple[str, int]]:
+    """Side and number of each block, in the order of a file."""
+    depths = {"encoder": config.num_encoder_layers, "decoder": config.num_decoder_layers}
+    return [(side, layer) for side, depth in depths.items() for layer in range(depth)]
+
+
+def in_languages(bundle: Bundle, source: str | None, target: str | None) -> Bundle:
+    """The bundle for a pair of languages, if it is known; UsageError if a model needs it."""
+    if bundle.language_tokens:
+        bundle.language_tokens.pair(source, target)
+        return bundle.between(source, target)
+    if source and target:
+        return replace(bundle, languages=(standard_code(source), standard_code(target)))
+    return bundle

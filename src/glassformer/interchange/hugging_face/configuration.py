@@ -9,11 +9,11 @@ from glassformer.config import BEAM, MOST_LENGTH_PENALTY, ModelConfig
 from glassformer.data.tokenizer import Tokenizer
 from glassformer.errors import InputError
 from glassformer.interchange.hugging_face.families import Family, family_of
-from glassformer.interchange.importing import config_of, tying_of
+from glassformer.interchange.importing import tying_of
 from glassformer.strangers import read_json, shown, validated
 
 __all__ = [
-    "ACTIVATIONS",
+    "ALIKE",
     "Settings",
     "length_penalty",
     "model_config",
@@ -22,13 +22,7 @@ __all__ = [
     "their_length_penalty",
 ]
 
-ACTIVATIONS = {"relu": "relu", "gelu": "gelu", "swish": "swish", "silu": "swish"}
-"""Their names of activations, and ours."""
-# Two options of theirs that are one of ours.
-_ALIKE = {
-    "encoder_attention_heads": "decoder_attention_heads",
-    "encoder_ffn_dim": "decoder_ffn_dim",
-}
+_SAME_ACTIVATION = {"silu": "swish"}
 _NO_EFFECT = {  # of training, of other tasks, about the file; or transformers itself ignores them
     "_name_or_path", "_num_labels", "bos_token_id", "unk_token_id", "is_encoder_decoder",
     "add_bias_logits", "add_cross_attention",
@@ -61,31 +55,33 @@ _TYPICAL_LENGTH = 20  # subwords of a sentence
 
 
 class Settings(BaseModel):
-    """The options of ``config.json`` that say how the model computes; the others are its extra."""
+    """The options of ``config.json`` by our names, where we have them; others are its extra."""
 
     model_config = ConfigDict(
         strict=True, extra="allow", frozen=True, allow_inf_nan=False, protected_namespaces=()
     )
 
     model_type: str
-    d_model: int
     vocab_size: int = Field(gt=0)
     decoder_vocab_size: int | None = None
-    encoder_layers: int
-    decoder_layers: int
-    encoder_attention_heads: int
+    d_model: int
+    num_heads: int = Field(alias="encoder_attention_heads")
     decoder_attention_heads: int
-    encoder_ffn_dim: int
+    d_ff: int = Field(alias="encoder_ffn_dim")
     decoder_ffn_dim: int
-    activation_function: Literal["relu", "gelu", "swish", "silu"] = "gelu"
-    scale_embedding: bool = False
-    max_position_embeddings: int
+    num_encoder_layers: int = Field(alias="encoder_layers")
+    num_decoder_layers: int = Field(alias="decoder_layers")
+    activation: Literal["relu", "gelu", "swish", "silu"] = Field(
+        "gelu", alias="activation_function"
+    )
+    scale_embeddings: bool = Field(False, alias="scale_embedding")
+    max_length: int = Field(alias="max_position_embeddings")
     dropout: float = 0.1
     attention_dropout: float = 0.0
     activation_dropout: float = 0.0
-    pad_token_id: int
-    eos_token_id: int
-    decoder_start_token_id: int
+    pad_id: int = Field(alias="pad_token_id")
+    eos_id: int = Field(alias="eos_token_id")
+    start_id: int = Field(alias="decoder_start_token_id")
     share_encoder_decoder_embeddings: bool = True
     tie_word_embeddings: bool = True
     tokenizer_class: str | None = None
@@ -96,6 +92,10 @@ class Settings(BaseModel):
         """The number of tokens of the target."""
         own = None if self.share_encoder_decoder_embeddings else self.decoder_vocab_size
         return own or self.vocab_size
+
+
+ALIKE = Settings.model_fields.keys() & ModelConfig.model_fields.keys()
+"""The options that our models have too, by our names."""
 
 
 def read_settings(directory: Path) -> tuple[Family, Settings]:
@@ -109,7 +109,7 @@ def read_settings(directory: Path) -> tuple[Family, Settings]:
         raise InputError(f"{directory}: not a directory of transformers ({reason})")
     settings = read_json(path, dict[str, Any])
     family = family_of(settings.get("model_type"), path)
-    read = Settings.model_fields.keys()
+    read = {field.alias or name for name, field in Settings.model_fields.items()}
     for name, value in settings.items():
         if name not in read | _NO_EFFECT | _HELD | _OTHERS.keys() and value:
             raise InputError(
@@ -133,46 +133,34 @@ def model_config(
 
     Raises InputError, which names the file ``path``, for a value that no setting holds.
     """
-    for encoder, decoder in _ALIKE.items():
-        if (first := getattr(settings, encoder)) != (second := getattr(settings, decoder)):
+    for name, ours in (("attention_heads", "num_heads"), ("ffn_dim", "d_ff")):
+        encoder, decoder = getattr(settings, ours), getattr(settings, f"decoder_{name}")
+        if encoder != decoder:
             raise InputError(
-                f"{path}: {encoder} {first} and {decoder} {second} differ: this program has one"
-                " number for both"
+                f"{path}: encoder_{name} {encoder} and decoder_{name} {decoder} differ: this"
+                " program has one number for both"
             )
     source, target = tokenizers
-    pad = settings.pad_token_id
-    start_is_ours = settings.decoder_start_token_id == target.bos_id
+    start_is_ours = settings.start_id == target.bos_id
     added = 0 if start_is_ours else 1
-    offset = family.options.get("position_offset", 0)
+    pad, offset = settings.pad_id, family.options.get("position_offset", 0)
     if family.options.get("position_frequencies") and pad + 1 != offset:
         raise InputError(f"{path}: pad_token_id {pad}: expected {offset - 1}")
-    return config_of(
-        path,
-        source_vocab_size=settings.vocab_size + added,
-        target_vocab_size=settings.target_vocab_size + added,
-        d_model=settings.d_model,
-        num_heads=settings.encoder_attention_heads,
-        d_ff=settings.encoder_ffn_dim,
-        num_encoder_layers=settings.encoder_layers,
-        num_decoder_layers=settings.decoder_layers,
-        dropout=settings.dropout,
-        attention_dropout=settings.attention_dropout,
-        activation_dropout=settings.activation_dropout,
-        activation=ACTIVATIONS[settings.activation_function],
-        tying=tying_of(
+    changes = {
+        "source_vocab_size": settings.vocab_size + added,
+        "target_vocab_size": settings.target_vocab_size + added,
+        "activation": _SAME_ACTIVATION.get(settings.activation, settings.activation),
+        "tying": tying_of(
             embeddings=settings.share_encoder_decoder_embeddings,
             target=settings.tie_word_embeddings,
         ),
-        output_bias=family.output_bias or not start_is_ours,
-        scale_embeddings=settings.scale_embedding,
-        max_length=settings.max_position_embeddings,
-        pad_id=pad,
-        eos_id=settings.eos_token_id,
-        source_pad_id=None if source.pad_id == pad else source.pad_id,
-        unk_id=target.unk_id,
-        bos_id=target.bos_id if start_is_ours else settings.target_vocab_size,
-        **family.options,
-    )
+        "output_bias": family.output_bias or not start_is_ours,
+        "source_pad_id": None if source.pad_id == pad else source.pad_id,
+        "unk_id": target.unk_id,
+        "bos_id": target.bos_id if start_is_ours else settings.target_vocab_size,
+    }
+    alike = {name: getattr(settings, name) for name in ALIKE}
+    return validated(alike | changes | dict(family.options), ModelConfig, path)
 
 
 def length_penalty(theirs: float = 1.0) -> float:

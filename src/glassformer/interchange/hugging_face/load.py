@@ -1,5 +1,6 @@
 """A directory of transformers as a bundle."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import torch
@@ -15,9 +16,9 @@ from glassformer.interchange.hugging_face.configuration import (
     read_settings,
 )
 from glassformer.interchange.hugging_face.families import weight_table
-from glassformer.interchange.hugging_face.vocabulary import Languages, Tokenizers, read_vocabulary
+from glassformer.interchange.hugging_face.vocabulary import Tokenizers, read_vocabulary
 from glassformer.interchange.hugging_face.weights import read_weights
-from glassformer.interchange.importing import Imported
+from glassformer.interchange.importing import Imported, in_languages
 from glassformer.model.transformer import Transformer
 
 __all__ = ["import_hugging_face"]
@@ -42,10 +43,10 @@ def import_hugging_face(
     """
     family, settings = read_settings(directory)
     path = directory / "config.json"
-    vocabulary = read_vocabulary(directory, settings, Languages(source_language, target_language))
+    vocabulary = read_vocabulary(directory, settings)
     source, target = vocabulary.source, vocabulary.target
     config = model_config(family, settings, path, (source, target))
-    start = settings.decoder_start_token_id
+    start = settings.start_id
     start_is_ours = start == target.bos_id  # as M2M100's end symbol
     if not start_is_ours and not 0 <= start < config.bos_id:
         raise InputError(
@@ -62,13 +63,17 @@ def import_hugging_face(
         model.eval().requires_grad_(False),
         source,
         target,
-        vocabulary.languages,
         about={"imported from": f"{family.title} in the format of Hugging Face"},
         length_penalty=length_penalty(settings.length_penalty),
         normalisation=vocabulary.normalisation,
         source_lengths=vocabulary.source_lengths if vocabulary.is_ours else SINGLE_SENTENCES,
         language_tokens=vocabulary.language_tokens,
     )
+    first, second = vocabulary.languages
+    if vocabulary.is_ours and first and second:
+        bundle = replace(bundle, languages=(first, second))
+    else:
+        bundle = in_languages(bundle, source_language or first, target_language or second)
     notes = []
     if settings.model_type == "marian" and not vocabulary.is_ours:
         notes.append(_OPUS_NOTE)

@@ -18,7 +18,7 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict
 
-from glassformer.data.languages import LanguageTokens, languages_in, standard_code
+from glassformer.data.languages import LanguageTokens, languages_in
 from glassformer.data.normaliser import Normalisation
 from glassformer.data.preprocessing import SourceLengths
 from glassformer.data.tokenizer import Tokenizer
@@ -29,7 +29,6 @@ from glassformer.strangers import MOST_JSON, read_json, shown
 
 __all__ = [
     "KEY",
-    "Languages",
     "OfBundle",
     "Tokenizers",
     "language_tokens",
@@ -54,20 +53,12 @@ _START = "<s>"
 
 
 @dataclass(frozen=True)
-class Languages:
-    """The codes that a person asks for; None: not said."""
-
-    source: str | None = None
-    target: str | None = None
-
-
-@dataclass(frozen=True)
 class Tokenizers:
-    """The tokenizers of both sides, and the languages, if they are known."""
+    """The tokenizers of both sides; ``languages``: as far as the files say them."""
 
     source: Tokenizer
     target: Tokenizer
-    languages: tuple[str, str] | None
+    languages: tuple[str | None, str | None] = (None, None)
     language_tokens: LanguageTokens | None = None
     normalisation: Normalisation = "none"
     source_lengths: SourceLengths | None = None
@@ -134,17 +125,15 @@ class _Files:
     settings: Settings
 
 
-def read_vocabulary(directory: Path, settings: Settings, wanted: Languages) -> Tokenizers:
+def read_vocabulary(directory: Path, settings: Settings) -> Tokenizers:
     """The vocabulary of a directory; ``settings``: the content of its ``config.json``.
 
-    Raises:
-        InputError: a file is missing or faulty, or the tokenizer is of another kind.
-        UsageError: the model needs a language, or does not know it.
+    Raises InputError: a file is missing or faulty, or the tokenizer is of another kind.
     """
     path, model_type = directory / "tokenizer_config.json", settings.model_type
     options = read_json(path, _Options, most_bytes=MOST_JSON) if path.exists() else _Options()
     if options.glassformer is not None:
-        return _exported(directory, options.glassformer, wanted)
+        return _exported(directory, options.glassformer)
     if model_type not in _TOKENIZERS:
         raise InputError(
             f"{directory}: a {model_type} model sums up texts, unless `export` has written it;"
@@ -166,8 +155,8 @@ def read_vocabulary(directory: Path, settings: Settings, wanted: Languages) -> T
         )
     files = _Files(directory, options, settings)
     if model_type == "marian":
-        return _marian(files, wanted)
-    return _one_model(files, kind.removesuffix("Fast"), wanted)
+        return _marian(files)
+    return _one_model(files, kind.removesuffix("Fast"))
 
 
 def language_tokens(texts: Collection[str], *kinds: str) -> LanguageTokens | None:
@@ -178,9 +167,8 @@ def language_tokens(texts: Collection[str], *kinds: str) -> LanguageTokens | Non
     return None
 
 
-def _exported(directory: Path, own: OfBundle, wanted: Languages) -> Tokenizers:
+def _exported(directory: Path, own: OfBundle) -> Tokenizers:
     """The tokenizers that ``export`` has written: SentencePiece models beside the JSON."""
-    pair = (wanted.source, wanted.target) if wanted.source and wanted.target else None
     return Tokenizers(
         Tokenizer.load(
             directory / "source.model", prefix=own.source_prefix, known=own.source_known
@@ -188,7 +176,7 @@ def _exported(directory: Path, own: OfBundle, wanted: Languages) -> Tokenizers:
         Tokenizer.load(
             directory / "target.model", prefix=own.target_prefix, known=own.target_known
         ),
-        own.languages or pair,
+        own.languages or (None, None),
         own.language_tokens,
         normalisation=own.normalisation,
         source_lengths=own.source_lengths,
@@ -196,7 +184,7 @@ def _exported(directory: Path, own: OfBundle, wanted: Languages) -> Tokenizers:
     )
 
 
-def _marian(files: _Files, wanted: Languages) -> Tokenizers:
+def _marian(files: _Files) -> Tokenizers:
     """Two SentencePiece models; the language of the target stands before the source."""
     directory, settings = files.directory, files.settings
     tables = {"vocab.json": settings.vocab_size}
@@ -209,21 +197,16 @@ def _marian(files: _Files, wanted: Languages) -> Tokenizers:
         texts = _texts(path, size)
         languages = filter(pattern.fullmatch, texts)
         sides.append(_piece_order(files, texts, controls=languages, path=path))
-    source = wanted.source or files.options.source_lang
-    target = wanted.target or files.options.target_lang
-    prefix: tuple[str, ...] = ()
-    if tokens := language_tokens(sides[0].texts, "MarianTokenizer"):
-        source, target = tokens.pair(source, wanted.target)
-        prefix, _ = tokens.prefixes(source, target)
+    tokens = language_tokens(sides[0].texts, "MarianTokenizer")
     return Tokenizers(
-        sides[0].tokenizer(read_sentencepiece(directory / "source.spm"), prefix),
+        sides[0].tokenizer(read_sentencepiece(directory / "source.spm")),
         sides[-1].tokenizer(read_sentencepiece(directory / "target.spm")),
-        (standard_code(source), standard_code(target)) if source and target else None,
+        (files.options.source_lang, None if tokens else files.options.target_lang),
         tokens,
     )
 
 
-def _one_model(files: _Files, kind: str, wanted: Languages) -> Tokenizers:
+def _one_model(files: _Files, kind: str) -> Tokenizers:
     """One SentencePiece model; each side's language stands before its text."""
     directory, size = files.directory, files.settings.vocab_size
     paths = [directory / name for name in ("sentencepiece.bpe.model", "tokenizer.json")]
@@ -251,14 +234,8 @@ def _one_model(files: _Files, kind: str, wanted: Languages) -> Tokenizers:
             f"{directory}: no language token stands in tokenizer_config.json, tokenizer.json or"
             " special_tokens_map.json: copy them from the original model"
         )
-    source, target = tokens.pair(wanted.source, wanted.target)
-    before_source, before_target = tokens.prefixes(source, target)
-    return Tokenizers(
-        order.tokenizer(model, before_source),
-        order.tokenizer(model, before_target),
-        (source or "", target),
-        tokens,
-    )
+    tokenizer = order.tokenizer(model)
+    return Tokenizers(tokenizer, tokenizer, language_tokens=tokens)
 
 
 def _texts(path: Path, size: int, *, filled: bool = True) -> list[str]:
@@ -302,8 +279,8 @@ def _piece_order(
         raise InputError(f"{path}: it lacks the token {shown(unknown)}: copy the file anew")
     symbols = {"unk": unknown, "bos": _START}
     for symbol, text, index in (
-        ("eos", options.eos_token or "</s>", settings.eos_token_id),
-        ("pad", options.pad_token or "<pad>", settings.pad_token_id),
+        ("eos", options.eos_token or "</s>", settings.eos_id),
+        ("pad", options.pad_token or "<pad>", settings.pad_id),
     ):
         if not 0 <= index < len(texts):
             raise InputError(f"{path}: it lacks the id {index}, config.json's {symbol}_token_id")
@@ -313,7 +290,7 @@ def _piece_order(
                 f"{path}: the id {index}, config.json's {symbol}_token_id, is"
                 f" {shown(texts[index])}, expected {shown(text)}"
             )
-    if settings.decoder_start_token_id == settings.eos_token_id:
+    if settings.start_id == settings.eos_id:
         symbols["bos"] = symbols["eos"]
     else:  # ours takes the name
         texts = [f"<s {index}>" if text == _START else text for index, text in enumerate(texts)]

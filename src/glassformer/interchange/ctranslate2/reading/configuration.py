@@ -13,9 +13,9 @@ from glassformer.config import Frequencies, Layout, ModelConfig
 from glassformer.errors import InputError
 from glassformer.interchange.ctranslate2.reading.model_file import ModelFile
 from glassformer.interchange.ctranslate2.reading.tokens import Settings, Tokens
-from glassformer.interchange.importing import config_of, tying_of
+from glassformer.interchange.importing import tying_of
 from glassformer.model.positions import sinusoidal_positions
-from glassformer.strangers import read_json, shown
+from glassformer.strangers import read_json, shown, validated
 
 __all__ = ["matrix_shape", "model_config", "read_settings", "refuse_others", "source_embedding"]
 
@@ -107,26 +107,24 @@ def model_config(file: ModelFile, settings: Settings, sides: tuple[Tokens, Token
     longest = encoder.pop("max_length")
     source, target = sides
     pads = source.id_of("pad"), target.id_of("pad")
-    appended = len(target.texts) > target.size
-    return config_of(
-        file.path,
-        source_vocab_size=len(source.texts),
-        target_vocab_size=len(target.texts),
-        d_model=d_model,
-        d_ff=d_ff,
-        num_encoder_layers=depths[0],
-        num_decoder_layers=depths[1],
-        norm_epsilon=settings.layer_norm_epsilon or _EPSILON,
-        tying=tying_of(
+    changes = {
+        "source_vocab_size": len(source.texts),
+        "target_vocab_size": len(target.texts),
+        "d_model": d_model,
+        "d_ff": d_ff,
+        "num_encoder_layers": depths[0],
+        "num_decoder_layers": depths[1],
+        "norm_epsilon": settings.layer_norm_epsilon or _EPSILON,
+        "tying": tying_of(
             embeddings=file.same(source_embedding(file), TARGET_EMBEDDING),
             target=file.same(TARGET_EMBEDDING, OUTPUT),
         ),
-        output_bias=appended or "decoder/projection/bias" in file.stored,
-        source_max_length=longest if longest != decoder["max_length"] else None,
-        source_pad_id=pads[0] if pads[0] != pads[1] else None,
-        **{f"{symbol}_id": target.id_of(symbol) for symbol in ("pad", "unk", "bos", "eos")},
-        **decoder,
-    )
+        "output_bias": len(target.texts) > target.size or "decoder/projection/bias" in file.stored,
+        "source_max_length": longest if longest != decoder["max_length"] else None,
+        "source_pad_id": pads[0] if pads[0] != pads[1] else None,
+    }
+    ids = {f"{symbol}_id": target.id_of(symbol) for symbol in ("pad", "unk", "bos", "eos")}
+    return validated(decoder | changes | ids, ModelConfig, file.path)
 
 
 def _stack(file: ModelFile, side: str) -> dict[str, Any]:

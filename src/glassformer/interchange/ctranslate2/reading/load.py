@@ -6,7 +6,6 @@ from pathlib import Path
 import torch
 
 from glassformer.bundle import Bundle
-from glassformer.data.languages import standard_code
 from glassformer.errors import InputError, counted
 from glassformer.interchange.ctranslate2.reading.configuration import (
     model_config,
@@ -17,7 +16,7 @@ from glassformer.interchange.ctranslate2.reading.tokens import read_tokens
 from glassformer.interchange.ctranslate2.reading.weights import read_weights
 from glassformer.interchange.hugging_face.configuration import length_penalty
 from glassformer.interchange.hugging_face.vocabulary import language_tokens
-from glassformer.interchange.importing import Imported
+from glassformer.interchange.importing import Imported, in_languages
 from glassformer.interchange.piece_order import read_sentencepiece
 from glassformer.model.transformer import Transformer
 from glassformer.strangers import shown
@@ -58,13 +57,7 @@ def import_ctranslate2_model(
         about={"imported from": "a model in the format of CTranslate2"},
         length_penalty=length_penalty(),
     )
-    if bundle.language_tokens:
-        bundle.language_tokens.pair(source_language, target_language)  # it needs them
-        bundle = bundle.between(source_language, target_language)
-    elif source_language and target_language:
-        pair = standard_code(source_language), standard_code(target_language)
-        bundle = replace(bundle, languages=pair)
-    return Imported(bundle, "CTranslate2", notes)
+    return Imported(in_languages(bundle, source_language, target_language), "CTranslate2", notes)
 
 
 def read_translator(
