@@ -1,12 +1,15 @@
-"""Parts of several bridges: the result of an import, its languages, ties and layers."""
+"""Parts of several bridges: the result of an import, its languages, ties, layers and rows."""
 
 from dataclasses import dataclass, replace
+
+import torch
+from torch import Tensor
 
 from glassformer.bundle import Bundle
 from glassformer.config import ModelConfig
 from glassformer.data.languages import standard_code
 
-__all__ = ["NEVER", "Imported", "in_languages", "layers_of", "tying_of"]
+__all__ = ["NEVER", "Imported", "in_languages", "layers_of", "tying_of", "with_rows"]
 
 NEVER = -1e4
 """The bias of a symbol that is added: its probability is 0, and half precision can hold it."""
@@ -46,3 +49,17 @@ def in_languages(bundle: Bundle, source: str | None, target: str | None) -> Bund
     if source and target:
         return replace(bundle, languages=(standard_code(source), standard_code(target)))
     return bundle
+
+
+def with_rows(table: Tensor, added: int, start: tuple[int, int | None]) -> Tensor:
+    """A vocabulary's table with rows for symbols that a file lacks; a bias makes them improbable.
+
+    ``start``: the row of our start symbol, and that of theirs, which it copies if it is added.
+    """
+    rows = table.new_zeros(added, *table.shape[1:])
+    ours, theirs = start
+    if table.dim() == 1:
+        rows += NEVER
+    elif theirs is not None and ours >= len(table):
+        rows[ours - len(table)] = table[theirs]
+    return torch.cat([table, rows])

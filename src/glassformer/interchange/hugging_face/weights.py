@@ -9,7 +9,7 @@ from torch import Tensor
 
 from glassformer.config import ModelConfig
 from glassformer.errors import InputError
-from glassformer.interchange.importing import NEVER
+from glassformer.interchange.importing import NEVER, with_rows
 from glassformer.model.positions import sinusoidal_positions
 from glassformer.model.transformer import Transformer
 from glassformer.strangers import read_json, read_tensors
@@ -63,7 +63,8 @@ def read_weights(
         filled["output_bias"] = torch.zeros(model.config.target_vocab_size - (start is not None))
     if start is not None:
         for name in _WITH_START & filled.keys():
-            filled[name] = _with_start(name, filled[name], start)
+            rows = len(filled[name])  # no source has the symbol, and its vocabulary may be smaller
+            filled[name] = with_rows(filled[name], 1, (rows, min(start, rows - 1)))
     load_weights(model, filled, directory)
 
 
@@ -72,14 +73,6 @@ def _their_shape(ours: str, shape: tuple[int, ...], start: int | None) -> tuple[
     rows, *rest = shape
     own = (rows - (ours in _WITH_START and start is not None), *rest)
     return (1, *own) if ours == "output_bias" else own
-
-
-def _with_start(name: str, table: Tensor, start: int) -> Tensor:
-    """A vocabulary's table with a last row for our start symbol: a copy of theirs."""
-    if name == "output_bias":
-        return torch.cat([table, table.new_tensor([NEVER])])
-    # A source never holds the symbol, and its vocabulary may be smaller.
-    return torch.cat([table, table[min(start, len(table) - 1)][None]])
 
 
 def their_start(model: Transformer) -> int | None:

@@ -10,18 +10,15 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated
 
-import torch
 from pydantic import BaseModel, ConfigDict, Field, RootModel
-from torch import Tensor
 
 from glassformer.data.sentencepiece_model import PieceType, SentencePieceModel
 from glassformer.data.tokenizer import Tokenizer
 from glassformer.errors import InputError
-from glassformer.interchange.importing import NEVER
 from glassformer.interchange.piece_order import PieceOrder
 from glassformer.strangers import MOST_JSON, read_json, read_text, shown
 
-__all__ = ["Settings", "Tokens", "read_tokens", "with_rows"]
+__all__ = ["Settings", "Tokens", "read_tokens"]
 
 _START, _PADDING = "<s>", "<pad>"
 _PADDINGS = (_PADDING, "<blank>")  # OpenNMT's
@@ -149,16 +146,3 @@ def _texts(path: Path) -> Sequence[str]:
     if path.suffix == ".json":
         return read_json(path, _List, most_bytes=MOST_JSON).root
     return read_text(path, most_bytes=MOST_JSON).removesuffix("\n").split("\n")
-
-
-def with_rows(table: Tensor, tokens: Tokens) -> Tensor:
-    """A vocabulary's table with the rows that the file lacks: a copy of the start's, or zeros.
-
-    That of a bias takes their probability away.
-    """
-    rows = table.new_zeros(len(tokens.texts) - tokens.size, *table.shape[1:])
-    if table.dim() == 1:
-        rows += NEVER
-    elif tokens.start is not None and tokens.id_of("bos") >= tokens.size:
-        rows[tokens.id_of("bos") - tokens.size] = table[tokens.start]
-    return torch.cat([table, rows])

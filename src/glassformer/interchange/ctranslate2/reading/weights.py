@@ -13,7 +13,8 @@ from glassformer.interchange.ctranslate2.reading.configuration import (
     source_embedding,
 )
 from glassformer.interchange.ctranslate2.reading.model_file import ModelFile
-from glassformer.interchange.ctranslate2.reading.tokens import Tokens, with_rows
+from glassformer.interchange.ctranslate2.reading.tokens import Tokens
+from glassformer.interchange.importing import with_rows
 from glassformer.model.transformer import Transformer
 from glassformer.tensors import load_weights
 
@@ -35,7 +36,10 @@ def read_weights(model: Transformer, file: ModelFile, sides: tuple[Tokens, Token
         rows = [tokens.size if tokens else len(each) for each in places.values()]
         expected = (sum(rows), *weight.shape[1:])
         for ours, part in zip(places, _stored(file, name, expected).split(rows), strict=True):
-            filled[ours] = with_rows(part, tokens) if tokens else part.clone()
+            filled[ours] = part.clone()
+            if tokens:
+                start = tokens.id_of("bos"), tokens.start
+                filled[ours] = with_rows(part, len(tokens.texts) - tokens.size, start)
     known |= _read_positions(model, file, filled)
     refuse_others(file, known)
     own = dict(model.named_parameters())
