@@ -58,7 +58,7 @@ MOST_JSON = 64 << 20
 """Bytes of a list of tokens; 256,000 tokens with their merges have half of them."""
 _MOST_SETTINGS = 16 << 20
 _MOST_LISTS = 2_000_000  # and objects, in a JSON file: each takes far more memory than bytes
-_MOST_YAML = 64 << 10  # its reader is slow
+_MOST_YAML, _MOST_DEPTH = 64 << 10, 20  # bytes, and lists in lists: its reader is slow
 _MOST_UNPACKED = 16 << 30  # bytes of a zip file: the largest models have a few GB
 _MOST_MEMBERS = 10_000
 _MOST_GROWTH = 100  # of a member of a zip file; text grows to 3 to 10 times
@@ -168,8 +168,14 @@ def read_yaml(path: Path) -> dict[str, object]:
 
     text = read_text(path, most_bytes=_MOST_YAML)
     try:
-        if any(isinstance(token, yaml.AliasToken) for token in yaml.scan(text)):
-            raise ValueError("it has an alias: write the value out")
+        depth = 0
+        for event in yaml.parse(text):
+            if isinstance(event, yaml.AliasEvent):
+                raise ValueError("it has an alias: write the value out")
+            depth += isinstance(event, yaml.CollectionStartEvent)
+            depth -= isinstance(event, yaml.CollectionEndEvent)
+            if depth > _MOST_DEPTH:  # its reader takes seconds for thousands
+                raise ValueError(f"it is nested more than {_MOST_DEPTH} deep")
         content = yaml.safe_load(text)
     except (yaml.YAMLError, RecursionError, *_OF_VALUES) as error:  # such as the date 2030-13-45
         raise InputError(f"{path}: not YAML ({' '.join(str(error).split())})") from error

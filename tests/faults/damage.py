@@ -184,6 +184,12 @@ def translate(directory: Path, engine: str = "torch") -> int:
     return main(["translate", str(directory), *options])
 
 
+def faulty(table: Mapping[str, Counter[str]]) -> bool:
+    """Whether an outcome is neither one line nor a translation."""
+    total: Counter[str] = sum(table.values(), Counter())
+    return total["tries"] != total["one line"] + total["works"]
+
+
 def as_text(table: Mapping[str, Counter[str]], kind: str) -> str:
     """The table in Markdown; a row for each ``kind``."""
     rows = [f"| {kind} | {' | '.join(COLUMNS)} |", "|---|" + "---:|" * len(COLUMNS)]

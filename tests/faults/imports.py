@@ -149,4 +149,6 @@ if __name__ == "__main__":
     parser.add_argument("--only", metavar="WORD", default="", help="programs with WORD")
     given = parser.parse_args()
     torch.set_num_threads(1)
-    print(damage.as_text(run(given.tries, given.seed, given.only), "program"))
+    table = run(given.tries, given.seed, given.only)
+    print(damage.as_text(table, "program"))
+    raise SystemExit(damage.faulty(table))

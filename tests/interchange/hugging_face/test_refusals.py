@@ -1,13 +1,17 @@
 """Faulty directories: one line each, which names the file, the fault and the remedy."""
 
+import errno
 import json
+import os
 import shutil
 
 import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
+from glassformer.cli.main import main
 from glassformer.errors import InputError, UsageError
+from glassformer.interchange import sources
 from glassformer.interchange.hugging_face.load import import_hugging_face
 
 pytest.importorskip("transformers", reason="transformers is not installed")
@@ -190,3 +194,61 @@ def test_languages(make_marian, tmp_path):
     assert refusal(directory, UsageError, target_language="xyz").endswith(
         "this model has no such language: expected one of de, fr, nl"
     )
+
+
+def test_an_import_loads_what_it_wrote(marian, tmp_path, monkeypatch, capsys):
+    def refuse(place):
+        raise InputError(f"{place}: it cannot be loaded")
+
+    monkeypatch.setattr(sources, "load_bundle", refuse)
+
+    assert main(["import", str(marian), str(tmp_path / "bundle")]) == 1
+    assert capsys.readouterr().err == (
+        f"glassformer: error: {marian}: no bundle can be made of it ({tmp_path / 'bundle'}: it"
+        " cannot be loaded)\n"
+    )
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("written", [0, 1, 3])
+def test_a_full_disk_leaves_nothing_behind(marian, tmp_path, monkeypatch, capsys, written):
+    """The disk takes so many files; each is flushed, and its directory after it."""
+    flushed, flush = [], os.fsync
+
+    def fsync(descriptor):
+        if len(flushed) == 2 * written:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        flushed.append(descriptor)
+        flush(descriptor)
+
+    monkeypatch.setattr(os, "fsync", fsync)
+
+    assert main(["import", str(marian), str(tmp_path / "bundle")]) == 1
+    line = capsys.readouterr().err
+    assert line.startswith(f"glassformer: error: {tmp_path / 'bundle'}/")
+    assert line.endswith(": No space left on device\n")
+    assert not list(tmp_path.iterdir())
+
+
+def test_faults_of_others_that_once_gave_a_traceback(directory):
+    """Or a bundle that is none, or no end."""
+    whole = (directory / "config.json").read_text()
+    for options, message in (
+        ({"activation_function": ["relu"]}, "config.json: activation_function ['relu']: expected"),
+        ({"pad_token_id": "106"}, "config.json: pad_token_id '106': expected a whole number"),
+        ({"encoder_ffn_dim": 10**6, "decoder_ffn_dim": 10**6}, f"{WEIGHTS}: model.decoder.layers."),
+    ):
+        change_json(directory / "config.json", **options)
+        assert refusal(directory).startswith(message)
+        (directory / "config.json").write_text(whole)
+    name = "model.encoder.layers.1.fc1.bias"
+    change_weights(directory, lambda weights: weights.update({name: weights[name] * torch.nan}))
+    assert refusal(directory).startswith(f"{WEIGHTS}: {name} holds NaN or infinity: the file is")
+    (directory / WEIGHTS).unlink()
+    for content in ("null", "[1]", '"text"', '{"a": 1}', '{"a": [1]}'):
+        (directory / f"{WEIGHTS}.index.json").write_text(f'{{"weight_map": {content}}}')
+        assert refusal(directory).startswith(f"{WEIGHTS}.index.json: weight_map")
+    for file in ("source.spm", "vocab.json", "config.json"):
+        (directory / file).unlink()
+        os.mkfifo(directory / file)
+        assert refusal(directory).startswith(f"{file}: a pipe, expected a regular file")
