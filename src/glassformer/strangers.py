@@ -330,8 +330,8 @@ def unpacked(path: Path, wanted: Callable[[str], bool]) -> Iterator[Path]:
 def shown(value: object) -> str:
     """A stranger's value in a message: short, and on one line.
 
-    >>> shown("a dog\\n" * 99), shown([[["a"]]] * 99)
-    ("'a dog\\\\na dog\\\\na d…", "[[['a']], [['a']], [['a…")
+    >>> shown("a dog\\n"), shown([["a"]] * 99)
+    ("'a dog\\\\n'", "[['a'], ['a'], ['a'], ['a'], ['a'], ['a'…")
     """
     try:
         text = _SHORT.repr(value)

@@ -100,18 +100,14 @@ def prepare(
     start, tokenizers, vocabularies = start.with_subwords(settled, run)
     for line in (*augmented, *vocabularies):
         note(line)
-    longest = settled.max_tokens
-    if start.parent is not None:
-        longest = min(longest, start.parent.model.config.longest_pair)
+    longest, limit = _longest_side(settled, start)
     packed = _packed(run.packed("train"), run.pairs(), tokenizers, longest, text=settled)
     normalisation = settled.normalisation or "none"
     normalise = normaliser(normalisation)
     normalised = (Pair(*map(normalise, pair)) for pair in valid)
     packed_valid = _packed(run.packed("valid"), normalised, tokenizers, longest, text=settled)
-    limit = f"more than {longest} subwords on a side"
     if long := packed.meta.dropped_long:
-        reason = "option max_tokens" if longest == settled.max_tokens else "the parent's positions"
-        note(f"{counted(long, 'pair')} dropped: {limit} ({reason})")
+        note(f"{counted(long, 'pair')} dropped: {limit}")
     if left_out := len(valid) - len(packed_valid):
         note(f"validation: {counted(left_out, 'pair')} left out of its loss: blank, or {limit}")
     languages = settled.language_pair or start.languages
@@ -168,6 +164,14 @@ def _validation_pairs(text: TextOptions, kept: KeptPairs) -> tuple[list[Pair], s
         "validation: on training pairs, because there are too few to hold some out;"
         " its scores say nothing about other text"
     )
+
+
+def _longest_side(text: TextOptions, start: Start) -> tuple[int, str]:
+    """The greatest number of subwords of a side, and the words for a longer one."""
+    longest, reason = text.max_tokens, "option max_tokens"
+    if start.parent is not None and (most := start.parent.model.config.longest_pair) < longest:
+        longest, reason = most, "the parent's positions"
+    return longest, f"more than {longest} subwords on a side ({reason})"
 
 
 def _packed(
