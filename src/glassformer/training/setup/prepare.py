@@ -182,10 +182,7 @@ def _packed(
     *,
     text: TextOptions,
 ) -> Packed:
-    """The pairs as ids in a directory, packed by an earlier call or now.
-
-    ``longest``: the greatest number of subwords of a side.
-    """
+    """The pairs as ids in a directory, packed by an earlier call or now; ``longest``: a side."""
     if (directory / "meta.json").exists():
         packed = Packed.open(directory)
         fingerprints = [tokenizer.fingerprint for tokenizer in tokenizers]
