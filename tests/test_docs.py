@@ -5,8 +5,10 @@
 
 import importlib
 import importlib.util
+import inspect
 import re
 import shlex
+import sys
 from pathlib import Path
 
 import pytest
@@ -43,6 +45,23 @@ def test_every_public_name_is_in_the_reference():
     text = (DOCS / "api.md").read_text(encoding="utf-8")
     listed = set(re.findall(r"(?:auto\w+|py:data):: \S+\.(\w+)", text))
     assert set(glassformer.__all__) <= listed
+    assert set(types_of_public_names()) <= listed
+
+
+def types_of_public_names():
+    """The package's classes that public functions, and public methods, take or give."""
+    for name in glassformer.__all__:
+        item = getattr(glassformer, name)
+        methods = vars(item).items() if inspect.isclass(item) else ()
+        for call in (item, *(method for key, method in methods if not key.startswith("_"))):
+            if not callable(call):
+                continue
+            signature, home = inspect.signature(call), vars(sys.modules[call.__module__])
+            hints = [each.annotation for each in signature.parameters.values()]
+            for hint in (*hints, signature.return_annotation):
+                words = re.findall(r"\w+", hint.__name__ if inspect.isclass(hint) else str(hint))
+                kinds = [kind for word in words if inspect.isclass(kind := home.get(word))]
+                yield from (k.__name__ for k in kinds if k.__module__.startswith("glassformer."))
 
 
 @pytest.fixture

@@ -61,8 +61,9 @@ def test_a_faulty_manifest_is_named(directory, content, message):
         read_manifest(directory)
 
 
-def test_no_manifest_is_an_empty_one(tmp_path):
-    assert read_manifest(tmp_path) == {}
+def test_no_manifest_is_damage(tmp_path):
+    with pytest.raises(InputError, match=r"sha256.json: no list of hashes: the directory is dam"):
+        read_manifest(tmp_path)
 
 
 def test_several_files_have_the_hash_of_their_hashes(directory):

@@ -23,8 +23,6 @@ from glassformer.parts import (
     Parts,
     check_own,
     in_bfloat16,
-    new_model,
-    parts_of,
     rebuilt,
 )
 from tests.own_parts import Rotary, colder, rotary, warmer
@@ -40,7 +38,8 @@ CLOSE = partial(torch.testing.assert_close, rtol=0, atol=1e-10)
 def built(parts: Parts = PLAIN, **options: object) -> Transformer:
     """A float64 model in evaluation mode; no weight is left at its first value."""
     torch.manual_seed(7)
-    model = new_model(ModelConfig(**SIZES, **({"dropout": 0.0} | options)), parts).double().eval()
+    config = ModelConfig(**SIZES, **({"dropout": 0.0} | options))
+    model = parts.model(config, parts).double().eval()
     with torch.no_grad():
         for weight in model.parameters():
             weight += 0.1 * torch.randn_like(weight)
@@ -143,8 +142,6 @@ def test_each_fast_form_equals_its_plain_form(field):
 def test_the_fields_that_fast_exchanges():
     quick = [name for name in FIELDS if getattr(FAST, name) != getattr(PLAIN, name)]
     assert quick == list(CASES)
-    assert parts_of(plain=True) is PLAIN
-    assert parts_of(plain=False) is FAST
 
 
 @pytest.mark.parametrize("options", [{}, {"embedding_norm": True}], ids=str)
@@ -260,7 +257,7 @@ def test_a_new_model_is_made_by_the_parts_alone():
     config = ModelConfig(**SIZES)
     parts = replace(PLAIN, model=rotary, attention=warmer)
 
-    model = new_model(config, parts)
+    model = parts.model(config, parts)
 
     block = model.decoder.blocks[2]
     assert type(block.self_attention.sublayer) is Rotary
@@ -268,7 +265,7 @@ def test_a_new_model_is_made_by_the_parts_alone():
     assert block.self_attention.sublayer.attention is warmer
     assert block.cross_attention.sublayer.attention is warmer
     assert model.config is config
-    assert type(new_model(config, FAST)) is Transformer
+    assert type(FAST.model(config, FAST)) is Transformer
 
 
 def test_parts_are_a_value():

@@ -1,7 +1,9 @@
 """The practical face, with a tiny random model whose answers are nonsense, but differ."""
 
+import copy
 import dataclasses
 import math
+import pickle
 import re
 
 import pytest
@@ -86,10 +88,6 @@ def test_a_score_is_the_sum_of_the_log_probabilities_of_teacher_forcing(translat
         for source, target in zip(sources, targets, strict=True)
     ]
     assert scores == pytest.approx(expected, rel=1e-5, abs=1e-3)
-    by_token = translator.token_scores(sources, targets)
-    for target, values, score in zip(targets, by_token, scores, strict=True):
-        assert len(values) == len(translator.target_tokenizer.subwords(target)) + 1
-        assert sum(values) == pytest.approx(score)
 
 
 def test_scores_stay_with_their_pairs_whatever_is_scored_beside_them(translator, monkeypatch):
@@ -445,6 +443,13 @@ def test_in_a_forked_process_torch_computes_with_one_thread(translator, call):
         assert torch.get_num_threads() == 1
     finally:
         torch.set_num_threads(before)
+
+
+@pytest.mark.parametrize("copied", [copy.deepcopy, lambda it: pickle.loads(pickle.dumps(it))])
+def test_a_translator_goes_to_another_process(translator, copied):
+    before = translator.translate(TEXTS)  # by now its weights are packed
+
+    assert copied(translator).translate(TEXTS) == before
 
 
 def test_a_translator_is_shown_in_one_line(translator):

@@ -9,9 +9,9 @@ from benchmarks.peers.measure import Arrays, job, run_updates
 from glassformer.config import ModelConfig
 from glassformer.data.batches import Batch
 from glassformer.model.transformer import Transformer
-from glassformer.parts import FAST, new_model
+from glassformer.parts import FAST
 from glassformer.training.malloc import keep_freed_memory
-from glassformer.training.optimiser import Learner, new_optimiser, update
+from glassformer.training.optimiser import Learner, new_optimiser
 
 __all__ = ["build"]
 
@@ -22,7 +22,7 @@ def build() -> Transformer:
     sizes = dict(job["model"])
     vocab_size = sizes.pop("vocab_size")
     config = ModelConfig(source_vocab_size=vocab_size, target_vocab_size=vocab_size, **sizes)
-    return new_model(config, FAST).to(job["device"])
+    return FAST.model(config, FAST).to(job["device"])
 
 
 def main() -> None:
@@ -44,7 +44,7 @@ def main() -> None:
         return Batch(*tensors, arrays.tokens(pad_id), words)
 
     def update_once(batch: Batch, rate: float) -> Any:
-        return update(learner, [batch], rate=rate).losses[0]
+        return learner.update([batch], rate=rate).losses[0]
 
     on_cuda = job["device"].startswith("cuda")
     run_updates(

@@ -66,22 +66,19 @@ def unpacked(path: Path, wanted: Callable[[str], bool]) -> Iterator[Path]:
 
 @contextmanager
 def _opened_members(path: Path) -> Iterator[tuple[zipfile.ZipFile, list[zipfile.ZipInfo]]]:
-    """A zip file and its members, all in places below it; InputError as in :func:`unpacked`."""
+    """A zip file and its members that are files; InputError as in :func:`unpacked`."""
     try:
         archive = zipfile.ZipFile(path)
     except (zipfile.BadZipFile, OSError) as error:
         raise InputError(f"{path}: not a zip file, or cut short ({error}): copy it anew") from error
     with archive:
-        yield archive, _members(archive, path)
-
-
-def _members(archive: zipfile.ZipFile, path: Path) -> list[zipfile.ZipInfo]:
-    """The files in the archive, in places below it."""
-    members = archive.infolist()
-    if len(members) > _MOST_MEMBERS:
-        raise InputError(f"{path}: {len(members):,} members: expected at most {_MOST_MEMBERS:,}")
-    for info in members:
-        name = PurePosixPath(info.filename)
-        if name.is_absolute() or ".." in name.parts or "\\" in info.filename:
-            raise InputError(f"{path}: the member {info.filename!r} leads out of its directory")
-    return [info for info in members if not info.is_dir()]
+        members = archive.infolist()
+        if len(members) > _MOST_MEMBERS:
+            raise InputError(
+                f"{path}: {len(members):,} members: expected at most {_MOST_MEMBERS:,}"
+            )
+        for info in members:
+            name = PurePosixPath(info.filename)
+            if name.is_absolute() or ".." in name.parts or "\\" in info.filename:
+                raise InputError(f"{path}: the member {info.filename!r} leads out of its directory")
+        yield archive, [info for info in members if not info.is_dir()]

@@ -88,27 +88,27 @@ class ModelConfig(Options):
     """Number of source tokens."""
     target_vocab_size: int = Field(ge=1, le=_MOST_TOKENS)
     """Number of target tokens."""
-    d_model: int = Field(512, ge=2, le=_MOST_WIDTH)
+    d_model: int = Field(default=512, ge=2, le=_MOST_WIDTH)
     """Width of the stream between the blocks; even."""
-    num_heads: int = Field(8, ge=1, le=_MOST_WIDTH)
+    num_heads: int = Field(default=8, ge=1, le=_MOST_WIDTH)
     """Heads of each attention; a divisor of d_model."""
-    d_ff: int = Field(2048, ge=1, le=_MOST_INNER_WIDTH)
+    d_ff: int = Field(default=2048, ge=1, le=_MOST_INNER_WIDTH)
     """Inner width of the feed-forward networks."""
-    num_encoder_layers: int = Field(6, ge=1, le=_MOST_BLOCKS)
+    num_encoder_layers: int = Field(default=6, ge=1, le=_MOST_BLOCKS)
     """Blocks of the encoder."""
-    num_decoder_layers: int = Field(6, ge=1, le=_MOST_BLOCKS)
+    num_decoder_layers: int = Field(default=6, ge=1, le=_MOST_BLOCKS)
     """Blocks of the decoder."""
-    dropout: float = Field(0.1, ge=0, lt=1)
+    dropout: float = Field(default=0.1, ge=0, lt=1)
     """Share dropped after each sublayer and after the embeddings (section 5.4)."""
-    attention_dropout: float = Field(0.0, ge=0, lt=1)
+    attention_dropout: float = Field(default=0.0, ge=0, lt=1)
     """Share of attention weights dropped; the paper drops none, tensor2tensor does."""
-    activation_dropout: float = Field(0.0, ge=0, lt=1)
+    activation_dropout: float = Field(default=0.0, ge=0, lt=1)
     """Share dropped inside the feed-forward networks; the paper drops none."""
     activation: Activation = "relu"
     """Activation of the feed-forward networks; the paper's is relu."""
     norm: Norm = "post"
     """LayerNorm after each residual sum (the paper) or before each sublayer."""
-    norm_epsilon: float = Field(1e-5, gt=0)
+    norm_epsilon: float = Field(default=1e-5, gt=0)
     """Added to the variance in LayerNorm; tensor2tensor has 1e-6, torch 1e-5."""
     tying: Tying = Field(default_factory=_default_tying)
     """Weights that are shared. three-way: both embeddings and the output matrix (section 3.4);
@@ -126,21 +126,21 @@ class ModelConfig(Options):
     """Sines and cosines in turn (the paper), or all sines first (tensor2tensor, Marian)."""
     position_frequencies: Frequencies = "paper"
     """10000^(-2i/d_model), or tensor2tensor's 10000^(-i/(d_model/2-1))."""
-    position_offset: int = Field(0, ge=0, le=_MOST_POSITIONS)
+    position_offset: int = Field(default=0, ge=0, le=_MOST_POSITIONS)
     """Position of the first token; 2 in BART's and fairseq's learned tables."""
-    max_length: int = Field(1024, ge=3, le=_MOST_POSITIONS)
+    max_length: int = Field(default=1024, ge=3, le=_MOST_POSITIONS)
     """Number of positions: the longest sequence in tokens."""
-    source_max_length: int | None = Field(None, ge=2, le=_MOST_POSITIONS)
+    source_max_length: int | None = Field(default=None, ge=2, le=_MOST_POSITIONS)
     """Number of source positions; None: max_length."""
-    pad_id: int = Field(0, ge=0)
+    pad_id: int = Field(default=0, ge=0)
     """Fills up shorter sentences of a batch; never attended to."""
-    source_pad_id: int | None = Field(None, ge=0)
+    source_pad_id: int | None = Field(default=None, ge=0)
     """Padding of sources; None: pad_id."""
-    unk_id: int = Field(1, ge=0)
+    unk_id: int = Field(default=1, ge=0)
     """Stands for each character that the vocabulary lacks."""
-    bos_id: int = Field(2, ge=0)
+    bos_id: int = Field(default=2, ge=0)
     """The start symbol, which the decoder reads first."""
-    eos_id: int = Field(3, ge=0)
+    eos_id: int = Field(default=3, ge=0)
     """The end symbol, after each source and target."""
 
     @property
@@ -200,9 +200,9 @@ class ModelConfig(Options):
         return self
 
 
-def check_width(d_model: int, num_heads: int) -> None:
+def check_width(d_model: int, num_heads: int = 1) -> None:
     """Refuse a width that sine-cosine pairs or ``num_heads`` do not divide."""
-    if d_model % 2:
+    if d_model < 2 or d_model % 2:
         raise ValueError(f"d_model must be even, as sine-cosine pairs are, got {d_model}")
     if d_model % num_heads:
         raise ValueError(

@@ -10,6 +10,7 @@ Compare it with such papers only.
 
 import dataclasses
 import math
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol, runtime_checkable
@@ -51,6 +52,7 @@ _MOSES = frozenset(sacremoses.corpus.NonbreakingPrefixes().available_langs.value
 LANGUAGES = tuple(sorted(_MOSES | UNSPACED))
 """The language codes that change how text is cut into words, for BLEU or for the paper ruler."""
 
+_LARGEST = math.log(sys.float_info.max)
 _CHINESE = ("zh", "yue", "wuu", "nan", "hak", "gan")
 _PUBLISHED = {"chrf": "chrf++"}  # chrF with word bigrams has a name of its own
 
@@ -60,17 +62,11 @@ _TOKENISED = "the text looks tokenised (it ends in ' .'): no comparison with oth
 
 
 @runtime_checkable
-class _Translated(Protocol):
-    @property
-    def text(self) -> str: ...
-
-
-@runtime_checkable
 class TranslatorLike(Protocol):
     """An object that translates texts, and gives the probability of given translations."""
 
-    def translate(self, texts: Sequence[str], /, *, beam: int) -> Sequence[_Translated]:
-        """One translation for each text."""
+    def translate(self, texts: Sequence[str], /, *, beam: int) -> Sequence[Any]:
+        """One translation for each text, with its ``text``."""
 
     def score(self, sources: Sequence[str], targets: Sequence[str], /) -> Sequence[float]:
         """ln p(target | source) of each pair, the end symbol included."""
@@ -267,10 +263,7 @@ def perplexity(loss: float) -> float:
     >>> perplexity(0.0), perplexity(1e6)
     (1.0, inf)
     """
-    try:
-        return math.exp(loss)
-    except OverflowError:
-        return math.inf
+    return math.inf if loss > _LARGEST else math.exp(loss)
 
 
 def reference_streams(

@@ -62,15 +62,10 @@ def write_manifest(directory: Path) -> None:
 
 
 def read_manifest(directory: Path) -> dict[str, str]:
-    """The hashes of the files in a directory, by their names; empty if it has no manifest.
-
-    Raises InputError for a damaged manifest.
-    """
+    """The hashes of the files in a directory; InputError for a missing or damaged manifest."""
     path = directory / MANIFEST
     try:
         hashes = _HASHES.validate_json(read_regular(path, most_bytes=_MOST_BYTES), strict=True)
-    except FileNotFoundError:
-        return {}
     except (OSError, ValidationError) as error:
         raise InputError(f"{path}: no list of hashes: the directory is damaged") from error
     if any(Path(name).name != name for name in hashes):

@@ -32,16 +32,7 @@ from glassformer.training.loss import Losses, batch_losses
 from glassformer.training.optimiser import NewAdam, adam_of
 from glassformer.training.schedule import NoamSchedule, noam_schedule
 
-__all__ = [
-    "FAST",
-    "PLAIN",
-    "Parts",
-    "check_own",
-    "in_bfloat16",
-    "new_model",
-    "parts_of",
-    "rebuilt",
-]
+__all__ = ["FAST", "PLAIN", "Parts", "check_own", "in_bfloat16", "rebuilt"]
 
 
 def itself(model: Transformer) -> SequenceModel:
@@ -105,21 +96,11 @@ FAST = replace(
 )
 
 
-def parts_of(*, plain: bool) -> Parts:
-    """The parts of the option ``--plain``."""
-    return PLAIN if plain else FAST
-
-
 def in_bfloat16(parts: Parts) -> Parts:
     """The parts with weights that are rounded to bfloat16 for decoding; UsageError if plain."""
     if parts.decoder is not PreparedTransformer:
         raise UsageError("quantization 'bfloat16': only the fast decoder has it: leave it out")
     return replace(parts, decoder=partial(PreparedTransformer, dtype=torch.bfloat16))
-
-
-def new_model(config: ModelConfig, parts: Parts) -> Transformer:
-    """The model of ``config``, built from ``parts``."""
-    return parts.model(config, parts)
 
 
 def check_own(recorded: Mapping[str, str], given: Mapping[str, str], subject: str) -> None:
@@ -143,7 +124,7 @@ def rebuilt(model: Transformer, parts: Parts) -> Transformer:
     True
     """
     with torch.device("meta"):
-        twin = new_model(model.config, parts)
+        twin = parts.model(model.config, parts)
     twin.load_state_dict(model.state_dict(keep_vars=True), assign=True)
     return twin.train(model.training)
 

@@ -26,15 +26,11 @@ class Difference:
 
     baseline: float
     system: float
+    difference: float  # the system's score minus the baseline's
     p_value: float
     baseline_interval: tuple[float, float]
     system_interval: tuple[float, float]
     signature: str
-
-    @property
-    def difference(self) -> float:
-        """The system's score minus the baseline's."""
-        return self.system - self.baseline
 
 
 @dataclass(frozen=True)
@@ -47,11 +43,8 @@ class Comparison:
 
     def as_dict(self) -> dict[str, Any]:
         """Everything under plain names, for JSON."""
-        compared = {"bleu": self.bleu, "chrf++": self.chrf}
-        return {"sentences": self.sentences} | {
-            name: dataclasses.asdict(result) | {"difference": result.difference}
-            for name, result in compared.items()
-        }
+        bleu, chrf = dataclasses.asdict(self.bleu), dataclasses.asdict(self.chrf)
+        return {"sentences": self.sentences, "bleu": bleu, "chrf++": chrf}
 
     def __str__(self) -> str:
         lines = ["paired bootstrap, with 95 % intervals"]
@@ -114,6 +107,7 @@ def _difference(results: Sequence[str | Result], *, signature: str) -> Differenc
     return Difference(
         baseline=float(baseline.score),
         system=float(system.score),
+        difference=float(system.score - baseline.score),
         p_value=float(p_value),
         baseline_interval=_interval(baseline),
         system_interval=_interval(system),

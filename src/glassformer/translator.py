@@ -130,6 +130,10 @@ class Translator:
         parameters = sum(weight.numel() for weight in self.model.parameters())
         return f"Translator({source} to {target}, {parameters:,} parameters, {self.device})"
 
+    def __reduce__(self) -> tuple[object, ...]:
+        """Without the packed weights, which pickle cannot write: each process packs its own."""
+        return Translator, (self.bundle, self.device, self.engine, self.parts)
+
     @property
     def model(self) -> Transformer:
         return self.bundle.model

@@ -120,6 +120,15 @@ def test_the_language_of_the_document_becomes_the_target_s(words_alone):
     assert translated_html(words_alone, ["<HTML lang=en>"], language="de") == ["<HTML lang=de>"]
 
 
+@pytest.mark.parametrize("end", [".", "?!", "..."])
+def test_tags_around_the_end_of_a_sentence_do_not_double_it(words_alone, end):
+    """Without its full stop a model writes one, and that of the tags would come beside it."""
+    page = f"<p>see <i>hat</i><b>{end}</b></p>"
+
+    assert translated_html(words_alone, [page]) == [f"<p>siehe <i>Hut</i><b>{end}</b></p>"]
+    assert words_alone.calls[0][0] == [f"see hat{end}"]
+
+
 def test_inline_tags_move_with_their_words(backwards):
     source = "<p>see <a href=x>red</a> hat, <b>you <i>have</i></b></p>"
 

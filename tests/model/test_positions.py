@@ -127,7 +127,7 @@ def test_too_long_a_sequence_is_refused_and_the_longest_is_not(kind):
 
 @pytest.mark.parametrize("d_model", [7, 1, 0])
 def test_an_odd_width_is_refused(d_model):
-    message = f"d_model must be even, because sines and cosines come in pairs, got {d_model}"
+    message = f"d_model must be even, as sine-cosine pairs are, got {d_model}"
     with pytest.raises(ValueError, match=message):
         sinusoidal_positions(5, d_model)
     with pytest.raises(ValueError, match=message):

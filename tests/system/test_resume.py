@@ -66,7 +66,7 @@ sys.exit(main({words!r}))
 # `make test-faults` kills at 200 other places.
 KILLS = [
     ("glassformer.training.checkpoint", "flush_directory", 1),
-    ("glassformer.training.loop", "update", 33),
+    ("glassformer.training.loop", "Learner.update", 33),
     ("glassformer.bundle", "write_atomically", 2),
 ]
 
@@ -173,7 +173,7 @@ def test_a_finished_run_is_finished_again_without_an_update(whole):
     checkpoints = sorted((whole.run / "checkpoints").iterdir())
     (whole.run / "README.md").unlink()  # as if killed while the bundle was written
 
-    assert whole(("glassformer.training.loop", "update", 1)) == 0
+    assert whole(("glassformer.training.loop", "Learner.update", 1)) == 0
 
     assert whole.weights() == weights
     assert (whole.run / "metrics.jsonl").read_bytes() == metrics

@@ -51,7 +51,7 @@ def test_epochs_come_to_updates(made, epochs, accumulate):
     packed = trainer.prepared.packed
     batches = len(plan_of(trainer.config, packed))
     expected = max(1, round(epochs * batches / accumulate))
-    assert trainer.updates == expected
+    assert trainer.pace.updates == expected
 
 
 def test_the_ranks_shares_are_the_batch(config):

@@ -8,7 +8,7 @@ import shutil
 import pytest
 import torch
 from safetensors import SafetensorError
-from safetensors.torch import load_file, save_file
+from safetensors.torch import load_file
 
 from glassformer.errors import InputError
 from glassformer.training.checkpoint import (
@@ -236,75 +236,29 @@ def test_the_mean_goes_without_a_damaged_checkpoint(tmp_path):
         whole(tmp_path, [1], print)
 
 
-def change(path, name, *, without=False, shape=(2, 2), dtype=torch.float32):
-    stored = load_file(path)
-    if without:
-        del stored[name]
-    else:
-        stored[name] = torch.zeros(shape, dtype=dtype)
-    save_file(stored, path)
-
-
-def change_state(path, **changes):
-    state = json.loads((path / "state.json").read_text())
-    (path / "state.json").write_text(json.dumps(state | changes))
-
-
-FAULTS = {
-    "no weights": (lambda p: (p / "model.safetensors").unlink(), "model.safetensors: cannot be"),
-    "no moments": (lambda p: (p / "optimiser.safetensors").unlink(), "optimiser.safetensors: can"),
-    "no state": (lambda p: (p / "state.json").unlink(), "not a whole checkpoint"),
-    "half a state": (lambda p: (p / "state.json").write_text('{"upd'), "not a whole checkpoint"),
-    "not UTF-8": (lambda p: (p / "state.json").write_bytes(b"\xff"), "not a whole checkpoint"),
-    "a foreign state": (
-        lambda p: (p / "state.json").write_text('{"colour": 1}'),
-        "not a whole checkpoint .update 0, expected 00000012",
-    ),
-    "words for numbers": (
-        lambda p: change_state(p, update="x"),
-        "state.json: not a whole checkpoint .update Input should be a valid integer",
-    ),
-    "a validation without its loss": (
-        lambda p: change_state(p, validations=[{"update": 12, "bleu": 3.0}]),
-        "not a whole checkpoint .validations .*a validation has no loss",
-    ),
-    "nesting without end": (
-        lambda p: (p / "state.json").write_text('{"plan": ' + "[" * 100_000),
-        "not a whole checkpoint",
-    ),
-    "whole numbers": (
-        lambda p: change(
-            p / "optimiser.safetensors", "0.weight/exp_avg", shape=(7, 5), dtype=torch.int64
-        ),
-        "0.weight/exp_avg is of torch.int64, expected floating-point numbers",
-    ),
-    "weights of another shape": (
-        lambda p: change(p / "model.safetensors", "0.weight"),
-        r"0.weight has shape \(2, 2\), expected \(7, 5\)",
-    ),
-    "moments of another shape": (
-        lambda p: change(p / "optimiser.safetensors", "0.weight/exp_avg"),
-        "the optimiser's 0.weight has another shape",
-    ),
-    "a moment less": (
-        lambda p: change(p / "optimiser.safetensors", "1.bias/exp_avg_sq", without=True),
-        "not a whole checkpoint .*1.bias/exp_avg_sq",
-    ),
-}
-
-
-@pytest.mark.parametrize("fault", FAULTS)
-def test_a_fault_is_one_line_that_names_the_checkpoint(tmp_path, fault):
-    damage, message = FAULTS[fault]
+@pytest.mark.parametrize("name", ["model.safetensors", "optimiser.safetensors", "state.json"])
+def test_a_missing_file_is_named(tmp_path, name):
     path = save_checkpoint(tmp_path, *trained(), STATE)
-    (path / "sha256.json").unlink()  # it would find each fault
-    damage(path)
+    (path / name).unlink()
 
-    with pytest.raises(InputError, match=message) as caught:
+    with pytest.raises(InputError, match=f"{path / name}: cannot be read: No such file"):
         load_checkpoint(path, *trained(steps=0))
 
-    assert str(path) in str(caught.value)
-    assert "\n" not in str(caught.value)
+
+def test_a_checkpoint_without_hashes_is_not_read(tmp_path):
+    path = save_checkpoint(tmp_path, *trained(), STATE)
+    (path / "sha256.json").unlink()
+
+    with pytest.raises(InputError, match=f"{path}/sha256.json: no list of hashes"):
+        load_checkpoint(path, *trained(steps=0))
+
+
+def test_weights_of_another_model_are_refused(tmp_path):
+    path = save_checkpoint(tmp_path, *trained(), STATE)
+    other = torch.nn.Sequential(torch.nn.Linear(5, 9), torch.nn.Linear(9, 3))
+
+    with pytest.raises(InputError, match=r"0.weight has shape \(7, 5\), expected \(9, 5\)"):
+        load_checkpoint(path, other, new_optimiser(other, "adam"))
 
 
 def test_what_cannot_be_written_is_said_with_its_reason(tmp_path, monkeypatch):

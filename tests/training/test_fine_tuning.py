@@ -14,13 +14,10 @@ from glassformer.bundle import Bundle, load_bundle, save_bundle
 from glassformer.config import ModelConfig
 from glassformer.data.subword_training import train_tokenizer
 from glassformer.errors import InputError, UsageError
-from glassformer.evaluation import Scores
 from glassformer.model.transformer import Transformer
 from glassformer.training import loop
-from glassformer.training.scorer import Scorer, child_or_mean
 from glassformer.training.setup.options import TrainConfig
 from glassformer.training.setup.prepare import prepare
-from glassformer.training.time_limit import Deadline
 from glassformer.training.train import new_trainer
 from glassformer.translator import Translator
 
@@ -88,27 +85,9 @@ def test_a_child_is_scored_beside_its_parent(child, write, recorder):
     for name in ("validation", "test", "general"):
         [note] = [text for text in recorder.notes if text.startswith(f"{name}: BLEU")]
         assert note.endswith(f"{load_bundle(run.directory).about[name].split()[1]} after")
-    [note] = recorder.noted("mean of parent and child")
-    assert "taken, greedy BLEU: validation" in note
     card = (run.directory / "README.md").read_text()
     assert "parent: parent" in card
     assert "general, parent and child: BLEU" in card
-
-
-def test_the_mean_is_taken_if_it_loses_nothing(child, write, recorder):
-    pairs = write("general.src", ["a b c"]), write("general.tgt", ["c b a"])
-    prepared = prepare(child(general=pairs))
-    model = Transformer(prepared.start.parent.model.config).eval()
-    half = (model.output_weight + prepared.start.parent.model.output_weight) / 2
-    for of_mean, of_child in ((2.0, 2.0), (1.0, 2.0)):
-        bleus = iter([of_mean, of_child, 5.0, 5.0])
-        scorer = Scorer(prepared, Deadline(60.0))
-        scorer.scores = lambda *_, bleus=bleus, **__: Scores(6, next(bleus), 0.0, 0.0)
-        chosen = child_or_mean(model, scorer, recorder)
-        if of_mean < of_child:
-            assert chosen is model
-        else:
-            torch.testing.assert_close(chosen.output_weight, half)
 
 
 def test_the_parents_translations_of_other_text_are_learnt_too(child, write, parent):
@@ -187,14 +166,14 @@ def test_a_trimmed_child_translates_by_itself(child, wordy):
 def test_a_child_goes_on_where_it_was(child, monkeypatch):
     options = child(updates=6)
     whole = train(options.model_copy(update={"run": options.run.with_name("whole")}))
-    inner = loop.update
+    inner = loop.Learner.update
 
     def interrupted(*arguments, **settings):
         os.kill(os.getpid(), signal.SIGTERM)
         return inner(*arguments, **settings)
 
     with monkeypatch.context() as patch:
-        patch.setattr(loop, "update", interrupted)
+        patch.setattr(loop.Learner, "update", interrupted)
         with pytest.raises(loop.Stopped, match="saved at update 1"):
             train(options)
     resumed = train(options)

@@ -13,8 +13,8 @@ from glassformer.decoding import engine as module
 from glassformer.decoding.protocols import Hypothesis
 from glassformer.parts import FAST
 from glassformer.text_engine import TextEngine
-from glassformer.training import length_penalty
-from glassformer.training.length_penalty import best_penalty
+from glassformer.training import scorer
+from glassformer.training.scorer import best_penalty
 from glassformer.training.time_limit import Deadline
 
 LONG, SHORT = "a b c d e f g h", "a b c d"
@@ -70,7 +70,7 @@ def test_a_small_gain_moves_nothing(tokenizer, engine, monkeypatch, gain, expect
         "decode_sentences",
         lambda _, sources, **__: [hypotheses_of(tokenizer)] * len(sources),
     )
-    monkeypatch.setattr(length_penalty, "bleu_metric", lambda *_, **__: Bleu())
+    monkeypatch.setattr(scorer, "bleu_metric", lambda *_, **__: Bleu())
 
     assert best_penalty([Pair("a", LONG)], engine, beam=4) == expected
 

@@ -33,7 +33,7 @@ def scripted(monkeypatch, scores):
 
 
 def kept(trainer):
-    return [int(path.name) for path in checkpoints(trainer.checkpoint_directory)]
+    return [int(path.name) for path in checkpoints(trainer.checkpoints)]
 
 
 def records(trainer, kind):
@@ -78,13 +78,13 @@ def test_the_metrics_have_their_keys(made):
 
 def test_a_report_is_the_mean_since_the_last_one(made, monkeypatch):
     losses = iter(range(1, 61))
-    inner = module.update
+    inner = module.Learner.update
 
     def numbered(*arguments, **options):
         done = inner(*arguments, **options)
         return type(done)(torch.tensor([float(next(losses)), 0.0, 1.0]), done.tokens)
 
-    monkeypatch.setattr(module, "update", numbered)
+    monkeypatch.setattr(module.Learner, "update", numbered)
     trainer = made(updates=60, validations=1)
     trainer.fit()
 
@@ -93,13 +93,13 @@ def test_a_report_is_the_mean_since_the_last_one(made, monkeypatch):
 
 def test_the_rate_follows_the_schedule(made, monkeypatch):
     rates = []
-    inner = module.update
+    inner = module.Learner.update
 
     def watched(*arguments, rate, **options):
         rates.append(rate)
         return inner(*arguments, rate=rate, **options)
 
-    monkeypatch.setattr(module, "update", watched)
+    monkeypatch.setattr(module.Learner, "update", watched)
     made(updates=6, warmup=3, rate_factor=0.7, anneal=0.5).fit()
 
     schedule = Schedule(updates=6, d_model=16, warmup=3, factor=0.7, anneal=0.5)
@@ -140,9 +140,9 @@ def test_patience_is_decided_alike_after_a_break(made, monkeypatch):
     scripted(monkeypatch, SCORES)
     options = {"updates": 7, "validations": 7, "patience": 2}
     first = made(**options)
-    inner = module.update
+    inner = module.Learner.update
     with monkeypatch.context() as patch:
-        patch.setattr(module, "update", lambda *a, **n: (ask_to_stop(), inner(*a, **n))[1])
+        patch.setattr(module.Learner, "update", lambda *a, **n: (ask_to_stop(), inner(*a, **n))[1])
         with pytest.raises(Stopped):
             first.fit()
     assert first.state.update == 1
@@ -211,7 +211,7 @@ def test_a_kill_loses_three_percent_of_the_minutes_unless_saving_takes_long(
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_signal_saves_and_stops(made, monkeypatch, number):
     before = signal.getsignal(number)
-    inner = module.update
+    inner = module.Learner.update
 
     def interrupted(*arguments, **options):
         os.kill(os.getpid(), number)
@@ -219,7 +219,7 @@ def test_a_signal_saves_and_stops(made, monkeypatch, number):
 
     trainer = made(updates=9, validations=1)
     with monkeypatch.context() as patch:
-        patch.setattr(module, "update", interrupted)
+        patch.setattr(module.Learner, "update", interrupted)
         with pytest.raises(Stopped, match="stopped and saved at update 1; the same command") as e:
             trainer.fit()
 
@@ -247,7 +247,7 @@ def test_a_second_signal_stops_at_once(made, monkeypatch):
         os.kill(os.getpid(), signal.SIGINT)
         os.kill(os.getpid(), signal.SIGINT)
 
-    monkeypatch.setattr(module, "update", twice)
+    monkeypatch.setattr(module.Learner, "update", twice)
     with pytest.raises(KeyboardInterrupt):
         made().fit()
 
@@ -269,7 +269,7 @@ def spoil(model):
 def test_a_loss_that_is_not_finite_names_the_batch_and_keeps_the_checkpoint(made):
     trainer = made(updates=2, validations=2)
     trainer.fit()
-    good = {path.name for path in checkpoints(trainer.checkpoint_directory)}
+    good = {path.name for path in checkpoints(trainer.checkpoints)}
     trainer.pace = replace(trainer.pace, schedule=replace(trainer.pace.schedule, updates=4))
     spoil(trainer.model)
 
@@ -281,10 +281,10 @@ def test_a_loss_that_is_not_finite_names_the_batch_and_keeps_the_checkpoint(made
         f"update 3 (epoch {trainer.state.epoch}, batch {trainer.state.batch} of " in said
     )  # so many tokens
     assert "is not finite: loss nan" in said
-    assert f"the last good checkpoint is {trainer.checkpoint_directory / '00000002'}" in said
+    assert f"the last good checkpoint is {trainer.checkpoints / '00000002'}" in said
     assert "try a smaller rate_factor or a longer warmup" in said
     assert "\n" not in said
-    assert {path.name for path in checkpoints(trainer.checkpoint_directory)} == good
+    assert {path.name for path in checkpoints(trainer.checkpoints)} == good
     assert trainer.state.update == 2
 
 

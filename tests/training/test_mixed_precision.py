@@ -12,7 +12,7 @@ from glassformer.model.transformer import Transformer
 from glassformer.parts import FAST
 from glassformer.training.fast.loss import projected_losses
 from glassformer.training.mixed_precision import precision_for, working_copy
-from glassformer.training.optimiser import Learner, new_optimiser, update
+from glassformer.training.optimiser import Learner, new_optimiser
 
 VOCAB = 13
 BF16 = torch.bfloat16
@@ -73,7 +73,7 @@ def test_every_product_has_operands_in_bfloat16(changes):
     learner = learner_of(model, "bf16")
 
     with Products() as products:
-        done = update(learner, [batch()], rate=0.01)
+        done = learner.update([batch()], rate=0.01)
 
     assert {"mm", "bmm", "addmm"} <= products.names
     assert set(products.types) == {BF16}
@@ -105,7 +105,7 @@ def test_small_steps_are_not_lost():
     learner = learner_of(model, "bf16")
     norm = model.encoder.norm.weight
     for _ in range(100):
-        update(learner, [batch()], rate=1e-5)
+        learner.update([batch()], rate=1e-5)
 
     assert (norm - 1).abs().max() > 1e-4
 
@@ -130,7 +130,7 @@ def test_the_loss_curve_is_that_of_float32():
     for precision in ("float32", "bf16"):
         model = toy_model(d_model=16, d_ff=32)
         learner = learner_of(model, precision)
-        curves.append([update(learner, [batch(seed)], rate=0.01).read()[0] for seed in range(120)])
+        curves.append([learner.update([batch(seed)], rate=0.01).read()[0] for seed in range(120)])
 
     exact, rough = (torch.tensor(curve).view(-1, 20).mean(dim=1) for curve in curves)
     assert exact[-1] < 0.75 * exact[0]

@@ -13,7 +13,7 @@ from glassformer.data.batches import Batch
 from glassformer.model.transformer import Transformer
 from glassformer.parts import FAST
 from glassformer.training.fast.loss import projected_losses
-from glassformer.training.optimiser import Learner, NotFiniteError, new_optimiser, update
+from glassformer.training.optimiser import Learner, NotFiniteError, new_optimiser
 
 VOCAB = 11
 
@@ -60,7 +60,7 @@ def updated(batches, *, rate=0.01, **options):
     """The model after one update, and loss, plain loss and gradient norm before it."""
     model = toy_model()
     learner = Learner(model, new_optimiser(model, "adam"), **options)
-    return model, update(learner, batches, rate=rate).read()
+    return model, learner.update(batches, rate=rate).read()
 
 
 def gradients(model):
@@ -85,7 +85,7 @@ def test_micro_batches_are_one_big_batch(clip):
 
 def test_the_tokens_are_counted():
     model = toy_model()
-    done = update(Learner(model, new_optimiser(model, "adam")), MICRO_BATCHES, rate=0.1)
+    done = Learner(model, new_optimiser(model, "adam")).update(MICRO_BATCHES, rate=0.1)
 
     assert done.tokens == 2 * sum([3, 8, 10, 9, 6, 5, 2])
 
@@ -154,7 +154,7 @@ def test_a_loss_that_is_not_finite_leaves_the_weights():
     before = {name: weight.clone() for name, weight in model.state_dict().items()}
     learner = Learner(model, new_optimiser(model, "adam"), clip=1.0)
 
-    done = update(learner, MICRO_BATCHES, rate=0.1)
+    done = learner.update(MICRO_BATCHES, rate=0.1)
 
     with pytest.raises(NotFiniteError, match="loss nan, gradient norm nan"):
         done.read()
@@ -169,7 +169,7 @@ def test_an_infinite_gradient_is_not_finite_either():
     model.source_embedding.weight.register_hook(lambda gradient: gradient * math.inf)
 
     with pytest.raises(NotFiniteError, match="gradient norm"):
-        update(Learner(model, new_optimiser(model, "adam")), MICRO_BATCHES[:1], rate=0.1).read()
+        Learner(model, new_optimiser(model, "adam")).update(MICRO_BATCHES[:1], rate=0.1).read()
     assert torch.equal(model.source_embedding.weight, before)
 
 
@@ -194,7 +194,7 @@ def test_nothing_waits_for_a_device(monkeypatch, precision):
     )
 
     with Waits() as waits:
-        done = update(learner, MICRO_BATCHES, rate=0.1)
+        done = learner.update(MICRO_BATCHES, rate=0.1)
     of_the_host = len(MICRO_BATCHES)  # where the real labels are, found before they are sent
     assert waits.count == of_the_host
     with waits:

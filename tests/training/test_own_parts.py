@@ -20,6 +20,7 @@ from glassformer.training import loop
 from glassformer.training.checkpoint import checkpoints
 from glassformer.training.loop import Stopped
 from glassformer.training.parallel import worker
+from glassformer.training.parallel.ranks import Ranks
 from glassformer.training.setup import start as setup
 from glassformer.training.setup.prepare import prepare
 from glassformer.training.train import new_trainer, train
@@ -88,10 +89,10 @@ def stopped(config, recorder, monkeypatch):
     """Trains with these parts until a signal stops the run after its first update."""
 
     def run(parts, **options):
-        inner = loop.update
+        inner = loop.Learner.update
         with monkeypatch.context() as patch:
             patch.setattr(
-                loop,
+                loop.Learner,
                 "update",
                 lambda *a, **n: (os.kill(os.getpid(), signal.SIGTERM), inner(*a, **n))[1],
             )
@@ -129,7 +130,7 @@ def test_a_part_without_weights_is_in_the_validation_and_the_translations(config
     trainer = new_trainer(prepare(config(updates=1), ROTARY), recorder)
     trainer.metrics.close()
     before = RUNS[False]
-    trainer.validation(trainer.model)
+    trainer.validation()
     assert RUNS[False] > before
     run = train(config(updates=2, validations=1), recorder, parts=ROTARY).directory
     before = RUNS[False]
@@ -166,14 +167,10 @@ def test_a_run_of_the_packages_parts_is_continued_by_no_others(config, recorder,
 
 
 def test_a_rank_has_the_parts_of_rank_0():
-    class Ranks:
-        def broadcast_json(self):
-            state = {"parts": NAMES[SHARPER]}
-            return {"options": {}, "seed": 1, "state": state}
-
+    settings = {"options": {}, "seed": 1, "state": {"parts": NAMES[SHARPER]}}
     expected = "^rank 0 trains with attention sharper, now the package's parts: "
     with pytest.raises(InputError, match=expected):
-        worker._train(Ranks(), torch.device("cpu"), FAST)
+        worker._train(Ranks(1, 2, settings=settings), torch.device("cpu"), FAST)
 
 
 def test_the_losses_are_the_own_ones_in_updates_and_validations(config, recorder):
@@ -198,7 +195,7 @@ def test_the_losses_are_the_own_ones_in_updates_and_validations(config, recorder
 
 
 def test_a_decoder_that_does_not_know_the_model_says_so_at_once(config, recorder, monkeypatch):
-    monkeypatch.setattr(loop, "update", lambda *_, **__: pytest.fail("trained"))
+    monkeypatch.setattr(loop.Learner, "update", lambda *_, **__: pytest.fail("trained"))
     parts = replace(FAST, attention=sharper)
     with pytest.raises(TypeError, match="which the fast decoder does not know"):
         train(config(), recorder, parts=parts)

@@ -5,9 +5,8 @@ import json
 from dataclasses import fields
 
 import pytest
-from pydantic import ValidationError
 
-from glassformer.errors import InputError
+from glassformer.errors import InputError, UsageError
 from glassformer.parts import FAST, PLAIN, Parts
 from glassformer.training.setup.prepare import prepare
 from glassformer.training.train import new_trainer, train
@@ -90,8 +89,8 @@ def test_each_field_that_the_fast_parts_exchange_is_watched():
 
 
 def test_plain_is_in_float32(config):
-    with pytest.raises(ValidationError, match="plain computes in float32: leave precision bf16"):
-        config(plain=True, precision="bf16")
+    with pytest.raises(UsageError, match="precision bf16: the plain losses compute in float32"):
+        train(config(plain=True, precision="bf16"))
 
 
 def test_a_plain_run_stays_plain(config, recorder):

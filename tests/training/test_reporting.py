@@ -2,16 +2,13 @@
 
 import io
 import json
-import sys
 import threading
-import types
 from contextlib import contextmanager
 
 import pytest
 from rich.console import Console
 
 from glassformer.data.corpus import Pair
-from glassformer.errors import InputError
 from glassformer.training import reporting
 from glassformer.training.reporting import Metrics, TextReporter
 from glassformer.training.validation import Validation
@@ -26,9 +23,9 @@ RECORD = {
 }
 
 
-def reporter_on(*, terminal, samples=2):
+def reporter_on(*, terminal):
     """A reporter and what it has written."""
-    reporter = TextReporter(samples=samples)
+    reporter = TextReporter()
     shown = io.StringIO()
     reporter.console = Console(
         file=shown,
@@ -131,9 +128,9 @@ def test_a_validation_shows_scores_and_translations():
     assert shown.getvalue().count("best so far") == 1
 
 
-@pytest.mark.parametrize(("count", "samples", "shown_of"), [(1, 2, 1), (3, 5, 3), (5, 0, 0)])
-def test_fewer_pairs_than_samples(count, samples, shown_of):
-    reporter, shown = reporter_on(terminal=False, samples=samples)
+@pytest.mark.parametrize(("count", "shown_of"), [(0, 0), (1, 1), (3, 2)])
+def test_fewer_pairs_than_samples(count, shown_of):
+    reporter, shown = reporter_on(terminal=False)
     pairs = [Pair("a", "b")] * count
     found = Validation(1.0, 1.0, 1.0, 0.0, ["c"] * count, pairs)
 
@@ -167,36 +164,3 @@ def test_metrics_after_the_checkpoint_are_taken_away(tmp_path):
     metrics.close()
 
     assert path.read_text() == kept + '{"update": 100}\n'
-
-
-def test_tensorboard_missing_names_the_extra_and_leaves_the_metrics(tmp_path, monkeypatch):
-    monkeypatch.setitem(sys.modules, "torch.utils.tensorboard", None)
-    path = tmp_path / "metrics.jsonl"
-    path.write_text('{"update": 50}\n')
-
-    with pytest.raises(InputError, match=r"needs tensorboard: pip install 'glassformer\[tensorb"):
-        Metrics(path, from_update=0, tensorboard=True)
-
-    assert lines_of(path) == [{"update": 50}]
-
-
-def test_tensorboard_gets_the_numbers(tmp_path, monkeypatch):
-    written = []
-
-    class Writer:
-        def __init__(self, directory):
-            written.append(directory)
-
-        def add_scalar(self, name, value, update):
-            written.append((name, value, update))
-
-        def close(self):
-            written.append("closed")
-
-    module = types.SimpleNamespace(SummaryWriter=Writer)
-    monkeypatch.setitem(sys.modules, "torch.utils.tensorboard", module)
-    metrics = Metrics(tmp_path / "metrics.jsonl", from_update=0, tensorboard=True)
-    metrics.write({"kind": "update", "update": 50, "loss": 0.5})
-    metrics.close()
-
-    assert written == [str(tmp_path / "tensorboard"), ("update/loss", 0.5, 50), "closed"]

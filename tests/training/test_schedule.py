@@ -1,10 +1,12 @@
 """Equation 3 at points worked out by hand, and its way down to zero."""
 
 from itertools import pairwise
+from typing import get_args
 
 import pytest
 
 from glassformer.training.schedule import Schedule, noam_schedule
+from glassformer.training.setup.options import Decay
 
 
 @pytest.mark.parametrize(
@@ -67,3 +69,10 @@ def test_without_decay_the_rate_keeps_its_height():
     assert rate(50) == pytest.approx(0.00625)
     assert rate(100) == rate(500) == rate(800) == pytest.approx(0.0125)
     assert rate(901) == pytest.approx(0.00625)
+
+
+def test_each_decay_has_rates_of_its_own():
+    """A name that `rate` does not know would run as another."""
+    schedules = [Schedule(100, d_model=64, warmup=10, decay=decay) for decay in get_args(Decay)]
+
+    assert len({schedule.rate(90) for schedule in schedules}) == len(get_args(Decay))

@@ -20,19 +20,18 @@ def prepared(valid, test=0, general=0):
     return run
 
 
-PENALTY_AND_SCORES = [("validation", 4), ("validation", 4)]
-MEAN = [("validation", 1), ("validation", 1), ("general", 1), ("general", 1)]
+PENALTY_AND_SCORES = ["validation", "validation"]
 
 
 @pytest.mark.parametrize(
     ("texts", "searches", "expected"),
     [
         ({}, PENALTY_AND_SCORES, [1 / 2, 1]),
-        ({"test": 20}, [*PENALTY_AND_SCORES, ("test", 4)], [1 / 4, 1 / 3, 1]),
+        ({"test": 20}, [*PENALTY_AND_SCORES, "test"], [1 / 4, 1 / 3, 1]),
         (
             {"general": 10},
-            [*MEAN, *PENALTY_AND_SCORES, ("general", 4), ("validation", 4), ("general", 4)],
-            [1 / 14, 1 / 13, 1 / 12, 1 / 11, 1 / 5, 1 / 4, 1 / 3, 1 / 2, 1],
+            [*PENALTY_AND_SCORES, "general", "validation", "general"],
+            [1 / 5, 1 / 4, 1 / 3, 1 / 2, 1],
         ),
     ],
 )
@@ -40,8 +39,8 @@ def test_each_search_has_its_share_of_the_time_that_is_left(texts, searches, exp
     run = prepared(10, **texts)
     scorer = Scorer(run, Deadline(60.0, clock=lambda: 0.0))
 
-    shares = [scorer._share(name, beam).left / 60 for name, beam in searches]
+    shares = [scorer._share(len(run.texts[name])).left / 60 for name in searches]
 
     assert shares == pytest.approx(expected)
-    cost = sum(len(run.texts[name]) * (2 if beam == 4 else 1) for name, beam in searches)
+    cost = sum(2 * len(run.texts[name]) for name in searches)
     assert validations_of_the_end(run) == pytest.approx(1 + cost / 10)

@@ -3,12 +3,10 @@
 import json
 import random
 from dataclasses import asdict
-from functools import partial
 from itertools import pairwise
 
 import pytest
 
-from glassformer.errors import InputError
 from glassformer.training.checkpoint import RunState
 from glassformer.training.schedule import Schedule
 from glassformer.training.setup.options import TrainConfig
@@ -74,8 +72,7 @@ class Machine:
         self.pace = TimedPace(
             config,
             self.state,
-            most=self.most,
-            schedule=partial(Schedule.of, config, d_model=128),
+            Schedule.of(config, updates=self.most, d_model=128),
             scoring=1 + GUESSED * (2 + self.test),
             clock=lambda: self.time - began,
         )
@@ -311,15 +308,6 @@ def test_more_minutes_raise_the_rate_and_bring_it_down_again():
     assert machine.last_rate < 0.02
     assert taken < 1.01 * SECONDS + 60
     assert machine.validated[-1] == machine.updates
-
-
-@pytest.mark.parametrize("plan", [{"minutes": 3.0}, {"minutes": "x", "updates": 1, "curve": 1}])
-def test_a_damaged_plan_is_named(plan):
-    state = RunState(update=7, plan=plan)
-    options = TrainConfig(pairs=("a",), run="run", minutes=3.0)
-
-    with pytest.raises(InputError, match="the checkpoint of update 7 has a damaged plan"):
-        TimedPace(options, state, most=100, schedule=Schedule.of, scoring=1.0, clock=lambda: 0.0)
 
 
 def test_the_minutes_for_more_updates_follow_from_the_speed():

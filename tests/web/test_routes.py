@@ -47,6 +47,15 @@ def test_health_languages_and_settings(client):
     assert settings["language"]["target"] == {"code": "de", "name": "German"}
 
 
+@pytest.mark.parametrize("path", ["/", "/health", "/languages", "/frontend/settings", "/spec"])
+def test_what_can_be_read_has_a_head(client, path):
+    """Some load balancers ask for the head alone."""
+    head, whole = client.head(path), client.get(path)
+
+    assert (head.status_code, head.content) == (200, b"")
+    assert head.headers["content-type"] == whole.headers["content-type"]
+
+
 @pytest.mark.parametrize("sent", ["json", "data", "files"])  # urlencoded, and multipart
 def test_a_text_is_translated_as_the_library_does(client, translator, sent):
     said = {"q": TEXTS[1], "source": "en", "target": "de", "format": ""}

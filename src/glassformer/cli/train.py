@@ -25,10 +25,10 @@ def run(config: TrainConfig, reporter: Reporter | None = None, parts: Parts | No
     """
     began = time.monotonic()  # before torch is imported: --minutes includes that
     if int(os.environ.get("RANK", 0)) > 0 and "TORCHELASTIC_RUN_ID" in os.environ:
-        from glassformer.parts import parts_of
+        from glassformer.parts import FAST, PLAIN
         from glassformer.training.parallel.worker import train_rank
 
-        train_rank(config, parts or parts_of(plain=config.plain))
+        train_rank(config, parts or (PLAIN if config.plain else FAST))
         return 0
     from glassformer.training.loop import Stopped
     from glassformer.training.train import train

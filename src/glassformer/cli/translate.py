@@ -144,11 +144,11 @@ def run(options: TranslateOptions) -> int:
     from glassformer.cli.own_translator import with_parts
     from glassformer.data.terms import read_terms
     from glassformer.documents.protection import ProtectingTranslator
-    from glassformer.parts import parts_of
+    from glassformer.parts import FAST, PLAIN
 
     glossary = None if options.glossary is None else read_terms(options.glossary)
     options.set_threads()
-    stock = parts_of(plain=options.plain)
+    stock = PLAIN if options.plain else FAST
     shown = nullcontext() if sys.stdout.isatty() else shown_progress()
     with with_parts(options.bundle, options.parts, stock) as parts, shown:
         translator = options.load(options.bundle, parts)

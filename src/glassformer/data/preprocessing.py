@@ -9,8 +9,10 @@ bars of a table, and lines without letters.
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 
+from glassformer.data.capitals import in_known_case
 from glassformer.data.normaliser import Normalisation, Normalised, visible, with_places
 from glassformer.data.splitting import has_ordinals, sentence_spans, split_long
 from glassformer.data.tokenizer import Tokenizer
@@ -113,7 +115,7 @@ class Preprocessing:
     >>> preprocessing = Preprocessing("text", ("en", "de"), SourceLengths(10, 20, 0.0))
     >>> [segments] = preprocessing.segments([" A  dog.  A CAT.\\n- A dog "], tokenizer, limit=200)
     >>> [(segment.text, segment.span) for segment in segments]
-    [('A dog.', (1, 8)), ('A CAT.', (10, 16)), ('A dog', (19, 24))]
+    [('A dog.', (1, 8)), ('A cat.', (10, 16)), ('A dog', (19, 24))]
     """
 
     normalisation: Normalisation = "none"
@@ -129,6 +131,9 @@ class Preprocessing:
         ``split``, a sentence end separates segments only in a line of more subwords.
         """
         units = [list(self._units(text, split)) for text in texts]
+        if self.normalisation == "text":
+            read = partial(in_known_case, tokenizer=tokenizer)
+            units = [[replace(unit, text=read(unit.text)) for unit in row] for row in units]
         ids = iter(tokenizer.encode_batch([unit.text for row in units for unit in row]))
         return [
             [segment for unit in row for segment in _within(unit, next(ids), tokenizer, limit)]

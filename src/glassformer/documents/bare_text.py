@@ -23,6 +23,7 @@ VOID = frozenset(
 _DEEPEST = 100  # pairs of tags around a place; deeper tags are points
 _BRACKETS = {"(": ")", "[": "]", "{": "}", "“": "”", "„": "“", "«": "»", "‘": "’", '"': '"'}
 _NO_SPACE_BEFORE = ",.;:!?)]}…”»"
+_ENDS = frozenset(".!?…")  # the model writes them itself: outside of its text they would come twice
 
 
 @dataclass(frozen=True)
@@ -139,7 +140,7 @@ class BareText:
 
     @cached_property
     def _pairs(self) -> list[tuple[Mark, Mark]]:
-        """The tags that open and close around words."""
+        """The tags that open and close around words, or around the end of a sentence."""
         pairs: list[tuple[Mark, Mark]] = []
         stack: list[Mark] = []
         for mark in self.marks:
@@ -151,7 +152,9 @@ class BareText:
                     continue
                 while (opening := stack.pop()).name != mark.name:
                     pass
-                if len(stack) < _DEEPEST and self._letters[opening.end] < self._letters[mark.start]:
+                start, end = opening.end, mark.start
+                ends = 0 < end - start < 4 and set(self.text[start:end]) <= _ENDS
+                if len(stack) < _DEEPEST and (ends or self._letters[start] < self._letters[end]):
                     pairs.append((opening, mark))
         return pairs
 

@@ -59,7 +59,7 @@ def read_record(directory: Path) -> list[Recorded]:
     try:
         records = json.loads(file.read_text(encoding="utf-8"))
         return [Recorded(**{**each, "mistakes": tuple(each["mistakes"])}) for each in records]
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return []
     except (OSError, ValueError, TypeError, KeyError) as error:
         raise InputError(f"{file}: no record of parts ({error}): remove it") from error

@@ -40,7 +40,8 @@ class ScaledEmbedding(nn.Module):
 
     def __init__(self, vocab_size: int, d_model: int, *, scale: bool = True) -> None:
         super().__init__()
-        self.weight = nn.Parameter(torch.randn(vocab_size, d_model).mul_(d_model**-0.5))
+        rows = torch.empty(vocab_size, d_model)  # on the meta device, torch would load its compiler
+        self.weight = nn.Parameter(rows if rows.is_meta else rows.normal_().mul_(d_model**-0.5))
         self.factor = math.sqrt(d_model) if scale else 1.0
 
     def forward(self, tokens: Int[Tensor, "batch len"]) -> Float[Tensor, "batch len d_model"]:

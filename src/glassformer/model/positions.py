@@ -8,7 +8,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from glassformer.config import Frequencies, Layout, PositionKind
+from glassformer.config import Frequencies, Layout, PositionKind, check_width
 from glassformer.errors import check_choice
 
 __all__ = ["PositionalEncoding", "TableOptions", "sinusoidal_positions"]
@@ -40,10 +40,7 @@ def sinusoidal_positions(
     >>> sinusoidal_positions(2, 4)[0].tolist()
     [0.0, 1.0, 0.0, 1.0]
     """
-    if d_model < 2 or d_model % 2:
-        raise ValueError(
-            f"d_model must be even, because sines and cosines come in pairs, got {d_model}"
-        )
+    check_width(d_model)
     check_choice("layout", layout, get_args(Layout))
     check_choice("frequencies", frequencies, get_args(Frequencies))
     half = d_model // 2
@@ -88,8 +85,8 @@ class PositionalEncoding(nn.Module):
         self.dropout = new_dropout(dropout)
         if kind == "learned":
             self.offset = table.get("offset", 0)
-            rows = max_length + self.offset
-            self.table = nn.Parameter(torch.randn(rows, d_model).mul_(d_model**-0.5))
+            rows = torch.empty(max_length + self.offset, d_model)
+            self.table = nn.Parameter(rows if rows.is_meta else rows.normal_().mul_(d_model**-0.5))
         else:
             self.offset = 0  # row 0 of the table has the offset in it
             numbers = sinusoidal_positions(max_length, d_model, **table)

@@ -5,7 +5,7 @@ from typing import Any
 
 from glassformer.training.setup.options import LengthOptions
 
-__all__ = ["averaged_updates", "best", "validations_since_best"]
+__all__ = ["averaged_updates", "best"]
 
 _WINDOW = 0.1  # of the updates up to the best validation: far earlier models spoil the mean
 Records = Sequence[dict[str, Any]]
@@ -14,10 +14,6 @@ Records = Sequence[dict[str, Any]]
 def best(validations: Records, length: LengthOptions) -> dict[str, Any]:
     """The record of the best validation."""
     return max(validations, key=_merit(validations, length))
-
-
-def validations_since_best(validations: Records, length: LengthOptions) -> int:
-    return len(validations) - 1 - validations.index(best(validations, length)) if validations else 0
 
 
 def averaged_updates(validations: Records, length: LengthOptions) -> list[int]:

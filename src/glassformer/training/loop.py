@@ -6,8 +6,9 @@ ends with the same bits on the same machine.
 """
 
 import time
-from dataclasses import dataclass, field
-from pathlib import Path
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
 
 import torch
 
@@ -19,16 +20,17 @@ from glassformer.training.batch_stream import BatchStream, seed_update
 from glassformer.training.checkpoint import (
     RunState,
     last_good,
+    load_average,
     remove_all_but,
     save_checkpoint,
+    whole,
 )
-from glassformer.training.checkpoint_averaging import averaged_updates, best, validations_since_best
+from glassformer.training.checkpoint_averaging import averaged_updates, best
 from glassformer.training.loss_meter import LossMeter
-from glassformer.training.optimiser import Learner, NotFiniteError, new_learner, update
+from glassformer.training.optimiser import Learner, NotFiniteError
 from glassformer.training.parallel.ranks import ALONE, RankLostError, Ranks
-from glassformer.training.parallel.worker import broadcast_run
+from glassformer.training.parallel.worker import replicate
 from glassformer.training.reporting import Metrics, Reporter
-from glassformer.training.setup.options import TrainConfig
 from glassformer.training.setup.prepare import Prepared
 from glassformer.training.signals import StopSignal
 from glassformer.training.time_budget import Pace
@@ -61,23 +63,11 @@ class Trainer:
     metrics: Metrics
     pace: Pace
     validation_set: ValidationSet
-    _stop: StopSignal = field(default_factory=StopSignal)
 
     def __post_init__(self) -> None:
-        self._losses = LossMeter(self.state)
+        self.config, self.checkpoints = self.prepared.config, self.prepared.run.checkpoints
+        self._stop, self._losses = StopSignal(), LossMeter(self.state)
         self._saving = 0.0  # seconds of the last checkpoint
-
-    @property
-    def config(self) -> TrainConfig:
-        return self.prepared.config
-
-    @property
-    def updates(self) -> int:
-        return self.pace.updates
-
-    @property
-    def checkpoint_directory(self) -> Path:
-        return self.prepared.run.checkpoints
 
     def fit(self, ranks: Ranks = ALONE) -> None:
         """Update the weights until the last update, the end of patience or a signal.
@@ -90,12 +80,13 @@ class Trainer:
                 f"{ranks.size} ranks share each batch of {self.config.batch_tokens:,} tokens: the"
                 " same training as on one, sooner; for larger batches give --batch-tokens"
             )
-        learner = new_learner(
-            self.model,
+        losses = partial(self.prepared.parts.losses, smoothing=self.config.label_smoothing)
+        learner = Learner(
+            self.model.train(),
             self.optimiser,
-            self.config,
-            losses=self.prepared.parts.losses,
+            losses=losses,
             precision=self.state.precision,
+            clip=self.config.clip,
             ranks=ranks,
         )
         try:
@@ -105,22 +96,20 @@ class Trainer:
             remedy = "the same command continues from it"
             if isinstance(error, NotFiniteError):
                 remedy = "try a smaller rate_factor or a longer warmup, with another --out"
-            kept = last_good(self.checkpoint_directory)
-            raise InputError(f"{error}; {kept}; {remedy}") from error
+            raise InputError(f"{error}; {last_good(self.checkpoints)}; {remedy}") from error
         if self._stop.number:  # a signal during the last save counts as well
             raise Stopped(self.state.update, self._stop.number)
 
     def _learn(self, learner: Learner) -> None:
         state, ranks = self.state, learner.ranks
-        packed, seed = self.prepared.packed, self.config.seed
-        broadcast_run(learner, self.config, seed=seed, state=state, packed=packed)
-        shift = self.prepared.parts.shift
-        stream = BatchStream(state, self.config, packed, ranks.share(), shift, seed=seed)
+        config, packed, shift = self.config, self.prepared.packed, self.prepared.parts.shift
+        replicate(learner, begun=state.update > 0)
+        stream = BatchStream(state, config, packed, ranks.share(), shift, seed=config.seed)
         saved = time.monotonic()
         while settings := self._next_update(ranks):
             self._update(learner, stream, settings)
             self.pace.passed(state.update)
-            last = state.update == self.updates
+            last = state.update == self.pace.updates
             if state.update % REPORT_EVERY == 0 or last:
                 self._report()
             validated = last or self.pace.validation_due(state.update)
@@ -144,7 +133,7 @@ class Trainer:
         All ranks get the same answer: a signal to any of them stops all.
         """
         number = self.state.update + 1
-        ended = number > self.updates or self._out_of_patience()
+        ended = number > self.pace.updates or self._out_of_patience()
         both_ways = self.pace.share(number) <= (self.config.both_ways or 0.0)
         stop, rate, backwards = ranks.all_reduce_max(
             self._stop.number or ended,
@@ -156,7 +145,9 @@ class Trainer:
         return None if stop else (rate, bool(backwards))
 
     def _out_of_patience(self) -> bool:
-        since = validations_since_best(self.state.validations, self.config)
+        validations, since = self.state.validations, 0
+        if validations:
+            since = len(validations) - 1 - validations.index(best(validations, self.config))
         over = 0 < self.config.patience <= since
         if over:
             self.reporter.note(f"no better validation in {since}: training ends here")
@@ -169,7 +160,7 @@ class Trainer:
         number = state.update + 1
         seed_update(self.config.seed, number, ranks.rank)
         with torch_threads(ranks.threads(torch.get_num_threads())):
-            result = update(learner, batches, rate=rate)
+            result = learner.update(batches, rate=rate)
         place = f"epoch {state.epoch}, batch {state.batch} of {batches[-1].tokens:,} tokens"
         self._losses.add(f"update {number:,} ({place})", result, time.monotonic() - begin)
         state.update = number
@@ -177,46 +168,69 @@ class Trainer:
     def _report(self) -> None:
         record = self._losses.report(learning_rate=self.optimiser.param_groups[0]["lr"])
         self.metrics.write(record)
-        per_update = self.state.seconds / self.state.update
-        self.reporter.update(
-            record,
-            updates=self.updates,
-            seconds_left=(self.updates - self.state.update) * per_update,
-        )
+        updates = self.pace.updates
+        left = (updates - self.state.update) * self.state.seconds / self.state.update
+        self.reporter.update(record, updates=updates, seconds_left=left)
 
     def _validate(self) -> None:
         self._losses.read()
         begin = time.monotonic()
         state = self.state
         try:
-            validation = self.validation(self.model)
+            validation = self.validation()
         except NotFiniteError as error:
             name = f"validation at update {state.update:,}"
             raise NotFiniteError(f"{name} is not finite: {error}") from error
         state.seconds += time.monotonic() - begin
-        record = {
-            "kind": "validation",
-            "update": state.update,
-            **validation.scores,
-            "seconds": state.seconds,
-        }
+        place = {"kind": "validation", "update": state.update}
+        record = {**place, **validation.scores, "seconds": state.seconds}
         self.pace.validated(len(validation.pairs) / len(self.validation_set.pairs))
         state.validations.append(record)
         record["best"] = best(state.validations, self.config) is record
         self.metrics.write(record)
         self.reporter.validated(record, validation)
 
-    def validation(self, model: Transformer) -> Validation:
-        """The scores of ``model`` on the validation pairs, or on as many as the time allows."""
+    def validation(self) -> Validation:
+        """The scores of the model on the validation pairs, or on as many as the time allows."""
         deadline = self.pace.validation_deadline()
-        return validate(model, self.validation_set, self.prepared.parts, deadline)
+        return validate(self.model, self.validation_set, self.prepared.parts, deadline)
+
+    def load_final_weights(self) -> list[int]:
+        """Give the model the weights to deliver; return the updates of the checkpoints behind them.
+
+        The mean of checkpoints (section 6.1) is validated as the model was at each of them. If the
+        best checkpoint has a better score, it is delivered alone. The metrics hold both scores.
+        """
+        state, config, note = self.state, self.config, self.reporter.note
+        updates = whole(self.checkpoints, averaged_updates(state.validations, config), note)
+        load_average(self.model, self.checkpoints, updates)
+        if len(updates) == 1:
+            return updates
+        single = best([each for each in state.validations if each["update"] in updates], config)
+        scores = self.validation().scores
+        mean = {"kind": "average", "update": state.update, "updates": updates, **scores}
+        mean["best"] = best([mean, single], config) is mean
+        self.metrics.write(mean)
+        delivered = updates if mean["best"] else [single["update"]]
+        numbers = ", ".join(f"{update:,}" for update in updates)
+        note(
+            f"mean of the checkpoints {numbers}: {_shown(mean)}; the best of them,"
+            f" {single['update']:,}: {_shown(single)}:"
+            f" the {'mean' if mean['best'] else 'best'} is delivered"
+        )
+        load_average(self.model, self.checkpoints, delivered)
+        return delivered
 
     def _save(self) -> None:
         if not self.optimiser.state:  # stopped before the first update
             return
         self._losses.read()
         begin = time.monotonic()
-        save_checkpoint(self.checkpoint_directory, self.model, self.optimiser, self.state)
+        save_checkpoint(self.checkpoints, self.model, self.optimiser, self.state)
         means = averaged_updates(self.state.validations, self.config)
-        remove_all_but(self.checkpoint_directory, {*means, self.state.update})
+        remove_all_but(self.checkpoints, {*means, self.state.update})
         self._saving = time.monotonic() - begin
+
+
+def _shown(record: dict[str, Any]) -> str:
+    return f"BLEU {record['bleu']:.2f}, loss {record['loss']:.3f}"

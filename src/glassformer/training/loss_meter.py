@@ -1,13 +1,13 @@
 """The mean losses of the updates since the last report, their tokens and time."""
 
-import math
 import time
 from typing import Any
 
+from glassformer.evaluation import perplexity
 from glassformer.training.checkpoint import RunState
 from glassformer.training.optimiser import NotFiniteError, Update
 
-__all__ = ["LossMeter", "perplexity"]
+__all__ = ["LossMeter"]
 
 
 class LossMeter:
@@ -64,19 +64,10 @@ class LossMeter:
             "update": state.update,
             "epoch": state.epoch,
             "loss": window["loss"] / window["updates"],
-            "perplexity": perplexity(unsmoothed),
+            "perplexity": perplexity(min(unsmoothed, 700.0)),  # finite, as JSON is
             "learning_rate": learning_rate,
             "gradient_norm": self._gradient_norm,
             "tokens": state.tokens,
             "tokens_per_second": window["tokens"] / max(window["seconds"], 1e-9),
             "seconds": state.seconds,
         }
-
-
-def perplexity(loss: float) -> float:
-    """The exponential of a mean loss without smoothing; finite for any finite loss.
-
-    >>> perplexity(0.0)
-    1.0
-    """
-    return math.exp(min(loss, 700.0))

@@ -12,23 +12,13 @@ from torch import Tensor, nn
 
 from glassformer.data.batches import Batch
 from glassformer.model.transformer import Transformer
-from glassformer.training.loss import Losses, batch_losses
+from glassformer.training.loss import batch_losses
 from glassformer.training.mixed_precision import working_copy
 from glassformer.training.muon import Muon
 from glassformer.training.parallel.ranks import ALONE, Ranks
-from glassformer.training.setup.options import LearningOptions, OptimiserKind
+from glassformer.training.setup.options import OptimiserKind
 
-__all__ = [
-    "Learner",
-    "NewAdam",
-    "NotFiniteError",
-    "Update",
-    "adam_of",
-    "new_learner",
-    "new_optimiser",
-    "update",
-]
-
+__all__ = ["Learner", "NewAdam", "NotFiniteError", "Update", "adam_of", "new_optimiser"]
 
 NewAdam = Callable[[list[nn.Parameter]], torch.optim.Adam]
 """From weights to their optimiser, as :func:`adam_of`."""
@@ -100,6 +90,11 @@ class Learner:
         if isinstance(optimiser, Muon):
             optimiser.products = torch.bfloat16 if precision == "bf16" else torch.float32
 
+    def update(self, batches: Sequence[Batch], *, rate: float) -> Update:
+        """One step of the optimiser on the gradient of all ``batches`` together."""
+        losses = self.step(*self.gradient(batches), rate=rate)
+        return Update(losses, sum(batch.tokens for batch in batches))
+
     def gradient(self, batches: Sequence[Batch]) -> tuple[list[Tensor], Float[Tensor, " 2"]]:
         """The gradient of all ``batches`` of all ranks, and both losses; the same on each rank.
 
@@ -140,29 +135,3 @@ class Learner:
         optimiser.step()
         self.refresh()
         return losses
-
-
-def new_learner(
-    model: Transformer,
-    optimiser: torch.optim.Optimizer,
-    options: LearningOptions,
-    *,
-    losses: Losses,
-    precision: str,
-    ranks: Ranks = ALONE,
-) -> Learner:
-    """A learner with the settings of ``options``; the model is put into training mode."""
-    return Learner(
-        model.train(),
-        optimiser,
-        losses=partial(losses, smoothing=options.label_smoothing),
-        precision=precision,
-        clip=options.clip,
-        ranks=ranks,
-    )
-
-
-def update(learner: Learner, batches: Sequence[Batch], *, rate: float) -> Update:
-    """One step of the optimiser on the gradient of all ``batches`` together."""
-    losses = learner.step(*learner.gradient(batches), rate=rate)
-    return Update(losses, sum(batch.tokens for batch in batches))

@@ -5,7 +5,6 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
-from glassformer.errors import missing_extra
 from glassformer.files import naming, write_atomically
 from glassformer.progress import Advance, console, duration, working
 from glassformer.training.validation import Validation
@@ -13,6 +12,7 @@ from glassformer.training.validation import Validation
 __all__ = ["Metrics", "Reporter", "TextReporter"]
 
 _OF_THE_END = ("average", "score")  # kinds of records
+_SAMPLES = 2  # translations that a validation shows
 
 
 @runtime_checkable
@@ -38,7 +38,7 @@ class Metrics:
     A run that continues from a checkpoint first removes the lines after it, and its end.
     """
 
-    def __init__(self, path: Path, *, from_update: int, tensorboard: bool = False) -> None:
+    def __init__(self, path: Path, *, from_update: int) -> None:
         lines = path.read_bytes().splitlines(keepends=True) if path.exists() else []
         kept = []
         for line in lines:
@@ -49,7 +49,6 @@ class Metrics:
                     kept.append(line)
             except (json.JSONDecodeError, KeyError, TypeError, UnicodeDecodeError):
                 continue  # half a line, after a kill
-        self._board = _tensorboard(path.parent / "tensorboard") if tensorboard else None
         write_atomically(path, b"".join(kept))
         self._file = path.open("a", encoding="utf-8")
 
@@ -57,23 +56,16 @@ class Metrics:
         with naming(Path(self._file.name)):
             self._file.write(json.dumps(record) + "\n")
             self._file.flush()
-        if self._board is not None:
-            for name, value in record.items():
-                if isinstance(value, float):
-                    self._board.add_scalar(f"{record['kind']}/{name}", value, record["update"])
 
     def close(self) -> None:
         self._file.close()
-        if self._board is not None:
-            self._board.close()
 
 
 class TextReporter:
     """A live line with rich on a terminal, plain lines elsewhere; on standard error."""
 
-    def __init__(self, *, samples: int = 2) -> None:
+    def __init__(self) -> None:
         self.console = console()
-        self.samples = samples
         self._line, self._update = ExitStack(), 0
         self._advance: Advance | None = None
 
@@ -104,8 +96,8 @@ class TextReporter:
             f"  {duration(record['seconds'])}{best}"
         )
         pairs = validation.pairs
-        step = max(1, len(pairs) // max(1, self.samples))
-        for place in range(step // 2, len(pairs), step)[: self.samples]:
+        step = max(1, len(pairs) // _SAMPLES)
+        for place in range(step // 2, len(pairs), step)[:_SAMPLES]:
             self.note(f"    source      {pairs[place].source}")
             self.note(f"    reference   {pairs[place].target}")
             self.note(f"    translation {validation.translations[place]}")
@@ -113,11 +105,3 @@ class TextReporter:
     def close(self) -> None:
         self._line.close()
         self._advance = None
-
-
-def _tensorboard(directory: Path) -> Any:
-    try:
-        from torch.utils.tensorboard import SummaryWriter
-    except ImportError as error:
-        raise missing_extra("tensorboard", "tensorboard") from error
-    return SummaryWriter(str(directory))

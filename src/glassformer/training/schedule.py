@@ -1,7 +1,7 @@
 """The learning rate over time (section 5.3, equation 3), and the length of a run."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
 
 from glassformer.training.setup.options import Decay, LearningOptions
 from glassformer.training.time_limit import Deadline
@@ -26,12 +26,8 @@ def noam_schedule(
     return factor * d_model**-0.5 * min(update**-0.5, update * warmup**-1.5)
 
 
-class NoamSchedule(Protocol):
-    """The learning rate of an update: :func:`noam_schedule`."""
-
-    def __call__(
-        self, update: int | float, /, *, d_model: int, warmup: int, factor: float
-    ) -> float: ...
+NoamSchedule = Callable[..., float]
+"""The learning rate of an update, with the keywords of :func:`noam_schedule`."""
 
 
 @dataclass(frozen=True)
@@ -100,6 +96,7 @@ class SteadyPace:
 
     schedule: Schedule
     validations: int
+    extended: bool = False  # this call makes the run longer
 
     @property
     def updates(self) -> int:

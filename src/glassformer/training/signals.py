@@ -1,7 +1,7 @@
 """SIGINT and SIGTERM as a request to stop, which the loop reads between two updates."""
 
 import signal
-from types import FrameType, TracebackType
+from types import FrameType
 
 __all__ = ["StopSignal"]
 
@@ -26,12 +26,7 @@ class StopSignal:
             self._before = {}
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         for number, handler in self._before.items():
             signal.signal(number, handler)
 

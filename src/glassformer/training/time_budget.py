@@ -13,9 +13,6 @@ import math
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 
-from pydantic import TypeAdapter, ValidationError
-
-from glassformer.errors import InputError
 from glassformer.progress import duration
 from glassformer.training.checkpoint import RunState
 from glassformer.training.schedule import Schedule, SteadyPace, shortened
@@ -72,14 +69,10 @@ class Plan:
         )
 
 
-_PLAN = TypeAdapter(Plan)
-
-
 class TimedPace:
     """The plans of a run that has ``length.minutes``, one after the other, in ``state.plan``.
 
-    - ``most``: the updates beyond which more would not help; the plan before any measurement.
-    - ``schedule``: makes the schedule for a number of updates.
+    - ``schedule``: that of the most updates that help; the plan before any measurement.
     - ``scoring``: the time after the last validation, as a number of validations.
     - ``clock``: seconds that this process has spent on the run.
     """
@@ -88,20 +81,20 @@ class TimedPace:
         self,
         length: LengthOptions,
         state: RunState,
+        schedule: Schedule,
         *,
-        most: int,
-        schedule: Callable[..., Schedule],
         scoring: float,
         clock: Callable[[], float],
     ) -> None:
         minutes = length.minutes or 0.0
         self._validations, self._state = length.validations, state
-        self._most, self._schedule, self._scoring = most, schedule, scoring
+        self._schedule, self._most, self._scoring = schedule, schedule.updates, scoring
         self._total, self._clock = 60 * minutes, clock
-        self.plan = _plan_of(state, minutes, most)
+        first = Plan(minutes, self._most, self._most)
+        self.plan = Plan(**state.plan) if state.plan else first
         self.extended = self.plan.minutes < minutes
         if self.extended:
-            self.plan = self.plan.extended(minutes, most)
+            self.plan = self.plan.extended(minutes, self._most)
         self._before = self.plan.seconds
         self._reading, self._last = clock(), self.spent()
         self._speed, self._measured = 0.0, 0  # updates a second; updates of this process
@@ -134,10 +127,9 @@ class TimedPace:
 
     def rate(self, update: int) -> float:
         """The learning rate at the share of the schedule where ``update`` is."""
-        curve = self.plan.curve
-        schedule = self._schedule(updates=curve)
-        warmup, factor = shortened(schedule.warmup, schedule.factor, updates=curve)
-        schedule = replace(schedule, warmup=warmup, factor=factor)
+        curve, full = self.plan.curve, self._schedule
+        warmup, factor = shortened(full.warmup, full.factor, updates=curve)
+        schedule = replace(full, updates=curve, warmup=warmup, factor=factor)
         return schedule.rate(max(1.0, self.plan.share_at(update) * curve))
 
     def passed(self, update: int) -> None:
@@ -206,16 +198,3 @@ class TimedPace:
 
 Pace = SteadyPace | TimedPace
 """The length of a run, its learning rates, and the updates to validate after."""
-
-
-def _plan_of(state: RunState, minutes: float, most: int) -> Plan:
-    """The plan of the last checkpoint, or that of a run which begins."""
-    if not state.plan:
-        return Plan(minutes, most, most)
-    try:
-        return _PLAN.validate_python(state.plan)
-    except ValidationError as error:
-        raise InputError(
-            f"the checkpoint of update {state.update:,} has a damaged plan of the time:"
-            " move the checkpoint away, and the run goes on from the one before"
-        ) from error

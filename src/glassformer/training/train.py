@@ -4,7 +4,6 @@ import time
 from collections.abc import Callable
 from contextlib import closing
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,14 +19,14 @@ from glassformer.threads import torch_threads
 from glassformer.training.batch_stream import epoch_plan
 from glassformer.training.checkpoint import RunState, load_newest
 from glassformer.training.final_bundle import final_bundle, model_card, part_scored
-from glassformer.training.final_weights import final_weights
 from glassformer.training.loop import Trainer
 from glassformer.training.malloc import keep_freed_memory
 from glassformer.training.optimiser import new_optimiser
 from glassformer.training.parallel.ranks import from_torchrun, machine_threads
+from glassformer.training.parallel.worker import settings_of_rank_0
 from glassformer.training.reporting import Metrics, Reporter, TextReporter
 from glassformer.training.schedule import Schedule, SteadyPace
-from glassformer.training.scorer import Scorer, child_or_mean, gains, validations_of_the_end
+from glassformer.training.scorer import Scorer, validations_of_the_end
 from glassformer.training.setup.options import TrainConfig
 from glassformer.training.setup.prepare import Prepared, prepare
 from glassformer.training.setup.recipe import estimated_seconds
@@ -76,26 +75,26 @@ def train(
         prepared = prepare(config, parts, note=reporter.note)
         trainer = new_trainer(prepared, reporter, lambda: time.monotonic() - began)
         with closing(trainer.metrics):
-            with from_torchrun(prepared.device) as ranks:
+            settings = settings_of_rank_0(
+                prepared.config, trainer.model.config, trainer.state, prepared.packed
+            )
+            with from_torchrun(prepared.device, settings) as ranks:
                 trainer.fit(ranks)
-            model, averaged = final_weights(trainer)
+            averaged, model = trainer.load_final_weights(), trainer.model
             scorer = Scorer(prepared, trainer.pace.deadline())
-            model = child_or_mean(model, scorer, reporter)
             alpha = scorer.length_penalty(model)
-            scores = {
-                name: scorer.scores(model, name, length_penalty=alpha) for name in prepared.texts
-            }
+            scores = scorer.scores(model, length_penalty=alpha)
             place = {"kind": "score", "update": trainer.state.update, "length_penalty": alpha}
             for name, result in scores.items():
                 numbers = {key: x for key, x in result.as_dict().items() if x is not None}
                 trainer.metrics.write({**place, "name": name, **numbers})
-        changes = gains(scorer, scores)
+        gains = scorer.gains(scores)
         card = model_card(prepared, trainer.state, averaged=averaged, scores=scores)
-        card |= {f"{name}, parent and child": change for name, change in changes.items()}
+        card |= {f"{name}, parent and child": gain for name, gain in gains.items()}
         save_bundle(final_bundle(model, prepared, card, length_penalty=alpha), config.run)
         _report(trainer, alpha, scores)
-        for name, change in changes.items():
-            reporter.note(f"{name}: {change}")
+        for name, gain in gains.items():
+            reporter.note(f"{name}: {gain}")
         return Run(config.run, scores["validation"].as_dict(), scores.get("test"))
 
 
@@ -124,7 +123,7 @@ def new_trainer(
     if not state.precision:  # measured once: another answer on the way would change the weights
         state.precision = chosen_precision(config, device, parts)
     pace = _pace(prepared, model.config.d_model, state=state, clock=clock)
-    if _is_longer(pace, state, run):  # the best validation would end it: the rate rises again
+    if pace.extended:  # the best validation would end it: the rate rises again
         state.validations.clear()
         reporter.note("a longer run than before: the learning rate rises again, and falls anew")
     plan = epoch_plan(prepared.packed_valid, 0, tokens=config.batch_tokens, seed=0)
@@ -138,16 +137,15 @@ def new_trainer(
     count = sum(weight.numel() for weight in model.parameters())
     reporter.note(
         f"model: {count:,} parameters, {len(prepared.packed):,} pairs,"
-        f" {_length(prepared, pace, state)}, {state.precision} on {device}"
+        f" {_length(prepared, pace.updates, state.update)}, {state.precision} on {device}"
     )
-    metrics = Metrics(run.metrics, from_update=state.update, tensorboard=config.tensorboard)
     return Trainer(
         model=model,
         optimiser=optimiser,
         prepared=prepared,
         state=state,
         reporter=reporter,
-        metrics=metrics,
+        metrics=Metrics(run.metrics, from_update=state.update),
         pace=pace,
         validation_set=validation_set,
     )
@@ -155,48 +153,37 @@ def new_trainer(
 
 def _pace(prepared: Prepared, d_model: int, *, state: RunState, clock: Callable[[], float]) -> Pace:
     """The number of updates and their rates: by the options, or by ``minutes``."""
-    config, packed, form = prepared.config, prepared.packed, prepared.parts.schedule
+    config, packed = prepared.config, prepared.packed
     plan = epoch_plan(packed, 0, tokens=config.batch_tokens, seed=config.seed)
     per_epoch = len(plan) / config.accumulate
-    if config.minutes is None:
-        updates = config.updates or max(1, round((config.epochs or 1.0) * per_epoch))
-        schedule = Schedule.of(config, updates=updates, d_model=d_model, form=form)
-        return SteadyPace(schedule, config.validations)
-    return TimedPace(
-        config,
-        state,
-        most=prepared.start.most_updates(len(packed), per_epoch),
-        schedule=partial(Schedule.of, config, d_model=d_model, form=form),
-        scoring=validations_of_the_end(prepared),
-        clock=clock,
-    )
-
-
-def _is_longer(pace: Pace, state: RunState, run: RunDirectory) -> bool:
-    """Whether this call makes the run longer; ``state`` has its updates from now on."""
-    if isinstance(pace, TimedPace):
-        return pace.extended
-    if pace.updates < state.update:
+    updates = config.updates or max(1, round((config.epochs or 1.0) * per_epoch))
+    if config.minutes is not None:
+        updates = prepared.start.most_updates(len(packed), per_epoch)
+    form = prepared.parts.schedule
+    schedule = Schedule.of(config, updates=updates, d_model=d_model, form=form)
+    if config.minutes is not None:
+        scoring = validations_of_the_end(prepared)
+        return TimedPace(config, state, schedule, scoring=scoring, clock=clock)
+    if updates < state.update:
         raise InputError(
-            f"{run.path}: the run has {state.update:,} updates, and the options say"
-            f" {pace.updates:,}: give more, or another directory"
+            f"{config.run}: the run has {state.update:,} updates, and the options say"
+            f" {updates:,}: give more, or another directory"
         )
-    before, state.updates = state.updates, pace.updates
-    return 0 < before < pace.updates
+    before, state.updates = state.updates, updates
+    return SteadyPace(schedule, config.validations, extended=0 < before < updates)
 
 
-def _length(prepared: Prepared, pace: Pace, state: RunState) -> str:
-    """The length of the run in words, with an estimate of its time on a CPU."""
+def _length(prepared: Prepared, updates: int, done: int) -> str:
+    """The length of the run in words, with an estimate of the time of the rest on a CPU."""
     config = prepared.config
-    if isinstance(pace, TimedPace):
+    if config.minutes is not None:
         return f"as many updates as {config.minutes:g} minutes allow"
-    length = counted(pace.updates, "update")
     speed = machine_speed(config, prepared.device, prepared.parts)
-    left, size = pace.updates - state.update, prepared.tokenizers[1].vocab_size
-    if speed is None or left <= 0 or prepared.start.parent:
-        return length
-    seconds = left * estimated_seconds(config, vocab_size=size, speed=speed)
-    return f"{length} (about {duration(seconds)} here)"
+    if speed is None or updates <= done or prepared.start.parent:
+        return counted(updates, "update")
+    size = prepared.tokenizers[1].vocab_size
+    seconds = (updates - done) * estimated_seconds(config, vocab_size=size, speed=speed)
+    return f"{counted(updates, 'update')} (about {duration(seconds)} here)"
 
 
 def _report(trainer: Trainer, alpha: float, scores: dict[str, Scores]) -> None:

@@ -16,12 +16,11 @@ from glassformer.data.corpus import Pair
 from glassformer.data.preprocessing import Preprocessing
 from glassformer.data.tokenizer import Tokenizer
 from glassformer.decoding.engine import SearchOptions
-from glassformer.evaluation import corpus_scores
+from glassformer.evaluation import corpus_scores, perplexity
 from glassformer.model.transformer import Transformer
 from glassformer.parts import Parts
 from glassformer.text_engine import TextEngine, torch_engine
 from glassformer.training.loss import Losses
-from glassformer.training.loss_meter import perplexity
 from glassformer.training.optimiser import NotFiniteError
 from glassformer.training.time_limit import Deadline, in_time
 

@@ -183,6 +183,11 @@ def test_a_file_that_holds_only_malformed_lines_has_empty_tables(tmp_path):
     assert set(found(report)) == {"malformed", "nothing-left"}
 
 
+def test_a_third_column_is_named_with_its_whole_remedy(tmp_path):
+    report = examine(CorpusFiles(write(tmp_path / "anki.tsv", "Hi.\tHallo!\tCC-BY 2.0\n")))
+    assert report.findings[0].example.endswith("keep these two, as with cut -f1,2")
+
+
 def test_overlap_counts_pairs_sources_and_targets(tmp_path):
     train = CorpusFiles(write(tmp_path / "train.tsv", "a\tA\nb\tB\nc\tC\n\tempty\n"))
     valid = CorpusFiles(write(tmp_path / "valid.tsv", "x\tX\n b \tB\nb\tother\ny\tA\n\tempty\n"))

@@ -1,13 +1,16 @@
 """Every known way to ruin a corpus, tried on the phrasebook: the doctor names it, or is known not
 to."""
 
+import inspect
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import pytest
 
-from glassformer.data.doctor.report import Report
+from glassformer.data import corpus
+from glassformer.data.doctor import alignment, checks, examine, patterns
+from glassformer.data.doctor.report import MEANINGS, Report
 from tests.data.doctor.ways import WAYS, Corpus, examined, named, phrases
 
 TRAINING_STOPS = {"unpaired", "utf-16", "invalid-utf8", "cr-only"}
@@ -51,3 +54,11 @@ def test_japanese_in_words_is_named_too(tmp_path):
     (way,) = (way for way in WAYS if "Japanese" in way.title)
 
     assert "tokenised" in named(clean_report("ja"), examined(way.ruin(clean("ja")), tmp_path))
+
+
+@pytest.mark.parametrize("code", MEANINGS)
+def test_each_finding_is_reported_somewhere(code):
+    """A row of MEANINGS alone would never be said."""
+    sources = map(inspect.getsource, (alignment, checks, corpus, examine, patterns))
+
+    assert any(f'"{code}"' in source for source in sources)

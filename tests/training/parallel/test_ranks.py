@@ -23,7 +23,8 @@ from glassformer.training.parallel.ranks import RankLostError, from_torchrun
 
 os.environ.update(environment)
 torch.set_num_threads(1)
-with from_torchrun(torch.device("cpu")) as ranks:
+settings = {"place": 7, "process": os.getpid()} if environment["RANK"] == "0" else None
+with from_torchrun(torch.device("cpu"), settings) as ranks:
     pipe.send(work(ranks, given))
 """
 
@@ -64,7 +65,7 @@ def test_alone_nothing_is_sent():
 
     assert all(ours is theirs for ours, theirs in zip(ALONE.sum(tensors), tensors, strict=True))
     assert ALONE.all_reduce_max(15, 0.1, True) == [15.0, 0.1, 1.0]
-    assert ALONE.broadcast_json({"place": 7}) == {"place": 7}
+    assert ALONE.settings == {}
     ALONE.broadcast(tensors)
     assert ALONE.share() == slice(0, None, 1)
 
@@ -82,14 +83,14 @@ def work(ranks, _):
         "drawn": [x.tolist() for x in drawn],
         "sums": [[x.tolist() for x in one] for one in sums],
         "greatest": ranks.all_reduce_max(15 if ranks.rank == 1 else 0, 0 if ranks.rank else 0.1),
-        "message": ranks.broadcast_json({"place": 7} if ranks.rank == 0 else None),
+        "place": ranks.settings["place"],
         "copied": [x.tolist() for x in copied],
         "share": list(range(8))[ranks.share()],
     }
 """
 
 
-def test_sums_maxima_and_messages_are_the_same_on_each_rank(on_ranks):
+def test_sums_maxima_and_settings_are_the_same_on_each_rank(on_ranks):
     found, status = on_ranks(3, COLLECTIVES)
 
     assert status == [0, 0, 0]
@@ -99,7 +100,7 @@ def test_sums_maxima_and_messages_are_the_same_on_each_rank(on_ranks):
     for one in found:
         assert one["sums"] == [found[0]["sums"][0]] * 3  # the same bits everywhere and each time
         assert one["greatest"] == [15.0, 0.1]
-        assert one["message"] == {"place": 7}
+        assert one["place"] == 7
         assert one["copied"] == [[0.0, 0.0], 3.0]
     assert [one["share"] for one in found] == [[0, 3, 6], [1, 4, 7], [2, 5]]
 
@@ -227,12 +228,13 @@ import os
 import signal
 
 def work(ranks, _):
-    first = ranks.broadcast_json({"process": os.getpid()})["process"]
+    first = ranks.settings["process"]
+    ranks.all_reduce_max(0.0)  # all have joined
     if ranks.rank == 0:
         os.kill(os.getpid(), signal.SIGSTOP)
         return "went on"
     try:
-        ranks.broadcast_json()
+        ranks.all_reduce_max(0.0)
     except RankLostError as error:
         return str(error)
     finally:

@@ -1,11 +1,21 @@
 """What a run does where the person said nothing, and that what was said stays."""
 
 import pytest
+import torch
+from torch.utils.flop_counter import FlopCounterMode
 
-from glassformer.config import presets
+from glassformer.config import ModelConfig, presets
 from glassformer.errors import UsageError
+from glassformer.model.transformer import Transformer
 from glassformer.training.setup.options import SizeOptions, TrainConfig
-from glassformer.training.setup.recipe import choose, model_config, size_in_time
+from glassformer.training.setup.recipe import (
+    _REACHED,
+    choose,
+    choose_in_time,
+    estimated_seconds,
+    model_config,
+    size_in_time,
+)
 
 SPECIAL = {"pad_id": 0, "unk_id": 1, "bos_id": 2, "eos_id": 3}
 CHOSEN = [
@@ -93,6 +103,16 @@ def test_few_pairs_in_little_time_are_read_in_smaller_batches_and_one_way():
     assert hurried.dropout < unhurried.dropout
     assert (hurried.both_ways, unhurried.both_ways) == (None, 0.6)
     assert not [line for line in reasons if "in the minutes given" in line]
+
+
+def test_with_minutes_no_number_of_updates_stands_beside_that_of_the_time():
+    config = options(minutes=4)
+    settled, reasons = choose_in_time(config, pairs=5_000, tokens=37_000, speed=40e9)
+
+    numbers = [line for line in reasons if "updates" in line]
+    assert numbers[0].startswith(f"warmup {settled.warmup}: at most; no more than a fifth of the")
+    assert numbers[1].startswith("updates about ")
+    assert len(numbers) == 2
 
 
 @pytest.mark.parametrize("preset", ["tiny", "tiny-deep-shallow"])
@@ -250,3 +270,16 @@ def test_settings_that_do_not_fit_are_one_line():
         model_of(d_model=30)
 
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("preset", ["tiny", "tiny-deep-shallow"])
+def test_the_estimated_time_is_that_of_the_operations_that_torch_counts(preset):
+    config, tokens = options(preset=preset, batch_tokens=160), torch.full((4, 20), 5)
+    model = Transformer(
+        ModelConfig(source_vocab_size=900, target_vocab_size=900, **presets[preset])
+    )
+    with FlopCounterMode(display=False) as counter, torch.no_grad():
+        model(tokens, tokens)
+
+    seconds = estimated_seconds(config, vocab_size=900, speed=1 / _REACHED)
+    assert seconds == pytest.approx(3 * counter.get_total_flops(), rel=0.1)  # forward and back

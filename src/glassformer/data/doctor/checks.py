@@ -37,10 +37,10 @@ class Tally:
     lines: list[int] = field(default_factory=list)
     example: str = ""
 
-    def add(self, line: int, example: str = "") -> None:
-        """Counts one place; ``line`` counts from 1."""
+    def add(self, line: int, example: str = "", *, most: int = _EXAMPLE_CHARS) -> None:
+        """Counts one place; ``line`` counts from 1. Of an example, ``most`` characters are kept."""
         if not self.count:
-            self.example = example[:_EXAMPLE_CHARS]
+            self.example = example[:most]
         self.count += 1
         if len(self.lines) < _PLACES_KEPT:
             self.lines.append(line)

@@ -165,7 +165,7 @@ class _PartCheck:
             try:
                 source, target = split_record(text, self.format, keys=self.keys)
             except InputError as error:
-                self.tallies["malformed"].add(line, f"{error}")
+                self.tallies["malformed"].add(line, f"{error}", most=300)  # with its remedy
                 if self.format == "tsv":
                     with suppress(InputError):
                         split_record(text, "tsv-quoted")

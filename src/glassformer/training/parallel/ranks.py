@@ -11,9 +11,9 @@ import json
 import os
 import signal
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import timedelta
 from functools import partial
 from typing import Any
@@ -30,7 +30,7 @@ __all__ = ["ALONE", "RankLostError", "Ranks", "from_torchrun", "machine_threads"
 _PREPARATION = timedelta(days=7)
 # In the group, the longest work of rank 0 alone is a validation: a rank that takes longer hangs.
 _TIMEOUT = timedelta(minutes=30)
-_PREPARED = "glassformer/prepared"  # a key of the store that all ranks share
+_PREPARED = "glassformer/prepared"  # the settings' key in the store that all ranks share
 _POLL_SECONDS = 1e-4
 
 
@@ -42,7 +42,7 @@ class RankLostError(RuntimeError):
 class Ranks:
     """The ranks of a training as rank ``rank`` of ``size`` sees them.
 
-    ``local_size`` of them run on this machine.
+    ``local_size`` of them run on this machine. ``settings`` are those that rank 0 gave.
 
     >>> ALONE.sum([torch.ones(2)])
     [tensor([1., 1.])]
@@ -51,6 +51,7 @@ class Ranks:
     rank: int
     size: int
     local_size: int = 1
+    settings: Mapping[str, Any] = field(default_factory=dict)
 
     def share(self) -> slice:
         """This rank's rows of a batch: every n-th, because the rows are sorted by length."""
@@ -80,18 +81,6 @@ class Ranks:
         if self.size > 1:
             self._collective(partial(dist.all_reduce, op=dist.ReduceOp.MAX), row)
         return row.tolist()
-
-    def broadcast_json(self, message: dict[str, Any] | None = None) -> dict[str, Any]:
-        """The message of rank 0, on every rank; JSON, because nothing is unpickled."""
-        encoded = json.dumps(message or {}).encode()
-        length = torch.tensor([len(encoded)])
-        self.broadcast([length])
-        text = torch.zeros(int(length.item()), dtype=torch.uint8)
-        if self.rank == 0:
-            text.copy_(torch.frombuffer(bytearray(encoded), dtype=torch.uint8))
-        self.broadcast([text])
-        decoded: dict[str, Any] = json.loads(bytes(text.tolist()))
-        return decoded
 
     def broadcast(self, tensors: Sequence[Tensor]) -> None:
         """Overwrite each tensor with its values on rank 0."""
@@ -124,10 +113,13 @@ def machine_threads(given: int) -> int:
 
 
 @contextmanager
-def from_torchrun(device: torch.device) -> Iterator[Ranks]:
+def from_torchrun(
+    device: torch.device, settings: Mapping[str, Any] | None = None
+) -> Iterator[Ranks]:
     """Join the ranks that ``torchrun`` has started; :data:`ALONE` without torchrun.
 
-    Rank 0 calls it when the corpus is packed, the others at once. Each GPU belongs to one rank.
+    Rank 0 calls it when the corpus is packed, the others at once. They get its ``settings``, as
+    JSON, because nothing is unpickled. Each GPU belongs to one rank.
     Every rank must see the same files. Raises :class:`~glassformer.errors.InputError` if this rank
     does not reach the others.
     """
@@ -142,7 +134,7 @@ def from_torchrun(device: torch.device) -> Iterator[Ranks]:
         rendezvous = dist.rendezvous("env://", timeout=_PREPARATION)  # type: ignore[attr-defined]
         store, rank, size = next(rendezvous)
         if rank == 0:
-            store.set(_PREPARED, "")
+            store.set(_PREPARED, json.dumps(settings))
         else:
             store.wait([_PREPARED], _PREPARATION)
         store.set_timeout(_TIMEOUT)
@@ -154,7 +146,8 @@ def from_torchrun(device: torch.device) -> Iterator[Ranks]:
             " such as eth0"
         ) from error
     try:
-        yield Ranks(rank, size, int(os.environ["LOCAL_WORLD_SIZE"]))
+        given = json.loads(store.get(_PREPARED))
+        yield Ranks(rank, size, int(os.environ["LOCAL_WORLD_SIZE"]), given)
     except RankLostError:
         signal.signal(signal.SIGTERM, signal.SIG_IGN)  # torchrun's: the error's line comes first
         raise

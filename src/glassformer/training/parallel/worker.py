@@ -1,10 +1,13 @@
 """The training loop of ranks 1 to N-1, which read no text: rank 0 sends them settings and weights.
 
-Rank 0 calls :func:`broadcast_run`, each of the others :func:`train_rank`.
+Rank 0 gives :func:`settings_of_rank_0` and calls :func:`replicate`. Each of the others calls
+:func:`train_rank`.
 """
 
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import torch
 
@@ -12,37 +15,30 @@ from glassformer.config import ModelConfig
 from glassformer.data.token_store import Packed
 from glassformer.devices import device_of
 from glassformer.errors import InputError
-from glassformer.parts import Parts, check_own, new_model
+from glassformer.parts import Parts, check_own
 from glassformer.threads import torch_threads
 from glassformer.training.batch_stream import BatchStream, seed_update
 from glassformer.training.checkpoint import RunState, moments
 from glassformer.training.malloc import keep_freed_memory
-from glassformer.training.optimiser import Learner, new_learner, new_optimiser, update
+from glassformer.training.optimiser import Learner, new_optimiser
 from glassformer.training.parallel.ranks import RankLostError, Ranks, from_torchrun, machine_threads
-from glassformer.training.setup.options import LearningOptions, MachineOptions
+from glassformer.training.setup.options import LearningOptions, MachineOptions, TrainConfig
 from glassformer.training.signals import StopSignal
 
-__all__ = ["broadcast_run", "train_rank"]
+__all__ = ["replicate", "settings_of_rank_0", "train_rank"]
 
 
-def broadcast_run(
-    learner: Learner, options: LearningOptions, *, seed: int, state: RunState, packed: Packed
-) -> None:
-    """Send the other ranks their settings, the weights and the optimiser's moments.
-
-    They open the packed corpus themselves: all ranks must see the same files.
-    """
-    if learner.ranks.size == 1:
-        return
-    settings = {
-        "options": options.model_dump(mode="json", include=set(LearningOptions.model_fields)),
-        "seed": seed,
-        "model": learner.model.config.model_dump(mode="json"),
+def settings_of_rank_0(
+    config: TrainConfig, model: ModelConfig, state: RunState, packed: Packed
+) -> dict[str, Any]:
+    """The settings of the other ranks. They open the packed corpus: all must see the same files."""
+    return {
+        "options": config.model_dump(mode="json", include=set(LearningOptions.model_fields)),
+        "seed": config.seed,
+        "model": model.model_dump(mode="json"),
         "state": asdict(state),
         "packed": str(packed.directory.resolve()),
     }
-    learner.ranks.broadcast_json(settings)
-    _replicate(learner, begun=state.update > 0)
 
 
 def train_rank(machine: MachineOptions, parts: Parts) -> None:
@@ -60,15 +56,20 @@ def train_rank(machine: MachineOptions, parts: Parts) -> None:
 
 
 def _train(ranks: Ranks, device: torch.device, parts: Parts) -> None:
-    settings = ranks.broadcast_json()
+    settings = ranks.settings
     options, state = LearningOptions(**settings["options"]), RunState(**settings["state"])
     check_own(state.parts, parts.own, "rank 0 trains with")
-    model = new_model(ModelConfig(**settings["model"]), parts).to(device)
+    model = parts.model(ModelConfig(**settings["model"]), parts).to(device)
     optimiser = new_optimiser(model, options.optimiser or "adam", parts.adam)
-    learner = new_learner(
-        model, optimiser, options, losses=parts.losses, precision=state.precision, ranks=ranks
+    learner = Learner(
+        model.train(),
+        optimiser,
+        losses=partial(parts.losses, smoothing=options.label_smoothing),
+        precision=state.precision,
+        clip=options.clip,
+        ranks=ranks,
     )
-    _replicate(learner, begun=state.update > 0)
+    replicate(learner, begun=state.update > 0)
     seed, packed = settings["seed"], _packed(settings["packed"])
     stream = BatchStream(state, options, packed, ranks.share(), parts.shift, seed=seed)
     with StopSignal() as asked:
@@ -78,7 +79,7 @@ def _train(ranks: Ranks, device: torch.device, parts: Parts) -> None:
                 return
             state.update += 1
             seed_update(seed, state.update, ranks.rank)
-            update(learner, stream.next_batches(backwards=bool(backwards)), rate=rate)
+            learner.update(stream.next_batches(backwards=bool(backwards)), rate=rate)
 
 
 def _packed(directory: str) -> Packed:
@@ -91,7 +92,7 @@ def _packed(directory: str) -> Packed:
         ) from error
 
 
-def _replicate(learner: Learner, *, begun: bool) -> None:
+def replicate(learner: Learner, *, begun: bool) -> None:
     """Give every rank the weights of rank 0 and, in a begun run, its optimiser's moments."""
     optimiser, weights = learner.optimiser, list(learner.model.parameters())
     learner.ranks.broadcast([weight.detach() for weight in weights])

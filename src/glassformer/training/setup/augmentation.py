@@ -8,6 +8,7 @@ import random
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
+from operator import itemgetter
 
 from glassformer.data.corpus import Filter, Pair, read_pairs, write_pairs
 from glassformer.data.preprocessing import SourceLengths
@@ -191,13 +192,10 @@ def _with_spans(pair: Pair, dictionary: dict[str, str], rng: random.Random) -> P
     chosen = rng.sample(places, count)
     changes = [_change(rng) for _ in chosen]
     sides = []
-    for number, side in enumerate(pair):
-        for at, change in sorted(
-            ((spans[number], change) for spans, change in zip(chosen, changes, strict=True)),
-            key=lambda item: item[0],
-            reverse=True,
+    for side, *spans in zip(pair, *chosen, strict=True):
+        for (start, end), change in sorted(
+            zip(spans, changes, strict=True), key=itemgetter(0), reverse=True
         ):
-            start, end = at
             side = side[:start] + change(side[start:end]) + side[end:]
         sides.append(side)
     return Pair(*sides)

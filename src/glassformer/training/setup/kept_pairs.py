@@ -54,38 +54,23 @@ def keep_pairs(text: TextOptions, run: RunDirectory) -> KeptPairs:
 
     Without ``text.valid``, 2 % of the pairs are held out (:func:`_held_out`).
     """
-    names = ("format", "keys", "languages", "max_chars", "max_ratio", "normalisation")
-    options = json.loads(text.model_dump_json(include=set(names)))
-    options["hold_out"] = not text.valid
-    limits = Filter(text.limits)
+    names = {"format", "keys", "languages", "max_chars", "max_ratio", "normalisation"}
+    options = text.model_dump(mode="json", include=names) | {"hold_out": not text.valid}
     counts = _counts(run.counts)
-    if {**counts.get("options", {}), **options} == counts.get("options"):  # older ones had more
-        limits.kept, limits.characters = counts["pairs"], counts["characters"]
-        limits.counts = counts["dropped"]
-        lengths = SourceLengths(**counts["source_lengths"])
-        trigrams = counts.get("trigrams")
-        trigrams = trigrams and (trigrams[0], trigrams[1])
-        left_out = counts.get("left_out", 0)
-        return KeptPairs(run, limits, counts["held_out"], left_out, lengths, trigrams)
-    _filter(text, limits, run.kept)
-    held_out, left_out = _split(run, limits.kept if options["hold_out"] else 0)
-    sample = even_sample(read_pairs(run.train), limits.kept - held_out - left_out)
-    language, _ = text.language_pair or (None, None)
-    sources, targets = zip(*sample, strict=True)
-    lengths = SourceLengths.of(sources, language)
-    trigrams = profile_of(sources), profile_of(targets)
-    counts = {
-        "pairs": limits.kept,
-        "characters": limits.characters,
-        "dropped": limits.counts,
-        "held_out": held_out,
-        "left_out": left_out,
-        "source_lengths": asdict(lengths),
-        "trigrams": trigrams,
-        "options": options,
-    }
-    write_atomically(run.counts, (json.dumps(counts, indent=1) + "\n").encode())
-    return KeptPairs(run, limits, held_out, left_out, lengths, trigrams)
+    if {**counts.get("options", {}), **options} != counts.get("options"):  # older ones had more
+        counts = _read_once(text, run) | {"options": options}
+        write_atomically(run.counts, (json.dumps(counts, indent=1) + "\n").encode())
+    limits = Filter(text.limits)
+    limits.kept, limits.characters = counts["pairs"], counts["characters"]
+    limits.counts, trigrams = counts["dropped"], counts.get("trigrams")
+    return KeptPairs(
+        run,
+        limits,
+        counts["held_out"],
+        counts.get("left_out", 0),
+        SourceLengths(**counts["source_lengths"]),
+        (trigrams[0], trigrams[1]) if trigrams else None,
+    )
 
 
 def read_kept(
@@ -106,14 +91,28 @@ def _counts(path: Path) -> dict[str, Any]:
     return counts if isinstance(counts, dict) else {}
 
 
-def _filter(text: TextOptions, keep: Filter, path: Path) -> None:
-    """Write the pairs that ``keep`` lets through, one JSON object a line."""
+def _read_once(text: TextOptions, run: RunDirectory) -> dict[str, Any]:
+    """Write the pairs that the limits let through, one JSON object a line; return the counts."""
+    keep = Filter(text.limits)
     with working("reading the pairs"):
-        count = write_pairs(path, read_kept(text.pairs, text, keep, format=text.format))
+        count = write_pairs(run.kept, read_kept(text.pairs, text, keep, format=text.format))
     if not count:
-        path.unlink()
+        run.kept.unlink()
         files = " and ".join(map(str, text.pairs))
         raise InputError(f"{files}: no pair is left to train on ({keep})")
+    held_out, left_out = _split(run, 0 if text.valid else count)
+    sample = even_sample(read_pairs(run.train), count - held_out - left_out)
+    sources, targets = zip(*sample, strict=True)
+    language, _ = text.language_pair or (None, None)
+    return {
+        "pairs": count,
+        "characters": keep.characters,
+        "dropped": keep.counts,
+        "held_out": held_out,
+        "left_out": left_out,
+        "source_lengths": asdict(SourceLengths.of(sources, language)),
+        "trigrams": (profile_of(sources), profile_of(targets)),
+    }
 
 
 def even_sample(pairs: Iterable[Pair], count: int) -> list[Pair]:

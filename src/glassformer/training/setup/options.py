@@ -77,9 +77,9 @@ def guess_languages(files: tuple[Path, ...]) -> tuple[str, str] | None:
 class StartOptions(Options):
     """Where a training begins: fine-tuning goes on from a bundle."""
 
-    parent: Path | None = Field(None, validation_alias=AliasChoices("from", "parent"))
+    parent: Path | None = Field(default=None, validation_alias=AliasChoices("from", "parent"))
     """Bundle to go on from, with other pairs: its weights, subwords and normalisation stay."""
-    general: Files = Field((), max_length=2)
+    general: Files = Field(default=(), max_length=2)
     """With --from, pairs of the parent's kind of text: their scores show the child's forgetting."""
     replay: Path | None = None
     """With --from, text in the source language. The child learns the parent's translations of it
@@ -94,18 +94,18 @@ class PairOptions(Options):
 
     pairs: Files = Field(min_length=1, max_length=2, title="SOURCE [TARGET]")
     """Training pairs: SOURCE TARGET, or one file that holds both sides."""
-    valid: Files = Field((), max_length=2)
+    valid: Files = Field(default=(), max_length=2)
     """Validation pairs; without them, some training pairs are held out."""
-    test: Files = Field((), max_length=2)
+    test: Files = Field(default=(), max_length=2)
     """Test pairs, scored once at the end."""
     format: Format | None = None
     """Format of the files; None: by their names."""
     keys: tuple[str, str] = ("source", "target")
     """Names of the two sides in JSON lines."""
-    max_chars: int = Field(Limits.max_chars, ge=1)
+    max_chars: int = Field(default=Limits.max_chars, ge=1)
     """Most characters of a side; longer pairs are dropped."""
-    max_ratio: float = Field(Limits.max_ratio, ge=1)
-    """Greatest ratio of the two sides' lengths; other pairs are dropped."""
+    max_ratio: float = Field(default=Limits.max_ratio, ge=1)
+    """Greatest ratio of two lengths, one over 20 characters; other pairs are dropped."""
 
     @property
     def limits(self) -> Limits:
@@ -120,27 +120,27 @@ class TextOptions(PairOptions):
     normalisation: Normalisation | None = None
     """text: NFC, single spaces, no invisible characters, here and in every later translation;
     none: unchanged texts. None: text."""
-    also: Files = Field((), max_length=2)
+    also: Files = Field(default=(), max_length=2)
     """Further training pairs, such as those of 'glassformer backtranslate': none is held out."""
-    also_weight: float = Field(1.0, gt=0, le=100)
+    also_weight: float = Field(default=1.0, gt=0, le=100)
     """Readings of each of the further pairs in an epoch; 0.5: a random half of them."""
     also_tag: str = ""
     """Word before the sources of the further pairs, such as <BT> (Caswell et al. 2019)."""
-    joined_pairs: float | None = Field(None, ge=0, le=1)
+    joined_pairs: float | None = Field(default=None, ge=0, le=1)
     """Share of the pairs that training reads once more, joined at random to units of two to five
     sentences."""
-    placeholders: float | None = Field(None, ge=0, le=1)
+    placeholders: float | None = Field(default=None, ge=0, le=1)
     """Share of the pairs that training reads once more, with placeholders, tags, addresses and
     emoji on both sides."""
-    tokenizer: Files = Field((), max_length=2)
+    tokenizer: Files = Field(default=(), max_length=2)
     """SentencePiece model that exists already: one for both sides, or two."""
     subwords: Subwords = "bpe"
     """Kind of subword model."""
     joint: bool = True
     """One vocabulary for both sides."""
-    vocab_size: int | None = Field(None, ge=1, le=1_000_000)
+    vocab_size: int | None = Field(default=None, ge=1, le=1_000_000)
     """Subwords of a vocabulary."""
-    max_tokens: int = Field(250, ge=1)
+    max_tokens: int = Field(default=250, ge=1)
     """Most subwords of a side; longer pairs are dropped, and counted."""
 
     @property
@@ -154,15 +154,15 @@ class SizeOptions(Options):
 
     preset: Preset | None = None
     """Size of the model; deep-shallow: twice the encoder blocks, one decoder block."""
-    d_model: int | None = Field(None, ge=2)
+    d_model: int | None = Field(default=None, ge=2)
     """Instead of the preset's width."""
-    num_heads: int | None = Field(None, ge=1)
+    num_heads: int | None = Field(default=None, ge=1)
     """Instead of the preset's heads."""
-    d_ff: int | None = Field(None, ge=1)
+    d_ff: int | None = Field(default=None, ge=1)
     """Instead of the preset's inner width."""
-    num_encoder_layers: int | None = Field(None, ge=1)
+    num_encoder_layers: int | None = Field(default=None, ge=1)
     """Instead of the preset's encoder blocks."""
-    num_decoder_layers: int | None = Field(None, ge=1)
+    num_decoder_layers: int | None = Field(default=None, ge=1)
     """Instead of the preset's decoder blocks."""
     norm: Norm | None = None
     """LayerNorm after each residual sum (the paper) or before each sublayer."""
@@ -177,58 +177,58 @@ class SizeOptions(Options):
 class LengthOptions(Options):
     """Length of a training, its validations and its checkpoints."""
 
-    minutes: float | None = Field(None, gt=0)
+    minutes: float | None = Field(default=None, gt=0)
     """Time for everything, from reading to the last score. It decides the number of updates and, if
     this machine is too slow for the usual size, the size. More minutes, epochs or updates continue
     a finished run."""
-    epochs: float | None = Field(None, gt=0)
+    epochs: float | None = Field(default=None, gt=0)
     """Passes over the data."""
-    updates: int | None = Field(None, ge=1)
+    updates: int | None = Field(default=None, ge=1)
     """Number of updates; instead of epochs."""
-    validations: int = Field(25, ge=1)
+    validations: int = Field(default=25, ge=1)
     """Number of validations: each translates and scores the validation pairs."""
     metric: Literal["bleu", "loss"] = "bleu"
     """Score that ranks the checkpoints and ends training early."""
-    patience: int = Field(8, ge=0)
+    patience: int = Field(default=8, ge=0)
     """Training ends after so many validations without a better score; 0: never."""
     average: Literal["last", "best", "none"] = "best"
     """Checkpoints that are averaged: the last (section 6.1) or the best ones. If the best of them
     scores better than their mean, it is delivered alone. none: the last checkpoint."""
-    average_count: int = Field(3, ge=1)
+    average_count: int = Field(default=3, ge=1)
     """Number of checkpoints that are averaged."""
-    checkpoint_minutes: float = Field(5.0, gt=0)
+    checkpoint_minutes: float = Field(default=5.0, gt=0)
     """Minutes between checkpoints, or 3 % of ``minutes``; each validation saves one, too."""
 
 
 class LearningOptions(Options):
     """Batches, optimiser, learning rate, loss and dropout."""
 
-    batch_tokens: int | None = Field(None, ge=16)
+    batch_tokens: int | None = Field(default=None, ge=16)
     """Tokens of a batch, source + target with padding."""
-    accumulate: int = Field(1, ge=1)
+    accumulate: int = Field(default=1, ge=1)
     """Batches whose gradients are added up for one update."""
-    both_ways: float | None = Field(None, ge=0, le=1)
+    both_ways: float | None = Field(default=None, ge=0, le=1)
     """For this first share of the run, every other update learns backwards (Ding et al. 2021)."""
     optimiser: OptimiserKind | None = None
     """adam: the paper's; muon (Jordan et al. 2024): for the blocks' matrices, adam for the rest."""
-    warmup: int | None = Field(None, ge=1)
+    warmup: int | None = Field(default=None, ge=1)
     """Updates during which the learning rate rises (section 5.3)."""
-    rate_factor: float | None = Field(None, gt=0)
+    rate_factor: float | None = Field(default=None, gt=0)
     """Factor on the paper's schedule."""
     decay: Decay | None = None
     """Learning rate after the warm-up: inverse-root (the paper) or constant. None: inverse-root;
     with --from, constant."""
-    anneal: float = Field(0.3, ge=0, le=1)
+    anneal: float = Field(default=0.3, ge=0, le=1)
     """For this last share of the updates, the rate falls to zero; 0: the paper's schedule."""
-    label_smoothing: float = Field(0.1, ge=0, lt=1)
+    label_smoothing: float = Field(default=0.1, ge=0, lt=1)
     """Share of each target's probability that goes to all tokens (section 5.4)."""
-    clip: float = Field(1.0, ge=0)
+    clip: float = Field(default=1.0, ge=0)
     """Greatest norm of the gradient; 0: no limit, as in the paper."""
-    dropout: float | None = Field(None, ge=0, lt=1)
+    dropout: float | None = Field(default=None, ge=0, lt=1)
     """Instead of the preset's dropout."""
-    attention_dropout: float = Field(0.0, ge=0, lt=1)
+    attention_dropout: float = Field(default=0.0, ge=0, lt=1)
     """Share of attention weights that is dropped; the paper drops none."""
-    activation_dropout: float = Field(0.0, ge=0, lt=1)
+    activation_dropout: float = Field(default=0.0, ge=0, lt=1)
     """Share dropped inside the feed-forward networks; the paper drops none."""
 
 
@@ -242,18 +242,13 @@ class MachineOptions(Options):
     ``label_smoothed_cross_entropy``; in float32 and slower."""
     precision: Literal["auto", Precision] = "auto"
     """auto: bf16 if this machine multiplies faster in it, by a measurement."""
-    threads: int = Field(0, ge=0)
+    threads: int = Field(default=0, ge=0)
     """CPU threads; 0: all."""
-    seed: int = Field(1, ge=0, lt=2**32)
+    seed: int = Field(default=1, ge=0, lt=2**32)
     """Seed of the first weights, of dropout, and of the order of the batches. Pairs and subwords
     are the same with any seed."""
-    beam: int = Field(BEAM, ge=1, le=MOST_BEAM)
+    beam: int = Field(default=BEAM, ge=1, le=MOST_BEAM)
     """Beam of the final scores."""
-    tensorboard: bool = False
-    """Write TensorBoard's files too."""
-
-
-_FIRST = ("pairs", "run", "valid", "test", "languages", "minutes", "preset", "device", "recipe")
 
 
 # pydantic takes the fields of the last base first; --help shows them in that order.
@@ -275,7 +270,9 @@ class TrainConfig(
         "batch_tokens": "learning",
         "plain": "rarely needed",
     }
-    shown_first: ClassVar[tuple[str, ...]] = _FIRST
+    shown_first: ClassVar[tuple[str, ...]] = (
+        *("pairs", "run", "valid", "test", "languages", "minutes", "preset", "device", "recipe"),
+    )
 
     run: Path = Field(validation_alias=AliasChoices("out", "run"))  # torchrun takes --run
     """Directory of this training: checkpoints, metrics, and the bundle."""
@@ -304,8 +301,6 @@ class TrainConfig(
         for name in ("general", "replay", "trim_vocabulary"):
             if getattr(self, name) and self.parent is None:
                 raise ValueError(f"{name} belongs to fine-tuning: give the bundle with --from")
-        if self.plain and self.precision == "bf16":
-            raise ValueError("plain computes in float32: leave precision bf16 out")
         if len(self.tokenizer) == 2 and self.joint:
             raise ValueError("two tokenizers are not joint: add joint false (--no-joint)")
         if self.both_ways and not self.joint:
@@ -314,7 +309,7 @@ class TrainConfig(
             raise ValueError(
                 f"{self.tying} tying needs one vocabulary: joint true, or tying target"
             )
-        sizes = presets.get(self.preset or "", {})  # without a preset the data choose the sizes
-        if width := self.d_model or sizes.get("d_model"):
-            check_width(width, self.num_heads or sizes.get("num_heads", 1))
+        # Without a preset the data choose it; the largest width is a multiple of the others.
+        sizes = presets[self.preset] if self.preset else {"d_model": presets["big"]["d_model"]}
+        check_width(self.d_model or sizes["d_model"], self.num_heads or sizes.get("num_heads", 1))
         return self

@@ -16,12 +16,12 @@ from glassformer.data.tokenizer import Tokenizer
 from glassformer.devices import device_of
 from glassformer.errors import InputError, UsageError, counted
 from glassformer.model.transformer import Transformer
-from glassformer.parts import PLAIN, Parts, parts_of
+from glassformer.parts import FAST, PLAIN, Parts
 from glassformer.progress import working
 from glassformer.text_engine import TextEngine
 from glassformer.training.setup.augmentation import write_augmented
 from glassformer.training.setup.kept_pairs import KeptPairs, keep_pairs
-from glassformer.training.setup.options import Files, MachineOptions, TextOptions, TrainConfig
+from glassformer.training.setup.options import Files, TextOptions, TrainConfig
 from glassformer.training.setup.resume import begun_config, check_inputs, record_options
 from glassformer.training.setup.run_directory import RunDirectory
 from glassformer.training.setup.start import Start, start_of
@@ -75,7 +75,9 @@ def prepare(
     It uses the files of an earlier call again. A run that has begun keeps its options and its text:
     others are an error. ``parts``: None takes those of ``config.plain``. ``note`` gets the choices.
     """
-    parts = _chosen_parts(config, parts)
+    parts = parts or (PLAIN if config.plain else FAST)
+    if config.precision == "bf16" and parts.losses is PLAIN.losses:
+        raise UsageError("precision bf16: the plain losses compute in float32: leave it out")
     device = device_of(config.device)
     run = RunDirectory(config.run)
     run.claim()
@@ -86,7 +88,8 @@ def prepare(
         config = config.model_copy(update={"normalisation": start.normalisation})
     kept = keep_pairs(settled or config, run)
     note(f"data: {kept.filter}")
-    _warn(run, note)
+    if fault := ruinous(list(islice(read_pairs(run.train), _EXAMINED))):
+        note(f"warning: {fault} ('glassformer doctor' shows where)")
     if settled is None:
         settled, reasons = start.settled(config, kept)
         for reason in reasons:
@@ -94,15 +97,12 @@ def prepare(
     record_options(settled, run)
     valid, origin = _validation_pairs(settled, kept)
     test, general = _read(settled, settled.test), _read(settled, settled.general)
-    note(origin)
     augmented = write_augmented(settled, run)
-    start.write_further(kept)
-    start, tokenizers, vocabularies = start.with_subwords(settled, run)
-    for line in (*augmented, *vocabularies):
+    start, tokenizers, vocabularies = start.with_subwords(settled, kept)
+    for line in (origin, *augmented, *vocabularies):
         note(line)
     packed = _packed(run.packed("train"), run.pairs(), tokenizers, text=settled)
-    normalisation = settled.normalisation or "none"
-    normalise = normaliser(normalisation)
+    normalise = normaliser(normalisation := settled.normalisation or "none")
     normalised = (Pair(*map(normalise, pair)) for pair in valid)
     packed_valid = _packed(run.packed("valid"), normalised, tokenizers, text=settled)
     limit = f"more than {settled.max_tokens} subwords on a side"
@@ -127,20 +127,6 @@ def prepare(
         general=general[:_VALIDATION_PAIRS],
         trigrams=kept.trigrams,
     )
-
-
-def _chosen_parts(machine: MachineOptions, parts: Parts | None) -> Parts:
-    """The given parts, or those of ``machine.plain``; UsageError if their losses have no bf16."""
-    parts = parts or parts_of(plain=machine.plain)
-    if machine.precision == "bf16" and parts.losses is PLAIN.losses:
-        raise UsageError("precision bf16: the plain losses compute in float32: leave it out")
-    return parts
-
-
-def _warn(run: RunDirectory, note: Callable[[str], None]) -> None:
-    """Note an error of the doctor's that makes the training vain."""
-    if fault := ruinous(list(islice(read_pairs(run.train), _EXAMINED))):
-        note(f"warning: {fault} ('glassformer doctor' shows where)")
 
 
 def _read(text: TextOptions, files: Files) -> list[Pair]:

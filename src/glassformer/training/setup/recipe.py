@@ -4,7 +4,6 @@ The numbers of the smallest class come from trials on Multi30k (29,000 pairs); t
 in the field. Each choice comes with its reason, which the run prints.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,9 +20,13 @@ __all__ = [
     "estimated_seconds",
     "estimated_tokens",
     "model_config",
+    "settled",
     "size_in_time",
     "useful_updates",
 ]
+
+Choices = dict[str, tuple[object, str]]
+"""Values of options by their names, each with its reason, or with "" if nobody needs one."""
 
 
 @dataclass(frozen=True)
@@ -88,44 +91,46 @@ def choose(
     """
     wants = _class(pairs)
     fit = next((known for known in _CLASSES if known.name == size), wants)
-    chosen: dict[str, object] = {}
-    reasons = []
-
-    def settle(name: str, value: object, reason: str) -> None:
-        if getattr(config, name) is None and name not in chosen:
-            chosen[name] = value
-            shown = f"{value:,}" if isinstance(value, int) else value
-            reasons.append(f"{name.replace('_', ' ')} {shown}: {reason}")
-
     limit = f"up to {wants.pairs:,} pairs" if wants.pairs < float("inf") else "over a million pairs"
     wanted = f"{pairs:,} pairs, and {limit} want this size"
     hurried = f"{pairs:,} pairs want {wants.preset}, which learns too little in the minutes given"
-    settle("preset", fit.preset, wanted if fit.preset == wants.preset else hurried)
+    choices: Choices = {"preset": (fit.preset, wanted if fit.preset == wants.preset else hurried)}
     if _size(config.preset) in (None, fit.preset):
         dropout = min(fit.dropout, wants.dropout)
         reason = "it keeps the model from learning the pairs by heart"
         less = f"the pairs want {wants.dropout:g}, but the time is too short to learn them by heart"
-        settle("dropout", dropout, reason if dropout == wants.dropout else less)
+        choices["dropout"] = dropout, reason if dropout == wants.dropout else less
     if not config.tokenizer:
         # Fewer subwords are seen more often; a small corpus cannot fill many.
         subwords = min(wants.vocab_size, max(300, tokens // 20))
-        settle("vocab_size", subwords, f"about {tokens:,} tokens of text")
-    settle("batch_tokens", fit.batch_tokens, "smaller batches learn more from each token")
+        choices["vocab_size"] = subwords, f"about {tokens:,} tokens of text"
+    choices["batch_tokens"] = fit.batch_tokens, "smaller batches learn more from each token"
     per_epoch = tokens / (0.95 * (config.batch_tokens or fit.batch_tokens)) / config.accumulate
-    _settle_schedule(settle, config, fit, per_epoch=max(1.0, per_epoch), given=config.warmup)
+    choices |= _schedule(config, fit, per_epoch=max(1.0, per_epoch), given=config.warmup)
+    before = "a run as short as this gets further with it than with the paper's post-norm"
+    choices["norm"] = fit.norm, before if fit.norm == "pre" else "the paper's"
     preset = presets[config.preset or fit.preset]
     if (config.num_encoder_layers or preset["num_encoder_layers"]) > _DEEPEST_POST_NORM:
-        settle("norm", "pre", "so deep an encoder hardly learns with the paper's post-norm")
-    before = "a run as short as this gets further with it than with the paper's post-norm"
-    settle("norm", fit.norm, before if fit.norm == "pre" else "the paper's")
+        choices["norm"] = "pre", "so deep an encoder hardly learns with the paper's post-norm"
     quicker = "it learns more from each token than the paper's Adam"
-    settle("optimiser", fit.optimiser, quicker if fit.optimiser == "muon" else "the paper's")
+    choices["optimiser"] = fit.optimiser, quicker if fit.optimiser == "muon" else "the paper's"
     shared = config.joint and len(config.tokenizer) < 2
     if shared and fit.both_ways and wants.both_ways:
-        settle("both_ways", fit.both_ways, "each of the few pairs then teaches both directions")
-    chosen["decay"] = config.decay or "inverse-root"
-    settle("tying", "three-way" if shared else "target", "one vocabulary" if shared else "two")
-    return config.model_copy(update=chosen), reasons
+        choices["both_ways"] = fit.both_ways, "each of the few pairs then teaches both directions"
+    choices["decay"] = "inverse-root", ""
+    choices["tying"] = ("three-way", "one vocabulary") if shared else ("target", "two")
+    return settled(config, choices)
+
+
+def settled(config: TrainConfig, choices: Choices) -> tuple[TrainConfig, list[str]]:
+    """``config`` with the choices for the options that it leaves open, and the reasons as lines."""
+    opened = {name: each for name, each in choices.items() if getattr(config, name) is None}
+    reasons = [
+        f"{name.replace('_', ' ')} {f'{value:,}' if isinstance(value, int) else value}: {reason}"
+        for name, (value, reason) in opened.items()
+        if reason
+    ]
+    return config.model_copy(update={name: value for name, (value, _) in opened.items()}), reasons
 
 
 def choose_in_time(
@@ -203,29 +208,28 @@ def _class(pairs: int) -> _Class:
     return next(fit for fit in _CLASSES if pairs <= fit.pairs)
 
 
-def _settle_schedule(
-    settle: Callable[[str, object, str], None],
-    length: LengthOptions,
-    fit: _Class,
-    *,
-    per_epoch: float,
-    given: int | None,
-) -> None:
-    """Settle length, warm-up and rate; with ``minutes``, the time decides the length.
+def _schedule(
+    length: LengthOptions, fit: _Class, *, per_epoch: float, given: int | None
+) -> Choices:
+    """Length, warm-up and rate; with ``minutes``, the time decides the length.
 
     ``given``: the warm-up of the options.
     """
+    choices: Choices = {}
     useful = min(fit.updates, _MAX_EPOCHS * per_epoch)
     epochs = max(1, round(useful / per_epoch))
     if length.updates is None and length.minutes is None:
-        settle("epochs", float(epochs), f"{epochs * per_epoch:,.0f} updates without further pairs")
+        choices["epochs"] = float(epochs), f"about {useful:,.0f} updates without further pairs"
     updates = length.updates or (length.epochs or epochs) * per_epoch
     warmup, _ = shortened(fit.warmup, fit.rate_factor, updates=updates)
     short = f"no more than a fifth of about {updates:,.0f} updates"
-    settle("warmup", warmup, "for a model of this size" if warmup == fit.warmup else short)
+    if length.minutes is not None:
+        short = "at most; no more than a fifth of the updates that the time allows"
+    choices["warmup"] = warmup, "for a model of this size" if warmup == fit.warmup else short
     # The highest rate is factor / sqrt(d_model * warmup): a shorter warm-up must not raise it.
     factor = fit.rate_factor * min(1.0, ((given or warmup) / fit.warmup) ** 0.5)
-    settle("rate_factor", round(factor, 4), "for a model of this size and this warmup")
+    choices["rate_factor"] = round(factor, 4), "for a model of this size and this warmup"
+    return choices
 
 
 def model_config(config: TrainConfig, vocabularies: dict[str, int | None]) -> ModelConfig:

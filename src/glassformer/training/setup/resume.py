@@ -27,7 +27,7 @@ __all__ = ["begun_config", "changed_text", "check_inputs", "record_options"]
 # Options that may differ when a run goes on: they name places, or change no more than rounding.
 _FREE = frozenset(
     {"pairs", "also", "run", "valid", "test", "general", "parent", "replay", "threads", "device"}
-    | {"checkpoint_minutes", "tensorboard", "beam"}
+    | {"checkpoint_minutes", "beam"}
 )
 _LENGTHS = ("minutes", "epochs", "updates")  # more of the same continues a run
 _SCORED = ("test", "general")  # inputs that change no weight
@@ -42,18 +42,17 @@ def check_inputs(inputs: dict[str, Files], run: RunDirectory, parent: Path | Non
     for file in chain.from_iterable(inputs.values()):  # a run reads it again and again
         with suppress(OSError):  # the later reader says why
             check_regular(file)
-    deciding = {name: files for name, files in inputs.items() if name not in _SCORED}
-    deciding["parent"] = ()
+    of_parent: Files = ()
     if parent is not None:
         check_bundle(parent)
-        deciding["parent"] = (parent / "config.json", parent / "model.safetensors")
-    hashes = {name: sha256_of_all(files) for name, files in deciding.items()}
+        of_parent = (parent / "config.json", parent / "model.safetensors")
+    deciding = {**inputs, "parent": of_parent}
+    hashes = {name: sha256_of_all(deciding[name]) for name in deciding if name not in _SCORED}
     before = _read(run.inputs, json.loads)
     changed = [name for name in hashes if before.get(name, hashes[name]) != hashes[name]]
     begun = run.begun
     if begun and changed:
-        files = (parent,) if changed[0] == "parent" and parent else inputs.get(changed[0], ())
-        raise changed_text(run, changed[0], files)
+        raise changed_text(run, changed[0], deciding[changed[0]])
     if changed:
         run.counts.unlink(missing_ok=True)
         run.remove_derived()
@@ -98,11 +97,10 @@ def begun_config(config: TrainConfig, run: RunDirectory) -> TrainConfig | None:
 
 def record_options(config: TrainConfig, run: RunDirectory) -> None:
     """Write the settled options of a run; remove its data of other options than these."""
-    options = json.loads(config.model_dump_json())
+    options = config.model_dump(mode="json")
     before = _read(run.options, yaml.safe_load)
     fixed = options.keys() - _FREE - {*_LENGTHS}
-    same = all(options[name] == before.get(name, options[name]) for name in fixed)
-    if not same:
+    if any(options[name] != before.get(name, options[name]) for name in fixed):
         run.remove_derived()
     dumped = yaml.safe_dump(options, sort_keys=False, allow_unicode=True)
     write_atomically(run.options, dumped.encode())

@@ -20,7 +20,7 @@ from glassformer.data.trimming import trim_tokenizer
 from glassformer.decoding.engine import SearchOptions
 from glassformer.errors import UsageError
 from glassformer.model.transformer import Transformer
-from glassformer.parts import FAST, Parts, new_model
+from glassformer.parts import FAST, Parts
 from glassformer.progress import working
 from glassformer.text_engine import TextEngine
 from glassformer.training.mixed_precision import precision_for, product_speed
@@ -37,9 +37,11 @@ from glassformer.training.setup.options import (
     TrainConfig,
 )
 from glassformer.training.setup.recipe import (
+    Choices,
     choose_in_time,
     estimated_tokens,
     model_config,
+    settled,
     useful_updates,
 )
 from glassformer.training.setup.run_directory import RunDirectory
@@ -66,23 +68,20 @@ class Scratch:
         """The options of a run with nothing left open, and the reasons."""
         pairs, tokens = kept.filter.kept, estimated_tokens(kept.filter.characters)
         speed = machine_speed(config, self.device, self.parts) if config.minutes else None
-        settled, reasons = choose_in_time(config, pairs=pairs, tokens=tokens, speed=speed)
+        chosen, reasons = choose_in_time(config, pairs=pairs, tokens=tokens, speed=speed)
         sample = even_sample(read_pairs(kept.run.train), kept.trained)
-        shares, further = settle_shares(settled, sample, kept.source_lengths)
-        return settled.model_copy(update=shares), [*reasons, *further]
+        shares, further = settle_shares(chosen, sample, kept.source_lengths)
+        return chosen.model_copy(update=shares), [*reasons, *further]
 
     def most_updates(self, pairs: int, per_epoch: float) -> int:
         """The most updates of a run of minutes, if an epoch has ``per_epoch`` updates."""
         return useful_updates(pairs, per_epoch)
 
-    def write_further(self, kept: KeptPairs) -> None:
-        """Write the pairs that the start adds to the corpus: none."""
-
     def with_subwords(
-        self, text: TextOptions, run: RunDirectory
+        self, text: TextOptions, kept: KeptPairs
     ) -> tuple["Start", tuple[Tokenizer, Tokenizer], list[str]]:
         """The start with the subwords of a run, its tokenizers, and lines about them."""
-        files = text.tokenizer or _learnt(text, run)
+        files = text.tokenizer or _learnt(text, kept.run)
         tokenizers = Tokenizer.load(files[0]), Tokenizer.load(files[-1])
         wanted = text.vocab_size or 0
         sizes = () if text.tokenizer else (tokenizer.vocab_size for tokenizer in tokenizers)
@@ -96,7 +95,8 @@ class Scratch:
 
     def model(self, config: TrainConfig, tokenizers: tuple[Tokenizer, Tokenizer]) -> Transformer:
         """The model before the first update."""
-        return new_model(model_config(config, _vocabulary_settings(*tokenizers)), self.parts)
+        settings = model_config(config, _vocabulary_settings(*tokenizers))
+        return self.parts.model(settings, self.parts)
 
 
 @dataclass(frozen=True)
@@ -126,7 +126,7 @@ class Parent:
         factor = rate * (_WIDTH * warmup) ** 0.5
         highest = rate * (_WIDTH / model.d_model) ** 0.5
         reason = "replay keeps the parent" if config.replay else "a higher one forgets the parent"
-        choices: dict[str, tuple[object, str]] = {
+        choices: Choices = {
             "dropout": (model.dropout, "the parent's"),
             "batch_tokens": (_BATCH_TOKENS, "small batches: the pairs are few"),
             "warmup": (_WARMUP, "the weights are good already"),
@@ -139,24 +139,30 @@ class Parent:
         }
         if config.minutes is None and config.updates is None:
             choices["epochs"] = (_EPOCHS, "more would forget the parent")
-        opened = {name: each for name, each in choices.items() if getattr(config, name) is None}
-        reasons = [
-            f"{name.replace('_', ' ')} {value}: {reason}"
-            for name, (value, reason) in opened.items()
-            if reason
-        ]
-        settled = config.model_copy(update={name: value for name, (value, _) in opened.items()})
-        return settled, [f"from {config.parent}: its model, subwords and normalisation", *reasons]
+        child, reasons = settled(config, choices)
+        return child, [f"from {config.parent}: its model, subwords and normalisation", *reasons]
 
     def most_updates(self, _pairs: int, per_epoch: float) -> int:
         return max(1, round(_EPOCHS * per_epoch))
 
-    def write_further(self, kept: KeptPairs) -> None:
-        """Write the parent's translations of the option ``replay``, found by greedy search."""
-        path, replay = kept.run.replay, self.options.replay
-        if replay is None or path.exists():
-            return
-        lines = [line for line in read_lines(replay) if line.strip()]
+    def with_subwords(
+        self, _text: TextOptions, kept: KeptPairs
+    ) -> tuple["Parent", tuple[Tokenizer, Tokenizer], list[str]]:
+        """As a :class:`Scratch` does, after writing the pairs of the option ``replay``."""
+        if self.options.replay and not kept.run.replay.exists():
+            self._write_replay(self.options.replay, kept)
+        if not self.options.trim_vocabulary:
+            return self, self.parent.tokenizers, []
+        start = replace(self, parent=_trimmed(self.parent, kept.run, self.parts))
+        sizes = dict.fromkeys(each.vocab_size for each in start.parent.tokenizers)
+        count = sum(weight.numel() for weight in start.parent.model.parameters())
+        vocabularies = " and ".join(f"{size:,}" for size in sizes)
+        note = f"vocabulary trimmed to {vocabularies} subwords: {count:,} parameters"
+        return start, start.parent.tokenizers, [note]
+
+    def _write_replay(self, file: Path, kept: KeptPairs) -> None:
+        """Write the parent's translations of a text, found by greedy search."""
+        lines = [line for line in read_lines(file) if line.strip()]
         count = min(len(lines), kept.trained)
         sources = random.Random(TEXT_SEED).sample(lines, count)
         parent, normalise = self.parent, normaliser(self.normalisation)
@@ -166,26 +172,15 @@ class Parent:
         with working("translating the text of --replay"):
             translations = translator.translate(sources, SearchOptions(beam=1))
         texts = [translation.text for translation in translations]
-        write_pairs(path, map(Pair, map(normalise, sources), texts))
-
-    def with_subwords(
-        self, _text: TextOptions, run: RunDirectory
-    ) -> tuple["Parent", tuple[Tokenizer, Tokenizer], list[str]]:
-        if not self.options.trim_vocabulary:
-            return self, self.parent.tokenizers, []
-        start = replace(self, parent=_trimmed(self.parent, run, self.parts))
-        sizes = dict.fromkeys(each.vocab_size for each in start.parent.tokenizers)
-        count = sum(weight.numel() for weight in start.parent.model.parameters())
-        vocabularies = " and ".join(f"{size:,}" for size in sizes)
-        note = f"vocabulary trimmed to {vocabularies} subwords: {count:,} parameters"
-        return start, start.parent.tokenizers, [note]
+        write_pairs(kept.run.replay, map(Pair, map(normalise, sources), texts))
 
     def model(
         self, learning: LearningOptions, _tokenizers: tuple[Tokenizer, Tokenizer]
     ) -> Transformer:
         names = ("dropout", "attention_dropout", "activation_dropout")
         changes = {name: getattr(learning, name) for name in names}
-        model = new_model(self.parent.model.config.model_copy(update=changes), self.parts)
+        settings = self.parent.model.config.model_copy(update=changes)
+        model = self.parts.model(settings, self.parts)
         model.load_state_dict(self.parent.model.state_dict())
         return model
 
@@ -265,8 +260,8 @@ def _trimmed(parent: Bundle, run: RunDirectory, parts: Parts) -> Bundle:
     else:
         new_source, kept_source = trim_tokenizer(source, (pair.source for pair in run.pairs()))
         new_target, kept_target = trim_tokenizer(target, (pair.target for pair in run.pairs()))
-    settings = _vocabulary_settings(new_source, new_target)
-    model = new_model(parent.model.config.model_copy(update=settings), parts)
+    changes = _vocabulary_settings(new_source, new_target)
+    model = parts.model(parent.model.config.model_copy(update=changes), parts)
     rows = {
         "source_embedding.weight": kept_source,
         "target_embedding.weight": kept_target,

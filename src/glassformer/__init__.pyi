@@ -1,0 +1,59 @@
+"""The public names, each imported from its home.
+
+``__init__.py`` reads this table at run time, and type checkers and editors read it too.
+"""
+
+from glassformer.config import ModelConfig as ModelConfig, presets as presets
+from glassformer.data.batches import pad_rows as pad_rows
+from glassformer.data.subword_training import train_tokenizer as train_tokenizer
+from glassformer.data.tokenizer import Tokenizer as Tokenizer
+from glassformer.decoding.beam import beam_search as beam_search
+from glassformer.decoding.greedy import greedy as greedy
+from glassformer.decoding.sampling import Sampling as Sampling, sample as sample
+from glassformer.evaluation import corpus_scores as corpus_scores, evaluate as evaluate
+from glassformer.inspection.capture import capture as capture
+from glassformer.inspection.figure1 import figure1 as figure1
+from glassformer.inspection.plots.attention import (
+    plot_attention_grid as plot_attention_grid,
+    plot_attention_head as plot_attention_head,
+)
+from glassformer.inspection.plots.figure2 import plot_figure2 as plot_figure2
+from glassformer.inspection.plots.masks import plot_masks as plot_masks
+from glassformer.inspection.plots.positions import (
+    plot_position_heatmap as plot_position_heatmap,
+    plot_position_lines as plot_position_lines,
+)
+from glassformer.inspection.plots.schedule import plot_schedule as plot_schedule
+from glassformer.inspection.trace.build import trace as trace
+from glassformer.inspection.trace.schema import Changes as Changes, Head as Head
+from glassformer.model.attention import (
+    MultiHeadAttention as MultiHeadAttention,
+    fused_attention as fused_attention,
+    masked_softmax as masked_softmax,
+    scaled_dot_product_attention as scaled_dot_product_attention,
+)
+from glassformer.model.blocks import FeedForward as FeedForward, ResidualBlock as ResidualBlock
+from glassformer.model.cache import Memory as Memory
+from glassformer.model.decoder import Decoder as Decoder, DecoderBlock as DecoderBlock
+from glassformer.model.embeddings import ScaledEmbedding as ScaledEmbedding
+from glassformer.model.encoder import Encoder as Encoder, EncoderBlock as EncoderBlock
+from glassformer.model.masks import (
+    padding_mask as padding_mask,
+    subsequent_mask as subsequent_mask,
+    target_mask as target_mask,
+)
+from glassformer.model.positions import (
+    PositionalEncoding as PositionalEncoding,
+    sinusoidal_positions as sinusoidal_positions,
+)
+from glassformer.model.transformer import Transformer as Transformer
+from glassformer.parts import FAST as FAST, PLAIN as PLAIN, Parts as Parts
+from glassformer.training.loss import (
+    label_smoothed_cross_entropy as label_smoothed_cross_entropy,
+)
+from glassformer.training.schedule import noam_schedule as noam_schedule
+from glassformer.training.setup.options import TrainConfig as TrainConfig
+from glassformer.training.train import train as train
+from glassformer.translator import Translation as Translation, Translator as Translator
+
+__version__: str
