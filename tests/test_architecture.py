@@ -10,7 +10,7 @@
     decoding, evaluation, significance, bundle
     model | data | tensors                          (do not know each other)
     hashes
-    archive, config, devices, files, threads
+    config, devices, files, strangers, threads
     errors
 
 No files import each other in a circle, and only the files in ``CHOOSERS`` know a fast twin.
@@ -30,7 +30,7 @@ PACKAGE = SOURCE / "glassformer"
 
 LAYERS = (
     {"errors"},
-    {"archive", "config", "devices", "files", "progress", "threads"},
+    {"config", "devices", "files", "progress", "strangers", "threads"},
     {"hashes"},
     {"model", "data", "tensors"},
     {"decoding", "evaluation", "significance", "bundle"},
@@ -97,6 +97,30 @@ CORE = {
     "training": "loop loss optimiser schedule train",
 }
 CORE_BUDGET = 5657
+# The files that read other files than by the door, `strangers`: none of them is a stranger's.
+READERS = {
+    "__init__": "the package's own table of names",
+    "data/file_formats": "lines of texts, which data/lines bounds",
+    "data/lines": "texts, by a door of their own",
+    "data/token_store": "ids that this program has packed, with their hashes",
+    "cli/backtranslate": "its own unfinished output",
+    "learn/edits": "the package's own files",
+    "learn/lesson": "the package's own files",
+    "learn/measured": "the package's own files",
+    "learn/worker": "what the process that judges asks for",
+    "training/parallel/ranks": "messages between ranks",
+    "training/reporting": "metrics that the run itself has written",
+    "training/setup/kept_pairs": "pairs that the run itself has written",
+    "web/look/single_file": "the package's own files",
+    "web/look/stored": "a trace that this process has made",
+    "web/request_body": "bodies of requests, by a door of their own",
+}
+READING = re.compile(
+    r".*\.(read_bytes|read_text|memmap|fromfile)|(.*\.)?(safe_open|load_file|ZipFile|GzipFile)"
+    r"|(?!os|Packed)(.*\.)?open"  # os.open flushes, and Packed is this program's own
+    r"|(json|yaml|torch|np|pickle)\.\w*load\w*"
+)
+WRITING = re.compile(r"[wax]\+?b?\+?")
 # Parameters of type Any: their number outside of learn. Each hides a type from the reader.
 ANY_BUDGET = 43
 MOST_PARAMETERS = 6  # a record behind ``**`` counts as one
@@ -280,6 +304,58 @@ def test_an_import_the_wrong_way_is_found(tmp_path, file, statement, offends):
     found = offences(tmp_path)
 
     assert [line.split(": ")[0] for line in found] == [f"glassformer/{file}:{last}"] * offends
+
+
+def reads(call: ast.Call) -> bool:
+    """Whether a call reads a file, or what stands in one."""
+    values = [*call.args, *(keyword.value for keyword in call.keywords)]
+    modes = [str(value.value) for value in values if isinstance(value, ast.Constant)]
+    name = ast.unparse(call.func)
+    return bool(READING.fullmatch(name)) and not any(map(WRITING.fullmatch, modes))
+
+
+def readers(package: Path) -> dict[str, list[str]]:
+    """The calls that read, by the file without its ending; the door's own are left out."""
+    found: dict[str, list[str]] = {}
+    for path in sorted(package.rglob("*.py")):
+        name = path.relative_to(package).with_suffix("").as_posix()
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            if isinstance(node, ast.Call) and reads(node) and name != "strangers":
+                found.setdefault(name, []).append(f"line {node.lineno}: {ast.unparse(node)[:80]}")
+    return found
+
+
+def test_strangers_files_come_in_by_one_door():
+    found = readers(PACKAGE)
+
+    others = {name: calls for name, calls in found.items() if name not in READERS}
+    assert not others, f"read them by glassformer.strangers: {others}"
+    assert READERS.keys() == found.keys(), "READERS names files that read none"
+
+
+@pytest.mark.parametrize(
+    ("statement", "is_one"),
+    [
+        ("path.read_bytes()", True),
+        ("path.open('rb')", True),
+        ("open(path)", True),
+        ("json.loads(text)", True),
+        ("yaml.safe_load(text)", True),
+        ("zipfile.ZipFile(path)", True),
+        ("safe_open(path, framework='pt')", True),
+        ("np.load(path)", True),
+        ("torch.load(path)", True),
+        ("path.open('wb')", False),
+        ("zipfile.ZipFile(file, 'w')", False),
+        ("read_bytes(path, most_bytes=9)", False),
+        ("load_bundle(path)", False),
+        ("Packed.open_all()", False),
+    ],
+)
+def test_another_reader_is_found(tmp_path, statement, is_one):
+    (tmp_path / "bundle.py").write_text(f"def f(path):\n    return {statement}\n", "utf-8")
+
+    assert (readers(tmp_path).keys() == {"bundle"}) == is_one
 
 
 def lines_of(path: Path) -> int:

@@ -273,14 +273,14 @@ def larger_vocabulary(directory):
 
 FAULTS = {
     "no config": (lambda d: (d / "config.json").unlink(), "not a bundle .it holds no config.json"),
-    "cut config": (cut("config.json"), "config.json: not a bundle's config"),
+    "cut config": (cut("config.json"), "config.json: not JSON, or cut short"),
     "config of another kind": (
         lambda d: (d / "config.json").write_text("[1]"),
-        "config.json: not a bundle's config",
+        "config.json: expected an object",
     ),
     "not UTF-8": (
         lambda d: (d / "config.json").write_bytes(b'{"a": "\xff"}'),
-        "config.json: not a bundle's config",
+        "config.json: not JSON, or cut short",
     ),
     "no version": (
         lambda d: (d / "config.json").write_text("{}"),
@@ -297,7 +297,7 @@ FAULTS = {
     ),
     "many examples": (
         lambda d: change_config(d, examples=["a"] * 4),
-        "config.json: examples: expected at most 3 values",
+        "config.json: examples .*: expected at most 3 values",
     ),
     "settings that do not fit": (
         lambda d: change_model(d, num_heads=3),
@@ -306,15 +306,18 @@ FAULTS = {
     "no weights": (lambda d: (d / "model.safetensors").unlink(), "model.safetensors: cannot be"),
     "cut weights": (cut("model.safetensors"), "model.safetensors: cannot be read as safetensors"),
     "a weight less": (without_a_weight, "the weights lack source_embedding.weight .1 missing"),
-    "a weight more": (with_a_foreign_weight, "unknown weights extra .1 unknown"),
-    "another shape": (with_another_shape, r"source_embedding.weight has shape \(3, 4\), expected"),
-    "no tokenizer": (lambda d: (d / "tokenizer.model").unlink(), "tokenizer.model: cannot read"),
+    "a weight more": (with_a_foreign_weight, "unknown weight 'extra' .1 unknown"),
+    "another shape": (
+        with_another_shape,
+        r"source_embedding.weight has the shape \(3, 4\)",
+    ),
+    "no tokenizer": (lambda d: (d / "tokenizer.model").unlink(), "tokenizer.model: cannot be"),
     "cut tokenizer": (cut("tokenizer.model"), "tokenizer.model: not a SentencePiece model"),
     "subwords that are no UTF-8": (
         lambda d: replace_bytes(d / "tokenizer.model", "▁".encode(), b"\xff\xff\xff"),
         "tokenizer.model: not a SentencePiece model",
     ),
-    "no positions": (lambda d: change_model(d, max_length=2), "max_length: expected at least 3"),
+    "no positions": (lambda d: change_model(d, max_length=2), "max_length 2: expected at least"),
     "another vocabulary": (
         larger_vocabulary,
         "source_vocab_size is 500 in the model and [0-9]+ in its tokenizer",
@@ -323,12 +326,12 @@ FAULTS = {
     "a setting less": (without_a_setting, "config.json: model.num_heads: missing, and a default"),
     "a setting as text": (
         lambda d: change_model(d, num_heads="2"),
-        "model.num_heads: expected a whole number",
+        "model.num_heads '2': expected a whole number",
     ),
-    "a truth as a version": (lambda d: change_config(d, format_version=True), "format_version: ex"),
-    "a number as languages": (lambda d: change_config(d, languages=7), "config.json: languages: "),
+    "a truth as a version": (lambda d: change_config(d, format_version=True), "version True: expe"),
+    "a number as languages": (lambda d: change_config(d, languages=7), "config.json: languages 7"),
     "too many blocks": (lambda d: change_model(d, num_encoder_layers=10**9), "at most 1000"),
-    "too wide": (lambda d: change_model(d, d_ff=10**18), "model.d_ff: expected at most 1048576"),
+    "too wide": (lambda d: change_model(d, d_ff=10**18), "model.d_ff 10+: expected at most"),
     "too many positions": (
         lambda d: change_model(d, max_length=10**6, d_model=64),
         "1000000 positions of 64 numbers: expected at most 33,554,432",
@@ -339,7 +342,7 @@ FAULTS = {
     ),
     "deep nesting": (
         lambda d: (d / "config.json").write_text('{"about": ' + "[" * 100_000),
-        "config.json: not a bundle's config",
+        "config.json: not JSON, or cut short",
     ),
     "a long number": (
         lambda d: (d / "config.json").write_text('{"format_version": ' + "1" * 5_000 + "}"),

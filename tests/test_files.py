@@ -2,7 +2,6 @@
 
 import errno
 import os
-import socket
 import stat
 
 import pytest
@@ -10,11 +9,9 @@ import pytest
 from glassformer.errors import InputError
 from glassformer.files import (
     check_output,
-    check_regular,
     naming,
     new_directory,
     open_atomically,
-    read_regular,
     write_atomically,
 )
 
@@ -109,23 +106,6 @@ def test_an_output_without_a_directory_is_refused(tmp_path):
     with pytest.raises(InputError, match=r"link: no directory .*no: make it first"):
         check_output("--out", tmp_path / "link")
     check_output("--out", tmp_path / "new")
-
-
-def test_only_regular_files_are_read(tmp_path):
-    (tmp_path / "file").write_bytes(b"12345")
-    (tmp_path / "link").symlink_to("file")
-    os.mkfifo(tmp_path / "pipe")
-    with socket.socket(socket.AF_UNIX) as place:
-        place.bind(str(tmp_path / "socket"))
-
-    assert read_regular(tmp_path / "link", most_bytes=5) == b"12345"
-    with pytest.raises(InputError, match="link: 5 bytes, expected at most 4: it is damaged, or"):
-        read_regular(tmp_path / "link", most_bytes=4)
-    for name, kind in {"pipe": "a pipe", "socket": "a socket", ".": "a directory"}.items():
-        with pytest.raises(InputError, match=f"{kind}, expected a regular file: "):
-            check_regular(tmp_path / name)
-    with pytest.raises(FileNotFoundError):
-        check_regular(tmp_path / "nothing")
 
 
 def test_an_error_without_a_file_gets_its_name(tmp_path):

@@ -4,9 +4,7 @@
 ``source.model`` and ``target.model``), and ``README.md``. The config holds the SHA-256 of the
 weights, of the tokenizers, and of its own settings.
 
-A bundle may come from a stranger, or from a damaged disk. Each file is a regular one of bounded
-size, and the config is one checked record. The weights' header is compared with the config before
-memory is taken. Links to regular files are followed.
+A bundle may come from a stranger, or from a damaged disk: :mod:`glassformer.strangers` reads it.
 """
 
 import json
@@ -17,7 +15,7 @@ from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
 import torch
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from glassformer.config import LENGTH_PENALTY, MOST_LENGTH_PENALTY, ModelConfig
 from glassformer.data.languages import LanguageTokens, standard_code
@@ -25,12 +23,13 @@ from glassformer.data.normaliser import Normalisation
 from glassformer.data.preprocessing import Preprocessing, SourceLengths
 from glassformer.data.tokenizer import Tokenizer
 from glassformer.data.trigrams import Profile
-from glassformer.errors import ChecksumError, InputError, UsageError, expected_words
-from glassformer.files import read_regular, write_atomically
+from glassformer.errors import ChecksumError, InputError, UsageError
+from glassformer.files import write_atomically
 from glassformer.hashes import check_hashes, sha256
 from glassformer.model.transformer import Transformer
 from glassformer.model.variants import ModelParts
-from glassformer.tensors import check_header, fill_weights, save_tensors, weights
+from glassformer.strangers import parsed_json, read_bytes, read_tensors
+from glassformer.tensors import load_weights, save_tensors, shapes_of, weights
 
 __all__ = [
     "FORMAT_VERSION",
@@ -194,7 +193,7 @@ def save_bundle(bundle: Bundle, directory: Path) -> None:
     save_tensors(weights(bundle.model), directory / "model.safetensors")
     write_atomically(directory / "README.md", _readme(bundle).encode())
     config.sha256.update({name: sha256(directory / name) for name in config.files})
-    config.sha256[_CONFIG] = _settings_hash(config.model_dump_json())
+    config.sha256[_CONFIG] = _settings_hash(config.model_dump(mode="json"))
     write_atomically(directory / _CONFIG, (config.model_dump_json(indent=2) + "\n").encode())
 
 
@@ -248,8 +247,7 @@ def load_bundle(
             )
     with torch.device("meta"):  # names and shapes, without the memory
         model = Transformer(config.model) if parts is None else parts.model(config.model, parts)
-    check_header(path, model)
-    fill_weights(model, path)
+    load_weights(model, dict(read_tensors(path, shapes_of(model))), path)
     return Bundle(
         model.to(device).eval().requires_grad_(False),
         source_tokenizer,
@@ -260,9 +258,8 @@ def load_bundle(
     )
 
 
-def _settings_hash(config: str | bytes) -> str:
+def _settings_hash(settings: dict[str, Any]) -> str:
     """The SHA-256 of a ``config.json`` without this hash; white space and order do not matter."""
-    settings = json.loads(config)
     settings["sha256"].pop(_CONFIG, None)
     return sha256(json.dumps(settings, sort_keys=True, separators=(",", ":")).encode())
 
@@ -276,7 +273,7 @@ def _check_settings(path: Path, content: bytes, config: _StoredConfig) -> None:
             path,
             config.format_version,
         )
-    elif noted != _settings_hash(content):
+    elif noted != _settings_hash(parsed_json(content, dict[str, Any], path)):
         raise ChecksumError(
             f"{path}: checksum mismatch: the file is changed or damaged: copy the bundle anew"
         )
@@ -284,16 +281,9 @@ def _check_settings(path: Path, content: bytes, config: _StoredConfig) -> None:
 
 def _read_config(directory: Path, *, verify: bool) -> _StoredConfig:
     path = directory / _CONFIG
-    try:
-        check_bundle(directory)
-        content = read_regular(path, most_bytes=_MOST_CONFIG_BYTES)
-        config = _StoredConfig.model_validate_json(content, strict=True)
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read: {error.strerror}") from error
-    except ValidationError as error:
-        fault = error.errors()[0]
-        field = ".".join(map(str, fault["loc"])) or "not a bundle's config"
-        raise InputError(f"{path}: {field}: {expected_words(fault['msg'])}") from error
+    check_bundle(directory)
+    content = read_bytes(path, most_bytes=_MOST_CONFIG_BYTES)
+    config = parsed_json(content, _StoredConfig, path)
     model = config.model
     if missing := type(model).model_fields.keys() - model.model_fields_set:
         raise InputError(

@@ -159,6 +159,11 @@ class ModelConfig(Options):
         return min(self.max_length - self.extra_length, self.max_length_of_source - 1)
 
     @property
+    def longest_pair(self) -> int:
+        """The longest side of a training pair in subwords: it has a start or an end symbol too."""
+        return min(self.max_length, self.max_length_of_source) - 1
+
+    @property
     def extra_length(self) -> int:
         """Tokens that a target may have more than its source, so that both have positions."""
         return min(EXTRA_LENGTH, self.max_length // 2)

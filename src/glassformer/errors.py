@@ -36,6 +36,7 @@ _WORDS = {
     r"^\w+ should have (at \w+ \d+ \w+).*": r"expected \1",
     r"a valid string": "text",
     r"a valid dictionary.*": "an object",
+    r"a valid array": "a list",
     r"a valid integer.*": "a whole number",
     r"a valid (\w+), unable to .*": r"a \1",
     r"a valid ": "a ",

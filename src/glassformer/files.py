@@ -1,11 +1,6 @@
-"""Reading and writing files.
-
-A kill at any moment leaves the old file or the new one, whole. A pipe or a device is refused before
-it is opened.
-"""
+"""Writing files: a kill at any moment leaves the old file or the new one, whole."""
 
 import os
-import stat
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -16,53 +11,14 @@ from glassformer.errors import InputError, UsageError
 
 __all__ = [
     "check_output",
-    "check_regular",
     "flush",
     "flush_directory",
     "naming",
     "new_directory",
     "open_atomically",
-    "read_regular",
     "refuse_full_directory",
     "write_atomically",
 ]
-
-_KINDS = {
-    stat.S_IFIFO: "a pipe",
-    stat.S_IFDIR: "a directory",
-    stat.S_IFCHR: "a device",
-    stat.S_IFBLK: "a device",
-    stat.S_IFSOCK: "a socket",
-}
-
-
-def check_regular(path: Path, *, most_bytes: int | None = None) -> None:
-    """Refuse a pipe, a device or a directory before it is opened.
-
-    A pipe can wait for ever, a device need not end, and neither can be read twice. A link to a
-    regular file is welcome: caches of models consist of links.
-
-    Raises:
-        InputError: no regular file, or larger than ``most_bytes``.
-        OSError: there is no such file.
-    """
-    status = path.stat()
-    if not stat.S_ISREG(status.st_mode):
-        kind = _KINDS.get(stat.S_IFMT(status.st_mode), "of an unknown kind")
-        remedy = "name a file in it" if stat.S_ISDIR(status.st_mode) else "write it to a file first"
-        raise InputError(f"{path}: {kind}, expected a regular file: {remedy}")
-    if most_bytes is not None and status.st_size > most_bytes:
-        raise InputError(
-            f"{path}: {status.st_size:,} bytes, expected at most {most_bytes:,}: it is damaged, or"
-            " another file"
-        )
-
-
-def read_regular(path: Path, *, most_bytes: int) -> bytes:
-    """The content of a regular file of at most so many bytes; errors of :func:`check_regular`."""
-    check_regular(path, most_bytes=most_bytes)
-    with path.open("rb") as file:
-        return file.read(most_bytes)
 
 
 def check_output(option: str, path: Path) -> None:
@@ -159,7 +115,11 @@ def new_directory(directory: Path) -> Iterator[Path]:
     ):
         unfinished = Path(temporary, "new")
         unfinished.mkdir()
-        yield unfinished
+        try:
+            yield unfinished
+        except OSError as error:
+            error.filename = str(error.filename or place).replace(str(unfinished), str(directory))
+            raise
         if place.exists():  # it is empty
             place.rmdir()
         unfinished.rename(place)

@@ -11,16 +11,12 @@ import json
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from pydantic import TypeAdapter, ValidationError
-
 from glassformer.errors import ChecksumError, InputError
-from glassformer.files import check_regular, read_regular
+from glassformer.strangers import opened, read_json
 
 __all__ = ["MANIFEST", "check_hashes", "read_manifest", "sha256", "sha256_of_all", "write_manifest"]
 
 MANIFEST = "sha256.json"
-_MOST_BYTES = 1 << 20  # of a manifest
-_HASHES = TypeAdapter(dict[str, str])
 
 
 def sha256(content: Path | bytes) -> str:
@@ -31,12 +27,8 @@ def sha256(content: Path | bytes) -> str:
     """
     if isinstance(content, bytes):
         return hashlib.sha256(content).hexdigest()
-    try:
-        check_regular(content)
-        with content.open("rb") as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()
-    except OSError as error:
-        raise InputError(f"{content}: cannot be read: {error.strerror}") from error
+    with opened(content) as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def sha256_of_all(files: Iterable[Path]) -> str:
@@ -64,10 +56,7 @@ def write_manifest(directory: Path) -> None:
 def read_manifest(directory: Path) -> dict[str, str]:
     """The hashes of the files in a directory; InputError for a missing or damaged manifest."""
     path = directory / MANIFEST
-    try:
-        hashes = _HASHES.validate_json(read_regular(path, most_bytes=_MOST_BYTES), strict=True)
-    except (OSError, ValidationError) as error:
-        raise InputError(f"{path}: no list of hashes: the directory is damaged") from error
+    hashes = read_json(path, dict[str, str])
     if any(Path(name).name != name for name in hashes):
         raise InputError(f"{path}: it names a file of another directory")
     return hashes

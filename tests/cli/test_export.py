@@ -93,7 +93,7 @@ def test_the_absent_package_is_named(bundle_directory, tmp_path, refused, monkey
     status, line = refused("export", bundle_directory, tmp_path / "new")
 
     assert status == 1
-    assert "glassformer[export]" in line
+    assert "glassformer[ctranslate2]" in line
 
 
 def test_translate_by_the_other_engine_writes_the_same(

@@ -263,7 +263,7 @@ def test_a_wrong_value_in_a_file_is_named_with_the_file(stored, text, message):
     ("content", "message"),
     [
         ("a: [", "not YAML ("),
-        (b"\xff\xfe", "not YAML ("),
+        (b"\xff\xfe", "not UTF-8 text ("),
         ("a: \x00", "not YAML ("),
         ("a: 2030-13-45", "not YAML ("),
         ("a: " + "9" * 5000, "not YAML ("),
@@ -291,7 +291,10 @@ def test_two_files_are_one_too_many():
 
 
 def test_a_file_that_is_not_there_is_named(tmp_path, refused):
-    for path, reason in ((tmp_path / "no.yaml", "No such file"), (tmp_path, "Is a directory")):
+    for path, reason in (
+        (tmp_path / "no.yaml", "cannot be read: No such"),
+        (tmp_path, "a directory"),
+    ):
         status, line = refused("train", "--config", path)
         assert (status, line.startswith(f"{path}: {reason}")) == (1, True)
 

@@ -229,7 +229,7 @@ def test_a_cut_off_model_is_named(tokenizer, tmp_path):
 
 
 def test_a_missing_file_or_a_directory_is_named(tmp_path):
-    with pytest.raises(InputError, match=r"absent.model: cannot read the tokenizer \(No such file"):
+    with pytest.raises(InputError, match=r"absent.model: cannot be read: No such file"):
         Tokenizer.load(tmp_path / "absent.model")
     with pytest.raises(InputError, match="a directory, expected a regular file: name a file"):
         Tokenizer.load(tmp_path)

@@ -15,6 +15,7 @@ import bundles
 import checkpoints
 import disks
 import hostile
+import imports
 import kills
 import processes
 import ranks
@@ -25,10 +26,18 @@ import glassformer.training.train  # noqa: F401  loaded once, for all forks
 
 
 def altered_bundles(tries: int) -> list[Fault]:
-    outcomes: Counter[str] = sum(bundles.run(tries, seed=1).values(), Counter())
-    lost = outcomes["crash"] + outcomes["other text"] + outcomes["memory"]
+    return [_counted("altered bundle", tries, bundles.run(tries, seed=1))]
+
+
+def damaged_imports(tries: int) -> list[Fault]:
+    return [_counted("damaged import", tries, imports.run(tries, seed=1))]
+
+
+def _counted(name: str, tries: int, table: dict[str, Counter[str]]) -> Fault:
+    outcomes: Counter[str] = sum(table.values(), Counter())
+    lost = sum(outcomes[kind] for kind in ("crash", "wrong", "left", "memory"))
     counts = {"lost": lost, "hang": outcomes["hang"]}
-    return [Fault("altered bundle", tries, traceback=outcomes["traceback"], **counts)]
+    return Fault(name, tries, traceback=outcomes["traceback"], **counts)
 
 
 FAMILIES = [  # with the number of tries
@@ -36,7 +45,8 @@ FAMILIES = [  # with the number of tries
     (ranks.all_ranks, 2),
     (kills.at_times, 80),
     (disks.all_disks, 10),
-    (altered_bundles, 600),
+    (altered_bundles, 1000),
+    (damaged_imports, 400),
     (checkpoints.altered, 60),
     (processes.all_processes, 5),
     (hostile.all_requests, 5),

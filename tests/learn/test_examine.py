@@ -8,6 +8,7 @@ import shutil
 import time
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 
 from glassformer.errors import InputError
@@ -15,6 +16,7 @@ from glassformer.learn import examine as examine_module
 from glassformer.learn import folder as folder_module
 from glassformer.learn.examine import Worker, checked_verdict, verdict_on
 from glassformer.learn.folder import Folder
+from glassformer.learn.judge import Judge
 from glassformer.learn.lesson import lesson
 from glassformer.learn.source import body_of, read_source
 from glassformer.learn.worker import answer_on
@@ -303,3 +305,32 @@ def test_a_file_of_the_name_of_a_library_does_not_take_its_place(file_of, monkey
     monkeypatch.chdir(file.parent)
     with Worker() as worker:
         assert verdict_on(ATTENTION, file, worker.answer(ATTENTION, file)).outcome == "right"
+
+
+def test_an_answer_that_is_none_ends_in_a_verdict(tmp_path):
+    """A file can write its own answer, or the lines at which it has stopped."""
+    file = tmp_path / "01_attention.py"
+    file.write_text("x = 1\n")
+
+    forged = verdict_on(lesson("attention"), file, {})
+    beyond = verdict_on(
+        lesson("attention"), file, {"log": 'Timeout\n  File "01_attention.py", line 5001 in f'}
+    )
+
+    assert (forged.outcome, forged.lines) == (
+        "error",
+        ("No check can read the file's answer (KeyError: 'results').",),
+    )
+    assert beyond.lines == ("Your code runs for ever, or far too long: it was at line 5001",)
+
+
+def test_none_in_the_place_of_numbers_is_said():
+    judge = Judge.of(lesson("attention"), "scaled_dot_product_attention")
+    results = {name: dict(values) for name, values in judge.right.items()}
+    for values in results.values():
+        values["weights"] = np.asarray("None")
+
+    verdict = judge.verdict(results)
+
+    assert verdict.outcome == "difference"
+    assert verdict.lines[0].startswith("Your weights is None; right are numbers of shape (")

@@ -4,6 +4,7 @@ import json
 import os
 import shutil
 import signal
+from dataclasses import replace
 
 import pytest
 import torch
@@ -101,6 +102,18 @@ def test_the_parents_translations_of_other_text_are_learnt_too(child, write, par
     decoded = translator.target_tokenizer.decode(prepared.packed.target[54])
     assert decoded == pairs[0]["target"]
     assert len(prepare(child(replay=replay)).packed) == 57
+
+
+def test_pairs_longer_than_the_parents_positions_are_dropped(child, parent, recorder, tmp_path):
+    whole = load_bundle(parent)
+    model = Transformer(whole.model.config.model_copy(update={"max_length": 6})).eval()
+    model.load_state_dict(whole.model.state_dict())
+    save_bundle(replace(whole, model=model), tmp_path / "short")
+
+    train(child(parent=tmp_path / "short", updates=2), recorder)
+
+    [note] = recorder.noted("dropped: more than 5 subwords on a side (the parent's positions)")
+    assert not note.startswith("0 ")
 
 
 @pytest.fixture

@@ -43,23 +43,19 @@ def run(options: ImportOptions) -> int:
         UsageError: BUNDLE is not empty, or a language is missing or unknown.
         InputError: a file of SOURCE is missing or faulty, or the program has no place for it.
     """
-    from glassformer.bundle import save_bundle
-    from glassformer.files import refuse_full_directory
-    from glassformer.interchange.sources import import_translator
+    from glassformer.interchange.sources import import_bundle
 
-    directory = options.bundle
-    refuse_full_directory(directory)
     with working("importing"):
-        imported = import_translator(
+        imported = import_bundle(
             options.source,
+            options.bundle,
             source_language=options.source_language,
             target_language=options.target_language,
         )
-        bundle = imported.bundle
-        save_bundle(bundle, directory)
+    bundle = imported.bundle
     count = sum(weight.numel() for weight in bundle.model.parameters())
     pair = " to ".join(bundle.languages) if bundle.languages else "languages unknown"
-    print(f"{directory}: {imported.family}, {count:,} parameters, {pair}")
+    print(f"{options.bundle}: {imported.family}, {count:,} parameters, {pair}")
     print(f"length penalty: {bundle.length_penalty:g} (Wu et al.'s, as theirs at 20 subwords)")
     for note in imported.notes:
         print(f"note: {note}")

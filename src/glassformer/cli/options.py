@@ -18,12 +18,12 @@ from pathlib import Path
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, NoReturn, TypeVar, Union, get_args, get_origin
 
-import yaml
 from pydantic import AliasChoices, ValidationError
 from pydantic.fields import FieldInfo
 
 from glassformer.config import Options
-from glassformer.errors import ChecksumError, InputError, UsageError, expected_words, nearest
+from glassformer.errors import ChecksumError, UsageError, expected_words, nearest
+from glassformer.strangers import read_yaml
 
 __all__ = ["first_fault", "help_text", "naming_options", "parse_options"]
 
@@ -305,7 +305,7 @@ def _from_file(path: Path, known: Iterable[_Option]) -> dict[str, Any]:
     """The values in the file by key; null leaves an option to its default."""
     by_key = {key: option for option in known for key in option.keys}
     stored: dict[str, Any] = {}
-    for name, value in _read(path).items():
+    for name, value in read_yaml(path).items():
         key = str(name).replace("-", "_")
         if key not in by_key:
             raise UsageError(f"{path}: unknown option {name!r}{nearest(key, by_key)}")
@@ -321,14 +321,3 @@ def _from_file(path: Path, known: Iterable[_Option]) -> dict[str, Any]:
         if value is not None:
             stored[option.keys[0]] = values if option.nargs == "+" else value
     return stored
-
-
-def _read(path: Path) -> dict[Any, Any]:
-    try:
-        content = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except (yaml.YAMLError, ValueError, RecursionError) as error:  # such as the date 2030-13-45
-        reason = " ".join(str(error).split())
-        raise InputError(f"{path}: not YAML ({reason})") from error
-    if not isinstance(content, dict):
-        raise InputError(f"{path}: expected a mapping of options to values, one a line")
-    return content

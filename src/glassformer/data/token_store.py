@@ -19,13 +19,13 @@ from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import TypeAdapter, ValidationError
 
 from glassformer.data.corpus import Pair
 from glassformer.data.tokenizer import Tokenizer
 from glassformer.errors import InputError
 from glassformer.files import flush_directory, naming
 from glassformer.hashes import sha256
+from glassformer.strangers import read_json
 
 __all__ = ["Packed", "Sentences", "pack"]
 
@@ -53,9 +53,6 @@ class PackedMeta:
     symbols: dict[str, dict[str, int]]
     tokenizers: dict[str, str]
     content_hash: str
-
-
-_META = TypeAdapter(PackedMeta)
 
 
 class Sentences:
@@ -99,8 +96,8 @@ class Packed:
         """Open a packed corpus; :class:`InputError` where it is missing, cut off or damaged."""
         path = Path(directory, "meta.json")
         try:
-            meta = _META.validate_json(path.read_bytes(), strict=True)
-        except (OSError, ValidationError) as error:
+            meta = read_json(path, PackedMeta)
+        except InputError as error:
             raise InputError(
                 f"{path}: missing, or not the description of a packed corpus: delete the directory"
                 " to pack the corpus again"

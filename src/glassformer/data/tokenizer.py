@@ -22,13 +22,15 @@ from typing import SupportsInt
 import sentencepiece
 
 from glassformer.errors import InputError
-from glassformer.files import read_regular, write_atomically
+from glassformer.files import write_atomically
 from glassformer.hashes import sha256
+from glassformer.strangers import read_bytes
 
 __all__ = [
     "BOS",
     "EOS",
     "ESCAPES",
+    "MOST_BYTES",
     "PAD",
     "SPACE",
     "UNK",
@@ -38,7 +40,8 @@ __all__ = [
 ]
 
 PAD, UNK, BOS, EOS = 0, 1, 2, 3  # the special symbols of every model that is trained here
-_MOST_BYTES = 256 << 20  # of a model's file; those of a million subwords have a tenth
+MOST_BYTES = 256 << 20
+"""Of a model's file; those of a million subwords have a tenth."""
 SPACE = "\u2581"  # SentencePiece writes it for a space
 _ESCAPE = "\ufdd0"  # a noncharacter: Unicode keeps it for use inside programs like this one
 ESCAPES = {_ESCAPE + "_": SPACE, _ESCAPE + "=": _ESCAPE}
@@ -102,13 +105,7 @@ class Tokenizer:
 
         :class:`InputError` if it is none, no regular file, or lacks a symbol.
         """
-        try:
-            serialized = read_regular(Path(path), most_bytes=_MOST_BYTES)
-        except OSError as error:
-            raise InputError(
-                f"{path}: cannot read the tokenizer ({error.strerror}); "
-                "expected a SentencePiece model such as tokenizer.model"
-            ) from None
+        serialized = read_bytes(Path(path), most_bytes=MOST_BYTES)
         return cls(serialized, name=str(path), prefix=prefix, known=known)
 
     def save(self, path: str | Path) -> None:

@@ -1,17 +1,15 @@
-"""Parts of every importer: files of JSON, our settings from theirs, and the result."""
+"""Parts of several bridges: the result of an import, its languages, ties, layers and rows."""
 
-import json
-from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
+from dataclasses import dataclass, replace
 
-from pydantic import ValidationError
+import torch
+from torch import Tensor
 
 from glassformer.bundle import Bundle
 from glassformer.config import ModelConfig
-from glassformer.errors import InputError
+from glassformer.data.languages import standard_code
 
-__all__ = ["NEVER", "Imported", "config_of", "parsed_json", "read_json", "tying_of"]
+__all__ = ["NEVER", "Imported", "in_languages", "layers_of", "tying_of", "with_rows"]
 
 NEVER = -1e4
 """The bias of a symbol that is added: its probability is 0, and half precision can hold it."""
@@ -26,35 +24,6 @@ class Imported:
     notes: tuple[str, ...] = ()
 
 
-def read_json(path: Path) -> dict[str, Any]:
-    """The object in a JSON file; InputError names the file."""
-    content = parsed_json(path)
-    if not isinstance(content, dict):
-        raise InputError(f"{path}: expected an object of names and values")
-    return content
-
-
-def parsed_json(path: Path) -> object:
-    """The content of a JSON file; InputError names the file."""
-    try:
-        return json.loads(path.read_bytes())
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read: {error.strerror}") from error
-    except (ValueError, RecursionError) as error:
-        raise InputError(f"{path}: not JSON, or cut short ({error}): copy it anew") from error
-
-
-def config_of(path: Path, **settings: object) -> ModelConfig:
-    """Our settings; InputError for a value out of its range names the file ``path`` they are of."""
-    try:
-        return ModelConfig.model_validate(settings)
-    except ValidationError as error:
-        fault = error.errors()[0]
-        name = ".".join(map(str, fault["loc"]))
-        message = fault["msg"].removeprefix("Value error, ")
-        raise InputError(f"{path}: {name} {message}".replace(":  ", ": ")) from error
-
-
 def tying_of(*, embeddings: bool, target: bool) -> str:
     """Our word for matrices that are one: both embeddings; target embedding and output.
 
@@ -64,3 +33,33 @@ def tying_of(*, embeddings: bool, target: bool) -> str:
     if embeddings:
         return "three-way" if target else "embeddings"
     return "target" if target else "none"
+
+
+def layers_of(config: ModelConfig) -> list[tuple[str, int]]:
+    """Side and number of each block, in the order of a file."""
+    depths = {"encoder": config.num_encoder_layers, "decoder": config.num_decoder_layers}
+    return [(side, layer) for side, depth in depths.items() for layer in range(depth)]
+
+
+def in_languages(bundle: Bundle, source: str | None, target: str | None) -> Bundle:
+    """The bundle for a pair of languages, if it is known; UsageError if a model needs it."""
+    if bundle.language_tokens:
+        bundle.language_tokens.pair(source, target)
+        return bundle.between(source, target)
+    if source and target:
+        return replace(bundle, languages=(standard_code(source), standard_code(target)))
+    return bundle
+
+
+def with_rows(table: Tensor, added: int, start: tuple[int, int | None]) -> Tensor:
+    """A vocabulary's table with rows for symbols that a file lacks; a bias makes them improbable.
+
+    ``start``: the row of our start symbol, and that of theirs, which it copies if it is added.
+    """
+    rows = table.new_zeros(added, *table.shape[1:])
+    ours, theirs = start
+    if table.dim() == 1:
+        rows += NEVER
+    elif theirs is not None and ours >= len(table):
+        rows[ours - len(table)] = table[theirs]
+    return torch.cat([table, rows])

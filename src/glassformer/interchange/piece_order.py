@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from glassformer.data.sentencepiece_model import Piece, PieceType, SentencePieceModel
-from glassformer.data.tokenizer import Tokenizer
-from glassformer.errors import InputError
-from glassformer.interchange.tokenizer_json_in import model_of_json
+from glassformer.data.tokenizer import MOST_BYTES, Tokenizer
+from glassformer.interchange.tokenizer_json_in import read_tokenizer_json
+from glassformer.strangers import read_bytes
 
 __all__ = ["PieceOrder", "read_sentencepiece"]
 
@@ -50,12 +50,6 @@ class PieceOrder:
 
 def read_sentencepiece(path: Path) -> SentencePieceModel:
     """The SentencePiece model in a file, a ``tokenizer.json`` too; InputError names the file."""
-    try:
-        content = path.read_bytes()
-    except OSError as error:
-        raise InputError(
-            f"{path}: cannot be read: {error.strerror}: copy it from the original model"
-        ) from error
     if path.suffix == ".json":
-        return model_of_json(content, str(path))
-    return SentencePieceModel.parse(content, name=str(path))
+        return read_tokenizer_json(path)
+    return SentencePieceModel.parse(read_bytes(path, most_bytes=MOST_BYTES), name=str(path))

@@ -3,26 +3,45 @@
 from collections.abc import Callable
 from pathlib import Path, PurePosixPath
 
-from glassformer.archive import member_names
+from glassformer.bundle import load_bundle, save_bundle
 from glassformer.errors import InputError
+from glassformer.files import new_directory
 from glassformer.interchange.importing import Imported
+from glassformer.strangers import member_names
 
-__all__ = ["import_translator"]
+__all__ = ["import_bundle", "import_translator"]
 
 _EXPECTED = "a directory of transformers or CTranslate2, or a package of Argos Translate"
 
 
-def import_translator(
-    source: Path, *, source_language: str | None = None, target_language: str | None = None
-) -> Imported:
+def import_translator(source: Path, **languages: str | None) -> Imported:
     """The translator in ``source``, a file or directory of another program, as a bundle.
+
+    ``languages``: ``source_language`` and ``target_language``, if a person names them.
 
     Raises:
         InputError: no importer reads it, or it is faulty.
         UsageError: a language is missing or unknown.
     """
-    importer = _importer(source)
-    return importer(source, source_language=source_language, target_language=target_language)
+    return _importer(source)(source, **languages)
+
+
+def import_bundle(source: Path, directory: Path, **languages: str | None) -> Imported:
+    """Write the translator in ``source`` as the new bundle ``directory``, and load that.
+
+    Errors of :func:`import_translator` and of :func:`~glassformer.bundle.load_bundle`; a UsageError
+    too for a directory in use. After an error nothing is left of it.
+    """
+    with new_directory(directory) as place:
+        imported = import_translator(source, **languages)
+        save_bundle(imported.bundle, place)
+        family, notes = imported.family, imported.notes
+        del imported  # the memory of one model is enough
+        try:
+            return Imported(load_bundle(place), family, notes)
+        except InputError as error:
+            reason = str(error).replace(str(place), str(directory))
+            raise InputError(f"{source}: no bundle can be made of it ({reason})") from error
 
 
 def _importer(source: Path) -> Callable[..., Imported]:

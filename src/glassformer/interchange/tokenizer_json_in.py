@@ -6,17 +6,18 @@ other ids.
 """
 
 from itertools import groupby
-from typing import Literal
+from pathlib import Path
+from typing import Annotated, Literal
 
-from pydantic import Base64Bytes, BaseModel, ValidationError
+from pydantic import Base64Bytes, BaseModel, Field
 
 from glassformer.data.sentencepiece_model import Piece, PieceType, SentencePieceModel
 from glassformer.data.tokenizer import SPACE
-from glassformer.errors import InputError, expected_words
+from glassformer.errors import InputError
+from glassformer.strangers import MOST_JSON, read_json
 
-__all__ = ["model_of_json"]
+__all__ = ["read_tokenizer_json"]
 
-_SHOWN = 40  # characters of a value in a message
 _Off = Literal[False, ""] | None
 
 
@@ -45,8 +46,8 @@ class _Metaspace(BaseModel):
 
 class _Model(BaseModel):
     type: Literal["BPE", "Unigram"]
-    vocab: list[tuple[str, float]] | dict[str, int]
-    merges: list[tuple[str, str]] = []
+    vocab: Annotated[list[tuple[str, float]], Field(fail_fast=True)] | dict[str, int]
+    merges: Annotated[list[tuple[str, str]], Field(fail_fast=True)] = []
     fuse_unk: Literal[True] = True
     byte_fallback: _Off = None
     dropout: _Off = None
@@ -67,23 +68,18 @@ class _File(BaseModel):
     model: _Model
 
 
-def model_of_json(content: bytes, name: str) -> SentencePieceModel:
-    """The SentencePiece model of the tokenizer in ``content``; its pieces are in the order of ids.
+def read_tokenizer_json(path: Path) -> SentencePieceModel:
+    """The SentencePiece model of a ``tokenizer.json``; its pieces are in the order of ids.
 
-    Raises InputError, which names the file ``name``, for a tokenizer of another kind.
+    Raises InputError, which names the file, for a tokenizer of another kind.
     """
     try:
-        file = _File.model_validate_json(content)
+        file = read_json(path, _File, most_bytes=MOST_JSON)
         scores = _scores(file.model)
     except ValueError as error:
-        reason = str(error)
-        if isinstance(error, ValidationError):
-            fault = error.errors()[0]
-            place = ".".join(str(name) for name in fault["loc"] if "[" not in str(name))
-            value = f"{place} {repr(fault['input'])[:_SHOWN]}: " if place else ""
-            reason = value + expected_words(fault["msg"])
+        reason = str(error).removeprefix(f"{path}: ")
         raise InputError(
-            f"{name}: {reason}: import reads what transformers writes for SentencePiece; copy the"
+            f"{path}: {reason}: import reads what transformers writes for SentencePiece; copy the"
             " SentencePiece model from the original"
         ) from error
     symbols = {token.content for token in file.added_tokens}
@@ -99,7 +95,7 @@ def model_of_json(content: bytes, name: str) -> SentencePieceModel:
     first = file.normalizer.normalizers[0]
     table = first.precompiled_charsmap if isinstance(first, _Table) else b""
     pieces = [piece(*each) for each in scores.items()]
-    return SentencePieceModel.of(pieces, kind=file.model.type.lower(), table=table, name=name)
+    return SentencePieceModel.of(pieces, kind=file.model.type.lower(), table=table, name=str(path))
 
 
 def _scores(model: _Model) -> dict[str, float | None]:

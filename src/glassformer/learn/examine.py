@@ -18,12 +18,14 @@ from typing import Any
 from glassformer.errors import InputError
 from glassformer.learn.folder import Folder
 from glassformer.learn.lesson import Lesson
-from glassformer.learn.source import read_source
+from glassformer.learn.source import MOST_BYTES, read_source
 from glassformer.learn.verdict import Verdict
+from glassformer.strangers import MOST_JSON, opened, read_bytes, read_json
 
 __all__ = ["Worker", "checked_once", "checked_verdict", "verdict_on"]
 
 SECONDS = 10  # of a learner's code; then it says where it is, and ends
+_END = 1 << 16  # bytes of the log that are read: its last ones
 _STARTING = 50  # seconds until it runs, at most: on a busy machine the imports take long
 
 
@@ -76,15 +78,19 @@ class Worker:
         except subprocess.TimeoutExpired:
             return {"log": "Timeout"}
         if not out.is_file():
-            return {"log": self._log.read_text(encoding="utf-8", errors="replace")}
-        answer: dict[str, Any] = json.loads(out.read_text(encoding="utf-8"))
-        return answer
+            with opened(self._log) as log:
+                log.seek(max(0, self._log.stat().st_size - _END))
+                return {"log": log.read().decode(errors="replace")}
+        try:
+            return read_json(out, dict[str, Any], most_bytes=MOST_JSON)
+        except InputError as error:
+            return {"log": f"Traceback: {error}"}
 
 
 def checked_verdict(folder: Folder, lesson: Lesson, worker: Worker) -> Verdict:
     """Examine the lesson's file of a folder; a right one is noted there."""
     file = folder.file(lesson)
-    source = file.read_bytes() if file.is_file() else b""
+    source = read_bytes(file, most_bytes=MOST_BYTES) if file.is_file() else b""
     import_module("glassformer.learn.judge")  # with torch, while the worker imports it too
     verdict = verdict_on(lesson, file, worker.answer(lesson, file))
     if verdict.outcome == "right":
@@ -104,9 +110,13 @@ def checked_once(folder: Folder, lesson: Lesson) -> Verdict:
 
 def verdict_on(lesson: Lesson, file: Path, answer: dict[str, Any]) -> Verdict:
     """Judge an answer. The reference runs here, and sets torch's default type: use one thread."""
-    if "log" in answer:
-        return Verdict(lesson.name, "error", (_end_of(file, answer["log"]),))
-    return replace(_verdict(lesson, file, answer), printed=answer["printed"])
+    try:
+        if "log" in answer:
+            return Verdict(lesson.name, "error", (_end_of(file, answer["log"]),))
+        return replace(_verdict(lesson, file, answer), printed=answer["printed"])
+    except (InputError, LookupError, TypeError, AttributeError) as error:  # a forged answer
+        reason = f"{type(error).__name__}: {error}"
+        return Verdict(lesson.name, "error", (f"No check can read the file's answer ({reason}).",))
 
 
 def _end_of(file: Path, log: str) -> str:
@@ -116,8 +126,8 @@ def _end_of(file: Path, log: str) -> str:
         line = re.search(rf'{file.name}", line (\d+)', log)
         if line is None:
             return f"{text}."
-        code = read_source(file).splitlines()[int(line[1]) - 1].strip()
-        return f"{text}: it was at line {line[1]}, {code}"
+        code = "".join(read_source(file).splitlines()[int(line[1]) - 1 :][:1]).strip()
+        return f"{text}: it was at line {line[1]}{', ' if code else ''}{code}"
     if "Traceback" in log:  # errors of the learner's file are part of an answer
         return f"The check failed, not your file: {log.strip().splitlines()[-1]}"
     return "Your file ended Python before the check was done. Does it call os._exit?"

@@ -10,6 +10,7 @@ from glassformer.errors import InputError
 from glassformer.files import write_atomically
 from glassformer.hashes import sha256
 from glassformer.learn.lesson import EVERY, Lesson, lessons
+from glassformer.strangers import read_bytes, read_json
 
 __all__ = ["Folder"]
 
@@ -49,8 +50,11 @@ class Folder:
 
     def untouched(self, lesson: Lesson) -> bool:
         """Whether the lesson's file is missing, or as it was at first."""
-        file = self.file(lesson)
-        return not file.is_file() or file.read_bytes() == lesson.template.encode()
+        file, template = self.file(lesson), lesson.template.encode()
+        if not file.is_file():
+            return True
+        same_size = file.stat().st_size == len(template)
+        return same_size and read_bytes(file, most_bytes=len(template)) == template
 
     def command(self, action: str = "", *after: str) -> str:
         """The line that a shell takes for an action on this folder; without one, for the watch."""
@@ -88,7 +92,6 @@ class Folder:
 
     def _notes(self) -> dict[str, str]:
         try:
-            notes = json.loads((self.path / _NOTES).read_text(encoding="utf-8"))
-        except (OSError, ValueError):  # lost or edited by hand: a check writes it anew
+            return read_json(self.path / _NOTES, dict[str, str])
+        except InputError:  # lost or edited by hand: a check writes it anew
             return {}
-        return notes if isinstance(notes, dict) else {}

@@ -83,6 +83,8 @@ class Judge:
 
     def _broken_laws(self, results: Results) -> Iterator[tuple[str, str]]:
         """Each law that the results break, with the evidence in numbers."""
+        if any(_is_text(v, self.right[p][n]) for p, vs in results.items() for n, v in vs.items()):
+            return
         for law, broken in self.check.laws.items():
             with suppress(LookupError, TypeError, ValueError):  # a value is missing, or no array
                 if evidence := broken(results):
@@ -203,7 +205,14 @@ def _close(value: NDArray[Any], other: NDArray[Any]) -> NDArray[np.bool_]:
     return np.isclose(value, other, rtol=tolerance, atol=tolerance, equal_nan=True)
 
 
+def _is_text(value: NDArray[Any], right: NDArray[Any]) -> bool:
+    """Whether a value is None, say, or another object, where numbers are right."""
+    return value.dtype.kind == "U" != right.dtype.kind
+
+
 def _compared(name: str, value: NDArray[Any], right: NDArray[Any]) -> str:
+    if _is_text(value, right):
+        return f"Your {name} is {str(value.item())[:40]}; right are numbers of shape {right.shape}."
     if value.shape != right.shape:
         return f"The shape of your {name} is {value.shape}; right is {right.shape}."
     if value.dtype.kind != right.dtype.kind:

@@ -15,6 +15,8 @@ from glassformer.hashes import sha256
 from glassformer.learn.folder import Folder
 from glassformer.learn.lesson import lesson
 from glassformer.learn.parts import Part, chosen_parts
+from glassformer.learn.source import MOST_BYTES
+from glassformer.strangers import read_bytes, read_json
 
 __all__ = ["Recorded", "parts_for", "read_record", "write_record"]
 
@@ -46,7 +48,7 @@ def write_record(directory: Path, parts: Sequence[Part], folder: Folder) -> None
         raise InputError(f"{directory}: trained with other parts: give another --out, or remove it")
     copies.path.mkdir(parents=True, exist_ok=True)
     for name in {part.lesson for part in parts if not part.mistakes}:
-        source = folder.file(lesson(name)).read_bytes()
+        source = read_bytes(folder.file(lesson(name)), most_bytes=MOST_BYTES)
         write_atomically(copies.file(lesson(name)), source)
         copies.note_right(lesson(name), source)
     text = json.dumps([asdict(record) for record in records], indent=2) + "\n"
@@ -56,13 +58,7 @@ def write_record(directory: Path, parts: Sequence[Part], folder: Folder) -> None
 def read_record(directory: Path) -> list[Recorded]:
     """The parts of a translator; empty if all are the package's."""
     file = directory / "parts" / _NAME
-    try:
-        records = json.loads(file.read_text(encoding="utf-8"))
-        return [Recorded(**{**each, "mistakes": tuple(each["mistakes"])}) for each in records]
-    except (FileNotFoundError, NotADirectoryError):
-        return []
-    except (OSError, ValueError, TypeError, KeyError) as error:
-        raise InputError(f"{file}: no record of parts ({error}): remove it") from error
+    return read_json(file, list[Recorded]) if file.exists() else []
 
 
 def parts_for(directory: Path, folder: Path | None) -> list[Part]:

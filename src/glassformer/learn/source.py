@@ -7,13 +7,20 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-__all__ = ["body_of", "definition", "lines_of", "read_source", "source_of"]
+from glassformer.strangers import read_bytes
+
+__all__ = ["MOST_BYTES", "body_of", "definition", "lines_of", "read_source", "source_of"]
+
+MOST_BYTES = 1 << 20
+"""Of a learner's file."""
 
 
 def read_source(file: Path) -> str:
     """The text of a learner's file: UTF-8, or UTF-16 with its mark; any other letter becomes �."""
-    wide = file.read_bytes().startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
-    return file.read_text(encoding="utf-16" if wide else "utf-8-sig", errors="replace")
+    content = read_bytes(file, most_bytes=MOST_BYTES)
+    wide = content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
+    text = content.decode("utf-16" if wide else "utf-8-sig", errors="replace")
+    return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
 def lines_of(source: str, hole: str) -> range:

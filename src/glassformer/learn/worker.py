@@ -44,7 +44,8 @@ def main(file: Path, name: str, out: Path, seconds: float) -> None:
     check_of(name)
     faulthandler.dump_traceback_later(seconds, exit=True)
     _bound_memory()
-    out.write_text(json.dumps(answer_on(file, name)), encoding="utf-8")
+    answer = json.dumps(answer_on(file, name), ensure_ascii=False)
+    out.write_bytes(answer.encode(errors="replace"))  # half a surrogate pair is no text
 
 
 def answer_on(file: Path, name: str) -> dict[str, Any]:

@@ -8,7 +8,7 @@ run goes on from the one before.
 
 import json
 import shutil
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -21,7 +21,8 @@ from torch import Tensor, nn
 from glassformer.errors import InputError
 from glassformer.files import flush, flush_directory
 from glassformer.hashes import check_hashes, read_manifest, write_manifest
-from glassformer.tensors import load_tensors, load_weights, weights
+from glassformer.strangers import read_json, read_tensors
+from glassformer.tensors import load_weights, shapes_of, weights
 from glassformer.training.muon import Muon
 
 __all__ = [
@@ -133,15 +134,15 @@ def load_checkpoint(
     Raises InputError for a file that is missing or damaged, and for weights of another model.
     """
     _check_hashes(checkpoint)
-    load_weights(model, load_tensors(checkpoint / "model.safetensors"), checkpoint)
-    stored = load_tensors(checkpoint / "optimiser.safetensors")
+    path = checkpoint / "model.safetensors"
+    load_weights(model, dict(read_tensors(path, shapes_of(model))), checkpoint)
+    stored = dict(read_tensors(checkpoint / "optimiser.safetensors"))
     for name, parameter in model.named_parameters():
-        # Cloned, because tensors of the file are not aligned as torch aligns its own.
         optimiser.state[parameter] = {
-            key: stored[f"{name}/{key}"].to(parameter.device).clone()
+            key: stored[f"{name}/{key}"].to(parameter.device)
             for key in moments(optimiser, parameter)
         }
-    return RunState(**json.loads((checkpoint / "state.json").read_bytes()))
+    return read_json(checkpoint / "state.json", RunState)
 
 
 def _check_hashes(checkpoint: Path, names: Iterable[str] | None = None) -> None:
@@ -191,15 +192,20 @@ def remove_all_but(directory: Path, kept: Iterable[int]) -> None:
 
 def load_average(model: nn.Module, directory: Path, updates: Sequence[int]) -> None:
     """Give the model the mean weights of the checkpoints of ``updates``, for evaluation."""
-    mean = average([directory / f"{update:08d}" for update in updates])
-    load_weights(model.eval(), mean, directory)
+    paths = [directory / f"{update:08d}" for update in updates]
+    load_weights(model.eval(), average(paths, shapes_of(model)), directory)
 
 
-def average(paths: Sequence[Path]) -> dict[str, Tensor]:
-    """The mean of the checkpoints' weights, added up in float64 (section 6.1)."""
+def average(
+    paths: Sequence[Path], shapes: Mapping[str, Sequence[int]] | None = None
+) -> dict[str, Tensor]:
+    """The mean of the checkpoints' weights, added up in float64 (section 6.1).
+
+    ``shapes``: of the model's parameters; InputError for other ones.
+    """
     sums: dict[str, Tensor] = {}
     for path in paths:
-        for name, weight in load_tensors(path / "model.safetensors").items():
+        for name, weight in read_tensors(path / "model.safetensors", shapes):
             sums[name] = sums[name] + weight.double() if name in sums else weight.double()
     return {name: (total / len(paths)).float() for name, total in sums.items()}
 

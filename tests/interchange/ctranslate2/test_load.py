@@ -163,9 +163,9 @@ def test_without_the_package_the_extra_is_named(bundle_of, monkeypatch, tmp_path
     directory = bundle_of()
     monkeypatch.setitem(sys.modules, "ctranslate2", None)
 
-    with pytest.raises(InputError, match=r"ctranslate2.*glassformer\[export\]"):
+    with pytest.raises(InputError, match=r"ctranslate2.*glassformer\[ctranslate2\]"):
         loaded(directory)
-    with pytest.raises(InputError, match=r"ctranslate2.*glassformer\[export\]"):
+    with pytest.raises(InputError, match=r"ctranslate2.*glassformer\[ctranslate2\]"):
         ctranslate2_load.export_ctranslate2(load_bundle(directory), tmp_path / "new")
 
 

@@ -383,7 +383,9 @@ def test_a_spoilt_export_is_said(bundle_of, tmp_path):
     options = json.loads(path.read_text())
     options["glassformer"]["normalisation"] = "loud"
     path.write_text(json.dumps(options))
-    with pytest.raises(InputError, match=r"tokenizer_config.json: glassformer.normalisation: "):
+    with pytest.raises(
+        InputError, match=r"config.json: glassformer.normalisation 'loud': expected"
+    ):
         import_hugging_face(tmp_path / "out")
     options["glassformer"]["normalisation"] = "none"
     path.write_text(json.dumps(options))

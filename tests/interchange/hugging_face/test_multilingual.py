@@ -176,7 +176,7 @@ def test_faulty_directories(directory, family, tmp_path):
     options = (copied / "tokenizer_config.json").read_text()
     for tokens, message in (
         ('{"7": "x", "9999": "y"}', r"a token has the id \d+, and config\.json a vocabulary"),
-        ('{"7": {}}', "its added tokens have no ids or texts: copy it anew"),
+        ('{"7": {}}', "added_tokens_decoder.7 None: expected text"),
     ):
         faulty = f'{options[:-1]}, "added_tokens_decoder": {tokens}}}'
         (copied / "tokenizer_config.json").write_text(faulty)
@@ -188,7 +188,7 @@ def test_faulty_directories(directory, family, tmp_path):
         imported(copied, family)
     shutil.copy(directory / "special_tokens_map.json", copied)
     (copied / "sentencepiece.bpe.model").unlink()
-    with pytest.raises(InputError, match=r"bpe\.model: cannot be read: .* copy it from"):
+    with pytest.raises(InputError, match=r"bpe\.model: cannot be read: No such file"):
         imported(copied, family)
     (copied / "tokenizer_config.json").write_text(f'{options[:-1]}, "legacy_behaviour": true}}')
     with pytest.raises(InputError, match="legacy_behaviour: the language stands behind the text"):

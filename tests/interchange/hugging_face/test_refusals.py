@@ -1,13 +1,17 @@
 """Faulty directories: one line each, which names the file, the fault and the remedy."""
 
+import errno
 import json
+import os
 import shutil
 
 import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
+from glassformer.cli.main import main
 from glassformer.errors import InputError, UsageError
+from glassformer.interchange import sources
 from glassformer.interchange.hugging_face.load import import_hugging_face
 
 pytest.importorskip("transformers", reason="transformers is not installed")
@@ -65,13 +69,13 @@ def refusal(directory, error=InputError, **languages):
         ),
         (
             {"activation_function": "gelu_new"},
-            "activation_function 'gelu_new': expected relu,",
+            "activation_function 'gelu_new': expected 'relu',",
         ),
         ({"decoder_ffn_dim": 21}, "encoder_ffn_dim 20 and decoder_ffn_dim 21 differ: this program"),
-        ({"encoder_layers": "-"}, "encoder_layers is missing"),
+        ({"encoder_layers": "-"}, "encoder_layers: it is missing"),
         ({"decoder_start_token_id": 999}, "decoder_start_token_id 999: expected 0 to 10"),
         ({"length_penalty": "high"}, "length_penalty 'high': expected a number"),
-        ({"vocab_size": "many"}, "vocab_size many: expected a whole number"),
+        ({"vocab_size": "many"}, "vocab_size 'many': expected a whole number"),
         ({"d_model": 25}, "d_model must be even, as sine-cosine pairs"),
     ],
 )
@@ -101,17 +105,16 @@ def test_weights(directory):
 
     change_weights(directory, lambda weights: weights.update(gate=torch.zeros(3)))
     assert refusal(directory) == (
-        f"{WEIGHTS}: unknown weight gate: this program has no place for it"
+        f"{WEIGHTS}: unknown weight 'gate' (1 unknown): this program has no place for it"
     )
     change_weights(directory, lambda weights: [weights.pop(each) for each in ("gate", name)])
     assert refusal(directory) == f"DIRECTORY: the weights lack {name} (1 missing)"
     change_weights(directory, lambda weights: weights.update({name: torch.zeros(19)}))
     assert refusal(directory) == (
-        f"{WEIGHTS}: {name} is torch.float32 of shape (19,), expected floating-point numbers of"
-        " shape (20,)"
+        f"{WEIGHTS}: {name} has the shape (19,), expected (20,): copy all files from one model"
     )
     change_weights(directory, lambda weights: weights.update({name: torch.zeros(20).char()}))
-    assert f"{WEIGHTS}: {name} is torch.int8" in refusal(directory)
+    assert f"{WEIGHTS}: {name} is of torch.int8, expected floating-point" in refusal(directory)
 
 
 def test_two_different_weights_under_names_of_one(directory):
@@ -130,7 +133,7 @@ def test_files(directory, tmp_path):
     (tmp_path / "empty").mkdir()
     assert refusal(tmp_path / "empty").endswith("(it holds no config.json)")
     cut(directory / WEIGHTS)
-    assert refusal(directory).startswith(f"{WEIGHTS}: not safetensors, or cut short (")
+    assert refusal(directory).startswith(f"{WEIGHTS}: cannot be read as safetensors (")
     (directory / WEIGHTS).unlink()
     assert refusal(directory) == f"DIRECTORY: it holds no {WEIGHTS}"
     (directory / "pytorch_model.bin").touch()
@@ -140,7 +143,7 @@ def test_files(directory, tmp_path):
     (directory / "config.json").write_text("[" * 100_000)
     assert refusal(directory).startswith("config.json: not JSON, or cut short (")
     (directory / "config.json").write_text("[1]")
-    assert refusal(directory) == "config.json: expected an object of names and values"
+    assert refusal(directory) == "config.json: expected an object"
 
 
 def test_files_of_the_tokenizer(directory):
@@ -154,12 +157,13 @@ def test_files_of_the_tokenizer(directory):
     (directory / "vocab.json").write_text(json.dumps(vocabulary))
     assert refusal(directory).startswith("vocab.json: the id 5, config.json's eos_token_id, is ")
     change_json(directory / "config.json", eos_token_id=[0, 1])
-    assert refusal(directory).startswith("vocab.json: it lacks the id [0, 1], config.json's eos_")
+    assert refusal(directory).startswith("config.json: eos_token_id [0, 1]: expected a whole n")
+    change_json(directory / "config.json", eos_token_id=0)
     del vocabulary["<unk>"]
     (directory / "vocab.json").write_text(json.dumps(vocabulary))
-    assert refusal(directory) == "vocab.json: it lacks the token <unk>: copy the file anew"
+    assert refusal(directory) == "vocab.json: it lacks the token '<unk>': copy the file anew"
     (directory / "vocab.json").unlink()
-    assert refusal(directory) == "vocab.json: cannot be read: No such file or directory"
+    assert refusal(directory) == ("vocab.json: cannot be read: No such file or directory")
 
 
 def test_sentencepiece_models(directory):
@@ -170,9 +174,7 @@ def test_sentencepiece_models(directory):
     (directory / "source.spm").write_bytes(b"")
     assert refusal(directory).startswith("source.spm: not a SentencePiece model, or cut short")
     (directory / "source.spm").unlink()
-    assert refusal(directory) == (
-        "source.spm: cannot be read: No such file or directory: copy it from the original model"
-    )
+    assert refusal(directory) == ("source.spm: cannot be read: No such file or directory")
     change_json(directory / "tokenizer_config.json", tokenizer_class="BartTokenizer")
     assert refusal(directory) == (
         "tokenizer_config.json: tokenizer_class 'BartTokenizer': of a marian model, import reads"
@@ -192,3 +194,61 @@ def test_languages(make_marian, tmp_path):
     assert refusal(directory, UsageError, target_language="xyz").endswith(
         "this model has no such language: expected one of de, fr, nl"
     )
+
+
+def test_an_import_loads_what_it_wrote(marian, tmp_path, monkeypatch, capsys):
+    def refuse(place):
+        raise InputError(f"{place}: it cannot be loaded")
+
+    monkeypatch.setattr(sources, "load_bundle", refuse)
+
+    assert main(["import", str(marian), str(tmp_path / "bundle")]) == 1
+    assert capsys.readouterr().err == (
+        f"glassformer: error: {marian}: no bundle can be made of it ({tmp_path / 'bundle'}: it"
+        " cannot be loaded)\n"
+    )
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("written", [0, 1, 3])
+def test_a_full_disk_leaves_nothing_behind(marian, tmp_path, monkeypatch, capsys, written):
+    """The disk takes so many files; each is flushed, and its directory after it."""
+    flushed, flush = [], os.fsync
+
+    def fsync(descriptor):
+        if len(flushed) == 2 * written:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        flushed.append(descriptor)
+        flush(descriptor)
+
+    monkeypatch.setattr(os, "fsync", fsync)
+
+    assert main(["import", str(marian), str(tmp_path / "bundle")]) == 1
+    line = capsys.readouterr().err
+    assert line.startswith(f"glassformer: error: {tmp_path / 'bundle'}/")
+    assert line.endswith(": No space left on device\n")
+    assert not list(tmp_path.iterdir())
+
+
+def test_faults_of_others_that_once_gave_a_traceback(directory):
+    """Or a bundle that is none, or no end."""
+    whole = (directory / "config.json").read_text()
+    for options, message in (
+        ({"activation_function": ["relu"]}, "config.json: activation_function ['relu']: expected"),
+        ({"pad_token_id": "106"}, "config.json: pad_token_id '106': expected a whole number"),
+        ({"encoder_ffn_dim": 10**6, "decoder_ffn_dim": 10**6}, f"{WEIGHTS}: model.decoder.layers."),
+    ):
+        change_json(directory / "config.json", **options)
+        assert refusal(directory).startswith(message)
+        (directory / "config.json").write_text(whole)
+    name = "model.encoder.layers.1.fc1.bias"
+    change_weights(directory, lambda weights: weights.update({name: weights[name] * torch.nan}))
+    assert refusal(directory).startswith(f"{WEIGHTS}: {name} holds NaN or infinity: the file is")
+    (directory / WEIGHTS).unlink()
+    for content in ("null", "[1]", '"text"', '{"a": 1}', '{"a": [1]}'):
+        (directory / f"{WEIGHTS}.index.json").write_text(f'{{"weight_map": {content}}}')
+        assert refusal(directory).startswith(f"{WEIGHTS}.index.json: weight_map")
+    for file in ("source.spm", "vocab.json", "config.json"):
+        (directory / file).unlink()
+        os.mkfifo(directory / file)
+        assert refusal(directory).startswith(f"{file}: a pipe, expected a regular file")

@@ -77,7 +77,7 @@ METASPACE = {"type": "Metaspace", "replacement": "▁", "prepend_scheme": "never
     ("change", "message"),
     [
         ({"normalizer": None}, "normalizer None: expected an object"),
-        ({"normalizer": normaliser()}, "normalizer.normalizers.0 []: it is missing"),
+        ({"normalizer": normaliser()}, "normalizer.normalizers.0: it is missing"),
         (
             {"normalizer": normaliser({"type": "Lowercase"}, SPACES)},
             "normalizer.normalizers.0.type 'Lowercase': expected 'Precompiled'",
@@ -122,4 +122,4 @@ def test_joins_that_sentencepiece_cannot_have_are_refused(saved_by_5):
         path.write_text(json.dumps(content))
         refused(path, "model.merges: not all joins of a piece stand together: import reads what")
     path.write_text("{")
-    refused(path, "Invalid JSON: EOF while parsing")
+    refused(path, "not JSON, or cut short (Invalid JSON: EOF while parsing")

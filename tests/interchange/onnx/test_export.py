@@ -213,7 +213,7 @@ def test_the_absent_package_is_named(tokenizer, tmp_path, monkeypatch, package):
     for name in ("onnx", "onnxscript", "onnxruntime"):
         monkeypatch.setitem(sys.modules, name, None if name == package else sys)
     with pytest.raises(
-        InputError, match=rf"this needs {package}: pip install 'glassformer\[export\]'"
+        InputError, match=rf"this needs {package}: pip install 'glassformer\[onnx\]'"
     ):
         export_onnx(bundle_of(tokenizer), tmp_path / "out", quantization="int8")
     assert not (tmp_path / "out").exists()

@@ -21,15 +21,14 @@ from typing import Any, TypeAlias
 from lxml import etree
 from lxml.etree import _Element as Element
 
-from glassformer.archive import DAMAGED
 from glassformer.data.words import has_letters
 from glassformer.documents.files.content import FileContent
 from glassformer.errors import InputError
+from glassformer.strangers import read_members
 
 __all__ = ["read_docx"]
 
-_MAX_BYTES = 100 << 20  # of all parts, unpacked: a small archive can hold terabytes of zeros
-_MAX_PARTS = 10_000
+_MAX_BYTES = 100 << 20  # of all parts, unpacked
 _NO_XML = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")  # a model may write any byte
 _PART = re.compile(r"word/(document|header\d*|footer\d*|footnotes|endnotes)\.xml")
 _W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
@@ -86,16 +85,11 @@ def read_docx(data: bytes) -> FileContent:
 
 def _parts(data: bytes) -> dict[zipfile.ZipInfo, bytes]:
     """The parts of the archive, unpacked."""
+    members = read_members(BytesIO(data), "its zip file", bool, most_bytes=_MAX_BYTES)
     try:
-        with zipfile.ZipFile(BytesIO(data)) as archive:
-            infos = archive.infolist()
-            if sum(info.file_size for info in infos) <= _MAX_BYTES and len(infos) <= _MAX_PARTS:
-                return {info: archive.read(info) for info in infos}
-    except (*DAMAGED, ValueError):
-        raise InputError("not a Word document (.docx), or a damaged or protected one") from None
-    raise InputError(
-        f"the document has more than {_MAX_BYTES >> 20} MiB unpacked, or {_MAX_PARTS:,} parts"
-    )
+        return {info: b"".join(pieces) for info, pieces in members}
+    except InputError as error:
+        raise InputError(f"not a Word document (.docx): {error}") from error
 
 
 def _tree(part: bytes) -> Element:

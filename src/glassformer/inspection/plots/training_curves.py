@@ -1,6 +1,5 @@
 """A run's curves from its ``metrics.jsonl``: loss, learning rate, validation scores."""
 
-import json
 import math
 from collections.abc import Mapping, Sequence
 from itertools import chain
@@ -10,6 +9,7 @@ from typing import Any
 
 from glassformer.errors import InputError
 from glassformer.inspection.plots.canvas import COLOURS, Axes, Figure, new_figure, thousands, tidy
+from glassformer.strangers import parsed_json, read_bytes, shown
 
 __all__ = [
     "Record",
@@ -20,6 +20,7 @@ __all__ = [
 ]
 
 Record = Mapping[str, Any]
+_MOST_BYTES = 256 << 20
 
 
 def read_metrics(path: Path) -> list[Record]:
@@ -28,22 +29,19 @@ def read_metrics(path: Path) -> list[Record]:
     It leaves out a last line without a line end: training is writing it.
     """
     file = path / "metrics.jsonl" if path.is_dir() else path
-    try:
-        lines = file.read_bytes().split(b"\n")
-    except OSError as error:
-        reason = "it holds no metrics.jsonl" if path.is_dir() else error.strerror
-        raise InputError(
-            f"{path}: not a run ({reason}); expected the directory of a training"
-        ) from None
-    records = []
+    if not file.exists():
+        reason = "it holds no metrics.jsonl" if path.is_dir() else "no such file"
+        raise InputError(f"{path}: not a run ({reason}); expected the directory of a training")
+    lines = read_bytes(file, most_bytes=_MOST_BYTES).split(b"\n")
+    records: list[Record] = []
     for number, line in enumerate(lines[:-1], start=1):
         try:
-            record = json.loads(line)
+            record = parsed_json(line, dict[str, Any], file)
             float(record["update"]), str(record["kind"])
         except (ValueError, TypeError, KeyError):
             raise InputError(
                 f"{file}, line {number}: expected a JSON object with kind and update, got"
-                f" {line[:40].decode(errors='replace')!r}"
+                f" {shown(line.decode(errors='replace'))}"
             ) from None
         records.append(record)
     if not records:

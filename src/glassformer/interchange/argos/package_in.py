@@ -2,13 +2,16 @@
 
 from dataclasses import replace
 from pathlib import Path, PurePosixPath
+from typing import Literal
 
-from glassformer.archive import unpacked
+from pydantic import BaseModel
+
 from glassformer.data.preprocessing import SINGLE_SENTENCES
 from glassformer.errors import InputError
 from glassformer.interchange.ctranslate2.reading.load import read_translator
 from glassformer.interchange.hugging_face.configuration import length_penalty
-from glassformer.interchange.importing import Imported, read_json
+from glassformer.interchange.importing import Imported
+from glassformer.strangers import read_json, unpacked
 
 __all__ = ["LENGTH_PENALTY", "METADATA", "MODEL", "TOKENIZER", "import_argos"]
 
@@ -38,36 +41,37 @@ def import_argos(
 
 
 def _is_wanted(name: str) -> bool:
-    parts = PurePosixPath(name).parts
-    return parts[-1] in (METADATA, TOKENIZER, _OTHER_TOKENIZER) or MODEL in parts[:-1]
+    place = PurePosixPath(name)
+    return place.name in (METADATA, TOKENIZER, _OTHER_TOKENIZER) or MODEL in place.parts[:-1]
+
+
+class _Metadata(BaseModel):
+    """``metadata.json``, as far as import reads it."""
+
+    type: Literal["translate"] = "translate"
+    from_code: str
+    to_code: str
+    target_prefix: str | None = None
 
 
 def _import(directory: Path, languages: tuple[str | None, str | None]) -> Imported:
-    metadata = read_json(directory / METADATA)
-    kind = metadata.get("type", "translate")
-    if kind != "translate":
-        raise InputError(f"{directory / METADATA}: type {kind!r}: expected 'translate'")
+    metadata = read_json(directory / METADATA, _Metadata)
     tokenizer = directory / TOKENIZER
-    if not tokenizer.is_file() and (directory / _OTHER_TOKENIZER).is_file():
+    if not tokenizer.exists() and (directory / _OTHER_TOKENIZER).exists():
         raise InputError(
             f"{directory / _OTHER_TOKENIZER}: Moses with subword-nmt, not SentencePiece: this"
             f" program has no such tokenizer; expected {TOKENIZER}"
         )
-    prefix = metadata.get("target_prefix") or ""
-    codes = [metadata.get(name) for name in ("from_code", "to_code")]
-    pair = tuple(given or code for given, code in zip(languages, codes, strict=True))
-    for name, value in (("target_prefix", prefix), ("from_code", pair[0]), ("to_code", pair[1])):
-        if not isinstance(value, str):
-            raise InputError(f"{directory / METADATA}: {name} {value!r}: expected a text")
+    source, target = languages
     bundle, notes = read_translator(
-        directory / MODEL, tokenizer, tokenizer, target_prefix=str(prefix)
+        directory / MODEL, tokenizer, tokenizer, target_prefix=metadata.target_prefix or ""
     )
     bundle = replace(
         bundle,
-        languages=(str(pair[0]), str(pair[1])),
+        languages=(source or metadata.from_code, target or metadata.to_code),
         language_tokens=None,  # Argos Translate puts no token before a source
         about={"imported from": "a package of Argos Translate"},
-        length_penalty=length_penalty({"length_penalty": LENGTH_PENALTY}),
+        length_penalty=length_penalty(LENGTH_PENALTY),
         source_lengths=SINGLE_SENTENCES,  # Argos Translate cuts text too
     )
     return Imported(bundle, "Argos Translate", notes)

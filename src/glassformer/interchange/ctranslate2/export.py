@@ -21,6 +21,7 @@ from glassformer.data.tokenizer import Tokenizer
 from glassformer.errors import InputError, UsageError, check_choice
 from glassformer.files import new_directory, refuse_full_directory
 from glassformer.interchange.ctranslate2.package import import_ctranslate2
+from glassformer.interchange.importing import layers_of
 from glassformer.interchange.stock import require_stock
 from glassformer.model.positions import PositionalEncoding
 from glassformer.model.transformer import Transformer
@@ -199,15 +200,12 @@ def module_table(config: ModelConfig) -> dict[str, tuple[str, ...]]:
         table |= _NORMS_OF_EMBEDDINGS
     if config.norm == "pre":
         table |= _FINAL_NORMS
-    for side, depth, block in (
-        ("encoder", config.num_encoder_layers, _ENCODER_BLOCK),
-        ("decoder", config.num_decoder_layers, _DECODER_BLOCK),
-    ):
-        for i in range(depth):
-            table |= {
-                f"{side}.layer.{i}.{path}": tuple(f"{side}.blocks.{i}.{name}" for name in modules)
-                for path, modules in block.items()
-            }
+    blocks = {"encoder": _ENCODER_BLOCK, "decoder": _DECODER_BLOCK}
+    for side, i in layers_of(config):
+        table |= {
+            f"{side}.layer.{i}.{path}": tuple(f"{side}.blocks.{i}.{name}" for name in modules)
+            for path, modules in blocks[side].items()
+        }
     return table
 
 

@@ -1,16 +1,20 @@
 """``config.json`` of a family to our settings; an option without a counterpart is refused."""
 
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
 
 from glassformer.config import BEAM, MOST_LENGTH_PENALTY, ModelConfig
+from glassformer.data.tokenizer import Tokenizer
 from glassformer.errors import InputError
 from glassformer.interchange.hugging_face.families import Family, family_of
-from glassformer.interchange.importing import config_of, read_json, tying_of
+from glassformer.interchange.importing import tying_of
+from glassformer.strangers import read_json, shown, validated
 
 __all__ = [
-    "ACTIVATIONS",
+    "ALIKE",
+    "Settings",
     "length_penalty",
     "model_config",
     "other_search_options",
@@ -18,23 +22,10 @@ __all__ = [
     "their_length_penalty",
 ]
 
-ACTIVATIONS = {"relu": "relu", "gelu": "gelu", "swish": "swish", "silu": "swish"}
-"""Their names of activations, and ours."""
-# Two options of theirs that are one of ours.
-_ALIKE = {
-    "encoder_attention_heads": "decoder_attention_heads",
-    "encoder_ffn_dim": "decoder_ffn_dim",
-}
-_READ = {
-    "model_type", "d_model", "vocab_size", "decoder_vocab_size", "encoder_layers", "decoder_layers",
-    "encoder_attention_heads", "decoder_attention_heads", "encoder_ffn_dim", "decoder_ffn_dim",
-    "activation_function", "scale_embedding", "max_position_embeddings", "dropout",
-    "attention_dropout", "activation_dropout", "pad_token_id", "eos_token_id", "bos_token_id",
-    "unk_token_id", "decoder_start_token_id", "share_encoder_decoder_embeddings",
-    "tie_word_embeddings", "is_encoder_decoder",
-}  # fmt: skip
+_SAME_ACTIVATION = {"silu": "swish"}
 _NO_EFFECT = {  # of training, of other tasks, about the file; or transformers itself ignores them
-    "_name_or_path", "_num_labels", "add_bias_logits", "add_cross_attention",
+    "_name_or_path", "_num_labels", "bos_token_id", "unk_token_id", "is_encoder_decoder",
+    "add_bias_logits", "add_cross_attention",
     "add_final_layer_norm", "architectures", "chunk_size_feed_forward", "classif_dropout",
     "classifier_dropout", "cross_attention_hidden_size", "decoder_layerdrop", "dtype",
     "encoder_layerdrop", "extra_pos_embeddings", "finetuning_task",
@@ -63,100 +54,124 @@ _OTHERS = {  # a search option that a bundle does not hold, and the value that o
 _TYPICAL_LENGTH = 20  # subwords of a sentence
 
 
-def read_settings(directory: Path) -> tuple[Family, dict[str, Any]]:
+class Settings(BaseModel):
+    """The options of ``config.json`` by our names, where we have them; others are its extra."""
+
+    model_config = ConfigDict(
+        strict=True, extra="allow", frozen=True, allow_inf_nan=False, protected_namespaces=()
+    )
+
+    model_type: str
+    vocab_size: int = Field(gt=0)
+    decoder_vocab_size: int | None = None
+    d_model: int
+    num_heads: int = Field(alias="encoder_attention_heads")
+    decoder_attention_heads: int
+    d_ff: int = Field(alias="encoder_ffn_dim")
+    decoder_ffn_dim: int
+    num_encoder_layers: int = Field(alias="encoder_layers")
+    num_decoder_layers: int = Field(alias="decoder_layers")
+    activation: Literal["relu", "gelu", "swish", "silu"] = Field(
+        "gelu", alias="activation_function"
+    )
+    scale_embeddings: bool = Field(False, alias="scale_embedding")
+    max_length: int = Field(alias="max_position_embeddings")
+    dropout: float = 0.1
+    attention_dropout: float = 0.0
+    activation_dropout: float = 0.0
+    pad_id: int = Field(alias="pad_token_id")
+    eos_id: int = Field(alias="eos_token_id")
+    start_id: int = Field(alias="decoder_start_token_id")
+    share_encoder_decoder_embeddings: bool = True
+    tie_word_embeddings: bool = True
+    tokenizer_class: str | None = None
+    length_penalty: float = 1.0
+
+    @property
+    def target_vocab_size(self) -> int:
+        """The number of tokens of the target."""
+        own = None if self.share_encoder_decoder_embeddings else self.decoder_vocab_size
+        return own or self.vocab_size
+
+
+ALIKE = Settings.model_fields.keys() & ModelConfig.model_fields.keys()
+"""The options that our models have too, by our names."""
+
+
+def read_settings(directory: Path) -> tuple[Family, Settings]:
     """The family and the options of a directory; those of generation_config.json come last.
 
     Raises InputError for another family, or for an option that this program does not know.
     """
-    path = directory / "config.json"
-    if not path.is_file():
+    path, generation = directory / "config.json", directory / "generation_config.json"
+    if not path.exists():
         reason = "it holds no config.json" if directory.is_dir() else "no such directory"
         raise InputError(f"{directory}: not a directory of transformers ({reason})")
-    settings = read_json(path)
-    family = family_of(str(settings.get("model_type")), path)
+    settings = read_json(path, dict[str, Any])
+    family = family_of(settings.get("model_type"), path)
+    read = {field.alias or name for name, field in Settings.model_fields.items()}
     for name, value in settings.items():
-        if name not in _READ | _NO_EFFECT | _HELD | _OTHERS.keys() and value:
+        if name not in read | _NO_EFFECT | _HELD | _OTHERS.keys() and value:
             raise InputError(
-                f"{path}: unknown option {name} {value!r}: it could change the translations, and"
-                " this program has no place for it"
+                f"{path}: unknown option {name[:40]} {shown(value)}: it could change the"
+                " translations, and this program has no place for it"
             )
-    generation = directory / "generation_config.json"
-    options = read_json(generation) if generation.is_file() else {}
+    options = read_json(generation, dict[str, Any]) if generation.exists() else {}
     given = {name: value for name, value in options.items() if value is not None}
-    ids = {name: value for name, value in given.items() if name in _READ}  # if config.json has none
+    ids = {name: value for name, value in given.items() if name in read}  # if config.json has none
     searching = {name: value for name, value in given.items() if name in _HELD | _OTHERS.keys()}
-    return family, ids | settings | searching
+    return family, validated(ids | settings | searching, Settings, path)
 
 
 def model_config(
-    family: Family, settings: Mapping[str, Any], path: Path, *, start_is_ours: bool = False
+    family: Family, settings: Settings, path: Path, tokenizers: tuple[Tokenizer, Tokenizer]
 ) -> ModelConfig:
     """Our settings for a model of ``family``.
 
-    ``start_is_ours``: the decoder starts with a symbol that ours may read, such as the end symbol.
-    Else the vocabularies have one row more, for our start symbol.
+    The decoder may start with a symbol that ours may read, such as the end symbol: then it is the
+    target tokenizer's own. Else the vocabularies have one row more, for our start symbol.
 
     Raises InputError, which names the file ``path``, for a value that no setting holds.
     """
-    for encoder, decoder in _ALIKE.items():
-        if settings.get(encoder) != settings.get(decoder):
+    for name, ours in (("attention_heads", "num_heads"), ("ffn_dim", "d_ff")):
+        encoder, decoder = getattr(settings, ours), getattr(settings, f"decoder_{name}")
+        if encoder != decoder:
             raise InputError(
-                f"{path}: {encoder} {settings.get(encoder)} and {decoder} {settings.get(decoder)}"
-                " differ: this program has one number for both"
+                f"{path}: encoder_{name} {encoder} and decoder_{name} {decoder} differ: this"
+                " program has one number for both"
             )
-    activation = settings.get("activation_function", "gelu")
-    if activation not in ACTIVATIONS:
-        raise InputError(
-            f"{path}: activation_function {activation!r}: expected {', '.join(ACTIVATIONS)}"
-        )
-    shared = settings.get("share_encoder_decoder_embeddings", True)
-    source_size: int = settings["vocab_size"]
-    target_size = source_size if shared else settings.get("decoder_vocab_size") or source_size
+    source, target = tokenizers
+    start_is_ours = settings.start_id == target.bos_id
     added = 0 if start_is_ours else 1
-    offset = family.options.get("position_offset", 0)
-    if family.options.get("position_frequencies") and settings["pad_token_id"] + 1 != offset:
-        raise InputError(f"{path}: pad_token_id {settings['pad_token_id']}: expected {offset - 1}")
-    try:
-        return config_of(
-            path,
-            source_vocab_size=source_size + added,
-            target_vocab_size=target_size + added,
-            d_model=settings["d_model"],
-            num_heads=settings["encoder_attention_heads"],
-            d_ff=settings["encoder_ffn_dim"],
-            num_encoder_layers=settings["encoder_layers"],
-            num_decoder_layers=settings["decoder_layers"],
-            dropout=settings.get("dropout", 0.1),
-            attention_dropout=settings.get("attention_dropout", 0.0),
-            activation_dropout=settings.get("activation_dropout", 0.0),
-            activation=ACTIVATIONS[activation],
-            tying=tying_of(
-                embeddings=bool(shared), target=bool(settings.get("tie_word_embeddings", True))
-            ),
-            output_bias=family.output_bias or not start_is_ours,
-            scale_embeddings=settings.get("scale_embedding", False),
-            max_length=settings["max_position_embeddings"],
-            pad_id=settings["pad_token_id"],
-            eos_id=settings["eos_token_id"],
-            source_pad_id=settings.get("source_pad_token_id"),
-            unk_id=settings["unk_token_id"],
-            bos_id=settings["decoder_start_token_id"] if start_is_ours else target_size,
-            **family.options,
-        )
-    except KeyError as error:
-        raise InputError(f"{path}: {error.args[0]} is missing") from error
+    pad, offset = settings.pad_id, family.options.get("position_offset", 0)
+    if family.options.get("position_frequencies") and pad + 1 != offset:
+        raise InputError(f"{path}: pad_token_id {pad}: expected {offset - 1}")
+    changes = {
+        "source_vocab_size": settings.vocab_size + added,
+        "target_vocab_size": settings.target_vocab_size + added,
+        "activation": _SAME_ACTIVATION.get(settings.activation, settings.activation),
+        "tying": tying_of(
+            embeddings=settings.share_encoder_decoder_embeddings,
+            target=settings.tie_word_embeddings,
+        ),
+        "output_bias": family.output_bias or not start_is_ours,
+        "source_pad_id": None if source.pad_id == pad else source.pad_id,
+        "unk_id": target.unk_id,
+        "bos_id": target.bos_id if start_is_ours else settings.target_vocab_size,
+    }
+    alike = {name: getattr(settings, name) for name in ALIKE}
+    return validated(alike | changes | dict(family.options), ModelConfig, path)
 
 
-def length_penalty(settings: Mapping[str, Any]) -> float:
+def length_penalty(theirs: float = 1.0) -> float:
     """Our alpha for theirs: the same weight of one subword more in a sentence of 20.
 
     They divide by ``length ** alpha``, Wu et al. by ``((5 + length) / 6) ** alpha``. The slopes of
     the two logarithms, alpha / length and alpha / (5 + length), are to be one at that length.
 
-    >>> length_penalty({"length_penalty": 1.0}), length_penalty({})
-    (1.25, 1.25)
+    >>> length_penalty()
+    1.25
     """
-    theirs = settings.get("length_penalty", 1.0)
     ours = theirs * (5 + _TYPICAL_LENGTH) / _TYPICAL_LENGTH
     return min(max(ours, 0.0), MOST_LENGTH_PENALTY)
 
@@ -170,7 +185,8 @@ def their_length_penalty(ours: float) -> float:
     return round(ours * _TYPICAL_LENGTH / (5 + _TYPICAL_LENGTH), 9)
 
 
-def other_search_options(settings: Mapping[str, Any]) -> dict[str, Any]:
+def other_search_options(settings: Settings) -> dict[str, str]:
     """Their search options that change translations and have no place in a bundle."""
-    given = {name: settings[name] for name in _OTHERS if name in settings}
-    return {n: value for n, value in given.items() if value not in (None, [], _OTHERS[n])}
+    given = settings.model_extra or {}
+    others = {n: given[n] for n, usual in _OTHERS.items() if given.get(n, usual) != usual}
+    return {name: shown(value) for name, value in others.items() if value not in (None, [])}

@@ -18,7 +18,7 @@ from glassformer.data.preprocessing import LONGEST_SOURCE
 from glassformer.decoding.protocols import Vocabulary
 from glassformer.errors import UsageError, check_choice, counted
 from glassformer.files import new_directory
-from glassformer.interchange.hugging_face.configuration import ACTIVATIONS, their_length_penalty
+from glassformer.interchange.hugging_face.configuration import ALIKE, Settings, their_length_penalty
 from glassformer.interchange.hugging_face.families import FAMILIES, family_for, weight_table
 from glassformer.interchange.hugging_face.tokenizer_json import (
     missing_pieces,
@@ -221,25 +221,14 @@ def _model_settings(bundle: Bundle, model_type: str, *, left_out: bool) -> dict[
     ``left_out``: our start symbol is.
     """
     config = bundle.model.config
-    activation = {ours: theirs for theirs, ours in reversed([*ACTIVATIONS.items()])}
     settings: dict[str, Any] = {
+        **{Settings.model_fields[name].alias or name: getattr(config, name) for name in ALIKE},
         "architectures": [FAMILIES[model_type].architecture],
         "model_type": model_type,
         "is_encoder_decoder": True,
         "vocab_size": config.source_vocab_size - left_out,
-        "d_model": config.d_model,
-        "encoder_layers": config.num_encoder_layers,
-        "decoder_layers": config.num_decoder_layers,
-        "encoder_attention_heads": config.num_heads,
         "decoder_attention_heads": config.num_heads,
-        "encoder_ffn_dim": config.d_ff,
         "decoder_ffn_dim": config.d_ff,
-        "activation_function": activation[config.activation],
-        "scale_embedding": config.scale_embeddings,
-        "dropout": config.dropout,
-        "attention_dropout": config.attention_dropout,
-        "activation_dropout": config.activation_dropout,
-        "max_position_embeddings": config.max_length,
         "tie_word_embeddings": config.tying in ("three-way", "target"),
     }
     if model_type == "marian":

@@ -9,8 +9,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from glassformer.config import ModelConfig
+from glassformer.config import ModelConfig, Tying
 from glassformer.errors import InputError, UsageError
+from glassformer.interchange.importing import layers_of
+from glassformer.strangers import shown
 
 __all__ = ["FAMILIES", "Family", "family_for", "family_of", "weight_table"]
 
@@ -102,34 +104,9 @@ _NORMS_OF_EMBEDDINGS = {
     "model.decoder.layernorm_embedding": "target_positions.norm",
 }
 _SIDES = (("encoder", "source"), ("decoder", "target"))
-# The embeddings' weights by tying; a tied weight stands in a file under one or several names.
-_EMBEDDINGS = {
-    "three-way": {
-        "model.shared": "source_embedding",
-        "model.encoder.embed_tokens": "source_embedding",
-        "model.decoder.embed_tokens": "source_embedding",
-        "lm_head": "source_embedding",
-    },
-    "embeddings": {
-        "model.shared": "source_embedding",
-        "model.encoder.embed_tokens": "source_embedding",
-        "model.decoder.embed_tokens": "source_embedding",
-        "lm_head": "output",
-    },
-    "target": {
-        "model.encoder.embed_tokens": "source_embedding",
-        "model.decoder.embed_tokens": "target_embedding",
-        "lm_head": "target_embedding",
-    },
-    "none": {
-        "model.encoder.embed_tokens": "source_embedding",
-        "model.decoder.embed_tokens": "target_embedding",
-        "lm_head": "output",
-    },
-}
 
 
-def family_of(model_type: str, origin: object) -> Family:
+def family_of(model_type: object, origin: object) -> Family:
     """The family with this name; InputError, which names the file ``origin``, for another one.
 
     >>> family_of("t5", "config.json")
@@ -137,12 +114,12 @@ def family_of(model_type: str, origin: object) -> Family:
     glassformer.errors.InputError: config.json: model_type 't5': it has relative positions and RMS \
 norms; import reads marian, m2m_100, mbart
     """
-    if model_type in FAMILIES:
-        return FAMILIES[model_type]
-    reason = _REASONS.get(model_type, "its weights have no table here")
-    raise InputError(
-        f"{origin}: model_type {model_type!r}: {reason}; import reads {', '.join(_TRANSLATORS)}"
-    )
+    name = model_type if isinstance(model_type, str) else ""
+    if name in FAMILIES:
+        return FAMILIES[name]
+    reason = _REASONS.get(name, "its weights have no table here")
+    listed = ", ".join(_TRANSLATORS)
+    raise InputError(f"{origin}: model_type {shown(model_type)}: {reason}; import reads {listed}")
 
 
 def family_for(config: ModelConfig) -> str:
@@ -167,26 +144,27 @@ def family_for(config: ModelConfig) -> str:
 
 
 def weight_table(config: ModelConfig) -> dict[str, str | None]:
-    """Their name of each weight, and ours; None: left out knowingly."""
-    modules = dict(_EMBEDDINGS[config.tying])
+    """Their name of each weight, and ours; None: left out knowingly.
+
+    A tied weight stands in a file under one or several names.
+    """
+    embeddings = _embeddings(config.tying)
+    modules = dict(embeddings)
     if config.embedding_norm:
         modules |= _NORMS_OF_EMBEDDINGS
     if config.norm == "pre":
         modules |= _FINAL_NORMS
-    for side, depth, block in (
-        ("encoder", config.num_encoder_layers, _ENCODER_BLOCK),
-        ("decoder", config.num_decoder_layers, _DECODER_BLOCK),
-    ):
-        for layer in range(depth):
-            modules |= {
-                f"model.{side}.layers.{layer}.{theirs}": f"{side}.blocks.{layer}.{ours}"
-                for theirs, ours in block.items()
-            }
+    blocks = {"encoder": _ENCODER_BLOCK, "decoder": _DECODER_BLOCK}
+    for side, layer in layers_of(config):
+        modules |= {
+            f"model.{side}.layers.{layer}.{theirs}": f"{side}.blocks.{layer}.{ours}"
+            for theirs, ours in blocks[side].items()
+        }
     table: dict[str, str | None] = {
         f"{theirs}.{kind}": f"{ours}.{kind}"
         for theirs, ours in modules.items()
         for kind in ("weight", "bias")
-        if kind == "weight" or theirs not in _EMBEDDINGS["three-way"]
+        if kind == "weight" or theirs not in embeddings
     }
     inner = "positions.table" if config.embedding_norm else "table"
     for theirs, ours in _SIDES:
@@ -197,3 +175,14 @@ def weight_table(config: ModelConfig) -> dict[str, str | None]:
         table[f"model.{theirs}.embed_positions.weights"] = None  # computed, in old M2M100 files
     table["final_logits_bias"] = "output_bias"
     return table
+
+
+def _embeddings(tying: Tying) -> dict[str, str]:
+    shared = tying in ("three-way", "embeddings")
+    target = "source_embedding" if shared else "target_embedding"
+    return {
+        **({"model.shared": target} if shared else {}),
+        "model.encoder.embed_tokens": "source_embedding",
+        "model.decoder.embed_tokens": target,
+        "lm_head": target if tying in ("three-way", "target") else "output",
+    }

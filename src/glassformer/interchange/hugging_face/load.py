@@ -1,6 +1,9 @@
 """A directory of transformers as a bundle."""
 
+from dataclasses import replace
 from pathlib import Path
+
+import torch
 
 from glassformer.bundle import Bundle
 from glassformer.config import ModelConfig
@@ -13,9 +16,9 @@ from glassformer.interchange.hugging_face.configuration import (
     read_settings,
 )
 from glassformer.interchange.hugging_face.families import weight_table
-from glassformer.interchange.hugging_face.vocabulary import Languages, Tokenizers, read_vocabulary
+from glassformer.interchange.hugging_face.vocabulary import Tokenizers, read_vocabulary
 from glassformer.interchange.hugging_face.weights import read_weights
-from glassformer.interchange.importing import Imported
+from glassformer.interchange.importing import Imported, in_languages
 from glassformer.model.transformer import Transformer
 
 __all__ = ["import_hugging_face"]
@@ -40,44 +43,39 @@ def import_hugging_face(
     """
     family, settings = read_settings(directory)
     path = directory / "config.json"
-    for name in ("vocab_size", "decoder_start_token_id"):
-        if not isinstance(settings.get(name), int):
-            raise InputError(f"{path}: {name} {settings.get(name)}: expected a whole number")
-    if not isinstance(settings.get("length_penalty", 1.0), int | float):
-        raise InputError(
-            f"{path}: length_penalty {settings['length_penalty']!r}: expected a number"
-        )
-    wanted = Languages(source_language, target_language)
-    vocabulary = read_vocabulary(directory, settings, wanted)
-    start = settings["decoder_start_token_id"]
-    start_is_ours = start == vocabulary.target.bos_id  # as M2M100's end symbol
-    ids = {"unk_token_id": vocabulary.target.unk_id}
-    if vocabulary.source.pad_id != settings.get("pad_token_id"):
-        ids["source_pad_token_id"] = vocabulary.source.pad_id
-    config = model_config(family, settings | ids, path, start_is_ours=start_is_ours)
+    vocabulary = read_vocabulary(directory, settings)
+    source, target = vocabulary.source, vocabulary.target
+    config = model_config(family, settings, path, (source, target))
+    start = settings.start_id
+    start_is_ours = start == target.bos_id  # as M2M100's end symbol
     if not start_is_ours and not 0 <= start < config.bos_id:
         raise InputError(
             f"{path}: decoder_start_token_id {start}: expected 0 to {config.bos_id - 1}"
         )
     _check_sizes(vocabulary, config, directory)
-    model = Transformer(config)
+    with torch.device("meta"):  # names and shapes, without the memory
+        model = Transformer(config)
     table = weight_table(config)
     if not family.output_bias:
         del table["final_logits_bias"]
     read_weights(model, directory, table, start=None if start_is_ours else start)
     bundle = Bundle(
         model.eval().requires_grad_(False),
-        vocabulary.source,
-        vocabulary.target,
-        vocabulary.languages,
+        source,
+        target,
         about={"imported from": f"{family.title} in the format of Hugging Face"},
-        length_penalty=length_penalty(settings),
+        length_penalty=length_penalty(settings.length_penalty),
         normalisation=vocabulary.normalisation,
         source_lengths=vocabulary.source_lengths if vocabulary.is_ours else SINGLE_SENTENCES,
         language_tokens=vocabulary.language_tokens,
     )
+    first, second = vocabulary.languages
+    if vocabulary.is_ours and first and second:
+        bundle = replace(bundle, languages=(first, second))
+    else:
+        bundle = in_languages(bundle, source_language or first, target_language or second)
     notes = []
-    if settings["model_type"] == "marian" and not vocabulary.is_ours:
+    if settings.model_type == "marian" and not vocabulary.is_ours:
         notes.append(_OPUS_NOTE)
     if not vocabulary.is_ours and (others := other_search_options(settings)):
         listed = ", ".join(f"{name} {value}" for name, value in others.items())

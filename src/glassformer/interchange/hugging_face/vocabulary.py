@@ -11,24 +11,24 @@ Here the pieces themselves stand in the order of the ids, so that no table is ne
 """
 
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict
 
-from glassformer.data.languages import LanguageTokens, languages_in, standard_code
+from glassformer.data.languages import LanguageTokens, languages_in
 from glassformer.data.normaliser import Normalisation
 from glassformer.data.preprocessing import SourceLengths
 from glassformer.data.tokenizer import Tokenizer
 from glassformer.errors import InputError
-from glassformer.interchange.importing import read_json
+from glassformer.interchange.hugging_face.configuration import Settings
 from glassformer.interchange.piece_order import PieceOrder, read_sentencepiece
+from glassformer.strangers import MOST_JSON, read_json, shown
 
 __all__ = [
     "KEY",
-    "Languages",
     "OfBundle",
     "Tokenizers",
     "language_tokens",
@@ -53,20 +53,12 @@ _START = "<s>"
 
 
 @dataclass(frozen=True)
-class Languages:
-    """The codes that a person asks for; None: not said."""
-
-    source: str | None = None
-    target: str | None = None
-
-
-@dataclass(frozen=True)
 class Tokenizers:
-    """The tokenizers of both sides, and the languages, if they are known."""
+    """The tokenizers of both sides; ``languages``: as far as the files say them."""
 
     source: Tokenizer
     target: Tokenizer
-    languages: tuple[str, str] | None
+    languages: tuple[str | None, str | None] = (None, None)
     language_tokens: LanguageTokens | None = None
     normalisation: Normalisation = "none"
     source_lengths: SourceLengths | None = None
@@ -89,49 +81,82 @@ class OfBundle(BaseModel):
     language_tokens: LanguageTokens | None = None
 
 
+def _text_of(token: object) -> object:
+    """The text of a token, which stands alone or with its settings."""
+    return token.get("content") if isinstance(token, dict) else token
+
+
+_Text = Annotated[str, BeforeValidator(_text_of)]
+
+
+class _Options(BaseModel):
+    """``tokenizer_config.json`` or ``special_tokens_map.json``, as far as import reads them."""
+
+    glassformer: OfBundle | None = None
+    tokenizer_class: str | None = None
+    legacy_behaviour: bool | None = None
+    source_lang: str | None = None
+    target_lang: str | None = None
+    added_tokens_decoder: dict[int, _Text] = {}
+    additional_special_tokens: list[_Text] | None = None
+    extra_special_tokens: list[_Text] | dict[str, Any] | None = None
+    unk_token: _Text | None = None
+    eos_token: _Text | None = None
+    pad_token: _Text | None = None
+
+
+class _AddedToken(BaseModel):
+    id: int
+    content: str
+
+
+class _AddedTokens(BaseModel):
+    """The tokens beside the model in ``tokenizer.json``."""
+
+    added_tokens: list[_AddedToken] = []
+
+
 @dataclass(frozen=True)
 class _Files:
     """A directory with its ``tokenizer_config.json`` and ``config.json``."""
 
     directory: Path
-    options: Mapping[str, Any]
-    settings: Mapping[str, Any]
+    options: _Options
+    settings: Settings
 
 
-def read_vocabulary(directory: Path, settings: Mapping[str, Any], wanted: Languages) -> Tokenizers:
+def read_vocabulary(directory: Path, settings: Settings) -> Tokenizers:
     """The vocabulary of a directory; ``settings``: the content of its ``config.json``.
 
-    Raises:
-        InputError: a file is missing or faulty, or the tokenizer is of another kind.
-        UsageError: the model needs a language, or does not know it.
+    Raises InputError: a file is missing or faulty, or the tokenizer is of another kind.
     """
-    path, model_type = directory / "tokenizer_config.json", settings["model_type"]
-    options = read_json(path) if path.is_file() else {}
-    if KEY in options:
-        return _exported(directory, options[KEY], wanted)
+    path, model_type = directory / "tokenizer_config.json", settings.model_type
+    options = read_json(path, _Options, most_bytes=MOST_JSON) if path.exists() else _Options()
+    if options.glassformer is not None:
+        return _exported(directory, options.glassformer)
     if model_type not in _TOKENIZERS:
         raise InputError(
             f"{directory}: a {model_type} model sums up texts, unless `export` has written it;"
             f" import reads {', '.join(_TOKENIZERS)}"
         )
-    kind = options.get("tokenizer_class") or settings.get("tokenizer_class")
+    kind = options.tokenizer_class or settings.tokenizer_class
     if kind is None and model_type != "mbart":  # the first mBART has another order of symbols
-        nllb = model_type == "m2m_100" and not (directory / "vocab.json").is_file()
+        nllb = model_type == "m2m_100" and not (directory / "vocab.json").exists()
         kind = _TOKENIZERS[model_type][int(nllb)]
-    if kind not in _TOKENIZERS[model_type]:
+    if kind is None or kind not in _TOKENIZERS[model_type]:
         raise InputError(
-            f"{path}: tokenizer_class {kind!r}: of a {model_type} model, import reads"
+            f"{path}: tokenizer_class {shown(kind)}: of a {model_type} model, import reads"
             f" {', '.join(_TOKENIZERS[model_type])}"
         )
-    if options.get("legacy_behaviour"):
+    if options.legacy_behaviour:
         raise InputError(
             f"{path}: legacy_behaviour: the language stands behind the text there, and this program"
             " puts it before the text"
         )
     files = _Files(directory, options, settings)
     if model_type == "marian":
-        return _marian(files, wanted)
-    return _one_model(files, kind.removesuffix("Fast"), wanted)
+        return _marian(files)
+    return _one_model(files, kind.removesuffix("Fast"))
 
 
 def language_tokens(texts: Collection[str], *kinds: str) -> LanguageTokens | None:
@@ -142,16 +167,8 @@ def language_tokens(texts: Collection[str], *kinds: str) -> LanguageTokens | Non
     return None
 
 
-def _exported(directory: Path, stored: object, wanted: Languages) -> Tokenizers:
+def _exported(directory: Path, own: OfBundle) -> Tokenizers:
     """The tokenizers that ``export`` has written: SentencePiece models beside the JSON."""
-    try:
-        own = OfBundle.model_validate(stored)
-    except ValidationError as error:
-        fault = error.errors()[0]
-        field = ".".join(map(str, (KEY, *fault["loc"])))
-        path = directory / "tokenizer_config.json"
-        raise InputError(f"{path}: {field}: {fault['msg']}: export the bundle anew") from error
-    pair = (wanted.source, wanted.target) if wanted.source and wanted.target else None
     return Tokenizers(
         Tokenizer.load(
             directory / "source.model", prefix=own.source_prefix, known=own.source_known
@@ -159,7 +176,7 @@ def _exported(directory: Path, stored: object, wanted: Languages) -> Tokenizers:
         Tokenizer.load(
             directory / "target.model", prefix=own.target_prefix, known=own.target_known
         ),
-        own.languages or pair,
+        own.languages or (None, None),
         own.language_tokens,
         normalisation=own.normalisation,
         source_lengths=own.source_lengths,
@@ -167,13 +184,12 @@ def _exported(directory: Path, stored: object, wanted: Languages) -> Tokenizers:
     )
 
 
-def _marian(files: _Files, wanted: Languages) -> Tokenizers:
+def _marian(files: _Files) -> Tokenizers:
     """Two SentencePiece models; the language of the target stands before the source."""
     directory, settings = files.directory, files.settings
-    tables = {"vocab.json": settings["vocab_size"]}
-    if not settings.get("share_encoder_decoder_embeddings", True):
-        size = settings.get("decoder_vocab_size") or settings["vocab_size"]
-        tables["target_vocab.json"] = size
+    tables = {"vocab.json": settings.vocab_size}
+    if not settings.share_encoder_decoder_embeddings:
+        tables["target_vocab.json"] = settings.target_vocab_size
     pattern = _LANGUAGES["MarianTokenizer"]
     sides = []
     for table, size in tables.items():
@@ -181,41 +197,32 @@ def _marian(files: _Files, wanted: Languages) -> Tokenizers:
         texts = _texts(path, size)
         languages = filter(pattern.fullmatch, texts)
         sides.append(_piece_order(files, texts, controls=languages, path=path))
-    source = wanted.source or files.options.get("source_lang")
-    target = wanted.target or files.options.get("target_lang")
-    prefix: tuple[str, ...] = ()
-    if tokens := language_tokens(sides[0].texts, "MarianTokenizer"):
-        source, target = tokens.pair(source, wanted.target)
-        prefix, _ = tokens.prefixes(source, target)
+    tokens = language_tokens(sides[0].texts, "MarianTokenizer")
     return Tokenizers(
-        sides[0].tokenizer(read_sentencepiece(directory / "source.spm"), prefix),
+        sides[0].tokenizer(read_sentencepiece(directory / "source.spm")),
         sides[-1].tokenizer(read_sentencepiece(directory / "target.spm")),
-        (standard_code(source), standard_code(target)) if source and target else None,
+        (files.options.source_lang, None if tokens else files.options.target_lang),
         tokens,
     )
 
 
-def _one_model(files: _Files, kind: str, wanted: Languages) -> Tokenizers:
+def _one_model(files: _Files, kind: str) -> Tokenizers:
     """One SentencePiece model; each side's language stands before its text."""
-    directory, size = files.directory, files.settings["vocab_size"]
+    directory, size = files.directory, files.settings.vocab_size
     paths = [directory / name for name in ("sentencepiece.bpe.model", "tokenizer.json")]
-    path = next(filter(Path.is_file, paths), paths[0])
+    path = next(filter(Path.exists, paths), paths[0])
     model = read_sentencepiece(path)
     texts = [piece.text for piece in model.pieces]
     if kind == "M2M100Tokenizer":
-        texts = _texts(directory / "vocab.json", None)
+        texts = _texts(directory / "vocab.json", size, filled=False)
     elif path == paths[0]:  # fairseq's rule: SentencePiece's id plus one
         texts = [_START, "<pad>", "</s>", "<unk>", *texts[3:]]
-    try:
-        added = _added_texts(files, len(texts))
-    except (AttributeError, KeyError, TypeError, ValueError) as error:
-        raise InputError(
-            f"{directory}: its added tokens have no ids or texts: copy it anew"
-        ) from error
-    if max(added, default=0) >= size:
-        raise InputError(
-            f"{directory}: a token has the id {max(added)}, and config.json a vocabulary of {size}"
-        )
+    added = _added_texts(files, len(texts))
+    for index in added:
+        if not 0 <= index < size:
+            raise InputError(
+                f"{directory}: a token has the id {index}, and config.json a vocabulary of {size}"
+            )
     for index, text in sorted(added.items()):
         texts += [f"<unused {place}>" for place in range(len(texts), index + 1)]
         texts[index] = text
@@ -227,50 +234,36 @@ def _one_model(files: _Files, kind: str, wanted: Languages) -> Tokenizers:
             f"{directory}: no language token stands in tokenizer_config.json, tokenizer.json or"
             " special_tokens_map.json: copy them from the original model"
         )
-    source, target = tokens.pair(wanted.source, wanted.target)
-    before_source, before_target = tokens.prefixes(source, target)
-    return Tokenizers(
-        order.tokenizer(model, before_source),
-        order.tokenizer(model, before_target),
-        (source or "", target),
-        tokens,
-    )
+    tokenizer = order.tokenizer(model)
+    return Tokenizers(tokenizer, tokenizer, language_tokens=tokens)
 
 
-def _texts(path: Path, size: int | None) -> list[str]:
-    """The text of each id in a table of texts and ids; ``size``: the number of ids."""
-    table = read_json(path)
+def _texts(path: Path, size: int, *, filled: bool = True) -> list[str]:
+    """The text of each of ``size`` ids in a table; not ``filled``: up to its last id."""
+    table = read_json(path, dict[str, Any], most_bytes=MOST_JSON)  # one fault, not millions
     if not all(isinstance(index, int) and index >= 0 for index in table.values()):
         raise InputError(f"{path}: expected a table of pieces and ids")
     by_id = {index: text for text, index in table.items() if text}
-    size = size or max(by_id, default=0) + 1
-    if max(by_id, default=0) >= size:
-        raise InputError(
-            f"{path}: it has the id {max(by_id)}, and config.json a vocabulary of {size}"
-        )
-    return [by_id.get(index, f"<unused {index}>") for index in range(size)]
+    last = max(by_id, default=0)
+    if last >= size:
+        raise InputError(f"{path}: it has the id {last}, and config.json a vocabulary of {size}")
+    return [by_id.get(i, f"<unused {i}>") for i in range(size if filled else last + 1)]
 
 
 def _added_texts(files: _Files, size: int) -> dict[int, str]:
     """The tokens beside the SentencePiece model, by id; those without ids stand after ``size``."""
-    listed = files.options.get("added_tokens_decoder") or {}
-    added = {int(index): _content(token) for index, token in listed.items()}
+    added = dict(files.options.added_tokens_decoder)
     path = files.directory / "tokenizer.json"
-    if not added and path.is_file():
-        added = {token["id"]: token["content"] for token in read_json(path).get("added_tokens", [])}
+    if not added and path.exists():
+        listed = read_json(path, _AddedTokens, most_bytes=MOST_JSON).added_tokens
+        added = {token.id: token.content for token in listed}
     path = files.directory / "special_tokens_map.json"
-    lists = [files.options, read_json(path)] if path.is_file() else [files.options]
-    for names in lists:
-        tokens = names.get("additional_special_tokens") or names.get("extra_special_tokens") or []
-        missing = [text for text in map(_content, tokens) if text not in added.values()]
+    for names in [files.options, *([read_json(path, _Options)] if path.exists() else [])]:
+        tokens = names.additional_special_tokens or names.extra_special_tokens or []
+        missing = [text for text in tokens if text not in added.values()]
         first = max([size, *(index + 1 for index in added)])
         added |= dict(enumerate(missing, first))
     return added
-
-
-def _content(token: object) -> str:
-    """The text of a token, which stands alone or with its settings."""
-    return str(token["content"] if isinstance(token, dict) else token)
 
 
 def _piece_order(
@@ -280,21 +273,24 @@ def _piece_order(
 
     ``path``: the file of the texts. ``controls``: those that no input holds.
     """
-    unknown = _content(files.options.get("unk_token") or "<unk>")
+    options, settings = files.options, files.settings
+    unknown = options.unk_token or "<unk>"
     if unknown not in texts:
-        raise InputError(f"{path}: it lacks the token {unknown}: copy the file anew")
+        raise InputError(f"{path}: it lacks the token {shown(unknown)}: copy the file anew")
     symbols = {"unk": unknown, "bos": _START}
-    for symbol, default in (("eos", "</s>"), ("pad", "<pad>")):
-        index = files.settings.get(f"{symbol}_token_id")
-        if not isinstance(index, int) or not 0 <= index < len(texts):
+    for symbol, text, index in (
+        ("eos", options.eos_token or "</s>", settings.eos_id),
+        ("pad", options.pad_token or "<pad>", settings.pad_id),
+    ):
+        if not 0 <= index < len(texts):
             raise InputError(f"{path}: it lacks the id {index}, config.json's {symbol}_token_id")
-        symbols[symbol] = _content(files.options.get(f"{symbol}_token") or default)
-        if texts[index] != symbols[symbol]:
+        symbols[symbol] = text
+        if texts[index] != text:
             raise InputError(
-                f"{path}: the id {index}, config.json's {symbol}_token_id, is {texts[index]!r},"
-                f" expected {symbols[symbol]!r}"
+                f"{path}: the id {index}, config.json's {symbol}_token_id, is"
+                f" {shown(texts[index])}, expected {shown(text)}"
             )
-    if files.settings["decoder_start_token_id"] == files.settings["eos_token_id"]:
+    if settings.start_id == settings.eos_id:
         symbols["bos"] = symbols["eos"]
     else:  # ours takes the name
         texts = [f"<s {index}>" if text == _START else text for index, text in enumerate(texts)]

@@ -1,18 +1,19 @@
-"""Weights out of safetensors files, one tensor after another, into our model; and back into one."""
+"""Weights out of safetensors files into our model, and back into one."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 
 import torch
-from safetensors import SafetensorError, safe_open
+from pydantic import BaseModel
 from torch import Tensor
 
 from glassformer.config import ModelConfig
 from glassformer.errors import InputError
-from glassformer.interchange.importing import NEVER, read_json
+from glassformer.interchange.importing import NEVER, with_rows
 from glassformer.model.positions import sinusoidal_positions
 from glassformer.model.transformer import Transformer
-from glassformer.tensors import save_tensors
+from glassformer.strangers import read_json, read_tensors
+from glassformer.tensors import load_weights, save_tensors, shapes_of
 
 __all__ = ["in_halves", "read_weights", "their_start", "write_weights"]
 
@@ -23,57 +24,55 @@ _WRITERS = {"output", "outer", "norm"}
 _WITH_START = {"source_embedding.weight", "target_embedding.weight", "output.weight", "output_bias"}
 
 
+class _Index(BaseModel):
+    """The file of each weight, if they are many."""
+
+    weight_map: dict[str, str]
+
+
 def read_weights(
     model: Transformer, directory: Path, table: Mapping[str, str | None], *, start: int | None
 ) -> None:
-    """Fill the model's parameters from the files of ``directory``.
+    """Fill the parameters of a model on the meta device from the files of ``directory``.
 
     ``start``: the id of their start symbol, whose row becomes that of ours; None: it is ours.
 
     Raises InputError for a weight that ``table`` or the files lack, or of another shape. It is
     raised too if a weight stands there twice with different values.
     """
-    parameters = dict(model.named_parameters())
-    filled: dict[str, str] = {}
-    with torch.no_grad():
-        for path, name, tensor in _tensors(directory):
-            if name not in table:
-                raise InputError(f"{path}: unknown weight {name}: this program has no place for it")
-            ours = table[name]
-            if ours is None:
-                continue
-            place = parameters[ours]
-            rows = place[:-1] if ours in _WITH_START and start is not None else place
-            values = tensor[0] if ours == "output_bias" and tensor.dim() == 2 else tensor
-            if not values.is_floating_point() or values.shape != rows.shape:
-                raise InputError(
-                    f"{path}: {name} is {values.dtype} of shape {tuple(values.shape)}, expected"
-                    f" floating-point numbers of shape {tuple(rows.shape)}"
-                )
+    shapes, filled, names = shapes_of(model), dict[str, Tensor](), dict[str, str]()
+    expected = {
+        name: None if ours is None else _their_shape(ours, shapes[ours], start)
+        for name, ours in table.items()
+    }
+    for path in _files(directory):
+        for name, tensor in read_tensors(path, expected):
+            ours = table[name] or ""
+            values = tensor[0] if ours == "output_bias" else tensor
             if ours not in filled:
-                rows.copy_(values)
-                filled[ours] = name
-            elif not torch.equal(rows, values.to(rows.dtype)):
+                filled[ours], names[ours] = values, name
+            elif not torch.equal(filled[ours], values):
                 raise InputError(
-                    f"{path}: {name} and {filled[ours]} differ: import reads them as one weight"
+                    f"{path}: {name} and {names[ours]} differ: import reads them as one weight"
                 )
-        if start is not None:
-            _add_start(parameters, start)
-    theirs = {ours: name for name, ours in reversed([*table.items()]) if ours is not None}
-    missing = parameters.keys() - filled.keys() - {"output_bias"}
-    if missing:
+    if missing := shapes.keys() - filled.keys() - {"output_bias"}:
+        theirs = {ours: name for name, ours in reversed([*table.items()]) if ours is not None}
         first = min(theirs[name] for name in missing)
         raise InputError(f"{directory}: the weights lack {first} ({len(missing)} missing)")
+    if "output_bias" in shapes and "output_bias" not in filled:
+        filled["output_bias"] = torch.zeros(model.config.target_vocab_size - (start is not None))
+    if start is not None:
+        for name in _WITH_START & filled.keys():
+            rows = len(filled[name])  # no source has the symbol, and its vocabulary may be smaller
+            filled[name] = with_rows(filled[name], 1, (rows, min(start, rows - 1)))
+    load_weights(model, filled, directory)
 
 
-def _add_start(parameters: Mapping[str, Tensor], start: int) -> None:
-    """The last row of each vocabulary's table: our start symbol."""
-    for name in _WITH_START & parameters.keys():
-        table = parameters[name]
-        if name == "output_bias":
-            table[-1] = NEVER
-        else:  # a source never holds the symbol, and its vocabulary may be smaller
-            table[-1] = table[min(start, len(table) - 2)]
+def _their_shape(ours: str, shape: tuple[int, ...], start: int | None) -> tuple[int, ...]:
+    """The shape of a weight in their files: without the row of our start symbol."""
+    rows, *rest = shape
+    own = (rows - (ours in _WITH_START and start is not None), *rest)
+    return (1, *own) if ours == "output_bias" else own
 
 
 def their_start(model: Transformer) -> int | None:
@@ -156,26 +155,14 @@ def _stream_axis(name: str) -> int | None:
     return 0 if module in _WRITERS else None
 
 
-def _tensors(directory: Path) -> Iterator[tuple[Path, str, Tensor]]:
-    """File, name and values of each tensor, read when it is asked for."""
-    for path in _files(directory):
-        try:
-            with safe_open(path, framework="pt") as file:
-                for name in file.keys():  # noqa: SIM118  a safetensors file is no dict
-                    yield path, name, file.get_tensor(name)
-        except (OSError, SafetensorError) as error:
-            raise InputError(
-                f"{path}: not safetensors, or cut short ({error}): copy it anew"
-            ) from error
-
-
 def _files(directory: Path) -> list[Path]:
-    if (directory / _WHOLE).is_file():
+    """The files of the weights; those of an index lie beside it."""
+    if (directory / _WHOLE).exists():
         return [directory / _WHOLE]
-    if (directory / _INDEX).is_file():
-        names = read_json(directory / _INDEX).get("weight_map", {}).values()
+    if (directory / _INDEX).exists():
+        names = read_json(directory / _INDEX, _Index).weight_map.values()
         return [directory / Path(name).name for name in sorted(set(names))]
-    if (directory / _PICKLED).is_file():
+    if (directory / _PICKLED).exists():
         raise InputError(
             f"{directory / _PICKLED}: a pickle, which can run code, so it is not read; write"
             " safetensors with transformers: AutoModelForSeq2SeqLM.from_pretrained(DIRECTORY)"

@@ -23,6 +23,7 @@ from glassformer.data.trigrams import profile_of
 from glassformer.errors import InputError
 from glassformer.files import open_atomically, write_atomically
 from glassformer.progress import working
+from glassformer.strangers import read_json
 from glassformer.training.setup.options import TEXT_SEED, Files, TextOptions
 from glassformer.training.setup.run_directory import RunDirectory
 
@@ -85,10 +86,9 @@ def read_kept(
 def _counts(path: Path) -> dict[str, Any]:
     """The counts of an earlier call; empty if there was none, or its file is damaged."""
     try:
-        counts = json.loads(path.read_bytes())
-    except (OSError, ValueError):
+        return read_json(path, dict[str, Any])
+    except InputError:
         return {}
-    return counts if isinstance(counts, dict) else {}
 
 
 def _read_once(text: TextOptions, run: RunDirectory) -> dict[str, Any]:

@@ -101,13 +101,13 @@ def prepare(
     start, tokenizers, vocabularies = start.with_subwords(settled, kept)
     for line in (origin, *augmented, *vocabularies):
         note(line)
-    packed = _packed(run.packed("train"), run.pairs(), tokenizers, text=settled)
+    longest, limit = _longest_side(settled, start)
+    packed = _packed(run.packed("train"), run.pairs(), tokenizers, longest, text=settled)
     normalise = normaliser(normalisation := settled.normalisation or "none")
     normalised = (Pair(*map(normalise, pair)) for pair in valid)
-    packed_valid = _packed(run.packed("valid"), normalised, tokenizers, text=settled)
-    limit = f"more than {settled.max_tokens} subwords on a side"
+    packed_valid = _packed(run.packed("valid"), normalised, tokenizers, longest, text=settled)
     if long := packed.meta.dropped_long:
-        note(f"{counted(long, 'pair')} dropped: {limit} (option max_tokens)")
+        note(f"{counted(long, 'pair')} dropped: {limit}")
     if left_out := len(valid) - len(packed_valid):
         note(f"validation: {counted(left_out, 'pair')} left out of its loss: blank, or {limit}")
     languages = settled.language_pair or start.languages
@@ -152,14 +152,23 @@ def _validation_pairs(text: TextOptions, kept: KeptPairs) -> tuple[list[Pair], s
     )
 
 
+def _longest_side(text: TextOptions, start: Start) -> tuple[int, str]:
+    """The greatest number of subwords of a side, and the words for a longer one."""
+    longest, reason = text.max_tokens, "option max_tokens"
+    if start.parent is not None and (most := start.parent.model.config.longest_pair) < longest:
+        longest, reason = most, "the parent's positions"
+    return longest, f"more than {longest} subwords on a side ({reason})"
+
+
 def _packed(
     directory: Path,
     pairs: Iterable[Pair],
     tokenizers: tuple[Tokenizer, Tokenizer],
+    longest: int,
     *,
     text: TextOptions,
 ) -> Packed:
-    """The pairs as ids in a directory, packed by an earlier call or now."""
+    """The pairs as ids in a directory, packed by an earlier call or now; ``longest``: a side."""
     if (directory / "meta.json").exists():
         packed = Packed.open(directory)
         fingerprints = [tokenizer.fingerprint for tokenizer in tokenizers]
@@ -168,7 +177,7 @@ def _packed(
             return packed
     try:
         with working("packing the pairs"):
-            return pack(pairs, *tokenizers, directory, max_tokens=text.max_tokens)
+            return pack(pairs, *tokenizers, directory, max_tokens=longest)
     except InputError as error:
         files = (text.valid if directory.name == "valid" else ()) or text.pairs
         raise InputError(f"{' and '.join(map(str, files))}: {error}") from error

@@ -17,8 +17,9 @@ from pydantic import ValidationError
 
 from glassformer.bundle import check_bundle
 from glassformer.errors import InputError
-from glassformer.files import check_regular, write_atomically
+from glassformer.files import write_atomically
 from glassformer.hashes import sha256_of_all
+from glassformer.strangers import check_regular, read_json, read_yaml
 from glassformer.training.setup.options import Files, TrainConfig
 from glassformer.training.setup.run_directory import RunDirectory
 
@@ -48,7 +49,7 @@ def check_inputs(inputs: dict[str, Files], run: RunDirectory, parent: Path | Non
         of_parent = (parent / "config.json", parent / "model.safetensors")
     deciding = {**inputs, "parent": of_parent}
     hashes = {name: sha256_of_all(deciding[name]) for name in deciding if name not in _SCORED}
-    before = _read(run.inputs, json.loads)
+    before = _read(run.inputs, lambda path: read_json(path, dict[str, Any]))
     changed = [name for name in hashes if before.get(name, hashes[name]) != hashes[name]]
     begun = run.begun
     if begun and changed:
@@ -67,7 +68,7 @@ def begun_config(config: TrainConfig, run: RunDirectory) -> TrainConfig | None:
     An option that ``config`` leaves open keeps its settled value; another value is an error. The
     length and options that change no more than rounding come from ``config``.
     """
-    record = _read(run.options, yaml.safe_load) if run.begun else {}
+    record = _read(run.options, read_yaml) if run.begun else {}
     if not record:
         return None
     if record.get("decay") == "none":  # its former name
@@ -98,7 +99,7 @@ def begun_config(config: TrainConfig, run: RunDirectory) -> TrainConfig | None:
 def record_options(config: TrainConfig, run: RunDirectory) -> None:
     """Write the settled options of a run; remove its data of other options than these."""
     options = config.model_dump(mode="json")
-    before = _read(run.options, yaml.safe_load)
+    before = _read(run.options, read_yaml)
     fixed = options.keys() - _FREE - {*_LENGTHS}
     if any(options[name] != before.get(name, options[name]) for name in fixed):
         run.remove_derived()
@@ -115,17 +116,11 @@ def changed_text(run: RunDirectory, option: str, files: Files) -> InputError:
     )
 
 
-def _read(path: Path, parse: Callable[[str], Any]) -> dict[str, Any]:
+def _read(path: Path, read: Callable[[Path], dict[str, Any]]) -> dict[str, Any]:
     """A record of an earlier call; empty if there is none."""
     if not path.exists():
         return {}
     try:
-        record = parse(path.read_text("utf-8"))
-    except (OSError, ValueError, yaml.YAMLError) as error:
-        reason = " ".join(str(error).split())
-        raise InputError(
-            f"{path}: cannot be read ({reason}): remove it to record it anew"
-        ) from error
-    if not isinstance(record, dict):
-        raise InputError(f"{path}: not a record of a run: remove it to record it anew")
-    return record
+        return read(path)
+    except InputError as error:
+        raise InputError(f"{error}: remove it to record it anew") from error

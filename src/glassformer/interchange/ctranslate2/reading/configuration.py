@@ -1,7 +1,7 @@
 """The options of a CTranslate2 model to our settings; what has no counterpart is refused."""
 
 import math
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from functools import partial
 from itertools import product
 from pathlib import Path
@@ -12,24 +12,16 @@ import torch
 from glassformer.config import Frequencies, Layout, ModelConfig
 from glassformer.errors import InputError
 from glassformer.interchange.ctranslate2.reading.model_file import ModelFile
-from glassformer.interchange.ctranslate2.reading.tokens import Tokens
-from glassformer.interchange.importing import config_of, read_json, tying_of
+from glassformer.interchange.ctranslate2.reading.tokens import Settings, Tokens
+from glassformer.interchange.importing import tying_of
 from glassformer.model.positions import sinusoidal_positions
+from glassformer.strangers import read_json, shown, validated
 
 __all__ = ["matrix_shape", "model_config", "read_settings", "refuse_others", "source_embedding"]
 
 _HEADS = {"TransformerSpec": 8, "TransformerBase": 8, "TransformerBig": 16}  # without num_heads
 _ACTIVATIONS = {0: "relu", 2: "swish", 3: "gelu"}
 _OTHER_ACTIVATIONS = {1: "GELU by tanh", 4: "GELU by a sigmoid", 5: "tanh", 6: "sigmoid"}
-_DEFAULTS = {
-    "unk_token": "<unk>",
-    "bos_token": "<s>",
-    "eos_token": "</s>",
-    "decoder_start_token": "<s>",
-    "add_source_bos": False,
-    "add_source_eos": False,
-    "layer_norm_epsilon": None,
-}
 _NO_EFFECT = {"multi_query_attention"}  # of config.json: the weights' shapes say it
 _EPSILON = 1e-5  # CTranslate2's own, if config.json has none
 _COMPUTED_POSITIONS = {  # what CTranslate2 computes if the file has none
@@ -60,47 +52,46 @@ _FREQUENCIES: tuple[Frequencies, ...] = get_args(Frequencies)
 _MOST_OFFSET = 3
 
 
-def read_settings(directory: Path, file: ModelFile) -> dict[str, Any]:
+def read_settings(directory: Path, file: ModelFile) -> Settings:
     """The options of ``config.json``, or of an old ``model.bin``.
 
     Raises InputError for another specification, or an option without a counterpart.
     """
     if file.specification not in _HEADS:
         raise InputError(
-            f"{file.path}: {file.specification!r}: expected TransformerSpec, an encoder with a"
-            " decoder"
+            f"{file.path}: {shown(file.specification)}: expected TransformerSpec, an encoder with"
+            " a decoder"
         )
     path = directory / "config.json"
-    settings = {**_DEFAULTS, **(read_json(path) if path.is_file() else {})}
+    settings = read_json(path, Settings) if path.exists() else Settings()
+    changes: dict[str, object] = {}
     if file.version < 6:
         flags = {name: file.option(f"with_{name}") for name in ("source_bos", "source_eos")}
-        settings |= {f"add_{name}": bool(value) for name, value in flags.items()}
+        changes |= {f"add_{name}": bool(value) for name, value in flags.items()}
         begins = file.option("with_target_bos", 1)
-        settings["decoder_start_token"] = settings["bos_token" if begins else "eos_token"]
-        if file.option("user_decoder_start_tokens"):
-            settings["decoder_start_token"] = None
-    for name, value in settings.items():
-        if name not in _DEFAULTS and name not in _NO_EFFECT and value:
-            raise InputError(f"{path}: unknown option {name} {value!r}: no place for it here")
+        start = settings.bos_token if begins else settings.eos_token
+        asked = file.option("user_decoder_start_tokens")
+        changes["decoder_start_token"] = None if asked else start
+    for name, value in (settings.model_extra or {}).items():
+        if name not in _NO_EFFECT and value:
+            raise InputError(
+                f"{path}: unknown option {name[:40]} {shown(value)}: no place for it here"
+            )
     # A floating-point factor is of a converter whose models' own tokenizers add the end symbol.
     if isinstance(file.option("encoder/scale_embeddings"), float):
-        settings["add_source_eos"] = True
-    if settings["add_source_bos"]:
+        changes["add_source_eos"] = True
+    settings = settings.model_copy(update=changes)
+    if settings.add_source_bos:
         raise InputError(f"{path}: add_source_bos: no source begins with the start symbol here")
-    if settings["decoder_start_token"] is None:
+    if settings.decoder_start_token is None:
         raise InputError(
             f"{path}: decoder_start_token null: write the token there that all targets start with;"
             " mBART-50's is </s>"
         )
-    epsilon = settings["layer_norm_epsilon"]
-    if epsilon is not None and not (isinstance(epsilon, float) and 0 < epsilon < 1):
-        raise InputError(f"{path}: layer_norm_epsilon {epsilon!r}: expected a number above 0")
     return settings
 
 
-def model_config(
-    file: ModelFile, settings: Mapping[str, Any], sides: tuple[Tokens, Tokens]
-) -> ModelConfig:
+def model_config(file: ModelFile, settings: Settings, sides: tuple[Tokens, Tokens]) -> ModelConfig:
     """Our settings for the model in ``file``; InputError for a value that no setting holds."""
     both = {side: _stack(file, side) for side in ("encoder", "decoder")}
     depths = [stack.pop("depth") for stack in both.values()]
@@ -116,26 +107,24 @@ def model_config(
     longest = encoder.pop("max_length")
     source, target = sides
     pads = source.id_of("pad"), target.id_of("pad")
-    appended = len(target.texts) > target.size
-    return config_of(
-        file.path,
-        source_vocab_size=len(source.texts),
-        target_vocab_size=len(target.texts),
-        d_model=d_model,
-        d_ff=d_ff,
-        num_encoder_layers=depths[0],
-        num_decoder_layers=depths[1],
-        norm_epsilon=settings["layer_norm_epsilon"] or _EPSILON,
-        tying=tying_of(
+    changes = {
+        "source_vocab_size": len(source.texts),
+        "target_vocab_size": len(target.texts),
+        "d_model": d_model,
+        "d_ff": d_ff,
+        "num_encoder_layers": depths[0],
+        "num_decoder_layers": depths[1],
+        "norm_epsilon": settings.layer_norm_epsilon or _EPSILON,
+        "tying": tying_of(
             embeddings=file.same(source_embedding(file), TARGET_EMBEDDING),
             target=file.same(TARGET_EMBEDDING, OUTPUT),
         ),
-        output_bias=appended or "decoder/projection/bias" in file.stored,
-        source_max_length=longest if longest != decoder["max_length"] else None,
-        source_pad_id=pads[0] if pads[0] != pads[1] else None,
-        **{f"{symbol}_id": target.id_of(symbol) for symbol in ("pad", "unk", "bos", "eos")},
-        **decoder,
-    )
+        "output_bias": len(target.texts) > target.size or "decoder/projection/bias" in file.stored,
+        "source_max_length": longest if longest != decoder["max_length"] else None,
+        "source_pad_id": pads[0] if pads[0] != pads[1] else None,
+    }
+    ids = {f"{symbol}_id": target.id_of(symbol) for symbol in ("pad", "unk", "bos", "eos")}
+    return validated(decoder | changes | ids, ModelConfig, file.path)
 
 
 def _stack(file: ModelFile, side: str) -> dict[str, Any]:

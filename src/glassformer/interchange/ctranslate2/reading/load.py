@@ -6,7 +6,6 @@ from pathlib import Path
 import torch
 
 from glassformer.bundle import Bundle
-from glassformer.data.languages import standard_code
 from glassformer.errors import InputError, counted
 from glassformer.interchange.ctranslate2.reading.configuration import (
     model_config,
@@ -17,9 +16,10 @@ from glassformer.interchange.ctranslate2.reading.tokens import read_tokens
 from glassformer.interchange.ctranslate2.reading.weights import read_weights
 from glassformer.interchange.hugging_face.configuration import length_penalty
 from glassformer.interchange.hugging_face.vocabulary import language_tokens
-from glassformer.interchange.importing import Imported
+from glassformer.interchange.importing import Imported, in_languages
 from glassformer.interchange.piece_order import read_sentencepiece
 from glassformer.model.transformer import Transformer
+from glassformer.strangers import shown
 
 __all__ = ["import_ctranslate2_model", "read_translator"]
 
@@ -44,7 +44,7 @@ def import_ctranslate2_model(
     Raises InputError: a file is missing or faulty, or this program has no place for some of it.
     """
     for source, target in _TOKENIZERS:
-        if (directory / source).is_file() and (directory / target).is_file():
+        if (directory / source).exists() and (directory / target).exists():
             break
     else:
         raise InputError(
@@ -55,15 +55,9 @@ def import_ctranslate2_model(
     bundle = replace(
         bundle,
         about={"imported from": "a model in the format of CTranslate2"},
-        length_penalty=length_penalty({}),
+        length_penalty=length_penalty(),
     )
-    if bundle.language_tokens:
-        bundle.language_tokens.pair(source_language, target_language)  # it needs them
-        bundle = bundle.between(source_language, target_language)
-    elif source_language and target_language:
-        pair = standard_code(source_language), standard_code(target_language)
-        bundle = replace(bundle, languages=pair)
-    return Imported(bundle, "CTranslate2", notes)
+    return Imported(in_languages(bundle, source_language, target_language), "CTranslate2", notes)
 
 
 def read_translator(
@@ -79,12 +73,11 @@ def read_translator(
     settings = read_settings(directory, file)
     start_is_zero = bool(file.option("decoder/start_from_zero_embedding"))
     source, target = read_tokens(directory, settings, start_is_zero=start_is_zero)
-    if not settings["add_source_eos"]:
+    if not settings.add_source_eos:
         source = source.without_end()
     config = model_config(file, settings, (source, target))
-    with torch.device("meta"):  # without memory, so that shapes are checked first
-        read_weights(Transformer(config), file, (source, target))
-    model = Transformer(config)
+    with torch.device("meta"):  # names and shapes, without the memory
+        model = Transformer(config)
     read_weights(model, file, (source, target))
     models = [read_sentencepiece(path) for path in (source_model, target_model)]
     beside = source.beside(models)
@@ -100,7 +93,7 @@ def read_translator(
     if {weight.dtype for weight in file.stored.values() if weight.dim()} & _INTEGERS:
         notes.append(_QUANTIZED)
     if not languages and (unknown := [text for text in beside if text != target_prefix]):
-        some = ", ".join(unknown[:_SHOWN]) + (", …" if len(unknown) > _SHOWN else "")
+        some = ", ".join(map(shown, unknown[:_SHOWN])) + (", …" if len(unknown) > _SHOWN else "")
         notes.append(
             f"no text has {counted(len(unknown), 'token')} of the vocabulary ({some}): if the model"
             " needs one before its texts, such as a language, this bundle translates wrongly"

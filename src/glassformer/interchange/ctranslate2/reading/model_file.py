@@ -20,6 +20,7 @@ import torch
 from torch import Tensor
 
 from glassformer.errors import InputError
+from glassformer.strangers import opened
 
 __all__ = ["ModelFile", "read_model_file"]
 
@@ -41,15 +42,20 @@ class ModelFile:
     def weight(self, name: str) -> Tensor:
         """A weight in float32, whatever its format in the file."""
         values = self.stored[name]
-        if values.is_floating_point():
-            return values.float()
-        scale = self.stored.get(f"{name}_scale")
-        if scale is None or scale.dim() > 1 or (scale.dim() == 1 and len(scale) != len(values)):
+        numbers = values.float()
+        if not values.is_floating_point():
+            scale = self.stored.get(f"{name}_scale")
+            if scale is None or scale.dim() > 1 or (scale.dim() == 1 and len(scale) != len(values)):
+                raise InputError(
+                    f"{self.path}: {name} is quantized, and {name}_scale does not fit it: convert"
+                    " the model anew"
+                )
+            numbers = numbers / scale.float().view(-1, *[1] * (values.dim() - 1))
+        if not numbers.isfinite().all():
             raise InputError(
-                f"{self.path}: {name} is quantized, and {name}_scale does not fit it: convert the"
-                " model anew"
+                f"{self.path}: {name} holds NaN or infinity: the file is damaged: copy it anew"
             )
-        return values.float() / scale.float().view(-1, *[1] * (values.dim() - 1))
+        return numbers
 
     def same(self, first: str, second: str) -> bool:
         """Whether two weights are one."""
@@ -80,13 +86,11 @@ def read_model_file(path: Path) -> ModelFile:
     Raises InputError for a file that is cut short, or that has another format.
     """
     try:
-        with path.open("rb") as file:
+        with opened(path) as file:
             return _read(_Reader(file, path.stat().st_size), path)
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read: {error.strerror}") from error
+    except InputError:
+        raise
     except (ValueError, struct.error) as error:
-        if isinstance(error, InputError):
-            raise
         raise InputError(
             f"{path}: not a model of CTranslate2, or cut short ({error}): copy it anew"
         ) from error

@@ -4,23 +4,42 @@ Our decoder needs a start symbol and padding that no target holds. A missing one
 model gets a row more for it. Its bias takes its probability away.
 """
 
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Annotated
 
-from torch import Tensor
+from pydantic import BaseModel, ConfigDict, Field, RootModel
 
 from glassformer.data.sentencepiece_model import PieceType, SentencePieceModel
 from glassformer.data.tokenizer import Tokenizer
 from glassformer.errors import InputError
-from glassformer.interchange.importing import NEVER, parsed_json
 from glassformer.interchange.piece_order import PieceOrder
+from glassformer.strangers import MOST_JSON, read_json, read_text, shown
 
-__all__ = ["Tokens", "append_rows", "read_tokens"]
+__all__ = ["Settings", "Tokens", "read_tokens"]
 
 _START, _PADDING = "<s>", "<pad>"
 _PADDINGS = (_PADDING, "<blank>")  # OpenNMT's
+
+
+class Settings(BaseModel):
+    """``config.json``; a newer one has more options."""
+
+    model_config = ConfigDict(strict=True, extra="allow", frozen=True)
+
+    unk_token: str = "<unk>"
+    bos_token: str | None = "<s>"
+    eos_token: str = "</s>"
+    decoder_start_token: str | None = "<s>"
+    add_source_bos: bool = False
+    add_source_eos: bool = False
+    layer_norm_epsilon: float | None = Field(None, gt=0, lt=1)
+
+
+class _List(RootModel[Annotated[list[str], Field(fail_fast=True)]]):
+    """A vocabulary file."""
 
 
 @dataclass(frozen=True)
@@ -62,7 +81,7 @@ class Tokens:
 
 
 def read_tokens(
-    directory: Path, settings: Mapping[str, Any], *, start_is_zero: bool
+    directory: Path, settings: Settings, *, start_is_zero: bool
 ) -> tuple[Tokens, Tokens]:
     """The tokens of both sides; one object if they have one vocabulary.
 
@@ -96,20 +115,20 @@ def read_tokens(
 
 def _file(directory: Path, name: str) -> Path | None:
     paths = (directory / f"{name}{ending}" for ending in (".json", ".txt"))
-    return next((path for path in paths if path.is_file()), None)
+    return next((path for path in paths if path.exists()), None)
 
 
-def _tokens(path: Path, settings: Mapping[str, Any], start_is_zero: bool) -> Tokens:
+def _tokens(path: Path, settings: Settings, start_is_zero: bool) -> Tokens:
     """The tokens in a vocabulary file, with a start symbol and padding."""
-    symbols = {symbol: str(settings[f"{symbol}_token"]) for symbol in ("unk", "eos")}
-    begin = None if start_is_zero else str(settings["decoder_start_token"])
+    symbols = {"unk": settings.unk_token, "eos": settings.eos_token}
+    begin = None if start_is_zero else settings.decoder_start_token
     texts = _texts(path)
     if len(set(texts)) < len(texts):
-        double = next(text for text in texts if texts.count(text) > 1)
-        raise InputError(f"{path}: it has the token {double!r} twice")
+        [(double, _)] = Counter(texts).most_common(1)
+        raise InputError(f"{path}: it has the token {shown(double)} twice")
     for text in [*symbols.values(), *([] if begin is None else [begin])]:
         if text not in texts:
-            raise InputError(f"{path}: it lacks the token {text}: copy the file anew")
+            raise InputError(f"{path}: it lacks the token {shown(text)}: copy the file anew")
     start = None if begin is None else texts.index(begin)
     padding = next((text for text in _PADDINGS if text in texts), None)
     names = [_PADDING if text == padding else text for text in texts]
@@ -125,31 +144,5 @@ def _tokens(path: Path, settings: Mapping[str, Any], start_is_zero: bool) -> Tok
 def _texts(path: Path) -> Sequence[str]:
     """The tokens in a JSON list, or in the lines of an old text file."""
     if path.suffix == ".json":
-        texts = parsed_json(path)
-    else:
-        try:
-            texts = path.read_bytes().decode().removesuffix("\n").split("\n")
-        except ValueError as error:
-            raise InputError(f"{path}: not UTF-8 text: copy it anew") from error
-    if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
-        raise InputError(f"{path}: expected a list of tokens")
-    return texts
-
-
-def append_rows(weights: Mapping[str, Tensor], source: Tokens, target: Tokens) -> None:
-    """Fill the rows that the file lacks: a copy of the start's row, or zeros.
-
-    ``weights``: ours by name; ``output.bias`` is the bias of the logits.
-    """
-    for module, tokens in (
-        ("source_embedding", source),
-        ("target_embedding", target),
-        ("output", target),
-    ):
-        table = weights[f"{module}.weight"]
-        table[tokens.size :] = 0.0
-        bos = tokens.id_of("bos")
-        if bos >= tokens.size and tokens.start is not None:
-            table[bos] = table[tokens.start]
-    if "output.bias" in weights:
-        weights["output.bias"][target.size :] = NEVER
+        return read_json(path, _List, most_bytes=MOST_JSON).root
+    return read_text(path, most_bytes=MOST_JSON).removesuffix("\n").split("\n")
