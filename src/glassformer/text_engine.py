@@ -3,18 +3,15 @@
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from math import fsum, inf
 from typing import Protocol
 
 from glassformer.data.normaliser import visible
 from glassformer.data.preprocessing import LONGEST_SOURCE, Preprocessing, Segment, joined
-from glassformer.data.terms import NO_TERMS, Terms, encoded_forms, letter_ids
 from glassformer.data.tokenizer import Tokenizer
 from glassformer.data.words import Link, Span
 from glassformer.decoding.batched import DecodingSettings, SequenceModel
 from glassformer.decoding.engine import Engine, Job, SearchOptions, SearchParts, TorchEngine
-from glassformer.decoding.glossary import Glossary
 from glassformer.decoding.protocols import Hypothesis, Vocabulary
 from glassformer.errors import UsageError
 from glassformer.model.transformer import Transformer
@@ -27,6 +24,7 @@ __all__ = [
     "TextEngine",
     "Translation",
     "torch_engine",
+    "with_alternatives",
 ]
 
 _AS_TYPED = Preprocessing()
@@ -101,7 +99,6 @@ class TextEngine:
         texts: Sequence[str],
         options: SearchOptions,
         prefixes: Sequence[str] = (),
-        terms: Terms = NO_TERMS,
         *,
         split: bool = True,
     ) -> list[Translation]:
@@ -111,15 +108,13 @@ class TextEngine:
         texts in jobs of like lengths. Without ``split``, sentence ends separate segments only in a
         line that is too long.
         """
-        self._check(options, forced=any(prefixes) or bool(terms.entries))
+        self._check(options, forced=any(prefixes))
 
         def translations(places: list[int]) -> list[Translation]:
             chosen = [texts[place] for place in places]
             rows = self.segments(chosen, split=split)
             forced = self._forced([prefixes[place] for place in places] if prefixes else [], rows)
-            segments = [segment for row in rows for segment in row]
-            glossary = self.glossary(terms, segments, forced)
-            job = Job([segment.ids for segment in segments], forced, glossary)
+            job = Job([segment.ids for row in rows for segment in row], forced)
             return list(self.translations(chosen, rows, self.engine.decode(job, options)))
 
         chunks = _chunks(texts, self.engine.at_once)
@@ -133,7 +128,7 @@ class TextEngine:
         return [by_place[place] for place in range(len(texts))]
 
     def _check(self, options: SearchOptions, *, forced: bool) -> None:
-        """Raise UsageError for a length without room, or n-grams that forced text may repeat."""
+        """Raise UsageError for a length without room, or n-grams that a prefix may repeat."""
         if options.min_length > self.room:
             raise UsageError(
                 f"min_length {options.min_length}: this model has room for {self.room:,} subwords:"
@@ -141,8 +136,8 @@ class TextEngine:
             )
         if options.no_repeat_ngram and forced:
             raise UsageError(
-                f"no_repeat_ngram {options.no_repeat_ngram}: it could forbid what a prefix or a"
-                " glossary demands: leave one of them out"
+                f"no_repeat_ngram {options.no_repeat_ngram}: it could forbid what a prefix"
+                " demands: leave one of them out"
             )
 
     def segments(self, texts: Sequence[str], *, split: bool = True) -> list[list[Segment]]:
@@ -187,40 +182,6 @@ class TextEngine:
                 " shorten it"
             )
 
-    def glossary(
-        self, terms: Terms, segments: Sequence[Segment], forced: Sequence[Sequence[int]]
-    ) -> Glossary | None:
-        """The terms that stand in each segment, with the ids of their forms; None if none does.
-
-        Raises UsageError if a segment has no room for its terms.
-        """
-        if not terms.entries:
-            return None
-        forms = [list(terms.forms_in(segment.text).values()) for segment in segments]
-        if not any(forms):
-            return None
-        ids = {
-            form: encoded_forms(self.target, form)
-            for form in {form: None for found in forms for term in found for form in term}
-        }
-        glossary = Glossary(
-            [[[row for form in term for row in ids[form]] for term in found] for found in forms],
-            Vocabulary.of(self.target),
-            *self._letters,
-        )
-        for place, segment in enumerate(segments):
-            room = self.room - len(segment.ids) - (len(forced[place]) if forced else 0)
-            if glossary.needed(place) > room:
-                raise UsageError(
-                    f"the glossary's terms for a text have {glossary.needed(place):,} subwords, and"
-                    f" this model has room for {room:,}: shorten it"
-                )
-        return glossary
-
-    @cached_property
-    def _letters(self) -> tuple[frozenset[int], frozenset[int]]:
-        return letter_ids(self.target)
-
     def translations(
         self,
         texts: Sequence[str],
@@ -252,8 +213,7 @@ class TextEngine:
                 )
                 for chosen in of_text
             ]
-            best, *others = _distinct(translations)
-            yield replace(best, alternatives=tuple(others)) if others else best
+            yield with_alternatives(translations)
 
     def joined(self, text: str, parts: Sequence[SegmentTranslation]) -> Translation:
         """The translation of a text from those of its segments; their spans are found here."""
@@ -269,8 +229,8 @@ class TextEngine:
         return Translation(whole, score, segments=segments)
 
 
-def _distinct(translations: Iterable[Translation]) -> list[Translation]:
-    """The best translation, and each other one that is not blank and reads differently.
+def with_alternatives(translations: Iterable[Translation]) -> Translation:
+    """The first translation; its alternatives are the others that are not blank and read anew.
 
     A beam may end with one text in several segmentations into subwords. To a person two texts are
     one if they differ in white space or in the final full stop only.
@@ -280,7 +240,8 @@ def _distinct(translations: Iterable[Translation]) -> list[Translation]:
         reading = " ".join(translation.text.split())
         if reading or not by_reading:
             by_reading.setdefault(_FULL_STOP.sub("", reading), translation)
-    return list(by_reading.values())
+    best, *others = by_reading.values()
+    return replace(best, alternatives=tuple(others))
 
 
 def _chunks(texts: Sequence[str], size: int) -> list[list[int]]:

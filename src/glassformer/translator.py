@@ -171,8 +171,9 @@ class Translator:
 
         ``glossary``: target terms by source terms; a target term may be a list of forms, such as
         cases, of which one will do. A term counts in a text that holds its words, exactly or with a
-        capital at the start of a sentence; the translation then holds the target term. Greedy
-        search and sampling only go on until it comes by itself, so give a beam of 2 or more.
+        capital at the start of a sentence. In a translation without the target term, the term takes
+        the place of the words that the alignment links to it; the words around them stay. Without
+        such words the translation stays.
 
         ``search``: ``beam``, ``n_best``, ``sampling`` and the other fields of
         :class:`~glassformer.decoding.engine.SearchOptions`; without ``length_penalty``, the
@@ -190,10 +191,11 @@ class Translator:
         options = SearchOptions(**settings)
         terms = glossary if isinstance(glossary, Terms) else Terms.of(glossary or {})
         engine = self._text_engine
-        translations = engine.translate(texts, options, prefixes or (), terms, split=split)
-        if terms.entries and not options.sampling:
-            placement = TermPlacement(self.bundle, engine, terms, options)
-            translations = placement.settled(texts, translations, prefixes or ())
+        translations = engine.translate(texts, options, prefixes or (), split=split)
+        if terms.entries:
+            alpha = 0.0 if options.sampling else options.length_penalty
+            placement = TermPlacement(self.bundle, engine, terms, self.token_scores, alpha)
+            translations = placement.placed(texts, translations, prefixes or ())
         return with_alignment(self.bundle, translations) if alignment else translations
 
     def segments(self, texts: Sequence[str], *, split: bool = True) -> list[list[Segment]]:

@@ -1,19 +1,19 @@
 """Terms go to the places of the words that they translate, and never make a sentence more."""
 
-from dataclasses import dataclass
+from types import SimpleNamespace
 
 import pytest
 
 from glassformer.alignment import term_placement
-from glassformer.alignment.term_placement import TermPlacement, with_terms
+from glassformer.alignment.term_placement import TermPlacement, term_places
 from glassformer.data.preprocessing import Preprocessing, Segment, joined
 from glassformer.data.terms import Terms
 from glassformer.data.words import Link, words
-from glassformer.decoding.engine import SearchOptions
+from glassformer.decoding.beam import penalty
 from glassformer.text_engine import SegmentTranslation, TextEngine, Translation
-from glassformer.translator import Translator
+from glassformer.translator import Sampling, Translator
 
-TERMS = Terms.of({"man": "Kerl", "ladder": "Steigleiter"})
+TERMS = Terms.of({"man": "Kerl", "ladder": ["Steigleiter", "Steigleitern"]})
 SOURCE, FREE = "A man is on a ladder.", "Ein Mann ist auf einer Leiter."
 
 
@@ -26,108 +26,112 @@ def linked(source, target, *pairs):
 SURE = linked(SOURCE, FREE, (0, 0, 0.5), (1, 0, 0.4), (1, 1, 0.9), (5, 5, 0.9), (5, 4, 0.4))
 
 
-def test_a_term_takes_the_place_of_the_words_that_are_linked_to_it():
-    text = with_terms(TERMS, (SOURCE, FREE), SURE, "")
-    assert text == "Ein Kerl ist auf einer Steigleiter."
+def places(terms, source, target, links):
+    """Each term of the source, and the text of its place."""
+    spans = term_places(Terms.of(terms), source, target, links)
+    return {source[slice(*term)]: target[slice(*place)] for term, place in spans.items()}
+
+
+def test_a_term_has_the_place_of_the_words_that_are_linked_to_it():
+    terms = {"man": "Kerl", "ladder": "Steigleiter"}
+    assert places(terms, SOURCE, FREE, SURE) == {"man": "Mann", "ladder": "Leiter"}
 
 
 def test_several_words_in_a_row_are_one_place():
     source, target = "a guide dog", "ein Hund zum Führen da"
     links = linked(source, target, (1, 3, 0.9), (2, 1, 0.8), (2, 2, 0.7))
-    terms = Terms.of({"guide dog": "Blindenhund"})
-    assert with_terms(terms, (source, target), links, "") == "ein Blindenhund da"
+    terms = {"guide dog": "Blindenhund"}
+    assert places(terms, source, target, links) == {"guide dog": "Hund zum Führen"}
 
 
 @pytest.mark.parametrize(
-    ("searched", "target"),
-    [("", "a da"), ("Da. b", "b da"), ("B da. Da", "B da"), ("ba", "a da")],
-)
-def test_the_form_is_the_one_that_the_search_has_found(searched, target):
-    links = linked("Dog sits", "tier da", (0, 0, 0.9))
-    terms = Terms.of({"dog": ["a", "b"]})
-    assert with_terms(terms, ("Dog sits", "tier da"), links, searched) == target
-
-
-@pytest.mark.parametrize(
-    ("pairs", "target"),
+    ("pairs", "place"),
     [
-        ([(0, 0, 0.9), (1, 0, 0.5), (2, 1, 0.9)], "x da ja"),  # linked, if less surely
-        ([(0, 0, 0.9), (2, 1, 0.9), (3, 2, 0.9)], "ein da x"),  # linked to no word
-        ([(0, 0, 0.9), (3, 2, 0.9)], "ein x ja"),  # of two such the one at the same part
-        ([(0, 0, 0.7), (2, 1, 0.9), (2, 2, 0.8)], "x da ja"),  # linked to no word surely
-        ([(2, 0, 0.9), (2, 1, 0.9), (2, 2, 0.9)], "ein da ja"),  # left out
+        ([(0, 0, 0.9), (1, 0, 0.5), (2, 1, 0.9)], {"dog": "ein"}),  # linked, if less surely
+        ([(0, 0, 0.9), (2, 1, 0.9), (3, 2, 0.9)], {"dog": "ja"}),  # linked to no word
+        ([(0, 0, 0.9), (3, 2, 0.9)], {"dog": "da"}),  # of two such the one at the same part
+        ([(0, 0, 0.7), (2, 1, 0.9), (2, 2, 0.8)], {"dog": "ein"}),  # linked to no word surely
+        ([(2, 0, 0.9), (2, 1, 0.9), (2, 2, 0.9)], {}),
     ],
 )
-def test_a_term_without_a_sure_link(pairs, target):
+def test_a_term_without_a_sure_link(pairs, place):
     source, free = "a dog sits .", "ein da ja"
-    links = linked(source, free, *pairs)
-    assert with_terms(Terms.of({"dog": "x"}), (source, free), links, "") == target
+    assert places({"dog": "x"}, source, free, linked(source, free, *pairs)) == place
 
 
-def test_no_place_is_in_the_prefix_and_none_is_used_twice():
-    text = with_terms(TERMS, (SOURCE, FREE), SURE, "", least=9)
-    assert text == "Ein Mann ist auf einer Steigleiter."
+def test_no_place_is_used_twice():
     links = linked("a man dog", "ein Tier", (0, 0, 0.9), (1, 1, 0.9), (2, 1, 0.8))
-    terms = Terms.of({"man": "Kerl", "dog": "Hund"})
-    assert with_terms(terms, ("a man dog", "ein Tier"), links, "") == "ein Kerl"
+    terms = {"man": "Kerl", "dog": "Hund"}
+    assert places(terms, "a man dog", "ein Tier", links) == {"man": "Tier"}
 
 
-@dataclass
-class Free:
-    """Translates each text as without terms."""
-
-    text: str
-    preprocessing = Preprocessing(languages=("en", "de"))
-    joined = TextEngine.joined
-
-    def translate(self, texts, options, prefixes, *, split):
-        assert (options.n_best, prefixes, split) == (1, [""], False)
-        return [Translation(self.text, -1.5) for _ in texts]
+def test_a_form_that_the_translation_holds_is_no_place_for_another_term():
+    links = linked("a man dog", "ein Kerl da", (0, 0, 0.9), (2, 1, 0.9), (2, 2, 0.9))
+    terms = {"man": "Kerl", "dog": "Hund"}
+    assert places(terms, "a man dog", "ein Kerl da", links) == {"man": "Kerl", "dog": "da"}
 
 
-def settled(monkeypatch, searched, *others, links=SURE):
-    monkeypatch.setattr(term_placement, "align", lambda *_: [links])
+def placed(monkeypatch, best, *others, links=SURE, prefixes=()):
+    """The translation with its terms, by a model to which the longest target is most probable."""
+    monkeypatch.setattr(term_placement, "align", lambda _, sources, __: [links] * len(sources))
     segment = Segment(SOURCE, range(len(SOURCE) + 1), [])
 
     def translation(text, *alternatives):
         part = SegmentTranslation(segment, text, (0, len(text)), -2.0)
         return Translation(text, -2.0, alternatives, segments=(part,))
 
-    best = translation(searched, *map(translation, others))
-    placement = TermPlacement(None, Free(FREE), TERMS, SearchOptions(n_best=3))
-    [result] = placement.settled([SOURCE], [best], ())
+    def token_scores(sources, targets):
+        assert sources == [SOURCE] * len(targets)
+        return [[len(target) / 100 - 3, -1.0] for target in targets]
+
+    bundle = SimpleNamespace(
+        model=SimpleNamespace(config=SimpleNamespace(max_length=60)),
+        target_tokenizer=SimpleNamespace(encode_batch=list),
+    )
+    preprocessing = Preprocessing(languages=("en", "de"))
+    engine = TextEngine(None, None, None, longest=60, room=60, preprocessing=preprocessing)
+    placement = TermPlacement(bundle, engine, TERMS, token_scores, 0.6)
+    [result] = placement.placed([SOURCE], [translation(best, *map(translation, others))], prefixes)
     return result
 
 
-@pytest.mark.parametrize(
-    "searched",
-    [
-        "Ein Kerl ist auf einer Leiter. Ein Mann ist auf einer Steigleiter.",
-        "Ein Kerl ist auf einer Leiter. Steigleiter",
-        "Ein Kerl ist Steigleiter auf einer Leiter.",  # both words
-    ],
-)
-def test_a_glossary_makes_no_translation_longer(monkeypatch, searched):
-    result = settled(monkeypatch, searched, FREE, "Ein Kerl. Steigleiter.")
+def test_a_term_takes_its_place_in_its_most_probable_form(monkeypatch):
+    result = placed(monkeypatch, FREE)
 
-    assert (result.text, result.score) == ("Ein Kerl ist auf einer Steigleiter.", -1.5)
-    assert [other.text for other in result.alternatives] == [FREE]
+    assert result.text == "Ein Kerl ist auf einer Steigleitern."
+    assert result.score == pytest.approx((len(result.text) / 100 - 4) / penalty(2, 0.6))
     [part] = result.segments
-    assert (part.text, part.span) == (result.text, (0, 35))
+    assert (part.text, part.span, part.score) == (result.text, (0, 36), result.score)
 
 
-def test_a_search_that_makes_nothing_longer_is_kept(monkeypatch):
-    searched = "Da ist ein Kerl auf Steigleiter."
+def test_a_translation_that_holds_a_form_of_each_term_stays(monkeypatch):
+    held = "Da ist ein Kerl auf einer Steigleiter."
 
-    result = settled(monkeypatch, searched, "Ein Kerl. Steigleiter.")
+    result = placed(monkeypatch, held)
 
-    assert (result.text, result.score, result.alternatives) == (searched, -2, ())
+    assert (result.text, result.score) == (held, -2)
+    [partly] = [placed(monkeypatch, "Ein Mann ist auf einer Steigleiter.")]
+    assert partly.text == "Ein Kerl ist auf einer Steigleiter."
+
+
+def test_alternatives_have_the_terms_too_and_stay_different(monkeypatch):
+    first, second = FREE.replace("Mann", "Herr"), FREE.replace("Ein", "Der")
+
+    result = placed(monkeypatch, FREE, first, second)
+
+    assert [other.text for other in result.alternatives] == ["Der Kerl ist auf einer Steigleitern."]
+
+
+def test_no_term_begins_in_the_prefix(monkeypatch):
+    result = placed(monkeypatch, FREE, prefixes=[" Ein Mann "])
+
+    assert result.text == "Ein Mann ist auf einer Steigleitern."
 
 
 def test_without_a_place_the_translation_stays_free(monkeypatch):
     nowhere = linked(SOURCE, FREE, *((2, n, 0.9) for n in range(6)))
 
-    result = settled(monkeypatch, "Ein Kerl. Eine Steigleiter.", links=nowhere)
+    result = placed(monkeypatch, FREE, links=nowhere)
 
     assert result.text == FREE
     assert TERMS.missing(SOURCE, result.text) == ["man", "ladder"]
@@ -138,7 +142,13 @@ def test_a_real_model_s_translations_are_whole(bundle_directory):
     texts = ["A dog runs.\nTwo men sit in the snow.", "x", "The dog. A dog."]
     terms = {"dog": ["Hund", "Köter"], "snow": "Schnee"}
 
-    for options in ({"beam": 4}, {"beam": 3, "n_best": 2}, {"beam": 1}, {"prefixes": ["Zwei"] * 3}):
+    for options in (
+        {"beam": 4},
+        {"beam": 3, "n_best": 2},
+        {"beam": 1},
+        {"prefixes": ["Zwei"] * 3},
+        {"sampling": Sampling(seed=1), "no_repeat_ngram": 3},
+    ):
         found = translator.translate(texts, glossary=terms, alignment=True, **options)
         again = translator.translate(texts, glossary=Terms.of(terms), **options)
         assert [t.text for t in found] == [t.text for t in again]

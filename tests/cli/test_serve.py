@@ -144,11 +144,6 @@ def test_sighup_rereads_the_keys_and_keeps_the_old_ones_after_an_error(bundle_di
             "--glossary: 2 files for 1 bundle: give one for each, in their order",
         ),
         (
-            ["{bundle}", "--port", "0", "--beam", "1", "--glossary", "a.tsv"],
-            2,
-            "--beam 1: a glossary needs a beam: give --beam 2 or more",
-        ),
-        (
             ["{bundle}", "--port", "0", "--glossary", "{bundle}/none.tsv"],
             1,
             "{bundle}/none.tsv: no such file",

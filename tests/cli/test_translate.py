@@ -288,15 +288,6 @@ def test_drawn_translations_depend_on_the_seed_and_the_line_alone(translate, mon
         (["--no-repeat-ngram", -1], "--no-repeat-ngram '-1': expected at least 0"),
         (["--min-length", 501], "--min-length '501': expected at most 500"),
         (
-            ["--glossary", "t.tsv", "--beam", 1],
-            "--beam 1: a glossary needs a beam: give --beam 2 or more, no --sample",
-        ),
-        (["--glossary", "t.tsv", "--sample"], "--sample: a glossary needs a beam: give --beam 2"),
-        (
-            ["--glossary", "t.tsv", "--no-repeat-ngram", 2],
-            "--no-repeat-ngram 2: it could forbid what --glossary demands: leave one of them out",
-        ),
-        (
             ["--prefix", "Ein", "--no-repeat-ngram", 2],
             "--no-repeat-ngram 2: it could forbid what --prefix demands: leave one of them out",
         ),

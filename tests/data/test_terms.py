@@ -1,9 +1,8 @@
-"""Terms: where a source term stands in a text, the files, and the ids of target forms."""
+"""Terms: where a source term stands in a text, and the files."""
 
 import pytest
 
-from glassformer.data.subword_training import train_tokenizer
-from glassformer.data.terms import Terms, encoded_forms, letter_ids, read_terms
+from glassformer.data.terms import Terms, form_place, read_terms
 from glassformer.errors import InputError, UsageError
 
 GLOSSARY = {
@@ -17,13 +16,6 @@ GLOSSARY = {
     "犬": "hund",
     "Street": "allee",
 }
-
-
-@pytest.fixture(scope="module")
-def tokenizer():
-    return train_tokenizer(
-        ["Der Hund (Hund) und der Hundehalter, 42.", "„Rot“ rot Brot"] * 9, vocab_size=360
-    )
 
 
 @pytest.mark.parametrize(
@@ -117,28 +109,16 @@ def test_a_faulty_line_is_named(tmp_path, lines, message):
     assert str(error.value).startswith(f"{path}, {message}")
 
 
-@pytest.mark.parametrize("form", ["Hund", "der Hund", "rot", "42", "Zürich", "犬", "▁"])
-@pytest.mark.parametrize("before", ["", "und ", "„", "(", "犬"])
-def test_a_form_s_ids_are_those_that_it_has_in_a_text(tokenizer, form, before):
-    text = before + form
-    ids = tokenizer.encode(text)
-    found = [row for row in encoded_forms(tokenizer, form) if ids[-len(row) :] == row]
-    assert found
-    for row in encoded_forms(tokenizer, form):
-        assert tokenizer.decode(row) == form
-
-
-def test_a_form_that_the_tokenizer_cannot_write_is_refused(tokenizer, monkeypatch):
-    monkeypatch.setattr(tokenizer, "unk_id", tokenizer.encode("Hund")[0])
-    with pytest.raises(UsageError, match="'Hund' has a character that the target tokenizer lacks"):
-        encoded_forms(tokenizer, "Hund")
-
-
-def test_subwords_before_and_after_which_a_word_needs_a_space(tokenizer):
-    letters, closing = letter_ids(tokenizer)
-    names = {index: tokenizer.subword(index) for index in range(tokenizer.vocab_size)}
-    by_name = {name: index for index, name in names.items()}
-    assert {"d", "Hund", "2", "<0x61>"} <= {names[i] for i in letters & closing}
-    assert {by_name["▁Hund"], by_name["."]} <= closing - letters
-    free = {by_name[name] for name in ("▁", "▁(", "<0x0A>", "<0xC3>")}
-    assert not free & (letters | closing)
+@pytest.mark.parametrize(
+    ("text", "form", "place"),
+    [
+        ("Hunde und ein Hund, Hund", "Hund", (14, 18)),
+        ("ein  alter Hut", "alter Hut", (5, 14)),
+        ("der Hundehalter", "Hund", None),
+        ("l’eau", "eau", (2, 5)),
+        ("この犬は", "犬", (2, 3)),
+        ("", "Hund", None),
+    ],
+)
+def test_a_form_stands_in_a_translation_as_whole_words(text, form, place):
+    assert form_place(text, form) == place

@@ -10,7 +10,6 @@ from pydantic import TypeAdapter
 from starlette.testclient import TestClient
 
 from glassformer.data.terms import Terms
-from glassformer.decoding.engine import SearchOptions
 from glassformer.documents.html import translated_html
 from glassformer.documents.protection import ProtectingTranslator
 from glassformer.inspection.trace.schema import Trace
@@ -351,7 +350,7 @@ TERMS = {"dog": ["Hund", "Köter"], "hat": "Hut"}
 
 
 def beam_server(translator, **settings):
-    """A server with a beam of 3, which a glossary needs."""
+    """A server with a beam of 3."""
     app = create_app({"toy": translator}, Settings(beam=3, **settings))
     return TestClient(app, base_url="http://127.0.0.1", raise_server_exceptions=False)
 
@@ -373,19 +372,15 @@ def test_the_server_s_terms_and_the_request_s_own(translator):
     assert len({plain[0], other[0]}) == len({plain[2], asked[2]}) == 2
 
 
-def test_a_trace_shows_what_the_server_s_terms_force(translator):
+def test_a_trace_shows_the_places_of_the_server_s_terms(translator):
     with beam_server(translator, glossaries=[Terms.of({"dog": "Schnee"})]) as client:
         asked = {"text": TEXTS[0], "beam": 3}
         traced = client.post("/api/v1/trace", json=asked).json()
     [term] = traced["terms"]
     assert (term["term"], term["forms"]) == ("dog", ["Schnee"])
-    pieces = [traced["target"]["pieces"][place]["text"] for place in term["pieces"]]
-    assert "".join(pieces) == "Schnee"
-    options = SearchOptions(beam=3, length_penalty=translator.bundle.length_penalty)
-    [searched] = translator._text_engine.translate(
-        TEXTS[:1], options, terms=Terms.of({"dog": "Schnee"})
-    )
-    assert traced["answer"]["text"] == searched.text  # the search's, whatever the placing changes
+    assert term["pieces"]
+    [free] = translator.translate(TEXTS[:1], beam=3)
+    assert traced["answer"]["text"] == free.text
 
 
 def test_requests_with_different_terms_share_a_batch_and_keep_their_own(translator):
@@ -426,12 +421,11 @@ def test_a_glossary_out_of_its_limits_is_refused(translator, glossary, error):
     assert answer.json()["error"].startswith(error)
 
 
-def test_a_greedy_server_refuses_a_glossary(client):
-    answer = ask(client, glossary=TERMS)
-    assert (answer.status_code, answer.json()["error"]) == (
-        400,
-        "glossary: it needs a beam, and this server has --beam 1",
-    )
+def test_a_greedy_server_has_terms_too(client, translator):
+    answer = ask(client, q=TEXTS, glossary=TERMS).json()["translatedText"]
+    found = translator.translate(TEXTS, beam=1, glossary=TERMS)
+    assert answer == [item.text for item in found]
+    assert answer[0] != ask(client, q=TEXTS).json()["translatedText"][0]
 
 
 def test_what_a_translator_has_learnt_from_is_said_in_words():

@@ -1,98 +1,142 @@
 """Terms in the places of the words that they translate.
 
-The search for terms (:mod:`glassformer.decoding.glossary`) may write a term after the end of a
-sentence, or beside the model's own word, because the model has hardly ever read the term. Then the
-term goes into the translation without terms, in the place of the words that are linked to it.
+The search knows no terms. A translation that lacks one is aligned with its source, and the term
+takes the place of the words that are linked to it. Only these words change, so that no translation
+has a sentence more.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
+from math import fsum
+from typing import TypeAlias
 
 from glassformer.alignment.align import align
 from glassformer.bundle import Bundle
-from glassformer.data.splitting import sentence_spans
-from glassformer.data.terms import Terms, holds
+from glassformer.data.terms import Terms, form_place
 from glassformer.data.words import Link, Span, words
-from glassformer.decoding.engine import SearchOptions
-from glassformer.text_engine import TextEngine, Translation
+from glassformer.decoding.beam import penalty
+from glassformer.errors import UsageError
+from glassformer.text_engine import SegmentTranslation, TextEngine, Translation, with_alternatives
 
-__all__ = ["TermPlacement", "with_terms"]
+__all__ = ["TermPlacement", "TokenScores", "meet", "term_places"]
 
 _SURE = 0.75  # the weight of a link that leaves no word to a term
+
+TokenScores: TypeAlias = Callable[[Sequence[str], Sequence[str]], list[list[float]]]
+"""Sources and targets to the log-probability of each token of each target, end symbol included."""
 
 
 @dataclass(frozen=True)
 class TermPlacement:
-    """Settles the translations that a search for ``terms`` has found with ``options``."""
+    """Puts ``terms`` into the translations of ``engine``.
+
+    ``token_scores`` judges the forms of a term. The scores have the ``length_penalty``.
+    """
 
     bundle: Bundle
     engine: TextEngine
     terms: Terms
-    options: SearchOptions
+    token_scores: TokenScores
+    length_penalty: float
 
-    def settled(
-        self, texts: Sequence[str], searched: Sequence[Translation], prefixes: Sequence[str]
+    def placed(
+        self, texts: Sequence[str], translations: Sequence[Translation], prefixes: Sequence[str]
     ) -> list[Translation]:
-        """The translations; where one has a sentence or a word too many, with the terms placed."""
-        settled = list(searched)
-        found = [
-            (number, place, part.segment.text)
-            for number, translation in enumerate(searched)
+        """The translations of the texts and their alternatives, with the terms that they lack.
+
+        No term begins in a prefix. Empty ``prefixes``: no translation has one.
+
+        Raises UsageError if a translation with its terms is too long for the model.
+        """
+        ranked = [(best, *best.alternatives) for best in translations]
+        parts = [
+            (part, len(prefix.strip()) if place == 0 else 0)
+            for prefix, of_text in zip(prefixes or [""] * len(texts), ranked, strict=True)
+            for translation in of_text
             for place, part in enumerate(translation.segments)
-            if self.terms.forms_in(part.segment.text)
         ]
-        sources = [source for *_, source in found]
-        begun = [prefixes[n] if prefixes and place == 0 else "" for n, place, _ in found]
-        options = replace(self.options, n_best=1)
-        free = self.engine.translate(sources, options, begun, split=False) if found else []
-        links = align(self.bundle, sources, [translation.text for translation in free])
-        for (number, place, source), plain, of_plain, prefix in zip(
-            found, free, links, begun, strict=True
-        ):
-            translation, most = settled[number], self._sentences(plain.text)
-            kept = [t for t in translation.alternatives if self._sentences(t.text) <= most]
-            parts = list(translation.segments)
-            old = parts[place].text
-            new = with_terms(self.terms, (source, plain.text), of_plain, old, least=len(prefix))
-            whole = not self.terms.missing(source, new)
-            if self._sentences(old) > most or (whole and len(words(old)) > len(words(new))):
-                parts[place] = replace(parts[place], text=new, score=plain.score)
-                translation = self.engine.joined(texts[number], parts)
-            settled[number] = replace(translation, alternatives=tuple(kept))
-        return settled
+        settled = self._settled(parts)
+        return [
+            with_alternatives(
+                self.engine.joined(text, [next(settled) for _ in translation.segments])
+                for translation in of_text
+            )
+            for text, of_text in zip(texts, ranked, strict=True)
+        ]
 
-    def _sentences(self, target: str) -> int:
-        languages = self.engine.preprocessing.languages
-        return sum(1 for _ in sentence_spans(target, languages and languages[1]))
+    def _settled(
+        self, parts: Sequence[tuple[SegmentTranslation, int]]
+    ) -> Iterator[SegmentTranslation]:
+        """The translation of each segment with its terms, from the part's least place on."""
+        pairs = [(part.segment.text, part.text) for part, _ in parts]
+        lacking = list(dict.fromkeys(pair for pair in pairs if self.terms.missing(*pair)))
+        sources, targets = [source for source, _ in lacking], [target for _, target in lacking]
+        links = dict(zip(lacking, align(self.bundle, sources, targets), strict=True))
+        for (part, least), pair in zip(parts, pairs, strict=True):
+            yield self._with_terms(part, links[pair], least) if pair in links else part
+
+    def _with_terms(
+        self, part: SegmentTranslation, links: Sequence[Link], least: int
+    ) -> SegmentTranslation:
+        """The translation of a segment with each term that it lacks, in its most probable form."""
+        source, target, score = part.segment.text, part.text, part.score
+        missing = self.terms.missing(source, target)
+        places = term_places(self.terms, source, target, links)
+        changes = [
+            (places[span], dict.fromkeys(forms))
+            for span, term, forms in self.terms.places_in(source)
+            if term in missing and span in places and places[span][0] >= least
+        ]
+        for (start, end), forms in sorted(changes, reverse=True):  # the places before it stay
+            candidates = [target[:start] + form + target[end:] for form in forms]
+            scores = self._scores(source, candidates)
+            score = max(scores)
+            target = candidates[scores.index(score)]
+        return replace(part, text=target, score=score)
+
+    def _scores(self, source: str, targets: Sequence[str]) -> list[float]:
+        room = self.bundle.model.config.max_length
+        longest = max(map(len, self.bundle.target_tokenizer.encode_batch(targets))) + 1
+        if longest > room:
+            raise UsageError(
+                f"a translation with the glossary's terms has {longest:,} subwords, and this model"
+                f" has room for {room:,}: shorten the terms"
+            )
+        rows = self.token_scores([source] * len(targets), targets)
+        return [fsum(row) / penalty(len(row), self.length_penalty) for row in rows]
 
 
-def with_terms(
-    terms: Terms, texts: tuple[str, str], links: Sequence[Link], searched: str, *, least: int = 0
-) -> str:
-    """The target of ``texts`` with each term of the source in its place.
+def term_places(terms: Terms, source: str, target: str, links: Sequence[Link]) -> dict[Span, Span]:
+    """The place in the target of each term of the source, by the term's place there.
 
-    Its form is the one that the translation ``searched`` holds. Its place is the run of words that
-    are linked to its words most surely. Without one it is the word nearest to the same part of the
-    text, of those that are linked to the term at all; or to no word; or to none surely. A term
-    whose place begins before ``least``, or that has none, is left out.
+    It is the form, if the target holds one. Else it is the run of words that are linked to the
+    term's words most surely. Without one it is the word nearest to the same part of the text, of
+    those that are linked to the term at all; or to no word; or to none surely. A term that has no
+    such word has no place.
 
-    >>> terms = Terms.of({"dog": ["Hund", "Köter"]})
-    >>> with_terms(terms, ("a dog", "ein Tier da"), [Link((2, 5), (4, 8))], "ein. Köter")
-    'ein Köter da'
+    >>> term_places(Terms.of({"dog": "Hund"}), "a dog", "ein Tier da", [Link((2, 5), (4, 8))])
+    {(2, 5): (4, 8)}
     """
-    source, target = texts
-    order = [span for span in words(target) if target[span[0]].isalnum()]
+    found = terms.places_in(source)
+    places: dict[Span, Span] = {}
+    for term, _, forms in found:
+        if held := next(filter(None, (form_place(target, form) for form in forms)), None):
+            places[term] = held
+    forms_held = list(places.values())
     surest: dict[Span, Link] = {}
     for link in links:
-        if source[link.source[0]].isalnum():
+        taken = any(meet(link.target, place) for place in forms_held)
+        if source[link.source[0]].isalnum() and not taken:
             surest[link.target] = max(link, surest.get(link.target, link), key=lambda x: x.weight)
-    found = terms.places_in(source)
-    places = {term: run for term, *_ in found if (run := _surest_run(order, surest, term))}
+    order = [span for span in words(target) if target[span[0]].isalnum()]
+    for term, *_ in found:
+        if term not in places and (run := _surest_run(order, surest, term)):
+            places[term] = run
     for term, *_ in found:
         if term not in places:
-            left = [s for s in order if not any(_meet(s, place) for place in places.values())]
-            linked = {link.target for link in links if _meet(link.source, term)}
+            left = [s for s in order if not any(meet(s, place) for place in places.values())]
+            linked = {link.target for link in links if meet(link.source, term)}
             choices = (
                 [span for span in left if span in linked],
                 [span for span in left if span not in surest],
@@ -101,14 +145,7 @@ def with_terms(
             part = term[0] / len(source) * len(target)
             if spans := next(filter(None, choices), None):
                 places[term] = min(spans, key=lambda span: abs(span[0] - part))
-    changes = {
-        places[term]: next((form for form in forms if holds(searched, form)), forms[0])
-        for term, _, forms in found
-        if term in places and places[term][0] >= least
-    }
-    for (start, end), form in sorted(changes.items(), reverse=True):
-        target = target[:start] + form + target[end:]
-    return target
+    return places
 
 
 def _surest_run(order: Sequence[Span], surest: Mapping[Span, Link], term: Span) -> Span | None:
@@ -116,7 +153,7 @@ def _surest_run(order: Sequence[Span], surest: Mapping[Span, Link], term: Span) 
     weights = {
         span: surest[span].weight
         for span in order
-        if span in surest and _meet(surest[span].source, term)
+        if span in surest and meet(surest[span].source, term)
     }
     if not weights:
         return None
@@ -127,5 +164,6 @@ def _surest_run(order: Sequence[Span], surest: Mapping[Span, Link], term: Span) 
     return run[0][0], run[-1][1]
 
 
-def _meet(one: Span, other: Span) -> bool:
+def meet(one: Span, other: Span) -> bool:
+    """Whether two spans have a character in common."""
     return one[0] < other[1] and other[0] < one[1]

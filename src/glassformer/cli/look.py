@@ -36,7 +36,7 @@ class LookOptions(LoadingOptions):
     length_penalty: float | None = Field(None, ge=0, le=MOST_LENGTH_PENALTY)
     """The paper's alpha (section 6.1); None: the bundle's."""
     glossary: Path | None = None
-    """File of terms that the translation must hold, as for 'glassformer translate'."""
+    """File of terms, as for 'glassformer translate': the page marks their places."""
     port: int = Field(0, ge=0, le=65535)
     """Port of the page on 127.0.0.1; 0: any free port."""
     browser: bool = True
@@ -74,8 +74,6 @@ def run(options: LookOptions) -> int:
 
 
 def _check(options: LookOptions) -> None:
-    if options.glossary and options.beam == 1:
-        raise UsageError("--beam 1: a glossary needs a beam: give --beam 2 or more")
     if options.text is not None:
         if not options.text.strip():
             raise UsageError(f"--text {options.text!r}: expected a sentence")
@@ -101,7 +99,7 @@ def _write(options: LookOptions, translator: Translator, terms: Terms, out: Path
     )
     for left_out in seen.bounds.left_out:
         print(left_out)
-    page = build_page(stored_answers(bundle, seen, terms), title=text)
+    page = build_page(stored_answers(bundle, seen), title=text)
     write_atomically(out, page.encode())
     print(f"wrote {out}: {len(page.encode()) / 1e6:.1f} MB, {seen.answer.text}")
     return 0

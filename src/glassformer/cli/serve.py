@@ -154,8 +154,6 @@ def _glossaries(options: ServeOptions) -> list[Terms]:
             f"--glossary: {counted(len(files), 'file')} for {counted(len(bundles), 'bundle')}:"
             " give one for each, in their order"
         )
-    if files and options.beam == 1:
-        raise UsageError("--beam 1: a glossary needs a beam: give --beam 2 or more")
     return [read_terms(file) for file in files]
 
 

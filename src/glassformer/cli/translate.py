@@ -77,7 +77,7 @@ class TranslateOptions(LoadingOptions):
     """Text that each translation begins with."""
     glossary: Path | None = None
     """File of terms that translations must hold. A line holds a source term, a tab and a target
-    term; further forms follow after tabs, and any form will do. It needs --beam 2 or more."""
+    term; further forms follow after tabs, and any form will do."""
     sample: bool = False
     """Draw translations instead of searching for the best."""
     temperature: float = Field(1.0, gt=0)
@@ -112,15 +112,9 @@ class TranslateOptions(LoadingOptions):
     def _options_agree(self) -> TranslateOptions:
         if not self.sample and self.n_best > self.beam:
             raise ValueError(f"--n-best {self.n_best}: expected at most the beam, {self.beam}")
-        if self.glossary and (self.sample or self.beam == 1):
-            asked = "--sample" if self.sample else "--beam 1"
+        if self.no_repeat_ngram and self.prefix:
             raise ValueError(
-                f"{asked}: a glossary needs a beam: give --beam 2 or more, no --sample"
-            )
-        if self.no_repeat_ngram and (self.glossary or self.prefix):
-            forced = "--glossary" if self.glossary else "--prefix"
-            raise ValueError(
-                f"--no-repeat-ngram {self.no_repeat_ngram}: it could forbid what {forced} demands:"
+                f"--no-repeat-ngram {self.no_repeat_ngram}: it could forbid what --prefix demands:"
                 " leave one of them out"
             )
         if self.format != "text":

@@ -13,14 +13,12 @@ from functools import cached_property
 from pathlib import Path
 
 from glassformer.data.lines import read_lines
-from glassformer.data.tokenizer import Tokenizer
 from glassformer.data.words import Span, words
 from glassformer.errors import InputError, UsageError
 
-__all__ = ["NO_TERMS", "Terms", "encoded_forms", "holds", "letter_ids", "read_terms"]
+__all__ = ["NO_TERMS", "Terms", "form_place", "read_terms"]
 
 _PART = re.compile("['’]|[^'’]+")
-_STOPS = tuple(".,;:!?…%)]}")
 _SENTENCE_ENDS = ".!?…。！？"
 
 
@@ -82,7 +80,7 @@ class Terms:
         ['cat']
         """
         found = self.forms_in(text).items()
-        return [term for term, forms in found if not any(holds(translation, f) for f in forms)]
+        return [term for term, forms in found if not any(form_place(translation, f) for f in forms)]
 
     def places_in(self, text: str) -> list[tuple[Span, str, tuple[str, ...]]]:
         """The characters of each term in ``text``, the term, and its forms there."""
@@ -150,54 +148,6 @@ def read_terms(path: Path) -> Terms:
     return Terms.of(glossary)
 
 
-def encoded_forms(tokenizer: Tokenizer, form: str) -> list[list[int]]:
-    """The ids of a target term at the start of a text, after a space, and after another character.
-
-    The third is for quotation marks, and for scripts that put no spaces between words.
-
-    Raises UsageError for a character that the tokenizer lacks.
-
-    >>> from glassformer.data.subword_training import train_tokenizer
-    >>> tokenizer = train_tokenizer(["Hund (Hund)"] * 9, vocab_size=320)
-    >>> [[tokenizer.subword(i) for i in ids] for ids in encoded_forms(tokenizer, "Hund")]
-    [['▁Hund'], ['Hund']]
-    """
-    before = "\n"  # no subword holds a line feed and a letter
-    start, space, other, lead = tokenizer.encode_batch(
-        [form, f"{before} {form}", f"{before}{form}", before], prefixed=False
-    )
-    if tokenizer.unk_id in start:
-        raise UsageError(
-            f"glossary: {form!r} has a character that the target tokenizer lacks: leave it out"
-        )
-    inside = [ids[len(lead) :] for ids in (space, other) if ids[: len(lead)] == lead]
-    return [list(ids) for ids in dict.fromkeys(tuple(ids) for ids in (start, *inside) if ids)]
-
-
-def letter_ids(tokenizer: Tokenizer) -> tuple[frozenset[int], frozenset[int]]:
-    """The ids of the subwords that begin with a letter; of those after which a word needs a space.
-
-    A digit counts as a letter. A character of a script without spaces does not: each is a word. Nor
-    does a byte of a rare character, which could be anything. A word needs a space after a letter
-    and a stop, not after an opening bracket, a quotation mark or a hyphen.
-    """
-    letters, closing = set(), set()
-    for index in range(tokenizer.vocab_size):
-        text = tokenizer.subword(index)
-        if text.startswith("<0x") and text.endswith(">"):
-            text = bytes([int(text[3:5], 16)]).decode(errors="ignore")
-        if _is_letter(text[:1]):
-            letters.add(index)
-        if _is_letter(text[-1:]) or text[-1:] in _STOPS:
-            closing.add(index)
-    return frozenset(letters), frozenset(closing)
-
-
-def _is_letter(character: str) -> bool:
-    """Whether the character makes the word before it longer."""
-    return words("a" + character) == [(0, 2)]
-
-
 def _pieces(text: str) -> list[tuple[str, Span]]:
     """The words of ``text`` with their places; an apostrophe is one: "l'eau" holds "eau"."""
     return [
@@ -207,10 +157,18 @@ def _pieces(text: str) -> list[tuple[str, Span]]:
     ]
 
 
-def holds(text: str, form: str) -> bool:
-    """Whether a form stands in ``text`` as whole words."""
-    words_of, wanted = ([piece for piece, _ in _pieces(each)] for each in (text, form))
-    return any(words_of[n : n + len(wanted)] == wanted for n in range(len(words_of)))
+def form_place(text: str, form: str) -> Span | None:
+    """The first place where a form stands in ``text`` as whole words; None if it does not.
+
+    >>> form_place("Die Hunde, der Hund.", "Hund")
+    (15, 19)
+    """
+    pieces, wanted = _pieces(text), [piece for piece, _ in _pieces(form)]
+    for start in range(len(pieces)):
+        stretch = pieces[start : start + len(wanted)]
+        if [piece for piece, _ in stretch] == wanted:
+            return stretch[0][1][0], stretch[-1][1][1]
+    return None
 
 
 def _begins_sentence(pieces: Sequence[str]) -> Iterator[bool]:

@@ -25,7 +25,6 @@ from torch import Tensor
 
 from glassformer.config import BEAM, LENGTH_PENALTY, MOST_LENGTH_PENALTY
 from glassformer.decoding.constraints import OutputRules, RuleOptions
-from glassformer.decoding.glossary import Glossary
 from glassformer.decoding.protocols import IMPOSSIBLE, Hypothesis, S, StepFunction, select_beams
 
 __all__ = ["BeamState", "beam_search", "check_search", "penalty"]
@@ -183,20 +182,13 @@ def _propose(
     state = select_beams(alive.decoder, alive.rows) if length else alive.decoder
     logits, decoder = step(last, state)
     owners = alive.sentences.repeat_interleave(width)
-    glossaries = [rule for rule in settings.rules.constraints if isinstance(rule, Glossary)]
-    if glossaries:  # it allocates the places in the beam
-        following = settings.rules.log_probabilities(logits, tokens, owners)
-        sums = alive.log_probabilities.unsqueeze(2) + following.view(live, width, -1)
-        places = glossaries[0].allocate(alive.sentences, alive.tokens, sums, settings.beam)
-        parents, chosen = places // sums.shape[2], places % sums.shape[2]
-        best = sums.flatten(1).gather(1, places)
-    else:  # the best of a sentence are among the best of its rows: the rest needs no sum
-        likeliest, ids = settings.rules.best(logits, tokens, owners, count=2 * settings.beam)
-        kept = likeliest.shape[1]
-        sums = alive.log_probabilities.unsqueeze(2) + likeliest.view(live, width, kept)
-        best, places = sums.flatten(1).topk(min(2 * settings.beam, width * kept), dim=1)
-        parents = places // kept  # (live, choices)
-        chosen = ids.view(live, -1).gather(1, places)
+    # The best of a sentence are among the best of its rows: the rest needs no sum.
+    likeliest, ids = settings.rules.best(logits, tokens, owners, count=2 * settings.beam)
+    kept = likeliest.shape[1]
+    sums = alive.log_probabilities.unsqueeze(2) + likeliest.view(live, width, kept)
+    best, places = sums.flatten(1).topk(min(2 * settings.beam, width * kept), dim=1)
+    parents = places // kept  # (live, choices)
+    chosen = ids.view(live, -1).gather(1, places)
     ends = chosen == settings.rules.vocabulary.eos_id
     rows = torch.arange(live * width, device=tokens.device).view(live, width)
     return replace(alive, decoder=decoder, rows=rows), _Candidates(best, parents, chosen, ends)

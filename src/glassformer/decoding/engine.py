@@ -25,7 +25,6 @@ from glassformer.config import (
 from glassformer.decoding.batched import DecodingSettings, Search, SequenceModel, decode_sentences
 from glassformer.decoding.beam import check_search, penalty
 from glassformer.decoding.constraints import BestTokens, Constraint, ForcedPrefix
-from glassformer.decoding.glossary import Glossary
 from glassformer.decoding.logits_processors import (
     LogitsProcessor,
     MinLength,
@@ -116,13 +115,12 @@ class SearchOptions:
 class Job:
     """Sources without start and end symbol, and the ids that each target must begin with.
 
-    Empty `prefixes`: no target has one. `glossary`: the terms that the targets must hold.
-    `constraints`: further ones; only torch's engine knows them.
+    Empty `prefixes`: no target has one. `constraints`: further ones; only torch's engine knows
+    them.
     """
 
     sources: Sequence[Sequence[int]]
     prefixes: Sequence[Sequence[int]] = ()
-    glossary: Glossary | None = None
     constraints: Sequence[Constraint] = ()
 
 
@@ -177,8 +175,6 @@ class TorchEngine:
         constraints: list[Constraint] = []
         if job.prefixes:
             constraints.append(ForcedPrefix(job.prefixes, self.target))
-        if job.glossary is not None:
-            constraints.append(job.glossary)
         constraints += job.constraints
         shared = self.parts.parallel and options.sampling is None  # draws have their order
         return decode_sentences(

@@ -11,13 +11,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-import torch
 from jaxtyping import Float, Int64
 from torch import Tensor
 
 from glassformer.data.tokenizer import Tokenizer
 from glassformer.decoding.beam import penalty
-from glassformer.decoding.glossary import Glossary
 from glassformer.inspection.trace.schema import BeamGraph, BeamNode, Status
 from glassformer.inspection.trace.subwords import text_of
 
@@ -40,19 +38,16 @@ class Watch:
     """Records the candidates of the search of one sentence, step by step.
 
     ``line`` is a target with its end symbol. The watch follows it as long as the search has it,
-    however improbable it is. ``glossary``: the search's, which chooses the candidates; without
-    terms, the most probable ones.
+    however improbable it is.
     """
 
     beam: int
     eos_id: int
     line: Ids = ()
-    glossary: Glossary = field(default_factory=lambda: Glossary([[]]))
     alive: list[set[Ids]] = field(default_factory=list)
     """The unfinished targets at the beginning of each step."""
     proposed: list[list[Proposed]] = field(default_factory=list)
-    """The candidates of each step, at most 2 * beam, in the order of the search: best first, or as
-    the glossary allocates them."""
+    """The candidates of each step, at most 2 * beam, best first."""
     followed: list[Proposed] = field(default_factory=list)
     """The candidates of the line, from the first step on."""
     _sums: dict[Ids, float] = field(default_factory=lambda: {(): 0.0})
@@ -73,9 +68,8 @@ class Watch:
             ids = (*rows[place // vocab], place % vocab)
             return Proposed(ids, float(sums[place]), rank)
 
-        sentence, every = torch.zeros(1, dtype=torch.long), sums.view(1, *log_probabilities.shape)
-        [places] = self.glossary.allocate(sentence, tokens[None], every, self.beam)
-        possible = [place for place in places.tolist() if sums[place] > -math.inf]
+        places = sums.topk(min(2 * self.beam, len(sums))).indices.tolist()
+        possible = [place for place in places if sums[place] > -math.inf]
         candidates = [candidate(place, rank) for rank, place in enumerate(possible)]
         self.alive.append({row for row in rows if row in self._sums})
         self.proposed.append(candidates)

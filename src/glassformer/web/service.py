@@ -272,8 +272,6 @@ class Service:
                 f"Invalid request: request ({size:,} subwords) exceeds the limit of"
                 f" {self.max_subwords:,}: send less text at once",
             )
-        if glossary and self.beam == 1:
-            raise RefusedError(400, "glossary: it needs a beam, and this server has --beam 1")
         terms = self.glossaries.get(pair, NO_TERMS)
         terms = terms | Terms.of(glossary) if glossary else terms
         search["beam"] = max(self.beam, search.get("n_best", 1))

@@ -204,7 +204,7 @@ def test_prefixes_and_samples_are_the_same(bundle_of):
         check_same(theirs.translate(TEXTS, **more), ours.translate(TEXTS, **more))
 
 
-def test_only_sentences_with_a_term_go_to_torch_for_it(bundle_of):
+def test_terms_need_no_search_by_torch(bundle_of):
     directory = bundle_of(norm="pre", output_bias=True)
     bundle = load_bundle(directory)
     with torch.no_grad():
@@ -218,7 +218,7 @@ def test_only_sentences_with_a_term_go_to_torch_for_it(bundle_of):
         found = with_behind(theirs, counted).translate(TEXTS, beam=2, glossary=terms)
         check_same(found, ours.translate(TEXTS, beam=2, glossary=terms))
         counts.append(counted.sources)
-    assert counts[0] <= counts[1] <= counts[0] + 2 < len(TEXTS)
+    assert counts[0] == counts[1] < len(TEXTS)
 
 
 def test_int8_runs_and_is_near(bundle_of):

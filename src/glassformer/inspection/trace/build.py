@@ -74,7 +74,8 @@ def trace(
             another candidate of step ``i``, give the ids of the steps before it and the
             candidate's; the end symbol may be the last.
         length_penalty: the paper's alpha; None: the bundle's.
-        glossary: target terms by source terms, as in ``Translator.translate``.
+        glossary: target terms by source terms, as in ``Translator.translate``. The trace shows
+            the search, which knows no terms, and the places that the terms take in its answer.
         options: ``beam``, the hypotheses of the search; ``top``, the candidates of each step;
             ``reference``, a right translation, whose way through the search the trace records;
             ``changes`` of heads, positions, source order or causal mask.
@@ -94,7 +95,7 @@ def trace(
     terms = glossary if isinstance(glossary, Terms) else Terms.of(glossary or {})
     sentence = Sentence.of(bundle, question, terms)
     eos_id, reference = sentence.tokenizer.eos_id, sentence.reference_ids()
-    watch = Watch(question.beam, eos_id, reference, sentence.glossary)
+    watch = Watch(question.beam, eos_id, reference)
     return _assembled(sentence, watch, sentence.search(watch))
 
 
@@ -141,7 +142,7 @@ def _assembled(sentence: Sentence, watch: Watch, best: Hypothesis) -> Trace:
             most=run.source_shown,
         ),
         reference=_reference(sentence, watch, best) if watch.line else None,
-        terms=sentence.term_places(written[: run.target_shown]),
+        terms=sentence.term_places(text, target),
         aligned=[Head("cross", heads.layer, head) for head in heads.heads],
     )
 

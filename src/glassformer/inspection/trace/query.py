@@ -3,11 +3,13 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from glassformer.alignment.align import align
+from glassformer.alignment.term_placement import meet, term_places
 from glassformer.bundle import Bundle
 from glassformer.data.terms import NO_TERMS, Terms
 from glassformer.data.tokenizer import Tokenizer
+from glassformer.data.words import Span
 from glassformer.decoding.engine import Job, SearchOptions
-from glassformer.decoding.glossary import Glossary
 from glassformer.decoding.protocols import Hypothesis
 from glassformer.errors import InputError, UsageError
 from glassformer.inspection.ablation import changed, reordered
@@ -33,10 +35,8 @@ class Sentence:
     source: list[Piece]
     segments: int
     """How many segments the text has; this is the first."""
-    forms: dict[str, tuple[str, ...]]
-    """The forms of each glossary term in the text."""
-    glossary: Glossary
-    """The terms that the answer must hold."""
+    terms: Terms
+    """The glossary; the search knows nothing of it."""
 
     @classmethod
     def of(cls, bundle: Bundle, question: Query, terms: Terms = NO_TERMS) -> "Sentence":
@@ -57,8 +57,7 @@ class Sentence:
             replace(question, text=first.text),
             [*reordered(pieces[:-1], question.changes.source_order), pieces[-1]],
             segments=len(row),
-            forms=terms.forms_in(first.text),
-            glossary=engine.glossary(terms, [first], [question.forced_prefix]) or Glossary([[]]),
+            terms=terms,
         )
 
     @property
@@ -69,10 +68,29 @@ class Sentence:
     def source_ids(self) -> list[int]:
         return [piece.id for piece in self.source]
 
-    def term_places(self, written: Sequence[int]) -> list[TermPlace]:
-        """Each glossary term, and the pieces of its form in ``written``."""
-        places = zip(self.forms.items(), self.glossary.places(0, written), strict=True)
-        return [TermPlace(term, list(forms), list(place or ())) for (term, forms), place in places]
+    def term_places(self, answer: str, pieces: Sequence[Piece]) -> list[TermPlace]:
+        """Each glossary term of the text, and its place among the answer's pieces."""
+        text = self.question.text
+        forms = self.terms.forms_in(text)
+        if not forms:
+            return []
+        [links] = align(self.bundle, [text], [answer])
+        places = term_places(self.terms, text, answer, links)
+        spans: dict[str, list[Span]] = {term: [] for term in forms}
+        for span, term, _ in self.terms.places_in(text):
+            spans[term] += [places[span]] if span in places else []
+        return [
+            TermPlace(
+                term,
+                list(forms[term]),
+                [
+                    number
+                    for number, piece in enumerate(pieces)
+                    if any(meet((piece.start, piece.end), place) for place in spans[term])
+                ],
+            )
+            for term in forms
+        ]
 
     def reference_ids(self) -> tuple[int, ...]:
         """The ids of the question's reference with the end symbol; () without a reference."""
@@ -85,11 +103,11 @@ class Sentence:
         """The best hypothesis of the translator's own search, which ``watch`` observes."""
         question = self.question
         # The search adds the end symbol of the source itself.
-        job = Job([self.source_ids[:-1]], [question.forced_prefix], self.glossary, [watch])
+        job = Job([self.source_ids[:-1]], [question.forced_prefix], [watch])
         options = SearchOptions(beam=question.beam, length_penalty=question.length_penalty)
         best = self.engine.engine.decode(job, options)[0][0]
         if not best.tokens and not best.finished:
-            raise UsageError("no translation is as forced_prefix and glossary ask")
+            raise UsageError("no translation is as forced_prefix asks")
         return best
 
 

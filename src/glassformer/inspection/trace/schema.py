@@ -152,13 +152,14 @@ class Answer:
 
 @dataclass(frozen=True)
 class TermPlace:
-    """A glossary term that stands in the text, and its form in the answer."""
+    """A glossary term that stands in the text, and its place in the answer."""
 
     term: str
     forms: list[str]
-    """The answer must hold one of them."""
+    """The translation holds one of them."""
     pieces: list[int]
-    """The form's indices in ``target.pieces``; empty if the answer was cut before it."""
+    """Indices in ``target.pieces``: of the form that the answer holds, or of the words whose place
+    the form takes in the translation. Empty if the term has no place."""
 
 
 @dataclass(frozen=True)
@@ -311,8 +312,7 @@ class BeamNode:
     score: float
     """``log_probability`` over the length penalty."""
     rank: int
-    """Its rank among all candidates of its step, by ``log_probability``; 0 = best. With a glossary,
-    its place in the divided beam (:mod:`glassformer.decoding.glossary`)."""
+    """Its rank among all candidates of its step, by ``log_probability``; 0 = best."""
     status: Status
     """alive: the search continued it. finished: it ended here and was kept. pruned: it had no
     place in the beam. open: the search was done before it could continue."""

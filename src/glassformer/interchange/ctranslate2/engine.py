@@ -19,7 +19,6 @@ engine's answer to each:
 - *Forced prefixes* count nothing in CTranslate2's scores, and its *sampling* has one seed for the
   whole process. Torch does both. The prefix of all targets, such as their language, counts nothing
   in our search either: CTranslate2 has it too.
-- *Glossaries* are unknown to CTranslate2. Torch decodes the sentences with a term.
 
 Ties and rounding remain: sums are in another order, so that two candidates whose log-probabilities
 differ by about 1e-6 may change places.
@@ -75,16 +74,14 @@ class CTranslate2Engine:
         if options.sampling is not None or any(job.prefixes):
             return self.torch.decode(job, options)
         sources = job.sources
-        places = _places(job)
+        places = [place for place, source in enumerate(sources) if source]
         answers = [[] if source else [_NOTHING] for source in sources]
         results = self._translated([sources[place] for place in places], options)
         for place, result in zip(places, results, strict=True):
             answers[place] = self._ranked(result, len(sources[place]), options)
         left = [place for place, answer in enumerate(answers) if not answer]
         if left:
-            glossary = None if job.glossary is None else job.glossary.select(left)
-            remainder = Job([sources[place] for place in left], glossary=glossary)
-            decoded = self.torch.decode(remainder, options)
+            decoded = self.torch.decode(Job([sources[place] for place in left]), options)
             for place, answer in zip(left, decoded, strict=True):
                 answers[place] = answer
         return answers
@@ -184,12 +181,3 @@ class CTranslate2Engine:
         # A dropped target is less probable than every returned one: its greatest possible score.
         best = min(scores) / penalty(min(longest, most), options.length_penalty)
         return [] if dropped and best > answer[-1].score else answer
-
-
-def _places(job: Job) -> list[int]:
-    """The sources for CTranslate2: not blank, and without a term."""
-    return [
-        place
-        for place, source in enumerate(job.sources)
-        if source and not (job.glossary and job.glossary.needed(place))
-    ]

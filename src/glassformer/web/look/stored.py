@@ -11,7 +11,6 @@ from dataclasses import asdict
 from typing import Any
 
 from glassformer.bundle import Bundle
-from glassformer.data.terms import NO_TERMS, Terms
 from glassformer.inspection.ablation import changed
 from glassformer.inspection.scoring import log_probabilities
 from glassformer.inspection.trace.build import trace
@@ -22,19 +21,16 @@ __all__ = ["stored_answers"]
 _MAX_HEADS = 64  # each costs one pass of the model; the paper's base model has 144
 
 
-def stored_answers(bundle: Bundle, traced: Trace, terms: Terms = NO_TERMS) -> dict[str, Any]:
-    """The ``stored`` of :func:`~glassformer.web.look.single_file.build_page` for one trace.
-
-    ``terms``: the glossary of the trace.
-    """
+def stored_answers(bundle: Bundle, traced: Trace) -> dict[str, Any]:
+    """The ``stored`` of :func:`~glassformer.web.look.single_file.build_page` for one trace."""
     count = traced.bounds.source_pieces - 1
     order = random.Random(count).sample(range(count), count)  # the same for the same length
     return {
         "trace": json.loads(traced.to_json()),
         "without": _without(bundle, traced),
         "changed": {
-            "positions_off": _changed(bundle, traced, Changes(positions_off=True), terms),
-            "source_order": _changed(bundle, traced, Changes(source_order=order), terms),
+            "positions_off": _changed(bundle, traced, Changes(positions_off=True)),
+            "source_order": _changed(bundle, traced, Changes(source_order=order)),
         },
     }
 
@@ -63,7 +59,7 @@ def _without(bundle: Bundle, traced: Trace) -> Mapping[str, list[float]] | None:
     }
 
 
-def _changed(bundle: Bundle, traced: Trace, changes: Changes, terms: Terms) -> dict[str, Any]:
+def _changed(bundle: Bundle, traced: Trace, changes: Changes) -> dict[str, Any]:
     """The source and its translation after a change."""
     asked = traced.asked
     other = trace(
@@ -71,7 +67,6 @@ def _changed(bundle: Bundle, traced: Trace, changes: Changes, terms: Terms) -> d
         asked.text,
         beam=asked.beam,
         length_penalty=asked.length_penalty,
-        glossary=terms,
         changes=changes,
     )
     return {

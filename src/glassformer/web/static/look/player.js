@@ -134,7 +134,7 @@ function sentenceOf(view, step) {
     ".",
     view.trace.terms
       .filter(({ pieces }) => pieces.includes(step))
-      .map(({ term, forms }) => ` The glossary asks for it: ${term} → ${forms.join(" or ")}.`),
+      .map(({ term, forms }) => ` The glossary has a term for it: ${term} → ${forms.join(" or ")}.`),
   );
 }
 

@@ -149,14 +149,14 @@ function examples(texts, translate) {
   );
 }
 
-// The glossary's terms in the text; `not written`: the answer was cut before the term.
+// The glossary's terms in the text, whose pieces in the answer are underlined.
 function glossaryOf({ terms }) {
   if (terms.length === 0) return "";
   const each = terms.map(
     ({ term, forms, pieces }) =>
-      `${term} → ${forms.join(" or ")}${pieces.length ? "" : " (not written)"}`,
+      `${term} → ${forms.join(" or ")}${pieces.length ? "" : " (no place)"}`,
   );
-  return `The glossary asks for the underlined pieces: ${each.join("; ")}.`;
+  return `The glossary has terms for the underlined pieces: ${each.join("; ")}.`;
 }
 
 // A button for one piece; its label starts with `·` if the piece continues a word.
