@@ -69,7 +69,7 @@ CHOOSERS = {
 # A file belongs to the room with the longest name that begins its path. A room that needs more
 # takes it from another, or changes its number in a commit that says what the lines buy.
 BUDGET = {
-    "": 2828,  # the files at the top
+    "": 2831,  # the files at the top
     "alignment": 740,
     "cli": 2988,
     "data": 2886,
@@ -96,7 +96,7 @@ CORE = {
     "model": "attention blocks cache decoder embeddings encoder masks positions transformer",
     "training": "loop loss optimiser schedule train",
 }
-CORE_BUDGET = 5475
+CORE_BUDGET = 5478
 # The files that read other files than by the door, `strangers`: none of them is a stranger's.
 READERS = {
     "__init__": "the package's own table of names",

@@ -378,6 +378,14 @@ def test_a_fault_is_one_line_that_names_it(fault, saved):
     assert "\n" not in str(caught.value)
 
 
+def test_a_tokenizer_of_gigabytes_is_refused_before_its_hash_is_taken(saved, monkeypatch):
+    os.truncate(saved / "tokenizer.model", 257 << 20)
+    monkeypatch.setattr("glassformer.bundle.check_hashes", None)
+
+    with pytest.raises(InputError, match="tokenizer.model: 269,484,032 bytes, expected at most"):
+        load_bundle(saved)
+
+
 def flip_a_bit(path, place=-1):
     content = bytearray(path.read_bytes())
     content[place] ^= 1

@@ -21,14 +21,14 @@ from glassformer.config import LENGTH_PENALTY, MOST_LENGTH_PENALTY, ModelConfig
 from glassformer.data.languages import LanguageTokens, standard_code
 from glassformer.data.normaliser import Normalisation
 from glassformer.data.preprocessing import Preprocessing, SourceLengths
-from glassformer.data.tokenizer import Tokenizer
+from glassformer.data.tokenizer import MOST_BYTES, Tokenizer
 from glassformer.data.trigrams import Profile
 from glassformer.errors import ChecksumError, InputError, UsageError
 from glassformer.files import write_atomically
 from glassformer.hashes import check_hashes, sha256
 from glassformer.model.transformer import Transformer
 from glassformer.model.variants import ModelParts
-from glassformer.strangers import parsed_json, read_bytes, read_tensors
+from glassformer.strangers import opened, parsed_json, read_bytes, read_tensors
 from glassformer.tensors import load_weights, save_tensors, shapes_of, weights
 
 __all__ = [
@@ -233,6 +233,9 @@ def load_bundle(
     difference is a ChecksumError.
     """
     config = _read_config(directory, verify=verify)
+    for name in config.tokenizer_files:
+        with opened(directory / name, most_bytes=MOST_BYTES):  # gigabytes would be hashed first
+            pass
     if verify:
         check_hashes(directory, config.files, config.sha256, remedy="copy the bundle anew")
     source_tokenizer, target_tokenizer = _load_tokenizers(config, directory)
