@@ -14,16 +14,20 @@ for name in ("sched_getaffinity", "RTLD_DEEPBIND"):
     vars(os).pop(name, None)
 """,
     "Windows": """
-import builtins, multiprocessing, os, select, signal, sys
+import builtins, multiprocessing, os, select, signal, sys, types
 multiprocessing.set_start_method("spawn")
 imported = builtins.__import__
 def ours(name, scope=None, *rest, **options):
     # Other packages ask for the system's name.
-    if name in LACKING and (scope or {}).get("__name__", "").startswith("glassformer"):
-        raise ImportError(name)
+    if (scope or {}).get("__name__", "").startswith("glassformer"):
+        if name in LACKING:
+            raise ImportError(name)
+        if name == "msvcrt":
+            return msvcrt
     return imported(name, scope, *rest, **options)
 LACKING = ("resource", "termios", "tty", "fcntl", "pwd", "grp")
 builtins.__import__ = ours
+msvcrt = types.SimpleNamespace(locking=lambda *_: None, LK_NBLCK=2)
 for module, names in (
     (os, "killpg fork sched_getaffinity RTLD_DEEPBIND mkfifo"),
     (signal, "SIGALRM alarm SIGHUP"),

@@ -84,12 +84,13 @@ def test_json_is_a_record_or_one_line(tmp_path, content, message):
     assert len(line) < len(str(path)) + 200
 
 
-def test_many_lists_are_refused_before_they_fill_the_memory(monkeypatch):
-    monkeypatch.setattr(strangers, "_MOST_LISTS", 3)
+@pytest.mark.parametrize("text", [b"[[], {}, []]", b"[1, 2, 3, 4, 5, 6]"])
+def test_many_values_are_refused_before_they_fill_the_memory(monkeypatch, text):
+    monkeypatch.setattr(strangers, "_MOST_VALUES", 5)
 
     assert parsed_json(b"[[], {}]", list[object], "it") == [[], {}]
-    with pytest.raises(InputError, match="it: 4 lists and objects: expected at most 3"):
-        parsed_json(b"[[], {}, []]", list[object], "it")
+    with pytest.raises(InputError, match="it: 6 values: expected at most 5"):
+        parsed_json(text, list[object], "it")
 
 
 @pytest.mark.parametrize(

@@ -62,7 +62,7 @@ _KINDS = {
 MOST_JSON = 64 << 20
 """Bytes of a list of tokens; 256,000 tokens with their merges have half of them."""
 _MOST_SETTINGS = 16 << 20
-_MOST_LISTS = 2_000_000  # and objects, in a JSON file: each takes far more memory than bytes
+_MOST_VALUES = 4_000_000  # of a JSON file: each may take far more memory than bytes
 _MOST_YAML, _MOST_DEPTH = 64 << 10, 20  # bytes, and lists in lists: its reader is slow
 _MOST_UNPACKED = 16 << 30  # bytes of a zip file: the largest models have a few GB
 _MOST_MEMBERS = 10_000
@@ -133,8 +133,8 @@ def read_json(path: Path, kind: type[T], *, most_bytes: int = _MOST_SETTINGS) ->
 
 def parsed_json(content: bytes, kind: type[T], origin: object) -> T:
     """The same for the content itself; errors call it ``origin``. It is nested 200 deep at most."""
-    if (lists := content.count(b"[") + content.count(b"{")) > _MOST_LISTS:
-        raise InputError(f"{origin}: {lists:,} lists and objects: expected at most {_MOST_LISTS:,}")
+    if (values := sum(map(content.count, (b"[", b"{", b",")))) > _MOST_VALUES:
+        raise InputError(f"{origin}: {values:,} values: expected at most {_MOST_VALUES:,}")
     try:
         value: T = _adapter(kind).validate_json(content, strict=True)
     except ValidationError as error:

@@ -50,7 +50,7 @@ class Metrics:
             except (json.JSONDecodeError, KeyError, TypeError, UnicodeDecodeError):
                 continue  # half a line, after a kill
         write_atomically(path, b"".join(kept))
-        self._file = path.open("a", encoding="utf-8")
+        self._file = path.open("a", encoding="utf-8", newline="\n")
 
     def write(self, record: dict[str, Any]) -> None:
         with naming(Path(self._file.name)):

@@ -2,6 +2,8 @@
 
 import os
 import socket
+import sys
+from types import SimpleNamespace
 
 import pytest
 
@@ -32,3 +34,24 @@ def test_without_locks_it_goes_on(tmp_path, monkeypatch):
 
     with RunDirectory(tmp_path / "run").locked():
         assert (tmp_path / "run" / "data").is_dir()
+
+
+def test_windows_locks_a_byte_after_the_text(tmp_path, monkeypatch):
+    locked = []
+
+    def locking(descriptor, _, count):
+        place = os.lseek(descriptor, 0, os.SEEK_CUR)
+        if place in locked:
+            raise PermissionError(13, "Permission denied")
+        locked.append(place)
+        assert count == 1
+
+    monkeypatch.setitem(sys.modules, "fcntl", None)
+    monkeypatch.setitem(sys.modules, "msvcrt", SimpleNamespace(locking=locking, LK_NBLCK=2))
+
+    with RunDirectory(tmp_path).locked():
+        text = (tmp_path / "data" / "lock").read_text()
+        assert text == f"process {os.getpid()} on {socket.gethostname()}"
+        with pytest.raises(InputError, match=f"another training works in {tmp_path}: process"):
+            RunDirectory(tmp_path).locked().__enter__()
+    assert locked == [1_000]

@@ -120,10 +120,24 @@ def _lock(file: BinaryIO) -> bool:
     """Lock the file; False if another process has. True, too, where there are no locks."""
     try:
         import fcntl
-
+    except ImportError:
+        return _lock_on_windows(file)
+    try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         return False
-    except (ImportError, OSError):  # Windows, or a file system without locks
+    except OSError:  # a file system without locks
         return True
+    return True
+
+
+def _lock_on_windows(file: BinaryIO) -> bool:
+    """The same by a byte after the text, because nobody else can read a locked byte."""
+    import msvcrt
+
+    file.seek(_MOST_BYTES)
+    try:
+        msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)  # type: ignore[attr-defined]
+    except OSError:
+        return False
     return True
