@@ -1,12 +1,16 @@
 """Terms go to the places of the words that they translate, and never make a sentence more."""
 
+from itertools import pairwise
 from types import SimpleNamespace
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from glassformer.alignment import term_placement
 from glassformer.alignment.term_placement import TermPlacement, term_places
 from glassformer.data.preprocessing import Preprocessing, Segment, joined
+from glassformer.data.splitting import sentence_spans
 from glassformer.data.terms import Terms
 from glassformer.data.words import Link, words
 from glassformer.decoding.beam import penalty
@@ -28,8 +32,8 @@ SURE = linked(SOURCE, FREE, (0, 0, 0.5), (1, 0, 0.4), (1, 1, 0.9), (5, 5, 0.9), 
 
 def places(terms, source, target, links):
     """Each term of the source, and the text of its place."""
-    spans = term_places(Terms.of(terms), source, target, links)
-    return {source[slice(*term)]: target[slice(*place)] for term, place in spans.items()}
+    found = term_places(Terms.of(terms), source, target, links)
+    return {term: target[slice(*place)] for term, _, place in found if place}
 
 
 def test_a_term_has_the_place_of_the_words_that_are_linked_to_it():
@@ -71,6 +75,18 @@ def test_a_form_that_the_translation_holds_is_no_place_for_another_term():
     assert places(terms, "a man dog", "ein Kerl da", links) == {"man": "Kerl", "dog": "da"}
 
 
+@given(st.lists(st.tuples(st.integers(0, 8), st.integers(0, 6), st.floats(0.2, 1.0))))
+def test_places_are_apart_so_that_no_sentence_comes_to_the_others(pairs):
+    source, target = "A man sits. A dog on a ladder", "Ein Mann. Ein Tier da."
+    links = linked(source, target, *pairs)
+    terms = Terms.of({"man": "Kerl", "dog": "Hund", "ladder": "Leiter"})
+    spans = sorted(place for *_, place in term_places(terms, source, target, links) if place)
+    assert all(end <= start for (_, end), (start, _) in pairwise(spans))
+    for start, end in reversed(spans):
+        target = f"{target[:start]}Hund{target[end:]}"
+    assert len(list(sentence_spans(target, "de"))) <= 2
+
+
 def placed(monkeypatch, best, *others, links=SURE, prefixes=()):
     """The translation with its terms, by a model to which the longest target is most probable."""
     monkeypatch.setattr(term_placement, "align", lambda _, sources, __: [links] * len(sources))
@@ -110,7 +126,7 @@ def test_a_translation_that_holds_a_form_of_each_term_stays(monkeypatch):
     result = placed(monkeypatch, held)
 
     assert (result.text, result.score) == (held, -2)
-    [partly] = [placed(monkeypatch, "Ein Mann ist auf einer Steigleiter.")]
+    partly = placed(monkeypatch, "Ein Mann ist auf einer Steigleiter.")
     assert partly.text == "Ein Kerl ist auf einer Steigleiter."
 
 

@@ -5,7 +5,7 @@ takes the place of the words that are linked to it. Only these words change, so 
 has a sentence more.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 from math import fsum
@@ -49,44 +49,36 @@ class TermPlacement:
 
         Raises UsageError if a translation with its terms is too long for the model.
         """
-        ranked = [(best, *best.alternatives) for best in translations]
-        parts = [
-            (part, len(prefix.strip()) if place == 0 else 0)
-            for prefix, of_text in zip(prefixes or [""] * len(texts), ranked, strict=True)
-            for translation in of_text
-            for place, part in enumerate(translation.segments)
-        ]
-        settled = self._settled(parts)
         return [
             with_alternatives(
-                self.engine.joined(text, [next(settled) for _ in translation.segments])
-                for translation in of_text
+                self.engine.joined(
+                    text,
+                    [
+                        self._with_terms(part, 0 if place else len(prefix.strip()))
+                        for place, part in enumerate(translation.segments)
+                    ],
+                )
+                for translation in (best, *best.alternatives)
             )
-            for text, of_text in zip(texts, ranked, strict=True)
+            for text, best, prefix in zip(
+                texts, translations, prefixes or [""] * len(texts), strict=True
+            )
         ]
 
-    def _settled(
-        self, parts: Sequence[tuple[SegmentTranslation, int]]
-    ) -> Iterator[SegmentTranslation]:
-        """The translation of each segment with its terms, from the part's least place on."""
-        pairs = [(part.segment.text, part.text) for part, _ in parts]
-        lacking = list(dict.fromkeys(pair for pair in pairs if self.terms.missing(*pair)))
-        sources, targets = [source for source, _ in lacking], [target for _, target in lacking]
-        links = dict(zip(lacking, align(self.bundle, sources, targets), strict=True))
-        for (part, least), pair in zip(parts, pairs, strict=True):
-            yield self._with_terms(part, links[pair], least) if pair in links else part
+    def _with_terms(self, part: SegmentTranslation, least: int) -> SegmentTranslation:
+        """The translation of a segment with each term that it lacks, in its most probable form.
 
-    def _with_terms(
-        self, part: SegmentTranslation, links: Sequence[Link], least: int
-    ) -> SegmentTranslation:
-        """The translation of a segment with each term that it lacks, in its most probable form."""
+        No term begins before the character ``least``.
+        """
         source, target, score = part.segment.text, part.text, part.score
         missing = self.terms.missing(source, target)
-        places = term_places(self.terms, source, target, links)
+        if not missing:
+            return part
+        [links] = align(self.bundle, [source], [target])
         changes = [
-            (places[span], dict.fromkeys(forms))
-            for span, term, forms in self.terms.places_in(source)
-            if term in missing and span in places and places[span][0] >= least
+            (place, dict.fromkeys(forms))
+            for term, forms, place in term_places(self.terms, source, target, links)
+            if term in missing and place and place[0] >= least
         ]
         for (start, end), forms in sorted(changes, reverse=True):  # the places before it stay
             candidates = [target[:start] + form + target[end:] for form in forms]
@@ -107,16 +99,18 @@ class TermPlacement:
         return [fsum(row) / penalty(len(row), self.length_penalty) for row in rows]
 
 
-def term_places(terms: Terms, source: str, target: str, links: Sequence[Link]) -> dict[Span, Span]:
-    """The place in the target of each term of the source, by the term's place there.
+def term_places(
+    terms: Terms, source: str, target: str, links: Sequence[Link]
+) -> list[tuple[str, tuple[str, ...], Span | None]]:
+    """Each term of the source in the order of the text, its forms, and its place in the target.
 
-    It is the form, if the target holds one. Else it is the run of words that are linked to the
-    term's words most surely. Without one it is the word nearest to the same part of the text, of
-    those that are linked to the term at all; or to no word; or to none surely. A term that has no
-    such word has no place.
+    The place is the form, if the target holds one. Else it is the run of words that are linked to
+    the term's words most surely. Without one it is the word nearest to the same part of the text,
+    of those that are linked to the term at all; or to no word; or to none surely. A term without
+    such a word has no place.
 
     >>> term_places(Terms.of({"dog": "Hund"}), "a dog", "ein Tier da", [Link((2, 5), (4, 8))])
-    {(2, 5): (4, 8)}
+    [('dog', ('Hund',), (4, 8))]
     """
     found = terms.places_in(source)
     places: dict[Span, Span] = {}
@@ -145,7 +139,7 @@ def term_places(terms: Terms, source: str, target: str, links: Sequence[Link]) -
             part = term[0] / len(source) * len(target)
             if spans := next(filter(None, choices), None):
                 places[term] = min(spans, key=lambda span: abs(span[0] - part))
-    return places
+    return [(term, forms, places.get(span)) for span, term, forms in found]
 
 
 def _surest_run(order: Sequence[Span], surest: Mapping[Span, Link], term: Span) -> Span | None:

@@ -71,26 +71,16 @@ class Sentence:
     def term_places(self, answer: str, pieces: Sequence[Piece]) -> list[TermPlace]:
         """Each glossary term of the text, and its place among the answer's pieces."""
         text = self.question.text
-        forms = self.terms.forms_in(text)
-        if not forms:
+        if not self.terms.forms_in(text):
             return []
         [links] = align(self.bundle, [text], [answer])
-        places = term_places(self.terms, text, answer, links)
-        spans: dict[str, list[Span]] = {term: [] for term in forms}
-        for span, term, _ in self.terms.places_in(text):
-            spans[term] += [places[span]] if span in places else []
-        return [
-            TermPlace(
-                term,
-                list(forms[term]),
-                [
-                    number
-                    for number, piece in enumerate(pieces)
-                    if any(meet((piece.start, piece.end), place) for place in spans[term])
-                ],
-            )
-            for term in forms
-        ]
+
+        def covered(place: Span | None) -> list[int]:
+            spans = [(piece.start, piece.end) for piece in pieces]
+            return [number for number, span in enumerate(spans) if place and meet(span, place)]
+
+        found = term_places(self.terms, text, answer, links)
+        return [TermPlace(term, list(forms), covered(place)) for term, forms, place in found]
 
     def reference_ids(self) -> tuple[int, ...]:
         """The ids of the question's reference with the end symbol; () without a reference."""
