@@ -382,7 +382,7 @@ def test_a_tokenizer_of_gigabytes_is_refused_before_its_hash_is_taken(saved, mon
     os.truncate(saved / "tokenizer.model", 257 << 20)
     monkeypatch.setattr("glassformer.bundle.check_hashes", None)
 
-    with pytest.raises(InputError, match="tokenizer.model: 269,484,032 bytes, expected at most"):
+    with pytest.raises(InputError, match=r"tokenizer\.model: 269,484,032 bytes, expected at most"):
         load_bundle(saved)
 
 
