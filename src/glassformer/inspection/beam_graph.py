@@ -83,7 +83,7 @@ class Watch:
         return log_probabilities
 
     def select(self, _sentences: Sequence[int]) -> Watch:
-        """The watch itself: the search has one sentence."""
+        """Itself: it watches a search of one sentence."""
         return self
 
     def needed(self, _sentence: int) -> int:

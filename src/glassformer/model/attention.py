@@ -213,7 +213,7 @@ class MultiHeadAttention(nn.Module):
 def observe(attention: Attention, keep: Callable[..., None]) -> Attention:
     """The attention, which also gives ``keep`` its queries, keys, values, mask and weights.
 
-    In the place of the kernel, which keeps no weights, runs the plain form.
+    The kernel keeps no weights: the plain form runs in its place.
     """
     explicit = scaled_dot_product_attention if attention is fused_attention else attention
 
