@@ -73,7 +73,7 @@ def prepare(
     """Settle the options, and make the data of the training, in the run's directory.
 
     It uses the files of an earlier call again. A run that has begun keeps its options and its text;
-    InputError for others. ``parts``: None takes those of ``config.plain``. ``note`` gets the choices.
+    InputError for others. ``parts``: None takes those of ``config.plain``. ``note`` gets choices.
     """
     parts = parts or (PLAIN if config.plain else FAST)
     if config.precision == "bf16" and parts.losses is PLAIN.losses:
