@@ -250,7 +250,7 @@ class Translator:
         return [len(ids) + 1 for ids in encoded]
 
     def log_probabilities(self, translations: Sequence[Translation]) -> list[tuple[float, int]]:
-        """ln p of each translation, found anew from its score, and the number of its tokens."""
+        """ln p of each translation, by its score, and the number of its tokens."""
         counts = self.count_tokens([translation.text for translation in translations])
         alpha = self.bundle.length_penalty
         return [

@@ -94,7 +94,7 @@ def _dispatch(words: list[str]) -> int:
 def _run(command: str, words: list[str]) -> int:
     from pydantic import ValidationError
 
-    from glassformer.cli.options import first_fault, help_text, naming_options, parse_options
+    from glassformer.cli.options import help_text, naming_options, option_fault, parse_options
 
     module = module_of(command)
     title, options = f"glassformer {command}", module.OPTIONS
@@ -118,7 +118,7 @@ def _run(command: str, words: list[str]) -> int:
         with naming_options(options):
             return int(module.run(parse_options(options, words)))
     except ValidationError as error:  # of the work, such as sizes that make no model
-        raise UsageError(first_fault(error)) from error
+        raise UsageError(option_fault(error)) from error
 
 
 def module_of(command: str) -> ModuleType:

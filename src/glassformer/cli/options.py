@@ -25,7 +25,7 @@ from glassformer.config import Options
 from glassformer.errors import ChecksumError, UsageError, expected_words, nearest
 from glassformer.strangers import read_yaml
 
-__all__ = ["first_fault", "help_text", "naming_options", "parse_options"]
+__all__ = ["help_text", "naming_options", "option_fault", "parse_options"]
 
 _Model = TypeVar("_Model", bound=Options)
 
@@ -164,7 +164,7 @@ def parse_options(options: type[_Model], words: Sequence[str]) -> _Model:
     except ValidationError as error:
         names = {option.keys[0]: option.name for option in known}
         names |= {key: f"{path}: {key}" for key in stored.keys() - given.keys()}
-        raise UsageError(first_fault(error, names)) from error
+        raise UsageError(option_fault(error, names)) from error
 
 
 @contextmanager
@@ -184,12 +184,12 @@ def naming_options(options: type[Options]) -> Iterator[None]:
         raise
 
 
-def first_fault(error: ValidationError, names: Mapping[str, str] | None = None) -> str:
+def option_fault(error: ValidationError, names: Mapping[str, str] | None = None) -> str:
     """The first error of pydantic as one line; ``names`` holds the names of fields to print.
 
     >>> from pydantic import TypeAdapter
     >>> try: TypeAdapter(int).validate_python("many")
-    ... except ValidationError as error: first_fault(error, {})
+    ... except ValidationError as error: option_fault(error, {})
     "'many': expected a whole number"
     """
     fault, *others = error.errors()

@@ -14,7 +14,6 @@ import sys
 from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
-from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -30,6 +29,7 @@ from starlette.middleware.trustedhost import TrustedHostMiddleware
 from starlette.types import ASGIApp
 from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
+from glassformer import __version__
 from glassformer.config import BEAM
 from glassformer.data.terms import Terms
 from glassformer.errors import InputError, UsageError
@@ -93,7 +93,7 @@ def create_app(translators: Mapping[str, Translator], settings: Settings) -> ASG
     batcher = Batcher(patience=limits.timeout, observe=metrics.batch, waited=metrics.waits.observe)
     metrics.waiting.set_function(lambda: batcher.waiting)
     for pair, name in zip(by_pair, translators, strict=True):
-        metrics.translators.labels(version("glassformer"), *pair, Path(name).name).set(1)
+        metrics.translators.labels(__version__, *pair, Path(name).name).set(1)
     glossaries = dict(zip(by_pair, settings.glossaries, strict=False))
     service = Service(
         by_pair, batcher, settings.beam, glossaries, limits.max_subwords, settings.through
