@@ -51,6 +51,7 @@ def build(settings: TrainingConfig) -> tuple[EncoderDecoderModel, dict[str, Any]
 def main() -> None:
     torch.set_num_threads(job["threads"])
     torch.manual_seed(job["seed"])
+    torch.backends.cuda.enable_cudnn_sdp(False)  # it compiles a kernel for each new shape
     pad_id = job["model"]["pad_id"]
     settings = TrainingConfig(
         compute_dtype="bf16" if job["precision"] == "bf16" else "fp32",

@@ -8,6 +8,7 @@ import torch
 from benchmarks.peers.measure import Arrays, job, run_updates
 from glassformer.config import ModelConfig
 from glassformer.data.batches import Batch
+from glassformer.devices import device_of
 from glassformer.model.transformer import Transformer
 from glassformer.parts import FAST
 from glassformer.training.malloc import keep_freed_memory
@@ -22,7 +23,7 @@ def build() -> Transformer:
     sizes = dict(job["model"])
     vocab_size = sizes.pop("vocab_size")
     config = ModelConfig(source_vocab_size=vocab_size, target_vocab_size=vocab_size, **sizes)
-    return FAST.model(config, FAST).to(job["device"])
+    return FAST.model(config, FAST).to(device_of(job["device"]))
 
 
 def main() -> None:

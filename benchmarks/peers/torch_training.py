@@ -69,3 +69,4 @@ def smoothed_loss(logits: Tensor, labels: Tensor) -> Tensor:
 
 torch.set_num_threads(job.get("threads", 1))
 torch.manual_seed(job.get("seed", 1))
+torch.backends.cuda.enable_cudnn_sdp(False)  # it compiles a kernel for each new shape
