@@ -45,8 +45,9 @@ _SHORT = 64  # an item of this cost, such as a sentence, may join any batch
 _FIXED_COST = 128
 _GROWTH = 8  # a batch with the end of a request grows by this part of its cost at most
 _PAUSE = 0.25  # of a batch's time: so long do longer requests wait for the next short one
-_RECENT = 20  # batches, of which the median speed counts
+_RECENT = 6  # batches, of which the median speed counts
 _CERTAIN = 0.75  # of the patience: later requests, and slower batches, need the rest
+_JUST_COME = 2.0  # seconds in which a request counts as new: its client has hardly waited
 _FIRST_BUDGET = 512
 _LARGEST_BUDGET = 1 << 16
 
@@ -188,9 +189,18 @@ class Batcher:
         )
 
     def _refuse_late_ones(self) -> None:
-        """Refuse the newest requests without an answer in time, until all others have one."""
-        latest = time.monotonic() - self._patience
-        while late := [each for each, end in self._endings().items() if each.since - end < latest]:
+        """Refuse the newest requests without an answer in time, until all others have one.
+
+        A request that has just come is held to the bar of :meth:`submit`.
+        """
+        now = time.monotonic()
+
+        def is_late(request: _Request, end: float) -> bool:
+            waited = now - request.since
+            share = _CERTAIN if waited < _JUST_COME else 1.0
+            return waited + end > share * self._patience
+
+        while late := [each for each, end in self._endings().items() if is_late(each, end)]:
             with suppress(InvalidStateError):  # its client has just cancelled it
                 max(late, key=attrgetter("since")).future.set_exception(self._too_late())
 
