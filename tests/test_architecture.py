@@ -82,11 +82,11 @@ BUDGET = {
     "learn": 4967,
     "model": 1653,
     "training": 4403,
-    "web": 2420,
+    "web": 2430,
 }
 LEARNERS_FILES = "learn/lessons/*/lesson.py"
 BUDGET[LEARNERS_FILES] = 1500
-DATA_BUDGET = {"learn/lessons/*/lesson.yaml": 1691, "web/static/**/*.*": 4629}
+DATA_BUDGET = {"learn/lessons/*/lesson.yaml": 1691, "web/static/**/*.*": 4631}
 # The files that the two tables of docs/reading.md name: a reader never has to leave them.
 CORE = {
     ".": "bundle parts text_engine translator",

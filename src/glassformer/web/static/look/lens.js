@@ -69,6 +69,7 @@ function cell(view, { traced, place, number, open }, store) {
       onclick: () => store.set({ step: place, layer: number }),
     },
     best.label,
+    " ",
     h("small", {}, percent(best.probability)),
   );
   button.style.setProperty("--share", best.probability);

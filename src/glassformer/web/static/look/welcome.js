@@ -27,7 +27,7 @@ export function welcome(root, store, start, error = null) {
       { class: "app" },
       h("header", { class: "bar-top" }, h("h1", {}, "Glassformer")),
       h(
-        "section",
+        "main",
         { class: "card sentence" },
         h("p", { class: "lead" }, "Write a sentence, and see how this translator translates it."),
         form,
