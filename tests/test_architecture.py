@@ -69,9 +69,9 @@ CHOOSERS = {
 # A file belongs to the room with the longest name that begins its path. A room that needs more
 # takes it from another, or changes its number in a commit that says what the lines buy.
 BUDGET = {
-    "": 2837,  # the files at the top
+    "": 2839,  # the files at the top
     "alignment": 740,
-    "cli": 2988,
+    "cli": 2992,
     "data": 2886,
     "data/doctor": 1329,
     "data/phrasebook": 591,
@@ -96,7 +96,7 @@ CORE = {
     "model": "attention blocks cache decoder embeddings encoder masks positions transformer",
     "training": "loop loss optimiser schedule train",
 }
-CORE_BUDGET = 5478
+CORE_BUDGET = 5480
 # The files that read other files than by the door, `strangers`: none of them is a stranger's.
 READERS = {
     "__init__": "the package's own table of names",

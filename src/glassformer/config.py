@@ -70,6 +70,8 @@ class Options(BaseModel):
     """The headings of ``--help``, each by the first option under it."""
     shown_first: ClassVar[tuple[str, ...]] = ()
     """The options that ``--help`` shows first."""
+    usage_end: ClassVar[str] = "[OPTIONS]"
+    """What follows the positionals on a command line."""
 
 
 def _default_tying(sizes: dict[str, object]) -> Tying:

@@ -301,7 +301,7 @@ def test_drawn_translations_depend_on_the_seed_and_the_line_alone(translate, mon
         (["--engine", "onyx"], "--engine 'onyx': expected "),
         (["--quantization", "int8"], "quantization 'int8': only engine ctranslate2 has it"),
         (["--device", "gpu"], "device 'gpu': expected cpu, cuda, cuda:N or auto"),
-        (["more"], "unexpected 'more': expected BUNDLE [OPTIONS]"),
+        (["more"], "unexpected 'more': expected BUNDLE [OPTIONS] < TEXT > TRANSLATION"),
     ],
 )
 def test_a_wrong_call_is_one_line_and_2(bundle_directory, refused, words, message):

@@ -142,7 +142,7 @@ def help_text(options: type[Options], command: str) -> str:
     width = shutil.get_terminal_size().columns - 2
     paragraphs = inspect.cleandoc(options.__doc__ or "").split("\n\n")
     parser.description = "\n\n".join(textwrap.fill(text, width) for text in paragraphs)
-    parser.usage = " ".join([command, *_required(known), "[OPTIONS]"])
+    parser.usage = " ".join([command, *_required(known), options.usage_end])
     return parser.format_help()
 
 
@@ -156,7 +156,7 @@ def parse_options(options: type[_Model], words: Sequence[str]) -> _Model:
         InputError: the file is no mapping in YAML.
     """
     known = _options_of(options)
-    given = _from_line(words, known, _parser(known, options.groups))
+    given = _from_line(words, known, options)
     path = given.pop("config", None)
     stored = {} if path is None else _from_file(Path(path), known)
     try:
@@ -259,14 +259,17 @@ def _parser(known: Iterable[_Option], groups: Mapping[str, str]) -> _Parser:
     return parser
 
 
-def _from_line(words: Sequence[str], known: Sequence[_Option], parser: _Parser) -> dict[str, Any]:
+def _from_line(
+    words: Sequence[str], known: Sequence[_Option], options: type[Options]
+) -> dict[str, Any]:
     """The values on the line by key, as words."""
+    parser = _parser(known, options.groups)
     end = words.index("--") if "--" in words else len(words)
     namespace, rest = parser.parse_known_args([_dashed(word) for word in words[:end]])
     for word in rest:
         if match := _FLAG.fullmatch(word):
             raise UsageError(f"unknown option {match[1]}{_remedy(match[1], known)}")
-    given = vars(namespace) | _placed([*rest, *words[end + 1 :]], known)
+    given = vars(namespace) | _placed([*rest, *words[end + 1 :]], known, options.usage_end)
     optional = {option.keys[0] for option in known if NoneType in option.types}
     return {k: None if k in optional and v == "None" else v for k, v in given.items()}
 
@@ -286,7 +289,7 @@ def _dashed(word: str) -> str:
     return match[1].replace("_", "-") + (match[2] or "") if match else word
 
 
-def _placed(words: list[str], known: Iterable[_Option]) -> dict[str, Any]:
+def _placed(words: list[str], known: Iterable[_Option], usage_end: str) -> dict[str, Any]:
     """The values of the positionals, in their order."""
     places = [option for option in known if option.info.title]
     given: dict[str, Any] = {}
@@ -296,7 +299,7 @@ def _placed(words: list[str], known: Iterable[_Option]) -> dict[str, Any]:
         elif words:
             given[place.keys[0]], *words = words
     if words:
-        wanted = " ".join([*(place.name for place in places), "[OPTIONS]"])
+        wanted = " ".join([*(place.name for place in places), usage_end])
         raise UsageError(f"unexpected {words[0]!r}: expected {wanted}")
     return given
 

@@ -56,6 +56,7 @@ class TranslateOptions(LoadingOptions):
         "plain": "parts",
         "source_language": "languages, engine and machine",
     }
+    usage_end: ClassVar[str] = "[OPTIONS] < TEXT > TRANSLATION"
 
     bundle: Path = Field(title="BUNDLE")
     """The directory of a trained translator."""
