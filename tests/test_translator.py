@@ -13,6 +13,7 @@ from glassformer.config import ModelConfig
 from glassformer.data.preprocessing import SourceLengths
 from glassformer.data.splitting import split_long
 from glassformer.decoding.beam import penalty
+from glassformer.devices import device_of
 from glassformer.errors import InputError, UsageError
 from glassformer.model.transformer import Transformer
 from glassformer.translator import Sampling, Translator
@@ -360,6 +361,18 @@ def test_cuda_where_there_is_none_is_refused(bundle_directory, monkeypatch):
     with pytest.raises(UsageError, match="device 'cuda': this machine has 0 CUDA devices"):
         Translator.load(bundle_directory, device="cuda")
     assert Translator.load(bundle_directory, device="auto").device == torch.device("cpu")
+
+
+def test_on_a_gpu_attention_does_not_use_cudnn(monkeypatch):
+    """It would compile a kernel for each new shape."""
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 1)
+    assert torch.backends.cuda.cudnn_sdp_enabled()
+    try:
+        assert device_of("auto") == torch.device("cuda")
+        assert not torch.backends.cuda.cudnn_sdp_enabled()
+    finally:
+        torch.backends.cuda.enable_cudnn_sdp(True)
 
 
 def test_an_unknown_engine_is_refused(bundle_directory):

@@ -10,8 +10,8 @@ __all__ = ["device_of"]
 def device_of(name: str) -> torch.device:
     """The device of that name; "auto" is cuda if there is one. UsageError if it does not exist.
 
-    On a GPU, attention then leaves cuDNN out, in the whole process: cuDNN compiles its kernel for
-    each new shape, a fifth of a second each, and nearly every batch has a new one.
+    If there is a GPU, torch's attention no longer uses cuDNN in this process. cuDNN compiles a
+    kernel for each new shape, in a fifth of a second, and nearly every batch has a new shape.
     """
     count = torch.cuda.device_count() if torch.cuda.is_available() else 0
     if count:

@@ -301,6 +301,8 @@ def test_drawn_translations_depend_on_the_seed_and_the_line_alone(translate, mon
         (["--engine", "onyx"], "--engine 'onyx': expected "),
         (["--quantization", "int8"], "quantization 'int8': only engine ctranslate2 has it"),
         (["--device", "gpu"], "device 'gpu': expected cpu, cuda, cuda:N or auto"),
+        (["--out", "x"], "unknown option --out"),
+        (["-o", "x"], "unknown option -o"),
         (["more"], "unexpected 'more': expected BUNDLE [OPTIONS] < TEXT > TRANSLATION"),
     ],
 )

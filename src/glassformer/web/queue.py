@@ -46,8 +46,8 @@ _FIXED_COST = 128
 _GROWTH = 8  # a batch with the end of a request grows by this part of its cost at most
 _PAUSE = 0.25  # of a batch's time: so long do longer requests wait for the next short one
 _RECENT = 6  # batches, of which the median speed counts
-_CERTAIN = 0.75  # of the patience: later requests, and slower batches, need the rest
-_JUST_COME = 2.0  # seconds in which a request counts as new: its client has hardly waited
+_CERTAIN = 0.75  # of the patience of a new request: later ones, and slower batches, need the rest
+_NEW = 2.0  # seconds after its arrival: its client has hardly waited
 _FIRST_BUDGET = 512
 _LARGEST_BUDGET = 1 << 16
 
@@ -135,7 +135,7 @@ class Batcher:
             if self._closing:
                 raise RuntimeError("the batcher is closed")
             self._queue.append(request)
-            if self._endings()[request] > _CERTAIN * self._patience:
+            if self._is_late(request, self._endings()[request]):
                 self._queue.pop()
                 raise self._too_late()
             self._changed.notify()
@@ -179,6 +179,11 @@ class Batcher:
         cost = request.cost_left * (1 + _FIXED_COST / self._budgets[request.key])
         return cost / median(speeds) if speeds else 0.0
 
+    def _is_late(self, request: _Request, end: float) -> bool:
+        """Whether an answer ``end`` seconds from now is too late; a new request needs a margin."""
+        waited = time.monotonic() - request.since
+        return waited + end > self._patience * (_CERTAIN if waited < _NEW else 1.0)
+
     def _too_late(self) -> RefusedError:
         return RefusedError(
             503,
@@ -189,18 +194,8 @@ class Batcher:
         )
 
     def _refuse_late_ones(self) -> None:
-        """Refuse the newest requests without an answer in time, until all others have one.
-
-        A request that has just come is held to the bar of :meth:`submit`.
-        """
-        now = time.monotonic()
-
-        def is_late(request: _Request, end: float) -> bool:
-            waited = now - request.since
-            share = _CERTAIN if waited < _JUST_COME else 1.0
-            return waited + end > share * self._patience
-
-        while late := [each for each, end in self._endings().items() if is_late(each, end)]:
+        """Refuse the newest requests without an answer in time, until all others have one."""
+        while late := [each for each, end in self._endings().items() if self._is_late(each, end)]:
             with suppress(InvalidStateError):  # its client has just cancelled it
                 max(late, key=attrgetter("since")).future.set_exception(self._too_late())
 

@@ -14,6 +14,14 @@ NAMELESS = """() => [...document.querySelectorAll('button, input, [role=button],
   .filter((one) => !one.getAttribute('aria-label') && !one.textContent.trim()
     && !one.closest('label')).map((one) => one.outerHTML.slice(0, 120))"""
 
+# Who speaks to the page says what he sees (WCAG 2.5.3, label in name).
+MISNAMED = """() => {
+  const words = (text) => text.toLowerCase().replace(/[^\\p{L}\\p{N}]+/gu, ' ').trim();
+  return [...document.querySelectorAll('button[aria-label], [role=button][aria-label]')]
+    .filter((one) => !words(one.getAttribute('aria-label')).includes(words(one.textContent)))
+    .map((one) => one.outerHTML.slice(0, 200));
+}"""
+
 
 def test_every_panel_fits_its_window_and_every_control_has_a_name(tab, look):
     windows = [(panel, 360, "light") for panel in PANELS]
@@ -27,6 +35,7 @@ def test_every_panel_fits_its_window_and_every_control_has_a_name(tab, look):
         assert tab.inner_text(".panel h2")
         assert tab.locator(".panel .error").count() == 0
         assert tab.evaluate(NAMELESS) == [], panel
+        assert tab.evaluate(MISNAMED) == [], panel
 
 
 def test_a_panel_alone_is_a_figure(look):
@@ -243,6 +252,7 @@ def test_a_question_that_cannot_be_can_be_asked_anew(browser, served):
     tab = browser.new_page()
     tab.goto(f"{served}&prefix=1%202".replace("beam=5", "beam=101"))
     tab.wait_for_selector(".error:not(:empty)")
+    assert tab.locator("main .ask").count() == 1
     tab.fill(".ask input", "An old hat.")
     tab.press(".ask input", "Enter")
     tab.wait_for_selector("[data-key='source:0']:has-text('An')")

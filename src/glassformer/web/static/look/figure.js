@@ -219,7 +219,7 @@ function box(item, chosen, onChoose) {
   const rect = s("rect", { x: x - BOX / 2, y, width: BOX, height, rx: 6 });
   const name = own ? `${label.join(" ")}, ${own}` : label.join(" ");
   const corner = label[0].length < label.at(-1).length ? y + 8 : y + height - 8;
-  const words = lines.flatMap((line) => [line, " "]); // read aloud, two lines are two words
+  const words = lines.flatMap((line) => [line, " "]); // with a space, as in the box's name
   const children = [rect, ...words, ...mark(own, x + BOX / 2 - 4, corner)];
   return button(id, name, kind, children, chosen, onChoose);
 }
