@@ -367,7 +367,7 @@ def test_on_a_gpu_attention_does_not_use_cudnn(monkeypatch):
     """It would compile a kernel for each new shape."""
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 1)
-    assert torch.backends.cuda.cudnn_sdp_enabled()
+    torch.backends.cuda.enable_cudnn_sdp(True)  # an earlier test may have had a GPU of its own
     try:
         assert device_of("auto") == torch.device("cuda")
         assert not torch.backends.cuda.cudnn_sdp_enabled()
