@@ -71,7 +71,7 @@ CHOOSERS = {
 BUDGET = {
     "": 2839,  # the files at the top
     "alignment": 740,
-    "cli": 2992,
+    "cli": 3020,
     "data": 2886,
     "data/doctor": 1329,
     "data/phrasebook": 591,
@@ -82,11 +82,11 @@ BUDGET = {
     "learn": 4967,
     "model": 1653,
     "training": 4403,
-    "web": 2430,
+    "web": 2620,
 }
 LEARNERS_FILES = "learn/lessons/*/lesson.py"
 BUDGET[LEARNERS_FILES] = 1500
-DATA_BUDGET = {"learn/lessons/*/lesson.yaml": 1691, "web/static/**/*.*": 4631}
+DATA_BUDGET = {"learn/lessons/*/lesson.yaml": 1691, "web/static/**/*.*": 6805}
 # The files that the two tables of docs/reading.md name: a reader never has to leave them.
 CORE = {
     ".": "bundle parts text_engine translator",

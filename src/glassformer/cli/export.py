@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, get_args
 
 from pydantic import Field
 
-from glassformer.config import Options
-from glassformer.errors import UsageError
+from glassformer.config import Options, Precision
+from glassformer.errors import UsageError, check_choice
+from glassformer.files import check_output
 from glassformer.progress import shown_progress, working
 
 if TYPE_CHECKING:
@@ -24,10 +25,10 @@ class ExportOptions(Options):
     """Directory of a trained translator."""
     out: Path = Field(title="OUT")
     """Directory or file of the exported model; the command makes it."""
-    to: Literal["ctranslate2", "hugging-face", "argos", "onnx"] = "ctranslate2"
+    to: Literal["ctranslate2", "hugging-face", "argos", "onnx", "page"] = "ctranslate2"
     """ctranslate2: its input and output are SentencePiece pieces. hugging-face: for transformers,
     with its tokenizer. argos: one file, a package for Argos Translate and LibreTranslate. onnx: for
-    transformers.js, in a browser or node."""
+    transformers.js, in a browser or node. page: one .html file that translates offline."""
     source_language: str | None = None
     """Code of the source language, such as en: of a multilingual bundle, or for a package of argos.
     None: the bundle's."""
@@ -36,7 +37,7 @@ class ExportOptions(Options):
     quantization: str | None = None
     """Number format of the weights. ctranslate2, argos: float32, float16, bfloat16, int8,
     int8_float32, int8_float16, int8_bfloat16, int16. hugging-face: the first three. onnx: float32,
-    int8. None: float32, but int8 for argos."""
+    int8. page: int8, float16, float32. None: float32, but int8 for argos and page."""
 
 
 OPTIONS = ExportOptions
@@ -50,7 +51,8 @@ def run(options: ExportOptions) -> int:
         UsageError: the program cannot hold an option of the model, or OUT exists.
         InputError: BUNDLE is no bundle, or a package is not installed.
     """
-    quantization = options.quantization or ("int8" if options.to == "argos" else "float32")
+    usual = "int8" if options.to in ("argos", "page") else "float32"
+    quantization = options.quantization or usual
     with working("exporting"):
         notes = _write(options, _bundle(options), quantization)
     files = options.out.rglob("*") if options.out.is_dir() else [options.out]
@@ -85,6 +87,15 @@ def _write(options: ExportOptions, bundle: Bundle, quantization: str) -> list[st
 
         languages = options.source_language, options.target_language
         return export_argos(bundle, out, quantization=quantization, languages=languages)
+    if options.to == "page":
+        from glassformer.web.living_page import write_page
+
+        if out.exists():
+            raise UsageError(f"{out}: it exists; give a new file")
+        check_output("OUT", out)
+        check_choice("quantization", quantization, get_args(Precision))
+        [precision] = [each for each in get_args(Precision) if each == quantization]
+        return write_page(bundle, out, face="translate", precision=precision)
     if options.to == "hugging-face":
         from glassformer.interchange.hugging_face.export import export_hugging_face
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import webbrowser
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 from urllib.parse import urlencode
 
 from pydantic import Field
@@ -31,6 +31,10 @@ class LookOptions(LoadingOptions):
     """Sentence to begin with; None: an example of the bundle's, if it has some."""
     out: Path | None = None
     """Write the page for TEXT into this one .html file, which needs no server."""
+    live: bool = False
+    """The file of --out holds the whole translator, and runs it: any text, offline."""
+    exact: Literal["float16", "float32"] | None = None
+    """Number format of the weights in the file of --live; None: int8, a quarter of float32."""
     beam: int = Field(BEAM, ge=1, le=MOST_BEAM)
     """Hypotheses of the beam search; 1: greedy."""
     length_penalty: float | None = Field(None, ge=0, le=MOST_LENGTH_PENALTY)
@@ -79,6 +83,10 @@ def _check(options: LookOptions) -> None:
             raise UsageError(f"--text {options.text!r}: expected a sentence")
         if any("\ud800" <= character <= "\udfff" for character in options.text):
             raise UsageError(f"--text {options.text!r}: expected UTF-8")
+    if options.live and options.out is None:
+        raise UsageError("--live writes a file: give its name with --out")
+    if options.live and (options.glossary or options.parts):
+        raise UsageError("--live: the page knows no --glossary and no --parts: leave them out")
     if options.out is None:
         return
     if options.text is None:
@@ -94,6 +102,15 @@ def _write(options: LookOptions, translator: Translator, terms: Terms, out: Path
     from glassformer.web.look.stored import stored_answers
 
     bundle, text = translator.bundle, options.text or ""
+    if options.live:
+        from glassformer.web.living_page import write_page
+
+        notes = write_page(
+            bundle, out, face="look", precision=options.exact or "int8", texts=[text]
+        )
+        size = out.stat().st_size / 1e6
+        print("\n".join([f"wrote {out}: {size:.1f} MB, the whole translator", *notes]))
+        return 0
     seen = trace(
         bundle, text, beam=options.beam, length_penalty=options.length_penalty, glossary=terms
     )

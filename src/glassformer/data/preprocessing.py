@@ -145,11 +145,11 @@ class Preprocessing:
         for line in self._lines(text):
             for start, end in self._parts(line.text) if split else [(0, len(line.text))]:
                 for unit in _unit(line, start, end, capitals=self.normalisation == "text"):
-                    if has_letters(unit.text) or self._reads_numbers:
+                    if has_letters(unit.text) or self.reads_numbers:
                         yield unit
 
     @property
-    def _reads_numbers(self) -> bool:
+    def reads_numbers(self) -> bool:
         """Whether the model translates a line without letters; otherwise the line stays."""
         return bool(self.lengths and self.lengths.letterless >= _LETTERLESS)
 

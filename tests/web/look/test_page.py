@@ -87,11 +87,11 @@ def test_the_import_map_holds_every_module_and_each_imports_from_it():
 
     urls = json.loads(page.named("script")[1][1])["imports"]
     sources = {name: base64.b64decode(url.partition(",")[2]).decode() for name, url in urls.items()}
-    assert sources.keys() == modules().keys()
+    assert sources.keys() == {f"look/{name}" for name in modules()}
     for name, source in sources.items():
         imported = re.findall(r'} from "([^"]*)";$', source, re.MULTILINE)
         assert set(imported) <= sources.keys(), name
-    assert sources["dom.js"] == modules()["dom.js"]  # it imports nothing
+    assert sources["look/dom.js"] == modules()["dom.js"]  # it imports nothing
 
 
 def test_the_page_names_no_other_place():

@@ -5,7 +5,7 @@ import { paint } from "./marks.js";
 import { stop, translation } from "./ask.js";
 import { offerFiles } from "./files.js";
 import { themeSwitch } from "./look/display.js";
-import { asked, asksForKey, hasKey, storeKey } from "./look/server.js";
+import { asked, asksForKey, hasKey, served, storeKey } from "./look/server.js";
 
 const $ = (id) => document.getElementById(id);
 const ALTERNATIVES = 4;
@@ -73,10 +73,7 @@ async function load(source, target) {
       through: names.get(pair.through),
     }));
     view.limit = settings.charLimit;
-    $("file").accept = settings.supportedFilesFormat.join(",");
-    $("file-status").textContent =
-      `Or drop a file here: ${settings.supportedFilesFormat.join(" ")}, up to ` +
-      `${settings.fileMegabytes} MB and ${settings.fileCharLimit.toLocaleString()} characters.`;
+    if (served) offer(settings);
     $("key-form").hidden = !settings.keyRequired || hasKey();
   } catch (error) {
     if (asksForKey(error)) $("key-form").hidden = false;
@@ -92,6 +89,14 @@ async function load(source, target) {
   const wanted = view.pairs.findIndex((pair) => pair.source === source && pair.target === target);
   choosePair(Math.max(wanted, 0));
   changed(0);
+}
+
+// What the server takes as files.
+function offer({ supportedFilesFormat, fileMegabytes, fileCharLimit }) {
+  $("file").accept = supportedFilesFormat.join(",");
+  $("file-status").textContent =
+    `Or drop a file here: ${supportedFilesFormat.join(" ")}, up to ` +
+    `${fileMegabytes} MB and ${fileCharLimit.toLocaleString()} characters.`;
 }
 
 function choosePair(place) {
@@ -144,7 +149,8 @@ function changed(wait) {
   $("mirror").textContent = `${$("source").value}\u200b`; // without marks, as high as the text
   $("target").classList.add("old");
   clearTimeout(pause);
-  pause = setTimeout(translate, wait ?? ($("source").value.length > 2000 ? 900 : 300));
+  const rest = served ? 300 : 30; // milliseconds; a server has others to answer
+  pause = setTimeout(translate, wait ?? ($("source").value.length > 2000 ? 900 : rest));
 }
 
 function count() {
@@ -243,7 +249,7 @@ function draw() {
   const translated = Boolean(view.answer?.segments.length); // some texts stay as they are
   $("copy").disabled = !view.answer?.text;
   $("others").hidden = !translated;
-  $("look").hidden = !translated;
+  $("look").hidden = !translated || !served;
   $("doubts").replaceChildren();
   $("readout").replaceChildren();
   if (!view.answer) {
@@ -401,9 +407,6 @@ $("key-form").addEventListener("submit", (event) => {
   storeKey($("key").value.trim());
   load(view.pair?.source, view.pair?.target);
 });
-offerFiles({
-  input: $("file"),
-  status: $("file-status"),
-  languages: () => view.pair,
-});
+$("file").closest("label").hidden = !served;
+if (served) offerFiles({ input: $("file"), status: $("file-status"), languages: () => view.pair });
 begin();

@@ -42,17 +42,22 @@ function answered({ source, text, log_probability }) {
 
 function fromServer() {
   const cache = new Map();
-  const ask = async (request) => {
+  const ask = async (request, signal) => {
     const body = JSON.stringify(request);
     if (!cache.has(body)) {
-      const answer = post(TRACE, request).then(createView);
+      const answer = post(TRACE, request, { signal }).then(createView);
       answer.catch(() => cache.delete(body));
       cache.set(body, answer);
       if (cache.size > CACHED) cache.delete(cache.keys().next().value);
     }
     return cache.get(body);
   };
-  const base = (state) => ask(requestOf(state));
+  let newest = new AbortController();
+  const base = (state) => {
+    newest.abort(); // a newer question ends the work on the one before
+    newest = new AbortController();
+    return ask(requestOf(state), newest.signal);
+  };
   return {
     live: true,
     can: { heads: true, changed: true },

@@ -13,6 +13,7 @@ import { count } from "./numbers.js";
 import { playerPanel } from "./player.js";
 import { positionsPanel } from "./positions.js";
 import { sentence } from "./sentence.js";
+import { served } from "./server.js";
 import { createStore } from "./state.js";
 import { tour } from "./tour.js";
 import { welcome } from "./welcome.js";
@@ -54,7 +55,7 @@ async function start() {
 function build(root, app) {
   const { store } = app;
   const about = h("p", { class: "about" });
-  const translator = app.source.live ? h("a", { class: "link" }, "Translator") : null;
+  const translator = app.source.live && served ? h("a", { class: "link" }, "Translator") : null;
   const status = h("p", { class: "note", role: "status", "aria-live": "polite" });
   const strip = sentence(app);
   const left = architecture(app);

@@ -4,6 +4,7 @@
 import { NEEDS_MODEL } from "./api.js";
 import { disable, h, rove, show } from "./dom.js";
 import { tone } from "./numbers.js";
+import { served } from "./server.js";
 import { within } from "./state.js";
 
 const WHY_OFFLINE = `Another sentence ${NEEDS_MODEL}`;
@@ -16,18 +17,11 @@ export function sentence(app) {
     "data-key": "text",
     maxlength: 1000,
     spellcheck: false,
+    // In a file the engine is near: everything follows the typing.
+    oninput: () => !served && field.value.trim() && translate(field.value.trim(), { typing: true }),
   });
-  const translate = (text) =>
-    store.set({
-      text,
-      prefix: "",
-      step: 0,
-      row: 0,
-      column: -1,
-      word: -1,
-      branch: "",
-      reference: "",
-    });
+  const fresh = { prefix: "", step: 0, row: 0, column: -1, word: -1, branch: "", reference: "" };
+  const translate = (text, how) => store.set({ text, ...fresh }, how);
   const send = h("button", { type: "submit", class: "push strong" }, "Translate");
   const ask = h(
     "form",

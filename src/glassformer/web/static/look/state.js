@@ -60,13 +60,14 @@ export function createStore(place = location) {
   });
   return {
     get: () => state,
-    set(change) {
+    // `typing`: the address follows, and "Back" does not go through each letter.
+    set(change, { typing = false } = {}) {
       const before = state;
       state = { ...state, ...change };
       if (Object.keys(change).every((name) => before[name] === state[name])) return;
       // "Back" goes to the panel, sentence or step of the tour before.
       const opens = ["text", "panel", "tour"].some((name) => before[name] !== state[name]);
-      history[opens ? "pushState" : "replaceState"](null, "", writeState(state));
+      history[opens && !typing ? "pushState" : "replaceState"](null, "", writeState(state));
       notify(before);
     },
     listen: (listener) => listeners.add(listener),

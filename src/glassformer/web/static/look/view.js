@@ -2,8 +2,10 @@
 
 const TYPES = { u8: [Uint8Array, 1], u16: [Uint16Array, 2], f32: [Float32Array, 4] };
 
-// A packed array of any rank: {shape, data}, row by row, `number = offset + scale * stored`.
+// A packed array of any rank: {shape, data}, row by row, `number = offset + scale * stored`. The
+// engine's arrays are numbers already.
 export function unpack(packed) {
+  if (!packed.kind) return packed;
   const bytes = Uint8Array.from(atob(packed.data), (letter) => letter.charCodeAt(0));
   const [Type, width] = TYPES[packed.kind];
   const stored = new Type(bytes.buffer, 0, bytes.length / width);

@@ -1,0 +1,156 @@
+"""A translator as one HTML file: its weights, its tokenizers, and an engine that runs them.
+
+The file opens without a network and without an installation. Its engine is JavaScript
+(``static/engine``); each weight is an int8 number with a scale for its row, or a float. A page has
+one of two faces: the one that looks inside, and the translator's.
+"""
+
+import base64
+import random
+import unicodedata
+from collections.abc import Sequence
+from dataclasses import asdict, replace
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import safetensors.numpy
+import torch
+from pydantic_core import to_jsonable_python
+from torch import Tensor
+
+from glassformer.alignment.align import Heads
+from glassformer.bundle import Bundle
+from glassformer.config import EXTRA_LENGTH, Precision
+from glassformer.data.normaliser import INVISIBLE
+from glassformer.data.tokenizer import Tokenizer
+from glassformer.errors import UsageError
+from glassformer.files import write_atomically
+from glassformer.inspection.figure1 import figure1
+from glassformer.inspection.trace.build import trace
+from glassformer.inspection.trace.schema import Trace
+from glassformer.interchange.stock import require_stock
+from glassformer.model.transformer import Transformer
+from glassformer.tensors import load_weights, weights
+from glassformer.web.look.single_file import Face, build_page
+
+__all__ = ["about", "rounded", "write_page"]
+
+_SMALL, _MOST = 25_000_000, 150_000_000  # bytes of a file
+_LARGEST = 127  # of an int8 with both signs
+_SCALE = ".scale"
+_SOURCE, _TARGET = -1, -2  # in the shapes of figure 1, for the page to replace
+_CHECKS = 3  # texts whose numbers the file holds
+_PIECES = 12  # of a random text
+
+
+def write_page(
+    bundle: Bundle, out: Path, *, face: Face, precision: Precision, texts: Sequence[str] = ()
+) -> list[str]:
+    """Write the translator as one file; return notes for a person.
+
+    Raises UsageError for a model with own parts, or if the file were too large for a browser.
+    """
+    require_stock(bundle, "a page")
+    translator, stored = rounded(bundle, precision)
+    if (size := 4 / 3 * len(stored)) > _MOST:
+        raise UsageError(
+            f"a page of this model has {size / 1e6:,.0f} MB, and browsers open at most"
+            f" {_MOST / 1e6:.0f}: use 'glassformer serve'"
+        )
+    title = " → ".join(bundle.languages) if bundle.languages else ""
+    page = build_page(about(translator, texts), title=title, face=face, weights=stored).encode()
+    write_atomically(out, page)
+    return ["it is too large for most mail, and a phone may not open it"] * (len(page) > _SMALL)
+
+
+def rounded(bundle: Bundle, precision: Precision) -> tuple[Bundle, bytes]:
+    """The bundle with rounded weights, which the page has too, and their safetensors file."""
+    stored: dict[str, np.ndarray[Any, Any]] = {}
+    values: dict[str, Tensor] = {}
+    for name, weight in weights(bundle.model).items():
+        weight = weight.float().cpu()
+        if precision == "int8" and weight.dim() == 2 and "positions" not in name:
+            scale = weight.abs().amax(dim=1) / _LARGEST
+            scale = torch.where(scale > 0, scale, 1.0)
+            whole = (weight / scale[:, None]).round().clamp(-_LARGEST, _LARGEST)
+            stored[name], stored[name + _SCALE] = whole.to(torch.int8).numpy(), scale.numpy()
+            values[name] = whole * scale[:, None]
+        elif precision == "float16" and weight.dim() == 2:
+            stored[name] = weight.half().numpy()
+            values[name] = weight.half().float()
+        else:
+            stored[name], values[name] = weight.numpy(), weight
+    model = Transformer(bundle.model.config)
+    load_weights(model, values, origin=Path("the page"))
+    return replace(bundle, model=model.eval().requires_grad_(False)), safetensors.numpy.save(stored)
+
+
+def about(bundle: Bundle, texts: Sequence[str]) -> dict[str, Any]:
+    """The page's record of a rounded translator, as JSON values.
+
+    ``texts``: sentences for the page to begin with. The first one's trace is in the record, so that
+    the page shows at once. ``checks``: numbers of a few texts, which the page computes anew.
+    """
+    source, target = bundle.tokenizers
+    joint = source.serialized == target.serialized and source.prefix == target.prefix
+    lengths = bundle.source_lengths
+    texts = texts or bundle.examples
+    first = trace(bundle, texts[0]) if texts else None
+    return {
+        "languages": bundle.languages,
+        "config": bundle.model.config.model_dump(mode="json"),
+        "tokenizers": [_tokenizer(source), None if joint else _tokenizer(target)],
+        "length_penalty": bundle.length_penalty,
+        "extra_length": EXTRA_LENGTH,
+        "reading": {
+            "normalisation": (
+                {"invisible": INVISIBLE, "unknown": _unassigned()}
+                if bundle.normalisation == "text"
+                else None
+            ),
+            "sentences": lengths is not None and not lengths.has_several,
+            "numbers": bundle.preprocessing.reads_numbers,
+        },
+        "alignment": Heads.of(bundle.alignment, bundle.model.config).as_dict(),
+        "figure": [asdict(box) for box in figure1(bundle.model, _SOURCE, _TARGET)],
+        "parameters": sum(weight.numel() for weight in bundle.model.parameters()),
+        "facts": {name: str(value) for name, value in bundle.about.items()},
+        "examples": list(texts),
+        "first": to_jsonable_python(first),
+        "checks": [_check(trace(bundle, text)) for text in [*texts, *_random(bundle)][:_CHECKS]],
+    }
+
+
+def _tokenizer(tokenizer: Tokenizer) -> dict[str, Any]:
+    model = base64.b64encode(tokenizer.serialized).decode()
+    return {"model": model, "prefix": tokenizer.prefix, "known": tokenizer.known}
+
+
+@cache
+def _unassigned() -> str:
+    """The characters that this version of Unicode lacks, as a class of a regular expression."""
+    lacks = [unicodedata.category(chr(code)) == "Cn" for code in range(0x110000)] + [False]
+    edges = [code for code in range(0x110000) if lacks[code] != lacks[code - 1]]
+    pairs = zip(edges[::2], [*edges[1::2], 0x110000], strict=False)
+    return "".join(f"\\u{{{first:x}}}-\\u{{{end - 1:x}}}" for first, end in pairs)
+
+
+def _random(bundle: Bundle) -> list[str]:
+    """Texts of pieces drawn at random, the same for the same vocabulary."""
+    tokenizer = bundle.source_tokenizer
+    draw = random.Random(tokenizer.vocab_size)
+    ids = range(tokenizer.vocab_size)
+    return [tokenizer.decode(draw.choices(ids, k=_PIECES)).strip() for _ in range(_CHECKS)]
+
+
+def _check(traced: Trace) -> dict[str, Any]:
+    """The numbers of a trace that the page compares."""
+    return {
+        "text": traced.asked.text,
+        "source": [piece.id for piece in traced.source.pieces],
+        "target": [piece.id for piece in traced.target.pieces],
+        "sublayers": [asdict(norms) for norms in traced.sublayers],
+        "steps": [step.written.log_probability for step in traced.steps],
+    }

@@ -1,0 +1,67 @@
+// The foot of a page that is one file: what it holds, what it leaves out, and "Check this file".
+
+import { h, show } from "../look/dom.js";
+import { check } from "./check.js";
+import { pauses } from "./engine.js";
+import { about, engine, load } from "./local.js";
+
+const LEFT_OUT =
+  "This file is the whole translator: it runs here, without a network. It translates plain text: " +
+  "placeholders, markup and glossaries are as other words to it, and it takes no documents.";
+
+function fact([name, value]) {
+  return [h("dt", {}, name), h("dd", {}, value)];
+}
+
+const result = h("div", { role: "status", "data-check": "" });
+const button = h("button", { type: "button", class: "push", onclick: run }, "Check this file");
+
+function report(lines, right) {
+  result.classList.toggle("error", !right);
+  show(result, h("p", {}, right ? "This file is right." : "The numbers of this page are WRONG."));
+  result.append(...lines.map((line) => h("p", {}, line)));
+}
+
+// By the path that the page takes, then in JavaScript alone.
+async function run() {
+  button.disabled = true;
+  const lines = [];
+  let right = true;
+  try {
+    for (const tried of [engine(), load({ wasm: false })]) {
+      show(result, h("p", {}, `Comparing with Python's numbers, by ${tried.path} …`));
+      const compared = await check(tried, about.checks, pauses());
+      lines.push(...compared.lines);
+      right &&= compared.right;
+    }
+    report(lines, right);
+  } catch (error) {
+    report([...lines, error.message], false);
+  }
+  button.disabled = false;
+}
+
+document.body.append(
+  h(
+    "footer",
+    { class: "app page living" },
+    h("p", {}, LEFT_OUT),
+    h(
+      "details",
+      {},
+      h("summary", {}, "About this translator"),
+      h("dl", {}, Object.entries(about.facts).map(fact)),
+    ),
+    button,
+    result,
+  ),
+);
+
+// After the first drawing: the engine is ready when a person types, and a damaged file says so.
+setTimeout(() => {
+  try {
+    engine();
+  } catch (error) {
+    report([error.message], false);
+  }
+}, 50);

@@ -1,0 +1,87 @@
+// In a file, this stands in the place of look/server.js: the engine answers what a server would.
+
+import { bytesOf, Engine } from "./engine.js";
+import { traceOf } from "./trace.js";
+
+export const served = false;
+export const hasKey = () => false;
+export const storeKey = () => {};
+export const asksForKey = () => false;
+
+const LETTERS = 20000; // of a text; the page stays quick
+const record = document.getElementById("about").textContent;
+export const about = JSON.parse(record);
+
+let loaded = null;
+
+// The engine; an Error if the file is damaged. `options.wasm`: whether to try WebAssembly.
+export function engine() {
+  loaded ??= load();
+  return loaded;
+}
+
+export function load(options) {
+  const { dataset, textContent } = document.getElementById("weights");
+  const damaged = "This file is damaged: its numbers are not those that Python wrote. Get it anew.";
+  let bytes;
+  try {
+    bytes = bytesOf(textContent);
+  } catch {
+    throw new Error(damaged);
+  }
+  const sum = crc32(bytes, crc32(new TextEncoder().encode(record)));
+  if (sum !== Number(dataset.crc)) throw new Error(damaged);
+  return new Engine(about, bytes, options);
+}
+
+// The checksum of zip and PNG; `before`: that of the bytes before these.
+function crc32(bytes, before = 0) {
+  const table = Uint32Array.from({ length: 256 }, (_, byte) => {
+    let value = byte;
+    for (let bit = 0; bit < 8; bit += 1) value = value & 1 ? (value >>> 1) ^ 0xedb88320 : value >>> 1;
+    return value;
+  });
+  let sum = ~before;
+  for (let at = 0; at < bytes.length; at += 1) sum = table[(sum ^ bytes[at]) & 255] ^ (sum >>> 8);
+  return ~sum >>> 0;
+}
+
+const [source, target] = about.languages ?? ["source", "target"];
+const { data, pairs } = about.facts;
+
+const ANSWERS = {
+  languages: () => [source, target].map((code) => ({ code, name: code, targets: [target] })),
+  "frontend/settings": () => ({
+    charLimit: LETTERS,
+    keyRequired: false,
+    supportedFilesFormat: [],
+    fileMegabytes: 0,
+    fileCharLimit: 0,
+  }),
+  "api/v1/translators": () => [
+    {
+      source,
+      target,
+      parameters: about.parameters,
+      learnt_from: data ? `${data}${pairs ? ` (${Number(pairs).toLocaleString()} pairs)` : ""}` : null,
+      through: null,
+      examples: about.examples,
+    },
+  ],
+  "api/v1/trace": async (request, signal) =>
+    isFirst(request) ? about.first : traceOf(engine(), request, signal),
+  "api/v1/translate": async ({ q, alternatives }, signal) => ({
+    documents: [await engine().translate(q, { alternatives, signal })],
+  }),
+};
+
+// The file holds the answer of the first question, so that the page shows at once.
+function isFirst({ text, source: from, target: to, ...more }) {
+  return Boolean(about.first) && about.first.asked.text === text && !Object.keys(more).length;
+}
+
+export async function asked(address, { content, signal } = {}) {
+  return ANSWERS[address.replace(/^(\.\.\/)*/, "")](content, signal);
+}
+
+export const post = (address, content, { signal } = {}) => asked(address, { content, signal });

@@ -1,0 +1,309 @@
+// The trace of one translation: what the model computed for it, under the names of
+// glassformer/inspection/trace/schema.py. The panels draw it as they draw a server's.
+
+import { pauses } from "./engine.js";
+import { idsOf, penalty } from "./search.js";
+import { largest, logSum, Matrix } from "./tensor.js";
+import { words } from "./words.js";
+
+const PIECES = 64; // the most pieces of a side in a trace
+const SUBLAYERS = ["self_attention", "cross_attention", "feed_forward"];
+
+const textOf = (piece) => piece.replace(/^▁+/, "") || piece;
+
+export async function traceOf(engine, request, signal) {
+  const { about, config, source: tokenizer } = engine;
+  const changes = { heads_off: [], positions_off: false, causal_off: false, ...request.changes };
+  const model = engine.changed(changes);
+  const segments = engine.segments(request.text);
+  if (!segments.length)
+    throw new Error("The text is blank, or has no word: there is nothing to translate.");
+  const [{ text, ids }] = segments;
+  const asked = {
+    text,
+    length_penalty: request.length_penalty ?? about.length_penalty,
+    forced_prefix: forcedIds(engine, request.forced_prefix ?? []),
+    beam: request.beam ?? 5,
+    top: request.top ?? 10,
+    reference: request.reference ?? null,
+    changes,
+  };
+  const pieces = piecesOf(tokenizer, [...ids, tokenizer.eosId], text);
+  const source = [...reordered(pieces.slice(0, -1), changes.source_order), pieces.at(-1)];
+  const sourceIds = source.map(({ id }) => id);
+  const eos = config.eos_id;
+  const reference = asked.reference === null ? [] : [...engine.target.encode(asked.reference), eos];
+  const pause = pauses(signal);
+  const found = await engine.search(sourceIds.slice(0, -1), {
+    beam: asked.beam,
+    alpha: asked.length_penalty,
+    forced: asked.forced_prefix,
+    line: reference,
+    model,
+    pause,
+  });
+  const [best] = found.hypotheses;
+  if (!best) throw new Error("No translation is as the prefix asks.");
+  const written = best.ends ? [...best.ids, eos] : best.ids;
+  const answer = {
+    text: engine.target.decode(best.ids),
+    log_probability: best.node.logProbability,
+    score: best.score,
+    finished: best.ends,
+  };
+
+  // The model reads source and answer once more, as in training, and everything is recorded.
+  const seen = new Map();
+  const read = [config.bos_id, ...written.slice(0, -1)];
+  const memory = model.encode(sourceIds, seen);
+  model.decode(read, memory, { causal: !changes.causal_off, seen });
+  await pause();
+  const shown = [sourceIds, written].map((side) => Math.min(side.length, PIECES));
+  const run = { engine, model, seen, written, shown };
+  const target = piecesOf(engine.target, written, answer.text).slice(0, shown[1]);
+  const [start] = piecesOf(engine.target, [config.bos_id], "");
+  const wordsOfSource = words(text);
+  const lazy = {};
+  return {
+    version: 1,
+    languages: about.languages,
+    asked,
+    source: side(text, source.slice(0, shown[0]), null),
+    target: side(answer.text, target, [start, ...target.slice(0, -1)]),
+    answer,
+    bounds: boundsOf(sourceIds.length, written.length, segments.length),
+    figure: figureOf(about.figure, sourceIds.length, written.length),
+    masks: masksOf(shown, changes.causal_off),
+    positions: positionsOf(run),
+    attention: attentionOf(run),
+    sublayers: [...seen].map(([name, each]) => normsOf(run, name, each)),
+    steps: await stepsOf(run, asked, pause),
+    beam: graphOf(engine, found.nodes, written, asked),
+    // The panel of erased words alone needs it, and it takes as long as the rest.
+    get erased() {
+      lazy.erased ??= erasedWords(run, source.slice(0, shown[0]), sourceIds, text, wordsOfSource);
+      return lazy.erased;
+    },
+    reference: reference.length ? referenceOf(run, sourceIds, reference, asked, answer, found) : null,
+    terms: [],
+    aligned: about.alignment.heads.map((head) => ({ part: "cross", layer: about.alignment.layer, head })),
+  };
+}
+
+const side = (text, pieces, read) => ({ text, pieces, read: read ?? pieces, words: words(text) });
+
+function forcedIds({ target, config }, prefix) {
+  const ids = typeof prefix === "string" ? target.encode(prefix) : prefix;
+  const special = [config.pad_id, config.unk_id, config.bos_id];
+  if (ids.some((id) => special.includes(id) || !(id >= 0 && id < config.target_vocab_size)))
+    throw new Error("The prefix holds a piece that the target's vocabulary lacks.");
+  return ids;
+}
+
+const reordered = (pieces, order) => (order ? order.map((place) => pieces[place]) : pieces);
+
+// The pieces of a text, with their characters and words.
+function piecesOf(tokenizer, ids, text) {
+  const letters = [...text];
+  const starts = words(text).map(([start]) => start);
+  return tokenizer.spans(ids, text).map(([start, end], place) => {
+    const visible = letters.slice(start, end).join("").trimStart();
+    const first = visible ? end - [...visible].length : start;
+    const word = starts.filter((at) => at <= first).length - 1;
+    const outside = tokenizer.symbols.has(ids[place]) || !starts.length;
+    const piece = tokenizer.subword(ids[place]);
+    return { id: ids[place], piece, text: textOf(piece), start: first, end, word: outside ? null : Math.max(word, 0) };
+  });
+}
+
+function boundsOf(source, target, segments) {
+  const counts = Object.entries({ source, target }).filter(([, count]) => count > PIECES);
+  const left_out = counts.map(([name, count]) => `the ${name} has ${count} pieces; the first ${PIECES} are shown`);
+  if (segments > 1)
+    left_out.push(`the text has ${segments} parts, which are translated one by one; the first is shown`);
+  return { source_pieces: source, target_pieces: target, left_out };
+}
+
+// The boxes of figure 1 as Python wrote them, -1 for the source's length and -2 for the target's.
+function figureOf(boxes, source, target) {
+  const sized = (shape) => shape?.map((size) => ({ [-1]: source, [-2]: target })[size] ?? size) ?? null;
+  const shapes = ["input_shape", "output_shape", "inner_shape"];
+  return boxes.map((box) => ({ ...box, ...Object.fromEntries(shapes.map((name) => [name, sized(box[name])])) }));
+}
+
+const masksOf = ([source, target], causalOff) => ({
+  source: Array(source).fill(true),
+  target: Array.from({ length: target }, (_, row) =>
+    Array.from({ length: target }, (_, column) => causalOff || column <= row),
+  ),
+});
+
+const packed = (shape, data) => ({ shape, data });
+
+function positionsOf({ model, engine, shown }) {
+  const { positions: kind, position_frequencies: frequencies, d_model } = engine.config;
+  const table = (name, length) =>
+    packed([length, d_model], Matrix.of(Array.from({ length }, (_, at) => model.positions[name].vector(at))).data);
+  return { kind, frequencies, source: table("source", shown[0]), target: table("target", shown[1]) };
+}
+
+// Scores and weights of each attention, and its queries, keys and values.
+function attentionOf({ seen, engine, shown: [source, target] }) {
+  const { num_encoder_layers, num_decoder_layers, num_heads: heads, d_model } = engine.config;
+  const layers = (count, parts) =>
+    Array.from({ length: count }, (_, layer) => parts.map((part) => [part, layer])).flat();
+  const places = [
+    ...layers(num_encoder_layers, ["encoder"]),
+    ...layers(num_decoder_layers, ["decoder", "cross"]),
+  ];
+  return places.map(([part, layer]) => {
+    const stack = part === "encoder" ? "encoder" : "decoder";
+    const name = `${stack}.blocks.${layer}.${part === "cross" ? "cross" : "self"}_attention`;
+    const { rows, query, keys, values } = seen.get(name).attended;
+    const queries = part === "encoder" ? source : target;
+    const read = part === "decoder" ? target : source;
+    const map = (field) => {
+      const data = new Float32Array(heads * queries * read);
+      for (let head = 0; head < heads; head += 1)
+        for (let row = 0; row < queries; row += 1)
+          data.set(rows[row][head][field].subarray(0, read), (head * queries + row) * read);
+      return packed([heads, queries, read], data);
+    };
+    const width = d_model / heads;
+    const split = (vectors, length) => {
+      const data = new Float32Array(heads * length * width);
+      for (let head = 0; head < heads; head += 1)
+        for (let row = 0; row < length; row += 1)
+          data.set(vectors[row].subarray(head * width, (head + 1) * width), (head * length + row) * width);
+      return packed([heads, length, width], data);
+    };
+    return {
+      name,
+      part,
+      layer,
+      scores: map("scores"),
+      weights: map("weights"),
+      query: split(query, queries),
+      key: split(keys, read),
+      value: split(values, read),
+    };
+  });
+}
+
+function normsOf({ shown }, name, { input, added, output }) {
+  const count = name.startsWith("encoder") ? shown[0] : shown[1];
+  const lengths = (x) => x.list.slice(0, count).map((row) => Math.hypot(...row));
+  return { name, input: lengths(input), added: lengths(added), output: lengths(output) };
+}
+
+// Each step of the answer with its candidates, and those of each layer's state and sublayer.
+async function stepsOf(run, { top, forced_prefix }, pause) {
+  const { engine, model, seen, written, shown } = run;
+  const forced = Math.max(forced_prefix.length, engine.target.prefix.length);
+  const table = (name) => {
+    const logits = model.project(model.decoder.norm(head(seen.get(name).output, shown[1])));
+    return logits.list.map((row) => ({ row, sum: logSum(row) }));
+  };
+  const byLayer = [];
+  const moved = [];
+  for (let layer = 0; layer < engine.config.num_decoder_layers; layer += 1) {
+    for (const kind of SUBLAYERS) {
+      const name = `decoder.blocks.${layer}.${kind}`;
+      const rows = table(name);
+      moved.push(rows.map(({ row, sum }, step) => row[written[step]] - sum));
+      if (kind === "feed_forward") byLayer.push(rows);
+      await pause();
+    }
+  }
+  const candidate = (id, { row, sum }) => {
+    const [piece, log] = [engine.target.subword(id), row[id] - sum];
+    return { id, piece, text: textOf(piece), probability: Math.exp(log), log_probability: log };
+  };
+  return Array.from({ length: shown[1] }, (_, step) => {
+    const rows = byLayer.map((table) => table[step]);
+    const rank = ({ row }) => row.reduce((count, value) => count + (value > row[written[step]]), 0);
+    const lens = rows.map((each) => largest(each.row, top).map((id) => candidate(id, each)));
+    return {
+      step,
+      written: candidate(written[step], rows.at(-1)),
+      rank: rank(rows.at(-1)),
+      forced: step < forced,
+      candidates: lens.at(-1),
+      lens,
+      lens_rank: rows.map(rank),
+      sublayers: moved.map((values) => values[step]),
+    };
+  });
+}
+
+const head = (matrix, rows) => new Matrix(rows, matrix.columns, matrix.data.subarray(0, rows * matrix.columns));
+
+// The tree of the search; the path to the answer, end symbol included.
+function graphOf(engine, all, written, { beam, length_penalty }) {
+  const kept = all.filter(({ step }) => step < PIECES);
+  const places = new Map(kept.map((node, place) => [node, place]));
+  const nodes = kept.map((node, id) => {
+    const piece = engine.target.subword(node.token);
+    return {
+      id,
+      parent: node.parent ? places.get(node.parent) : null,
+      step: node.step,
+      token: node.token,
+      piece,
+      text: textOf(piece),
+      step_log_probability: node.logProbability - (node.parent?.logProbability ?? 0),
+      log_probability: node.logProbability,
+      score: node.logProbability / penalty(Math.max(node.length, 1), length_penalty),
+      rank: node.rank,
+      status: node.status,
+    };
+  });
+  const last = kept.findLast((node) => {
+    const ids = idsOf(node);
+    return ids.length <= written.length && ids.every((id, place) => id === written[place]);
+  });
+  const best = [];
+  for (let node = last; node; node = node.parent) best.unshift(places.get(node));
+  const finished = nodes.filter(({ status }) => status === "finished");
+  finished.sort((a, b) => b.score - a.score);
+  return { beam, length_penalty, nodes, best, finished: finished.map(({ id }) => id) };
+}
+
+// Erase each word of the source in turn, and measure the change of every target piece.
+function erasedWords({ engine, model, written, shown }, source, sourceIds, text, spans) {
+  const target = written.slice(0, shown[1]);
+  const erased = [...new Set(source.map(({ word }) => word))].filter((word) => word !== null);
+  erased.sort((a, b) => a - b);
+  const letters = [...text];
+  const whole = engine.logProbabilities(sourceIds, target, model);
+  const changes = erased.map((word) => {
+    const rest = sourceIds.filter((_, place) => source[place]?.word !== word);
+    return engine.logProbabilities(rest, target, model).map((value, step) => value - whole[step]);
+  });
+  return {
+    words: erased.map((word) => letters.slice(...spans[word]).join("")),
+    changes,
+    totals: changes.map((row) => row.reduce((sum, value) => sum + value, 0)),
+  };
+}
+
+// The reference's probability, and its way through this search.
+function referenceOf({ engine, model }, sourceIds, line, asked, answer, { nodes, followed }) {
+  const values = engine.logProbabilities(sourceIds, line, model);
+  const total = values.slice(engine.target.prefix.length).reduce((sum, value) => sum + value, 0);
+  const score = total / penalty(line.length, asked.length_penalty);
+  const found = asked.reference === engine.target.decode(line) && asked.reference === answer.text;
+  const last = followed.at(-1);
+  const kept = nodes.filter(({ step, status }) => step === last?.step && status !== "pruned");
+  const path = (node) => idsOf(node).every((id, place) => id === line[place]);
+  const fell = last && !kept.some(path);
+  const lowest = Math.min(...kept.map(({ logProbability }) => logProbability));
+  return {
+    log_probability: total,
+    score,
+    fell_off: fell ? last.step : null,
+    fell_rank: fell ? last.rank : null,
+    margin: fell && Number.isFinite(lowest) ? lowest - last.logProbability : null,
+    verdict: found ? "found" : score > answer.score ? "search" : "model",
+  };
+}
