@@ -69,7 +69,7 @@ CHOOSERS = {
 # A file belongs to the room with the longest name that begins its path. A room that needs more
 # takes it from another, or changes its number in a commit that says what the lines buy.
 BUDGET = {
-    "": 2839,  # the files at the top
+    "": 2840,  # the files at the top
     "alignment": 740,
     "cli": 3020,
     "data": 2886,
