@@ -26,6 +26,8 @@ from glassformer.model.transformer import Transformer
 
 __all__ = ["CapturedRun", "attention_traces", "masks", "positions", "steps", "sublayer_norms"]
 
+_SUBLAYERS = 3  # of a decoder layer; the feed-forward network is the last
+
 
 @dataclass(frozen=True)
 class CapturedRun:
@@ -122,15 +124,16 @@ def _table(module: torch.nn.Module, length: int) -> EncodedArray:
 @torch.no_grad()
 def steps(run: CapturedRun, *, top: int, forced: int) -> list[Step]:
     """Each step of the answer with its ``top`` candidates; the first ``forced`` were asked for."""
-    states = [
-        run.sublayers[f"decoder.blocks.{layer}.feed_forward"].output[0, : run.target_shown]
-        for layer in range(run.model.config.num_decoder_layers)
-    ]
-    # Each layer's state as if it were the last: one (tgt_len, vocab) for each layer.
-    by_layer = [
-        run.model.project(run.model.decoder.norm(state)).float().log_softmax(-1).cpu()
-        for state in states
-    ]
+    decoder = [each for name, each in run.sublayers.items() if name.startswith("decoder")]
+    # The stream after each sublayer as if it were the last: of each layer's last one all pieces,
+    # (tgt_len, vocab), of the others the written pieces alone.
+    pieces = torch.tensor(run.written[: run.target_shown])[:, None]
+    by_layer, readings = [], []
+    for place, sublayer in enumerate(decoder, start=1):
+        table = _reading(run, sublayer.output)
+        readings.append(table.gather(1, pieces)[:, 0].tolist())
+        if place % _SUBLAYERS == 0:
+            by_layer.append(table)
     records = []
     for step in range(run.target_shown):
         piece = run.written[step]
@@ -147,9 +150,16 @@ def steps(run: CapturedRun, *, top: int, forced: int) -> list[Step]:
             candidates=lens[-1],
             lens=lens,
             lens_rank=ranks,
+            sublayers=[reading[step] for reading in readings],
         )
         records.append(record)
     return records
+
+
+def _reading(run: CapturedRun, stream: Tensor) -> Float[Tensor, "tgt_len vocab"]:
+    """The log-probabilities of the next pieces, if this stream were the decoder's last."""
+    state = run.model.decoder.norm(stream[0, : run.target_shown])
+    return run.model.project(state).float().log_softmax(-1).cpu()
 
 
 def _candidates(

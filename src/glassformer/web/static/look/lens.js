@@ -1,9 +1,16 @@
 // Layer lens: the candidates of each decoder layer, as if it were the last.
 
+import { chosenColumn, sumButton } from "./attention.js";
 import { bars } from "./chart.js";
 import { beside, h, show } from "./dom.js";
-import { fixed, percent, tone } from "./numbers.js";
+import { fixed, percent, signed, tone } from "./numbers.js";
 import { within } from "./state.js";
+
+const NAMES = {
+  self_attention: "self-attention",
+  cross_attention: "cross-attention",
+  feed_forward: "feed-forward network",
+};
 
 export const lensPanel = {
   id: "lens",
@@ -49,7 +56,7 @@ function build({ stage, app }) {
     const table = h("table", { class: "lens" }, h("thead", {}, head), h("tbody", {}, rows));
     table.addEventListener("keydown", (event) => walk(event, { step, layer, view, store }));
     const drawn = h("div", { class: "scroll" }, table);
-    show(stage, beside(stage, 130 * count, drawn, detail(view, step, layer)));
+    show(stage, beside(stage, 130 * count, drawn, detail(app, step, layer, state)));
   };
 }
 
@@ -90,7 +97,8 @@ function walk(event, { step, layer, view, store }) {
   store.set({ step: to, layer: up });
 }
 
-function detail(view, step, layer) {
+function detail(app, step, layer, { box }) {
+  const { view } = app;
   const traced = view.steps[step];
   const written = view.target[step];
   const items = traced.lens[layer].map((candidate) => ({
@@ -111,5 +119,59 @@ function detail(view, step, layer) {
       { class: "note" },
       `The model wrote ${written.label}: number ${rank} of this layer's candidates.`,
     ),
+    moved(app, step, layer, box),
   );
+}
+
+// The change of the written piece's probability by each sublayer, and the lengths of the vectors
+// around one of them: the chosen one, or as long as nobody has chosen, the one that moved it most.
+function moved(app, step, layer, box) {
+  const { view, store } = app;
+  const { moves } = view.steps[step];
+  if (!moves.length) return null;
+  const chance = ({ before, after }) => Math.exp(after) - Math.exp(before);
+  const most = moves.reduce((a, b) => (Math.abs(chance(b)) > Math.abs(chance(a)) ? b : a));
+  const chosen = moves.find((one) => one.layer === layer && box === `decoder.${one.kind}`) ?? most;
+  const named = (move) => `${NAMES[move.kind]} of layer ${move.layer + 1}`;
+  const between = ({ before, after }) =>
+    `from ${percent(Math.exp(before))} to ${percent(Math.exp(after))}`;
+  const items = moves.map((move) => ({
+    label: `${move.layer + 1} ${NAMES[move.kind].replace(" network", "")}`,
+    value: move.after - move.before,
+    text: move === moves[0] ? "start" : signed(move.after - move.before, 2),
+    chosen: move === chosen,
+    key: `move:${move.layer}:${move.kind}`,
+    title: `${named(move)}: ${between(move)}`,
+    onclick: () => store.set({ layer: move.layer, box: `decoder.${move.kind}` }),
+  }));
+  const { input, added, output } = view.sublayer(`decoder.${chosen.kind}`, chosen.layer);
+  const [enters, more, leaves] = [input, added, output].map((lengths) => fixed(lengths[step], 1));
+  const part = { self_attention: "decoder", cross_attention: "cross" }[chosen.kind];
+  return h(
+    "div",
+    { "data-moves": "" },
+    h("h3", {}, `What moved “${view.target[step].label}”?`),
+    h(
+      "p",
+      { class: "note" },
+      `At step ${step + 1}, the ${named(most)} moved it most: ${between(most)}. ` +
+        "A bar is the change of its log-probability: blue up, orange down. They start after the " +
+        "first self-attention. The training asks for a right guess only after the last layer.",
+    ),
+    bars("Change by each sublayer", items, {
+      largest: Math.max(0.1, ...items.map(({ value }) => Math.abs(value))),
+    }),
+    h(
+      "p",
+      { class: "note", "data-lengths": "" },
+      `A vector of length ${enters} enters the ${named(chosen)}. It adds one of length ${more}, ` +
+        `and one of length ${leaves} leaves.`,
+    ),
+    part ? largestSum(app, { part, layer: chosen.layer, head: -1 }, step) : null,
+  );
+}
+
+function largestSum(app, place, row) {
+  const column = chosenColumn(app.view.map(place), row, -1);
+  return sumButton(app, place, { row, column, text: "The sum behind its largest weight" });
 }
