@@ -3,7 +3,6 @@
 import json
 import math
 import re
-from itertools import pairwise
 
 import torch
 
@@ -21,20 +20,24 @@ def shown(value: float, digits: int) -> str:
 
 
 def test_the_lens_says_which_sublayer_moved_the_piece_and_by_how_much(look, bundle, seen):
-    step = 1
-    written = [piece.id for piece in seen.target.pieces]
+    written = torch.tensor([piece.id for piece in seen.target.pieces])
     source = torch.tensor([[piece.id for piece in seen.source.pieces]])
+    read = torch.tensor([[piece.id for piece in seen.target.read]])
     with torch.no_grad(), capture(bundle.model) as run:
-        bundle.model(source, torch.tensor([[bundle.model.config.bos_id, *written[:-1]]]))
+        bundle.model(source, read)
         calls = [run[f"decoder.blocks.0.{kind}"] for kind in KINDS]
-        logits = [bundle.model.project(call.output[0, step]).double() for call in calls]
-    logs = [float(row[written[step]] - row.logsumexp(0)) for row in logits]
-    changes = [after - before for before, after in pairwise(logs)]
-    chances = [math.exp(log) for log in logs]
-    most = max((1, 2), key=lambda place: abs(chances[place] - chances[place - 1]))
+        tables = [bundle.model.project(call.output[0]).double().log_softmax(-1) for call in calls]
+    readings = torch.stack([table.gather(1, written[:, None])[:, 0] for table in tables])
+    by_log, by_chance = (
+        each.diff(dim=0).abs().argmax(dim=0) for each in (readings, readings.exp())
+    )
+    step = next(i for i in range(len(written)) if by_log[i] != by_chance[i])
+    changes, chances = readings[:, step].diff().tolist(), readings[:, step].exp().tolist()
+    most = int(by_chance[step]) + 1
     name = [None, "cross-attention", "feed-forward network"][most]
 
     tab = look(panel="lens", step=step, layer=0)
+    label = tab.inner_text("[data-moves] h3").removeprefix("What moved “").removesuffix("”?")
     bars = tab.locator("[data-moves] .bar-text").all_inner_texts()
     signs = ["+" if change > 0 else "" for change in changes]
     pairs = zip(signs, changes, strict=True)
@@ -49,7 +52,8 @@ def test_the_lens_says_which_sublayer_moved_the_piece_and_by_how_much(look, bund
     assert re.findall(r"length (\d+\.\d)", tab.inner_text("[data-lengths]")) == lengths
     assert tab.get_attribute(".figure [aria-pressed=true]", "data-box") == "decoder.cross_attention"
     tab.click("[data-key=sum]")
-    assert re.search(r"panel=worked.*part=cross&layer=0.*&row=1&column=", tab.url)
+    assert "panel=worked&part=cross&layer=0&head=" in tab.url
+    assert f"query of {label} with" in tab.inner_text(".panel h3 >> nth=0")
 
 
 def test_a_square_of_the_mean_leads_to_the_sum_of_its_strongest_head(look, seen, worked_sum):

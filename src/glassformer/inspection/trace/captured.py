@@ -26,8 +26,6 @@ from glassformer.model.transformer import Transformer
 
 __all__ = ["CapturedRun", "attention_traces", "masks", "positions", "steps", "sublayer_norms"]
 
-_SUBLAYERS = 3  # of a decoder layer; the feed-forward network is the last
-
 
 @dataclass(frozen=True)
 class CapturedRun:
@@ -124,15 +122,13 @@ def _table(module: torch.nn.Module, length: int) -> EncodedArray:
 @torch.no_grad()
 def steps(run: CapturedRun, *, top: int, forced: int) -> list[Step]:
     """Each step of the answer with its ``top`` candidates; the first ``forced`` were asked for."""
-    decoder = [each for name, each in run.sublayers.items() if name.startswith("decoder")]
-    # The stream after each sublayer as if it were the last: of each layer's last one all pieces,
-    # (tgt_len, vocab), of the others the written pieces alone.
-    pieces = torch.tensor(run.written[: run.target_shown])[:, None]
+    # The stream after each sublayer as if it were the last: of each layer's last sublayer all
+    # pieces, (tgt_len, vocab), of the others the written pieces alone.
     by_layer, readings = [], []
-    for place, sublayer in enumerate(decoder, start=1):
-        table = _reading(run, sublayer.output)
-        readings.append(table.gather(1, pieces)[:, 0].tolist())
-        if place % _SUBLAYERS == 0:
+    for name in [name for name in run.sublayers if name.startswith("decoder")]:
+        table = _reading(run, run.sublayers[name].output)
+        readings.append([float(row[piece]) for row, piece in zip(table, run.written, strict=False)])
+        if name.endswith("feed_forward"):
             by_layer.append(table)
     records = []
     for step in range(run.target_shown):

@@ -291,9 +291,9 @@ class Step:
     lens_rank: list[int]
     """For each decoder layer the rank of the piece that was written in the end."""
     sublayers: list[float] = field(default_factory=list)
-    """The log-probability of the written piece if the last LayerNorm and the output matrix read
-    the stream after each decoder sublayer: self-attention, cross-attention and feed-forward network
-    of the first layer, then of the next. Empty in older traces."""
+    """The log-probability of the written piece by the same reading of the stream after each decoder
+    sublayer: self-attention, cross-attention, feed-forward network, layer after layer. Empty in
+    older traces."""
 
 
 @dataclass(frozen=True)

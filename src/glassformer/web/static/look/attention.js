@@ -60,21 +60,22 @@ export function chosenHead(view, state, usual) {
   return { ...place, head: Math.max(0, place.head) };
 }
 
-// Opens the sum behind a square. The mean of the heads is no sum of its own: it leads to the head
-// with the largest weight there.
-export function sumButton({ view, store }, { part, layer, head }, { row, column, text }) {
-  const mean = head < 0;
+// Opens the sum behind a square, or behind the row's largest weight. The mean of the heads is no sum
+// of its own: it leads to the head with the largest weight there.
+export function sumButton({ view, store }, { part, layer, head }, row, square = -1) {
+  const column = chosenColumn(view.map({ part, layer, head }), row, square);
+  const where = head < 0 ? "this square, in its strongest head" : "this square";
   const weight = (each) => view.map({ part, layer, head: each }).weight(row, column);
   const open = () => {
     const weights = [...Array(view.heads).keys()].map(weight);
-    const chosen = mean ? weights.indexOf(Math.max(...weights)) : head;
+    const chosen = head < 0 ? weights.indexOf(Math.max(...weights)) : head;
     store.set({ panel: "worked", box: "", part, layer, head: chosen, row, column });
     document.getElementById("tab-worked").focus(); // the keyboard goes there too
   };
   return h(
     "button",
     { type: "button", class: "push", "data-key": "sum", onclick: open },
-    text ?? `The sum behind this square${mean ? ", in its strongest head" : ""}`,
+    `The sum behind ${square < 0 ? "its largest weight" : where}`,
   );
 }
 
@@ -152,7 +153,7 @@ function large(app, place, state) {
       : `Layer ${place.layer + 1}, head ${place.head + 1}`;
   const row = within(state.row, map.rows.length);
   const column = chosenColumn(map, row, state.column);
-  const sum = sumButton(app, place, { row, column });
+  const sum = sumButton(app, place, row, column);
   const drawn = matrix({
     key: "attention",
     title,

@@ -1,6 +1,6 @@
 // Layer lens: the candidates of each decoder layer, as if it were the last.
 
-import { chosenColumn, sumButton } from "./attention.js";
+import { sumButton } from "./attention.js";
 import { bars } from "./chart.js";
 import { beside, h, show } from "./dom.js";
 import { fixed, percent, signed, tone } from "./numbers.js";
@@ -109,7 +109,7 @@ function detail(app, step, layer, { box }) {
     title: `log-probability ${fixed(candidate.log_probability, 3)}`,
   }));
   const rank = traced.lens_rank[layer] + 1;
-  return h(
+  const layers = h(
     "div",
     { "data-lens": "" },
     h("h3", {}, `Step ${step + 1} after layer ${layer + 1}`),
@@ -119,20 +119,26 @@ function detail(app, step, layer, { box }) {
       { class: "note" },
       `The model wrote ${written.label}: number ${rank} of this layer's candidates.`,
     ),
-    moved(app, step, layer, box),
+  );
+  if (!traced.moves.length) return layers;
+  const gain = ({ before, after }) => Math.abs(Math.exp(after) - Math.exp(before));
+  const most = traced.moves.reduce((a, b) => (gain(b) > gain(a) ? b : a));
+  const opened = (move) => move.layer === layer && box === `decoder.${move.kind}`;
+  const chosen = traced.moves.find(opened) ?? most;
+  return h(
+    "div",
+    { class: "stage" },
+    layers,
+    moved(app, step, { most, chosen }),
+    around(app, step, chosen),
   );
 }
 
-// The change of the written piece's probability by each sublayer, and the lengths of the vectors
-// around one of them: the chosen one, or as long as nobody has chosen, the one that moved it most.
-function moved(app, step, layer, box) {
-  const { view, store } = app;
+const named = ({ kind, layer }) => `${NAMES[kind]} of layer ${layer + 1}`;
+
+// The change of the written piece's probability by each sublayer.
+function moved({ view, store }, step, { most, chosen }) {
   const { moves } = view.steps[step];
-  if (!moves.length) return null;
-  const chance = ({ before, after }) => Math.exp(after) - Math.exp(before);
-  const most = moves.reduce((a, b) => (Math.abs(chance(b)) > Math.abs(chance(a)) ? b : a));
-  const chosen = moves.find((one) => one.layer === layer && box === `decoder.${one.kind}`) ?? most;
-  const named = (move) => `${NAMES[move.kind]} of layer ${move.layer + 1}`;
   const between = ({ before, after }) =>
     `from ${percent(Math.exp(before))} to ${percent(Math.exp(after))}`;
   const items = moves.map((move) => ({
@@ -144,9 +150,6 @@ function moved(app, step, layer, box) {
     title: `${named(move)}: ${between(move)}`,
     onclick: () => store.set({ layer: move.layer, box: `decoder.${move.kind}` }),
   }));
-  const { input, added, output } = view.sublayer(`decoder.${chosen.kind}`, chosen.layer);
-  const [enters, more, leaves] = [input, added, output].map((lengths) => fixed(lengths[step], 1));
-  const part = { self_attention: "decoder", cross_attention: "cross" }[chosen.kind];
   return h(
     "div",
     { "data-moves": "" },
@@ -161,17 +164,23 @@ function moved(app, step, layer, box) {
     bars("Change by each sublayer", items, {
       largest: Math.max(0.1, ...items.map(({ value }) => Math.abs(value))),
     }),
-    h(
-      "p",
-      { class: "note", "data-lengths": "" },
-      `A vector of length ${enters} enters the ${named(chosen)}. It adds one of length ${more}, ` +
-        `and one of length ${leaves} leaves.`,
-    ),
-    part ? largestSum(app, { part, layer: chosen.layer, head: -1 }, step) : null,
   );
 }
 
-function largestSum(app, place, row) {
-  const column = chosenColumn(app.view.map(place), row, -1);
-  return sumButton(app, place, { row, column, text: "The sum behind its largest weight" });
+// The lengths of the vectors around one sublayer, and the way to its sum.
+function around(app, step, { kind, layer }) {
+  const { input, added, output } = app.view.sublayer(`decoder.${kind}`, layer);
+  const [enters, adds, leaves] = [input, added, output].map((lengths) => fixed(lengths[step], 1));
+  const part = { self_attention: "decoder", cross_attention: "cross" }[kind];
+  return h(
+    "div",
+    {},
+    h(
+      "p",
+      { class: "note", "data-lengths": "" },
+      `A vector of length ${enters} enters the ${named({ kind, layer })}. ` +
+        `It adds one of length ${adds}, and one of length ${leaves} leaves.`,
+    ),
+    part ? sumButton(app, { part, layer, head: -1 }, step) : null,
+  );
 }

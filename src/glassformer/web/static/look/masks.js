@@ -113,7 +113,7 @@ function matrices(view, place, { state, app, width }) {
   const largest = Math.max(
     ...map.rows.flatMap((_, r) => map.columns.map((_, c) => Math.abs(map.score(r, c)))),
   );
-  const sum = view === app.view ? sumButton(app, place, { row, column }) : null;
+  const sum = view === app.view ? sumButton(app, place, row, column) : null;
   const common = {
     rows: map.rows,
     columns: map.columns,
