@@ -7,10 +7,17 @@ import { about, engine, load } from "./local.js";
 
 const LEFT_OUT =
   "This file is the whole translator: it runs here, without a network. It translates plain text: " +
-  "placeholders, markup and glossaries are as other words to it, and it takes no documents.";
+  "placeholders, markup and glossaries are as other words to it. It takes no documents, and names " +
+  "no reasons to doubt a translation.";
 
-function fact([name, value]) {
-  return [h("dt", {}, name), h("dd", {}, value)];
+function facts() {
+  const texts = [...document.querySelectorAll("script, style")].map((each) => each.textContent);
+  return {
+    ...(about.languages ? { languages: about.languages.join(" → ") } : {}),
+    parameters: about.parameters.toLocaleString(),
+    size: `${(texts.join("").length / 1e6).toFixed(1)} MB`,
+    ...about.facts,
+  };
 }
 
 const result = h("div", { role: "status", "data-check": "" });
@@ -22,13 +29,14 @@ function report(lines, right) {
   result.append(...lines.map((line) => h("p", {}, line)));
 }
 
-// By the path that the page takes, then in JavaScript alone.
+// By WebAssembly, if the browser grants it, then in JavaScript.
 async function run() {
   button.disabled = true;
   const lines = [];
   let right = true;
   try {
-    for (const tried of [engine(), load({ wasm: false })]) {
+    const plain = load({ wasm: false });
+    for (const tried of engine().path === plain.path ? [plain] : [engine(), plain]) {
       show(result, h("p", {}, `Comparing with Python's numbers, by ${tried.path} …`));
       const compared = await check(tried, about.checks, pauses());
       lines.push(...compared.lines);
@@ -50,18 +58,24 @@ document.body.append(
       "details",
       {},
       h("summary", {}, "About this translator"),
-      h("dl", {}, Object.entries(about.facts).map(fact)),
+      h(
+        "dl",
+        {},
+        Object.entries(facts()).map(([name, value]) => [h("dt", {}, name), h("dd", {}, value)]),
+      ),
     ),
     button,
     result,
   ),
 );
 
+document.getElementById("unstarted").remove();
+
 // After the first drawing: the engine is ready when a person types, and a damaged file says so.
 setTimeout(() => {
   try {
     engine();
   } catch (error) {
-    report([error.message], false);
+    document.body.prepend(h("p", { class: "damaged", role: "alert" }, error.message));
   }
 }, 50);
