@@ -21,7 +21,8 @@ function facts() {
 }
 
 const result = h("div", { role: "status", "data-check": "" });
-const button = h("button", { type: "button", class: "push", onclick: run }, "Check this file");
+const button = h("button", { type: "button", class: "push" }, "Check this file");
+button.onclick = run;
 
 function report(lines, right) {
   result.classList.toggle("error", !right);
@@ -31,7 +32,7 @@ function report(lines, right) {
 
 // By WebAssembly, if the browser grants it, then in JavaScript.
 async function run() {
-  button.disabled = true;
+  button.onclick = null;
   const lines = [];
   let right = true;
   try {
@@ -46,7 +47,7 @@ async function run() {
   } catch (error) {
     report([...lines, error.message], false);
   }
-  button.disabled = false;
+  button.onclick = run;
 }
 
 document.body.append(
