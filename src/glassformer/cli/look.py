@@ -106,7 +106,9 @@ def _check_live(options: LookOptions) -> None:
     if options.glossary or options.parts:
         raise UsageError("--live: the page knows no --glossary and no --parts: leave them out")
     if options.beam != BEAM or options.length_penalty is not None:
-        raise UsageError("--live: --beam and --length-penalty are chosen in the page: leave them out")
+        raise UsageError(
+            "--live: --beam and --length-penalty are chosen in the page: leave them out"
+        )
 
 
 def _write(options: LookOptions, translator: Translator, terms: Terms, out: Path) -> int:

@@ -12,6 +12,7 @@ from tests.processes import Command
 
 PANELS = ("player", "attention", "masks", "positions", "beam", "lens", "worked", "erase")
 
+
 def test_every_panel_fits_its_window_and_every_control_has_a_name(tab, look):
     windows = [(panel, 360, "light") for panel in PANELS]
     windows += [("masks", 360, "dark"), ("attention", 1920, "light"), ("beam", 1920, "dark")]
