@@ -16,13 +16,10 @@ from glassformer.errors import UsageError, missing_extra
 from glassformer.files import check_output, write_atomically
 
 if TYPE_CHECKING:
-    from glassformer.bundle import Bundle
     from glassformer.data.terms import Terms
     from glassformer.translator import Translator
 
 __all__ = ["OPTIONS", "LookOptions", "run"]
-
-_EXAMPLES = 3  # of a page with --live, TEXT included
 
 
 class LookOptions(LoadingOptions):
@@ -62,8 +59,7 @@ def run(options: LookOptions) -> int:
     """Write the file, or serve the page until it is interrupted.
 
     Raises:
-        UsageError: an option is out of its range, options contradict each other, or the
-            translator is too large for a page.
+        UsageError: the options do not fit each other, or the translator is too large for a page.
         InputError: BUNDLE is no bundle, the glossary has a faulty line, or the port is taken.
         OSError: the file cannot be written.
     """
@@ -87,9 +83,12 @@ def _check(options: LookOptions) -> None:
             raise UsageError(f"--text {options.text!r}: expected a sentence")
         if any("\ud800" <= character <= "\udfff" for character in options.text):
             raise UsageError(f"--text {options.text!r}: expected UTF-8")
-    if options.live:
-        _check_live(options)
-    elif options.exact is not None:
+    if options.live and options.out is None:
+        raise UsageError("--live writes a file: give its name with --out")
+    others = options.glossary, options.parts, options.length_penalty
+    if options.live and (others != (None, None, None) or options.beam != BEAM):
+        raise UsageError("--live takes no --glossary, --parts, --beam and --length-penalty")
+    if options.exact and not options.live:
         raise UsageError(f"--exact {options.exact}: it is for a page with --live")
     if options.out is None:
         return
@@ -100,25 +99,20 @@ def _check(options: LookOptions) -> None:
     check_output("--out", options.out)
 
 
-def _check_live(options: LookOptions) -> None:
-    if options.out is None:
-        raise UsageError("--live writes a file: give its name with --out")
-    if options.glossary or options.parts:
-        raise UsageError("--live: the page knows no --glossary and no --parts: leave them out")
-    if options.beam != BEAM or options.length_penalty is not None:
-        raise UsageError(
-            "--live: --beam and --length-penalty are chosen in the page: leave them out"
-        )
-
-
 def _write(options: LookOptions, translator: Translator, terms: Terms, out: Path) -> int:
     from glassformer.inspection.trace.build import trace
+    from glassformer.web.living_page import write_page
     from glassformer.web.look.single_file import build_page
     from glassformer.web.look.stored import stored_answers
 
-    if options.live:
-        return _write_live(options, translator.bundle, out)
     bundle, text = translator.bundle, options.text or ""
+    if options.live:
+        precision, texts = options.exact or "int8", [text] if text else []
+        notes = write_page(bundle, out, face="look", precision=precision, texts=texts)
+        print(f"wrote {out}: {out.stat().st_size / 1e6:.1f} MB, the whole translator")
+        for note in notes:
+            print(f"note: {note}")
+        return 0
     seen = trace(
         bundle, text, beam=options.beam, length_penalty=options.length_penalty, glossary=terms
     )
@@ -127,18 +121,6 @@ def _write(options: LookOptions, translator: Translator, terms: Terms, out: Path
     page = build_page(stored_answers(bundle, seen), title=text)
     write_atomically(out, page.encode())
     print(f"wrote {out}: {len(page.encode()) / 1e6:.1f} MB, {seen.answer.text}")
-    return 0
-
-
-def _write_live(options: LookOptions, bundle: Bundle, out: Path) -> int:
-    from glassformer.web.living_page import write_page
-
-    first = [] if options.text is None else [options.text]
-    texts = list(dict.fromkeys([*first, *bundle.examples]))[:_EXAMPLES]
-    notes = write_page(bundle, out, face="look", precision=options.exact or "int8", texts=texts)
-    print(f"wrote {out}: {out.stat().st_size / 1e6:.1f} MB, the whole translator")
-    for note in notes:
-        print(f"note: {note}")
     return 0
 
 

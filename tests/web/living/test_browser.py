@@ -185,20 +185,18 @@ def test_a_long_text_shows_its_translations_as_they_come(translator):
 
 
 def test_the_translator_s_face(translator, traced):
-    for control in ("#look", "#file", "#key-form", "#swap"):
-        assert not translator.is_visible(control)
     assert translator.locator("#examples button").count() == 2
     text = "An old hat.\n\n  Two men <b>sit</b>."
     translator.fill("#source", text)
     translator.wait_for_selector("#choices li:nth-child(2)")
+    for control in ("#look", "#file", "#key-form", "#swap"):  # a server's
+        assert not translator.is_visible(control)
 
     first, second = (traced(line.strip()).answer.text for line in text.split("\n\n"))
     assert translator.text_content("#target") == f"{first}\n\n  {second}"
     translator.focus("#target")
     translator.keyboard.press("ArrowRight")
-    assert "↔" in translator.inner_text("#readout") or "aligned with no" in translator.inner_text(
-        "#readout"
-    )
+    assert re.search("↔|aligned with no word", translator.inner_text("#readout"))
 
     translator.click(".living summary")
     facts = translator.inner_text(".living dl")
@@ -266,16 +264,15 @@ DAMAGED = "its numbers are not those that Python wrote"
         (
             "look",
             flipped(r'"engine/attention\.js":"data:text/javascript;base64,.{99}'),
-            "no scripts",
+            "no script runs",
         ),
-        ("translate", flipped(r"<script>document\.head"), "no scripts"),
+        ("translate", flipped(r"<script>document\.head"), "no script runs"),
     ],
     ids=["weights", "record", "module", "loader"],
 )
 def test_a_changed_byte_is_told(browser, files, tmp_path, face, change, told):
     tab = opened(browser, files[face], tmp_path, change)
-    tab.wait_for_selector(f"body > p:has-text('{told}')")
-    assert not tab.is_visible("text=One moment")
+    tab.wait_for_selector(f"body p:has-text('{told}')")
     tab.close()
 
 

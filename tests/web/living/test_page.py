@@ -83,8 +83,9 @@ def test_a_page_that_is_large_says_so_and_one_too_large_is_refused(
     ("options", "error"),
     [
         (["--live"], "--live writes a file: give its name with --out"),
-        (["--live", "--out", "a.html", "--beam", "3"], "--beam and --length-penalty are chosen"),
-        (["--live", "--out", "a.html", "--glossary", "t.tsv"], "--live: the page knows no --gloss"),
+        (["--live", "--out", "a.html", "--beam", "3"], "--live takes no"),
+        (["--live", "--out", "a.html", "--length-penalty", "0"], "--live takes no"),
+        (["--live", "--out", "a.html", "--glossary", "t.tsv"], "--live takes no --glossary"),
         (["--exact", "float32", "--text", "A", "--out", "a.html"], "it is for a page with --live"),
     ],
 )

@@ -58,9 +58,9 @@ def test_what_was_typed_is_no_markup(look, text, seen):
 )
 def test_the_policy_runs_no_other_script(browser, file, tmp_path, markup):
     changed = tmp_path / "changed.html"
-    before, noscript, after = file.read_text("utf-8").partition("<noscript>")
-    assert noscript
-    changed.write_text(before + markup + noscript + after, "utf-8")
+    before, app, after = file.read_text("utf-8").partition('<div id="app"')
+    assert app
+    changed.write_text(before + markup + app + after, "utf-8")
     tab = browser.new_page()
     tab.goto(changed.as_uri())
     tab.wait_for_selector("#app:not([aria-busy]) .tabs")

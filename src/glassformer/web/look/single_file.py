@@ -29,12 +29,6 @@ _STYLE = re.compile(r'<link rel="stylesheet" href="([^"]+)">\n')
 _SCRIPT = re.compile(r'<script type="module" src="([^"]+)"></script>')
 _IMPORT = re.compile(r'(?<= from )"(\.[^"]+)"')
 _CHARSET = '<meta charset="utf-8">'
-_WAITING = re.compile(r"<noscript>.*</noscript>\n|<p class=\"waiting\">.*</p>")
-# The page's scripts remove it. A style shows it after two seconds.
-_UNSTARTED = (
-    '<body>\n<p id="unstarted">If this line stays, nothing on this page works: the file is damaged,'
-    " or what shows it runs no scripts. Open it in a browser, or get it anew.</p>"
-)
 _SERVER, _ENGINE = "look/server.js", "engine/local.js"
 _LOADER = (
     'document.head.append(Object.assign(document.createElement("script"),'
@@ -69,7 +63,6 @@ def build_page(
     scripts = f'<script type="application/json" id="{"about" if weights else "stored"}">{data}'
     scripts += f'</script>\n<script type="importmap">{imports}</script>\n<script>{loader}</script>'
     if weights:
-        page = _WAITING.sub("", page).replace("<body>", _UNSTARTED)
         crc = zlib.crc32(weights, zlib.crc32(data.encode()))
         encoded = base64.b64encode(weights).decode()
         opening = f'<script type="text/plain" id="weights" data-crc="{crc}">'

@@ -51,6 +51,7 @@ function nameOf(language) {
 
 // Take theme, languages and text from the address.
 async function begin() {
+  $("unstarted").remove();
   const address = new URLSearchParams(location.hash.slice(1));
   view.theme = address.get("theme") ?? "";
   const set = (change) => Object.assign(view, change);

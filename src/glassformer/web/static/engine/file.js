@@ -70,8 +70,6 @@ document.body.append(
   ),
 );
 
-document.getElementById("unstarted").remove();
-
 // After the first drawing: the engine is ready when a person types, and a damaged file says so.
 setTimeout(() => {
   try {
