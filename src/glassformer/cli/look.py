@@ -109,9 +109,8 @@ def _write(options: LookOptions, translator: Translator, terms: Terms, out: Path
     if options.live:
         precision, texts = options.exact or "int8", [text] if text else []
         notes = write_page(bundle, out, face="look", precision=precision, texts=texts)
-        print(f"wrote {out}: {out.stat().st_size / 1e6:.1f} MB, the whole translator")
-        for note in notes:
-            print(f"note: {note}")
+        size = f"{out.stat().st_size / 1e6:.1f} MB"
+        print(f"wrote {out}: {size}, the whole translator", *notes, sep="\nnote: ")
         return 0
     seen = trace(
         bundle, text, beam=options.beam, length_penalty=options.length_penalty, glossary=terms

@@ -90,8 +90,8 @@ def rounded(bundle: Bundle, precision: Precision) -> tuple[Bundle, bytes]:
 def about(bundle: Bundle, texts: Sequence[str]) -> dict[str, Any]:
     """The page's record of a rounded translator, as JSON values.
 
-    ``texts``: sentences for the page to begin with, before the bundle's. The first one's trace is in
-    the record: the page shows at once. ``checks``: numbers of a few texts, to be computed anew.
+    ``texts``: sentences for the page to begin with, before the bundle's. The first one's trace is
+    in the record: the page shows at once. ``checks``: numbers of a few texts, to be computed anew.
     """
     source, target = bundle.tokenizers
     joint = source.serialized == target.serialized and source.prefix == target.prefix
