@@ -10,7 +10,7 @@ from pathlib import Path
 from setuptools import setup
 
 HERE = Path(__file__).parent
-LINK = re.compile(r"(!?)(\[[^\]]*\])\((?!https?:|#)([^)]+)\)")
+LINK = re.compile(r"\]\((?!https?:|#)([^)]+)\)")  # a picture may be a link's text
 
 
 def description(readme: str, repository: str) -> str:
@@ -19,7 +19,7 @@ def description(readme: str, repository: str) -> str:
         return readme
     return LINK.sub(
         lambda link: (
-            f"{link[1]}{link[2]}({repository}/{'raw' if link[1] else 'blob'}/main/{link[3]})"
+            f"]({repository}/{'raw' if link[1].endswith('.png') else 'blob'}/main/{link[1]})"
         ),
         readme,
     )

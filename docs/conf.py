@@ -37,7 +37,7 @@ html_theme_options = {
 html_context = {"default_mode": "auto"}
 html_css_files = ["glassformer.css"]
 # Pages without pages below them have nothing to navigate at the side.
-_SINGLE = ("life", "recurrence", "generated/mistakes", "glossary", "reading", "api")
+_SINGLE = ("live", "life", "recurrence", "generated/mistakes", "glossary", "reading", "api")
 _PLAIN = ("measurements", "decisions", "security", "reliability")
 html_sidebars: dict[str, list[str]] = {page: [] for page in (*_SINGLE, *_PLAIN)}
 myst_enable_extensions = ["colon_fence", "dollarmath", "deflist"]
@@ -59,8 +59,8 @@ def write_pages(app: Any) -> None:  # noqa: ARG001  Sphinx hands the app to ever
     pages.write(HERE / "generated")
     look = HERE / "_static" / "look.html"
     text = "Monday, March 4, 2030"
-    command = [sys.executable, "-m", "glassformer", "look", BUNDLE, "--text", text, "--out", look]
-    subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+    command = [sys.executable, "-m", "glassformer", "look", BUNDLE, "--live", "--text", text]
+    subprocess.run([*command, "--out", look], check=True, stdout=subprocess.DEVNULL)
 
 
 def formula(display: str) -> Any:

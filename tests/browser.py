@@ -17,6 +17,20 @@ _FLAGS = (
 )
 
 
+# Controls without a name.
+NAMELESS = """() => [...document.querySelectorAll('button, input, [role=button], [tabindex]')]
+  .filter((one) => !one.getAttribute('aria-label') && !one.textContent.trim()
+    && !one.labels?.length).map((one) => one.outerHTML.slice(0, 120))"""
+
+# Who speaks to the page says what he sees (WCAG 2.5.3, label in name).
+MISNAMED = """() => {
+  const words = (text) => text.toLowerCase().replace(/[^\\p{L}\\p{N}]+/gu, ' ').trim();
+  return [...document.querySelectorAll('button[aria-label], [role=button][aria-label]')]
+    .filter((one) => !words(one.getAttribute('aria-label')).includes(words(one.textContent)))
+    .map((one) => one.outerHTML.slice(0, 200));
+}"""
+
+
 @contextmanager
 def chromium() -> "Iterator[Browser]":
     """A started browser; where there is none, the test is skipped."""

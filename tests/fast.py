@@ -83,6 +83,7 @@ SLOW = (
     "training/test_plain.py",
     "training/test_train.py",
     "training/test_validation.py",
+    "web/living/test_browser.py",
     "web/look/test_browser.py",
     "web/look/test_numbers.py",
     "web/look/test_page.py::test_a_page_goes_through_a_pipe_or_a_link",

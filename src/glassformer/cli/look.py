@@ -59,7 +59,7 @@ def run(options: LookOptions) -> int:
     """Write the file, or serve the page until it is interrupted.
 
     Raises:
-        UsageError: an option is out of its range, or ``--out`` without ``--text``.
+        UsageError: the options do not fit each other, or the translator is too large for a page.
         InputError: BUNDLE is no bundle, the glossary has a faulty line, or the port is taken.
         OSError: the file cannot be written.
     """
@@ -85,11 +85,14 @@ def _check(options: LookOptions) -> None:
             raise UsageError(f"--text {options.text!r}: expected UTF-8")
     if options.live and options.out is None:
         raise UsageError("--live writes a file: give its name with --out")
-    if options.live and (options.glossary or options.parts):
-        raise UsageError("--live: the page knows no --glossary and no --parts: leave them out")
+    others = options.glossary, options.parts, options.length_penalty
+    if options.live and (others != (None, None, None) or options.beam != BEAM):
+        raise UsageError("--live takes no --glossary, --parts, --beam and --length-penalty")
+    if options.exact and not options.live:
+        raise UsageError(f"--exact {options.exact}: it is for a page with --live")
     if options.out is None:
         return
-    if options.text is None:
+    if options.text is None and not options.live:
         raise UsageError("--out writes the page of one sentence: give it with --text")
     if options.out.suffix.lower() not in (".html", ".htm"):
         raise UsageError(f"--out {options.out}: expected a name that ends in .html")
@@ -98,18 +101,16 @@ def _check(options: LookOptions) -> None:
 
 def _write(options: LookOptions, translator: Translator, terms: Terms, out: Path) -> int:
     from glassformer.inspection.trace.build import trace
+    from glassformer.web.living_page import write_page
     from glassformer.web.look.single_file import build_page
     from glassformer.web.look.stored import stored_answers
 
     bundle, text = translator.bundle, options.text or ""
     if options.live:
-        from glassformer.web.living_page import write_page
-
-        notes = write_page(
-            bundle, out, face="look", precision=options.exact or "int8", texts=[text]
-        )
-        size = out.stat().st_size / 1e6
-        print("\n".join([f"wrote {out}: {size:.1f} MB, the whole translator", *notes]))
+        precision, texts = options.exact or "int8", [text] if text else []
+        notes = write_page(bundle, out, face="look", precision=precision, texts=texts)
+        size = f"{out.stat().st_size / 1e6:.1f} MB"
+        print(f"wrote {out}: {size}, the whole translator", *notes, sep="\nnote: ")
         return 0
     seen = trace(
         bundle, text, beam=options.beam, length_penalty=options.length_penalty, glossary=terms

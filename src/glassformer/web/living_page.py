@@ -90,13 +90,13 @@ def rounded(bundle: Bundle, precision: Precision) -> tuple[Bundle, bytes]:
 def about(bundle: Bundle, texts: Sequence[str]) -> dict[str, Any]:
     """The page's record of a rounded translator, as JSON values.
 
-    ``texts``: sentences for the page to begin with. The first one's trace is in the record, so that
-    the page shows at once. ``checks``: numbers of a few texts, which the page computes anew.
+    ``texts``: sentences for the page to begin with, before the bundle's. The first one's trace is
+    in the record: the page shows at once. ``checks``: numbers of a few texts, to be computed anew.
     """
     source, target = bundle.tokenizers
     joint = source.serialized == target.serialized and source.prefix == target.prefix
     lengths = bundle.source_lengths
-    texts = texts or bundle.examples
+    texts = list(dict.fromkeys([*texts, *bundle.examples]))[:_CHECKS]
     first = trace(bundle, texts[0]) if texts else None
     return {
         "languages": bundle.languages,

@@ -7,20 +7,10 @@ from urllib.parse import quote
 import pytest
 
 from glassformer.cli.main import main
+from tests.browser import MISNAMED, NAMELESS
 from tests.processes import Command
 
 PANELS = ("player", "attention", "masks", "positions", "beam", "lens", "worked", "erase")
-NAMELESS = """() => [...document.querySelectorAll('button, input, [role=button], [tabindex]')]
-  .filter((one) => !one.getAttribute('aria-label') && !one.textContent.trim()
-    && !one.closest('label')).map((one) => one.outerHTML.slice(0, 120))"""
-
-# Who speaks to the page says what he sees (WCAG 2.5.3, label in name).
-MISNAMED = """() => {
-  const words = (text) => text.toLowerCase().replace(/[^\\p{L}\\p{N}]+/gu, ' ').trim();
-  return [...document.querySelectorAll('button[aria-label], [role=button][aria-label]')]
-    .filter((one) => !words(one.getAttribute('aria-label')).includes(words(one.textContent)))
-    .map((one) => one.outerHTML.slice(0, 200));
-}"""
 
 
 def test_every_panel_fits_its_window_and_every_control_has_a_name(tab, look):
@@ -68,9 +58,9 @@ def test_what_was_typed_is_no_markup(look, text, seen):
 )
 def test_the_policy_runs_no_other_script(browser, file, tmp_path, markup):
     changed = tmp_path / "changed.html"
-    before, noscript, after = file.read_text("utf-8").partition("<noscript>")
-    assert noscript
-    changed.write_text(before + markup + noscript + after, "utf-8")
+    before, app, after = file.read_text("utf-8").partition('<div id="app"')
+    assert app
+    changed.write_text(before + markup + app + after, "utf-8")
     tab = browser.new_page()
     tab.goto(changed.as_uri())
     tab.wait_for_selector("#app:not([aria-busy]) .tabs")

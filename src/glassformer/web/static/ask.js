@@ -6,10 +6,11 @@ let running = null;
 
 export const stop = () => running?.abort(); // the server notices, and drops what still waits
 
-export function translation(request) {
+// `progress` hears of the parts of a long answer, in a page that is one file.
+export function translation(request, progress) {
   stop();
   running = new AbortController();
-  return post("api/v1/translate", request, { signal: running.signal });
+  return post("api/v1/translate", request, { signal: running.signal, progress });
 }
 
 export async function fileTranslation(file, source, target) {

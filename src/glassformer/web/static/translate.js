@@ -51,6 +51,7 @@ function nameOf(language) {
 
 // Take theme, languages and text from the address.
 async function begin() {
+  $("unstarted").remove();
   const address = new URLSearchParams(location.hash.slice(1));
   view.theme = address.get("theme") ?? "";
   const set = (change) => Object.assign(view, change);
@@ -177,21 +178,24 @@ async function translate() {
   if (!text.trim() || [...text].length > view.limit) {
     stop();
     showAnswer(null, "");
-    if (text.trim()) fail("The text is longer than this server allows.");
+    if (text.trim()) fail(`The text is longer than this ${served ? "server" : "page"} allows.`);
     return;
   }
   document.body.classList.add("busy");
   $("state").textContent = "";
   const { source, target } = view.pair;
+  const request = { q: text, source, target, alternatives: ALTERNATIVES, alignment: true };
+  let begun = false;
+  const progress = (part, count) => {
+    const done = part.segments.length;
+    if (done === count) return;
+    showPart(part, text, begun);
+    begun = true;
+    $("progress").textContent = `${done} of ${count} …`;
+  };
   try {
-    const answer = await translation({
-      q: text,
-      source,
-      target,
-      alternatives: ALTERNATIVES,
-      alignment: true,
-    });
-    showAnswer(answer.documents[0], text);
+    const answer = await translation(request, progress);
+    showAnswer(answer.documents[0], text, begun);
   } catch (error) {
     if (error.name === "AbortError") return; // a newer request has replaced this one
     if (asksForKey(error)) $("key-form").hidden = false;
@@ -205,13 +209,21 @@ function fail(message) {
   $("problem").textContent = message;
 }
 
-// Show an answer: of each segment the best hypothesis, until a person chooses another.
-function showAnswer(answer, text) {
-  document.body.classList.remove("busy");
-  view.chosen = answer ? answer.segments.map(() => 0) : [];
+// Show an answer, or its part so far: of each segment the best hypothesis, until a person chooses
+// another. `begun`: an earlier part of it stands there, and what a person has chosen.
+function showPart(answer, text, begun) {
+  const chosen = begun ? view.chosen : [];
+  view.chosen = answer ? answer.segments.map((_, place) => chosen[place] ?? 0) : [];
   const doubtful = answer?.segments.findIndex(({ hypotheses: [best] }) => best.doubts.length) ?? 0;
-  Object.assign(view, { answer, text, segment: Math.max(doubtful, 0), word: null });
+  Object.assign(view, { answer, text, word: null });
+  if (!begun) view.segment = Math.max(doubtful, 0);
   draw();
+}
+
+function showAnswer(answer, text, begun = false) {
+  document.body.classList.remove("busy");
+  $("progress").textContent = "";
+  showPart(answer, text, begun);
   $("announced").textContent = $("target").textContent
     ? `Translation: ${$("target").textContent.slice(0, ANNOUNCED)} ${$("doubts").textContent}`.trim()
     : "";

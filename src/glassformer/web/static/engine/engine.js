@@ -151,13 +151,15 @@ export class Engine {
     return all.map((each, place) => ({ ...each, share: powers[place] / sum }));
   }
 
-  // A text with its segments, as /api/v1/translate answers; its spans count characters.
-  async translate(text, { alternatives = 0, signal } = {}) {
+  // A text with its segments, as /api/v1/translate answers; its spans count characters. After each
+  // segment `progress` gets the answer so far and the number of all segments.
+  async translate(text, { alternatives = 0, signal, progress } = {}) {
     const pause = pauses(signal);
     const count = (end) => [...text.slice(0, end)].length;
     const segments = [];
     let [whole, end] = ["", 0];
-    for (const segment of this.segments(text)) {
+    const all = this.segments(text);
+    for (const segment of all) {
       const hypotheses = await this.hypotheses(segment, { most: alternatives + 1, pause });
       for (const each of hypotheses) {
         await pause();
@@ -174,6 +176,7 @@ export class Engine {
       end = segment.end;
       const source = [count(segment.start), count(end)];
       segments.push({ source, target: [start, [...whole].length], hypotheses });
+      progress?.({ text: whole, segments: [...segments] }, all.length);
     }
     return { text: whole + text.slice(end), segments };
   }

@@ -7,14 +7,22 @@ import { about, engine, load } from "./local.js";
 
 const LEFT_OUT =
   "This file is the whole translator: it runs here, without a network. It translates plain text: " +
-  "placeholders, markup and glossaries are as other words to it, and it takes no documents.";
+  "placeholders, markup and glossaries are as other words to it. It takes no documents, and names " +
+  "no reasons to doubt a translation.";
 
-function fact([name, value]) {
-  return [h("dt", {}, name), h("dd", {}, value)];
+function facts() {
+  const texts = [...document.querySelectorAll("script, style")].map((each) => each.textContent);
+  return {
+    ...(about.languages ? { languages: about.languages.join(" → ") } : {}),
+    parameters: about.parameters.toLocaleString(),
+    size: `${(texts.join("").length / 1e6).toFixed(1)} MB`,
+    ...about.facts,
+  };
 }
 
 const result = h("div", { role: "status", "data-check": "" });
-const button = h("button", { type: "button", class: "push", onclick: run }, "Check this file");
+const button = h("button", { type: "button", class: "push" }, "Check this file");
+button.onclick = run;
 
 function report(lines, right) {
   result.classList.toggle("error", !right);
@@ -22,13 +30,14 @@ function report(lines, right) {
   result.append(...lines.map((line) => h("p", {}, line)));
 }
 
-// By the path that the page takes, then in JavaScript alone.
+// By WebAssembly, if the browser grants it, then in JavaScript.
 async function run() {
-  button.disabled = true;
+  button.onclick = null;
   const lines = [];
   let right = true;
   try {
-    for (const tried of [engine(), load({ wasm: false })]) {
+    const plain = load({ wasm: false });
+    for (const tried of engine().path === plain.path ? [plain] : [engine(), plain]) {
       show(result, h("p", {}, `Comparing with Python's numbers, by ${tried.path} …`));
       const compared = await check(tried, about.checks, pauses());
       lines.push(...compared.lines);
@@ -38,7 +47,7 @@ async function run() {
   } catch (error) {
     report([...lines, error.message], false);
   }
-  button.disabled = false;
+  button.onclick = run;
 }
 
 document.body.append(
@@ -50,7 +59,11 @@ document.body.append(
       "details",
       {},
       h("summary", {}, "About this translator"),
-      h("dl", {}, Object.entries(about.facts).map(fact)),
+      h(
+        "dl",
+        {},
+        Object.entries(facts()).map(([name, value]) => [h("dt", {}, name), h("dd", {}, value)]),
+      ),
     ),
     button,
     result,
@@ -62,6 +75,6 @@ setTimeout(() => {
   try {
     engine();
   } catch (error) {
-    report([error.message], false);
+    document.body.prepend(h("p", { class: "damaged", role: "alert" }, error.message));
   }
 }, 50);

@@ -14,24 +14,25 @@ export const about = JSON.parse(record);
 
 let loaded = null;
 
-// The engine; an Error if the file is damaged. `options.wasm`: whether to try WebAssembly.
+// The page's engine.
 export function engine() {
   loaded ??= load();
   return loaded;
 }
 
-export function load(options) {
+// A new engine; an Error if the file is damaged. `options.wasm`: whether to try WebAssembly.
+export const load = (options) => new Engine(about, weights(), options);
+
+function weights() {
   const { dataset, textContent } = document.getElementById("weights");
-  const damaged = "This file is damaged: its numbers are not those that Python wrote. Get it anew.";
-  let bytes;
   try {
-    bytes = bytesOf(textContent);
+    const bytes = bytesOf(textContent);
+    const sum = crc32(bytes, crc32(new TextEncoder().encode(record)));
+    if (sum === Number(dataset.crc)) return bytes;
   } catch {
-    throw new Error(damaged);
+    // It is no base64.
   }
-  const sum = crc32(bytes, crc32(new TextEncoder().encode(record)));
-  if (sum !== Number(dataset.crc)) throw new Error(damaged);
-  return new Engine(about, bytes, options);
+  throw new Error("This file is damaged: its numbers are not those that Python wrote. Get it anew.");
 }
 
 // The checksum of zip and PNG; `before`: that of the bytes before these.
@@ -70,8 +71,8 @@ const ANSWERS = {
   ],
   "api/v1/trace": async (request, signal) =>
     isFirst(request) ? about.first : traceOf(engine(), request, signal),
-  "api/v1/translate": async ({ q, alternatives }, signal) => ({
-    documents: [await engine().translate(q, { alternatives, signal })],
+  "api/v1/translate": async ({ q, alternatives }, signal, progress) => ({
+    documents: [await engine().translate(q, { alternatives, signal, progress })],
   }),
 };
 
@@ -80,8 +81,8 @@ function isFirst({ text, source: from, target: to, ...more }) {
   return Boolean(about.first) && about.first.asked.text === text && !Object.keys(more).length;
 }
 
-export async function asked(address, { content, signal } = {}) {
-  return ANSWERS[address.replace(/^(\.\.\/)*/, "")](content, signal);
+export async function asked(address, { content, signal, progress } = {}) {
+  return ANSWERS[address.replace(/^(\.\.\/)*/, "")](content, signal, progress);
 }
 
-export const post = (address, content, { signal } = {}) => asked(address, { content, signal });
+export const post = (address, content, more) => asked(address, { content, ...more });

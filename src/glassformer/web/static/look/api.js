@@ -42,21 +42,26 @@ function answered({ source, text, log_probability }) {
 
 function fromServer() {
   const cache = new Map();
-  const ask = async (request, signal) => {
-    const body = JSON.stringify(request);
-    if (!cache.has(body)) {
-      const answer = post(TRACE, request, { signal }).then(createView);
-      answer.catch(() => cache.delete(body));
-      cache.set(body, answer);
-      if (cache.size > CACHED) cache.delete(cache.keys().next().value);
-    }
-    return cache.get(body);
-  };
   let newest = new AbortController();
+  const ask = async (request) => {
+    const body = JSON.stringify(request);
+    if (cache.has(body)) return cache.get(body);
+    const { signal } = newest;
+    try {
+      const view = createView(await post(TRACE, request, { signal }));
+      cache.set(body, view);
+      if (cache.size > CACHED) cache.delete(cache.keys().next().value);
+      return view;
+    } catch (error) {
+      if (signal.aborted) await new Promise(() => {}); // nobody waits for this answer
+      throw error;
+    }
+  };
+  // A newer sentence ends the work on the one before, and on all that was asked about it.
   const base = (state) => {
-    newest.abort(); // a newer question ends the work on the one before
+    newest.abort();
     newest = new AbortController();
-    return ask(requestOf(state), newest.signal);
+    return ask(requestOf(state));
   };
   return {
     live: true,

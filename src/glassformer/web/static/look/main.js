@@ -37,6 +37,7 @@ async function start() {
   const store = createStore();
   display(store.get());
   const source = createSource();
+  show(root, h("p", { class: "waiting" }, "One moment …"));
   let app = null;
   try {
     const about = await source.about(store.get());

@@ -18,7 +18,7 @@ export function sentence(app) {
     maxlength: 1000,
     spellcheck: false,
     // In a file the engine is near: everything follows the typing.
-    oninput: () => !served && field.value.trim() && translate(field.value.trim(), { typing: true }),
+    oninput: () => !served && translate(field.value.trim(), { typing: true }),
   });
   const fresh = { prefix: "", step: 0, row: 0, column: -1, word: -1, branch: "", reference: "" };
   const translate = (text, how) => store.set({ text, ...fresh }, how);
@@ -68,7 +68,7 @@ export function sentence(app) {
       view = app.view;
       terms.textContent = glossaryOf(view.trace);
       legend.textContent = legendOf([...view.source, ...view.target]);
-      bounds.textContent = view.trace.bounds.left_out.join(" ");
+      bounds.textContent = view.trace.bounds.left_out.join(" · ");
       if (document.activeElement !== field) field.value = view.sourceText;
     }
     const step = within(state.step, view.target.length);
@@ -121,9 +121,9 @@ function legendOf(pieces) {
   ].join(" ");
 }
 
-// Sentences that fit this translator; a bundle without them shows none.
+// Sentences that fit this translator. The page begins with the first one: alone, it needs no button.
 function examples(texts, translate) {
-  if (!texts.length) return null;
+  if (texts.length < 2) return null;
   return h(
     "div",
     { class: "examples", role: "group", "aria-label": "Examples" },
