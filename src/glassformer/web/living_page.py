@@ -24,7 +24,9 @@ from glassformer.alignment.align import Heads
 from glassformer.bundle import Bundle
 from glassformer.config import EXTRA_LENGTH, Precision
 from glassformer.data.normaliser import INVISIBLE
+from glassformer.data.splitting import has_ordinals
 from glassformer.data.tokenizer import Tokenizer
+from glassformer.data.words import is_unspaced
 from glassformer.errors import UsageError
 from glassformer.files import write_atomically
 from glassformer.inspection.figure1 import figure1
@@ -96,6 +98,7 @@ def about(bundle: Bundle, texts: Sequence[str]) -> dict[str, Any]:
     source, target = bundle.tokenizers
     joint = source.serialized == target.serialized and source.prefix == target.prefix
     lengths = bundle.source_lengths
+    from_language, to_language = bundle.languages or (None, None)
     texts = texts or bundle.examples
     first = trace(bundle, texts[0]) if texts else None
     return {
@@ -112,6 +115,8 @@ def about(bundle: Bundle, texts: Sequence[str]) -> dict[str, Any]:
             ),
             "sentences": lengths is not None and not lengths.has_several,
             "numbers": bundle.preprocessing.reads_numbers,
+            "ordinals": has_ordinals(from_language),
+            "gap": "" if is_unspaced(to_language) else " ",
         },
         "alignment": Heads.of(bundle.alignment, bundle.model.config).as_dict(),
         "figure": [asdict(box) for box in figure1(bundle.model, _SOURCE, _TARGET)],
