@@ -52,9 +52,15 @@ def write_page(
 ) -> list[str]:
     """Write the translator as one file; return notes for a person.
 
-    Raises UsageError for a model with own parts, or if the file were too large for a browser.
+    Raises UsageError for a model with own parts, for a tokenizer of words or characters, or if the
+    file were too large for a browser.
     """
     require_stock(bundle, "a page")
+    if not all(tokenizer.cuts_subwords for tokenizer in bundle.tokenizers):
+        raise UsageError(
+            "a page cuts texts by BPE or as a unigram model, and a tokenizer of this model"
+            " knows whole words or single characters: use 'glassformer serve'"
+        )
     translator, stored = rounded(bundle, precision)
     if (size := 4 / 3 * len(stored)) > _MOST:
         raise UsageError(
