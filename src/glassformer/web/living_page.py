@@ -37,7 +37,7 @@ from glassformer.model.transformer import Transformer
 from glassformer.tensors import load_weights, weights
 from glassformer.web.look.single_file import Face, build_page
 
-__all__ = ["about", "rounded", "write_page"]
+__all__ = ["about", "rounded", "unassigned", "write_page"]
 
 _SMALL, _MOST = 25_000_000, 150_000_000  # bytes of a file
 _LARGEST = 127  # of an int8 with both signs
@@ -115,7 +115,7 @@ def about(bundle: Bundle, texts: Sequence[str]) -> dict[str, Any]:
         "extra_length": EXTRA_LENGTH,
         "reading": {
             "normalisation": (
-                {"invisible": INVISIBLE, "unknown": _unassigned()}
+                {"invisible": INVISIBLE, "unknown": unassigned()}
                 if bundle.normalisation == "text"
                 else None
             ),
@@ -140,7 +140,7 @@ def _tokenizer(tokenizer: Tokenizer) -> dict[str, Any]:
 
 
 @cache
-def _unassigned() -> str:
+def unassigned() -> str:
     """The characters that this version of Unicode lacks, as a class of a regular expression."""
     lacks = [unicodedata.category(chr(code)) == "Cn" for code in range(0x110000)] + [False]
     edges = [code for code in range(0x110000) if lacks[code] != lacks[code - 1]]

@@ -11,11 +11,13 @@ from typing import Any
 import pytest
 import sentencepiece
 
+from glassformer.bundle import load_bundle
 from glassformer.data.sentencepiece_model import PieceType, SentencePieceModel
 from glassformer.data.subword_training import train_tokenizer
 from glassformer.data.tokenizer import Tokenizer
 from glassformer.data.words import subword_spans
-from glassformer.errors import InputError
+from glassformer.errors import InputError, UsageError
+from glassformer.web.living_page import write_page
 from tests.node import node
 from tests.web.engine.texts import SENTENCES, odd_texts
 
@@ -210,6 +212,15 @@ def test_thousands_of_letters_without_a_space_take_less_than_a_second():
         assert max(milliseconds for _, milliseconds in rows) < 1000
 
 
-@pytest.mark.parametrize(("kind", "subwords"), [("bpe", 1), ("unigram", 1), ("word", 0), ("char", 0)])
-def test_models_of_words_or_characters_are_told_apart(kind, subwords):
-    assert Tokenizer(trained(kind, vocab_size=60)).cuts_subwords is bool(subwords)
+def test_models_of_words_or_characters_are_told_apart():
+    kinds = ["bpe", "unigram", "word", "char"]
+    told = [Tokenizer(trained(kind, vocab_size=60)).cuts_subwords for kind in kinds]
+    assert told == [True, True, False, False]
+
+
+def test_no_page_of_a_tokenizer_of_words(bundle_directory, tmp_path):
+    words = Tokenizer(trained("word", vocab_size=60))
+    bundle = replace(load_bundle(bundle_directory), target_tokenizer=words)
+    with pytest.raises(UsageError, match="whole words or single characters"):
+        write_page(bundle, tmp_path / "me.html", face="translate", precision="int8")
+    assert not list(tmp_path.iterdir())

@@ -1,11 +1,12 @@
-// A SentencePiece model: its file, its normalisation, and its two ways to cut a text.
-// After normalizer.cc, bpe_model.cc and unigram_model.cc of sentencepiece 0.2.3, number for number.
+// A SentencePiece model: its file, and its two ways to cut a text.
+// After bpe_model.cc and unigram_model.cc of sentencepiece 0.2.3, number for number.
 
-export const SPACE = "▁";
+import { characterAt, finderOf, Normalizer, SPACE } from "./normalizer.js";
+
 export const [NORMAL, UNKNOWN, CONTROL, USER_DEFINED, UNUSED, BYTE] = [1, 2, 3, 4, 5, 6];
 const [UNIGRAM, BPE] = [1, 2];
 const UNKNOWN_PENALTY = 10;
-const LARGEST_SUM = 100_000; // of scores
+const LARGEST_SUM = 100_000; // of scores; beyond it the sums begin anew
 const utf8 = new TextEncoder();
 const decoder = new TextDecoder("utf-8", { ignoreBOM: true });
 
@@ -65,8 +66,9 @@ export class SentencePiece {
     );
     const userDefined = this.pieces.filter(({ type }) => type === USER_DEFINED);
     this.userDefinedAt = finderOf(userDefined.map(({ text }) => text));
+    const { userDefinedAt, trainer: { suffix } } = this;
+    this.normalizer = new Normalizer(message(normalizer, NORMALIZER), { userDefinedAt, suffix });
     const back = message(denormalizer, NORMALIZER);
-    this.normalizer = new Normalizer(message(normalizer, NORMALIZER), this);
     this.denormalizer = back.map?.length ? new Normalizer(back) : null;
     this.unknown = this.pieces.findIndex(({ type }) => type === UNKNOWN);
     this.least = Infinity;
@@ -113,10 +115,10 @@ export class SentencePiece {
   bpe(text) {
     const symbols = [];
     for (let at = 0; at < text.length; ) {
-      const whole = this.userDefinedAt(text, at);
-      const piece = whole || characterAt(text, at);
+      const userDefined = this.userDefinedAt(text, at);
+      const piece = userDefined || characterAt(text, at);
       const place = symbols.length;
-      symbols.push({ piece, whole: Boolean(whole), before: place - 1, after: place + 1 });
+      symbols.push({ piece, whole: userDefined !== "", before: place - 1, after: place + 1 });
       at += piece.length;
     }
     const queue = new Queue((a, b) => b.score - a.score || a.left - b.left);
@@ -159,10 +161,9 @@ export class SentencePiece {
     };
     const rare = Math.fround(this.least - UNKNOWN_PENALTY);
     for (let at = 0; at < text.length; ) {
-      const begun = ends[at].sum;
-      if (Math.abs(begun) > LARGEST_SUM)
-        for (let end = at; end < ends.length; end += 1)
-          if (ends[end]) ends[end].sum = Math.fround(ends[end].sum - begun);
+      const large = ends[at].sum;
+      if (Math.abs(large) > LARGEST_SUM)
+        for (const end of ends.slice(at)) if (end) end.sum = Math.fround(end.sum - large);
       const { sum } = ends[at];
       const single = at + characterAt(text, at).length;
       let known = false; // the character alone
@@ -214,21 +215,6 @@ export class SentencePiece {
   }
 }
 
-const characterAt = (text, place) => String.fromCodePoint(text.codePointAt(place));
-
-// A function that gives the longest of these pieces at a place of a text, or "".
-function finderOf(pieces) {
-  if (!pieces.length) return () => "";
-  const escaped = (letter) => `\\u{${letter.codePointAt(0).toString(16)}}`;
-  const longestFirst = pieces.sort((a, b) => b.length - a.length);
-  const choices = longestFirst.map((piece) => [...piece].map(escaped).join(""));
-  const pattern = new RegExp(choices.join("|"), "uy");
-  return (text, place) => {
-    pattern.lastIndex = place;
-    return pattern.exec(text)?.[0] ?? "";
-  };
-}
-
 // UTF-8 as text; `lost` stands for each byte that is no part of a character.
 export function textOfBytes(bytes, lost = "\ufffd") {
   const strict = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
@@ -245,82 +231,6 @@ export function textOfBytes(bytes, lost = "\ufffd") {
     }
   }
   return text;
-}
-
-// A text as the model cuts it: characters mapped, spaces as ▁.
-class Normalizer {
-  // `model`: its user-defined pieces stay as they are; none when decoding.
-  constructor({ map, prefix = 1, trim = 1, escape = 1 }, model = null) {
-    this.map = map?.length ? new CharacterMap(map) : null;
-    this.userDefinedAt = model?.userDefinedAt ?? (() => "");
-    this.suffix = model?.trainer.suffix;
-    Object.assign(this, { prefix, trim, escape });
-  }
-
-  // [what stands for the beginning of the rest of the text, the length of that beginning].
-  partAt(text, place) {
-    const whole = this.userDefinedAt(text, place);
-    if (whole) return [whole, whole.length];
-    const character = characterAt(text, place);
-    return this.map?.longestAt(text, place) ?? [character, character.length];
-  }
-
-  normalised(text) {
-    const { prefix, trim, escape, suffix } = this;
-    const parts = [];
-    for (let at = 0; at < text.length; ) {
-      const [written, read] = this.partAt(text, at);
-      parts.push(written);
-      at += read;
-    }
-    let first = 0;
-    if (trim) while (parts[first] === " ") first += 1;
-    if (first === parts.length) return "";
-    const space = escape ? SPACE : " ";
-    let result = prefix && !suffix ? space : "";
-    let after = Boolean(trim); // a space
-    for (let part of parts.slice(first)) {
-      if (after) part = part.replace(/^ +/, "");
-      result += part.replaceAll(" ", space);
-      if (part) after = Boolean(trim) && part.endsWith(" ");
-    }
-    if (trim) while (result.endsWith(space)) result = result.slice(0, -1);
-    return prefix && suffix ? result + space : result;
-  }
-}
-
-// SentencePiece's precompiled characters map: a double-array trie of bytes (Darts-clone), and the
-// texts that its values point to.
-class CharacterMap {
-  constructor(bytes) {
-    const size = new DataView(bytes.buffer, bytes.byteOffset).getUint32(0, true);
-    this.units = new Uint32Array(bytes.slice(4, 4 + size).buffer);
-    this.texts = bytes.subarray(4 + size);
-  }
-
-  // The text for the longest beginning that the map has, and the length of that; null: none.
-  longestAt(text, place) {
-    const offset = (unit) => (unit >>> 10) << ((unit & 512) >>> 6);
-    let node = offset(this.units[0]);
-    let [value, length, read] = [-1, 0, 0];
-    for (const character of text.slice(place)) {
-      read += character.length;
-      for (const byte of utf8.encode(character)) {
-        node ^= byte;
-        const unit = this.units[node];
-        if ((unit & 0x800000ff) >>> 0 !== byte) return this.at(value, length);
-        node ^= offset(unit);
-        if (unit & 256) [value, length] = [this.units[node] & 0x7fffffff, read];
-      }
-    }
-    return this.at(value, length);
-  }
-
-  at(found, length) {
-    if (found < 0) return null;
-    const end = this.texts.indexOf(0, found);
-    return [decoder.decode(this.texts.subarray(found, end)), length];
-  }
 }
 
 // A priority queue: `order` is below 0 if the first comes before the second.

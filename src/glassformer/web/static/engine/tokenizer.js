@@ -1,6 +1,7 @@
 // Text to subword ids and back. The twin of glassformer/data/tokenizer.py.
 
-import { BYTE, CONTROL, SentencePiece, SPACE, textOfBytes } from "./sentencepiece.js";
+import { SPACE } from "./normalizer.js";
+import { BYTE, CONTROL, SentencePiece, textOfBytes } from "./sentencepiece.js";
 import { isSpace } from "./words.js";
 
 const ESCAPE = "\ufdd0";
@@ -36,6 +37,7 @@ export class Tokenizer {
     return ids.length ? [...this.prefix, ...ids] : [];
   }
 
+  // The piece's id in the list, if a text can hold it.
   lookedUp(piece) {
     const id = this.model.idOf(piece);
     const none = [this.padId, this.bosId, this.eosId].includes(id) || id >= this.size;
@@ -54,8 +56,8 @@ export class Tokenizer {
   // The characters of the text that each id covers, as spans; none for a control symbol.
   spans(ids, text) {
     const [decoded, spans] = this.covered(ids);
-    const [from, to] = [[...decoded], [...text]];
     if (decoded === text) return spans;
+    const [from, to] = [[...decoded], [...text]];
     // A tokenizer that changes the text: what stands between two common parts covers the same.
     const places = [0];
     let [start, first] = [0, 0];
@@ -103,7 +105,7 @@ function commonParts(from, to, [start, first] = [0, 0], [end, last] = [from.leng
   let longest = [0, 0, 0];
   const sizes = new Int32Array(last + 1); // of the common part that ends before each place of `to`
   for (let place = start; place < end; place += 1) {
-    let before = 0; // the size at the place before, for the shorter `from`
+    let before = 0; // the size for the places before these two
     for (let other = first; other < last; other += 1) {
       const size = from[place] === to[other] ? before + 1 : 0;
       before = sizes[other + 1];
