@@ -3,7 +3,7 @@
 import base64
 import io
 import random
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,7 @@ import pytest
 import sentencepiece
 
 from glassformer.bundle import load_bundle
-from glassformer.data.sentencepiece_model import PieceType, SentencePieceModel
+from glassformer.data.sentencepiece_model import Piece, PieceType, SentencePieceModel
 from glassformer.data.subword_training import train_tokenizer
 from glassformer.data.tokenizer import Tokenizer
 from glassformer.data.words import subword_spans
@@ -60,7 +60,7 @@ export default function ({ models, texts }) {
   });
 }
 """
-USER_DEFINED = ["ab", "abc", "bcd", "<x>", "▁c", "d d", "😀"]
+USER_DEFINED = ["ab", "abc", "bcd", "<x>", "▁c", "éa", "d d", "😀", "\ufeff"]
 
 
 def trained(kind: str, **options: Any) -> bytes:
@@ -82,16 +82,23 @@ def ours(kind: str, **options: str) -> bytes:
     return train_tokenizer(SENTENCES * 20, vocab_size=420, kind=kind, **options).serialized
 
 
-def edited(model: bytes, *, unused: int = 0, turned: bool = False) -> bytes:
-    """The model with every so many normal piece unused, or with its pieces turned round."""
+def edited(model: bytes, change: Callable[[Piece], Piece], *, step: int = 1) -> bytes:
+    """The model with every so many normal piece changed, and with its pieces turned round."""
     parsed = SentencePieceModel.parse(model)
     pieces = [
-        replace(piece, type=PieceType.UNUSED)
-        if unused and place % unused == 0 and piece.type == PieceType.NORMAL
-        else piece
+        change(piece) if place % step == 0 and piece.type == PieceType.NORMAL else piece
         for place, piece in enumerate(parsed.pieces)
     ]
-    return parsed.with_pieces(pieces[::-1] if turned else pieces, {}).serialized()
+    return parsed.with_pieces(pieces[::-1], {}).serialized()
+
+
+def unused(piece: Piece) -> Piece:
+    return replace(piece, type=PieceType.UNUSED)
+
+
+def alike(piece: Piece) -> Piece:
+    """The piece with a score by its length: all sums for a text differ by rounding alone."""
+    return replace(piece, score=-17.3 * len(piece.text))
 
 
 @dataclass(frozen=True)
@@ -120,9 +127,10 @@ class Case:
 def tokenizers(folder: Path) -> Iterator[tuple[str, Tokenizer]]:
     names = {"bos_piece": "[b]", "eos_piece": "[e]", "pad_piece": "[p]", "unk_piece": "[u]"}
     ids = {"bos_id": 2, "eos_id": 0, "pad_id": 3, "unk_id": 1}
-    (folder / "back.tsv").write_text("61\t62 63\n20 20\t20\n64\t\n")
+    (folder / "back.tsv").write_text("61\t62 63\n20 20\t20\n64\t\n7A\tFEFF\n")
     for kind in ("bpe", "unigram"):
         own = ours(kind)
+        user_defined = trained(kind, user_defined_symbols=USER_DEFINED)
         models = {
             "own": own,
             "own, NFKC": ours(kind, normalization="nfkc"),
@@ -135,12 +143,13 @@ def tokenizers(folder: Path) -> Iterator[tuple[str, Tokenizer]]:
                 kind, normalization_rule_name="nfkc", remove_extra_whitespaces=False
             ),
             "space behind": trained(kind, treat_whitespace_as_suffix=True),
-            "user-defined": trained(kind, user_defined_symbols=USER_DEFINED),
+            "user-defined": user_defined,
             "changed when decoded": trained(
                 kind, denormalization_rule_tsv=str(folder / "back.tsv")
             ),
-            "unused": edited(trained(kind), unused=3),
-            "turned round": edited(own, turned=True),
+            "unused": edited(trained(kind), unused, step=3),
+            "scores alike": edited(own, alike),
+            "user-defined, scores alike": edited(user_defined, alike),
         }
         for name, model in models.items():
             yield f"{kind}, {name}", Tokenizer(model)
@@ -176,7 +185,7 @@ def test_symbols_and_blank_subwords(cases, answers):
         assert answers[name]["blank"] == sorted(each.blank_ids), name
 
 
-def test_ids_texts_and_spans_of_8400_odd_texts(cases, answers):
+def test_ids_texts_and_spans_of_9000_odd_texts(cases, answers):
     for name, case in cases.items():
         assert len(case.texts) == 301
         for text, found in zip(case.texts[:-1], answers[name]["encoded"], strict=False):
@@ -204,7 +213,8 @@ def test_thousands_of_letters_without_a_space_take_less_than_a_second():
     texts = ["".join(draw.choices(letters, k=9_000)) for letters in ("x", "abcdefgh", "abЖ😀")]
     many = [f"<{number}>" for number in range(500)]
     options = {"vocab_size": 900, "user_defined_symbols": [*many, *USER_DEFINED]}
-    models = [trained("bpe", **options), trained("unigram", **options), ours("unigram")]
+    models = [trained(kind, **options) for kind in ("bpe", "unigram")]
+    models += [ours("unigram"), edited(ours("unigram"), alike)]
     encoded = [base64.b64encode(model).decode() for model in models]
     answers = node(SPEED, {"models": encoded, "texts": texts})
     for model, rows in zip(models, answers, strict=True):

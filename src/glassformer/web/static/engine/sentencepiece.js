@@ -166,7 +166,6 @@ export class SentencePiece {
         for (const end of ends.slice(at)) if (end) end.sum = Math.fround(end.sum - large);
       const { sum } = ends[at];
       const single = at + characterAt(text, at).length;
-      let known = false; // the character alone
       const last = Math.min(text.length, at + this.longest);
       for (let end = single; end <= last; end += 1) {
         const id = this.ids.get(text.slice(at, end));
@@ -174,9 +173,8 @@ export class SentencePiece {
         const { text: piece, score, type } = this.pieces[id];
         const worth = type === USER_DEFINED ? 0.1 * (utf8.encode(piece).length - 1) : score;
         reach(end, Math.fround(Math.fround(worth) + sum), at, id);
-        known ||= end === single;
       }
-      if (!known) reach(single, Math.fround(rare + sum), at, this.unknown);
+      reach(single, Math.fround(rare + sum), at, this.unknown); // below any known piece
       at = single;
     }
     const path = [];
