@@ -23,7 +23,7 @@ def in_known_case(text: str, tokenizer: Tokenizer) -> str:
     """
     words = _WORD.findall(text)
     title = len(words) >= _TITLE and all(word[0].isupper() for word in words)
-    title &= not any(map(str.isdigit, text))  # "Mon, May 4, to Fri, May 8" is a date
+    title &= not any(map(str.isdecimal, text))  # "Mon, May 4, to Fri, May 8" is a date
 
     def read(match: re.Match[str]) -> str:
         word, lower = match[0], match[0].lower()

@@ -134,7 +134,8 @@ class Tokenizer:
 
     def _looked_up(self, text: str, ids: list[int]) -> list[int]:
         """The ids of a text's subwords in the list; unknown characters side by side are one."""
-        if self.unk_id not in ids and max(ids, default=0) < self.vocab_size:
+        odd = {self.unk_id, self.pad_id}.intersection(ids)
+        if not odd and max(ids, default=0) < self.vocab_size:
             return ids
         found = map(self._model.piece_to_id, self._model.encode(text, out_type=str))
         unknown = {self.pad_id, self.bos_id, self.eos_id}  # no text holds them
@@ -180,6 +181,20 @@ class Tokenizer:
             for index, piece in pieces
             if piece.replace(SPACE, " ").isspace() or piece in _BLANK_BYTES
         )
+
+    @property
+    def cuts_subwords(self) -> bool:
+        """Whether the model is BPE or unigram: it cuts words, and not only words or characters.
+
+        >>> from glassformer.data.subword_training import train_tokenizer
+        >>> train_tokenizer(["a b", "a c"], vocab_size=300).cuts_subwords
+        True
+        """
+        try:  # these two kinds alone can draw a segmentation
+            self._model.encode("a", enable_sampling=True, alpha=0.1, nbest_size=-1)
+        except RuntimeError:
+            return False
+        return True
 
     def subwords(self, text: str) -> list[str]:
         """The subwords of ``text`` as strings; ``▁`` marks the beginning of a word."""

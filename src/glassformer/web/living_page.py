@@ -24,7 +24,9 @@ from glassformer.alignment.align import Heads
 from glassformer.bundle import Bundle
 from glassformer.config import EXTRA_LENGTH, Precision
 from glassformer.data.normaliser import INVISIBLE
+from glassformer.data.splitting import has_ordinals
 from glassformer.data.tokenizer import Tokenizer
+from glassformer.data.words import is_unspaced
 from glassformer.errors import UsageError
 from glassformer.files import write_atomically
 from glassformer.inspection.figure1 import figure1
@@ -35,7 +37,7 @@ from glassformer.model.transformer import Transformer
 from glassformer.tensors import load_weights, weights
 from glassformer.web.look.single_file import Face, build_page
 
-__all__ = ["about", "rounded", "write_page"]
+__all__ = ["about", "rounded", "unassigned", "write_page"]
 
 _SMALL, _MOST = 25_000_000, 150_000_000  # bytes of a file
 _LARGEST = 127  # of an int8 with both signs
@@ -50,9 +52,15 @@ def write_page(
 ) -> list[str]:
     """Write the translator as one file; return notes for a person.
 
-    Raises UsageError for a model with own parts, or if the file were too large for a browser.
+    Raises UsageError for a model with own parts, for a tokenizer of words or characters, or if the
+    file were too large for a browser.
     """
     require_stock(bundle, "a page")
+    if not all(tokenizer.cuts_subwords for tokenizer in bundle.tokenizers):
+        raise UsageError(
+            "a page cuts texts by BPE or as a unigram model, and a tokenizer of this model"
+            " knows whole words or single characters: use 'glassformer serve'"
+        )
     translator, stored = rounded(bundle, precision)
     if (size := 4 / 3 * len(stored)) > _MOST:
         raise UsageError(
@@ -96,6 +104,7 @@ def about(bundle: Bundle, texts: Sequence[str]) -> dict[str, Any]:
     source, target = bundle.tokenizers
     joint = source.serialized == target.serialized and source.prefix == target.prefix
     lengths = bundle.source_lengths
+    from_language, to_language = bundle.languages or (None, None)
     texts = list(dict.fromkeys([*texts, *bundle.examples]))[:_CHECKS]
     first = trace(bundle, texts[0]) if texts else None
     return {
@@ -106,12 +115,14 @@ def about(bundle: Bundle, texts: Sequence[str]) -> dict[str, Any]:
         "extra_length": EXTRA_LENGTH,
         "reading": {
             "normalisation": (
-                {"invisible": INVISIBLE, "unknown": _unassigned()}
+                {"invisible": INVISIBLE, "unknown": unassigned()}
                 if bundle.normalisation == "text"
                 else None
             ),
             "sentences": lengths is not None and not lengths.has_several,
             "numbers": bundle.preprocessing.reads_numbers,
+            "ordinals": has_ordinals(from_language),
+            "gap": "" if is_unspaced(to_language) else " ",
         },
         "alignment": Heads.of(bundle.alignment, bundle.model.config).as_dict(),
         "figure": [asdict(box) for box in figure1(bundle.model, _SOURCE, _TARGET)],
@@ -129,7 +140,7 @@ def _tokenizer(tokenizer: Tokenizer) -> dict[str, Any]:
 
 
 @cache
-def _unassigned() -> str:
+def unassigned() -> str:
     """The characters that this version of Unicode lacks, as a class of a regular expression."""
     lacks = [unicodedata.category(chr(code)) == "Cn" for code in range(0x110000)] + [False]
     edges = [code for code in range(0x110000) if lacks[code] != lacks[code - 1]]

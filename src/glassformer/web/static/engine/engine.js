@@ -43,7 +43,7 @@ function nextTask() {
 export class Engine {
   // `about`: the page's record of the translator; `bytes`: its weights.
   constructor(about, bytes, options) {
-    const { config, languages } = about;
+    const { config } = about;
     this.about = about;
     this.config = config;
     this.weights = Weights.read(bytes, options);
@@ -53,7 +53,7 @@ export class Engine {
     const tokenizerOf = ({ model, ...given }) => new Tokenizer(bytesOf(model), given);
     this.source = tokenizerOf(source);
     this.target = target ? tokenizerOf(target) : this.source;
-    this.preprocessing = new Preprocessing({ ...about.reading, languages });
+    this.preprocessing = new Preprocessing(about.reading);
     this.extra = Math.min(about.extra_length, Math.floor(config.max_length / 2));
     const longest = config.source_max_length ?? config.max_length;
     this.room = Math.min(config.max_length - this.extra, longest - 1);
@@ -73,7 +73,7 @@ export class Engine {
 
   // The segments of a text with their ids, the end symbol left out.
   segments(text) {
-    return this.preprocessing.segments(text).map((segment) => {
+    return this.preprocessing.segments(text, this.source).map((segment) => {
       const ids = this.source.encode(segment.text);
       if (ids.length > this.room)
         throw new Error(`A sentence has ${ids.length} pieces, and this model has room for ${this.room}.`);

@@ -1,83 +1,91 @@
-// From a text as people have it to the segments that the model reads, and back.
-// After glassformer/data/preprocessing.py and normaliser.py; the browser finds the sentences.
+// From a text as people have it to the segments that the model reads.
+// After glassformer/data/preprocessing.py, normaliser.py and splitting.py; the browser finds the
+// sentences.
 
+import { inKnownCase, isUpper } from "./capitals.js";
 import { hasLetters, isSpace } from "./words.js";
+
+// No sentence ends after an initial, a title, or a number that means "fourth", nor before a small
+// letter.
+const SHORT = /(?<![\p{L}\p{N}_])(?:\p{Lu}|Mrs?|Ms|Dr|Prof|St|Mme|Mlle|Vol|vol|approx)\.\s*$/u;
+const ORDINAL = /(?<![\p{L}\p{N}_])(?:\d{1,3}|[IVXLC]+)\.\s*$/u;
 
 export class Preprocessing {
   // `normalisation`: null, or patterns as Python has them: characters that no reader sees, and
   // those that Python's version of Unicode lacks. `sentences`: whether each is translated alone.
-  constructor({ normalisation, sentences, numbers, languages }) {
-    const [source, target] = languages ?? [];
-    Object.assign(this, { sentences, numbers });
+  // `numbers`: whether a text without letters is. `ordinals`: whether "4." may mean fourth. `gap`:
+  // what stands between two sentences of the translation.
+  constructor({ normalisation, sentences, numbers, ordinals, gap }) {
+    Object.assign(this, { sentences, numbers, ordinals, gap });
     this.invisible = normalisation && new RegExp(normalisation.invisible, "gu");
     this.unknown = normalisation && new RegExp(`([${normalisation.unknown}]+)`, "u");
-    this.gap = /^(zh|ja|th|lo|km|my)\b/.test(target ?? "") ? "" : " ";
-    this.segmenter = new Intl.Segmenter(validCode(source), { granularity: "sentence" });
+    this.segmenter = new Intl.Segmenter("en", { granularity: "sentence" });
   }
 
   normalised(text) {
     if (!this.invisible) return text;
-    const clean = text
+    const parts = text
       .replace(this.invisible, "")
       .replace(/[\uff10-\uff19\uff21-\uff3a\uff41-\uff5a]/g, (wide) =>
         String.fromCharCode(wide.charCodeAt(0) - 0xfee0),
-      );
+      )
+      .split(this.unknown);
     // A browser's Unicode is newer: characters that Python's lacks stay as they are.
-    const parts = clean.split(this.unknown).map((part, place) => (place % 2 ? part : part.normalize("NFC")));
-    return words(parts.join("")).join(" ");
+    const composed = parts.map((part, place) => (place % 2 ? part : part.normalize("NFC")));
+    const letters = [...composed.join("")].map((letter) => (isSpace(letter) ? " " : letter));
+    return letters.join("").split(" ").filter(Boolean).join(" ");
   }
 
   // The segments of a text: what the model reads, and the span in the text as typed (in UTF-16).
-  segments(text) {
-    const result = [];
-    for (const line of text.matchAll(/[^\r\n]+/g)) {
-      const parts = this.sentences ? this.segmenter.segment(line[0]) : [{ segment: line[0], index: 0 }];
-      for (const { segment, index } of parts) {
-        const read = this.normalised(segment) && trimmed(this.normalised(segment));
-        if (!read || !(this.numbers || hasLetters(read))) continue;
-        const start = line.index + index + segment.length - trimmedStart(segment).length;
-        result.push({ ...lowered(read, this.invisible), start, end: start + trimmed(segment).length });
-      }
+  segments(text, tokenizer) {
+    const lines = [...text.matchAll(/[^\r\n]+/g)];
+    const spans = lines.flatMap((line) =>
+      this.parts(line[0]).map((span) => span.map((place) => line.index + place)),
+    );
+    return spans.flatMap((span) => {
+      const [start, end] = this.trimmed(text, span);
+      const read = this.normalised(text.slice(start, end));
+      if (!read || !(this.numbers || hasLetters(read))) return [];
+      if (!this.invisible) return [{ text: read, start, end, capitals: false }];
+      const lower = lowered(read);
+      const known = inKnownCase(lower ?? read, tokenizer);
+      return [{ text: known, start, end, capitals: lower !== null }];
+    });
+  }
+
+  // The spans of a line that are translated, each by itself: the line, or its sentences.
+  parts(line) {
+    if (!this.sentences) return [[0, line.length]];
+    const spans = [];
+    let start = 0;
+    for (const { segment, index } of this.segmenter.segment(line)) {
+      const end = index + segment.length;
+      const part = line.slice(start, end);
+      const short = SHORT.test(part) || (this.ordinals && ORDINAL.test(part));
+      const open = short || !hasLetters(part) || /^\p{Ll}/u.test(line.slice(end));
+      if (open && end < line.length) continue;
+      spans.push([start, end]);
+      start = end;
     }
-    return result;
+    return spans;
+  }
+
+  // The span without what no reader sees at its two ends.
+  trimmed(text, [start, end]) {
+    const part = text.slice(start, end);
+    const spaces = (gone) => " ".repeat(gone.length);
+    const letters = (this.invisible ? part.replace(this.invisible, spaces) : part).split("");
+    const seen = (letter) => !isSpace(letter);
+    if (!letters.some(seen)) return [end, end];
+    return [start + letters.findIndex(seen), start + letters.findLastIndex(seen) + 1];
   }
 }
 
-function validCode(language) {
-  try {
-    return Intl.getCanonicalLocales(language ?? "en");
-  } catch {
-    return "en";
-  }
-}
-
-// The parts between white space, as Python's split() has them.
-function words(text) {
-  const parts = [""];
-  for (const character of text) {
-    if (!isSpace(character)) parts[parts.length - 1] += character;
-    else if (parts.at(-1)) parts.push("");
-  }
-  return parts.at(-1) ? parts : parts.slice(0, -1);
-}
-
-function trimmedStart(text) {
-  let first = 0;
-  while (first < text.length && isSpace(text[first])) first += 1;
-  return text.slice(first);
-}
-
-function trimmed(text) {
-  let last = text.length;
-  while (last > 0 && isSpace(text[last - 1])) last -= 1;
-  return trimmedStart(text.slice(0, last));
-}
-
-// A text of several words in capitals alone is read in lower case.
-function lowered(text, normalises) {
-  const capitals = text === text.toUpperCase() && text !== text.toLowerCase();
-  const lower = text[0] + text.slice(1).toLowerCase();
-  const many = (text.match(/\p{L}{2,}/gu) ?? []).length > 1;
-  const reads = normalises && capitals && many && lower.length === text.length;
-  return reads ? { text: lower, capitals: true } : { text, capitals: false };
+// A text of several words in capitals alone, in lower case but for the first letter; else null.
+function lowered(text) {
+  const [first, ...rest] = text;
+  const lower = first + rest.join("").toLowerCase();
+  const words = text.match(/[\p{L}\p{Nl}\p{No}]{2,}/gu) ?? [];
+  const alike = [...lower].length === rest.length + 1;
+  return isUpper(text) && words.length > 1 && alike ? lower : null;
 }

@@ -1,6 +1,7 @@
 // Text to subword ids and back. The twin of glassformer/data/tokenizer.py.
 
-import { BYTE, CONTROL, SentencePiece, SPACE } from "./sentencepiece.js";
+import { SPACE } from "./normalizer.js";
+import { BYTE, CONTROL, SentencePiece, textOfBytes } from "./sentencepiece.js";
 import { isSpace } from "./words.js";
 
 const ESCAPE = "\ufdd0";
@@ -12,19 +13,20 @@ export class Tokenizer {
   constructor(bytes, { prefix = [], known = null } = {}) {
     const model = new SentencePiece(bytes);
     const count = known ?? model.pieces.length;
-    const { unk = 0, bos = 1, eos = 2, pad = -1 } = model.trainer;
-    const signed = (id) => (id > 2 ** 31 ? -1 : id); // -1 in protobuf
+    const pad = model.symbol("pad");
     this.model = model;
     this.known = known;
-    this.padId = signed(pad) < 0 ? count : pad;
-    [this.unkId, this.bosId, this.eosId] = [unk, bos, eos];
-    this.size = count + (signed(pad) < 0 ? 1 : 0);
+    this.padId = pad < 0 ? count : pad; // missing padding gets an id after the last subword
+    this.unkId = model.unknown;
+    [this.bosId, this.eosId] = [model.symbol("bos"), model.symbol("eos")];
+    this.size = pad < 0 ? count + 1 : count;
     const pieces = model.pieces.slice(0, count);
     this.hasBytes = pieces.some(({ type }) => type === BYTE);
-    this.symbols = new Set([this.padId, bos, eos]);
+    this.symbols = new Set([this.padId, this.bosId, this.eosId]);
     pieces.forEach(({ type }, id) => type === CONTROL && this.symbols.add(id));
     this.prefix = prefix.map((piece) => model.idOf(piece));
-    this.blank = new Set(pieces.flatMap(({ text }, id) => (isBlank(text) ? [id] : [])));
+    const ids = Array.from({ length: this.size }, (_, id) => id);
+    this.blank = new Set(ids.filter((id) => isBlank(this.subword(id))));
   }
 
   // The ids of the text with the prefix, and no start or end symbol.
@@ -35,6 +37,7 @@ export class Tokenizer {
     return ids.length ? [...this.prefix, ...ids] : [];
   }
 
+  // The piece's id in the list, if a text can hold it.
   lookedUp(piece) {
     const id = this.model.idOf(piece);
     const none = [this.padId, this.bosId, this.eosId].includes(id) || id >= this.size;
@@ -53,20 +56,18 @@ export class Tokenizer {
   // The characters of the text that each id covers, as spans; none for a control symbol.
   spans(ids, text) {
     const [decoded, spans] = this.covered(ids);
-    const [from, to] = [[...decoded], [...text]];
     if (decoded === text) return spans;
-    // A tokenizer that changes the text: the changed part covers the changed part.
-    let start = 0;
-    while (start < Math.min(from.length, to.length) && from[start] === to[start]) start += 1;
-    let end = 0;
-    const most = Math.min(from.length, to.length) - start;
-    while (end < most && from.at(-1 - end) === to.at(-1 - end)) end += 1;
-    const placed = (at) => {
-      if (at <= start) return at;
-      const behind = from.length - at;
-      return behind <= end ? to.length - behind : Math.min(at, to.length - end);
-    };
-    return spans.map((span) => span.map(placed));
+    const [from, to] = [[...decoded], [...text]];
+    // A tokenizer that changes the text: what stands between two common parts covers the same.
+    const places = [0];
+    let [start, first] = [0, 0];
+    for (const [end, last, size] of [...commonParts(from, to), [from.length, to.length, 0]]) {
+      for (let step = 0; start + step < end; step += 1)
+        places[start + step] = Math.min(first + step, last);
+      for (let step = 0; step <= size; step += 1) places[end + step] = last + step;
+      [start, first] = [end + size, last + size];
+    }
+    return spans.map((span) => span.map((at) => places[at]));
   }
 
   // The text of the ids without the space before the first word, and the span of each.
@@ -80,9 +81,8 @@ export class Tokenizer {
       const byte = /^<0x(..)>$/.exec(piece);
       if (byte) {
         pending.push(parseInt(byte[1], 16));
-        added = new TextDecoder("utf-8", { ignoreBOM: true }).decode(Uint8Array.from(pending));
-        if (added.includes("\ufffd")) added = "";
-        else pending = [];
+        added = textOfBytes(pending, "");
+        if (added) pending = [];
       }
       letters.push(...added);
       const pair = letters.slice(Math.max(0, start - 1), start + 1).join("");
@@ -97,6 +97,29 @@ export class Tokenizer {
     const within = (at) => Math.max(0, Math.min(at - lead, letters.length));
     return [letters.join(""), spans.map((span) => span.map(within))];
   }
+}
+
+// The common parts of two lists, in order, as [place, place, size]: the longest one, and those
+// before and after it. As Python's difflib.SequenceMatcher finds them.
+function commonParts(from, to, [start, first] = [0, 0], [end, last] = [from.length, to.length]) {
+  let longest = [0, 0, 0];
+  const sizes = new Int32Array(last + 1); // of the common part that ends before each place of `to`
+  for (let place = start; place < end; place += 1) {
+    let before = 0; // the size for the places before these two
+    for (let other = first; other < last; other += 1) {
+      const size = from[place] === to[other] ? before + 1 : 0;
+      before = sizes[other + 1];
+      sizes[other + 1] = size;
+      if (size > longest[2]) longest = [place + 1 - size, other + 1 - size, size];
+    }
+  }
+  const [place, other, size] = longest;
+  if (!size) return [];
+  return [
+    ...commonParts(from, to, [start, first], [place, other]),
+    longest,
+    ...commonParts(from, to, [place + size, other + size], [end, last]),
+  ];
 }
 
 function isBlank(piece) {

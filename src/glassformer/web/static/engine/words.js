@@ -4,8 +4,11 @@
 // Python's white space; JavaScript's \s is another set.
 const SPACES = /^[\t-\r\x1c-\x20\x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]$/;
 // Thai, Lao, Burmese, Khmer, kana and Han put no spaces between words.
-const UNSPACED =
-  /^[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3005-\u3007\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\u{20000}-\u{3ffff}]$/u;
+const UNSPACED = new RegExp(
+  "^[\\u0e00-\\u0eff\\u1000-\\u109f\\u1780-\\u17ff\\u3005-\\u3007\\u3040-\\u30ff" +
+    "\\u3400-\\u9fff\\uf900-\\ufaff\\u{20000}-\\u{3ffff}]$",
+  "u",
+);
 
 export const isSpace = (character) => SPACES.test(character);
 export const hasLetters = (text) => /\p{L}/u.test(text);
