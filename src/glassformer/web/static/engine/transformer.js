@@ -36,9 +36,12 @@ export class Transformer {
     return this.positions[side].forward(Matrix.of(rows), placeOf);
   }
 
-  // The encoder's states. `seen`: a map that receives each sublayer's numbers.
+  // The memory: the encoder's states, and the mask that hides padding. `seen`: a map that receives
+  // each sublayer's numbers.
   encode(source, seen = null) {
-    return this.encoder.forward(this.embed("source", source), seen);
+    const pad = this.config.source_pad_id ?? this.config.pad_id;
+    const allowed = (_, key) => source[key] !== pad;
+    return { states: this.encoder.forward(this.embed("source", source), allowed, seen), allowed };
   }
 
   // The decoder's states for a whole target at once, as in training.
