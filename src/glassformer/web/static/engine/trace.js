@@ -4,7 +4,7 @@
 import { pauses } from "./engine.js";
 import { idsOf, penalty } from "./search.js";
 import { largest, logSum, Matrix } from "./tensor.js";
-import { words } from "./words.js";
+import { isSpace, words } from "./words.js";
 
 const PIECES = 64; // the most pieces of a side in a trace
 const SUBLAYERS = ["self_attention", "cross_attention", "feed_forward"];
@@ -13,7 +13,8 @@ const textOf = (piece) => piece.replace(/^▁+/, "") || piece;
 
 export async function traceOf(engine, request, signal) {
   const { about, config, source: tokenizer } = engine;
-  const changes = { heads_off: [], positions_off: false, causal_off: false, ...request.changes };
+  const unchanged = { heads_off: [], source_order: null, positions_off: false, causal_off: false };
+  const changes = { ...unchanged, ...request.changes };
   const model = engine.changed(changes);
   const segments = engine.segments(request.text);
   if (!segments.length)
@@ -33,6 +34,8 @@ export async function traceOf(engine, request, signal) {
   const sourceIds = source.map(({ id }) => id);
   const eos = config.eos_id;
   const reference = asked.reference === null ? [] : [...engine.target.encode(asked.reference), eos];
+  if (reference.length > config.max_length)
+    throw new Error(`The reference has ${reference.length} pieces: ${config.max_length} are the most.`);
   const pause = pauses(signal);
   const found = await engine.search(sourceIds.slice(0, -1), {
     beam: asked.beam,
@@ -62,7 +65,6 @@ export async function traceOf(engine, request, signal) {
   const run = { engine, model, seen, written, shown };
   const target = piecesOf(engine.target, written, answer.text).slice(0, shown[1]);
   const [start] = piecesOf(engine.target, [config.bos_id], "");
-  const wordsOfSource = words(text);
   const lazy = {};
   return {
     version: 1,
@@ -81,7 +83,7 @@ export async function traceOf(engine, request, signal) {
     beam: graphOf(engine, found.nodes, written, asked),
     // The panel of erased words alone needs it, and it takes as long as the rest.
     get erased() {
-      lazy.erased ??= erasedWords(run, source.slice(0, shown[0]), sourceIds, text, wordsOfSource);
+      lazy.erased ??= erasedWords(run, source, text);
       return lazy.erased;
     },
     reference: reference.length ? referenceOf(run, sourceIds, reference, asked, answer, found) : null,
@@ -107,12 +109,13 @@ function piecesOf(tokenizer, ids, text) {
   const letters = [...text];
   const starts = words(text).map(([start]) => start);
   return tokenizer.spans(ids, text).map(([start, end], place) => {
-    const visible = letters.slice(start, end).join("").trimStart();
-    const first = visible ? end - [...visible].length : start;
-    const word = starts.filter((at) => at <= first).length - 1;
+    let first = start; // the first visible place; a space alone belongs to the word behind it
+    while (first < letters.length && isSpace(letters[first])) first += 1;
+    const word = Math.max(starts.filter((at) => at <= first).length - 1, 0);
     const outside = tokenizer.symbols.has(ids[place]) || !starts.length;
     const piece = tokenizer.subword(ids[place]);
-    return { id: ids[place], piece, text: textOf(piece), start: first, end, word: outside ? null : Math.max(word, 0) };
+    const shown = { id: ids[place], piece, text: textOf(piece) };
+    return { ...shown, start: first < end ? first : start, end, word: outside ? null : word };
   });
 }
 
@@ -270,16 +273,16 @@ function graphOf(engine, all, written, { beam, length_penalty }) {
 }
 
 // Erase each word of the source in turn, and measure the change of every target piece.
-function erasedWords({ engine, model, written, shown }, source, sourceIds, text, spans) {
+function erasedWords({ engine, model, written, shown }, source, text) {
   const target = written.slice(0, shown[1]);
-  const erased = [...new Set(source.map(({ word }) => word))].filter((word) => word !== null);
-  erased.sort((a, b) => a - b);
-  const letters = [...text];
-  const whole = engine.logProbabilities(sourceIds, target, model);
-  const changes = erased.map((word) => {
-    const rest = sourceIds.filter((_, place) => source[place]?.word !== word);
-    return engine.logProbabilities(rest, target, model).map((value, step) => value - whole[step]);
-  });
+  const of = source.slice(0, shown[0]).map(({ word }) => word);
+  const erased = [...new Set(of)].filter((word) => word !== null).sort((a, b) => a - b);
+  const logs = (pieces) => engine.logProbabilities(pieces.map(({ id }) => id), target, model);
+  const whole = logs(source);
+  const changes = erased.map((word) =>
+    logs(source.filter((piece) => piece.word !== word)).map((value, step) => value - whole[step]),
+  );
+  const [letters, spans] = [[...text], words(text)];
   return {
     words: erased.map((word) => letters.slice(...spans[word]).join("")),
     changes,
@@ -292,7 +295,7 @@ function referenceOf({ engine, model }, sourceIds, line, asked, answer, { nodes,
   const values = engine.logProbabilities(sourceIds, line, model);
   const total = values.slice(engine.target.prefix.length).reduce((sum, value) => sum + value, 0);
   const score = total / penalty(line.length, asked.length_penalty);
-  const found = asked.reference === engine.target.decode(line) && asked.reference === answer.text;
+  const found = engine.target.decode(line) === answer.text; // perhaps in other pieces
   const last = followed.at(-1);
   const kept = nodes.filter(({ step, status }) => step === last?.step && status !== "pruned");
   const path = (node) => idsOf(node).every((id, place) => id === line[place]);
