@@ -138,9 +138,8 @@ def test_a_long_text_is_compared_as_far_as_the_trace_goes(page):
 def test_a_wrong_page_says_so(page):
     answers = node(CHECK, [wrong(page) for wrong in WRONG.values()])
     found = {name: answers[2 * place : 2 * place + 2] for place, name in enumerate(WRONG)}
-    assert {name: [each["right"] for each in both] for name, both in found.items()} == (
-        dict.fromkeys(WRONG, [False, False])
-    )
+    passed = [name for name, both in found.items() if any(each["right"] for each in both)]
+    assert passed == []
 
 
 def test_the_order_of_a_vector_matters(page):

@@ -38,7 +38,7 @@ export default async ({ about, weights, requests }) => {
 };
 """
 TEXT = "Two men sit in the snow; one sings."
-LONG = "An old dog runs across the grass, and two old men sit in the snow of a hat; one of them sings"
+LONG = "An old dog runs across the grass, and two old men sit in the snow of a hat; one sings"
 HEADS = [Head("encoder", 0, 1), Head("decoder", 0, 0), Head("cross", 0, 1), Head("cross", 0, 1)]
 CASES: dict[str, dict[str, Any]] = {
     "plain": {},
