@@ -93,6 +93,14 @@ def _add_serving(parser: argparse.ArgumentParser) -> None:
     add("--seconds", type=float, default=20.0, help="length of each load")
 
 
+def _add_page(parser: argparse.ArgumentParser) -> None:
+    _add_bundle(parser)
+    add = parser.add_argument
+    add("--beams", nargs="+", type=_beam, default=[1, 5], help="1 is greedy search")
+    add("--rounds", type=int, default=3, help="rounds in which both ways run in turn")
+    add("--browser", default="/usr/bin/chromium", help="the program of Chromium")
+
+
 def _add_mistakes(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("--mistakes", nargs="+", default=MISTAKES, help="ids of the lessons' known mistakes")
@@ -106,5 +114,6 @@ FIGURES = {
     "decoding": ("sentences/s of one translator by all engines", _add_decoding),
     "quality": ("minutes of train, from text files to a scored bundle", _add_quality),
     "mistakes": ("what known mistakes of the lessons cost a translator", _add_mistakes),
+    "page": ("tokens/s of a page that holds its translator", _add_page),
     "serving": ("sentences/s and waiting times of the server", _add_serving),
 }

@@ -52,7 +52,6 @@ SLOW = (
     "interchange/ctranslate2/test_export.py",
     "interchange/ctranslate2/test_load.py",
     "interchange/hugging_face/",
-    "interchange/onnx/",
     "interchange/test_settings.py",
     "learn/test_checks.py::test_every_pair_is_named_or_breaks_a_law",
     "learn/test_examine.py",

@@ -78,7 +78,7 @@ BUDGET = {
     "decoding": 1496,
     "documents": 1726,
     "inspection": 2944,
-    "interchange": 3785,
+    "interchange": 3469,
     "learn": 4967,
     "model": 1653,
     "training": 4403,

@@ -11,7 +11,6 @@ from torch.nn import functional as F
 from glassformer.errors import UsageError
 from glassformer.interchange.ctranslate2.export import export_ctranslate2
 from glassformer.interchange.hugging_face.export import export_hugging_face
-from glassformer.interchange.onnx.export import export_onnx
 from glassformer.parts import FAST, PLAIN, rebuilt
 from glassformer.training.optimiser import adam_of
 from glassformer.translator import Translator
@@ -169,7 +168,6 @@ def test_translations_follow_the_weights(load, change):
 EXPORTS = {
     export_hugging_face: "transformers",
     export_ctranslate2: "CTranslate2",
-    export_onnx: "the ONNX export",
 }
 
 

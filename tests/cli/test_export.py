@@ -46,11 +46,7 @@ def test_an_export_for_transformers_is_imported_again(bundle_directory, tmp_path
         (["--target-language", "fr"], 2, "--target-language: this bundle has one pair, and only"),
         (["--to", "onyx"], 2, "--to 'onyx': expected 'ctranslate2'"),
         (["--to", "hugging-face", "--quantization", "int8"], 2, "quantization 'int8': expected fl"),
-        (
-            ["--to", "onnx", "--quantization", "int16"],
-            2,
-            "quantization 'int16': expected float32, i",
-        ),
+        (["--to", "page", "--quantization", "int16"], 2, "quantization 'int16': expected int8, fl"),
     ],
 )
 def test_a_wrong_call_is_one_line(bundle_directory, tmp_path, refused, words, status, message):

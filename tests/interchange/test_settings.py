@@ -5,7 +5,6 @@ from typing import get_args
 
 import pytest
 import torch
-from torch import nn
 
 from glassformer.bundle import Bundle
 from glassformer.config import ModelConfig
@@ -13,10 +12,7 @@ from glassformer.data.subword_training import train_tokenizer
 from glassformer.errors import UsageError
 from glassformer.interchange.ctranslate2.export import export_ctranslate2, token_names
 from glassformer.interchange.hugging_face.export import export_hugging_face
-from glassformer.interchange.onnx import export
-from glassformer.interchange.onnx.graphs import DecoderGraph, EncoderGraph
 from glassformer.model.transformer import Transformer
-from glassformer.parts import PLAIN, rebuilt
 
 LINES = ["A dog runs across the grass.", "Ein Hund läuft über das Gras.", "An old hat."]
 TEXTS = "A dog runs.", "An old hat lies"
@@ -31,15 +27,6 @@ EACH = [{name: value} for name, values in VALUES.items() for value in values]
 M2M100 = {"norm": "pre", "position_frequencies": "tensor2tensor", "position_offset": 2}
 MBART = {"norm": "pre", "positions": "learned", "position_offset": 2, "embedding_norm": True}
 NOT_ALONE = [{name: value} for family in (M2M100, MBART) for name, value in family.items()]
-# Tracing takes seconds: each value that acts in an encoder stands in one of these.
-TRACED = [
-    {},
-    {"activation": "gelu", "norm": "pre", "positions": "learned", "embedding_norm": True},
-    {
-        **{"activation": "swish", "scale_embeddings": False},
-        **{"position_layout": "halves", "position_frequencies": "tensor2tensor"},
-    },
-]
 
 
 def test_the_closed_settings_are_found():
@@ -128,66 +115,3 @@ def test_transformers_holds_it_or_a_line_names_it(case_of, tmp_path, options):
     ).logits
 
     torch.testing.assert_close(found, case.logits, atol=5e-5, rtol=1e-5)
-
-
-@pytest.mark.usefixtures("own_messages")  # a cache of the graph may be empty
-@pytest.mark.parametrize("options", EACH, ids=in_words)
-def test_the_graphs_of_onnx_hold_it(case_of, options):
-    case = case_of(options)
-    model = rebuilt(case.bundle.model, PLAIN)
-
-    memory, decoder = EncoderGraph(model)(case.source, case.read), DecoderGraph(model)
-    caches, rows = [torch.zeros(2, 3, 0, 4) for _ in range(4)], []
-    for token in case.target.split(1, dim=1):
-        logits, caches = decoder(token, memory, case.read, caches)
-        rows.append(logits)
-
-    torch.testing.assert_close(torch.cat(rows, dim=1), case.logits, atol=5e-5, rtol=1e-5)
-
-
-class Encoders(nn.Module):
-    """Several encoders in one graph: tracing them one by one takes longer."""
-
-    def __init__(self, models):
-        super().__init__()
-        self.graphs = nn.ModuleList([EncoderGraph(rebuilt(model, PLAIN)) for model in models])
-
-    def forward(self, input_ids, attention_mask):
-        return tuple(graph(input_ids, attention_mask) for graph in self.graphs)
-
-
-@pytest.mark.usefixtures("own_messages")  # a traced shape is a symbol
-def test_onnx_holds_the_values(case_of, tmp_path):
-    for name in ("onnx", "onnxscript", "onnxruntime"):
-        pytest.importorskip(name, reason=f"{name} is not installed")
-    from onnxruntime import InferenceSession
-
-    cases = list(map(case_of, TRACED))
-    graphs, first = Encoders([case.bundle.model for case in cases]), cases[0]
-    axes = {0: "batch_size", 1: "encoder_sequence_length"}
-    with torch.no_grad(), export._quiet():
-        export._write_graph(
-            graphs,
-            (first.source, first.read),
-            tmp_path / "encoders.onnx",
-            inputs={"input_ids": axes, "attention_mask": axes},
-            outputs=[f"states{place}" for place in range(len(cases))],
-            config=first.bundle.model.config,
-        )
-    session = InferenceSession(tmp_path / "encoders.onnx")
-    wider = nn.functional.pad(first.source, (0, 3), value=first.bundle.model.config.pad_id)
-    mask = nn.functional.pad(first.read, (0, 3))
-    feed = {"input_ids": wider.numpy(), "attention_mask": mask.numpy()}
-
-    for case, states in zip(cases, session.run(None, feed), strict=True):
-        length = first.source.size(1)
-        expected = case.bundle.model.encode(first.source).states
-        torch.testing.assert_close(
-            torch.from_numpy(states)[:, :length], expected, atol=5e-5, rtol=1e-5
-        )
-
-
-def test_each_value_is_traced():
-    defaults = {name: field.default for name, field in ModelConfig.model_fields.items()}
-    for name in VALUES.keys() - {"tying", "output_bias"}:  # they act in the decoder alone
-        assert {options.get(name, defaults[name]) for options in TRACED} == set(VALUES[name])

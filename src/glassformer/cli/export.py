@@ -25,10 +25,10 @@ class ExportOptions(Options):
     """Directory of a trained translator."""
     out: Path = Field(title="OUT")
     """Directory or file of the exported model; the command makes it."""
-    to: Literal["ctranslate2", "hugging-face", "argos", "onnx", "page"] = "ctranslate2"
+    to: Literal["ctranslate2", "hugging-face", "argos", "page"] = "ctranslate2"
     """ctranslate2: its input and output are SentencePiece pieces. hugging-face: for transformers,
-    with its tokenizer. argos: one file, a package for Argos Translate and LibreTranslate. onnx: for
-    transformers.js, in a browser or node. page: one .html file that translates offline."""
+    with its tokenizer. argos: one file, a package for Argos Translate and LibreTranslate. page: one
+    .html file that translates in any browser, offline."""
     source_language: str | None = None
     """Code of the source language, such as en: of a multilingual bundle, or for a package of argos.
     None: the bundle's."""
@@ -36,8 +36,8 @@ class ExportOptions(Options):
     """Code of the target language. None: the bundle's."""
     quantization: str | None = None
     """Number format of the weights. ctranslate2, argos: float32, float16, bfloat16, int8,
-    int8_float32, int8_float16, int8_bfloat16, int16. hugging-face: the first three. onnx: float32,
-    int8. page: int8, float16, float32. None: float32, but int8 for argos and page."""
+    int8_float32, int8_float16, int8_bfloat16, int16. hugging-face: the first three. page: int8,
+    float16, float32. None: float32, but int8 for argos and page."""
 
 
 OPTIONS = ExportOptions
@@ -100,10 +100,6 @@ def _write(options: ExportOptions, bundle: Bundle, quantization: str) -> list[st
         from glassformer.interchange.hugging_face.export import export_hugging_face
 
         return export_hugging_face(bundle, out, quantization=quantization)
-    if options.to == "onnx":
-        from glassformer.interchange.onnx.export import export_onnx
-
-        return export_onnx(bundle, out, quantization=quantization)
     from glassformer.interchange.ctranslate2.export import export_ctranslate2
 
     export_ctranslate2(bundle, out, quantization=quantization)

@@ -1,3 +1,4 @@
+import json
 from dataclasses import replace
 
 import numpy as np
@@ -139,6 +140,34 @@ def test_the_lens_of_a_layer_is_the_model_cut_behind_it(translator, traced):
     assert len(translator.model.decoder.blocks) == 2
 
 
+def test_each_sublayer_reads_as_the_model_that_ends_with_it(translator, traced):
+    source, read = tensors(traced)
+    written = torch.tensor([piece.id for piece in traced.target.pieces])
+    kinds = ("self_attention", "cross_attention", "feed_forward")
+    readings = []
+    with torch.no_grad():
+        for last in range(6):  # the residual blocks after the last one pass the stream on
+            cut = Sentence.of(translator.bundle, traced.asked).model
+            for layer, block in enumerate(cut.decoder.blocks):
+                for place, kind in enumerate(kinds):
+                    if 3 * layer + place > last:
+                        block.register_module(kind, Passing())
+            logits = cut(source, read)[0].double()
+            probability = logits.exp() / logits.exp().sum(-1, keepdim=True)
+            readings.append(probability[torch.arange(len(written)), written].log().tolist())
+    for step, expected in zip(traced.steps, zip(*readings, strict=True), strict=True):
+        assert step.sublayers == pytest.approx(expected, abs=1e-4)
+        assert step.sublayers[-1] == step.written.log_probability
+        assert len({round(value, 4) for value in expected}) > 4  # nearly each sublayer moves it
+
+
+class Passing(torch.nn.Module):
+    """In the place of a residual block: the stream as it comes."""
+
+    def forward(self, x, *_context, **_options):
+        return x
+
+
 def test_the_beam_is_a_tree_that_adds_up(traced):
     nodes = traced.beam.nodes
     assert [node.id for node in nodes] == [*range(len(nodes))]
@@ -211,6 +240,14 @@ def test_json_gives_the_trace_back(traced):
     text = traced.to_json()
     assert TypeAdapter(Trace).validate_json(text) == traced
     assert "NaN" not in text
+
+
+def test_a_trace_of_before_lacks_some_fields(traced):
+    stored = json.loads(traced.to_json())
+    for step in stored["steps"]:
+        del step["sublayers"]
+    old = TypeAdapter(Trace).validate_python(stored)
+    assert [step.sublayers for step in old.steps] == [[]] * len(traced.steps)
 
 
 def test_bounds_are_said_where_they_bite(translator, traced, monkeypatch):

@@ -115,5 +115,5 @@ def test_what_a_package_cannot_hold(joint_directory, bundle_directory, tmp_path,
 
 def test_the_absent_package_is_named(joint_directory, tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "onnx", None)
-    with pytest.raises(InputError, match=r"this needs onnx: pip install 'glassformer\[onnx\]'"):
+    with pytest.raises(InputError, match=r"this needs onnx: pip install 'glassformer\[argos\]'"):
         export_argos(load_bundle(joint_directory), tmp_path / "new")

@@ -122,15 +122,14 @@ def _table(module: torch.nn.Module, length: int) -> EncodedArray:
 @torch.no_grad()
 def steps(run: CapturedRun, *, top: int, forced: int) -> list[Step]:
     """Each step of the answer with its ``top`` candidates; the first ``forced`` were asked for."""
-    states = [
-        run.sublayers[f"decoder.blocks.{layer}.feed_forward"].output[0, : run.target_shown]
-        for layer in range(run.model.config.num_decoder_layers)
-    ]
-    # Each layer's state as if it were the last: one (tgt_len, vocab) for each layer.
-    by_layer = [
-        run.model.project(run.model.decoder.norm(state)).float().log_softmax(-1).cpu()
-        for state in states
-    ]
+    # The stream after each sublayer as if it were the last: of each layer's last sublayer all
+    # pieces, (tgt_len, vocab), of the others the written pieces alone.
+    by_layer, readings = [], []
+    for name in [name for name in run.sublayers if name.startswith("decoder")]:
+        table = _reading(run, run.sublayers[name].output)
+        readings.append([float(row[piece]) for row, piece in zip(table, run.written, strict=False)])
+        if name.endswith("feed_forward"):
+            by_layer.append(table)
     records = []
     for step in range(run.target_shown):
         piece = run.written[step]
@@ -147,9 +146,16 @@ def steps(run: CapturedRun, *, top: int, forced: int) -> list[Step]:
             candidates=lens[-1],
             lens=lens,
             lens_rank=ranks,
+            sublayers=[reading[step] for reading in readings],
         )
         records.append(record)
     return records
+
+
+def _reading(run: CapturedRun, stream: Tensor) -> Float[Tensor, "tgt_len vocab"]:
+    """The log-probabilities of the next pieces, if this stream were the decoder's last."""
+    state = run.model.decoder.norm(stream[0, : run.target_shown])
+    return run.model.project(state).float().log_softmax(-1).cpu()
 
 
 def _candidates(

@@ -290,6 +290,10 @@ class Step:
     pieces that it would write. Those of the last layer are ``candidates``."""
     lens_rank: list[int]
     """For each decoder layer the rank of the piece that was written in the end."""
+    sublayers: list[float] = field(default_factory=list)
+    """The log-probability of the written piece by the same reading of the stream after each decoder
+    sublayer: self-attention, cross-attention, feed-forward network, layer after layer. Empty in
+    older traces."""
 
 
 @dataclass(frozen=True)

@@ -190,7 +190,7 @@ def splitter(language: str) -> bytes:
     try:
         from onnx import checker, helper, numpy_helper, parser
     except ImportError as error:
-        raise missing_extra("onnx", "onnx") from error
+        raise missing_extra("onnx", "argos") from error
     units = [*dict.fromkeys("".join(_CLASSES.values()))]
     ids = {"<PAD>": 0, "<UNK>": 1, **{unit: index for index, unit in enumerate(units, 2)}}
     model = parser.parse_model(_GRAPH)

@@ -6,7 +6,6 @@ needs no tokenizer of the family.
 """
 
 import json
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +28,7 @@ from glassformer.interchange.hugging_face.vocabulary import KEY, OfBundle
 from glassformer.interchange.hugging_face.weights import their_start, write_weights
 from glassformer.interchange.stock import require_stock
 
-__all__ = ["QUANTIZATIONS", "export_hugging_face", "model_card", "write_settings"]
+__all__ = ["QUANTIZATIONS", "export_hugging_face"]
 
 QUANTIZATIONS = ("float32", "float16", "bfloat16")
 _EPSILON = 1e-5  # of LayerNorm, in all families
@@ -57,7 +56,7 @@ def export_hugging_face(
         del table["final_logits_bias"]
     start = their_start(bundle.model)
     with new_directory(directory) as place:
-        notes = write_settings(bundle, place, model_type, dtype=quantization, start=start)
+        notes = _write_settings(bundle, place, model_type, dtype=quantization, start=start)
         write_weights(
             bundle.model,
             place / "model.safetensors",
@@ -73,20 +72,14 @@ def export_hugging_face(
     return [f"it is a {family.title} model", *notes]
 
 
-def write_settings(
-    bundle: Bundle,
-    place: Path,
-    model_type: str,
-    *,
-    dtype: str = "float32",
-    start: int | None = None,
-    beam: int = BEAM,
+def _write_settings(
+    bundle: Bundle, place: Path, model_type: str, *, dtype: str, start: int | None
 ) -> list[str]:
     """Write the tokenizers, the model's options and those of the search; return notes.
 
     ``start``: the id that takes the place of our start symbol, which is left out.
     """
-    generation = _generation_settings(bundle, start) | {"num_beams": beam}
+    generation = _generation_settings(bundle, start)
     ids = {name: value for name, value in generation.items() if name.endswith("_token_id")}
     settings = _model_settings(bundle, model_type, left_out=start is not None)
     _write_json(place / "config.json", {**settings, "dtype": dtype, **ids})
@@ -172,6 +165,7 @@ def _generation_settings(bundle: Bundle, start: int | None) -> dict[str, Any]:
         "early_stopping": True,  # nearest to ours; the others prefer long translations
         "length_penalty": their_length_penalty(bundle.length_penalty),
         "do_sample": False,
+        "num_beams": BEAM,
     }
 
 
@@ -238,7 +232,7 @@ def _model_settings(bundle: Bundle, model_type: str, *, left_out: bool) -> dict[
 
 
 def _readme(bundle: Bundle, name: str) -> str:
-    """The model card: how to translate with the model, and :func:`model_card`."""
+    """The model card: languages, size, data and scores, and how to translate with the model."""
     lines = [
         "```python",
         "from transformers import AutoModelForSeq2SeqLM, AutoTokenizer",
@@ -255,17 +249,12 @@ def _readme(bundle: Bundle, name: str) -> str:
         f"print({decoder}.batch_decode(model.generate(**batch), skip_special_tokens=True))",
         "```",
     ]
-    return model_card(bundle, "transformers", lines)
-
-
-def model_card(bundle: Bundle, library: str, usage: Sequence[str]) -> str:
-    """A README.md: languages, size, data and scores, then the lines of ``usage``."""
     pair = bundle.languages
-    lines = [
+    card = [
         "---",
         *([f"language: [{', '.join(pair)}]"] if pair else []),
         "pipeline_tag: translation",
-        f"library_name: {library}",
+        "library_name: transformers",
         "---",
         f"# A translator, {' to '.join(pair) if pair else 'source to target'}",
         "",
@@ -273,6 +262,6 @@ def model_card(bundle: Bundle, library: str, usage: Sequence[str]) -> str:
         "",
         *facts(bundle),
         "",
-        *usage,
+        *lines,
     ]
-    return "\n".join(lines) + "\n"
+    return "\n".join(card) + "\n"

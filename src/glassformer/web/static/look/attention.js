@@ -60,6 +60,25 @@ export function chosenHead(view, state, usual) {
   return { ...place, head: Math.max(0, place.head) };
 }
 
+// Opens the sum behind a square, or behind the row's largest weight. The mean of the heads is no sum
+// of its own: it leads to the head with the largest weight there.
+export function sumButton({ view, store }, { part, layer, head }, row, square = -1) {
+  const column = chosenColumn(view.map({ part, layer, head }), row, square);
+  const where = head < 0 ? "this square, in its strongest head" : "this square";
+  const weight = (each) => view.map({ part, layer, head: each }).weight(row, column);
+  const open = () => {
+    const weights = [...Array(view.heads).keys()].map(weight);
+    const chosen = head < 0 ? weights.indexOf(Math.max(...weights)) : head;
+    store.set({ panel: "worked", box: "", part, layer, head: chosen, row, column });
+    document.getElementById("tab-worked").focus(); // the keyboard goes there too
+  };
+  return h(
+    "button",
+    { type: "button", class: "push", "data-key": "sum", onclick: open },
+    `The sum behind ${square < 0 ? "its largest weight" : where}`,
+  );
+}
+
 const aligns = (view, { part, layer, head }) =>
   part === "cross" &&
   view.aligned.some((best) => best.layer === layer && (best.head === head || head === -1));
@@ -133,13 +152,15 @@ function large(app, place, state) {
       ? `Layer ${place.layer + 1}, mean of the heads`
       : `Layer ${place.layer + 1}, head ${place.head + 1}`;
   const row = within(state.row, map.rows.length);
+  const column = chosenColumn(map, row, state.column);
+  const sum = sumButton(app, place, row, column);
   const drawn = matrix({
     key: "attention",
     title,
     rows: map.rows,
     columns: map.columns,
     row,
-    column: chosenColumn(map, row, state.column),
+    column,
     axes: AXES[place.part],
     largest: 1,
     value: map.weight,
@@ -149,9 +170,10 @@ function large(app, place, state) {
         ? `${map.rows[r]} takes ${fixed(map.weight(r, c), 2)} from ${map.columns[c]}`
         : `${map.rows[r]} may not attend to ${map.columns[c]}`,
     onChoose: (r, c) => store.set({ row: r, column: c }),
+    onOpen: () => sum.click(),
   });
   const heading = h("h3", {}, aligns(view, place) ? `${title}: it aligns the words` : title);
-  return h("div", {}, heading, drawn, scaleBar(1, { label: "weight" }));
+  return h("div", {}, heading, drawn, scaleBar(1, { label: "weight" }), sum);
 }
 
 const headName = (head) => (head < 0 ? "mean of the heads" : `head ${head + 1}`);

@@ -1,7 +1,7 @@
 // Masks: raw scores, mask, and the weights after the softmax.
 
 import { NEEDS_MODEL } from "./api.js";
-import { AXES, PART_CHOICE, chosenColumn, chosenHead } from "./attention.js";
+import { AXES, PART_CHOICE, chosenColumn, chosenHead, sumButton } from "./attention.js";
 import { choice, disable, h, show } from "./dom.js";
 import { matrix, scaleBar } from "./matrix.js";
 import { fixed } from "./numbers.js";
@@ -79,7 +79,7 @@ function build({ controls, stage, app }) {
     show(
       stage,
       h("p", { class: "note" }, off ? unmasked(app.view, asked) : WORDS[place.part]),
-      matrices(view, place, { state, store, width: stage.clientWidth }),
+      matrices(view, place, { state, app, width: stage.clientWidth }),
     );
   };
   return draw;
@@ -101,7 +101,7 @@ function unmasked(view, asked) {
 }
 
 // The three with one cursor: in one row if the squares are not too small for it.
-function matrices(view, place, { state, store, width }) {
+function matrices(view, place, { state, app, width }) {
   const map = view.map(place);
   const row = within(state.row, map.rows.length);
   const column = chosenColumn(map, row, state.column);
@@ -113,6 +113,7 @@ function matrices(view, place, { state, store, width }) {
   const largest = Math.max(
     ...map.rows.flatMap((_, r) => map.columns.map((_, c) => Math.abs(map.score(r, c)))),
   );
+  const sum = view === app.view ? sumButton(app, place, row, column) : null;
   const common = {
     rows: map.rows,
     columns: map.columns,
@@ -120,7 +121,8 @@ function matrices(view, place, { state, store, width }) {
     column,
     side,
     axes: oneRow ? null : AXES[place.part],
-    onChoose: (r, c) => store.set({ row: r, column: c }),
+    onChoose: (r, c) => app.store.set({ row: r, column: c }),
+    onOpen: () => sum?.click(),
   };
   const named = (r, c) => `${map.rows[r]} → ${map.columns[c]}`;
   const blocked = (r, c) => !map.allowed(r, c);
@@ -168,7 +170,8 @@ function matrices(view, place, { state, store, width }) {
       scaleBar(1, { label: "weight" }),
     ),
   );
-  return oneRow ? h("div", {}, h("p", { class: "axes" }, `↓ ${down}   → ${across}`), maps) : maps;
+  const axes = oneRow ? h("p", { class: "axes" }, `↓ ${down}   → ${across}`) : null;
+  return h("div", {}, axes, maps, sum);
 }
 
 function step(title, ...children) {

@@ -11,8 +11,9 @@ const cut = (label) => (label.length > LONGEST ? `${label.slice(0, LONGEST - 1)}
 const widest = (labels) => Math.max(0, ...labels.map((label) => cut(label).length)) * LETTER;
 
 // options: key, title, rows, columns (labels), value(r, c), largest, blocked(r, c), shown(r, c),
-// row, column (the chosen square), onChoose(r, c), onHover(r, c), axes [rows, columns], digits, side,
-// bare (without the rows' labels: the map stands beside one that has them)
+// row, column (the chosen square), onChoose(r, c), onHover(r, c), onOpen() (Enter on the chosen
+// square), axes [rows, columns], digits, side, bare (without the rows' labels: the map stands beside
+// one that has them)
 export function matrix(options) {
   const { rows, columns } = options;
   const left = options.bare ? 8 : Math.ceil(widest(rows)) + 18;
@@ -54,7 +55,9 @@ export function matrix(options) {
       height,
       tabindex: 0,
       role: "application",
-      "aria-label": `${options.title}: ${rows.length} rows, ${columns.length} columns; arrow keys move`,
+      "aria-label":
+        `${options.title}: ${rows.length} rows, ${columns.length} columns; arrow keys move` +
+        (options.onOpen ? ", Enter opens the sum" : ""),
       "data-key": `matrix:${options.key}`,
     },
     cells,
@@ -102,7 +105,7 @@ export function matrix(options) {
     readout.textContent = options.shown(r, c);
     options.onHover?.(r, c);
   };
-  follow(svg, { side, left, top, rows, columns, chosen, light, onChoose: options.onChoose });
+  follow(svg, { ...options, side, left, top, chosen, light });
   if (rows.length && columns.length) light(chosen.r, chosen.c);
   const axes = options.axes
     ? h("p", { class: "axes" }, `↓ ${options.axes[0]}   → ${options.axes[1]}`)
@@ -148,7 +151,7 @@ function labels(names, place, kind) {
 }
 
 // The pointer lights a square; a click or an arrow key chooses one.
-function follow(svg, { side, left, top, rows, columns, chosen, light, onChoose }) {
+function follow(svg, { side, left, top, rows, columns, chosen, light, onChoose, onOpen }) {
   const under = (event) => {
     const box = svg.getBoundingClientRect();
     const scale = svg.viewBox.baseVal.width / box.width;
@@ -167,6 +170,7 @@ function follow(svg, { side, left, top, rows, columns, chosen, light, onChoose }
     if (place) onChoose?.(...place);
   });
   svg.addEventListener("keydown", (event) => {
+    if (event.key === "Enter") onOpen?.();
     const step = { ArrowRight: [0, 1], ArrowLeft: [0, -1], ArrowDown: [1, 0], ArrowUp: [-1, 0] }[
       event.key
     ];

@@ -1,6 +1,10 @@
-// A tour of six steps over the panels: each step is a link to a view of the page.
+// A tour of six steps over the panels: each step is a link to a view of the page, and says what the
+// reader's own sentence shows there.
 
+import { chosenColumn, chosenMap } from "./attention.js";
 import { h, show } from "./dom.js";
+import { fixed, percent } from "./numbers.js";
+import { within } from "./state.js";
 
 const STEPS = [
   {
@@ -9,6 +13,8 @@ const STEPS = [
     learn:
       "A translation is a chain of choices. Press Play: each piece is chosen from all pieces, " +
       "by a probability that depends on the source and on the pieces before it.",
+    here: ({ target, steps }) =>
+      `“${target[0].label}” is the first, with ${percent(steps[0].written.probability)}.`,
   },
   {
     state: { panel: "positions" },
@@ -16,6 +22,7 @@ const STEPS = [
     learn:
       "Attention alone does not know the order of words. These patterns are added to the pieces, " +
       "so that “dog bites man” and “man bites dog” differ.",
+    here: ({ source }) => `“${source.at(-1).label}” stands at position ${source.length}.`,
   },
   {
     state: {
@@ -31,6 +38,7 @@ const STEPS = [
     learn:
       "A row is one piece's question; blue squares are the pieces whose answer it takes. " +
       "Choose other heads: some look at neighbours, some at related words.",
+    here: mostRead,
   },
   {
     state: {
@@ -39,11 +47,13 @@ const STEPS = [
       part: "decoder",
       layer: 0,
       head: 0,
+      causal: 0,
     },
     see: "In the decoder, the squares above the diagonal are hidden.",
     learn:
       "A piece must not read pieces that are not written yet. Scores of later pieces become −∞, " +
       "and their weights 0: so the model learns all positions of a sentence at once.",
+    here: ({ read }) => `“${read[0].label}” reads only itself, “${read.at(-1).label}” reads all.`,
   },
   {
     state: {
@@ -59,6 +69,7 @@ const STEPS = [
     learn:
       "Nobody told the model which words belong together. It found them, because reading them " +
       "makes the right piece more probable.",
+    here: mostRead,
   },
   {
     state: { panel: "beam" },
@@ -66,8 +77,16 @@ const STEPS = [
     learn:
       "The best first piece may lead to a worse sentence. Beam search follows a few beginnings " +
       "side by side and compares them at the end.",
+    here: ({ trace, logProbability }) =>
+      `the best of up to ${trace.beam.beam} has log-probability ${fixed(logProbability, 2)}.`,
   },
 ];
+
+function mostRead(view, state) {
+  const map = view.map(chosenMap(view, state));
+  const row = within(state.row, map.rows.length);
+  return `“${map.rows[row]}” reads “${map.columns[chosenColumn(map, row, -1)]}” most.`;
+}
 
 // The bar of the tour; hidden until it begins.
 export function tour(app) {
@@ -79,7 +98,8 @@ export function tour(app) {
     const next = el.querySelector(".strong") ?? document.querySelector("[data-key=tour]");
     next.focus({ preventScroll: true }); // the keyboard stays with the tour, and with its button
   };
-  const update = ({ tour: number }) => {
+  const update = (state) => {
+    const { tour: number } = state;
     const step = STEPS[number - 1];
     el.classList.toggle("gone", !step);
     if (!step) return show(el);
@@ -90,7 +110,8 @@ export function tour(app) {
         {},
         h("span", { class: "soft" }, `Step ${number} of ${STEPS.length} `),
         h("strong", {}, step.see),
-        ` ${step.learn}`,
+        ` ${step.learn} `,
+        h("em", { "data-here": "" }, `Here: ${step.here(app.view, state)}`),
       ),
       h(
         "div",

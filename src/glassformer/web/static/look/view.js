@@ -1,5 +1,6 @@
 // A trace in the form that the panels draw. Its fields: glassformer/inspection/trace/schema.py.
 
+const SUBLAYERS = ["self_attention", "cross_attention", "feed_forward"]; // of a decoder layer
 const TYPES = { u8: [Uint8Array, 1], u16: [Uint16Array, 2], f32: [Float32Array, 4] };
 
 // A packed array of any rank: {shape, data}, row by row, `number = offset + scale * stored`. The
@@ -145,6 +146,7 @@ export function createView(trace) {
       ...step,
       candidates: step.candidates.map(labelled),
       lens: step.lens.map((layer) => layer.map(labelled)),
+      moves: movesOf(step),
     })),
     ownOf: (box) => parts.get(pathOf(box, 0))?.own ?? null,
     parametersOf: (box, layer) => parts.get(pathOf(box, layer))?.parameters ?? null,
@@ -158,6 +160,17 @@ export function createView(trace) {
         allowedIn[part],
       ),
   };
+}
+
+// The log-probability of the written piece before and after each sublayer of the decoder. The first
+// is the start; older traces have none.
+function movesOf({ sublayers = [] }) {
+  return sublayers.map((after, place) => ({
+    layer: Math.floor(place / SUBLAYERS.length),
+    kind: SUBLAYERS[place % SUBLAYERS.length],
+    before: sublayers[Math.max(0, place - 1)],
+    after,
+  }));
 }
 
 // The stored scores and weights of one head, in 16 and 8 bits.

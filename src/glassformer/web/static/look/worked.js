@@ -1,7 +1,6 @@
 // The attention sum of one query, with every number from q · k to the head's output.
 
 import { PART_CHOICE, chosenColumn, chosenHead } from "./attention.js";
-import { bars } from "./chart.js";
 import { choice, h, show, slider } from "./dom.js";
 import { headChoice } from "./masks.js";
 import { fixed } from "./numbers.js";
@@ -53,7 +52,7 @@ function build({ controls, stage, app }) {
         { class: "steps" },
         vectors(sum, map, row, column),
         table(sum, map, column, store),
-        weightedSum(sum, map, row),
+        weightedSum(sum, map, row, column),
       ),
     );
   };
@@ -79,7 +78,7 @@ function vectors(sum, map, row, column) {
       h("mark", { "data-product": "" }, fixed(sum.products[column], DIGITS)),
       `; divided by √${sum.q.length} = ${fixed(Math.sqrt(sum.q.length), DIGITS)} it is the score `,
       h("mark", { "data-score": "" }, fixed(sum.scores[column], DIGITS)),
-      ".",
+      sum.visible[column] ? ". The mask lets it pass." : ". The mask makes it −∞.",
     ),
   );
 }
@@ -102,11 +101,11 @@ function strip(name, numbers) {
   );
 }
 
+const power = (value) => (value < 1e6 ? fixed(value, DIGITS) : value.toExponential(2));
+
 function table(sum, map, column, store) {
-  const total = sum.scores.reduce(
-    (all, score, place) => all + (sum.visible[place] ? Math.exp(score) : 0),
-    0,
-  );
+  const powers = sum.scores.map((score, place) => (sum.visible[place] ? Math.exp(score) : 0));
+  const total = powers.reduce((all, each) => all + each, 0);
   const rows = map.columns.map((label, place) => {
     const visible = sum.visible[place];
     const choose = () => store.set({ column: place });
@@ -131,7 +130,7 @@ function table(sum, map, column, store) {
         fixed(sum.products[place], DIGITS),
         fixed(sum.scores[place], DIGITS),
         visible ? "yes" : "no",
-        visible ? fixed(Math.exp(sum.scores[place]), DIGITS) : "0",
+        power(powers[place]),
         fixed(sum.weights[place], DIGITS),
       ].map((text) => h("td", { class: "n" }, text)),
     );
@@ -159,42 +158,28 @@ function table(sum, map, column, store) {
     ),
     h(
       "p",
-      { class: "note" },
-      `A weight is exp(score) over the sum of all of them, ${fixed(total, DIGITS)}. The weights add up to ${fixed(
-        sum.weights.reduce((a, b) => a + b, 0),
-        DIGITS,
-      )}.`,
+      { class: "answer", "data-softmax": "" },
+      `The weight of ${map.columns[column]} is exp(score) over the sum of all: `,
+      `${power(powers[column])} / ${power(total)} = `,
+      h("mark", {}, fixed(sum.weights[column], DIGITS)),
+      ". All weights add up to 1.",
     ),
   );
 }
 
-function weightedSum(sum, map, row) {
-  const order = sum.weights
-    .map((weight, place) => ({ weight, place }))
-    .sort((a, b) => b.weight - a.weight)
-    .slice(0, 6);
+function weightedSum(sum, map, row, column) {
+  const share = sum.values[column].map((value) => sum.weights[column] * value);
   return h(
     "section",
     {},
-    h("h3", {}, "Add up the values, each by its weight"),
+    h("h3", {}, `Multiply the value of ${map.columns[column]} by its weight, and add up those of all keys`),
+    strip("v", sum.values[column]),
+    strip("weight × v", share),
     h(
-      "div",
-      { class: "pair" },
-      bars(
-        "Weights",
-        order.map(({ weight, place }) => ({
-          label: map.columns[place],
-          value: weight,
-          text: fixed(weight, DIGITS),
-          chosen: true,
-        })),
-      ),
-      h(
-        "p",
-        { class: "note" },
-        `Σ weight × v: this head's output for ${map.rows[row]}. The outputs of all heads stand ` +
-          "side by side and are multiplied by W_O (section 3.2.2).",
-      ),
+      "p",
+      { class: "note" },
+      `The same for every key, added up, is this head's output for ${map.rows[row]}. The outputs ` +
+        "of all heads stand side by side and are multiplied by W_O (section 3.2.2).",
     ),
     strip("output", sum.output),
   );

@@ -1,1 +1,0 @@
-"""ONNX: exports a bundle for transformers.js, and for any program that runs ONNX graphs."""
