@@ -68,4 +68,8 @@ def random_model(name: str) -> Transformer:
     with torch.no_grad():
         for weight in model.parameters():
             weight.mul_(1.5).add_(0.3 * torch.randn_like(weight))
+        decoder, end = model.decoder, model.output_weight[model.config.eos_id]
+        pre_norm = model.config.norm == "pre"
+        last = decoder.norm if pre_norm else decoder.blocks[-1].feed_forward.norm
+        last.bias.add_(1.5 * end / end.norm())  # the end symbol's logit rises
     return model.eval().requires_grad_(False)

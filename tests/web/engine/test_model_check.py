@@ -1,4 +1,4 @@
-""""Check this file" finds a wrong number; searches end, and run side by side."""
+""" "Check this file" finds a wrong number; searches end, and run side by side."""
 
 import base64
 

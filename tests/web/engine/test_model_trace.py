@@ -145,8 +145,8 @@ def differing(ours: Any, theirs: Any, path: str) -> Iterator[str]:
         if not distance <= CLOSE * max(1, abs(array).max()) + rounding:
             yield f"{path}: numbers {distance} apart"
     elif isinstance(theirs, dict):
-        if more := (ours.keys() ^ theirs.keys()) - {"sublayers"}:
-            yield f"{path}: the fields {sorted(more)}"
+        if ours.keys() != theirs.keys():
+            yield f"{path}: the fields {sorted(ours.keys() ^ theirs.keys())}"
         for name in ours.keys() & theirs.keys():
             yield from differing(ours[name], theirs[name], f"{path}.{name}")
     elif isinstance(theirs, list) and isinstance(ours, list):

@@ -21,9 +21,11 @@ export async function check(engine, checks, pause) {
     const seen = new Map();
     const memory = model.encode(source, seen);
     model.decode([config.bos_id, ...target.slice(0, -1)], memory, { seen });
-    for (const [name, stored] of Object.entries(sums))
-      for (const [place, row] of [...seen.get(name).added.list, ...seen.get(name).output.list].entries())
+    for (const [name, stored] of Object.entries(sums)) {
+      const { added, output } = seen.get(name);
+      for (const [place, row] of [...added.list, ...output.list].entries())
         apart[0].push(distance(sumOf(row), stored[place]) / Math.max(1, Math.hypot(...row)));
+    }
     const logs = engine.logProbabilities(source, target);
     logs.forEach((value, step) => apart[1].push(distance(value, steps[step])));
   }
@@ -33,7 +35,8 @@ export async function check(engine, checks, pause) {
     (least, kind) => TIMES * Math.max(least, ...checks.map(({ rounding }) => rounding[kind])),
   );
   const right = wrong === 0 && most.every((value, kind) => value <= allowed[kind]);
-  const shown = (kind) => `at most ${most[kind].toExponential(1)} (${allowed[kind].toExponential(1)} is allowed)`;
+  const shown = (kind) =>
+    `at most ${most[kind].toExponential(1)} (${allowed[kind].toExponential(1)} is allowed)`;
   const lines = [
     `${checks.length} texts, by ${path}: ` +
       (wrong

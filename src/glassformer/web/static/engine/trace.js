@@ -13,6 +13,7 @@ const textOf = (piece) => piece.replace(/^▁+/, "") || piece;
 
 export async function traceOf(engine, request, signal) {
   const { about, config, source: tokenizer } = engine;
+  const { layer, heads } = about.alignment;
   const unchanged = { heads_off: [], source_order: null, positions_off: false, causal_off: false };
   const changes = { ...unchanged, ...request.changes };
   const model = engine.changed(changes);
@@ -35,7 +36,7 @@ export async function traceOf(engine, request, signal) {
   const eos = config.eos_id;
   const reference = asked.reference === null ? [] : [...engine.target.encode(asked.reference), eos];
   if (reference.length > config.max_length)
-    throw new Error(`The reference has ${reference.length} pieces: ${config.max_length} are the most.`);
+    throw new Error(`The reference is longer than this model's ${config.max_length} positions.`);
   const pause = pauses(signal);
   const found = await engine.search(sourceIds.slice(0, -1), {
     beam: asked.beam,
@@ -62,7 +63,7 @@ export async function traceOf(engine, request, signal) {
   model.decode(read, memory, { causal: !changes.causal_off, seen });
   await pause();
   const shown = [sourceIds, written].map((side) => Math.min(side.length, PIECES));
-  const run = { engine, model, seen, written, shown };
+  const run = { engine, model, seen, asked, written, shown };
   const target = piecesOf(engine.target, written, answer.text).slice(0, shown[1]);
   const [start] = piecesOf(engine.target, [config.bos_id], "");
   const lazy = {};
@@ -79,16 +80,16 @@ export async function traceOf(engine, request, signal) {
     positions: positionsOf(run),
     attention: attentionOf(run),
     sublayers: [...seen].map(([name, each]) => normsOf(run, name, each)),
-    steps: await stepsOf(run, asked, pause),
+    steps: await stepsOf(run, pause),
     beam: graphOf(engine, found.nodes, written, asked),
     // The panel of erased words alone needs it, and it takes as long as the rest.
     get erased() {
       lazy.erased ??= erasedWords(run, source, text);
       return lazy.erased;
     },
-    reference: reference.length ? referenceOf(run, sourceIds, reference, asked, answer, found) : null,
+    reference: reference.length ? referenceOf(run, sourceIds, reference, answer, found) : null,
     terms: [],
-    aligned: about.alignment.heads.map((head) => ({ part: "cross", layer: about.alignment.layer, head })),
+    aligned: heads.map((head) => ({ part: "cross", layer, head })),
   };
 }
 
@@ -121,17 +122,24 @@ function piecesOf(tokenizer, ids, text) {
 
 function boundsOf(source, target, segments) {
   const counts = Object.entries({ source, target }).filter(([, count]) => count > PIECES);
-  const left_out = counts.map(([name, count]) => `the ${name} has ${count} pieces; the first ${PIECES} are shown`);
-  if (segments > 1)
-    left_out.push(`the text has ${segments} parts, which are translated one by one; the first is shown`);
+  const left_out = counts.map(
+    ([name, count]) => `the ${name} has ${count} pieces; the first ${PIECES} are shown`,
+  );
+  const parts = `the text has ${segments} parts, which are translated one by one`;
+  if (segments > 1) left_out.push(`${parts}; the first is shown`);
   return { source_pieces: source, target_pieces: target, left_out };
 }
 
 // The boxes of figure 1 as Python wrote them, -1 for the source's length and -2 for the target's.
 function figureOf(boxes, source, target) {
-  const sized = (shape) => shape?.map((size) => ({ [-1]: source, [-2]: target })[size] ?? size) ?? null;
-  const shapes = ["input_shape", "output_shape", "inner_shape"];
-  return boxes.map((box) => ({ ...box, ...Object.fromEntries(shapes.map((name) => [name, sized(box[name])])) }));
+  const lengths = { [-1]: source, [-2]: target };
+  const sized = (shape) => shape?.map((size) => lengths[size] ?? size) ?? null;
+  return boxes.map((box) => ({
+    ...box,
+    input_shape: sized(box.input_shape),
+    output_shape: sized(box.output_shape),
+    inner_shape: sized(box.inner_shape),
+  }));
 }
 
 const masksOf = ([source, target], causalOff) => ({
@@ -145,52 +153,48 @@ const packed = (shape, data) => ({ shape, data });
 
 function positionsOf({ model, engine, shown }) {
   const { positions: kind, position_frequencies: frequencies, d_model } = engine.config;
-  const table = (name, length) =>
-    packed([length, d_model], Matrix.of(Array.from({ length }, (_, at) => model.positions[name].vector(at))).data);
-  return { kind, frequencies, source: table("source", shown[0]), target: table("target", shown[1]) };
+  const table = (name, length) => {
+    const rows = Array.from({ length }, (_, place) => model.positions[name].vector(place));
+    return packed([length, d_model], Matrix.of(rows).data);
+  };
+  const tables = { source: table("source", shown[0]), target: table("target", shown[1]) };
+  return { kind, frequencies, ...tables };
 }
 
 // Scores and weights of each attention, and its queries, keys and values.
 function attentionOf({ seen, engine, shown: [source, target] }) {
-  const { num_encoder_layers, num_decoder_layers, num_heads: heads, d_model } = engine.config;
-  const layers = (count, parts) =>
-    Array.from({ length: count }, (_, layer) => parts.map((part) => [part, layer])).flat();
-  const places = [
-    ...layers(num_encoder_layers, ["encoder"]),
-    ...layers(num_decoder_layers, ["decoder", "cross"]),
-  ];
-  return places.map(([part, layer]) => {
-    const stack = part === "encoder" ? "encoder" : "decoder";
-    const name = `${stack}.blocks.${layer}.${part === "cross" ? "cross" : "self"}_attention`;
-    const { rows, query, keys, values } = seen.get(name).attended;
+  const { num_heads: heads, d_model } = engine.config;
+  const width = d_model / heads;
+  return [...seen].flatMap(([name, { attended }]) => {
+    if (!attended.rows) return []; // a feed-forward network
+    const [stack, , layer, kind] = name.split(".");
+    const part = kind === "cross_attention" ? "cross" : stack;
     const queries = part === "encoder" ? source : target;
-    const read = part === "decoder" ? target : source;
-    const map = (field) => {
-      const data = new Float32Array(heads * queries * read);
-      for (let head = 0; head < heads; head += 1)
-        for (let row = 0; row < queries; row += 1)
-          data.set(rows[row][head][field].subarray(0, read), (head * queries + row) * read);
-      return packed([heads, queries, read], data);
-    };
-    const width = d_model / heads;
-    const split = (vectors, length) => {
-      const data = new Float32Array(heads * length * width);
-      for (let head = 0; head < heads; head += 1)
-        for (let row = 0; row < length; row += 1)
-          data.set(vectors[row].subarray(head * width, (head + 1) * width), (head * length + row) * width);
-      return packed([heads, length, width], data);
-    };
+    const keys = part === "decoder" ? target : source;
+    const map = (field) =>
+      byHead([heads, queries, keys], (head, row) => attended.rows[row][head][field]);
+    const split = (vectors, count) =>
+      byHead([heads, count, width], (head, place) => vectors[place].subarray(head * width));
     return {
       name,
       part,
-      layer,
+      layer: Number(layer),
       scores: map("scores"),
       weights: map("weights"),
-      query: split(query, queries),
-      key: split(keys, read),
-      value: split(values, read),
+      query: split(attended.query, queries),
+      key: split(attended.keys, keys),
+      value: split(attended.values, keys),
     };
   });
+}
+
+// `numbers(head, place)` begins with those of a head at a position.
+function byHead([heads, places, width], numbers) {
+  const data = new Float32Array(heads * places * width);
+  for (let head = 0; head < heads; head += 1)
+    for (let place = 0; place < places; place += 1)
+      data.set(numbers(head, place).subarray(0, width), (head * places + place) * width);
+  return packed([heads, places, width], data);
 }
 
 function normsOf({ shown }, name, { input, added, output }) {
@@ -200,11 +204,12 @@ function normsOf({ shown }, name, { input, added, output }) {
 }
 
 // Each step of the answer with its candidates, and those of each layer's state and sublayer.
-async function stepsOf(run, { top, forced_prefix }, pause) {
-  const { engine, model, seen, written, shown } = run;
+async function stepsOf({ engine, model, seen, asked, written, shown }, pause) {
+  const { top, forced_prefix } = asked;
   const forced = Math.max(forced_prefix.length, engine.target.prefix.length);
   const table = (name) => {
-    const logits = model.project(model.decoder.norm(head(seen.get(name).output, shown[1])));
+    const states = Matrix.of(seen.get(name).output.list.slice(0, shown[1]));
+    const logits = model.project(model.decoder.norm(states));
     return logits.list.map((row) => ({ row, sum: logSum(row) }));
   };
   const byLayer = [];
@@ -238,8 +243,6 @@ async function stepsOf(run, { top, forced_prefix }, pause) {
     };
   });
 }
-
-const head = (matrix, rows) => new Matrix(rows, matrix.columns, matrix.data.subarray(0, rows * matrix.columns));
 
 // The tree of the search; the path to the answer, end symbol included.
 function graphOf(engine, all, written, { beam, length_penalty }) {
@@ -291,7 +294,7 @@ function erasedWords({ engine, model, written, shown }, source, text) {
 }
 
 // The reference's probability, and its way through this search.
-function referenceOf({ engine, model }, sourceIds, line, asked, answer, { nodes, followed }) {
+function referenceOf({ engine, model, asked }, sourceIds, line, answer, { nodes, followed }) {
   const values = engine.logProbabilities(sourceIds, line, model);
   const total = values.slice(engine.target.prefix.length).reduce((sum, value) => sum + value, 0);
   const score = total / penalty(line.length, asked.length_penalty);

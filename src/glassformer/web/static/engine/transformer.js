@@ -15,7 +15,8 @@ export class Transformer {
     const tied = ["three-way", "target"].includes(config.tying);
     const target = weights.matrix(`${joint ? "source" : "target"}_embedding.weight`);
     this.tables = { source: weights.matrix("source_embedding.weight"), target };
-    const length = { source: config.source_max_length ?? config.max_length, target: config.max_length };
+    const { max_length: longest, source_max_length } = config;
+    const length = { source: source_max_length ?? longest, target: longest };
     this.positions = Object.fromEntries(
       ["source", "target"].map((side) => [
         side,
